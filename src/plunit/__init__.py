@@ -1,0 +1,8 @@
+"""plunit: the Piecewise Linear Unit. This module imports no framework; see `plunit.torch`, `.jax` and `.keras`."""
+
+from plunit.functional import inverse, log_slope, plu, slope
+from plunit.gain import gain
+
+__all__ = ["__version__", "gain", "inverse", "log_slope", "plu", "slope"]
+
+__version__ = "0.1.0"

@@ -1,0 +1,51 @@
+"""PLU on NumPy arrays and plain numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plunit.functional import check, formula, slope_formula
+
+__all__ = ["inverse", "log_slope", "plu", "slope"]
+
+
+def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
+    """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c); integers become float64. See `plunit.plu`."""
+    check(alpha, c)
+    return _evaluate(formula, x, alpha, c)
+
+
+def inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
+    """PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), alpha > 0. See `plunit.inverse`."""
+    check(alpha, c, invertible=True)
+    return _evaluate(formula, y, 1.0 / np.asarray(alpha)[()], c)
+
+
+def slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
+    """dPLU/dx: alpha where |x| > c, else 1. See `plunit.slope`."""
+    check(alpha, c)
+    return _evaluate(slope_formula, x, alpha, c)
+
+
+def log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
+    """log dPLU/dx: log(alpha) where |x| > c, else 0. See `plunit.log_slope`."""
+    with np.errstate(divide="ignore"):
+        return np.log(slope(x, alpha, c))
+
+
+def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
+    """Evaluate on x as floats, half precision through float32; the result has the type of x."""
+    if type(x).__module__.split(".")[0] in {"tensorflow", "keras"}:
+        raise TypeError(f"plunit.plu takes arrays of NumPy, PyTorch and JAX, got {type(x).__name__}; use plunit.keras")
+    x = np.asarray(x)
+    if x.dtype.kind in "biu":
+        x = x.astype(np.float64)
+    # kind V: bfloat16 and its kin from ml_dtypes
+    if x.dtype.kind not in "fV":
+        raise TypeError(f"PLU is defined for real numbers, got an array of {x.dtype}; convert it to a float dtype first")
+    wide = np.result_type(x.dtype, np.float32) if x.dtype.kind == "f" else np.dtype(np.float32)
+    alpha, c = (np.asarray(value, dtype=wide)[()] for value in (alpha, c))
+    with np.errstate(invalid="ignore"):  # inf * 0 in the pieces that are not taken
+        return function(np, x.astype(wide), alpha, c).astype(x.dtype)[()]
