@@ -8,6 +8,7 @@ JAX and Keras all evaluate it through their own `where`.
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 from types import ModuleType
 from typing import Any
@@ -25,18 +26,32 @@ def formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
     [-c, c] the result is x itself, signed zeros and NaN included; every framework's automatic differentiation gives
     slope 1 at the kinks (their clips disagree there); and it holds for alpha > 1, where the max/min form collapses.
     """
-    edge = c * xp.sign(x)
-    outer = edge + alpha * (x - edge)
+    edge = xp.sign(x) * c
+    reach = x - edge
     flat = alpha == 0
-    if flat is not False:  # 0 * inf is NaN, but a flat piece stays at the edge
-        outer = xp.where(xp.isinf(x) & flat, edge, outer)
+    if flat is True:
+        outer = edge
+    else:
+        if flat is not False:  # 0 * inf is NaN, but a flat piece stays at the edge
+            reach = xp.where(xp.isinf(x) & flat, 0.0, reach)
+        outer = edge + reach * alpha
     return xp.where(abs(x) > c, outer, x)
 
 
+def inverse_formula(xp: Any, y: Array, alpha: Array, c: Array) -> Array:
+    """Evaluate the inverse, PLU with 1/alpha."""
+    return formula(xp, y, 1.0 / alpha, c)
+
+
 def slope_formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
-    """Evaluate dPLU/dx with the functions of the array namespace `xp`, on floating-point x."""
+    """Evaluate dPLU/dx."""
     one = xp.ones_like(x)
-    return xp.where(abs(x) > c, alpha * one, one)
+    return xp.where(abs(x) > c, one * alpha, one)
+
+
+def log_slope_formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
+    """Evaluate log(dPLU/dx)."""
+    return xp.log(slope_formula(xp, x, alpha, c))
 
 
 def plu(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
@@ -66,7 +81,7 @@ def inverse(y: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
 
 
 def slope(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
-    """dPLU/dx: alpha where |x| > c, else 1.
+    """Slope dPLU/dx: alpha where |x| > c, else 1.
 
     >>> slope([-2.0, 1.0, 2.0]).tolist()
     [0.1, 1.0, 0.1]
@@ -75,7 +90,7 @@ def slope(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
 
 
 def log_slope(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
-    """log dPLU/dx: log(alpha) where |x| > c, else 0; -inf on a flat piece.
+    """Log of the slope: log(alpha) where |x| > c, else 0; -inf on a flat piece.
 
     >>> log_slope([-2.0, 1.0, 2.0]).round(4).tolist()
     [-2.3026, 0.0, -2.3026]
@@ -90,12 +105,19 @@ def check(alpha: Array, c: Array, *, invertible: bool = False) -> None:
     or fail under a tracer.
     """
     for name, value in (("alpha", alpha), ("c", c)):
-        if not isinstance(value, (int, float, np.ndarray, np.generic)):
-            continue
-        if not (np.all(np.isfinite(value)) and np.all(np.greater_equal(value, 0))):
+        if not _at_least(value, 0.0):
             raise ValueError(f"{name} must be finite and >= 0, got {value}; the defaults are alpha=0.1, c=1.0")
-        if invertible and name == "alpha" and np.any(np.less(value, sys.float_info.min)):
-            raise ValueError(f"the inverse needs alpha > 0, got {value}; a flat piece (alpha = 0) cannot be undone")
+    if invertible and not _at_least(alpha, sys.float_info.min):
+        raise ValueError(f"the inverse needs alpha > 0, got {alpha}; a flat piece (alpha = 0) cannot be undone")
+
+
+def _at_least(value: Array, low: float) -> bool:
+    """Whether a number or NumPy array is finite and >= low; True for framework tensors, which are not read."""
+    if isinstance(value, (int, float)):  # a bare comparison: compilers trace through it
+        return low <= value < math.inf
+    if isinstance(value, (np.ndarray, np.generic)):
+        return bool(np.all(np.isfinite(value) & (np.asarray(value) >= low)))
+    return True
 
 
 def _home(*arrays: Array) -> ModuleType:

@@ -16,19 +16,22 @@ def limit(eps: float) -> float:
 
 
 def alpha_of(xp: Any, raw: Any, eps: float) -> Any:
-    """alpha = sigmoid(raw), with the functions of the array namespace `xp`."""
+    """Return alpha = sigmoid(raw), with the functions of the array namespace `xp`."""
     return xp.sigmoid(xp.clip(raw, -limit(eps), limit(eps)))
 
 
 def c_of(xp: Any, raw: Any, eps: float) -> Any:
-    """c = exp(raw), with the functions of the array namespace `xp`."""
+    """Return c = exp(raw), with the functions of the array namespace `xp`."""
     return xp.exp(xp.clip(raw, -limit(eps), limit(eps)))
 
 
 def raw_of_alpha(alpha: float, eps: float) -> float:
     """Return the raw number of a learnable alpha, logit(alpha)."""
     if not eps <= alpha <= 1 - eps:
-        raise ValueError(f"a learnable alpha must lie in (0, 1), got {alpha}; start from 0.1, or keep alpha fixed")
+        raise ValueError(
+            f"a learnable alpha must lie in (0, 1), here {eps:.1e} to 1 - {eps:.1e}, got {alpha}; start from 0.1, "
+            f"or keep alpha fixed"
+        )
     return math.log(alpha) - math.log1p(-alpha)
 
 

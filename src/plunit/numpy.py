@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.functional import check, formula, slope_formula
+from plunit.functional import check, formula, inverse_formula, log_slope_formula, slope_formula
 
 __all__ = ["inverse", "log_slope", "plu", "slope"]
 
@@ -20,19 +20,19 @@ def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
 def inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     """PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), alpha > 0. See `plunit.inverse`."""
     check(alpha, c, invertible=True)
-    return _evaluate(formula, y, 1.0 / np.asarray(alpha)[()], c)
+    return _evaluate(inverse_formula, y, alpha, c)
 
 
 def slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
-    """dPLU/dx: alpha where |x| > c, else 1. See `plunit.slope`."""
+    """Slope dPLU/dx: alpha where |x| > c, else 1. See `plunit.slope`."""
     check(alpha, c)
     return _evaluate(slope_formula, x, alpha, c)
 
 
 def log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
-    """log dPLU/dx: log(alpha) where |x| > c, else 0. See `plunit.log_slope`."""
-    with np.errstate(divide="ignore"):
-        return np.log(slope(x, alpha, c))
+    """Log of the slope: log(alpha) where |x| > c, else 0. See `plunit.log_slope`."""
+    check(alpha, c)
+    return _evaluate(log_slope_formula, x, alpha, c)
 
 
 def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
@@ -44,8 +44,8 @@ def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
         x = x.astype(np.float64)
     # kind V: bfloat16 and its kin from ml_dtypes
     if x.dtype.kind not in "fV":
-        raise TypeError(f"PLU is defined for real numbers, got an array of {x.dtype}; convert it to a float dtype first")
+        raise TypeError(f"PLU is defined for real numbers, got an array of {x.dtype}; convert it to floats first")
     wide = np.result_type(x.dtype, np.float32) if x.dtype.kind == "f" else np.dtype(np.float32)
     alpha, c = (np.asarray(value, dtype=wide)[()] for value in (alpha, c))
-    with np.errstate(invalid="ignore"):  # inf * 0 in the pieces that are not taken
+    with np.errstate(invalid="ignore", divide="ignore"):  # inf * 0 in a piece not taken, and log 0 of a flat one
         return function(np, x.astype(wide), alpha, c).astype(x.dtype)[()]

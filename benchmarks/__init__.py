@@ -1,0 +1,1 @@
+"""Timings side by side with what a user would pick instead, printed as ratios: `make bench`."""

@@ -1,0 +1,15 @@
+"""Run the benchmarks named on the command line, or all: `python -m benchmarks op ensemble`."""
+
+import importlib
+import sys
+from pathlib import Path
+
+NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py") if path.stem != "timing")
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:] or NAMES
+    if unknown := set(chosen) - set(NAMES):
+        sys.exit(f"no benchmark named {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    for name in chosen:
+        importlib.import_module(f"benchmarks.{name}").main()
+        print()

@@ -1,0 +1,66 @@
+"""PLU against PyTorch's own activations: ratio medians in one run, float32, 2 threads."""
+
+import torch
+from torch import nn
+
+from benchmarks.timing import Bar, ratio, report
+from plunit.torch import PLU, has_native, plu
+
+LARGE = (1_000_000, 4_000_000, 16_000_000)
+
+
+def paper_formula(x: torch.Tensor, alpha: float = 0.1, c: float = 1.0) -> torch.Tensor:
+    """PLU as the paper prints it, typed in PyTorch."""
+    return torch.maximum(alpha * (x + c) - c, torch.minimum(alpha * (x - c) + c, x))
+
+
+def forward(n: int) -> float:
+    """Time module(x) against nn.ReLU()(x)."""
+    x, ours, theirs = torch.randn(n), PLU(), nn.ReLU()
+    with torch.no_grad():
+        return ratio(lambda: ours(x), lambda: theirs(x))
+
+
+def backward(n: int) -> float:
+    """Time the backward pass alone against that of relu."""
+    x, grad = torch.randn(n, requires_grad=True), torch.randn(n)
+    ours, theirs = plu(x), torch.relu(x)
+    return ratio(
+        lambda: torch.autograd.grad(ours, x, grad, retain_graph=True),
+        lambda: torch.autograd.grad(theirs, x, grad, retain_graph=True),
+    )
+
+
+def both(ours: nn.Module | object, theirs: nn.Module | object, *shape: int) -> float:
+    """Time forward and backward, with the gradients of all parameters."""
+    x, grad = torch.randn(shape, requires_grad=True), torch.randn(shape)
+
+    def step(module):  # type: ignore[no-untyped-def]
+        wanted = [x, *(module.parameters() if isinstance(module, nn.Module) else ())]
+        return lambda: torch.autograd.grad(module(x), wanted, grad)
+
+    return ratio(step(ours), step(theirs))
+
+
+def main() -> None:
+    """Print the table."""
+    torch.set_num_threads(2)
+    print(f"op: float32, {torch.get_num_threads()} threads, native op: {'yes' if has_native() else 'NO'}")
+    for n in (100_000, 400_000, *LARGE):
+        bar = Bar(1.10 if n in LARGE else 1.25)
+        report(f"PLU module forward / nn.ReLU forward, {n:,} elements", forward(n), bar)
+    for n in (100_000, 400_000, *LARGE):
+        report(f"PLU backward / relu backward, {n:,} elements", backward(n), Bar(1.10))
+    report("PLU forward+backward / relu, 1,000 elements", both(PLU(), nn.ReLU(), 1000), Bar(1.5))
+    for shape in ((100, 16, 32, 32), (100, 64, 8, 8)):
+        channels = shape[1]
+        learnable, peer = PLU(learnable=True, num_parameters=channels), nn.PReLU(channels)
+        report(
+            f"learnable per-channel PLU / nn.PReLU, forward+backward, {shape}", both(learnable, peer, *shape), Bar(0.6)
+        )
+    typed = both(paper_formula, PLU(), 1_000_000)
+    report("the paper's formula typed in PyTorch / PLU, forward+backward, 1,000,000", typed, Bar(5, at_least=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Ratios of two timings taken in alternation, so that a noisy machine slows both alike."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+def ratio(ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 41, seconds: float = 0.01) -> float:
+    """Median over rounds of time(ours) / time(theirs), their order alternating; a timing lasts about `seconds`."""
+    repeat = max(1, round(seconds / _time(theirs, 3)))
+    _time(ours, 3)
+    ratios = []
+    for index in range(rounds):
+        if index % 2:
+            mine, other = _time(ours, repeat), _time(theirs, repeat)
+        else:
+            other, mine = _time(theirs, repeat), _time(ours, repeat)
+        ratios.append(mine / other)
+    return statistics.median(ratios)
+
+
+def _time(work: Callable[[], object], repeat: int) -> float:
+    """Seconds for one call, over `repeat` calls."""
+    start = time.perf_counter()
+    for _ in range(repeat):
+        work()
+    return (time.perf_counter() - start) / repeat
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a ratio should be: at most, or at least, a number."""
+
+    limit: float
+    at_least: bool = False
+
+    def __str__(self) -> str:
+        return f"{'>=' if self.at_least else '<='} {self.limit:g}"
+
+    def verdict(self, value: float) -> str:
+        """Say whether the value meets the bar."""
+        return "met" if (value >= self.limit if self.at_least else value <= self.limit) else "MISSED"
+
+
+def report(work: str, value: float, bar: Bar) -> None:
+    """Print one row: the work, the measured ratio, the bar, and whether it was met."""
+    print(f"{work:<76} {value:>8.2f}   {bar!s:<8} {bar.verdict(value)}", flush=True)

@@ -1,0 +1,176 @@
+"""PLU for Keras 3, on every backend: `plu` and `inverse` on tensors, and the layer `PLU`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+try:
+    import keras
+except ModuleNotFoundError as error:
+    if not str(error.name).startswith("tensorflow"):
+        raise
+    raise ModuleNotFoundError(
+        "Keras takes TensorFlow unless told otherwise, and it is not installed; set the environment variable "
+        "KERAS_BACKEND to torch or jax before the first import of keras",
+        name=error.name,
+    ) from error
+import ml_dtypes
+import numpy as np
+from keras import ops
+
+from plunit.functional import check, formula, inverse_formula
+from plunit.learned import alpha_of, c_of, raw_of_alpha, raw_of_c
+
+__all__ = ["PLU", "inverse", "plu"]
+
+
+@keras.saving.register_keras_serializable(package="plunit")  # type: ignore[untyped-decorator]
+def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
+    """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), elementwise; also as in `Dense(8, activation=plu)`.
+
+    Args:
+        x: a real tensor; integers become floats.
+        alpha: the outer slope, alpha >= 0; a number or a tensor that broadcasts with x.
+        c: the half-width of the inner piece, c >= 0; likewise.
+
+    The derivative is 1 where |x| <= c, kinks included, and alpha elsewhere, on every backend (their clips differ at
+    the kinks). The result has the type of x; half precision is computed through float32.
+
+    >>> [float(y) for y in plu(ops.array([-2.0, 0.5, 2.0]), alpha=0.5)]
+    [-1.5, 0.5, 1.5]
+    """
+    check(alpha, c)
+    return _evaluate(formula, x, alpha, c)
+
+
+def inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
+    """PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), elementwise; alpha > 0.
+
+    >>> [float(x) for x in inverse(ops.array([-1.5, 0.5, 1.5]), alpha=0.5)]
+    [-2.0, 0.5, 2.0]
+    """
+    check(alpha, c, invertible=True)
+    return _evaluate(inverse_formula, y, alpha, c)
+
+
+@keras.saving.register_keras_serializable(package="plunit")
+class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
+    """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), as a layer whose alpha and c may be learned.
+
+    Args:
+        alpha: the outer slope, alpha >= 0; at the start, and 0 < alpha < 1, if learned.
+        c: the half-width of the inner piece, c >= 0; at the start, and c > 0, if learned.
+        learnable: what is learned: False, True (both), "alpha" or "c". Learned values keep within their bounds.
+        shared_axes: the axes along which learned values are shared: "all" for one value in all, or the axes that
+            `keras.layers.PReLU` takes: (1, 2) for one per channel of (batch, height, width, channel), () or None for
+            one per unit.
+        **kwargs: those of every layer, such as `name` and `dtype`.
+
+    The weights `raw_alpha` and `raw_c` have the axes that are not shared: 0-D if all are, 1-D if one per channel, so
+    rules that spare 0-D and 1-D weights from decay spare them. Keras' optimizers decay every weight unless told
+    `optimizer.exclude_from_weight_decay(var_names=["raw_"])`.
+
+    >>> layer = PLU(learnable=True, shared_axes=(1, 2))
+    >>> layer(ops.zeros((1, 8, 8, 3))).shape == (1, 8, 8, 3)
+    True
+    >>> [(weight.name, tuple(weight.shape)) for weight in layer.weights]
+    [('raw_alpha', (3,)), ('raw_c', (3,))]
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.1,
+        c: float = 1.0,
+        *,
+        learnable: bool | Literal["alpha", "c"] = False,
+        shared_axes: Literal["all"] | int | Iterable[int] | None = "all",
+        **kwargs: Any,
+    ) -> None:
+        check(alpha, c)
+        if learnable not in (False, True, "alpha", "c"):
+            raise ValueError(f'learnable must be False, True, "alpha" or "c", got {learnable!r}; True learns both')
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.learnable = learnable
+        axes = (shared_axes,) if isinstance(shared_axes, int) else shared_axes or ()
+        self.shared_axes = axes if axes == "all" else tuple(axes)
+        self._alpha, self._c = float(alpha), float(c)
+        self._eps = float(ml_dtypes.finfo(self.variable_dtype).eps)  # type: ignore[no-untyped-call]
+        self._starts = {}
+        if learnable in (True, "alpha"):
+            self._starts["raw_alpha"] = raw_of_alpha(self._alpha, self._eps)
+        if learnable in (True, "c"):
+            self._starts["raw_c"] = raw_of_c(self._c, self._eps)
+        self.raw_alpha: Any = None
+        self.raw_c: Any = None
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Make the weights, if anything is learned."""
+        if not self.learnable:
+            return
+        own = self._own_axes(input_shape)
+        if own:
+            self.input_spec = keras.layers.InputSpec(ndim=len(input_shape), axes=own)
+        self._shape = tuple(own.get(axis, 1) for axis in range(1, len(input_shape))) if own else ()
+        for name, start in self._starts.items():
+            # a plain float would pass through float32 here, and autocast through half precision in a mixed policy
+            constant = keras.initializers.Constant(np.float64(start))
+            weight = self.add_weight(tuple(own.values()), constant, name=name, autocast=False)
+            setattr(self, name, weight)
+
+    def call(self, inputs: Any) -> Any:
+        """Return PLU(inputs)."""
+        return _evaluate(formula, inputs, self.alpha, self.c)
+
+    def inverse(self, y: Any) -> Any:
+        """Return the input whose image is y; alpha > 0."""
+        return inverse(y, self.alpha, self.c)
+
+    @property
+    def alpha(self) -> Any:
+        """The outer slope: a number, or the learned values in a shape that broadcasts with the input."""
+        if self.raw_alpha is None:
+            return self._alpha
+        return ops.reshape(alpha_of(ops, self.raw_alpha, self._eps), self._shape)
+
+    @property
+    def c(self) -> Any:
+        """The half-width of the inner piece, likewise."""
+        return self._c if self.raw_c is None else ops.reshape(c_of(ops, self.raw_c, self._eps), self._shape)
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """Return the shape of the input."""
+        return input_shape
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments that make this layer anew."""
+        own = {"alpha": self._alpha, "c": self._c, "learnable": self.learnable, "shared_axes": self.shared_axes}
+        return {**super().get_config(), **own}
+
+    def _own_axes(self, input_shape: tuple[int | None, ...]) -> dict[int, int | None]:
+        """Map each axis that is not shared to its size."""
+        if self.shared_axes == "all":
+            return {}
+        axes = range(1, len(input_shape))
+        if not set(self.shared_axes) <= set(axes):
+            rule = f'shared_axes must be "all" or axes from 1 to {len(axes)}'
+            raise ValueError(f"{rule}, got {self.shared_axes}; axis 0 is the batch")
+        own = {axis: input_shape[axis] for axis in axes if axis not in self.shared_axes}
+        if None in own.values():
+            raise ValueError(f"one value per unit needs sizes, got {input_shape}; add the None axes to shared_axes")
+        return own
+
+
+def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
+    """Evaluate on x as floats, half precision through float32; the result has the type of x."""
+    x = ops.convert_to_tensor(x)
+    dtype = keras.backend.standardize_dtype(x.dtype)
+    if dtype.startswith("complex"):
+        raise TypeError(f"PLU is defined for real numbers, got a tensor of {dtype}; convert it to a float dtype first")
+    if "float" not in dtype:
+        dtype = keras.config.floatx()
+    wide = "float64" if dtype == "float64" else "float32"
+    # plain numbers stay so: for them `formula` has fewer steps
+    alpha, c = (float(p) if isinstance(p, int | float) else ops.convert_to_tensor(p, wide) for p in (alpha, c))
+    return ops.cast(function(ops, ops.cast(x, wide), alpha, c), dtype)

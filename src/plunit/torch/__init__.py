@@ -1,0 +1,7 @@
+"""PLU for PyTorch."""
+
+from plunit.torch.module import PLU
+from plunit.torch.op import has_native, inverse, log_slope, plu, slope
+from plunit.torch.surgery import convert, init_, param_groups
+
+__all__ = ["PLU", "convert", "has_native", "init_", "inverse", "log_slope", "param_groups", "plu", "slope"]

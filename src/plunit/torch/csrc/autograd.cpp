@@ -1,0 +1,150 @@
+// Gradients of plunit::plu from its output. Where they are to be differentiated again they are ordinary ATen
+// expressions of the output, which is itself a function of x, alpha and c; else one kernel.
+#include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/autograd/VariableTypeUtils.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#include "op.h"
+
+namespace plunit {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// The typed handle of a registered operator.
+template <typename Signature>
+auto handle(const char* name, const char* overload) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload).typed<Signature>();
+}
+
+Tensor plu_backward(const Tensor& grad, const Tensor& y, double alpha, double c) {
+  static const auto op = handle<Tensor(const Tensor&, const Tensor&, double, double)>("plunit::plu_backward", "");
+  return op.call(grad, y, alpha, c);
+}
+
+using Gradients = std::tuple<Tensor, Tensor, Tensor>;
+
+Gradients plu_backward(const Tensor& grad, const Tensor& y, const Tensor& alpha, const Tensor& c) {
+  static const auto op = handle<Gradients(const Tensor&, const Tensor&, const Tensor&, const Tensor&)>(
+      "plunit::plu_backward", "learned");
+  return op.call(grad, y, alpha, c);
+}
+
+// PLU below autograd, into x itself or into a new tensor.
+template <typename Parameter>
+Tensor evaluate(AutogradContext* ctx, Tensor x, Parameter alpha, Parameter c, bool inplace) {
+  at::AutoDispatchBelowADInplaceOrView below;
+  if (!inplace) return plu(x, alpha, c);
+  plu_(x, alpha, c);
+  ctx->mark_dirty({x});
+  return x;
+}
+
+struct Fixed : torch::autograd::Function<Fixed> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, double alpha, double c, bool inplace) {
+    const Tensor y = evaluate(ctx, x, alpha, c, inplace);
+    ctx->save_for_backward({y});
+    ctx->saved_data["alpha"] = alpha;
+    ctx->saved_data["c"] = c;
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const Tensor y = ctx->get_saved_variables()[0];
+    const double alpha = ctx->saved_data["alpha"].toDouble(), c = ctx->saved_data["c"].toDouble();
+    return {plu_backward(grads[0], y, alpha, c), Tensor(), Tensor(), Tensor()};
+  }
+};
+
+struct Learned : torch::autograd::Function<Learned> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& alpha, const Tensor& c, bool inplace) {
+    const Tensor y = evaluate<const Tensor&>(ctx, x, alpha, c, inplace);
+    ctx->save_for_backward({y, alpha, c});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto saved = ctx->get_saved_variables();
+    auto [dx, dalpha, dc] = plu_backward(grads[0], saved[0], saved[1], saved[2]);
+    return {dx, dalpha, dc, Tensor()};
+  }
+};
+
+bool tracked(at::ArrayRef<Tensor> tensors) {
+  return at::GradMode::is_enabled() &&
+         std::any_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) { return tensor.requires_grad(); });
+}
+
+Tensor plu_autograd(const Tensor& x, double alpha, double c) {
+  if (tracked({x})) return Fixed::apply(x, alpha, c, false);
+  at::AutoDispatchBelowADInplaceOrView below;
+  return plu(x, alpha, c);
+}
+
+Tensor plu_learned_autograd(const Tensor& x, const Tensor& alpha, const Tensor& c) {
+  return Learned::apply(x, alpha, c, false);
+}
+
+void plu_autograd_(Tensor& x, double alpha, double c) {
+  torch::autograd::check_inplace(x, tracked({x}));
+  Fixed::apply(x, alpha, c, true);
+}
+
+void plu_learned_autograd_(Tensor& x, const Tensor& alpha, const Tensor& c) {
+  torch::autograd::check_inplace(x, tracked({x, alpha, c}));
+  Learned::apply(x, alpha, c, true);
+}
+
+Tensor plu_backward_autograd(const Tensor& grad, const Tensor& y, double alpha, double c) {
+  if (tracked({grad, y})) return at::where(y.abs() > c, grad * alpha, grad);
+  at::AutoDispatchBelowADInplaceOrView below;
+  return plu_backward(grad, y, alpha, c);
+}
+
+Gradients plu_learned_backward_autograd(const Tensor& grad, const Tensor& y, const Tensor& alpha, const Tensor& c) {
+  if (tracked({grad, y, alpha, c})) {
+    const Tensor outside = y.abs() > c, sign = y.sign(), none = at::zeros({}, y.options());
+    return {at::where(outside, grad * alpha, grad),
+            at::sum_to(at::where(outside, grad * (y - c * sign) / alpha, none), alpha.sizes()),
+            at::sum_to(at::where(outside, grad * sign * (1 - alpha), none), c.sizes())};
+  }
+  at::AutoDispatchBelowADInplaceOrView below;
+  return plu_backward(grad, y, alpha, c);
+}
+
+}  // namespace
+
+Tensor plu(const Tensor& x, double alpha, double c) {
+  static const auto op = handle<Tensor(const Tensor&, double, double)>("plunit::plu", "");
+  return op.call(x, alpha, c);
+}
+
+void plu_(Tensor& x, double alpha, double c) {
+  static const auto op = handle<void(Tensor&, double, double)>("plunit::plu_", "");
+  op.call(x, alpha, c);
+}
+
+Tensor plu(const Tensor& x, const Tensor& alpha, const Tensor& c) {
+  static const auto op = handle<Tensor(const Tensor&, const Tensor&, const Tensor&)>("plunit::plu", "learned");
+  return op.call(x, alpha, c);
+}
+
+void plu_(Tensor& x, const Tensor& alpha, const Tensor& c) {
+  static const auto op = handle<void(Tensor&, const Tensor&, const Tensor&)>("plunit::plu_", "learned");
+  op.call(x, alpha, c);
+}
+
+TORCH_LIBRARY_IMPL(plunit, Autograd, m) {
+  m.impl("plu", plu_autograd);
+  m.impl("plu_", plu_autograd_);
+  m.impl("plu.learned", plu_learned_autograd);
+  m.impl("plu_.learned", plu_learned_autograd_);
+  m.impl("plu_backward", plu_backward_autograd);
+  m.impl("plu_backward.learned", plu_learned_backward_autograd);
+}
+
+}  // namespace plunit

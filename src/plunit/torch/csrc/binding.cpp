@@ -1,0 +1,105 @@
+// plunit.torch._native.plu(x, alpha, c, inplace): the op without the cost of torch.ops, or None where it does not apply.
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
+#include <torch/csrc/autograd/VariableTypeUtils.h>
+#include <torch/csrc/utils/pybind.h>
+#include <torch/version.h>
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "op.h"
+
+namespace {
+
+using at::Tensor;
+
+// Nothing but a CPU tensor and autograd: no subclass, mode, tracer, vmap, or fake tensor that must see other ops.
+bool is_plain(const Tensor& tensor) {
+  using c10::DispatchKey;
+  static const c10::DispatchKeySet usual({DispatchKey::Dense, DispatchKey::AutogradFunctionality,
+                                          DispatchKey::ADInplaceOrView, DispatchKey::BackendSelect,
+                                          DispatchKey::AutocastCPU});
+  const auto local = c10::impl::tls_local_dispatch_key_set();
+  const auto keys = ((tensor.key_set() | local.included_) - local.excluded_) - usual;
+  return tensor.is_cpu() && (keys.raw_repr() & ~c10::full_backend_mask) == 0 &&
+         !torch::autograd::isFwGradDefined(tensor);
+}
+
+bool is_supported(at::ScalarType dtype) {
+  return dtype == at::kFloat || dtype == at::kDouble || dtype == at::kBFloat16 || dtype == at::kHalf;
+}
+
+// A Python number, or NaN for anything else.
+double number(PyObject* object) {
+  return PyFloat_Check(object) ? PyFloat_AS_DOUBLE(object) : std::nan("");
+}
+
+// A plain floating-point tensor, or a number as one; undefined for anything else.
+Tensor parameter(PyObject* object) {
+  if (PyFloat_Check(object)) return at::scalar_tensor(PyFloat_AS_DOUBLE(object), at::kDouble);
+  if (!THPVariable_CheckExact(object)) return {};
+  const Tensor& tensor = THPVariable_Unpack(object);
+  return is_plain(tensor) && is_supported(tensor.scalar_type()) ? tensor : Tensor();
+}
+
+template <typename Parameter>
+PyObject* call(Tensor x, Parameter alpha, Parameter c, bool inplace) {
+  {
+    pybind11::gil_scoped_release no_gil;
+    if (inplace) {
+      plunit::plu_(x, alpha, c);
+    } else {
+      x = plunit::plu(x, alpha, c);
+    }
+  }
+  return THPVariable_Wrap(std::move(x));
+}
+
+PyObject* plu(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  HANDLE_TH_ERRORS
+  if (count != 4) {
+    PyErr_SetString(PyExc_TypeError, "plu takes x, alpha, c and inplace");
+    return nullptr;
+  }
+  if (!THPVariable_CheckExact(args[0])) Py_RETURN_NONE;
+  const Tensor& x = THPVariable_Unpack(args[0]);
+  const bool inplace = args[3] == Py_True;
+  if (!is_plain(x) || !is_supported(x.scalar_type())) Py_RETURN_NONE;
+
+  const double alpha = number(args[1]), c = number(args[2]);
+  if (alpha > 0 && c >= 0 && std::isfinite(alpha) && std::isfinite(c)) return call(x, alpha, c, inplace);
+
+  const Tensor alphas = parameter(args[1]), cs = parameter(args[2]);
+  if (!alphas.defined() || !cs.defined() || !plunit::takes(x, alphas, cs)) Py_RETURN_NONE;
+  // half precision keeps too few digits of y to give x - m back
+  const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
+  if (half && torch::autograd::compute_requires_grad(alphas)) Py_RETURN_NONE;
+  return call<const Tensor&>(x, alphas, cs, inplace);
+  END_HANDLE_TH_ERRORS
+}
+
+PyMethodDef methods[] = {
+    {"plu", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plu)), METH_FASTCALL,
+     "plu(x, alpha, c, inplace): PLU of a plain CPU tensor, or None"},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", nullptr, -1, methods};
+
+}  // namespace
+
+// A binary is good for the release of PyTorch it was built with.
+PyMODINIT_FUNC PyInit__native() {
+  const pybind11::object torch = pybind11::reinterpret_steal<pybind11::object>(PyImport_ImportModule("torch"));
+  if (!torch) return nullptr;
+  const std::string version = pybind11::str(torch.attr("__version__"));
+  if (version.compare(0, std::strlen(TORCH_VERSION), TORCH_VERSION) != 0) {
+    PyErr_Format(PyExc_ImportError, "plunit's native op was built with torch %s, this is %s; install plunit again",
+                 TORCH_VERSION, version.c_str());
+    return nullptr;
+  }
+  return PyModule_Create(&module);
+}

@@ -1,0 +1,182 @@
+"""PLU on PyTorch tensors: a native kernel on the CPU, and the same function from PyTorch's own ops everywhere else.
+
+Backward works from the output alone. Its piece is that of the input, |y| > c iff |x| > c, also after rounding, for an
+outer value that would round to c is moved to the next number above; and x - m = (y - m) / alpha.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from plunit.functional import check, formula, slope_formula
+
+try:
+    _native: Any = importlib.import_module("plunit.torch._native")
+except ImportError:  # installed without a compiler, or for another release of PyTorch
+    _native = None
+
+Parameter = float | Tensor
+"""alpha or c: a number, or a tensor that broadcasts with x."""
+
+
+def has_native() -> bool:
+    """Whether the native kernel is there; without it PLU has the same values and gradients, more slowly."""
+    return _native is not None
+
+
+def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool = False) -> Tensor:
+    """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), elementwise, in the dtype and memory format of x.
+
+    Args:
+        x: floating-point tensor of any shape; half precision is computed in float32.
+        alpha: outer slope, alpha >= 0; a number or a tensor that broadcasts with x. Both parameters may need gradients.
+        c: half-width of the inner piece, c >= 0; likewise. The values of tensors are not checked.
+        inplace: overwrite x with the result.
+
+    The derivative is 1 where |x| <= c and alpha elsewhere; so it is 1 at the kinks. Backward keeps one tensor, the
+    output; the input instead where that cannot do, namely for alpha = 0 and, off the native kernel or in half
+    precision, for the gradient of alpha.
+
+    >>> plu(torch.tensor([-2.0, 0.5, 2.0]))
+    tensor([-1.1000,  0.5000,  1.1000])
+    """
+    if _native is not None and not torch.compiler.is_compiling():
+        y = _native.plu(x, alpha, c, inplace)
+        if y is not None:
+            return y  # type: ignore[no-any-return]
+    check(alpha, c)
+    _check_dtype(x)
+    if _is_transformed(x, alpha, c):
+        y = _wide_formula(x, alpha, c)
+        return x.copy_(y) if inplace else y
+    if inplace:
+        _check_writable(x)
+        if not _output_tells(alpha):
+            return x.copy_(plu(x.clone(), alpha, c))
+    return _PLU.apply(x, alpha, c, inplace)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def inverse(y: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
+    """PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), alpha > 0.
+
+    >>> inverse(plu(torch.tensor([-2.0, 0.5, 2.0])))
+    tensor([-2.0000,  0.5000,  2.0000])
+    """
+    check(alpha, c, invertible=True)
+    return plu(y, 1 / alpha, c)
+
+
+def slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
+    """Slope dPLU/dx: alpha where |x| > c, else 1.
+
+    >>> slope(torch.tensor([-2.0, 1.0, 2.0]))
+    tensor([0.1000, 1.0000, 0.1000])
+    """
+    check(alpha, c)
+    _check_dtype(x)
+    return slope_formula(torch, x, alpha, c).to(x.dtype)  # type: ignore[no-any-return]
+
+
+def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
+    """Log of the slope: log(alpha) where |x| > c, else 0.
+
+    >>> log_slope(torch.tensor([-2.0, 1.0, 2.0]))
+    tensor([-2.3026,  0.0000, -2.3026])
+    """
+    return slope(x, alpha, c).log()
+
+
+def _check_dtype(x: Tensor) -> None:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"plunit.torch takes tensors, got {type(x).__name__}; plunit.plu takes numbers and arrays")
+    if not x.is_floating_point():
+        raise TypeError(
+            f"PLU is defined for real floating-point tensors, got {x.dtype}; convert it with x.float() first"
+        )
+
+
+def _wide(x: Tensor) -> Tensor:
+    """Return x with enough digits to compute in: half precision as float32."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def _wide_formula(x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
+    return formula(torch, _wide(x), alpha, c).to(x.dtype)  # type: ignore[no-any-return]
+
+
+def _is_transformed(*values: Parameter) -> bool:
+    """Whether a compiler, an exporter, torch.func or forward mode is at work: they want PyTorch's own ops."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
+        return True
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    return any(
+        torch._C._functorch.is_functorch_wrapped_tensor(tensor) or forward_ad.unpack_dual(tensor).tangent is not None  # type: ignore[no-untyped-call]
+        for tensor in tensors
+    )
+
+
+def _output_tells(alpha: Parameter) -> bool:
+    """Whether y is enough for backward: alpha is a number, not 0 (a tensor may hold a 0, and wants x - m itself)."""
+    return not isinstance(alpha, Tensor) and alpha > 0
+
+
+def _check_writable(x: Tensor) -> None:
+    """Raise, before anything is overwritten, what PyTorch would raise after."""
+    base = x if x._base is None else x._base
+    if torch.is_grad_enabled() and base.is_leaf and base.requires_grad:
+        raise RuntimeError("a leaf Variable that requires grad cannot be overwritten; use inplace=False")
+
+
+def _rim(c: Parameter, x: Tensor) -> Tensor:
+    """Return the least number of the dtype of x above c."""
+    c = torch.as_tensor(c, dtype=_wide(x).dtype, device=x.device)
+    near = c.to(x.dtype)
+    bits = near.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[x.dtype.itemsize])
+    return torch.where(_wide(near) > c, near, (bits + 1).view(x.dtype))
+
+
+def _evaluate(x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
+    """Evaluate the formula so that y, too, tells the piece: |y| > c iff |x| > c for alpha > 0."""
+    y, rim = _wide_formula(x, alpha, c), _rim(c, x)
+    rounded_in = (_wide(x).abs() > c) & (y.abs() < rim)
+    if not _output_tells(alpha):
+        rounded_in &= torch.as_tensor(alpha, device=x.device) > 0
+    return torch.where(rounded_in, rim.copysign(x), y)
+
+
+class _PLU(torch.autograd.Function):
+    """PLU with gradients to all orders from one tensor: the output, or the input where that cannot do."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, alpha: Parameter, c: Parameter, inplace: bool) -> Tensor:
+        y = _evaluate(x, alpha, c)
+        if inplace:
+            y = x.copy_(y)
+            ctx.mark_dirty(x)
+        ctx.save_for_backward(y if _output_tells(alpha) else x, *(v for v in (alpha, c) if isinstance(v, Tensor)))
+        ctx.alpha, ctx.c = (None if isinstance(v, Tensor) else v for v in (alpha, c))
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        saved = list(ctx.saved_tensors)
+        kept, grad = _wide(saved.pop(0)), _wide(grads[0])
+        alpha = saved.pop(0) if ctx.alpha is None else ctx.alpha
+        c = saved.pop(0) if ctx.c is None else ctx.c
+        outside, sign, zero = kept.abs() > c, kept.sign(), grad.new_zeros(())
+        dx = torch.where(outside, alpha * grad, grad)
+        dalpha = torch.where(outside, (kept - c * sign) * grad, zero) if ctx.alpha is None else None
+        dc = torch.where(outside, (1 - alpha) * sign * grad, zero) if ctx.c is None else None
+        return dx.to(grads[0].dtype), _reduced(dalpha, alpha), _reduced(dc, c), None
+
+
+def _reduced(grad: Tensor | None, parameter: Parameter) -> Tensor | None:
+    """Sum a gradient over the axes along which its parameter was broadcast."""
+    if grad is None or not isinstance(parameter, Tensor):
+        return None
+    return grad.sum_to_size(parameter.shape).to(parameter.dtype)

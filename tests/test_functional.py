@@ -1,0 +1,157 @@
+import importlib
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import ALPHAS_AND_CS, exact, paper, points
+
+import plunit
+
+finite = st.floats(-1e6, 1e6)
+
+
+@pytest.mark.parametrize(("alpha", "c"), ALPHAS_AND_CS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_plu_is_the_rational_value_to_rounding(alpha, c, dtype):
+    x = points(c, dtype)
+    alpha, c = dtype(alpha), dtype(c)
+    expected = np.array([exact(value, alpha, c) for value in x], dtype)
+    assert plunit.plu(x, alpha, c).dtype == dtype
+    np.testing.assert_allclose(plunit.plu(x, alpha, c), expected, rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize(("alpha", "c"), [pair for pair in ALPHAS_AND_CS if pair[0] <= 1])
+def test_plu_is_the_max_min_form_of_the_paper(alpha, c):
+    x = np.linspace(-5, 5, 1001)
+    np.testing.assert_allclose(plunit.plu(x, alpha, c), paper(x, alpha, c), atol=1e-14)
+
+
+def test_erratum_max_min_form_collapses_for_alpha_above_one():
+    x = np.linspace(-5, 5, 101)
+    upper_line = 3.0 * (x + 1) - 1
+    np.testing.assert_allclose(paper(x, 3.0, 1.0)[x > -1], upper_line[x > -1])
+    assert plunit.plu(0.5, 3.0) == 0.5
+
+
+@given(finite, st.floats(1e-3, 10), st.floats(0, 100))
+def test_plu_is_odd_and_the_identity_inside(x, alpha, c):
+    assert plunit.plu(-x, alpha, c) == -plunit.plu(x, alpha, c)
+    if abs(x) <= c:
+        assert plunit.plu(x, alpha, c) == x
+
+
+@given(finite, st.floats(1e-3, 10), st.floats(0, 100))
+def test_inverse_undoes_plu(x, alpha, c):
+    y = plunit.plu(x, alpha, c)
+    assert plunit.inverse(y, alpha, c) == pytest.approx(x, rel=1e-12, abs=1e-12 * max(1, c) / alpha)
+
+
+@pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.5, 0.3), (1.0, 2.0)])
+def test_erratum_inverse_of_the_paper_with_its_lost_argument_restored(alpha, c):
+    y = np.linspace(-4, 4, 401)
+    restored = np.minimum((y + c) / alpha - c, np.maximum((y - c) / alpha + c, y))
+    np.testing.assert_allclose(plunit.inverse(y, alpha, c), restored, atol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 3.0])
+def test_special_values(alpha):
+    x = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0])
+    y = plunit.plu(x, alpha)
+    np.testing.assert_array_equal(y, x)
+    np.testing.assert_array_equal(np.signbit(y[3:]), [True, False])
+
+
+def test_flat_pieces_stay_at_the_edge():
+    np.testing.assert_array_equal(plunit.plu([np.inf, -np.inf, 5, np.nan], 0.0, 2.0), [2, -2, 2, np.nan])
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.0, 3.0])
+def test_slope_is_one_at_the_kinks_and_alpha_beyond(alpha):
+    c = 0.7
+    beyond = np.nextafter(c, 1)
+    np.testing.assert_array_equal(plunit.slope([-beyond, -c, 0, c, beyond], alpha, c), [alpha, 1, 1, 1, alpha])
+
+
+@pytest.mark.parametrize(("alpha", "c"), ALPHAS_AND_CS)
+def test_slope_is_the_finite_difference(alpha, c):
+    x, h = np.random.default_rng(1).normal(scale=2, size=200), 1e-6
+    x = x[np.abs(np.abs(x) - c) > 2 * h]
+    difference = (plunit.plu(x + h, alpha, c) - plunit.plu(x - h, alpha, c)) / (2 * h)
+    np.testing.assert_allclose(plunit.slope(x, alpha, c), difference, atol=1e-8)
+
+
+def test_log_slope():
+    np.testing.assert_allclose(plunit.log_slope([-2, 0.5, 1, 2], 0.25), [math.log(0.25), 0, 0, math.log(0.25)])
+    assert plunit.log_slope(2.0, 0.0) == -math.inf
+
+
+@pytest.mark.parametrize("x", [3, 3.0, np.float64(3), np.int32(3), np.array(3), True + 2])
+def test_numbers_give_numbers(x):
+    assert plunit.plu(x) == pytest.approx(1.2)
+    assert np.ndim(plunit.plu(x)) == 0
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (), (2, 3)])
+def test_shape_is_kept(shape):
+    assert np.shape(plunit.plu(np.zeros(shape))) == shape
+
+
+def test_non_contiguous_and_broadcast_parameters():
+    x = np.random.default_rng(2).normal(scale=2, size=(4, 6))[::2, ::-1]
+    alpha, c = np.array([[0.1], [0.3]]), np.linspace(0.2, 2, 6)
+    expected = [[exact(x[i, j], alpha[i, 0], c[j]) for j in range(6)] for i in range(2)]
+    np.testing.assert_allclose(plunit.plu(x, alpha, c), expected)
+
+
+def test_half_precision_goes_through_float32():
+    x = np.linspace(-4, 4, 101, dtype=np.float16)
+    y = plunit.plu(x)
+    assert y.dtype == np.float16
+    np.testing.assert_array_equal(y, plunit.plu(x.astype(np.float32)).astype(np.float16))
+
+
+@pytest.mark.parametrize("function", [plunit.plu, plunit.inverse, plunit.slope, plunit.log_slope])
+@pytest.mark.parametrize("parameters", [{"alpha": -0.1}, {"c": -1.0}, {"alpha": math.nan}, {"c": math.inf}])
+def test_bad_parameters(function, parameters):
+    ((name, value),) = parameters.items()
+    with pytest.raises(ValueError, match=rf"{name} must be finite and >= 0, got {value}"):
+        function(1.0, **parameters)
+
+
+def test_inverse_of_flat_pieces():
+    with pytest.raises(ValueError, match=r"the inverse needs alpha > 0, got 0"):
+        plunit.inverse(1.0, alpha=0)
+
+
+@pytest.mark.parametrize("x", [1j, np.array([1 + 2j]), "three", None])
+def test_only_real_numbers(x):
+    with pytest.raises(TypeError, match="real numbers"):
+        plunit.plu(x)
+
+
+def loaded_by(code):
+    """Return which frameworks a fresh interpreter has loaded after running the code."""
+    report = "import sys; print(*{'torch', 'jax', 'keras', 'tensorflow', 'matplotlib'} & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True)
+    return set(result.stdout.split())
+
+
+def test_import_loads_no_framework():
+    assert loaded_by("import plunit; plunit.plu(2.0); plunit.gain()") == set()
+
+
+def test_the_import_test_can_fail():
+    assert loaded_by("import plunit.torch") == {"torch"}
+
+
+def test_public_names_are_complete_and_sorted():
+    assert plunit.__all__ == sorted(plunit.__all__)
+    for name in ("plunit", "plunit.numpy", "plunit.torch", "plunit.jax"):
+        module = importlib.import_module(name)
+        assert module.__all__ == sorted(module.__all__)
+        assert {"plu", "inverse", "slope", "log_slope"} <= set(module.__all__)
+        assert all(hasattr(module, public) for public in module.__all__)

@@ -1,0 +1,201 @@
+"""plunit.jax against plunit.numpy, the paper's max/min formula and finite differences."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import plunit
+import plunit.numpy
+from plunit.jax import inverse, log_slope, plu, slope
+
+PARAMETERS = [(0.1, 1.0), (0.0, 1.0), (0.25, 0.5), (1.0, 2.0), (0.1, 0.0), (2.5, 1.0)]
+CORNERS = np.array([-np.inf, -0.0, 0.0, np.nan, np.inf], np.float32)
+
+
+def kinks_and_neighbours(c):
+    """Return -c and c, the numbers just inside, and those just outside; normal ones, as XLA takes subnormals for 0."""
+    kinks = np.float32([-c, c])
+    out = np.float32([-1, 1]) * max(np.spacing(np.float32(c)), np.float32(1e-30))
+    return kinks, kinks - out, kinks + out
+
+
+def points(c):
+    return np.concatenate([*kinks_and_neighbours(c), np.linspace(-3, 3, 14)]).astype(np.float32)
+
+
+def paper(x, alpha, c):
+    x = np.asarray(x, np.float64)
+    return np.maximum(alpha * (x + c) - c, np.minimum(alpha * (x - c) + c, x))
+
+
+def difference(of, x, alpha, c):
+    """Central difference of the paper's formula along argument 0, 1 or 2; along alpha at 0, to the right."""
+    step = 1e-6 * np.eye(3)[of]
+    back = 0.0 if of == 1 and alpha == 0 else 1.0
+    ahead, behind = (paper(x + s[0], alpha + s[1], c + s[2]) for s in (step, -back * step))
+    return (ahead - behind) / ((1 + back) * 1e-6)
+
+
+@pytest.mark.parametrize(("alpha", "c"), PARAMETERS)
+@pytest.mark.parametrize("name", ["plu", "slope", "log_slope"])
+def test_values_are_those_of_numpy(name, alpha, c):
+    x = np.concatenate([points(c), CORNERS])
+    got = getattr(plunit.jax, name)(x, alpha, c)
+    np.testing.assert_allclose(got, getattr(plunit.numpy, name)(x, alpha, c), rtol=3e-7)
+
+
+@pytest.mark.parametrize(("alpha", "c"), PARAMETERS[:-1])
+def test_values_are_the_papers(alpha, c):
+    np.testing.assert_allclose(plu(points(c), alpha, c), paper(points(c), alpha, c), rtol=3e-7)
+
+
+def test_alpha_above_one_is_steeper_outside():
+    assert plu(jnp.array([-3.0, 1.0, 3.0]), 2.5).tolist() == [-6.0, 1.0, 6.0]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 2.5])
+def test_inside_it_is_the_identity_to_the_bit(alpha):
+    x = np.float32([-0.7, -1e-40, -0.0, 0.0, 0.1, 0.7])
+    assert np.asarray(plu(x, alpha, 0.7)).tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize(("alpha", "end"), [(0.1, np.inf), (0.0, 1.0)])
+def test_nan_and_infinities(alpha, end):
+    np.testing.assert_array_equal(plu(CORNERS, alpha), np.float32([-end, -0.0, 0.0, np.nan, end]))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["plu", "inverse", "slope"])
+def test_half_precision_goes_through_float32(name, dtype):
+    x = jnp.linspace(-50, 50, 333).astype(dtype)
+    got = getattr(plunit.jax, name)(x)
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(got, getattr(plunit.numpy, name)(np.asarray(x)))
+
+
+def test_float64():
+    with jax.enable_x64(True):
+        got = plu(np.linspace(-3, 3, 20), 0.3, 0.7)
+        assert got.dtype == "float64"
+        np.testing.assert_allclose(got, paper(np.linspace(-3, 3, 20), 0.3, 0.7), rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "uint8"])
+def test_integers_become_floats_as_in_jax_nn(dtype):
+    x = jnp.array([0, 1, 3]).astype(dtype)
+    assert plu(x).dtype == jax.nn.leaky_relu(x).dtype == jnp.float32
+    np.testing.assert_allclose(plu(x), paper(x, 0.1, 1.0), rtol=3e-7)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (2, 3)])
+def test_shape_is_kept(shape):
+    assert plu(jnp.ones(shape)).shape == inverse(jnp.ones(shape)).shape == shape
+
+
+@pytest.mark.parametrize("wrap", [float, np.float32, np.float64, np.array, jnp.array, jnp.bfloat16])
+def test_parameters_of_any_kind_leave_the_type_of_x(wrap):
+    got = plu(points(1.0), wrap(0.25), wrap(0.5))
+    assert got.dtype == jnp.float32
+    np.testing.assert_allclose(got, paper(points(1.0), 0.25, 0.5), rtol=3e-7)
+
+
+@pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.25, 0.5), (1.0, 2.0), (2.5, 1.0)])
+def test_inverse_undoes_plu(alpha, c):
+    np.testing.assert_allclose(inverse(plu(points(c), alpha, c), alpha, c), points(c), rtol=1e-5)
+    np.testing.assert_allclose(inverse(points(c), alpha, c), plunit.numpy.inverse(points(c), alpha, c), rtol=1e-6)
+
+
+def test_half_precision_parameters_are_inverted_in_float32():
+    alpha = jnp.bfloat16(0.1)
+    np.testing.assert_allclose(inverse(plu(points(1.0), alpha), alpha), points(1.0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 1, 1)])
+def test_each_channel_has_its_alpha_and_c(shape):
+    x = np.random.default_rng(0).normal(size=(2, 3, 4, 3), scale=2).astype(np.float32)
+    alpha, c = np.float32([0.0, 0.1, 0.5]).reshape(shape), np.float32([0.5, 1, 2]).reshape(shape)
+    np.testing.assert_allclose(plu(x, alpha, c), paper(x, alpha, c), rtol=3e-7)
+    got = jax.grad(lambda alpha: plu(x, alpha, c).sum())(alpha)
+    by_hand = np.where(np.abs(x) > c, x - c * np.sign(x), 0)
+    np.testing.assert_allclose(
+        got, jnp.sum(by_hand, axis=(0, 1, 2) if shape == (3,) else (0, 2, 3)).reshape(shape), 1e-5
+    )
+
+
+@pytest.mark.parametrize("of", [0, 1, 2], ids=["dx", "dalpha", "dc"])
+@pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.0, 1.0), (0.25, 0.5)])
+@pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
+def test_derivatives_are_the_finite_differences(mode, alpha, c, of):
+    x = np.linspace(-3, 3, 13, dtype=np.float32) + np.float32(0.1)
+    got = jax.vmap(mode(plu, of), (0, None, None))(x, alpha, c)
+    np.testing.assert_allclose(got, difference(of, x, alpha, c), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 2.5])
+@pytest.mark.parametrize("c", [0.0, 0.7, 1.0])
+def test_kinks_belong_to_the_inner_piece(alpha, c):
+    kinks, _, outside = kinks_and_neighbours(c)
+    gradients = jax.vmap(jax.grad(plu, (0, 1, 2)), (0, None, None))
+    np.testing.assert_array_equal(gradients(kinks, alpha, c), [[1, 1], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(gradients(outside, alpha, c)[0], np.float32([alpha, alpha]))
+    np.testing.assert_array_equal(slope(kinks, alpha, c), [1, 1])
+
+
+def test_clip_has_another_gradient_at_the_kinks():
+    assert jax.grad(lambda x: jnp.clip(x, -1, 1))(1.0) == 0.5
+
+
+def test_gradient_at_nan_and_infinities():
+    np.testing.assert_array_equal(jax.vmap(jax.grad(plu))(CORNERS), np.float32([0.1, 1, 1, 1, 0.1]))
+
+
+@pytest.mark.parametrize("x", [-2.0, -1.0, 0.5, 1.0, 2.0])
+def test_second_derivatives(x):
+    outside = abs(x) > 1
+    hessian = np.array(jax.hessian(plu, (0, 1, 2))(x, 0.1, 1.0))
+    np.testing.assert_array_equal(hessian, outside * np.array([[0, 1, 0], [1, 0, -np.sign(x)], [0, -np.sign(x), 0]]))
+    assert jax.grad(jax.grad(plu))(x) == 0
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_jit_and_vmap_change_nothing(alpha):
+    x = np.concatenate([points(1.0), CORNERS])
+    expected = plu(x, alpha, 1.0)
+    np.testing.assert_array_equal(jax.jit(plu)(x, alpha, 1.0), expected)
+    np.testing.assert_array_equal(jax.jit(plu, static_argnums=(1, 2))(x, alpha, 1.0), expected)
+    np.testing.assert_array_equal(jax.vmap(plu, (0, None, None))(x, alpha, 1.0), expected)
+    np.testing.assert_array_equal(jax.vmap(plu, (None, 0))(x, np.float32([alpha, 1.0]))[0], expected)
+
+
+def test_plunit_plu_finds_this_module():
+    assert isinstance(plunit.plu(jnp.array(2.0)), jax.Array)
+    assert isinstance(jax.jit(plunit.plu)(2.0), jax.Array)
+
+
+@pytest.mark.parametrize("function", [plu, inverse, slope, log_slope])
+@pytest.mark.parametrize("name", ["alpha", "c"])
+@pytest.mark.parametrize("value", [-0.1, np.nan, np.inf, np.array([0.1, -1.0])])
+def test_bad_parameters(function, name, value):
+    with pytest.raises(ValueError, match=rf"{name} must be finite and >= 0, got .*(-|nan|inf).*defaults are alpha=0.1"):
+        function(1.0, **{name: value})
+
+
+def test_flat_piece_has_no_inverse():
+    with pytest.raises(ValueError, match=r"inverse needs alpha > 0, got 0\.0; a flat piece"):
+        inverse(1.0, alpha=0.0)
+
+
+@pytest.mark.parametrize("function", [plu, inverse, slope, log_slope])
+def test_complex_numbers(function):
+    with pytest.raises(TypeError, match="real numbers, got an array of complex64; convert it to a float"):
+        function(jnp.array([1j]))
+
+
+@pytest.mark.parametrize(("imports", "loads_torch"), [("plunit.jax", False), ("torch, plunit.jax", True)])
+def test_import_leaves_torch_alone(imports, loads_torch):
+    program = f"import sys, {imports}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == loads_torch

@@ -1,0 +1,360 @@
+"""plunit.keras against plunit.numpy, the paper's max/min formula and finite differences, on the backend at hand."""
+
+import os
+import subprocess
+import sys
+
+os.environ.setdefault("KERAS_BACKEND", "torch")  # Keras would take TensorFlow, which may be absent
+
+import keras
+import ml_dtypes
+import numpy as np
+import pytest
+from keras import ops
+
+import plunit.numpy
+from plunit.keras import PLU, inverse, plu
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
+
+BACKEND = keras.config.backend()
+PARAMETERS = [(0.1, 1.0), (0.0, 1.0), (0.25, 0.5), (1.0, 2.0), (0.1, 0.0), (2.5, 1.0)]
+CORNERS = np.array([-np.inf, -0.0, 0.0, np.nan, np.inf], np.float32)
+
+
+def kinks_and_neighbours(c):
+    """Return -c and c, the numbers just inside, and those just outside; normal ones, as XLA takes subnormals for 0."""
+    kinks = np.float32([-c, c])
+    out = np.float32([-1, 1]) * max(np.spacing(np.float32(c)), np.float32(1e-30))
+    return kinks, kinks - out, kinks + out
+
+
+def points(c):
+    return np.concatenate([*kinks_and_neighbours(c), np.linspace(-3, 3, 14)]).astype(np.float32)
+
+
+def paper(x, alpha, c):
+    x = np.asarray(x, np.float64)
+    return np.maximum(alpha * (x + c) - c, np.minimum(alpha * (x - c) + c, x))
+
+
+def kind(tensor):
+    return keras.backend.standardize_dtype(tensor.dtype)
+
+
+def array(tensor):
+    """Return the tensor in NumPy; bfloat16, which NumPy lacks, as float32."""
+    return ops.convert_to_numpy(ops.cast(tensor, "float32") if kind(tensor) == "bfloat16" else tensor)
+
+
+def gradients(function, *arguments):
+    """Return the gradient of sum(function) with respect to each argument."""
+    arguments = [ops.convert_to_tensor(argument, "float32") for argument in arguments]
+    if BACKEND == "torch":
+        import torch
+
+        leaves = [argument.detach().requires_grad_() for argument in arguments]
+        found = torch.autograd.grad(function(*leaves).sum(), leaves)
+    elif BACKEND == "jax":
+        import jax
+
+        found = jax.grad(lambda *leaves: function(*leaves).sum(), tuple(range(len(arguments))))(*arguments)
+    else:
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            tape.watch(arguments)
+            result = function(*arguments)
+        found = tape.gradient(result, arguments)
+    return [array(gradient) for gradient in found]
+
+
+def differences(x, alpha, c):
+    """Return the central differences of the paper's formula along x, alpha and c; along alpha at 0, to the right."""
+    x, step, back = x.astype(np.float64), 1e-6, min(alpha, 1e-6)
+    return [
+        (paper(x + step, alpha, c) - paper(x - step, alpha, c)) / (2 * step),
+        (paper(x, alpha + step, c) - paper(x, alpha - back, c)) / (step + back),
+        (paper(x, alpha, c + step) - paper(x, alpha, c - step)) / (2 * step),
+    ]
+
+
+@pytest.mark.parametrize(("alpha", "c"), PARAMETERS)
+@pytest.mark.parametrize("wrap", [float, np.float32, np.array, ops.array])
+def test_values_are_those_of_numpy(alpha, c, wrap):
+    x = np.concatenate([points(c), CORNERS])
+    np.testing.assert_allclose(array(plu(x, wrap(alpha), wrap(c))), plunit.numpy.plu(x, alpha, c), rtol=3e-7)
+
+
+@pytest.mark.parametrize(("alpha", "c"), PARAMETERS[:-1])
+def test_values_are_the_papers(alpha, c):
+    np.testing.assert_allclose(array(plu(points(c), alpha, c)), paper(points(c), alpha, c), rtol=3e-7)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 2.5])
+def test_inside_it_is_the_identity_to_the_bit(alpha):
+    x = np.float32([-0.7, -1e-40, -0.0, 0.0, 0.1, 0.7])
+    assert array(plu(x, alpha, 0.7)).tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize(("alpha", "end"), [(0.1, np.inf), (0.0, 1.0)])
+def test_nan_and_infinities(alpha, end):
+    np.testing.assert_array_equal(array(plu(CORNERS, alpha)), np.float32([-end, -0.0, 0.0, np.nan, end]))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["plu", "inverse"])
+def test_half_precision_goes_through_float32(name, dtype):
+    x = np.linspace(-50, 50, 333).astype(dtype)
+    got = getattr(plunit.keras, name)(ops.cast(x.astype(np.float32), dtype))
+    assert kind(got) == dtype
+    np.testing.assert_array_equal(array(got), getattr(plunit.numpy, name)(x).astype(np.float32))
+
+
+@pytest.mark.skipif(BACKEND == "jax", reason="JAX has no float64 by default")
+def test_float64():
+    x = np.linspace(-3, 3, 20)
+    got = PLU(0.3, 0.7, learnable=True, dtype="float64")(ops.convert_to_tensor(x, "float64"))
+    assert kind(got) == "float64"
+    np.testing.assert_allclose(array(got), paper(x, 0.3, 0.7), rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "uint8"])
+def test_integers_become_floats(dtype):
+    got = plu(ops.cast([0, 1, 3], dtype))
+    assert kind(got) == "float32"
+    np.testing.assert_allclose(array(got), paper(np.array([0, 1, 3]).astype(dtype), 0.1, 1.0), rtol=3e-7)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (2, 3)])
+def test_shape_is_kept(shape):
+    assert tuple(plu(ops.ones(shape)).shape) == tuple(inverse(ops.ones(shape)).shape) == shape
+
+
+@pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.25, 0.5), (1.0, 2.0), (2.5, 1.0)])
+def test_inverse_undoes_plu(alpha, c):
+    np.testing.assert_allclose(array(inverse(plu(points(c), alpha, c), alpha, c)), points(c), rtol=1e-5)
+
+
+def test_half_precision_parameters_are_inverted_in_float32():
+    alpha = ops.cast(0.1, "bfloat16")
+    np.testing.assert_allclose(array(inverse(plu(points(1.0), alpha), alpha)), points(1.0), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.0, 1.0), (0.25, 0.5)])
+def test_derivatives_are_the_finite_differences(alpha, c):
+    x = np.linspace(-3, 3, 13, dtype=np.float32) + np.float32(0.1)
+    got = gradients(plu, x, np.full_like(x, alpha), np.full_like(x, c))
+    np.testing.assert_allclose(got, differences(x, alpha, c), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 2.5])
+@pytest.mark.parametrize("c", [0.0, 0.7, 1.0])
+def test_kinks_belong_to_the_inner_piece(alpha, c):
+    kinks, _, outside = kinks_and_neighbours(c)
+    parameters = np.full_like(kinks, alpha), np.full_like(kinks, c)
+    np.testing.assert_array_equal(gradients(plu, kinks, *parameters), [[1, 1], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(gradients(plu, outside, *parameters)[0], np.float32([alpha, alpha]))
+    np.testing.assert_array_equal(gradients(PLU(alpha, c), kinks)[0], [1, 1])
+
+
+def test_gradient_at_nan_and_infinities():
+    np.testing.assert_array_equal(gradients(plu, CORNERS)[0], np.float32([0.1, 1, 1, 1, 0.1]))
+
+
+def test_symbolic_tensors():
+    x = keras.Input((3,))
+    y = plu(x, 0.25)
+    assert y.shape == (None, 3)
+    np.testing.assert_array_equal(array(keras.Model(x, y)(np.float32([[-3, 1, 3]]))), [[-1.5, 1, 1.5]])
+
+
+@pytest.mark.parametrize(("learnable", "names"), [(False, []), ("alpha", ["raw_alpha"]), ("c", ["raw_c"])])
+def test_only_what_is_learnable_has_a_weight(learnable, names):
+    layer = PLU(0.3, 0.5, learnable=learnable)
+    layer.build((None, 4))
+    assert [weight.name for weight in layer.trainable_weights] == names
+    np.testing.assert_allclose(array(layer(points(0.5)[None])), paper(points(0.5)[None], 0.3, 0.5), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("shared_axes", "shape", "broadcast"),
+    [
+        ("all", (), ()),
+        ((1, 2), (3,), (1, 1, 3)),
+        ([2, 3], (4,), (4, 1, 1)),
+        (1, (5, 3), (1, 5, 3)),
+        ((1, 2, 3), (), ()),
+        ((), (4, 5, 3), (4, 5, 3)),
+        (None, (4, 5, 3), (4, 5, 3)),
+    ],
+)
+def test_shared_axes(shared_axes, shape, broadcast):
+    layer = PLU(learnable=True, shared_axes=shared_axes)
+    layer.build((None, 4, 5, 3))
+    assert [tuple(weight.shape) for weight in layer.weights] == [shape, shape]
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2, 4, 5, 3), scale=2).astype(np.float32)
+    raw_alpha, raw_c = rng.normal(size=(2, *shape))
+    layer.set_weights([raw_alpha, raw_c])
+    alpha, c = (1 / (1 + np.exp(-raw_alpha))).reshape(broadcast), np.exp(raw_c).reshape(broadcast)
+    np.testing.assert_allclose(array(layer.alpha), alpha, rtol=1e-6)
+    np.testing.assert_allclose(array(layer.c), c, rtol=1e-6)
+    np.testing.assert_allclose(array(layer(x)), paper(x, alpha, c), rtol=1e-5)
+    np.testing.assert_allclose(array(layer.inverse(layer(x))), x, rtol=1e-4)
+
+
+def test_values_of_their_own_fix_the_input_shape():
+    layer = PLU(learnable=True, shared_axes=(1, 2))
+    layer.build((None, 4, 5, 3))
+    assert tuple(layer(ops.ones((1, 9, 9, 3))).shape) == (1, 9, 9, 3)
+    with pytest.raises(ValueError, match="expected ndim=4"):
+        layer(ops.ones((2, 3)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.25, 0.5), (0.9, 3.0)])
+def test_learnable_values_start_where_told(alpha, c, dtype):
+    layer = PLU(alpha, c, learnable=True, dtype=dtype)
+    assert (layer.alpha, layer.c) == (alpha, c)
+    layer.build((None, 4))
+    eps = float(ml_dtypes.finfo(layer.variable_dtype).eps)
+    np.testing.assert_allclose([float(array(layer.alpha)), float(array(layer.c))], [alpha, c], rtol=2 * eps)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "mixed_bfloat16"])
+@pytest.mark.parametrize("raw", [-1e4, 1e4])
+def test_bounds_are_strict(raw, dtype):
+    layer = PLU(learnable=True, dtype=dtype)
+    layer.build((None, 4))
+    layer.set_weights([np.float32(raw), np.float32(raw)])
+    alpha, c = (ops.cast(value, layer.variable_dtype) for value in (layer.alpha, layer.c))
+    assert 0 < float(array(alpha)) < 1
+    assert 0 < float(array(c)) < np.inf
+
+
+def test_mixed_precision_keeps_parameters_in_float32():
+    x = np.linspace(-50, 50, 333).astype("bfloat16")
+    layer = PLU(0.3, 0.7, learnable=True, dtype="mixed_bfloat16")
+    got = layer(ops.cast(x.astype(np.float32), "bfloat16"))
+    assert kind(got) == "bfloat16"
+    assert {weight.dtype for weight in layer.weights} == {"float32"}
+    np.testing.assert_array_equal(array(got), plunit.numpy.plu(x, 0.3, 0.7).astype(np.float32))
+
+
+def test_masks_pass_through():
+    masked = keras.layers.Masking()(np.float32([[[0, 0], [1, 2]]]))
+    assert array(PLU()(masked)._keras_mask).tolist() == [[False, True]]
+
+
+def test_output_shape():
+    assert PLU().compute_output_shape((None, 7, 3)) == (None, 7, 3)
+    assert PLU(learnable=True, shared_axes=(1,))(keras.Input((7, 3))).shape == (None, 7, 3)
+
+
+@pytest.mark.parametrize("learnable", [False, True, "alpha", "c"])
+@pytest.mark.parametrize("shared_axes", ["all", (1,), None])
+def test_config_makes_the_same_layer(learnable, shared_axes):
+    layer = PLU(0.3, 0.5, learnable=learnable, shared_axes=shared_axes, name="unit", dtype="mixed_bfloat16")
+    config = layer.get_config()
+    assert PLU.from_config(config).get_config() == config
+    assert (config["alpha"], config["c"], config["learnable"]) == (0.3, 0.5, learnable)
+    assert config["shared_axes"] == (shared_axes or ())
+    assert keras.saving.get_registered_name(PLU) == "plunit>PLU"
+
+
+def test_a_saved_model_comes_back(tmp_path):
+    per_channel = PLU(learnable=True, shared_axes=(1, 2))
+    model = keras.Sequential([keras.Input((4, 4, 3)), per_channel, keras.layers.Dense(2, activation=plu), PLU(0.5)])
+    per_channel.set_weights([np.float32([-1, 0, 1]), np.float32([-1, 0, 1])])
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    x = np.random.default_rng(0).normal(size=(2, 4, 4, 3), scale=3).astype(np.float32)
+    np.testing.assert_array_equal(array(again(x)), array(model(x)))
+
+
+def test_training_reduces_the_loss_and_moves_alpha_and_c():
+    keras.utils.set_random_seed(0)
+    layer = PLU(learnable=True)
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(16), layer, keras.layers.Dense(1)])
+    model.compile(keras.optimizers.Adam(0.02), "mse")
+    x = np.linspace(-3, 3, 64, dtype=np.float32)[:, None]
+    losses = model.fit(x, np.sin(x), epochs=30, batch_size=64, verbose=0).history["loss"]
+    assert losses[-1] < 0.5 * losses[0]
+    assert abs(float(array(layer.alpha)) - 0.1) > 1e-3
+    assert abs(float(array(layer.c)) - 1.0) > 1e-3
+
+
+@pytest.mark.parametrize(("exclude", "decays"), [([], True), (["raw_"], False)])
+def test_weight_decay_can_be_kept_off(exclude, decays):
+    layer = PLU(learnable=True)
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2), layer])
+    optimizer = keras.optimizers.SGD(0.1, weight_decay=0.5)
+    optimizer.exclude_from_weight_decay(var_names=exclude)
+    optimizer.build(model.trainable_weights)
+    optimizer.apply([ops.zeros(weight.shape) for weight in model.trainable_weights], model.trainable_weights)
+    assert (abs(float(array(layer.alpha)) - 0.1) > 1e-3) == decays
+
+
+@pytest.mark.parametrize("function", [plu, inverse, lambda x, **kwargs: PLU(**kwargs)])
+@pytest.mark.parametrize("name", ["alpha", "c"])
+@pytest.mark.parametrize("value", [-0.1, np.nan, np.inf])
+def test_bad_parameters(function, name, value):
+    with pytest.raises(ValueError, match=rf"{name} must be finite and >= 0, got {value}; the defaults are alpha=0.1"):
+        function(1.0, **{name: value})
+
+
+@pytest.mark.parametrize("function", [inverse, lambda y, alpha: PLU(alpha).inverse(y)])
+def test_flat_piece_has_no_inverse(function):
+    with pytest.raises(ValueError, match=r"inverse needs alpha > 0, got 0\.0; a flat piece"):
+        function(1.0, alpha=0.0)
+
+
+@pytest.mark.parametrize("function", [plu, inverse, PLU()])
+def test_complex_numbers(function):
+    with pytest.raises(TypeError, match=r"real numbers, got a tensor of complex\d+; convert it to a float"):
+        function(ops.convert_to_tensor(np.array([1j])))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"learnable": "both"}, r'learnable must be False, True, "alpha" or "c", got \'both\'; True learns both'),
+        ({"alpha": 0.0, "learnable": True}, r"learnable alpha must lie in \(0, 1\), .* got 0\.0; start from 0\.1"),
+        ({"c": 0.0, "learnable": "c"}, r"learnable c must be positive, .* got 0\.0; start from 1\.0"),
+    ],
+)
+def test_bad_layers(arguments, text):
+    with pytest.raises(ValueError, match=text):
+        PLU(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("shared_axes", "text"),
+    [
+        ((0, 1), r'"all" or axes from 1 to 2, got \(0, 1\); axis 0 is the batch'),
+        (3, r'"all" or axes from 1 to 2, got \(3,\)'),
+        ((2,), r"one value per unit needs sizes, got \(None, None, 3\); add the None axes to shared_axes"),
+    ],
+)
+def test_bad_shared_axes(shared_axes, text):
+    with pytest.raises(ValueError, match=text):
+        PLU(learnable=True, shared_axes=shared_axes).build((None, None, 3))
+
+
+def run(arguments, **environment):
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+
+
+def test_a_missing_backend_is_named(tmp_path):
+    program = "import sys; sys.modules['tensorflow'] = None; import plunit.keras"
+    done = run(["-c", program], KERAS_BACKEND="", KERAS_HOME=str(tmp_path))
+    assert "ModuleNotFoundError: Keras takes TensorFlow unless told otherwise" in done.stderr
+    assert "KERAS_BACKEND to torch or jax" in done.stderr
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="the run on torch starts the one on JAX")
+def test_this_file_passes_on_jax():
+    done = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", __file__], KERAS_BACKEND="jax")
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,188 @@
+import copy
+import math
+import pickle
+
+import pytest
+import safetensors.torch
+import torch
+from torch import nn
+
+from plunit.torch import PLU, plu
+
+pytestmark = pytest.mark.usefixtures("path")
+
+
+def paper_formula(x, alpha=0.1, c=1.0):
+    return torch.maximum(alpha * (x + c) - c, torch.minimum(alpha * (x - c) + c, x))
+
+
+@pytest.mark.parametrize("learnable", [False, True, "alpha", "c"])
+@pytest.mark.parametrize("num_parameters", [1, 4])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_starts_exactly_where_it_was_told(learnable, num_parameters, dtype):
+    if not learnable and num_parameters > 1:
+        return
+    module = PLU(learnable=learnable, num_parameters=num_parameters, dtype=dtype)
+    ulp = torch.finfo(dtype).eps
+    # in half precision the raw number itself, logit(0.1) = -2.2, has few digits
+    assert torch.as_tensor(module.alpha).tolist() == pytest.approx(
+        torch.as_tensor(module.alpha).mul(0).add(0.1).tolist(), rel=4 * ulp
+    )
+    assert torch.as_tensor(module.c).eq(1.0).all()
+    expected = {False: set(), True: {"raw_alpha", "raw_c"}, "alpha": {"raw_alpha"}, "c": {"raw_c"}}[learnable]
+    assert {name for name, _ in module.named_parameters()} == expected
+    assert all(p.shape == (() if num_parameters == 1 else (4,)) and p.dtype == dtype for p in module.parameters())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("raw", [-1e4, -30.0, 0.0, 30.0, 1e4])
+def test_bounds_hold_whatever_the_raw_parameters(dtype, raw):
+    module = PLU(learnable=True, dtype=dtype)
+    for parameter in module.parameters():
+        nn.init.constant_(parameter, raw)
+    assert 0 < module.alpha.item() < 1
+    assert 0 < module.c.item() < math.inf
+    x = torch.randn(10, dtype=dtype, requires_grad=True)
+    module(x).sum().backward()
+    assert x.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+def test_channels_on_any_axis(dim):
+    x = torch.randn(4, 4, 4) * 3
+    module = PLU(learnable=True, num_parameters=4, dim=dim)
+    with torch.no_grad():
+        module.raw_alpha.copy_(torch.linspace(-2, 2, 4))
+        module.raw_c.copy_(torch.linspace(-1, 1, 4))
+    channels = zip(x.unbind(dim), module.alpha.tolist(), module.c.tolist(), strict=True)
+    expected = torch.stack([paper_formula(part, alpha, c) for part, alpha, c in channels], dim)
+    torch.testing.assert_close(module(x), expected)
+    torch.testing.assert_close(module.inverse(module(x)), x, rtol=1e-4, atol=1e-4)
+
+
+def test_trains_to_the_parameters_that_made_the_data():
+    torch.manual_seed(0)
+    x = torch.randn(2000, 3) * 3
+    alpha, c = torch.tensor([0.3, 0.05, 0.7]), torch.tensor([0.5, 2.0, 1.0])
+    target = plu(x, alpha, c)
+    module = PLU(learnable=True, num_parameters=3)
+    optimiser = torch.optim.Adam(module.parameters(), lr=0.03)
+    for _ in range(1500):
+        optimiser.zero_grad()
+        (module(x) - target).square().mean().backward()
+        optimiser.step()
+    torch.testing.assert_close(module.alpha, alpha, atol=2e-3, rtol=0)
+    torch.testing.assert_close(module.c, c, atol=1e-2, rtol=0)
+
+
+@pytest.mark.parametrize("learnable", [False, True])
+def test_inplace_model_trains_as_the_other(learnable):
+    def train(inplace):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(5, 8), PLU(learnable=learnable, inplace=inplace), nn.Linear(8, 1))
+        optimiser = torch.optim.SGD(model.parameters(), lr=0.05)
+        x = torch.randn(64, 5)
+        for _ in range(20):
+            optimiser.zero_grad()
+            model(x).square().mean().backward()
+            optimiser.step()
+        return [p.detach() for p in model.parameters()]
+
+    for ours, theirs in zip(train(True), train(False), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def saved_bytes(activation, x):
+    """Bytes of distinct storages kept for backward between two linear maps, beyond those of the maps themselves."""
+    storages = {}
+
+    def pack(tensor):
+        storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        y = activation(x)
+    return sum(storages.values()), y.untyped_storage().data_ptr() in storages
+
+
+def test_backward_keeps_the_output_only(path):
+    x = torch.randn(1000, 100, requires_grad=True) * 1
+    relu, keeps_output = saved_bytes(torch.relu, x)
+    assert keeps_output
+    assert saved_bytes(PLU(), x) == (relu, True)
+    assert saved_bytes(PLU(alpha=0.0), x) == (relu, False)  # a flat output cannot tell
+    assert saved_bytes(paper_formula, x)[0] >= 3.2 * relu
+    learned, keeps_output = saved_bytes(PLU(learnable=True, num_parameters=100), x)
+    assert learned <= relu * 1.01  # and the parameters
+    assert keeps_output == (path == "native")
+
+
+def test_repr():
+    assert repr(PLU()) == "PLU(alpha=0.1, c=1.0)"
+    shown = repr(PLU(0.2, 3, learnable="c", num_parameters=7, dim=-1, inplace=True))
+    assert shown == "PLU(alpha=0.2, c=3.0, learnable='c', num_parameters=7, dim=-1, inplace=True)"
+
+
+@pytest.mark.parametrize("learnable", [False, True, "alpha", "c"])
+def test_copies_and_files(learnable, tmp_path):
+    module = nn.Sequential(PLU(0.2, 2.0, learnable=learnable))
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.3)
+    x = torch.randn(50) * 5
+    fresh = nn.Sequential(PLU(0.2, 2.0, learnable=learnable))
+    file = tmp_path / "module.safetensors"
+    if learnable:
+        safetensors.torch.save_model(module, file)
+        safetensors.torch.load_model(fresh, file)
+        torch.testing.assert_close(fresh(x), module(x))
+    fresh.load_state_dict(module.state_dict())
+    for other in (fresh, copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        torch.testing.assert_close(other(x), module(x))
+        assert repr(other) == repr(module)
+
+
+def test_reset_parameters():
+    module = PLU(0.3, 2.0, learnable=True, num_parameters=3)
+    with torch.no_grad():
+        module.raw_alpha.add_(1)
+        module.raw_c.add_(1)
+    module.reset_parameters()
+    torch.testing.assert_close(module.alpha, torch.full((3,), 0.3))
+    torch.testing.assert_close(module.c, torch.full((3,), 2.0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"alpha": -0.1}, "alpha must be finite and >= 0, got -0.1"),
+        ({"c": -1}, "c must be finite and >= 0, got -1"),
+        ({"alpha": math.nan}, "alpha must be finite and >= 0, got nan"),
+        ({"c": math.inf}, "c must be finite and >= 0, got inf"),
+        ({"learnable": "both"}, 'learnable must be False, True, "alpha" or "c", got \'both\''),
+        ({"learnable": None}, "learnable must be .* got None"),
+        ({"learnable": ["alpha"]}, "learnable must be .* got"),
+        ({"learnable": True, "alpha": 0.0}, r"learnable alpha must lie in \(0, 1\), here .* got 0.0"),
+        ({"learnable": True, "alpha": 1.5}, r"learnable alpha must lie in \(0, 1\), here .* got 1.5"),
+        ({"learnable": "c", "c": 0.0}, "learnable c must be positive"),
+        ({"num_parameters": 3}, "num_parameters must be 1, or .* got 3"),
+        ({"num_parameters": 0, "learnable": True}, "num_parameters must be 1, or .* got 0"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        PLU(**arguments)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (4,), (), (4, 3)])
+@pytest.mark.parametrize("inplace", [False, True])
+def test_channels_that_do_not_match_change_nothing(shape, inplace):
+    module, x = PLU(learnable=True, num_parameters=4, inplace=inplace), torch.full(shape, 5.0)
+    with pytest.raises(ValueError, match=r"expected 4 channels on axis 1, got an input of shape"):
+        module(x)
+    assert x.eq(5).all()
+
+
+def test_inverse_of_a_flat_module():
+    with pytest.raises(ValueError, match="the inverse needs alpha > 0"):
+        PLU(alpha=0.0).inverse(torch.ones(2))

@@ -1,0 +1,113 @@
+"""The native op: that it is built, is registered soundly, and says the same as PyTorch's own ops to the bit."""
+
+import shutil
+import sys
+
+import pytest
+import torch
+
+from plunit.torch import has_native, op, plu
+
+native_only = pytest.mark.skipif(not has_native(), reason="the native op was not built")
+
+
+def test_native_is_built_where_a_compiler_is():
+    if sys.platform == "linux" and shutil.which("c++"):
+        assert has_native()
+
+
+def both(monkeypatch, function):
+    ours = function()
+    monkeypatch.setattr(op, "_native", None)
+    return ours, function()
+
+
+@native_only
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.1, 0.7), (0.37, 0.0), (1.0, 1.0), (4.0, 0.3)])
+def test_native_and_composite_are_equal_to_the_bit(monkeypatch, dtype, alpha, c):
+    x = (torch.randn(10_000) * 2).to(dtype)
+    x[:40] = c + (torch.arange(40) - 10) * torch.finfo(dtype).eps
+    x.requires_grad_()
+
+    def value_and_gradient():
+        y = plu(x, alpha, c)
+        return y.detach(), torch.autograd.grad(y, x, x.detach())[0]
+
+    (y, dx), (y_composite, dx_composite) = both(monkeypatch, value_and_gradient)
+    assert torch.equal(y, y_composite)
+    assert torch.equal(dx, dx_composite)
+
+
+@native_only
+@pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
+def test_native_learned_values_are_equal_to_the_bit(monkeypatch, memory_format):
+    x = (torch.randn(4, 5, 33, 7) * 2).contiguous(memory_format=memory_format)
+    alpha, c = torch.linspace(0.01, 2, 5).view(5, 1, 1), torch.linspace(0, 2, 5).view(5, 1, 1)
+    y, y_composite = both(monkeypatch, lambda: plu(x, alpha, c))
+    assert torch.equal(y, y_composite)
+
+
+def samples(learned):
+    x = torch.randn(3, 4, 5, requires_grad=True)
+    parameters = (0.1, 1.0)
+    if learned:
+        parameters = torch.full((4, 1), 0.2, requires_grad=True), torch.rand(4, 1, requires_grad=True)
+    return x, *parameters
+
+
+@native_only
+@pytest.mark.parametrize("learned", [False, True])
+def test_opcheck(learned):
+    forward, backward = torch.ops.plunit.plu, torch.ops.plunit.plu_backward
+    overload = "learned" if learned else "default"
+    x, alpha, c = samples(learned)
+    torch.library.opcheck(getattr(forward, overload), (x, alpha, c))
+    torch.library.opcheck(getattr(backward, overload), (torch.randn(3, 4, 5), forward(x, alpha, c).detach(), alpha, c))
+
+
+@native_only
+@pytest.mark.parametrize("learned", [False, True])
+def test_opcheck_in_place(learned):
+    # the functional op covers autograd: opcheck differentiates only ops that do not mutate
+    x, *parameters = (s.detach() if isinstance(s, torch.Tensor) else s for s in samples(learned))
+    op_ = torch.ops.plunit.plu_.learned if learned else torch.ops.plunit.plu_.default
+    torch.library.opcheck(op_, (x, *parameters))
+
+
+@native_only
+@pytest.mark.parametrize(
+    ("alpha", "c"),
+    [
+        (0.0, 1.0),
+        (-0.1, 1.0),
+        (torch.nan, 1.0),
+        (torch.zeros(()), 1.0),
+        (torch.full((), 1e-5, requires_grad=True), 1.0),
+        (torch.full((5,), 0.1), torch.ones(4, 1)),
+        (torch.full((3, 1, 5), 0.1), 1.0),
+        ("0.1", 1.0),
+    ],
+)
+def test_kernel_declines_what_it_cannot_do(alpha, c):
+    assert op._native.plu(torch.randn(3, 4, 5), alpha, c, False) is None
+
+
+@native_only
+def test_direct_call_with_parameters_on_two_axes_is_an_error():
+    with pytest.raises(ValueError, match="one value, or one per channel on one axis"):
+        torch.ops.plunit.plu(torch.randn(3, 4, 5), torch.full((5,), 0.1), torch.ones(4, 1))
+
+
+@native_only
+def test_threads_agree():
+    x, grad = torch.randn(16, 300_000, requires_grad=True), torch.randn(16, 300_000)
+    alpha, c = torch.full((16, 1), 0.1, requires_grad=True), torch.ones(16, 1, requires_grad=True)
+    results, threads = [], torch.get_num_threads()
+    for count in (1, 2):
+        torch.set_num_threads(count)
+        y = plu(x, alpha, c)
+        results.append((y, *torch.autograd.grad(y, (x, alpha, c), grad)))
+    torch.set_num_threads(threads)
+    for one, two in zip(*results, strict=True):
+        torch.testing.assert_close(one, two)

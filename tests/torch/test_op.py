@@ -1,0 +1,256 @@
+import numpy as np
+import pytest
+import torch
+from oracles import ALPHAS_AND_CS, exact, points
+from torch.autograd import gradcheck, gradgradcheck
+
+import plunit
+from plunit.torch import inverse, log_slope, plu, slope
+
+DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+pytestmark = pytest.mark.usefixtures("path")
+
+
+def ulps(dtype, count=2):
+    info = torch.finfo(dtype)
+    return {"rtol": count * info.eps, "atol": info.tiny * info.eps}
+
+
+def kink_points(c, dtype):
+    """The numbers of the oracle and the closest neighbours of the kinks, as a tensor of this dtype."""
+    x = torch.tensor(points(c)).clamp(-1e4, 1e4).to(dtype)
+    step = torch.tensor(c, dtype=dtype) * torch.finfo(dtype).eps
+    near = torch.tensor(c, dtype=dtype) + step * torch.arange(-8, 40)
+    return torch.cat([x, near, -near]).to(dtype)
+
+
+@pytest.mark.parametrize(("alpha", "c"), ALPHAS_AND_CS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_value_is_the_rational_one_to_rounding(alpha, c, dtype):
+    x = kink_points(c, dtype)
+    narrow = torch.float64 if dtype == torch.float64 else torch.float32
+    alpha, c = (torch.tensor(value, dtype=narrow).item() for value in (alpha, c))
+    expected = torch.tensor([exact(value, alpha, c) for value in x.tolist()], dtype=torch.float64).to(dtype)
+    torch.testing.assert_close(plu(x, alpha, c), expected, **ulps(dtype, 3))
+
+
+@pytest.mark.parametrize(("alpha", "c"), ALPHAS_AND_CS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradient_is_one_up_to_the_kink_and_alpha_beyond(alpha, c, dtype):
+    x = kink_points(c, dtype).requires_grad_()
+    plu(x, alpha, c).sum().backward()
+    wide = x.detach().double()
+    narrow = torch.float64 if dtype == torch.float64 else torch.float32
+    alpha, c = (torch.tensor(value, dtype=narrow) for value in (alpha, c))
+    expected = torch.where(wide.abs() > c, alpha.double(), 1.0).to(dtype)
+    torch.testing.assert_close(x.grad, expected, **ulps(dtype, 1))
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1e-3, 1.0])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_output_tells_the_piece_after_rounding(alpha, dtype):
+    x, c = kink_points(0.7, dtype), torch.tensor(0.7, dtype=torch.float64 if dtype == torch.float64 else torch.float32)
+    assert torch.equal(plu(x, alpha, 0.7).abs().to(c.dtype) > c, x.abs().to(c.dtype) > c)
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+def test_special_values(inplace):
+    inf, nan = torch.inf, torch.nan
+    y = plu(torch.tensor([nan, inf, -inf, -0.0, 0.0]), inplace=inplace)
+    torch.testing.assert_close(y, torch.tensor([nan, inf, -inf, -0.0, 0.0]), rtol=0, atol=0, equal_nan=True)
+    assert y.signbit().tolist()[3:] == [True, False]
+    assert plu(torch.tensor([inf, -inf, 3.0]), 0.0, 2.0, inplace=inplace).tolist() == [2, -2, 2]
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.0, 2.0])
+def test_nan_and_inf_do_not_spoil_other_gradients(alpha):
+    x = torch.tensor([torch.nan, torch.inf, 2.0, 0.5], requires_grad=True)
+    c = torch.tensor(1.0, requires_grad=True)
+    plu(x, alpha, c)[2:].sum().backward()
+    assert x.grad[2:].tolist() == pytest.approx([alpha, 1])
+    assert c.grad.item() == pytest.approx(1 - alpha)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (1,), (7,), (2, 3, 4, 5), (100_003,)])
+def test_any_shape(shape):
+    x = torch.randn(shape) * 2
+    np.testing.assert_allclose(plu(x).numpy(), plunit.plu(x.numpy()), rtol=3e-7)
+
+
+LAYOUTS = {
+    "transposed": lambda x: x.transpose(1, 3),
+    "channels_last": lambda x: x.contiguous(memory_format=torch.channels_last),
+    "sliced": lambda x: x[:, ::2, 1:],
+    "expanded": lambda x: x[:, :1].expand(-1, 3, -1, -1),
+    "contiguous": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_layout_is_that_of_relu(layout):
+    x = layout(torch.randn(2, 8, 4, 6) * 2)
+    like = torch.relu(x)
+    y = plu(x)
+    assert y.stride() == like.stride()
+    np.testing.assert_allclose(y.numpy(), plunit.plu(x.numpy()), rtol=3e-7)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("axis", [None, 0, 1, 3])
+def test_gradients_in_any_layout_are_those_of_the_formula(layout, axis):
+    x = layout(torch.randn(2, 8, 4, 6, dtype=torch.float64) * 2).detach()
+    shape = [1] * 4 if axis is None else [x.shape[d] if d == axis else 1 for d in range(4)]
+    alpha, c = torch.rand(shape, dtype=torch.float64) * 0.9 + 0.05, torch.rand(shape, dtype=torch.float64) + 0.5
+    grad = torch.randn(x.shape, dtype=torch.float64)
+    inputs = [value.clone().requires_grad_() for value in (x, alpha, c)]
+    actual = torch.autograd.grad(plu(inputs[0] * 1, *inputs[1:]), inputs, grad)
+    m = torch.maximum(torch.minimum(inputs[0], inputs[2]), -inputs[2])
+    expected = torch.autograd.grad(m + inputs[1] * (inputs[0] - m), inputs, grad)
+    for ours, theirs in zip(actual, expected, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_learned_sums_are_accurate_over_many_numbers():
+    x = torch.randn(3, 4, 50_000) * 2
+    alpha, c = torch.full((4, 1), 0.1, requires_grad=True), torch.ones(4, 1, requires_grad=True)
+    grad = torch.randn_like(x)
+    actual = torch.autograd.grad(plu(x, alpha, c), (alpha, c), grad)
+    outside = x.abs().double() > 1
+    excess = torch.where(outside, (x - x.sign()).double() * grad, 0).sum((0, 2))[:, None]
+    sign = torch.where(outside, x.sign().double() * grad * (1 - alpha), 0).sum((0, 2))[:, None]
+    torch.testing.assert_close(actual[0].double(), excess, rtol=1e-4, atol=2e-3)
+    torch.testing.assert_close(actual[1].double(), sign, rtol=1e-5, atol=1e-3)
+
+
+PARAMETER_SHAPES = [((), ()), ((4, 1), (4, 1)), ((4, 1), ()), ((5,), (4, 1)), ((3, 4, 5), (1,))]
+
+
+@pytest.mark.parametrize("shapes", PARAMETER_SHAPES)
+@pytest.mark.parametrize("inplace", [False, True])
+def test_gradcheck_for_x_alpha_and_c(shapes, inplace):
+    torch.manual_seed(0)
+    x = torch.randn(3, 4, 5, dtype=torch.float64) * 2
+    alpha, c = (torch.rand(shape, dtype=torch.float64) * 0.8 + 0.1 for shape in shapes)
+    x = torch.where((x.abs() - c).abs() < 1e-2, 3.0, x)  # finite differences cannot straddle a kink
+    inputs = [value.requires_grad_() for value in (x, alpha, c)]
+
+    def function(x, alpha, c):
+        return plu(x * 1.0, alpha, c, inplace=inplace)
+
+    assert gradcheck(function, inputs)
+    assert gradgradcheck(function, inputs)
+    assert gradcheck(lambda x: plu(x * 1.0, 0.3, 0.7, inplace=inplace), inputs[:1])
+    assert gradgradcheck(lambda x: plu(x * 1.0, 0.3, 0.7, inplace=inplace), inputs[:1])
+
+
+def test_gradients_where_alpha_is_zero():
+    x = torch.tensor([-3.0, -1.0, 0.5, 2.0], requires_grad=True)
+    alpha, c = torch.zeros((), requires_grad=True), torch.ones((), requires_grad=True)
+    dx, dalpha, dc = torch.autograd.grad(plu(x, alpha, c).sum(), (x, alpha, c))
+    assert dx.tolist() == [0, 1, 1, 0]
+    assert (dalpha.item(), dc.item()) == (-2 + 1, -1 + 1)
+    (dx,) = torch.autograd.grad(plu(x, 0.0).sum(), x)
+    assert dx.tolist() == [0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("alpha", [0.1, 0.01])
+def test_half_precision_input_with_float32_parameters(dtype, alpha):
+    x = (torch.randn(4, 2000) * 2).to(dtype).requires_grad_()
+    alpha, c = torch.full((4, 1), alpha, requires_grad=True), torch.ones(4, 1, requires_grad=True)
+    wide = x.detach().float().requires_grad_()
+    actual = torch.autograd.grad(plu(x, alpha, c).sum(), (x, alpha, c))
+    expected = torch.autograd.grad(plu(wide, alpha, c).sum(), (wide, alpha, c))
+    assert [g.dtype for g in actual] == [dtype, torch.float32, torch.float32]
+    torch.testing.assert_close(actual[0].float(), expected[0], rtol=4e-3, atol=0)
+    torch.testing.assert_close(actual[1:], expected[1:], rtol=1e-3, atol=1e-2)
+
+
+def test_inplace_overwrites_its_input_and_trains_as_the_other():
+    x = torch.randn(4, 50, requires_grad=True)
+    before = x * 2
+    storage = before.data_ptr()
+    y = plu(before, inplace=True)
+    assert y.data_ptr() == storage
+    assert before is y
+    (actual,) = torch.autograd.grad((y * y).sum(), x)
+    (expected,) = torch.autograd.grad((plu(x * 2) ** 2).sum(), x)
+    torch.testing.assert_close(actual, expected)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.0])
+def test_inplace_on_a_view(alpha):
+    x = torch.randn(6, 50, requires_grad=True)
+    base = x * 2
+    plu(base[::2], alpha, inplace=True)
+    (actual,) = torch.autograd.grad((base**2).sum(), x)
+    other = x * 2
+    (expected,) = torch.autograd.grad((plu(other[::2], alpha) ** 2).sum() + (other[1::2] ** 2).sum(), x)
+    torch.testing.assert_close(actual, expected)
+
+
+def test_inplace_on_what_another_op_needs_is_noticed():
+    x = torch.randn(5, requires_grad=True)
+    hidden = x.exp()
+    y = plu(hidden, inplace=True)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_inplace_on_a_leaf_is_refused_and_changes_nothing():
+    x = torch.full((3,), 5.0, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        plu(x, inplace=True)
+    assert x.tolist() == [5, 5, 5]
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5])
+def test_inverse_and_its_gradient(alpha):
+    x = torch.randn(1000, dtype=torch.float64).mul(3).requires_grad_()
+    y = inverse(plu(x, alpha, 0.8), alpha, 0.8)
+    torch.testing.assert_close(y, x)
+    torch.testing.assert_close(torch.autograd.grad(y.sum(), x)[0], torch.ones_like(x))
+
+
+def test_slope_and_log_slope_have_the_dtype_of_the_input_and_a_gradient_for_alpha():
+    x, alpha = torch.tensor([-2.0, 1.0, 3.0], dtype=torch.bfloat16), torch.tensor(0.5, requires_grad=True)
+    assert slope(x, alpha).tolist() == [0.5, 1, 0.5]
+    assert slope(x, alpha).dtype == torch.bfloat16
+    log_slope(x.double(), alpha).sum().backward()
+    assert alpha.grad.item() == pytest.approx(2 * 2)
+
+
+def test_tensor_subclasses_are_kept():
+    class Labelled(torch.Tensor):
+        pass
+
+    y = plu(torch.randn(3).as_subclass(Labelled))
+    assert isinstance(y, Labelled)
+
+
+@pytest.mark.parametrize("function", [plu, inverse, slope, log_slope])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
+def test_integers_and_complex_numbers(function, dtype):
+    x = torch.ones(3, dtype=dtype)
+    with pytest.raises(TypeError, match=rf"real floating-point tensors, got {dtype}; convert it"):
+        function(x)
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+@pytest.mark.parametrize("parameters", [{"alpha": -0.1}, {"c": -1.0}, {"alpha": torch.nan}, {"c": torch.inf}])
+def test_bad_parameters_change_nothing(parameters, inplace):
+    ((name, value),) = parameters.items()
+    x = torch.full((3,), 5.0)
+    with pytest.raises(ValueError, match=rf"{name} must be finite and >= 0, got {value}"):
+        plu(x, **parameters, inplace=inplace)
+    assert x.tolist() == [5, 5, 5]
+
+
+def test_inverse_of_flat_pieces():
+    with pytest.raises(ValueError, match="the inverse needs alpha > 0, got 0"):
+        inverse(torch.ones(2), alpha=0.0)
+
+
+def test_not_a_tensor():
+    with pytest.raises(TypeError, match="takes tensors, got list"):
+        plu([1.0, 2.0])

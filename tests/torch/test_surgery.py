@@ -1,0 +1,124 @@
+import pytest
+import torch
+from torch import nn
+
+import plunit
+from plunit.torch import PLU, convert, init_, param_groups
+
+
+class Block(nn.Module):
+    def __init__(self, activation):
+        super().__init__()
+        self.first, self.activation, self.second = nn.Linear(4, 4), activation, nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.second(self.activation(self.first(x)))
+
+
+def test_convert_replaces_at_every_depth_and_returns_what_it_replaced():
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), Block(nn.Tanh()), nn.ReLU6())
+    relu, tanh = model[1], model[2].activation
+    replaced = convert(model, {nn.ReLU: PLU, nn.Tanh: lambda: PLU(learnable=True)})
+    assert replaced == {"1": relu, "2.activation": tanh}
+    assert isinstance(model[1], PLU)
+    assert model[2].activation.learnable is True
+    assert isinstance(model[3], nn.ReLU6)
+    model(torch.randn(2, 4)).sum().backward()
+    assert model[2].activation.raw_alpha.grad is not None
+
+
+def test_shared_modules_stay_shared_but_learnable_ones_are_one_per_place():
+    def make():
+        shared = nn.ReLU()
+        return nn.Sequential(shared, nn.Linear(4, 4), shared)
+
+    fixed, learnable = make(), make()
+    assert list(convert(fixed, {nn.ReLU: PLU})) == ["0", "2"]
+    assert fixed[0] is fixed[2]
+    convert(learnable, {nn.ReLU: lambda: PLU(learnable=True)})
+    assert learnable[0] is not learnable[2]
+    assert len(list(learnable.parameters())) == 2 + 4
+
+
+def test_shared_blocks_are_converted_once():
+    block = Block(nn.ReLU())
+    model = nn.Sequential(block, block)
+    convert(model, {nn.ReLU: lambda: PLU(learnable=True)})
+    assert model[0] is model[1] is block
+    assert isinstance(block.activation, PLU)
+
+
+def test_convert_takes_over_dtype_and_mode():
+    model = nn.Sequential(nn.Linear(2, 2, dtype=torch.float64), nn.ReLU()).eval()
+    convert(model, {nn.ReLU: lambda: PLU(learnable=True)})
+    assert model[1].raw_alpha.dtype == torch.float64
+    assert not model[1].training
+
+
+def test_convert_changes_nothing_if_a_replacement_fails():
+    model = nn.Sequential(nn.ReLU(), nn.Tanh())
+    with pytest.raises(ValueError, match="alpha must be"):
+        convert(model, {nn.ReLU: PLU, nn.Tanh: lambda: PLU(alpha=-1)})
+    assert isinstance(model[0], nn.ReLU)
+
+
+def test_convert_cannot_replace_the_model_itself():
+    with pytest.raises(TypeError, match="the model itself is a ReLU"):
+        convert(nn.ReLU(), {nn.ReLU: PLU})
+
+
+@pytest.mark.parametrize(
+    "activation", [PLU(), PLU(0.3, 0.5), PLU(learnable=True, num_parameters=512), nn.ReLU()], ids=repr
+)
+@pytest.mark.parametrize("mode", ["forward", "backward"])
+def test_init_keeps_the_variance(activation, mode):
+    generator = torch.Generator().manual_seed(0)
+    layers = [nn.Linear(512, 512)]
+    # gradients: one layer, for weights that keep them let the activations drift from the variance 1 of the gain
+    for _ in range(8 if mode == "forward" else 1):
+        layers += [activation, nn.Linear(512, 512)]
+    model = init_(nn.Sequential(*layers), mode=mode, generator=generator)
+    x = torch.randn(512, 512, generator=generator).requires_grad_()
+    y = model(x)
+    (dx,) = torch.autograd.grad(y, x, torch.randn(y.shape, generator=generator))
+    kept = y if mode == "forward" else dx
+    # ReLU: E[relu(z)^2] = 1/2, so its gain keeps both
+    assert kept.var().item() == pytest.approx(1, rel=0.35)
+
+
+def test_init_uses_the_gain_of_the_activation_before():
+    torch.manual_seed(0)
+    model = init_(nn.Sequential(nn.Conv2d(16, 64, 3), nn.MaxPool2d(2), PLU(), nn.Flatten(), nn.Linear(1024, 256)))
+    assert model[0].weight.std().item() == pytest.approx(1 / (16 * 9) ** 0.5, rel=0.03)
+    assert model[4].weight.std().item() == pytest.approx(plunit.gain() / 1024**0.5, rel=0.01)
+    assert model[0].bias.eq(0).all()
+
+
+def test_init_mode():
+    with pytest.raises(ValueError, match="mode must be"):
+        init_(nn.Linear(2, 2), mode="sideways")
+
+
+def test_param_groups_keep_decay_off_alpha_and_c():
+    model = nn.Sequential(nn.Linear(4, 8), PLU(learnable=True, num_parameters=8), nn.LayerNorm(8), PLU(learnable="c"))
+    model[0].weight.requires_grad_(True)
+    decayed, free = param_groups(model, weight_decay=0.5)
+    assert [id(p) for p in decayed["params"]] == [id(model[0].weight)]
+    assert (decayed["weight_decay"], free["weight_decay"]) == (0.5, 0.0)
+    assert len(free["params"]) == 1 + 2 + 2 + 1
+    optimiser = torch.optim.AdamW([decayed, free], lr=0.1)
+    before = model[1].alpha.detach().clone()
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimiser.step()
+    torch.testing.assert_close(model[1].alpha, before)
+
+
+def test_param_groups_skip_what_is_frozen():
+    model = nn.Linear(3, 3).requires_grad_(False)
+    assert [len(group["params"]) for group in param_groups(model, weight_decay=0.1)] == [0, 0]
+
+
+def test_param_groups_bad_decay():
+    with pytest.raises(ValueError, match="weight_decay must be >= 0, got -1"):
+        param_groups(nn.Linear(2, 2), weight_decay=-1)

@@ -1,0 +1,206 @@
+"""PLU under what PyTorch does to functions: torch.func, forward mode, compilers, exporters, fake tensors, autocast."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.autograd import forward_ad
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
+
+import plunit
+from plunit.torch import PLU, plu
+
+MODULES = {
+    "fixed": lambda: PLU(),
+    "flat": lambda: PLU(alpha=0.0),
+    "inplace": lambda: PLU(inplace=True),
+    "learnable": lambda: PLU(learnable=True),
+    "per channel": lambda: PLU(learnable=True, num_parameters=4),
+    "alpha only": lambda: PLU(learnable="alpha", num_parameters=4, inplace=True),
+}
+modules = pytest.mark.parametrize("module", [make() for make in MODULES.values()], ids=list(MODULES))
+
+
+def points(*shape):
+    x = torch.randn(*shape, generator=torch.Generator().manual_seed(0)) * 2
+    x.view(-1)[:4] = torch.tensor([1.0, -1.0, -0.0, 1.0000001])
+    return x
+
+
+@pytest.mark.usefixtures("path")
+class TestFunc:
+    def slopes(self, x, alpha):
+        return torch.where(x.abs() > 1, alpha, 1.0)
+
+    @pytest.mark.parametrize("alpha", [0.1, 0.0, torch.tensor(0.3)])
+    def test_vmap(self, alpha):
+        x = points(3, 5)
+        torch.testing.assert_close(vmap(lambda row: plu(row, alpha))(x), plu(x, alpha))
+
+    def test_vmap_over_parameters(self):
+        x, alpha, c = points(3, 5), torch.tensor([0.1, 0.2, 0.3]), torch.tensor([1.0, 0.5, 2.0])
+        expected = torch.stack([plu(x[i], alpha[i], c[i]) for i in range(3)])
+        torch.testing.assert_close(vmap(plu)(x, alpha, c), expected)
+
+    def test_vmap_in_place(self):
+        x = points(3, 5)
+        expected = plu(x)
+        torch.testing.assert_close(vmap(lambda row: plu(row, inplace=True))(x), expected)
+        torch.testing.assert_close(x, expected)
+
+    @pytest.mark.parametrize("jacobian", [jacrev, jacfwd])
+    def test_jacobians_at_the_kinks(self, jacobian):
+        x = points(7)
+        torch.testing.assert_close(jacobian(plu)(x), torch.diag(self.slopes(x, 0.1)))
+
+    @pytest.mark.parametrize("argument", [0, 1, 2])
+    def test_forward_and_reverse_mode_agree_for_every_argument(self, argument):
+        arguments = points(6, 4).double(), torch.rand(4).double() * 0.8 + 0.1, torch.rand(4).double() + 0.5
+        forward = jacfwd(plu, argnums=argument)(*arguments)
+        torch.testing.assert_close(forward, jacrev(plu, argnums=argument)(*arguments))
+        assert forward.abs().sum() > 0
+
+    def test_jvp_and_dual_numbers(self):
+        x, tangent = points(6), torch.arange(1.0, 7.0)
+        _, out = jvp(plu, (x,), (tangent,))
+        torch.testing.assert_close(out, tangent * self.slopes(x, 0.1))
+        with forward_ad.dual_level():
+            dual = forward_ad.unpack_dual(plu(forward_ad.make_dual(x, tangent)))
+        torch.testing.assert_close(dual.tangent, out)
+        torch.testing.assert_close(dual.primal, plu(x))
+
+    def test_dual_numbers_in_a_parameter(self):
+        x, alpha = points(6), torch.tensor(0.2)
+        with forward_ad.dual_level():
+            out = forward_ad.unpack_dual(plu(x, forward_ad.make_dual(alpha, torch.tensor(1.0)))).tangent
+        torch.testing.assert_close(out, (x - x.clamp(-1, 1)))
+
+    def test_second_order(self):
+        x = points(20).double()
+
+        def loss(alpha):
+            return (plu(x, alpha, 0.7) ** 2).sum()
+
+        alpha = torch.tensor(0.2, dtype=torch.float64)
+        step = 1e-5
+        difference = (grad(loss)(alpha + step) - grad(loss)(alpha - step)) / (2 * step)
+        assert hessian(loss)(alpha).item() == pytest.approx(difference.item(), rel=1e-6)
+
+
+@modules
+def test_compiled_is_eager_without_a_graph_break(module):
+    torch.compiler.reset()
+    x = points(3, 4, 5).requires_grad_()
+    compiled = torch.compile(lambda x: module(x * 1), fullgraph=True)
+    expected, actual = module(x * 1), compiled(x)
+    torch.testing.assert_close(actual, expected)
+    wanted = [x, *module.parameters()]
+    weight = torch.randn_like(x)
+    for ours, theirs in zip(
+        torch.autograd.grad(actual, wanted, weight), torch.autograd.grad(expected, wanted, weight), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_compiled_plu_is_fused_with_its_neighbours():
+    from torch._inductor.utils import run_and_get_code
+
+    torch.compiler.reset()
+
+    @torch.compile(fullgraph=True)
+    def function(x):
+        return plu(x * 3 + 1).exp()
+
+    with torch.no_grad():
+        _, code = run_and_get_code(function, points(64))
+    source = "\n".join(code)
+    assert source.count('extern "C"') == 1  # one loop for all of it
+    assert "plunit" not in source
+
+
+def test_compiled_with_dynamic_shapes():
+    torch.compiler.reset()
+    compiled = torch.compile(PLU(), fullgraph=True, dynamic=True)
+    for n in (3, 8, 65):
+        torch.testing.assert_close(compiled(points(n, 4)), plu(points(n, 4)))
+
+
+@modules
+def test_export(module):
+    x = points(3, 4, 5)
+    program = torch.export.export(module, (x,))
+    assert "plunit" not in program.graph_module.code
+    torch.testing.assert_close(program.module()(x.clone()), module(x.clone()))
+
+
+@pytest.mark.parametrize("name", ["fixed", "flat", "learnable", "per channel"])
+def test_onnx_in_onnxruntime(name, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), MODULES[name](), nn.Flatten(), nn.Linear(64, 2)).eval()
+    x = points(2, 3, 6, 6)
+    file = tmp_path / "model.onnx"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter's own deprecations
+        torch.onnx.export(model, (x,), file, dynamo=True, verbose=False)
+    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    (actual,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    np.testing.assert_allclose(actual, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_onnx_activation_alone_is_equal_to_the_bit(tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    x = points(1000)
+    file = tmp_path / "plu.onnx"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(PLU().eval(), (x,), file, dynamo=True, verbose=False)
+    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    (actual,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    np.testing.assert_array_equal(actual, plunit.plu(x.numpy()))
+    np.testing.assert_array_equal(np.signbit(actual), np.signbit(x.numpy()))
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+@modules
+def test_jit_trace(module):
+    x = points(3, 4, 5)
+    traced = torch.jit.trace(module, (x.clone(),), check_trace=False)
+    other = points(3, 4, 5).flip(0)
+    torch.testing.assert_close(traced(other.clone()), module(other.clone()))
+
+
+@pytest.mark.usefixtures("path")
+class TestTensorKinds:
+    @modules
+    def test_meta(self, module):
+        meta = module.__class__(learnable=module.learnable, num_parameters=module.num_parameters, device="meta")
+        y = meta(torch.empty(2, 4, 3, 3, device="meta").to(memory_format=torch.channels_last))
+        assert y.device.type == "meta"
+        assert y.is_contiguous(memory_format=torch.channels_last)
+
+    def test_fake(self):
+        from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+
+        with FakeTensorMode():
+            y = plu(torch.empty(2, 3, dtype=torch.bfloat16, requires_grad=True))
+            y.sum().backward()
+        assert isinstance(y, FakeTensor)
+        assert y.dtype == torch.bfloat16
+
+    @modules
+    def test_autocast(self, module):
+        model = nn.Sequential(nn.Linear(6, 4), module, nn.Linear(4, 2))
+        with torch.autocast("cpu", torch.bfloat16):
+            hidden = model[:2](points(8, 6))
+            model(points(8, 6)).float().sum().backward()
+        assert hidden.dtype == torch.bfloat16
+        assert all(p.grad is not None and p.grad.dtype == torch.float32 for p in model.parameters())
+
+    def test_inference_mode(self):
+        with torch.inference_mode():
+            x = points(5)
+            assert plu(x).is_inference()
+            torch.testing.assert_close(plu(x.clone(), inplace=True), plu(x))
