@@ -2,14 +2,13 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# activated environments and the user's site must not leak in
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 BUILD  := pyproject.toml setup.py constraints.txt $(wildcard src/plunit/torch/csrc/*)
 
 .PHONY: reproduce test lint types unit tensorflow bench clean
 
 reproduce: $(VENV)/lab
-	$(BIN)/plunit demo
+	$(BIN)/plunit reproduce
 
 test: lint types unit tensorflow
 
@@ -26,7 +25,7 @@ unit: $(VENV)/dev
 tensorflow: $(VENV)/tensorflow
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/test_keras.py
 
-bench: $(VENV)/lab
+bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
 
 clean:
@@ -45,6 +44,10 @@ $(VENV)/lab: $(VENV)/base
 
 $(VENV)/dev: $(VENV)/lab
 	$(PIP) --no-build-isolation --editable '.[dev]'
+	touch $@
+
+$(VENV)/bench: $(VENV)/lab
+	$(PIP) --no-build-isolation --editable '.[bench]'
 	touch $@
 
 $(VENV)/tensorflow: $(VENV)/dev
