@@ -93,6 +93,7 @@ def test_log_slope():
 def test_numbers_give_numbers(x):
     assert plunit.plu(x) == pytest.approx(1.2)
     assert np.ndim(plunit.plu(x)) == 0
+    assert type(plunit.plu(x)) is (float if type(x) in (int, float) else np.float64)
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (), (2, 3)])

@@ -37,6 +37,7 @@ def log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
 
 def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     """Evaluate on x as floats, half precision through float32; the result has the type of x."""
+    is_number = type(x) in (bool, int, float)
     if type(x).__module__.split(".")[0] in {"tensorflow", "keras"}:
         raise TypeError(f"plunit.plu takes arrays of NumPy, PyTorch and JAX, got {type(x).__name__}; use plunit.keras")
     x = np.asarray(x)
@@ -48,4 +49,5 @@ def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     wide = np.result_type(x.dtype, np.float32) if x.dtype.kind == "f" else np.dtype(np.float32)
     alpha, c = (np.asarray(value, dtype=wide)[()] for value in (alpha, c))
     with np.errstate(invalid="ignore", divide="ignore"):  # inf * 0 in a piece not taken, and log 0 of a flat one
-        return function(np, x.astype(wide), alpha, c).astype(x.dtype)[()]
+        result = function(np, x.astype(wide), alpha, c).astype(x.dtype)[()]
+    return result.item() if is_number and result.ndim == 0 else result
