@@ -29,8 +29,8 @@ Tensor plu_backward(const Tensor& grad, const Tensor& y, double alpha, double c)
 using Gradients = std::tuple<Tensor, Tensor, Tensor>;
 
 Gradients plu_backward(const Tensor& grad, const Tensor& y, const Tensor& alpha, const Tensor& c) {
-  static const auto op = handle<Gradients(const Tensor&, const Tensor&, const Tensor&, const Tensor&)>(
-      "plunit::plu_backward", "learned");
+  static const auto op =
+      handle<Gradients(const Tensor&, const Tensor&, const Tensor&, const Tensor&)>("plunit::plu_backward", "learned");
   return op.call(grad, y, alpha, c);
 }
 
@@ -44,7 +44,7 @@ Tensor evaluate(AutogradContext* ctx, Tensor x, Parameter alpha, Parameter c, bo
   return x;
 }
 
-struct Fixed : torch::autograd::Function<Fixed> {
+struct PLU : torch::autograd::Function<PLU> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, double alpha, double c, bool inplace) {
     const Tensor y = evaluate(ctx, x, alpha, c, inplace);
     ctx->save_for_backward({y});
@@ -60,7 +60,7 @@ struct Fixed : torch::autograd::Function<Fixed> {
   }
 };
 
-struct Learned : torch::autograd::Function<Learned> {
+struct LearnedPLU : torch::autograd::Function<LearnedPLU> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& alpha, const Tensor& c, bool inplace) {
     const Tensor y = evaluate<const Tensor&>(ctx, x, alpha, c, inplace);
     ctx->save_for_backward({y, alpha, c});
@@ -80,23 +80,23 @@ bool tracked(at::ArrayRef<Tensor> tensors) {
 }
 
 Tensor plu_autograd(const Tensor& x, double alpha, double c) {
-  if (tracked({x})) return Fixed::apply(x, alpha, c, false);
+  if (tracked({x})) return PLU::apply(x, alpha, c, false);
   at::AutoDispatchBelowADInplaceOrView below;
   return plu(x, alpha, c);
 }
 
 Tensor plu_learned_autograd(const Tensor& x, const Tensor& alpha, const Tensor& c) {
-  return Learned::apply(x, alpha, c, false);
+  return LearnedPLU::apply(x, alpha, c, false);
 }
 
 void plu_autograd_(Tensor& x, double alpha, double c) {
   torch::autograd::check_inplace(x, tracked({x}));
-  Fixed::apply(x, alpha, c, true);
+  PLU::apply(x, alpha, c, true);
 }
 
 void plu_learned_autograd_(Tensor& x, const Tensor& alpha, const Tensor& c) {
   torch::autograd::check_inplace(x, tracked({x, alpha, c}));
-  Learned::apply(x, alpha, c, true);
+  LearnedPLU::apply(x, alpha, c, true);
 }
 
 Tensor plu_backward_autograd(const Tensor& grad, const Tensor& y, double alpha, double c) {

@@ -1,12 +1,11 @@
-// plunit.torch._native.plu(x, alpha, c, inplace): the op without the cost of torch.ops, or None where it does not apply.
+// plunit.torch._native.plu(x, alpha, c, inplace): the op without the cost of torch.ops, or None where it does not
+// apply.
+#include <ATen/ATen.h>
 #include <torch/csrc/Exceptions.h>
-#include <torch/csrc/autograd/python_variable.h>
-#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/csrc/autograd/VariableTypeUtils.h>
+#include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/version.h>
-
-#include <ATen/ATen.h>
 
 #include <cmath>
 #include <cstring>
@@ -34,9 +33,7 @@ bool is_supported(at::ScalarType dtype) {
 }
 
 // A Python number, or NaN for anything else.
-double number(PyObject* object) {
-  return PyFloat_Check(object) ? PyFloat_AS_DOUBLE(object) : std::nan("");
-}
+double number(PyObject* object) { return PyFloat_Check(object) ? PyFloat_AS_DOUBLE(object) : std::nan(""); }
 
 // A plain floating-point tensor, or a number as one; undefined for anything else.
 Tensor parameter(PyObject* object) {
@@ -82,10 +79,9 @@ PyObject* plu(PyObject*, PyObject* const* args, Py_ssize_t count) {
   END_HANDLE_TH_ERRORS
 }
 
-PyMethodDef methods[] = {
-    {"plu", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plu)), METH_FASTCALL,
-     "plu(x, alpha, c, inplace): PLU of a plain CPU tensor, or None"},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef methods[] = {{"plu", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plu)), METH_FASTCALL,
+                          "plu(x, alpha, c, inplace): PLU of a plain CPU tensor, or None"},
+                         {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", nullptr, -1, methods};
 

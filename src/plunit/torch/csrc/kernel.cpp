@@ -48,9 +48,9 @@ PLUNIT_INLINE bits_t<P> ceiling(P alpha) {
   return alpha > 1 ? std::numeric_limits<bits_t<P>>::max() : 0;
 }
 
-// PLU on bit patterns: numbers >= 0 are ordered like their bits, with NaN above all, and processors have one instruction
-// for each of these minima, without the cases of floating-point ones. An alpha <= 1 needs the outer line cut at the
-// identity; for alpha > 1 the ceiling lifts that cut.
+// PLU on bit patterns: numbers >= 0 are ordered like their bits, with NaN above all, and processors have one
+// instruction for each of these minima, without the cases of floating-point ones. An alpha <= 1 needs the outer line
+// cut at the identity; for alpha > 1 the ceiling lifts that cut.
 template <typename T, typename P>
 PLUNIT_INLINE T value(T x, P alpha, P c, P rim, bits_t<P> ceiling) {
   using Bits = bits_t<P>;
@@ -225,9 +225,9 @@ void backward_learned(const T* grad, const T* y, T* dx, double* dalpha, double* 
   }
 }
 
-#define PLUNIT_INSTANTIATE(T)                                                                          \
-  template void forward<T>(const T*, T*, Pieces<wide_t<T>>, Layout);                                   \
-  template void backward<T>(const T*, const T*, T*, Pieces<wide_t<T>>, Layout);                        \
+#define PLUNIT_INSTANTIATE(T)                                                   \
+  template void forward<T>(const T*, T*, Pieces<wide_t<T>>, Layout);            \
+  template void backward<T>(const T*, const T*, T*, Pieces<wide_t<T>>, Layout); \
   template void backward_learned<T>(const T*, const T*, T*, double*, double*, Pieces<wide_t<T>>, Layout);
 
 PLUNIT_INSTANTIATE(float)

@@ -52,7 +52,8 @@ std::optional<Values> values_of(const Tensor& x, const Tensor& alpha, const Tens
 
 Values checked_values(const Tensor& x, const Tensor& alpha, const Tensor& c) {
   auto values = values_of(x, alpha, c);
-  TORCH_CHECK_VALUE(values, "alpha ", alpha.sizes(), " and c ", c.sizes(), " must hold one value, or one per channel on one axis of x ", x.sizes());
+  TORCH_CHECK_VALUE(values, "alpha ", alpha.sizes(), " and c ", c.sizes(),
+                    " must hold one value, or one per channel on one axis of x ", x.sizes());
   return std::move(*values);
 }
 
@@ -91,7 +92,8 @@ void run_forward(const Tensor& x, const Tensor& y, const Values& values) {
   if (x.numel() == 0) return;
   PLUNIT_DISPATCH(x.scalar_type(), [&] {
     const Narrowed<scalar_t> narrowed(values);
-    forward<scalar_t>(x.const_data_ptr<scalar_t>(), y.mutable_data_ptr<scalar_t>(), narrowed.pieces(), layout_of(x, values.axis));
+    forward<scalar_t>(x.const_data_ptr<scalar_t>(), y.mutable_data_ptr<scalar_t>(), narrowed.pieces(),
+                      layout_of(x, values.axis));
   });
 }
 
@@ -131,9 +133,7 @@ Tensor plu_learned_cpu(const Tensor& x, const Tensor& alpha, const Tensor& c) {
   return forward_cpu(x, checked_values(x, alpha, c));
 }
 
-void plu_learned_cpu_(Tensor& x, const Tensor& alpha, const Tensor& c) {
-  forward_cpu_(x, checked_values(x, alpha, c));
-}
+void plu_learned_cpu_(Tensor& x, const Tensor& alpha, const Tensor& c) { forward_cpu_(x, checked_values(x, alpha, c)); }
 
 Tensor plu_backward_cpu(const Tensor& grad, const Tensor& y, double alpha, double c) {
   const Tensor out = dense(y), g = like(grad, out);
