@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import ALPHAS_AND_CS, exact, paper, points
+from oracles import ALPHAS_AND_CS, CONTRACTING, exact, paper, points
 
 import plunit
 
@@ -24,7 +24,7 @@ def test_plu_is_the_rational_value_to_rounding(alpha, c, dtype):
     np.testing.assert_allclose(plunit.plu(x, alpha, c), expected, rtol=4 * np.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize(("alpha", "c"), [pair for pair in ALPHAS_AND_CS if pair[0] <= 1])
+@pytest.mark.parametrize(("alpha", "c"), CONTRACTING)
 def test_plu_is_the_max_min_form_of_the_paper(alpha, c):
     x = np.linspace(-5, 5, 1001)
     np.testing.assert_allclose(plunit.plu(x, alpha, c), paper(x, alpha, c), atol=1e-14)
@@ -121,6 +121,12 @@ def test_bad_parameters(function, parameters):
     ((name, value),) = parameters.items()
     with pytest.raises(ValueError, match=rf"{name} must be finite and >= 0, got {value}"):
         function(1.0, **parameters)
+
+
+@pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf])
+def test_bad_values_in_an_array_of_parameters(wrong):
+    with pytest.raises(ValueError, match="alpha must be finite and >= 0"):
+        plunit.plu(np.ones(2), alpha=np.array([0.1, wrong]))
 
 
 def test_inverse_of_flat_pieces():

@@ -7,29 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from oracles import ALPHAS_AND_CS, CONTRACTING, CORNERS, few_points, kinks_and_neighbours, paper
 
 import plunit
 import plunit.numpy
 from plunit.jax import inverse, log_slope, plu, slope
-
-PARAMETERS = [(0.1, 1.0), (0.0, 1.0), (0.25, 0.5), (1.0, 2.0), (0.1, 0.0), (2.5, 1.0)]
-CORNERS = np.array([-np.inf, -0.0, 0.0, np.nan, np.inf], np.float32)
-
-
-def kinks_and_neighbours(c):
-    """Return -c and c, the numbers just inside, and those just outside; normal ones, as XLA takes subnormals for 0."""
-    kinks = np.float32([-c, c])
-    out = np.float32([-1, 1]) * max(np.spacing(np.float32(c)), np.float32(1e-30))
-    return kinks, kinks - out, kinks + out
-
-
-def points(c):
-    return np.concatenate([*kinks_and_neighbours(c), np.linspace(-3, 3, 14)]).astype(np.float32)
-
-
-def paper(x, alpha, c):
-    x = np.asarray(x, np.float64)
-    return np.maximum(alpha * (x + c) - c, np.minimum(alpha * (x - c) + c, x))
 
 
 def difference(of, x, alpha, c):
@@ -40,17 +22,17 @@ def difference(of, x, alpha, c):
     return (ahead - behind) / ((1 + back) * 1e-6)
 
 
-@pytest.mark.parametrize(("alpha", "c"), PARAMETERS)
+@pytest.mark.parametrize(("alpha", "c"), ALPHAS_AND_CS)
 @pytest.mark.parametrize("name", ["plu", "slope", "log_slope"])
 def test_values_are_those_of_numpy(name, alpha, c):
-    x = np.concatenate([points(c), CORNERS])
+    x = np.concatenate([few_points(c), CORNERS])
     got = getattr(plunit.jax, name)(x, alpha, c)
     np.testing.assert_allclose(got, getattr(plunit.numpy, name)(x, alpha, c), rtol=3e-7)
 
 
-@pytest.mark.parametrize(("alpha", "c"), PARAMETERS[:-1])
+@pytest.mark.parametrize(("alpha", "c"), CONTRACTING)
 def test_values_are_the_papers(alpha, c):
-    np.testing.assert_allclose(plu(points(c), alpha, c), paper(points(c), alpha, c), rtol=3e-7)
+    np.testing.assert_allclose(plu(few_points(c), alpha, c), paper(few_points(c), alpha, c), rtol=3e-7)
 
 
 def test_alpha_above_one_is_steeper_outside():
@@ -98,20 +80,22 @@ def test_shape_is_kept(shape):
 
 @pytest.mark.parametrize("wrap", [float, np.float32, np.float64, np.array, jnp.array, jnp.bfloat16])
 def test_parameters_of_any_kind_leave_the_type_of_x(wrap):
-    got = plu(points(1.0), wrap(0.25), wrap(0.5))
+    got = plu(few_points(1.0), wrap(0.25), wrap(0.5))
     assert got.dtype == jnp.float32
-    np.testing.assert_allclose(got, paper(points(1.0), 0.25, 0.5), rtol=3e-7)
+    np.testing.assert_allclose(got, paper(few_points(1.0), 0.25, 0.5), rtol=3e-7)
 
 
 @pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.25, 0.5), (1.0, 2.0), (2.5, 1.0)])
 def test_inverse_undoes_plu(alpha, c):
-    np.testing.assert_allclose(inverse(plu(points(c), alpha, c), alpha, c), points(c), rtol=1e-5)
-    np.testing.assert_allclose(inverse(points(c), alpha, c), plunit.numpy.inverse(points(c), alpha, c), rtol=1e-6)
+    np.testing.assert_allclose(inverse(plu(few_points(c), alpha, c), alpha, c), few_points(c), rtol=1e-5)
+    np.testing.assert_allclose(
+        inverse(few_points(c), alpha, c), plunit.numpy.inverse(few_points(c), alpha, c), rtol=1e-6
+    )
 
 
 def test_half_precision_parameters_are_inverted_in_float32():
     alpha = jnp.bfloat16(0.1)
-    np.testing.assert_allclose(inverse(plu(points(1.0), alpha), alpha), points(1.0), rtol=1e-5)
+    np.testing.assert_allclose(inverse(plu(few_points(1.0), alpha), alpha), few_points(1.0), rtol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 1, 1)])
@@ -163,7 +147,7 @@ def test_second_derivatives(x):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_jit_and_vmap_change_nothing(alpha):
-    x = np.concatenate([points(1.0), CORNERS])
+    x = np.concatenate([few_points(1.0), CORNERS])
     expected = plu(x, alpha, 1.0)
     np.testing.assert_array_equal(jax.jit(plu)(x, alpha, 1.0), expected)
     np.testing.assert_array_equal(jax.jit(plu, static_argnums=(1, 2))(x, alpha, 1.0), expected)

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from keras import ops
+from oracles import ALPHAS_AND_CS, CONTRACTING, CORNERS, few_points, kinks_and_neighbours, paper
 
 import plunit.numpy
 from plunit.keras import PLU, inverse, plu
@@ -18,24 +19,6 @@ from plunit.keras import PLU, inverse, plu
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
 
 BACKEND = keras.config.backend()
-PARAMETERS = [(0.1, 1.0), (0.0, 1.0), (0.25, 0.5), (1.0, 2.0), (0.1, 0.0), (2.5, 1.0)]
-CORNERS = np.array([-np.inf, -0.0, 0.0, np.nan, np.inf], np.float32)
-
-
-def kinks_and_neighbours(c):
-    """Return -c and c, the numbers just inside, and those just outside; normal ones, as XLA takes subnormals for 0."""
-    kinks = np.float32([-c, c])
-    out = np.float32([-1, 1]) * max(np.spacing(np.float32(c)), np.float32(1e-30))
-    return kinks, kinks - out, kinks + out
-
-
-def points(c):
-    return np.concatenate([*kinks_and_neighbours(c), np.linspace(-3, 3, 14)]).astype(np.float32)
-
-
-def paper(x, alpha, c):
-    x = np.asarray(x, np.float64)
-    return np.maximum(alpha * (x + c) - c, np.minimum(alpha * (x - c) + c, x))
 
 
 def kind(tensor):
@@ -79,16 +62,16 @@ def differences(x, alpha, c):
     ]
 
 
-@pytest.mark.parametrize(("alpha", "c"), PARAMETERS)
+@pytest.mark.parametrize(("alpha", "c"), ALPHAS_AND_CS)
 @pytest.mark.parametrize("wrap", [float, np.float32, np.array, ops.array])
 def test_values_are_those_of_numpy(alpha, c, wrap):
-    x = np.concatenate([points(c), CORNERS])
+    x = np.concatenate([few_points(c), CORNERS])
     np.testing.assert_allclose(array(plu(x, wrap(alpha), wrap(c))), plunit.numpy.plu(x, alpha, c), rtol=3e-7)
 
 
-@pytest.mark.parametrize(("alpha", "c"), PARAMETERS[:-1])
+@pytest.mark.parametrize(("alpha", "c"), CONTRACTING)
 def test_values_are_the_papers(alpha, c):
-    np.testing.assert_allclose(array(plu(points(c), alpha, c)), paper(points(c), alpha, c), rtol=3e-7)
+    np.testing.assert_allclose(array(plu(few_points(c), alpha, c)), paper(few_points(c), alpha, c), rtol=3e-7)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 2.5])
@@ -133,12 +116,12 @@ def test_shape_is_kept(shape):
 
 @pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.25, 0.5), (1.0, 2.0), (2.5, 1.0)])
 def test_inverse_undoes_plu(alpha, c):
-    np.testing.assert_allclose(array(inverse(plu(points(c), alpha, c), alpha, c)), points(c), rtol=1e-5)
+    np.testing.assert_allclose(array(inverse(plu(few_points(c), alpha, c), alpha, c)), few_points(c), rtol=1e-5)
 
 
 def test_half_precision_parameters_are_inverted_in_float32():
     alpha = ops.cast(0.1, "bfloat16")
-    np.testing.assert_allclose(array(inverse(plu(points(1.0), alpha), alpha)), points(1.0), rtol=1e-5)
+    np.testing.assert_allclose(array(inverse(plu(few_points(1.0), alpha), alpha)), few_points(1.0), rtol=1e-5)
 
 
 @pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.0, 1.0), (0.25, 0.5)])
@@ -174,7 +157,7 @@ def test_only_what_is_learnable_has_a_weight(learnable, names):
     layer = PLU(0.3, 0.5, learnable=learnable)
     layer.build((None, 4))
     assert [weight.name for weight in layer.trainable_weights] == names
-    np.testing.assert_allclose(array(layer(points(0.5)[None])), paper(points(0.5)[None], 0.3, 0.5), rtol=1e-6)
+    np.testing.assert_allclose(array(layer(few_points(0.5)[None])), paper(few_points(0.5)[None], 0.3, 0.5), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

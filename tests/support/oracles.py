@@ -5,10 +5,13 @@ from fractions import Fraction
 import numpy as np
 
 ALPHAS_AND_CS = [(0.1, 1.0), (0.1, 0.7), (0.0, 1.0), (0.25, 2.0), (0.5, 0.0), (1.0, 1.0), (3.0, 0.5), (1e-3, 1.3)]
+CONTRACTING = [(alpha, c) for alpha, c in ALPHAS_AND_CS if alpha <= 1]
+CORNERS = np.array([-np.inf, -0.0, 0.0, np.nan, np.inf], np.float32)
 
 
 def paper(x, alpha, c):
-    """The max/min form of the paper, good for 0 <= alpha <= 1."""
+    """The max/min form of the paper in float64, good for 0 <= alpha <= 1."""
+    x = np.asarray(x, np.float64)
     return np.maximum(alpha * (x + c) - c, np.minimum(alpha * (x - c) + c, x))
 
 
@@ -27,3 +30,15 @@ def points(c, dtype=np.float64):
     ordinary = np.random.default_rng(0).normal(scale=2, size=64)
     positive = np.array([*kink, *np.abs(ordinary), info.tiny, info.max / 16, 0.0], dtype)
     return np.concatenate([positive, -positive])
+
+
+def kinks_and_neighbours(c):
+    """-c and c, the float32 numbers just inside, and those just outside; normal ones, as XLA takes subnormals for 0."""
+    kinks = np.float32([-c, c])
+    out = np.float32([-1, 1]) * max(np.spacing(np.float32(c)), np.float32(1e-30))
+    return kinks, kinks - out, kinks + out
+
+
+def few_points(c):
+    """The kinks, their neighbours, and a few ordinary float32 numbers."""
+    return np.concatenate([*kinks_and_neighbours(c), np.linspace(-3, 3, 14)]).astype(np.float32)
