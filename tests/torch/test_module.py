@@ -76,6 +76,14 @@ def test_trains_to_the_parameters_that_made_the_data():
 
 
 @pytest.mark.parametrize("learnable", [False, True])
+def test_inplace_overwrites_its_input(learnable):
+    x = torch.tensor([5.0, 0.5])
+    y = PLU(learnable=learnable, inplace=True)(x)
+    assert y.data_ptr() == x.data_ptr()
+    assert x.tolist() == pytest.approx([1.4, 0.5])
+
+
+@pytest.mark.parametrize("learnable", [False, True])
 def test_inplace_model_trains_as_the_other(learnable):
     def train(inplace):
         torch.manual_seed(0)

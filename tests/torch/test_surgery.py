@@ -94,6 +94,13 @@ def test_init_uses_the_gain_of_the_activation_before():
     assert model[0].bias.eq(0).all()
 
 
+def test_init_backward_uses_fan_out_and_the_backward_gain():
+    torch.manual_seed(0)
+    model = init_(nn.Sequential(PLU(0.3, 0.5), nn.Linear(1024, 256)), mode="backward")
+    expected = plunit.gain(0.3, 0.5, mode="backward") / 256**0.5
+    assert model[1].weight.std().item() == pytest.approx(expected, rel=0.01)
+
+
 def test_init_mode():
     with pytest.raises(ValueError, match="mode must be"):
         init_(nn.Linear(2, 2), mode="sideways")
