@@ -1,7 +1,20 @@
 """PLU for PyTorch."""
 
 from plunit.torch.module import PLU
+from plunit.torch.network import to_ensemble, to_network
 from plunit.torch.op import has_native, inverse, log_slope, plu, slope
 from plunit.torch.surgery import convert, init_, param_groups
 
-__all__ = ["PLU", "convert", "has_native", "init_", "inverse", "log_slope", "param_groups", "plu", "slope"]
+__all__ = [
+    "PLU",
+    "convert",
+    "has_native",
+    "init_",
+    "inverse",
+    "log_slope",
+    "param_groups",
+    "plu",
+    "slope",
+    "to_ensemble",
+    "to_network",
+]

@@ -75,17 +75,41 @@ PLUNIT_INLINE void add(P grad, P y, P c, P& excess, P& outer) {
   outer += signed_grad;
 }
 
-// `run`: n numbers in one piece. `rows`: rows of numbers, column j in piece j.
+// Walks numbers begin, ..., end - 1 of a [outer, channels, inner] array run by run, a run being what shares a channel.
+// Divides once: runs can be short.
+struct Runs {
+  int64_t at, stop, channel, end;
+  const Layout layout;
+
+  PLUNIT_INLINE Runs(int64_t begin, int64_t end, Layout layout)
+      : at(begin),
+        stop(std::min((begin / layout.inner + 1) * layout.inner, end)),
+        channel(begin / layout.inner % layout.channels),
+        end(end),
+        layout(layout) {}
+
+  PLUNIT_INLINE void next() {
+    at = stop;
+    stop = std::min(stop + layout.inner, end);
+    channel = channel + 1 == layout.channels ? 0 : channel + 1;
+  }
+};
+
+// `_runs` loops take numbers begin, ..., end - 1 with runs of numbers per channel; `_rows` loops take whole rows of
+// `n` channels each, as in channels_last.
 
 template <typename T, typename P>
-PLUNIT_CLONES void forward_run(const T* x, T* y, int64_t n, P alpha, P c, P rim) {
-  const bits_t<P> none = 0, lifted = ceiling(alpha);
-  if (lifted) {
+PLUNIT_CLONES void forward_runs(const T* x, T* y, int64_t begin, int64_t end, Pieces<P> p, Layout layout) {
+  for (Runs run(begin, end, layout); run.at < end; run.next()) {
+    const P alpha = p.alpha[run.channel], c = p.c[run.channel], rim = p.rim[run.channel];
+    const bits_t<P> none = 0, lifted = ceiling(alpha);
+    if (lifted) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = value(x[i], alpha, c, rim, lifted);
-  } else {
+      for (int64_t i = run.at; i < run.stop; ++i) y[i] = value(x[i], alpha, c, rim, lifted);
+    } else {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = value(x[i], alpha, c, rim, none);
+      for (int64_t i = run.at; i < run.stop; ++i) y[i] = value(x[i], alpha, c, rim, none);
+    }
   }
 }
 
@@ -98,9 +122,13 @@ PLUNIT_CLONES void forward_rows(const T* x, T* y, int64_t rows, int64_t n, Piece
 }
 
 template <typename T, typename P>
-PLUNIT_CLONES void backward_run(const T* grad, const T* y, T* dx, int64_t n, P alpha, P c) {
+PLUNIT_CLONES void backward_runs(const T* grad, const T* y, T* dx, int64_t begin, int64_t end, Pieces<P> p,
+                                 Layout layout) {
+  for (Runs run(begin, end, layout); run.at < end; run.next()) {
+    const P alpha = p.alpha[run.channel], c = p.c[run.channel];
 #pragma omp simd
-  for (int64_t i = 0; i < n; ++i) dx[i] = static_cast<T>(pulled_back<P>(grad[i], y[i], alpha, c));
+    for (int64_t i = run.at; i < run.stop; ++i) dx[i] = static_cast<T>(pulled_back<P>(grad[i], y[i], alpha, c));
+  }
 }
 
 template <typename T, typename P>
@@ -111,114 +139,99 @@ PLUNIT_CLONES void backward_rows(const T* grad, const T* y, T* dx, int64_t rows,
   }
 }
 
+// The learned loops add to sums[channel] the excess sums, and to sums[channels + channel] the outer ones.
+
 template <typename T, typename P>
-PLUNIT_CLONES void sums_run(const T* grad, const T* y, int64_t n, P c, P& excess, P& outer) {
-  P e = 0, o = 0;
-#pragma omp simd reduction(+ : e, o)
-  for (int64_t i = 0; i < n; ++i) add<P>(grad[i], y[i], c, e, o);
-  excess = e, outer = o;
+PLUNIT_CLONES void learned_runs(const T* grad, const T* y, T* dx, int64_t begin, int64_t end, Pieces<P> p,
+                                Layout layout, double* sums) {
+  for (Runs run(begin, end, layout); run.at < end; run.next()) {
+    const P alpha = p.alpha[run.channel], c = p.c[run.channel];
+    for (int64_t block = run.at; block < run.stop; block += kBlock) {
+      const int64_t stop = std::min(block + kBlock, run.stop);
+      P excess = 0, outer = 0;
+#pragma omp simd reduction(+ : excess, outer)
+      for (int64_t i = block; i < stop; ++i) {
+        const P g = static_cast<P>(grad[i]), out = static_cast<P>(y[i]);
+        dx[i] = static_cast<T>(pulled_back(g, out, alpha, c));
+        add(g, out, c, excess, outer);
+      }
+      sums[run.channel] += excess;
+      sums[layout.channels + run.channel] += outer;
+    }
+  }
 }
 
 template <typename T, typename P>
-PLUNIT_CLONES void sums_rows(const T* grad, const T* y, int64_t rows, int64_t n, const P* c, P* excess, P* outer) {
-  std::fill(excess, excess + n, P(0));
-  std::fill(outer, outer + n, P(0));
-  for (int64_t row = 0; row < rows; ++row, grad += n, y += n) {
+PLUNIT_CLONES void learned_rows(const T* grad, const T* y, T* dx, int64_t rows, int64_t n, Pieces<P> p, double* sums) {
+  const int64_t block = std::max<int64_t>(1, kBlock / n);
+  std::vector<P> excess(n), outer(n);
+  for (int64_t row = 0; row < rows; ++row, grad += n, y += n, dx += n) {
 #pragma omp simd
-    for (int64_t j = 0; j < n; ++j) add<P>(grad[j], y[j], c[j], excess[j], outer[j]);
+    for (int64_t j = 0; j < n; ++j) {
+      const P g = static_cast<P>(grad[j]), out = static_cast<P>(y[j]);
+      dx[j] = static_cast<T>(pulled_back(g, out, p.alpha[j], p.c[j]));
+      add(g, out, p.c[j], excess[j], outer[j]);
+    }
+    if ((row + 1) % block && row + 1 < rows) continue;
+    for (int64_t j = 0; j < n; ++j) {
+      sums[j] += excess[j];
+      sums[n + j] += outer[j];
+      excess[j] = outer[j] = 0;
+    }
   }
 }
 
-// Call run(begin, length, channel) over stretches of at most `block` numbers that share a channel.
-template <typename Run>
-void for_each_run(int64_t begin, int64_t end, Layout layout, int64_t block, const Run& run) {
-  while (begin < end) {
-    const int64_t row = begin / layout.inner;
-    const int64_t stop = std::min({end, (row + 1) * layout.inner, begin + block});
-    run(begin, stop - begin, row % layout.channels);
-    begin = stop;
-  }
-}
-
-// Channels last, or no channel axis to speak of: which loop fits the layout, and how many rows make a task.
+// Channels last: work on whole rows.
 bool in_rows(Layout layout) { return layout.inner == 1 && layout.channels > 1; }
 
-int64_t rows_per(int64_t elements, Layout layout) { return std::max<int64_t>(1, elements / layout.channels); }
-
-int64_t size(Layout layout) { return layout.outer * layout.channels * layout.inner; }
+// Share out the rows, or the numbers, among the threads.
+template <typename Rows, typename Numbers>
+void in_parallel(Layout layout, const Rows& rows, const Numbers& numbers) {
+  if (in_rows(layout)) {
+    at::parallel_for(0, layout.outer, std::max<int64_t>(1, kGrain / layout.channels), rows);
+  } else {
+    at::parallel_for(0, layout.outer * layout.channels * layout.inner, kGrain, numbers);
+  }
+}
 
 }  // namespace
 
 template <typename T>
 void forward(const T* x, T* y, Pieces<wide_t<T>> p, Layout layout) {
-  if (in_rows(layout)) {
-    at::parallel_for(0, layout.outer, rows_per(kGrain, layout), [&](int64_t begin, int64_t end) {
-      const int64_t at = begin * layout.channels;
-      forward_rows(x + at, y + at, end - begin, layout.channels, p);
-    });
-    return;
-  }
-  at::parallel_for(0, size(layout), kGrain, [&](int64_t begin, int64_t end) {
-    for_each_run(begin, end, layout, end - begin, [&](int64_t at, int64_t n, int64_t k) {
-      forward_run(x + at, y + at, n, p.alpha[k], p.c[k], p.rim[k]);
-    });
-  });
+  const int64_t n = layout.channels;
+  in_parallel(
+      layout, [&](int64_t begin, int64_t end) { forward_rows(x + begin * n, y + begin * n, end - begin, n, p); },
+      [&](int64_t begin, int64_t end) { forward_runs(x, y, begin, end, p, layout); });
 }
 
 template <typename T>
 void backward(const T* grad, const T* y, T* dx, Pieces<wide_t<T>> p, Layout layout) {
-  if (in_rows(layout)) {
-    at::parallel_for(0, layout.outer, rows_per(kGrain, layout), [&](int64_t begin, int64_t end) {
-      const int64_t at = begin * layout.channels;
-      backward_rows(grad + at, y + at, dx + at, end - begin, layout.channels, p);
-    });
-    return;
-  }
-  at::parallel_for(0, size(layout), kGrain, [&](int64_t begin, int64_t end) {
-    for_each_run(begin, end, layout, end - begin, [&](int64_t at, int64_t n, int64_t k) {
-      backward_run(grad + at, y + at, dx + at, n, p.alpha[k], p.c[k]);
-    });
-  });
+  const int64_t n = layout.channels;
+  in_parallel(
+      layout,
+      [&](int64_t begin, int64_t end) {
+        backward_rows(grad + begin * n, y + begin * n, dx + begin * n, end - begin, n, p);
+      },
+      [&](int64_t begin, int64_t end) { backward_runs(grad, y, dx, begin, end, p, layout); });
 }
 
 template <typename T>
 void backward_learned(const T* grad, const T* y, T* dx, double* dalpha, double* dc, Pieces<wide_t<T>> p,
                       Layout layout) {
-  using P = wide_t<T>;
-  const int64_t channels = layout.channels;
-  // per thread: the excess sums of all channels, then the outer sums
-  std::vector<double> sums(at::get_num_threads() * 2 * channels, 0.0);
-
-  if (in_rows(layout)) {
-    const int64_t block = rows_per(kBlock, layout);
-    at::parallel_for(0, layout.outer, rows_per(kGrain, layout), [&](int64_t begin, int64_t end) {
-      double* mine = sums.data() + at::get_thread_num() * 2 * channels;
-      std::vector<P> part(2 * channels);
-      for (int64_t row = begin; row < end; row += block) {
-        const int64_t at = row * channels, rows = std::min(block, end - row);
-        backward_rows(grad + at, y + at, dx + at, rows, channels, p);
-        sums_rows(grad + at, y + at, rows, channels, p.c, part.data(), part.data() + channels);
-        for (int64_t i = 0; i < 2 * channels; ++i) mine[i] += part[i];
-      }
-    });
-  } else {
-    at::parallel_for(0, size(layout), kGrain, [&](int64_t begin, int64_t end) {
-      double* mine = sums.data() + at::get_thread_num() * 2 * channels;
-      for_each_run(begin, end, layout, kBlock, [&](int64_t at, int64_t n, int64_t k) {
-        P excess, outer;
-        backward_run(grad + at, y + at, dx + at, n, p.alpha[k], p.c[k]);
-        sums_run(grad + at, y + at, n, p.c[k], excess, outer);
-        mine[k] += excess;
-        mine[channels + k] += outer;
-      });
-    });
-  }
-
-  for (int64_t k = 0; k < channels; ++k) {
+  const int64_t n = layout.channels;
+  std::vector<double> sums(at::get_num_threads() * 2 * n, 0.0);
+  const auto mine = [&] { return sums.data() + at::get_thread_num() * 2 * n; };
+  in_parallel(
+      layout,
+      [&](int64_t begin, int64_t end) {
+        learned_rows(grad + begin * n, y + begin * n, dx + begin * n, end - begin, n, p, mine());
+      },
+      [&](int64_t begin, int64_t end) { learned_runs(grad, y, dx, begin, end, p, layout, mine()); });
+  for (int64_t k = 0; k < n; ++k) {
     double excess = 0, outer = 0;
-    for (size_t thread = 0; thread < sums.size(); thread += 2 * channels) {
+    for (size_t thread = 0; thread < sums.size(); thread += 2 * n) {
       excess += sums[thread + k];
-      outer += sums[thread + channels + k];
+      outer += sums[thread + n + k];
     }
     dalpha[k] = excess / p.alpha[k];  // x - m = (y - m) / alpha
     dc[k] = (1 - static_cast<double>(p.alpha[k])) * outer;
