@@ -1,0 +1,52 @@
+"""The exact piecewise-linear function that a network is: curves on a line, cells on a plane. NumPy only.
+
+>>> net = network([([[1.0], [2.0]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.5])])
+>>> f = curve(net, -3, 3)
+>>> f.pieces, f.knots.tolist()
+(4, [-3.0, -1.0, 0.0, 1.0, 3.0])
+"""
+
+from plunit.pieces import activation
+from plunit.pieces.activation import Activation
+from plunit.pieces.algebra import compose, distance, inverse, solve
+from plunit.pieces.along import Counts, along, counts, curve, curves
+from plunit.pieces.cells import Cells, cell_counts, cells
+from plunit.pieces.curve import Curve
+from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface
+from plunit.pieces.export import save_c, save_onnx
+from plunit.pieces.level import Level, level_set
+from plunit.pieces.network import Network, ensemble, network, plane
+from plunit.pieces.saving import load_csv, load_json, save_csv, save_json
+
+__all__ = [
+    "Activation",
+    "Cells",
+    "Counts",
+    "Curve",
+    "Level",
+    "Network",
+    "activation",
+    "along",
+    "cell_counts",
+    "cells",
+    "compose",
+    "counts",
+    "curve",
+    "curves",
+    "distance",
+    "draw_cells",
+    "draw_curve",
+    "draw_surface",
+    "ensemble",
+    "inverse",
+    "level_set",
+    "load_csv",
+    "load_json",
+    "network",
+    "plane",
+    "save_c",
+    "save_csv",
+    "save_json",
+    "save_onnx",
+    "solve",
+]

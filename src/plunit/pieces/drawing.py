@@ -1,0 +1,108 @@
+"""Pictures of curves and cells; needs matplotlib."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats
+from plunit.pieces.cells import Cells
+from plunit.pieces.curve import Curve
+
+
+def draw_curve(curve: Curve, ax: Any = None, *, output: int = 0, color: str = "C0", label: str | None = None) -> Any:
+    """Draw one output with a dot on every knot that bends it, and return the axes."""
+    _check_matplotlib()
+    ax = _axes(ax)
+    shown = curve.output(output).merged()
+    text = f"{shown.pieces} pieces" if label is None else label
+    ax.plot(shown.knots, shown.values[:, 0], color=color, linewidth=1.5, label=text)
+    inner = slice(1, -1)
+    ax.plot(shown.knots[inner], shown.values[inner, 0], "o", color=color, markersize=4, markeredgecolor="white")
+    ax.set_xlabel("x")
+    ax.set_ylabel("f(x)")
+    ax.legend(frameon=False)
+    return ax
+
+
+def draw_cells(cells: Cells, ax: Any = None, *, output: int = 0, key: bool = True) -> Any:
+    """Draw the cells coloured by gradient, hue for its direction and depth of colour for its size; return the axes."""
+    _check_matplotlib()
+    from matplotlib.collections import PolyCollection
+
+    ax = _axes(ax)
+    slopes = cells.gradients[:, output]
+    # thin edges on many cells would hide the colours
+    width = float(np.clip(12 / np.sqrt(len(cells)), 0.0, 0.6))
+    colors = gradient_colors(slopes, _largest(slopes))
+    faces = PolyCollection(cells.polygons, facecolors=colors, edgecolors="black", linewidths=width)
+    ax.add_collection(faces)
+    ax.set(xlim=cells.box[0], ylim=cells.box[1], aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
+    ax.set_title(f"{cells.patterns} cells")
+    if key:
+        _draw_key(ax, _largest(slopes))
+    return ax
+
+
+def draw_surface(cells: Cells, ax: Any = None, *, output: int = 0) -> Any:
+    """Draw the graph of one output as flat facets in 3-D, shaded by gradient, and return the axes."""
+    _check_matplotlib()
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
+
+    if ax is None:
+        from matplotlib import pyplot
+
+        ax = pyplot.figure().add_subplot(projection="3d")
+    corners = np.column_stack([cells.vertices, cells.values[:, output]])[cells.faces.tails]
+    width = float(np.clip(8 / np.sqrt(len(cells)), 0.0, 0.4))
+    slopes = cells.gradients[:, output]
+    colors = gradient_colors(slopes, _largest(slopes))
+    facets = np.split(corners, cells.faces.offsets[1:-1])
+    ax.add_collection3d(Poly3DCollection(facets, facecolors=colors, edgecolors="black", linewidths=width))
+    bottom, top = float(cells.values[:, output].min()), float(cells.values[:, output].max())
+    ax.set(xlim=cells.box[0], ylim=cells.box[1], zlim=(bottom, top if top > bottom else bottom + 1))
+    ax.set(xlabel="$x_1$", ylabel="$x_2$", zlabel="f")
+    return ax
+
+
+def gradient_colors(slopes: Floats, largest: float) -> Floats:
+    """Return a colour for each gradient [n, 2]: hue for the direction, white for 0, deepest at `largest`; [n, 3]."""
+    from matplotlib.colors import hsv_to_rgb
+
+    size = np.linalg.norm(slopes, axis=1)
+    depth = np.sqrt(np.minimum(size / largest, 1.0))
+    hue = (np.arctan2(slopes[:, 1], slopes[:, 0]) / (2 * np.pi)) % 1.0
+    return np.asarray(hsv_to_rgb(np.stack([hue, 0.75 * depth, 1 - 0.15 * depth], axis=1)))
+
+
+def _draw_key(ax: Any, largest: float) -> None:
+    """Draw the disc of colours beside the axes: the gradient of a cell is the point of its colour."""
+    inset = ax.inset_axes((1.05, 0.7, 0.28, 0.28))
+    grid = np.linspace(-1, 1, 101)
+    x, y = np.meshgrid(grid, grid)
+    colors = gradient_colors(np.column_stack([x.ravel(), y.ravel()]), 1.0).reshape(101, 101, 3)
+    inside = np.hypot(x, y) <= 1
+    inset.imshow(np.dstack([colors, inside]), origin="lower", extent=(-1, 1, -1, 1))
+    inset.set(xticks=[], yticks=[], title="gradient")
+    inset.set_xlabel(f"radius {largest:.2g}")
+    inset.set_frame_on(False)
+
+
+def _largest(slopes: Floats) -> float:
+    """Return the size of the largest gradient, or 1 if all are 0."""
+    return float(np.linalg.norm(slopes, axis=1).max()) or 1.0
+
+
+def _check_matplotlib() -> None:
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ImportError("drawing needs matplotlib: pip install 'plunit[lab]'")
+
+
+def _axes(ax: Any) -> Any:
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    return pyplot.figure().add_subplot()

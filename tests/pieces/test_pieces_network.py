@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+import plunit
+from plunit.pieces import Activation, activation, ensemble, network
+
+Z = np.concatenate([np.linspace(-8, 8, 1001), [-6, -3, -1, 0, 1, 3, 6]])
+
+FUNCTIONS = {
+    "plu": (activation.plu(), plunit.plu),
+    "plu(0.3, 2)": (activation.plu(0.3, 2.0), lambda z: plunit.plu(z, 0.3, 2.0)),
+    "plu(0, 1)": (activation.plu(0.0, 1.0), lambda z: plunit.plu(z, 0.0, 1.0)),
+    "plu(2, 0)": (activation.plu(2.0, 0.0), lambda z: plunit.plu(z, 2.0, 0.0)),
+    "relu": (activation.relu(), lambda z: np.maximum(z, 0)),
+    "leaky_relu": (activation.leaky_relu(), lambda z: np.where(z > 0, z, 0.01 * z)),
+    "hardtanh": (activation.hardtanh(), lambda z: np.clip(z, -1, 1)),
+    "hardtanh(1, 2)": (activation.hardtanh(1.0, 2.0), lambda z: np.clip(z, 1, 2)),
+    "hardtanh(-3, -2)": (activation.hardtanh(-3.0, -2.0), lambda z: np.clip(z, -3, -2)),
+    "relu6": (activation.relu6(), lambda z: np.clip(z, 0, 6)),
+    "hardsigmoid": (activation.hardsigmoid(), lambda z: np.clip(z / 6 + 0.5, 0, 1)),
+    "absolute": (activation.absolute(), np.abs),
+    "identity": (activation.identity(), lambda z: z),
+    "no knot": (activation.piecewise([0.0, np.inf], [0.0, 1.0, 7.0]), lambda z: np.maximum(z, 0)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_activation_is_the_function(name):
+    f, expected = FUNCTIONS[name]
+    net = network([([[1.0]], [0.0]), f])
+    np.testing.assert_allclose(net(Z[:, None])[:, 0], expected(Z), rtol=0, atol=4e-15)
+
+
+def test_inner_piece_is_the_identity_to_the_bit():
+    z = np.random.default_rng(0).uniform(-1, 1, 1000)
+    np.testing.assert_array_equal(network([([[1.0]], [0.0]), activation.plu()])(z[:, None])[:, 0], z)
+
+
+def test_one_function_for_each_unit():
+    alpha, c = np.array([0.1, 0.5, 2.0]), np.array([1.0, 0.0, 0.3])
+    net = network([(np.ones((3, 1)), np.zeros(3)), activation.plu(alpha, c)])
+    np.testing.assert_allclose(net(Z[:, None]), plunit.plu(Z[:, None], alpha, c), atol=4e-15)
+
+
+def test_neighbouring_layers_become_one():
+    rng = np.random.default_rng(1)
+    a, b, c = rng.normal(size=(3, 2)), rng.normal(size=(4, 3)), rng.normal(size=(2, 4))
+    net = network(
+        [activation.relu(), (a, np.ones(3)), (b, np.zeros(4)), activation.relu(), activation.plu(), (c, np.ones(2))]
+    )
+    assert [weight.shape[1:] for weight in net.weights] == [(2, 2), (4, 2), (4, 4), (2, 4)]
+    x = rng.normal(size=(5, 2))
+    hidden = plunit.plu(np.maximum(np.maximum(x, 0) @ a.T @ b.T + b.sum(axis=1), 0))
+    np.testing.assert_allclose(net(x), hidden @ c.T + 1, atol=1e-12)
+
+
+def test_members_of_an_ensemble():
+    rng = np.random.default_rng(2)
+    weight, bias = rng.normal(size=(3, 1, 6)), rng.normal(size=(3, 6))
+    group = ensemble([(weight, bias), activation.plu()])
+    assert (group.members, group.inputs, group.outputs) == (6, 1, 3)
+    for i in range(6):
+        alone = network([(weight[..., i], bias[..., i]), activation.plu()])
+        np.testing.assert_array_equal(group.member(i)([0.7]), alone([0.7]))
+    with pytest.raises(IndexError, match="member 6 of an ensemble of 6"):
+        group.member(6)
+
+
+@pytest.mark.parametrize(
+    ("layers", "error", "message"),
+    [
+        ([([[np.nan]], [0.0])], ValueError, "layer 0.*finite"),
+        ([([[1.0]], [np.inf])], ValueError, "layer 0.*finite"),
+        ([([[1.0]], [0.0]), ([[1.0, 2.0]], [0.0])], ValueError, "layer 1 takes 2 inputs, but 1 come"),
+        ([([[1.0]], [0.0, 0.0])], ValueError, "layer 0: weight must be"),
+        ([([1.0], [0.0])], ValueError, "layer 0: weight must be"),
+        ([activation.relu()], ValueError, "at least one affine layer"),
+        ([([[1.0]], [0.0]), activation.plu(np.array([0.1, 0.2]))], ValueError, "does not fit"),
+        ([([[1.0]], [0.0]), "tanh"], TypeError, r"layer 1.*str.*to_network"),
+        ([np.eye(2)], TypeError, "layer 0"),
+    ],
+)
+def test_bad_layers(layers, error, message):
+    with pytest.raises(error, match=message):
+        network(layers)
+
+
+def test_ensembles_of_different_sizes():
+    layers = [(np.ones((1, 1, 2)), np.ones((1, 2))), (np.ones((1, 1, 3)), np.ones((1, 3)))]
+    with pytest.raises(ValueError, match=r"same number of members, got \[2, 3\]"):
+        ensemble(layers)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: activation.plu(-0.1), "alpha must be finite and >= 0"),
+        (lambda: activation.plu(0.1, np.nan), "c must be finite"),
+        (lambda: activation.hardtanh(2.0, 1.0), "in order"),
+        (lambda: activation.leaky_relu(np.nan), "finite"),
+        (lambda: Activation(np.zeros(2), np.zeros(2), np.zeros(())), "k \\+ 1 slopes"),
+        (lambda: Activation(np.zeros((3, 1)), np.zeros((3, 2)), np.zeros(())), "at_zero"),
+        (lambda: activation.piecewise([-np.inf], [0.0, 1.0]), "knots numbers or"),
+    ],
+)
+def test_bad_activations(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_bad_points():
+    net = network([(np.eye(2), np.zeros(2))])
+    with pytest.raises(ValueError, match=r"\[\.\.\., 2\]"):
+        net([1.0, 2.0, 3.0])
+
+
+def test_values_that_overflow():
+    from plunit.pieces import curve
+
+    net = network([([[1e200]], [0.0]), activation.plu(), ([[1e200]], [0.0])])
+    with pytest.raises(ValueError, match=r"may reach .*scale the weights"):
+        curve(net, -1.0, 1.0)
