@@ -1,0 +1,133 @@
+"""F(x) = W_d a(W_{d-1} ... a(W_1 x + b_1) ... ) + b_d for S members at once, the members on the last axis.
+
+All parameters of an ensemble are one matrix theta [rows, S]: layer by layer the weights [out, in] and the biases [out],
+then, where alpha and c are learned, one raw alpha and one raw c for each of the d - 1 activations (`plunit.learned`).
+With members contiguous, every operation of these tiny networks is a plain elementwise one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from plunit import learned
+from plunit.ensemble.activation import ACTIVATIONS
+
+
+@dataclass(frozen=True)
+class Network:
+    """The form of every member: `widths` from input to output, depth d = len(widths) - 1 weight layers.
+
+    >>> Network((1, 3, 3, 1), "plu").rows
+    22
+    """
+
+    widths: tuple[int, ...]
+    activation: str = "plu"
+
+    def __post_init__(self) -> None:
+        if len(self.widths) < 2 or min(self.widths) < 1:
+            raise ValueError(f"widths must be two or more positive numbers, input to output, got {self.widths}")
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"unknown activation {self.activation!r}; choose one of {', '.join(ACTIVATIONS)}")
+
+    @property
+    def depth(self) -> int:
+        """Number of weight layers."""
+        return len(self.widths) - 1
+
+    @property
+    def learned(self) -> bool:
+        """Whether alpha and c are trained."""
+        return self.activation == "plu_learned"
+
+    @property
+    def rows(self) -> int:
+        """Number of parameters of one member."""
+        weights = sum(n * (m + 1) for m, n in zip(self.widths, self.widths[1:], strict=False))
+        return weights + (2 * (self.depth - 1) if self.learned else 0)
+
+    def layers(self, theta: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield each layer's weights [out, in, S] and biases [out, S], views of theta."""
+        start = 0
+        for m, n in zip(self.widths, self.widths[1:], strict=False):
+            middle, stop = start + m * n, start + m * n + n
+            yield theta[start:middle].view(n, m, -1), theta[middle:stop]
+            start = stop
+
+    def shapes(self, theta: Tensor, alpha: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the alpha and c in force, each [depth - 1, S]: the given ones, or the learned ones of theta."""
+        if not self.learned:
+            return alpha, c
+        raw_alpha, raw_c = theta[self.rows - 2 * (self.depth - 1) :].chunk(2)
+        eps = torch.finfo(theta.dtype).eps
+        return learned.alpha_of(torch, raw_alpha, eps), learned.c_of(torch, raw_c, eps)
+
+
+def initial(
+    network: Network,
+    generators: Sequence[np.random.Generator],
+    *,
+    scales: Sequence[float] | None = None,
+    alpha: float = 0.1,
+    c: float = 1.0,
+) -> Tensor:
+    """Draw theta: weights N(0, scale^2), biases 0; each member from its own generator.
+
+    A member's weights depend on its generator alone, and are the same for every activation. `scales` holds one standard
+    deviation for each layer, 1 by default. Learned alpha and c start at the given values.
+    """
+    scales = [1.0] * network.depth if scales is None else scales
+    theta = torch.zeros(network.rows, len(generators))
+    fans = [m * n for m, n in zip(network.widths, network.widths[1:], strict=False)]
+    draws = np.stack([g.standard_normal(sum(fans), dtype=np.float32) for g in generators], axis=-1)
+    for (weight, _), scale, draw in zip(
+        network.layers(theta), scales, torch.split(torch.from_numpy(draws), fans), strict=True
+    ):
+        weight.copy_((draw * scale).view_as(weight))
+    if network.learned:
+        eps = torch.finfo(theta.dtype).eps
+        raw_alpha, raw_c = theta[network.rows - 2 * (network.depth - 1) :].chunk(2)
+        raw_alpha.fill_(learned.raw_of_alpha(alpha, eps))
+        raw_c.fill_(learned.raw_of_c(c, eps))
+    return theta
+
+
+def preactivations(
+    network: Network, theta: Tensor, x: Tensor, alpha: Tensor | float = 0.1, c: Tensor | float = 1.0
+) -> Iterator[Tensor]:
+    """Yield z_l = W_l a(z_{l-1}) + b_l, [units, batch, S], for l = 1 to depth; the last one is F(x).
+
+    Args:
+        network: the form of the members.
+        theta: the parameters [rows, S].
+        x: inputs [in, batch] shared by the members, or [in, batch, S].
+        alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
+        c: the half-width of its inner piece; likewise.
+    """
+    activate = ACTIVATIONS[network.activation]
+    alphas, cs = network.shapes(theta, *(spread(network, theta, value) for value in (alpha, c)))
+    h = x if x.ndim == 3 else x[..., None]
+    for depth, (weight, bias) in enumerate(network.layers(theta)):
+        z = bias[:, None]
+        # one input unit at a time: each member's sum has one order, however many members there are
+        for i, unit in enumerate(h):
+            z = z + weight[:, i, None] * unit
+        yield z
+        if depth < network.depth - 1:
+            h = activate(z, alphas[depth], cs[depth])
+
+
+def forward(network: Network, theta: Tensor, x: Tensor, alpha: Tensor | float = 0.1, c: Tensor | float = 1.0) -> Tensor:
+    """F(x), [out, batch, S]; see `preactivations` for the arguments."""
+    *_, output = preactivations(network, theta, x, alpha, c)
+    return output
+
+
+def spread(network: Network, theta: Tensor, value: Tensor | float) -> Tensor:
+    """Return alpha or c as one number for each activation and member, [depth - 1, S]."""
+    return torch.as_tensor(value, dtype=theta.dtype, device=theta.device).expand(network.depth - 1, theta.shape[1])

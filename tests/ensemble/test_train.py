@@ -1,0 +1,281 @@
+"""Members of an ensemble against networks trained alone, in both engines."""
+
+import functools
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from plunit.ensemble import ACTIVATIONS, Network, forward, initial, train
+
+# Not symmetric about 0: on symmetric data an odd activation has bias gradients that are 0 but for rounding, which Adam
+# scales up to whole steps, so that any two programs drift apart.
+X = torch.linspace(-5, 7, 50)[None]
+Y = X.sin()
+
+
+class PaperPLU(nn.Module):
+    """The paper's max/min form, an oracle that shares nothing with the package."""
+
+    def __init__(self, alpha=0.1, c=1.0):
+        super().__init__()
+        self.alpha, self.c = alpha, c
+
+    def forward(self, x):
+        return torch.maximum(self.alpha * (x + self.c) - self.c, torch.minimum(self.alpha * (x - self.c) + self.c, x))
+
+
+class LearnedPLU(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.raw_alpha = nn.Parameter(torch.tensor(math.log(0.1 / 0.9)))
+        self.raw_c = nn.Parameter(torch.tensor(0.0))
+
+    def forward(self, x):
+        return PaperPLU(torch.sigmoid(self.raw_alpha), torch.exp(self.raw_c))(x)
+
+
+MODULES = {
+    "tanh": nn.Tanh,
+    "relu": nn.ReLU,
+    "plu": PaperPLU,
+    "identity": nn.Identity,
+    "leaky_relu": nn.LeakyReLU,
+    "hardtanh": nn.Hardtanh,
+    "gelu": nn.GELU,
+    "silu": nn.SiLU,
+    "elu": nn.ELU,
+    "plu_learned": LearnedPLU,
+}
+
+
+def generators(seeds):
+    return [np.random.default_rng(seed) for seed in seeds]
+
+
+def alone(widths, activation, seed, batches, steps, dtype=torch.float32):
+    """Train one nn.Sequential; return its losses and its final weights, flattened as rows of theta."""
+    generator = np.random.default_rng(seed)
+    layers = []
+    total = sum(m * n for m, n in itertools.pairwise(widths))
+    draws = torch.from_numpy(generator.standard_normal(total, dtype=np.float32))
+    for m, n in itertools.pairwise(widths):
+        linear = nn.Linear(m, n)
+        weights, draws = draws[: m * n], draws[m * n :]
+        linear.weight.data = weights.view(n, m).clone()
+        nn.init.zeros_(linear.bias)
+        layers += [linear, activation()]
+    net = nn.Sequential(*layers[:-1]).to(dtype)
+    optimiser = torch.optim.Adam(net.parameters(), lr=0.01)
+    losses = []
+    for step in range(steps):
+        x, y = batches(step)
+        loss = nn.functional.mse_loss(net(x.to(dtype)), y.to(dtype))
+        losses.append(loss.item())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    rows = [p.detach().flatten() for layer in net if isinstance(layer, nn.Linear) for p in layer.parameters()]
+    return torch.tensor(losses, dtype=torch.float64), torch.cat(rows)
+
+
+@functools.cache
+def sine_alone(name, seed):
+    return alone((1, 3, 3, 1), MODULES[name], seed, lambda step: (X.T, Y.T), 200)
+
+
+def test_every_activation_has_its_module():
+    assert MODULES.keys() == ACTIVATIONS.keys()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_member_follows_the_network_trained_alone(engine, name):
+    network = Network((1, 3, 3, 1), name)
+    ours = train(network, initial(network, generators([3, 8])), (X, Y), steps=200, stride=1, engine=engine)
+    for member, seed in enumerate([3, 8]):
+        losses, theta = sine_alone(name, seed)
+        torch.testing.assert_close(ours.history[:, member].double(), losses, rtol=2e-3, atol=2e-5)
+        torch.testing.assert_close(ours.theta[: len(theta), member], theta, rtol=5e-3, atol=5e-3)
+
+
+def test_streams_and_several_inputs_and_outputs(engine):
+    widths, seeds, steps = (2, 4, 3, 2), [0, 5], 100
+    batches = {s: np.random.default_rng(100 + s).uniform(-3, 3, (steps, 2, 10)).astype(np.float32) for s in seeds}
+
+    def target(x):
+        return np.stack([x[..., 0, :] ** 2 - x[..., 1, :] ** 2, x[..., 0, :]], axis=-2)
+
+    position = 0
+
+    def stream(n):
+        nonlocal position
+        x = np.stack([batches[s][position : position + n] for s in seeds], axis=-1)
+        y = np.stack([target(batches[s][position : position + n]) for s in seeds], axis=-1)
+        position += n
+        return torch.from_numpy(x), torch.from_numpy(y)
+
+    network = Network(widths, "tanh")
+    ours = train(network, initial(network, generators(seeds)), stream, steps=steps, stride=1, engine=engine)
+    for member, seed in enumerate(seeds):
+        pairs = [(torch.from_numpy(x.T.copy()), torch.from_numpy(target(x).T.copy())) for x in batches[seed]]
+        losses, theta = alone(widths, nn.Tanh, seed, pairs.__getitem__, steps)
+        torch.testing.assert_close(ours.history[:, member].double(), losses, rtol=1e-3, atol=1e-5)
+        torch.testing.assert_close(ours.theta[:, member], theta, rtol=1e-3, atol=1e-3)
+
+
+def test_alpha_and_c_of_each_member_are_its_own(engine):
+    alpha, c = torch.tensor([0.0, 0.3, 0.9]), torch.tensor([0.5, 2.0, 1.0])
+    network = Network((1, 3, 3, 1), "plu")
+    start = initial(network, generators([1, 1, 1]))
+    ours = train(network, start, (X, Y), steps=200, stride=1, alpha=alpha, c=c, engine=engine)
+    for member in range(3):
+        module = functools.partial(PaperPLU, alpha[member].item(), c[member].item())
+        losses, _ = alone((1, 3, 3, 1), module, 1, lambda step: (X.T, Y.T), 200)
+        torch.testing.assert_close(ours.history[:, member].double(), losses, rtol=2e-3, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["plu", "tanh", "gelu"])
+def test_a_member_is_the_same_to_the_bit_in_any_company(engine, name):
+    network = Network((1, 3, 3, 1), name)
+    steps = 60
+    whole = train(network, initial(network, generators(range(37))), (X, Y), steps=steps, engine=engine)
+    for chunk in (range(0, 1), range(3, 20), range(20, 37)):
+        part = train(network, initial(network, generators(chunk)), (X, Y), steps=steps, engine=engine)
+        members = slice(chunk.start, chunk.stop)
+        assert torch.equal(part.theta, whole.theta[:, members])
+        assert torch.equal(part.history, whole.history[:, members])
+
+
+@pytest.mark.parametrize("poison", [math.nan, math.inf, 3e38])
+@pytest.mark.parametrize("name", ["plu", "tanh", "relu", "plu_learned"])
+def test_a_diverged_member_touches_no_other(engine, poison, name):
+    network = Network((1, 3, 3, 1), name)
+    start = initial(network, generators(range(20)))
+    clean = train(network, start, (X, Y), steps=50, engine=engine)
+    sick = start.clone()
+    sick[:, 7] = poison
+    ours = train(network, sick, (X, Y), steps=50, engine=engine)
+    others = torch.arange(20) != 7
+    assert not ours.history[:, 7].isfinite().any()
+    assert torch.equal(ours.theta[:, others], clean.theta[:, others])
+    assert torch.equal(ours.history[:, others], clean.history[:, others])
+
+
+def test_data_of_each_member_and_shared_data_agree(engine):
+    network = Network((1, 3, 3, 1), "plu")
+    start = initial(network, generators(range(5)))
+    shared = train(network, start, (X, Y), steps=40, engine=engine)
+    own = train(network, start, (X[..., None].expand(1, 50, 5), Y), steps=40, engine=engine)
+    assert torch.equal(shared.theta, own.theta)
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("name", ["tanh", "plu", "plu_learned", "elu"])
+def test_engines_agree_to_rounding(name):
+    network = Network((1, 5, 5, 5, 5, 2), name)
+    start = initial(network, generators(range(8)))
+    targets = torch.cat([Y, X.cos()])
+    compiled, eager = (train(network, start, (X, targets), steps=100, engine=engine) for engine in ("native", "eager"))
+    torch.testing.assert_close(compiled.history, eager.history, rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(compiled.theta, eager.theta, rtol=1e-2, atol=2e-3)
+
+
+def test_checkpoints_and_strides_change_nothing(engine):
+    network = Network((1, 3, 3, 1), "plu")
+    start = initial(network, generators(range(3)))
+    plain = train(network, start, (X, Y), steps=50, stride=1, engine=engine)
+    marked = train(network, start, (X, Y), steps=50, stride=7, checkpoints=[0, 13, 50], engine=engine)
+    early = train(network, start, (X, Y), steps=13, engine=engine)
+    assert torch.equal(marked.theta, plain.theta)
+    assert torch.equal(marked.history, plain.history[::7])
+    assert torch.equal(marked.checkpoints, torch.stack([start, early.theta, plain.theta]))
+
+
+def test_recorded_losses_are_those_of_the_recorded_weights(engine):
+    network = Network((1, 3, 3, 1), "plu")
+    run = train(
+        network, initial(network, generators([4])), (X, Y), steps=33, stride=16, checkpoints=[0, 16, 32], engine=engine
+    )
+    for row, theta in zip(run.history, run.checkpoints, strict=True):
+        loss = (forward(network, theta, X) - Y[..., None]).square().mean((0, 1))
+        torch.testing.assert_close(row, loss, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("members", [3, 64])
+def test_the_start_is_left_as_it_is(engine, members):
+    network = Network((1, 2, 1), "plu_learned")
+    start = initial(network, generators(range(members)))
+    before = start.clone()
+    ours = train(network, start, (X, Y), steps=5, engine=engine)
+    assert torch.equal(start, before)
+    assert not torch.equal(ours.theta, before)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (X[0], Y),
+        (X.T, Y.T),
+        (X, Y[:, :49]),
+        (X, torch.cat([Y, Y])),
+        (X[..., None].expand(1, 50, 3), Y),
+        (X, Y[..., None].expand(1, 50, 5)),
+        (X[:, :, None, None], Y),
+    ],
+)
+def test_wrong_data_is_named(engine, x, y):
+    network = Network((1, 2, 1), "plu")
+    with pytest.raises(ValueError, match=r"(inputs|targets) must be \[1, batch\] or \[1, batch, 2\]"):
+        train(network, initial(network, generators([0, 1])), (x, y), steps=2, engine=engine)
+
+
+def test_a_short_stream_is_named(engine):
+    network = Network((1, 2, 1), "plu")
+    short = X[None, ..., None].expand(3, 1, 50, 2)
+    with pytest.raises(ValueError, match="a first axis of 4 steps"):
+        train(network, initial(network, generators([0, 1])), lambda n: (short, short), steps=4, engine=engine)
+
+
+@pytest.mark.parametrize("theta", [torch.zeros(6, 2), torch.zeros(7), torch.zeros(7, 0)])
+def test_a_wrong_start_is_named(engine, theta):
+    with pytest.raises(ValueError, match=r"theta must be \[7, members\]"):
+        train(Network((1, 2, 1), "plu"), theta, (X, Y), steps=2, engine=engine)
+
+
+def test_the_native_engine_refuses_what_it_cannot_do():
+    network = Network((1, 2, 1), "plu")
+    with pytest.raises(ValueError, match=r"takes float32 on the processor, got torch\.float64"):
+        train(network, initial(network, generators([0])).double(), (X, Y), steps=2, engine="native")
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 1.0, 2.0])
+@pytest.mark.parametrize("x", [0.0, -0.0, 0.5, 1.0, -1.0, 1.5, -3.0, math.inf, -math.inf, math.nan])
+def test_plu_at_its_kinks_and_at_infinity(engine, x, alpha):
+    """A unit with weight 1 and a target of 0: the first loss is PLU(x) squared."""
+    network = Network((1, 1, 1), "plu")
+    theta = torch.tensor([[1.0], [0.0], [1.0], [0.0]])
+    data = torch.tensor([[x]]), torch.zeros(1, 1)
+    loss = train(network, theta, data, steps=1, alpha=alpha, engine=engine).history[0, 0]
+    edge = math.copysign(1.0, x)
+    expected = x if not abs(x) > 1 else edge if alpha == 0 else edge + alpha * (x - edge)
+    torch.testing.assert_close(loss, torch.tensor(expected**2), equal_nan=True)
+
+
+def test_float64_runs_eagerly_and_agrees_closely():
+    network = Network((1, 3, 3, 1), "plu")
+    ours = train(network, initial(network, generators([2])).double(), (X.double(), Y.double()), steps=300, stride=1)
+    losses, _ = alone((1, 3, 3, 1), PaperPLU, 2, lambda step: (X.T, Y.T), 300, torch.float64)
+    torch.testing.assert_close(ours.history[:, 0], losses, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"steps": -1}, {"steps": 5, "stride": 0}, {"steps": 5, "checkpoints": [6]}, {"steps": 5, "checkpoints": [3, 1]}],
+)
+def test_wrong_arguments_are_named(arguments):
+    network = Network((1, 2, 1), "plu")
+    with pytest.raises(ValueError, match="need steps >= 0"):
+        train(network, initial(network, generators([0])), (X, Y), **arguments)
