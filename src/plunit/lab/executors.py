@@ -1,0 +1,55 @@
+"""Where cells are computed: in this process, in local processes, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
+
+import torch
+
+from plunit.lab.errors import UserError
+
+
+@contextlib.contextmanager
+def here() -> Iterator[Executor]:
+    """One cell at a time in this process, on all its cores; the caller's thread stays free for Ctrl-C."""
+    executor = ThreadPoolExecutor(1)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def processes(workers: int) -> Iterator[Executor]:
+    """Local processes of one thread each."""
+    context = multiprocessing.get_context("spawn")  # a fork would copy PyTorch's threads in an unknown state
+    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_single_threaded)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def cluster(address: str) -> Iterator[Executor]:
+    """Connect to the Dask scheduler at an address such as tcp://host:8786; its workers need plunit installed."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise UserError("--cluster needs Dask: pip install 'plunit[cluster]'") from None
+    try:
+        client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TimeoutError) as error:
+        raise UserError(f"no Dask scheduler answers at {address}: {error or type(error).__name__}") from error
+    with client, client.get_executor(pure=False) as executor:
+        yield executor
+
+
+def _single_threaded() -> None:
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops its workers

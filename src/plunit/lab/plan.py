@@ -1,0 +1,89 @@
+"""What a folder of results covers: experiments, seeds and activations, kept in run.json."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import plunit
+from plunit.lab import experiments, store
+from plunit.lab.cell import Cell
+from plunit.lab.errors import UserError
+from plunit.lab.results import Results, join
+from plunit.lab.store import Arrays
+
+
+@dataclass(frozen=True)
+class Part:
+    """One experiment of a plan."""
+
+    seeds: int
+    activations: tuple[str, ...]
+    engine: str
+
+
+Plan = dict[str, Part]
+"""Experiment name to what is run of it."""
+
+
+def cells(plan: Plan) -> list[Cell]:
+    """Return all cells of a plan."""
+    return [
+        cell
+        for name, part in plan.items()
+        for cell in experiments.MODULES[name].cells(name, part.activations, part.seeds, part.engine)
+    ]
+
+
+def load(folder: Path) -> Plan:
+    """Read the plan of a folder; an empty one if the folder is new."""
+    path = folder / "run.json"
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text())
+        version = content["plunit"]
+        plan = {
+            name: Part(part["seeds"], tuple(part["activations"]), part["engine"])
+            for name, part in content["experiments"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{path} is not a record of plunit's: {error!r}; choose another folder with --out") from error
+    if version != plunit.__version__:
+        raise UserError(
+            f"{folder} holds results of plunit {version}, this is {plunit.__version__}; choose another with --out"
+        )
+    if unknown := [name for name in plan if name not in experiments.MODULES]:
+        raise UserError(f"{path} names experiments this version does not have: {', '.join(unknown)}")
+    return plan
+
+
+def save(folder: Path, plan: Plan) -> None:
+    """Write the plan; raise UserError if the folder cannot be written."""
+    parts = {name: vars(part) for name, part in plan.items()}
+    text = json.dumps({"plunit": plunit.__version__, "experiments": parts}, indent=2)
+    try:
+        store.write_atomically(folder / "run.json", text.encode())
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another folder with --out") from error
+
+
+def collect(folder: Path, plan: Plan, report: Callable[[str], None]) -> Results:
+    """Read the finished experiments of a plan; report those with cells missing or damaged."""
+    arrays: dict[tuple[str, str], Arrays] = {}
+    for name, part in plan.items():
+        parts: dict[tuple[str, str], list[Arrays]] = defaultdict(list)
+        todo = cells({name: part})
+        for cell in todo:
+            with contextlib.suppress(store.Damaged):
+                if found := store.read(folder, cell):
+                    parts[name, cell.activation].append(found)
+        if sum(map(len, parts.values())) == len(todo):
+            arrays |= {key: experiments.derive(*key, join(pieces)) for key, pieces in parts.items()}
+        else:
+            report(f"{name} is unfinished and left out; run `plunit run {name} --seeds {part.seeds} --out {folder}`")
+    return Results(arrays)

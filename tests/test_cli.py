@@ -1,0 +1,147 @@
+"""The command line: a whole run, its errors, and runs that are stopped."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import plunit
+from plunit import cli
+from plunit.lab import commands
+
+PROGRAM = [sys.executable, "-c", "from plunit.cli import main; main()"]
+
+
+def call(monkeypatch, capsys, *arguments):
+    """Run the command line in this process; return exit code, output and errors."""
+    monkeypatch.setattr(sys, "argv", ["plunit", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    out, err = capsys.readouterr()
+    return stop.value.code or 0, out, err
+
+
+@pytest.fixture
+def run_cli(monkeypatch, capsys):
+    return lambda *arguments: call(monkeypatch, capsys, *arguments)
+
+
+def test_version(run_cli):
+    assert run_cli("--version") == (0, f"{plunit.__version__}\n", "")
+
+
+def test_list_names_every_experiment(run_cli):
+    code, out, _ = run_cli("list")
+    assert code == 0
+    assert {"sine", "parametric", "surface", "map-sine", "depth"} <= {
+        line.split()[0] for line in out.splitlines() if line
+    }
+    assert "plu_learned" in out
+
+
+@pytest.mark.parametrize("command", [[], ["reproduce"], ["run"], ["report"], ["list"]])
+def test_help(run_cli, command):
+    code, out, _ = run_cli(*command, "--help")
+    assert code == 0
+    assert "Usage" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["run", "nope"], "unknown experiment 'nope'; plunit list shows them"),
+        (["reproduce", "--only", "sine,nope"], "unknown experiment 'nope'"),
+        (["run", "sine", "--activations", "plu,swish"], "unknown activation 'swish'"),
+        (["run", "sine", "--engine", "turbo"], "unknown engine 'turbo'; choose native or eager"),
+        (["reproduce", "--seeds", "0"], "--seeds must be 1 or more, got 0"),
+        (["run", "sine", "--seeds", "-3"], "--seeds must be 1 or more, got -3"),
+        (["run", "sine", "--workers", "-1"], "--workers must be 0 or more"),
+        (["run", "sine", "--workers", "2", "--cluster", "tcp://127.0.0.1:1"], "choose either --workers or --cluster"),
+        (["run", "sine", "--out", "/dev/null/here"], "cannot write to /dev/null/here"),
+        (["report", "/no/such/folder"], "/no/such/folder holds no results"),
+    ],
+)
+def test_a_user_s_error_is_one_line_and_exit_code_2(run_cli, tmp_path, monkeypatch, arguments, text):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run_cli(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("plunit: ")
+    assert err.count("\n") == 1
+    assert text in err
+
+
+@pytest.mark.parametrize("command", ["run", "report"])
+def test_another_version_s_folder_is_refused(run_cli, tmp_path, command):
+    (tmp_path / "run.json").write_text(json.dumps({"plunit": "0.0.1", "experiments": {}}))
+    where = ["sine", "--out", tmp_path] if command == "run" else [tmp_path]
+    code, out, err = run_cli(command, *where)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"plunit: {tmp_path} holds results of plunit 0.0.1, this is {plunit.__version__}; ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("package", ["typer", "rich", "torch", "matplotlib", "jinja2"])
+def test_a_missing_package_is_one_line_with_the_remedy(package, tmp_path):
+    program = f"import sys; sys.modules[{package!r}] = None; sys.argv[1:] = ['report', '.']; {PROGRAM[-1]}"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == f"plunit: {package} is not installed: pip install 'plunit[lab]'\n"
+
+
+def test_a_missing_dask_is_one_line(run_cli, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    code, _, err = run_cli("run", "sine", "--seeds", "1", "--out", tmp_path, "--cluster", "tcp://127.0.0.1:1")
+    assert (code, err) == (2, "plunit: --cluster needs Dask: pip install 'plunit[cluster]'\n")
+
+
+def test_a_run_ends_with_a_table_and_the_path_of_the_report(tmp_path, capsys):
+    commands.run("depth", seeds=8, out=tmp_path)
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == f"report: {tmp_path / 'report.html'}"
+    assert "claims of the paper: " in out
+    assert (tmp_path / "summary.csv").exists()
+    commands.report(tmp_path)
+    assert capsys.readouterr().out == out
+
+
+def test_without_a_compiler_one_line_says_so(tmp_path):
+    command = [*PROGRAM, "run", "sine", "--seeds", "1", "--activations", "relu", "--out", str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CXX": "no-such-compiler"})
+    assert (run.returncode, run.stderr) == (0, "")
+    first, *_, last = run.stdout.splitlines()
+    assert first.startswith("no C++ compiler found (CXX is 'no-such-compiler'): training runs eagerly")
+    assert last == f"report: {tmp_path / 'report.html'}"
+
+
+def finished(folder):
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "cells").glob("*.npz")}
+
+
+def test_a_run_killed_again_and_again_ends_with_the_same_table(tmp_path):
+    """Kill -9, thrice, and Ctrl-C once, at moments of the run's own; then to the end."""
+    experiment = ["run", "sine", "--seeds", "1000"]
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    for goal, sign in ((1, signal.SIGKILL), (4, signal.SIGINT), (7, signal.SIGKILL), (10, signal.SIGKILL)):
+        before = finished(killed)
+        process = subprocess.Popen([*PROGRAM, *experiment, "--out", str(killed)], stdout=subprocess.PIPE, text=True)
+        while len(finished(killed)) < goal and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(sign)
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == (130 if sign == signal.SIGINT else -signal.SIGKILL)
+        assert sign != signal.SIGINT or re.search(r"stopped with \d+ cells to go; .* the same command goes on", out)
+        after = finished(killed)
+        assert goal <= len(after) < 16
+        assert before.items() <= after.items()
+    before = finished(killed)
+    for folder in (killed, whole):
+        subprocess.run([*PROGRAM, *experiment, "--out", str(folder)], check=True, capture_output=True)
+    assert before.items() <= finished(killed).items()
+    assert len(finished(killed)) == 16
+    for name in ("summary.csv", "claims.csv"):
+        assert (killed / name).read_bytes() == (whole / name).read_bytes()
