@@ -24,33 +24,37 @@ WIDTHS = (1, 3, 3, 1)
 X = np.linspace(-2 * math.pi, 2 * math.pi, 50, dtype=np.float32)
 
 
-def best(call: Callable[[], object], repeat: int = 3) -> float:
+def best(call: Callable[[], object], repeat: int = 3, clock: Callable[[], float] = time.perf_counter) -> float:
     """Return the shortest of some times in seconds, after one call that is not timed."""
     call()
     times = []
     for _ in range(repeat):
-        start = time.perf_counter()
+        start = clock()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 
-def ours(
-    activation: str, *, stride: int = 16, engine: str | None = None, seeds: int = SEEDS, steps: int = STEPS
-) -> float:
-    """Seed-steps per second of the ensemble."""
+def training(activation: str, seeds: int, steps: int, stride: int, engine: str | None) -> Callable[[], object]:
+    """Return the ensemble's training, ready to be called."""
     network = ensemble.Network(WIDTHS, activation)
     start = ensemble.initial(network, [np.random.default_rng(seed) for seed in range(seeds)])
     x = torch.from_numpy(X)[None]
     data = (x, x.sin())
-    return seeds * steps / best(lambda: ensemble.train(network, start, data, steps=steps, stride=stride, engine=engine))
+    return lambda: ensemble.train(network, start, data, steps=steps, stride=stride, engine=engine)
+
+
+def ours(activation: str, seeds: int = SEEDS, steps: int = STEPS, engine: str | None = None) -> float:
+    """Seed-steps per second of the ensemble, the loss recorded every 16 steps."""
+    return seeds * steps / best(training(activation, seeds, steps, 16, engine))
 
 
 def history_cost(activation: str, stride: int) -> float:
-    """Share of time that recording the loss adds; the two runs alternate, so that a busy moment strikes both."""
-    rates = [(ours(activation, stride=STEPS), ours(activation, stride=stride)) for _ in range(5)]
-    without, recorded = (max(column) for column in zip(*rates, strict=True))
-    return without / recorded - 1
+    """Share of processor time that recording the loss adds; the runs alternate, so that a busy moment strikes both."""
+    calls = [training(activation, SEEDS, STEPS, every, None) for every in (STEPS, stride)]
+    times = [[best(call, 1, time.process_time) for call in calls] for _ in range(5)]
+    without, recorded = (min(column) for column in zip(*times, strict=True))
+    return recorded / without - 1
 
 
 def plain_loop(activation: str) -> float:
@@ -139,7 +143,7 @@ def main() -> None:
     for stride in (16, 1):
         print(f"loss history every {stride} steps: {100 * history_cost('plu', stride):+.1f} % time")
     if engine == "native":
-        slow = ours("plu", engine="eager", seeds=256, steps=64)
+        slow = ours("plu", 256, 64, "eager")
         print(f"plu    {'ensemble, eager, 256 seeds':32} {slow:14,.0f} seed-steps/s")
 
 

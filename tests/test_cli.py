@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import BrokenExecutor, CancelledError
 
 import pytest
 
 import plunit
 from plunit import cli
-from plunit.lab import commands
+from plunit.lab import commands, session
 
 PROGRAM = [sys.executable, "-c", "from plunit.cli import main; main()"]
 
@@ -97,6 +98,22 @@ def test_a_missing_dask_is_one_line(run_cli, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     code, _, err = run_cli("run", "sine", "--seeds", "1", "--out", tmp_path, "--cluster", "tcp://127.0.0.1:1")
     assert (code, err) == (2, "plunit: --cluster needs Dask: pip install 'plunit[cluster]'\n")
+
+
+@pytest.mark.parametrize("loss", [BrokenExecutor, CancelledError])
+def test_workers_that_die_are_one_line(run_cli, tmp_path, monkeypatch, loss):
+    def lose(*arguments):
+        raise loss
+
+    monkeypatch.setattr(session, "run", lose)
+    code, out, err = run_cli("run", "depth", "--seeds", "1", "--out", tmp_path)
+    assert (code, out) == (2, "")
+    assert err == "plunit: the workers died with 3 cells to go; the same command goes on from there\n"
+
+
+def test_brackets_in_a_path_are_printed_as_they_are(tmp_path, capsys):
+    commands.run("depth", seeds=2, activations="plu", out=tmp_path / "[red]")
+    assert capsys.readouterr().out.splitlines()[-1] == f"report: {tmp_path / '[red]' / 'report.html'}"
 
 
 def test_a_run_ends_with_a_table_and_the_path_of_the_report(tmp_path, capsys):

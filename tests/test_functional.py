@@ -129,6 +129,18 @@ def test_bad_values_in_an_array_of_parameters(wrong):
         plunit.plu(np.ones(2), alpha=np.array([0.1, wrong]))
 
 
+@pytest.mark.parametrize("alpha", [None, 1j, "0.1"])
+def test_parameters_that_are_no_numbers(alpha):
+    with pytest.raises(TypeError, match="alpha must be a real number or an array of them"):
+        plunit.plu(1.0, alpha)
+
+
+def test_lists_of_parameters_are_checked_too():
+    assert plunit.plu(np.array([2.0, 3.0]), [0.5, 0.5]).tolist() == [1.5, 2]
+    with pytest.raises(ValueError, match="alpha must be finite and >= 0"):
+        plunit.plu(np.array([-2.0]), [-1.0])
+
+
 def test_inverse_of_flat_pieces():
     with pytest.raises(ValueError, match=r"the inverse needs alpha > 0, got 0"):
         plunit.inverse(1.0, alpha=0)

@@ -31,13 +31,20 @@ def test_a_straight_line_needs_no_nonlinear_gain():
     assert plunit.gain(0.25, 0.0) == pytest.approx(4)
 
 
+@pytest.mark.parametrize("mode", ["forward", "backward"])
+@pytest.mark.parametrize("arguments", [{"c": 1e200}, {"variance": 5e-324}, {"alpha": 1e200, "c": 50}])
+def test_signals_that_never_reach_a_kink_need_no_gain(arguments, mode):
+    assert plunit.gain(**arguments, mode=mode) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"alpha": -1}, "alpha must be finite and >= 0, got -1"),
         ({"variance": 0}, "variance must be finite and > 0, got 0"),
         ({"mode": "sideways"}, "mode must be .* got 'sideways'"),
-        ({"alpha": 0, "c": 0}, "maps everything to 0"),
+        ({"alpha": 0, "c": 0}, "has no finite gain"),
+        ({"alpha": 1e200}, "has no finite gain"),
     ],
 )
 def test_bad_input(arguments, message):

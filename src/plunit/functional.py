@@ -105,19 +105,22 @@ def check(alpha: Array, c: Array, *, invertible: bool = False) -> None:
     or fail under a tracer.
     """
     for name, value in (("alpha", alpha), ("c", c)):
-        if not _at_least(value, 0.0):
+        if not _at_least(name, value, 0.0):
             raise ValueError(f"{name} must be finite and >= 0, got {value}; the defaults are alpha=0.1, c=1.0")
-    if invertible and not _at_least(alpha, sys.float_info.min):
+    if invertible and not _at_least("alpha", alpha, sys.float_info.min):
         raise ValueError(f"the inverse needs alpha > 0, got {alpha}; a flat piece (alpha = 0) cannot be undone")
 
 
-def _at_least(value: Array, low: float) -> bool:
+def _at_least(name: str, value: Array, low: float) -> bool:
     """Whether a number or NumPy array is finite and >= low; True for framework tensors, which are not read."""
     if isinstance(value, (int, float)):  # a bare comparison: compilers trace through it
         return low <= value < math.inf
-    if isinstance(value, (np.ndarray, np.generic)):
-        return bool(np.all(np.isfinite(value) & (np.asarray(value) >= low)))
-    return True
+    if hasattr(value, "shape") and not isinstance(value, (np.ndarray, np.generic)):
+        return True
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be a real number or an array of them, got {value!r}")
+    return bool(np.all(np.isfinite(array) & (array >= low)))
 
 
 def _home(*arrays: Array) -> ModuleType:

@@ -30,16 +30,18 @@ def gain(
     k = c / math.sqrt(variance)
     p = math.erf(k / math.sqrt(2))
     tail = math.erfc(k / math.sqrt(2))
+    if mode not in ("forward", "backward"):
+        raise ValueError(f'mode must be "forward" or "backward", got {mode!r}')
+    if tail == 0:  # nothing reaches the kinks
+        return 1.0
     if mode == "backward":
-        energy = p + tail * alpha**2
-    elif mode == "forward":
+        energy = p + tail * (alpha * alpha)
+    else:
         # E[PLU(z)^2] / variance: z inside, alpha z + (1 - alpha) c outside; density is k phi(k)
         density = k * math.exp(-k * k / 2) / math.sqrt(2 * math.pi)
         inner = p - 2 * density
-        outer = alpha**2 * (tail + 2 * density) + 4 * alpha * (1 - alpha) * density + ((1 - alpha) * k) ** 2 * tail
-        energy = inner + outer
-    else:
-        raise ValueError(f'mode must be "forward" or "backward", got {mode!r}')
-    if energy <= 0:
-        raise ValueError(f"PLU with alpha={alpha}, c={c} maps everything to 0, no gain can keep a variance")
+        outer = alpha * alpha * (tail + 2 * density) + 4 * alpha * (1 - alpha) * density
+        energy = inner + outer + ((1 - alpha) * k) * ((1 - alpha) * k) * tail
+    if not 0 < energy < math.inf:
+        raise ValueError(f"PLU with alpha={alpha}, c={c} has no finite gain: it takes N(0, {variance}) to 0 or beyond")
     return 1 / math.sqrt(energy)

@@ -171,6 +171,9 @@ def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     if "float" not in dtype:
         dtype = keras.config.floatx()
     wide = "float64" if dtype == "float64" else "float32"
-    # plain numbers stay so: for them `formula` has fewer steps
-    alpha, c = (float(p) if isinstance(p, int | float) else ops.convert_to_tensor(p, wide) for p in (alpha, c))
+    # plain numbers stay so, for them `formula` has fewer steps; but what underflows is 0, which has rules of its own
+    alpha, c = (
+        float(np.dtype(wide).type(p)) if isinstance(p, int | float) else ops.convert_to_tensor(p, wide)
+        for p in (alpha, c)
+    )
     return ops.cast(function(ops, ops.cast(x, wide), alpha, c), dtype)

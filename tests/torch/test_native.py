@@ -100,6 +100,19 @@ def test_direct_call_with_parameters_on_two_axes_is_an_error():
 
 
 @native_only
+@pytest.mark.parametrize("parameters", [(0.1, 1.0), (torch.tensor(0.1), torch.tensor(1.0))])
+def test_direct_call_of_backward_with_other_shapes_is_an_error(parameters):
+    with pytest.raises(ValueError, match="must have one shape"):
+        torch.ops.plunit.plu_backward(torch.ones(2), torch.ones(5000), *parameters)
+
+
+@native_only
+def test_integers_are_numbers_to_the_kernel():
+    assert op._native.plu(torch.tensor([3.0]), 1, 1, False).tolist() == [3]
+    assert op._native.plu(torch.tensor([3.0]), 10**400, 1, False) is None
+
+
+@native_only
 def test_threads_agree():
     x, grad = torch.randn(16, 300_000, requires_grad=True), torch.randn(16, 300_000)
     alpha, c = torch.full((16, 1), 0.1, requires_grad=True), torch.ones(16, 1, requires_grad=True)

@@ -254,3 +254,63 @@ def test_inverse_of_flat_pieces():
 def test_not_a_tensor():
     with pytest.raises(TypeError, match="takes tensors, got list"):
         plu([1.0, 2.0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_compares_with_c_in_float32(dtype):
+    x = torch.tensor([0.3, 0.7, -0.3], dtype=dtype, requires_grad=True)
+    for c in (0.3, 0.7, torch.tensor(0.3, requires_grad=True)):
+        wide = torch.tensor(c) if isinstance(c, float) else c.detach()
+        expected = torch.where(x.detach().float().abs() > wide, 0.5, 1.0).tolist()
+        y = plu(x, 0.5, c)
+        assert torch.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist() == expected
+        assert torch.autograd.grad(y.sum(), x, create_graph=True)[0].tolist() == expected
+        assert slope(x, 0.5, c).tolist() == expected
+
+
+def test_log_slope_of_half_precision_has_the_digits_of_alpha():
+    assert log_slope(torch.tensor([2.0], dtype=torch.float16), 1e-8).item() == pytest.approx(-18.42, abs=0.01)
+
+
+def test_parameters_in_double_are_those_of_the_input():
+    x, c = torch.full((2,), 0.1, requires_grad=True), torch.full((2,), 0.1, dtype=torch.float64)
+    for create_graph in (False, True):
+        assert torch.autograd.grad(plu(x, 0.5, c).sum(), x, create_graph=create_graph)[0].tolist() == [1, 1]
+    assert slope(x, 0.5, c).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("alpha", [np.float32(0.5), np.array([0.5, 0.5]), [0.5, 0.5], torch.tensor(0.5)])
+def test_parameters_of_any_kind(alpha):
+    assert plu(torch.tensor([3.0, -0.5]), alpha, 1).tolist() == [2, -0.5]
+
+
+@pytest.mark.parametrize("alpha", [1j, None, "0.1", ["a"]])
+def test_parameters_that_are_no_numbers(alpha):
+    with pytest.raises(TypeError, match="alpha must be a real number or an array of them, got"):
+        plu(torch.ones(2), alpha)
+
+
+def test_an_alpha_that_underflows_is_zero():
+    assert plu(torch.tensor([torch.inf, 5.0]), 1e-50).tolist() == [1, 1]
+
+
+def test_empty_parameters():
+    assert plu(torch.ones(3, 0), torch.ones(0)).shape == (3, 0)
+
+
+@pytest.mark.parametrize("part", [lambda z: z.split(3)[0], lambda z: z.view(2, 3).unbind()[0]])
+@pytest.mark.parametrize("alpha", [0.1, 0.0])
+def test_inplace_on_a_view_that_pytorch_forbids_changes_nothing(part, alpha):
+    z = torch.arange(6.0).requires_grad_() * 2
+    with pytest.raises(RuntimeError, match="view"):
+        plu(part(z), alpha, inplace=True)
+    assert z.tolist() == [0, 2, 4, 6, 8, 10]
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.0])
+def test_inplace_on_an_inference_tensor_is_refused_and_changes_nothing(alpha):
+    with torch.inference_mode():
+        x = torch.full((2,), 5.0)
+    with pytest.raises(RuntimeError, match="inference tensor cannot be overwritten"):
+        plu(x, alpha, inplace=True)
+    assert x.tolist() == [5, 5]

@@ -62,6 +62,12 @@ def test_convert_changes_nothing_if_a_replacement_fails():
     assert isinstance(model[0], nn.ReLU)
 
 
+@pytest.mark.parametrize("replacements", [{"ReLU": PLU}, {nn.ReLU: PLU()}, {nn.ReLU: None}])
+def test_convert_takes_types_and_functions(replacements):
+    with pytest.raises(TypeError, match="from a module type to a function that makes a module"):
+        convert(nn.Sequential(nn.ReLU()), replacements)
+
+
 def test_convert_cannot_replace_the_model_itself():
     with pytest.raises(TypeError, match="the model itself is a ReLU"):
         convert(nn.ReLU(), {nn.ReLU: PLU})
@@ -99,6 +105,43 @@ def test_init_backward_uses_fan_out_and_the_backward_gain():
     model = init_(nn.Sequential(PLU(0.3, 0.5), nn.Linear(1024, 256)), mode="backward")
     expected = plunit.gain(0.3, 0.5, mode="backward") / 256**0.5
     assert model[1].weight.std().item() == pytest.approx(expected, rel=0.01)
+
+
+def test_init_gain_is_one_after_another_linear_and_after_what_has_no_known_gain():
+    torch.manual_seed(0)
+    layers = [nn.Linear(900, 900), PLU(), nn.Linear(900, 900), nn.Linear(900, 900), nn.GELU(), nn.Linear(900, 900)]
+    model = init_(nn.Sequential(*layers))
+    found = [layer.weight.std().item() * 30 for layer in model if isinstance(layer, nn.Linear)]
+    assert found == pytest.approx([1, plunit.gain(), 1, 1], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.Conv2d(64, 64, 4, stride=2, padding=1, groups=4),
+        nn.ConvTranspose2d(64, 32, 4, stride=2, padding=1),
+        nn.ConvTranspose1d(32, 64, 6, stride=3, groups=2),
+        nn.Conv3d(16, 64, 2, stride=2),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("mode", ["forward", "backward"])
+def test_init_counts_the_terms_of_convolutions(layer, mode):
+    torch.manual_seed(0)
+    init_(layer, mode=mode)
+    x = torch.randn(8, layer.in_channels, *[16] * len(layer.kernel_size), requires_grad=True)
+    y = layer(x)
+    kept = y if mode == "forward" else torch.autograd.grad(y, x, torch.randn_like(y))[0]
+    inside = kept[(..., *[slice(3, -3)] * len(layer.kernel_size))]  # the padded rim sums fewer terms
+    assert inside.var().item() == pytest.approx(1, rel=0.15)
+
+
+def test_init_changes_nothing_if_a_gain_fails():
+    model = nn.Sequential(nn.Linear(3, 3), PLU(0.0, 0.0), nn.Linear(3, 3))
+    before = model[0].weight.clone()
+    with pytest.raises(ValueError, match="no finite gain"):
+        init_(model)
+    assert torch.equal(model[0].weight, before)
 
 
 def test_init_mode():

@@ -44,6 +44,17 @@ class TestFunc:
         expected = torch.stack([plu(x[i], alpha[i], c[i]) for i in range(3)])
         torch.testing.assert_close(vmap(plu)(x, alpha, c), expected)
 
+    @pytest.mark.parametrize("alpha", [0.1, 0.0])
+    @pytest.mark.parametrize("inplace", [False, True])
+    def test_transforms_of_functions_that_close_over_the_input(self, alpha, inplace):
+        def scaled(factor):
+            return plu(points(4), alpha, inplace=inplace) * factor
+
+        expected = plu(points(4), alpha)
+        torch.testing.assert_close(vmap(scaled, randomness="same")(torch.ones(2)), expected.expand(2, 4))
+        torch.testing.assert_close(jvp(scaled, (torch.ones(()),), (torch.ones(()),))[1], expected)
+        torch.testing.assert_close(grad(lambda s: scaled(s).sum())(torch.ones(())), expected.sum())
+
     def test_vmap_in_place(self):
         x = points(3, 5)
         expected = plu(x)

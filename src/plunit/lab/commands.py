@@ -14,7 +14,7 @@ import plunit
 from plunit.lab.errors import UserError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
-_console = Console(highlight=False, soft_wrap=True)
+_console = Console(markup=False, highlight=False, soft_wrap=True)
 
 Seeds = Annotated[int | None, typer.Option(help="Number of seeds, 1024 by default, 64 with --quick.")]
 Out = Annotated[Path, typer.Option(help="Folder of results; a run that was stopped goes on from there.")]

@@ -39,7 +39,7 @@ def processes(workers: int) -> Iterator[Executor]:
 def cluster(address: str) -> Iterator[Executor]:
     """Connect to the Dask scheduler at an address such as tcp://host:8786; its workers need plunit installed."""
     try:
-        from distributed import Client
+        from distributed import Client, KilledWorker
     except ImportError:
         raise UserError("--cluster needs Dask: pip install 'plunit[cluster]'") from None
     try:
@@ -47,7 +47,10 @@ def cluster(address: str) -> Iterator[Executor]:
     except (OSError, ValueError, TimeoutError) as error:
         raise UserError(f"no Dask scheduler answers at {address}: {error or type(error).__name__}") from error
     with client, client.get_executor(pure=False) as executor:
-        yield executor
+        try:
+            yield executor
+        except KilledWorker as error:
+            raise UserError(f"workers died of a cell again and again: {error}") from error
 
 
 def _single_threaded() -> None:

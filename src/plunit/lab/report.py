@@ -6,7 +6,7 @@ import dataclasses
 import os
 import platform
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from plunit.lab.plan import Plan
 from plunit.lab.results import Results
 from plunit.lab.store import write_atomically
 
+Track = Callable[[list[style.Picture]], Iterable[style.Picture]]
+
 VERDICTS = ("holds", "holds weakly", "does not hold")
 
 
-def build(folder: Path, plan: Plan, results: Results, drawn: Callable[[str], None]) -> tuple[Path, list[Claim]]:
-    """Write tables, figures and report.html; call `drawn` with each figure's name; return the page and the claims."""
+def build(folder: Path, plan: Plan, results: Results, track: Track = iter) -> tuple[Path, list[Claim]]:
+    """Write tables, figures and report.html; `track` watches the figures; return the page and the claims."""
     packages = experiments.packages(results.names())
     claims = [claim for package in packages for claim in package.claims(results)]
     summary.write_summary(folder, results)
@@ -33,11 +35,9 @@ def build(folder: Path, plan: Plan, results: Results, drawn: Callable[[str], Non
     summary.write_histories(folder, results)
     images = []
     with style.settings():
-        for package in packages:
-            for picture in package.figures(results):
-                style.save(picture, folder / "figures")
-                images.append({"picture": picture, "url": style.data_url(picture, folder / "figures")})
-                drawn(picture.name)
+        for picture in track([picture for package in packages for picture in package.figures(results)]):
+            style.save(picture, folder / "figures")
+            images.append({"picture": picture, "url": style.data_url(picture, folder / "figures")})
     path = folder / "report.html"
     write_atomically(path, _page(plan, results, claims, images).encode())
     return path, claims

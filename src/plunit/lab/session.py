@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from concurrent.futures import Executor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, CancelledError, Executor
 from pathlib import Path
 
 from rich.console import Console
@@ -63,9 +62,8 @@ def publish(folder: Path, console: Console) -> None:
         raise UserError(f"{folder} has no finished experiment; `plunit reproduce --out {folder}` goes on")
     plan.save(folder, stored)
     with display.progress(console) as bar:
-        task = bar.add_task("figures", total=None)
         page, claims = report.build(
-            folder, stored, results, lambda name: bar.update(task, description=f"figures: {name}")
+            folder, stored, results, lambda pictures: bar.track(pictures, description="figures")
         )
     if losses := report.losses(results):
         console.print(display.table(losses))
@@ -92,10 +90,8 @@ def _run(folder: Path, cells: list[Cell], executor: Executor, console: Console) 
                 f"stopped with {left} cells to go; what is done is stored, the same command goes on from there"
             )
             raise SystemExit(130) from None
-        except BrokenProcessPool:
-            raise UserError(
-                f"a worker process died with {left} cells to go; the same command goes on from there"
-            ) from None
+        except (BrokenExecutor, CancelledError):
+            raise UserError(f"the workers died with {left} cells to go; the same command goes on from there") from None
 
 
 def _executor(workers: int, cluster: str) -> contextlib.AbstractContextManager[Executor]:

@@ -45,9 +45,7 @@ def write(folder: Path, cell: Cell, arrays: Arrays) -> None:
     """Store the arrays of a cell, with its description and a checksum over both."""
     about = np.array(json.dumps(cell.describe(), sort_keys=True))
     buffer = io.BytesIO()
-    np.savez(
-        buffer, allow_pickle=False, **arrays, about=about, checksum=np.array(_checksum({**arrays, "about": about}))
-    )
+    np.savez(buffer, **arrays, about=about, checksum=np.array(_checksum({**arrays, "about": about})))
     write_atomically(path_of(folder, cell), buffer.getvalue())
 
 

@@ -48,7 +48,7 @@ def write_histories(folder: Path, results: Results) -> None:
         f"{name}.{activation}": arrays["history"] for name, activation, arrays in results.items() if "history" in arrays
     }
     buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **histories)
+    np.savez(buffer, **histories)
     write_atomically(folder / "histories.npz", buffer.getvalue())
 
 

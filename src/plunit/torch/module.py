@@ -19,7 +19,7 @@ class PLU(nn.Module):
         alpha: outer slope, alpha >= 0; where learnable, 0 < alpha < 1.
         c: half-width of the inner piece, c >= 0; where learnable, c > 0.
         learnable: what is trained: False (nothing), True (both), "alpha" or "c". The bounds hold by construction,
-            alpha = sigmoid(raw_alpha) and c = exp(raw_c); training starts from exactly the given values.
+            alpha = sigmoid(raw_alpha) and c = exp(raw_c); training starts from the given values, to rounding.
         num_parameters: how many values of each are learned: 1, or one per channel.
         dim: the axis of the channels.
         inplace: overwrite the input.

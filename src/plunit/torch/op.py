@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from plunit.functional import check, formula, slope_formula
+from plunit.functional import check, formula, log_slope_formula, slope_formula
 
 try:
     _native: Any = importlib.import_module("plunit.torch._native")
@@ -49,16 +49,12 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
         y = _native.plu(x, alpha, c, inplace)
         if y is not None:
             return y  # type: ignore[no-any-return]
-    check(alpha, c)
-    _check_dtype(x)
-    if _is_transformed(x, alpha, c):
-        y = _wide_formula(x, alpha, c)
-        return x.copy_(y) if inplace else y
+    x, alpha, c = _checked(x, alpha, c)
     if inplace:
-        _check_writable(x)
-        if not _output_tells(alpha):
-            return x.copy_(plu(x.clone(), alpha, c))
-    return _PLU.apply(x, alpha, c, inplace)  # type: ignore[no-any-return, no-untyped-call]
+        return _overwrite(x, alpha, c)
+    if _is_transformed(x, alpha, c):
+        return _wide_formula(formula, x, alpha, c)
+    return _PLU.apply(x, alpha, c, False)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def inverse(y: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
@@ -77,9 +73,7 @@ def slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     >>> slope(torch.tensor([-2.0, 1.0, 2.0]))
     tensor([0.1000, 1.0000, 0.1000])
     """
-    check(alpha, c)
-    _check_dtype(x)
-    return slope_formula(torch, x, alpha, c).to(x.dtype)  # type: ignore[no-any-return]
+    return _wide_formula(slope_formula, *_checked(x, alpha, c))
 
 
 def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
@@ -88,16 +82,25 @@ def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     >>> log_slope(torch.tensor([-2.0, 1.0, 2.0]))
     tensor([-2.3026,  0.0000, -2.3026])
     """
-    return slope(x, alpha, c).log()
+    return _wide_formula(log_slope_formula, *_checked(x, alpha, c))
 
 
-def _check_dtype(x: Tensor) -> None:
+def _checked(x: Tensor, alpha: Any, c: Any) -> tuple[Tensor, Parameter, Parameter]:
+    """Return the arguments with alpha and c as numbers, or as tensors in the precision that x is computed in."""
+    check(alpha, c)
     if not isinstance(x, Tensor):
         raise TypeError(f"plunit.torch takes tensors, got {type(x).__name__}; plunit.plu takes numbers and arrays")
     if not x.is_floating_point():
-        raise TypeError(
-            f"PLU is defined for real floating-point tensors, got {x.dtype}; convert it with x.float() first"
-        )
+        raise TypeError(f"PLU is defined for real floating-point tensors, got {x.dtype}; convert it with x.float()")
+    return x, _parameter(alpha, x), _parameter(c, x)
+
+
+def _parameter(value: Any, x: Tensor) -> Parameter:
+    dtype = _wide(x).dtype
+    if isinstance(value, (int, float)):
+        # what underflows is 0, and 0 has rules of its own
+        return float(value) if value >= torch.finfo(dtype).tiny else 0.0
+    return torch.as_tensor(value, device=x.device).to(dtype)
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -105,19 +108,18 @@ def _wide(x: Tensor) -> Tensor:
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
-def _wide_formula(x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
-    return formula(torch, _wide(x), alpha, c).to(x.dtype)  # type: ignore[no-any-return]
+def _wide_formula(function: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
+    return function(torch, _wide(x), alpha, c).to(x.dtype)  # type: ignore[no-any-return]
 
 
 def _is_transformed(*values: Parameter) -> bool:
     """Whether a compiler, an exporter, torch.func or forward mode is at work: they want PyTorch's own ops."""
     if torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
         return True
+    if torch._C._functorch.maybe_current_level() is not None:
+        return True
     tensors = [value for value in values if isinstance(value, Tensor)]
-    return any(
-        torch._C._functorch.is_functorch_wrapped_tensor(tensor) or forward_ad.unpack_dual(tensor).tangent is not None  # type: ignore[no-untyped-call]
-        for tensor in tensors
-    )
+    return any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)  # type: ignore[no-untyped-call]
 
 
 def _output_tells(alpha: Parameter) -> bool:
@@ -125,11 +127,16 @@ def _output_tells(alpha: Parameter) -> bool:
     return not isinstance(alpha, Tensor) and alpha > 0
 
 
-def _check_writable(x: Tensor) -> None:
-    """Raise, before anything is overwritten, what PyTorch would raise after."""
-    base = x if x._base is None else x._base
-    if torch.is_grad_enabled() and base.is_leaf and base.requires_grad:
-        raise RuntimeError("a leaf Variable that requires grad cannot be overwritten; use inplace=False")
+def _overwrite(x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
+    """Replace x by PLU(x); where PyTorch forbids that, it raises before x is touched."""
+    if _is_transformed(x, alpha, c):
+        return x.copy_(_wide_formula(formula, x, alpha, c))
+    if x.is_inference() and not torch.is_inference_mode_enabled():
+        raise RuntimeError("an inference tensor cannot be overwritten outside inference mode; use inplace=False")
+    is_plain = x._base is None and not (x.is_leaf and x.requires_grad and torch.is_grad_enabled())
+    if is_plain and _output_tells(alpha):
+        return _PLU.apply(x, alpha, c, True)  # type: ignore[no-any-return, no-untyped-call]
+    return x.copy_(_PLU.apply(x.clone(), alpha, c, False))  # type: ignore[no-untyped-call]
 
 
 def _rim(c: Parameter, x: Tensor) -> Tensor:
@@ -142,7 +149,7 @@ def _rim(c: Parameter, x: Tensor) -> Tensor:
 
 def _evaluate(x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
     """Evaluate the formula so that y, too, tells the piece: |y| > c iff |x| > c for alpha > 0."""
-    y, rim = _wide_formula(x, alpha, c), _rim(c, x)
+    y, rim = _wide_formula(formula, x, alpha, c), _rim(c, x)
     rounded_in = (_wide(x).abs() > c) & (y.abs() < rim)
     if not _output_tells(alpha):
         rounded_in &= torch.as_tensor(alpha, device=x.device) > 0

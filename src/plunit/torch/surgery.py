@@ -29,6 +29,12 @@ def convert(model: nn.Module, replacements: Mapping[type[nn.Module], Callable[[]
     >>> model[1]
     PLU(alpha=0.1, c=1.0)
     """
+    for kind, make in replacements.items():
+        if not isinstance(kind, type) or not callable(make) or isinstance(make, nn.Module):
+            raise TypeError(
+                f"replacements go from a module type to a function that makes a module, as {{nn.ReLU: PLU}}; "
+                f"got {{{kind!r}: {make!r}}}"
+            )
     if type(model) in replacements:
         raise TypeError(
             f"the model itself is a {type(model).__name__} and cannot be replaced in place; make a PLU instead"
@@ -58,21 +64,24 @@ def init_(
     """Draw linear and convolution weights from N(0, gain^2 / fan), zero their biases, and return the module.
 
     The gain is that of the activation a layer reads from: `plunit.gain` for PLU at its present alpha and c, PyTorch's
-    for ReLU, LeakyReLU, Tanh and Sigmoid, 1 for a first layer. fan is fan_in (mode "forward", activations keep their
-    variance) or fan_out ("backward", gradients keep theirs). Layers are taken in the order of registration, as
-    nn.Sequential runs them.
+    for ReLU, LeakyReLU, Tanh and Sigmoid, 1 for a first layer and after anything else. fan is the number of terms in a
+    sum of the forward pass (mode "forward", activations keep their variance) or of the backward pass ("backward",
+    gradients keep theirs). Layers are taken in the order of registration, as nn.Sequential runs them.
     """
     if mode not in ("forward", "backward"):
         raise ValueError(f'mode must be "forward" or "backward", got {mode!r}')
     factor = 1.0
-    for layer in module.modules():
+    spreads: dict[nn.Linear | nn.modules.conv._ConvNd, float] = {}
+    for _, layer in module.named_modules(remove_duplicate=False):  # one activation may stand in many places
         if isinstance(layer, (nn.Linear, nn.modules.conv._ConvNd)):
-            fan = nn.init._calculate_correct_fan(layer.weight, "fan_in" if mode == "forward" else "fan_out")
-            nn.init.normal_(layer.weight, 0.0, factor / math.sqrt(fan), generator=generator)
-            if layer.bias is not None:
-                nn.init.zeros_(layer.bias)
+            spreads.setdefault(layer, factor / math.sqrt(max(_fan(layer, mode), 1)))
+            factor = 1.0
         else:
             factor = _gain_of(layer, mode, factor)
+    for weighted, spread in spreads.items():
+        nn.init.normal_(weighted.weight, 0.0, spread, generator=generator)
+        if weighted.bias is not None:
+            nn.init.zeros_(weighted.bias)
     return module
 
 
@@ -90,6 +99,17 @@ def param_groups(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any
         {"params": [p for p in trainable if p.ndim > 1], "weight_decay": weight_decay},
         {"params": [p for p in trainable if p.ndim <= 1], "weight_decay": 0.0},
     ]
+
+
+def _fan(layer: nn.Linear | nn.modules.conv._ConvNd, mode: Literal["forward", "backward"]) -> float:
+    """Return how many terms are summed into one number of the output, or of the gradient of the input."""
+    forward = mode == "forward"
+    if isinstance(layer, nn.Linear):
+        return layer.in_features if forward else layer.out_features
+    channels = layer.in_channels if forward else layer.out_channels
+    # of the taps of a kernel, a strided convolution's backward and a transposed one's forward pass meet one per stride
+    skipped = math.prod(layer.stride) if layer.transposed == forward else 1
+    return channels * math.prod(layer.kernel_size) / layer.groups / skipped
 
 
 def _gain_of(layer: nn.Module, mode: Literal["forward", "backward"], otherwise: float) -> float:

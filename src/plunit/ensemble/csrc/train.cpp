@@ -5,6 +5,7 @@
 // threads. Arrays are [rows, members] with members contiguous; a layer's rows are its weights [out, in], then its
 // biases; after the last layer come, if learned, the raw alpha and raw c of each activation.
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "activations.h"
@@ -47,7 +48,8 @@ class Block {
     parameters = rows;
     theta = room(rows), mean = room(rows), square = room(rows), grad = room(rows);
     alpha = room(k.depth), c = room(k.depth);
-    target = room(k.widths[k.depth] * points), delta = room(widest * points), next = room(widest * points);
+    target = room(k.widths[k.depth] * points);
+    delta = room(widest * points), next = room(widest * points), pulled = room(widest * points);
     Vec *weight = theta, *weight_grad = grad, *values = room(units * points);
     for (int64_t l = 0; l < k.depth; ++l) {
       int64_t in = k.widths[l], out = k.widths[l + 1];
@@ -79,7 +81,7 @@ class Block {
   int64_t parameters;
   std::vector<std::unique_ptr<char[]>> memory;
   std::vector<Layer> layers;
-  Vec *theta, *mean, *square, *grad, *alpha, *c, *raw, *raw_grad, *target, *delta, *next;
+  Vec *theta, *mean, *square, *grad, *alpha, *c, *raw, *raw_grad, *target, *delta, *next, *pulled;
 
   Vec* room(int64_t vectors) {
     memory.emplace_back(new char[(vectors + 1) * sizeof(Vec)]());
@@ -122,7 +124,8 @@ class Block {
   }
 
   void forward(int64_t l) {
-    const Layer& layer = layers[l];
+    const Layer layer = layers[l];  // a copy, and `points` below: a store cannot change what is local
+    const int64_t points = this->points;
     for (int64_t o = 0; o < layer.outputs; ++o)
       for (int64_t p = 0; p < points; p += TILE) {
         Vec z[TILE];
@@ -156,7 +159,8 @@ class Block {
   }
 
   void backward(int64_t l) {
-    const Layer& layer = layers[l];
+    const Layer layer = layers[l];
+    const int64_t points = this->points;
     for (int64_t o = 0; o < layer.outputs; ++o) {
       const Vec* d = delta + o * points;
       layer.bias_grad[o] = total([&](int64_t p) { return d[p]; });
@@ -166,14 +170,15 @@ class Block {
       }
     }
     if (l == 0) return;
-    pull(layer);
+    pull(layer, layers[l - 1].slope);
     if (k.learned) shape(l - 1);
-    const Vec* slope = layers[l - 1].slope;
-    for (int64_t j = 0; j < layer.inputs * points; ++j) delta[j] = next[j] * slope[j];
+    std::swap(delta, next);
   }
 
-  // next = W^T delta, the gradient in the layer's input
-  void pull(const Layer& layer) {
+  // pulled = W^T delta, the gradient in the layer's input; next = pulled * slope, that before the activation
+  void pull(const Layer layer, const Vec* slope) {
+    const int64_t points = this->points;
+    Vec *const delta = this->delta, *const next = this->next, *const pulled = this->pulled;
     for (int64_t i = 0; i < layer.inputs; ++i)
       for (int64_t p = 0; p < points; p += TILE) {
         Vec sum[TILE] = {};
@@ -181,7 +186,10 @@ class Block {
           Vec w = layer.weight[o * layer.inputs + i];
           for (int q = 0; q < TILE; ++q) sum[q] += w * delta[o * points + p + q];
         }
-        for (int q = 0; q < TILE; ++q) next[i * points + p + q] = sum[q];
+        for (int q = 0; q < TILE; ++q) {
+          pulled[i * points + p + q] = sum[q];
+          next[i * points + p + q] = sum[q] * slope[i * points + p + q];
+        }
       }
   }
 
@@ -189,7 +197,7 @@ class Block {
   void shape(int64_t l) {
     Vec alpha_grad{}, c_grad{};
     for (int64_t u = 0; u < layers[l].outputs; ++u) {
-      const Vec *g = next + u * points, *h = layers[l].output + u * points;
+      const Vec *g = pulled + u * points, *h = layers[l].output + u * points;
       alpha_grad += total([&](int64_t p) {
         Vec edge = h[p] > 0.0f ? c[l] : -c[l];
         return absolute(h[p]) > c[l] ? g[p] * ((h[p] - edge) / alpha[l]) : Vec{};

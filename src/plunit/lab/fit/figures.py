@@ -80,7 +80,7 @@ def _learned(name: str, results: Results) -> Picture:
     shades = colormaps["cividis"](np.linspace(0.05, 0.85, len(arrays["alpha"])))
     for layer, (alpha, c) in enumerate(zip(arrays["alpha"], arrays["c"], strict=True)):
         axes.plot(
-            c, alpha, markers[layer % 7], markersize=3, alpha=0.5, color=shades[layer], label=f"activation {layer + 1}"
+            c, alpha, markers[layer % 7], markersize=2, alpha=0.4, color=shades[layer], label=f"activation {layer + 1}"
         )
     spec = SPECS[name]
     axes.plot(spec.c, spec.alpha, "*", color="black", markersize=12, label="start")

@@ -99,18 +99,29 @@ void plu_learned_autograd_(Tensor& x, const Tensor& alpha, const Tensor& c) {
   LearnedPLU::apply(x, alpha, c, true);
 }
 
+// The precision of the kernels: half precision is computed in float.
+at::ScalarType wide_type(const Tensor& tensor) {
+  return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
 Tensor plu_backward_autograd(const Tensor& grad, const Tensor& y, double alpha, double c) {
-  if (tracked({grad, y})) return at::where(y.abs() > c, grad * alpha, grad);
+  if (tracked({grad, y})) {
+    const Tensor g = grad.to(wide_type(y));
+    return at::where(y.to(wide_type(y)).abs() > c, g * alpha, g).to(y.scalar_type());
+  }
   at::AutoDispatchBelowADInplaceOrView below;
   return plu_backward(grad, y, alpha, c);
 }
 
 Gradients plu_learned_backward_autograd(const Tensor& grad, const Tensor& y, const Tensor& alpha, const Tensor& c) {
   if (tracked({grad, y, alpha, c})) {
-    const Tensor outside = y.abs() > c, sign = y.sign(), none = at::zeros({}, y.options());
-    return {at::where(outside, grad * alpha, grad),
-            at::sum_to(at::where(outside, grad * (y - c * sign) / alpha, none), alpha.sizes()),
-            at::sum_to(at::where(outside, grad * sign * (1 - alpha), none), c.sizes())};
+    const auto type = wide_type(y);
+    const Tensor g = grad.to(type), out = y.to(type), a = alpha.to(type), edge = c.to(type);
+    const Tensor outside = out.abs() > edge, sign = out.sign(), none = at::zeros({}, out.options());
+    const Tensor dalpha = at::where(outside, g * (out - edge * sign) / a, none);
+    const Tensor dc = at::where(outside, g * sign * (1 - a), none);
+    return {at::where(outside, g * a, g).to(y.scalar_type()), at::sum_to(dalpha, alpha.sizes()).to(alpha.scalar_type()),
+            at::sum_to(dc, c.sizes()).to(c.scalar_type())};
   }
   at::AutoDispatchBelowADInplaceOrView below;
   return plu_backward(grad, y, alpha, c);

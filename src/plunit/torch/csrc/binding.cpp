@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "op.h"
 
@@ -33,11 +34,16 @@ bool is_supported(at::ScalarType dtype) {
 }
 
 // A Python number, or NaN for anything else.
-double number(PyObject* object) { return PyFloat_Check(object) ? PyFloat_AS_DOUBLE(object) : std::nan(""); }
+double number(PyObject* object) {
+  const bool is_number = PyFloat_Check(object) || PyLong_CheckExact(object);
+  const double value = is_number ? PyFloat_AsDouble(object) : std::nan("");
+  if (PyErr_Occurred()) PyErr_Clear();  // an integer beyond all floats
+  return value;
+}
 
 // A plain floating-point tensor, or a number as one; undefined for anything else.
 Tensor parameter(PyObject* object) {
-  if (PyFloat_Check(object)) return at::scalar_tensor(PyFloat_AS_DOUBLE(object), at::kDouble);
+  if (PyFloat_Check(object) || PyLong_CheckExact(object)) return at::scalar_tensor(number(object), at::kDouble);
   if (!THPVariable_CheckExact(object)) return {};
   const Tensor& tensor = THPVariable_Unpack(object);
   return is_plain(tensor) && is_supported(tensor.scalar_type()) ? tensor : Tensor();
@@ -64,11 +70,13 @@ PyObject* plu(PyObject*, PyObject* const* args, Py_ssize_t count) {
   }
   if (!THPVariable_CheckExact(args[0])) Py_RETURN_NONE;
   const Tensor& x = THPVariable_Unpack(args[0]);
-  const bool inplace = args[3] == Py_True;
+  const bool inplace = PyObject_IsTrue(args[3]) == 1;
   if (!is_plain(x) || !is_supported(x.scalar_type())) Py_RETURN_NONE;
+  if (inplace && x.is_inference() && !c10::InferenceMode::is_enabled()) Py_RETURN_NONE;
 
   const double alpha = number(args[1]), c = number(args[2]);
-  if (alpha > 0 && c >= 0 && std::isfinite(alpha) && std::isfinite(c)) return call(x, alpha, c, inplace);
+  if (alpha >= std::numeric_limits<float>::min() && c >= 0 && std::isfinite(alpha) && std::isfinite(c))
+    return call(x, alpha, c, inplace);
 
   const Tensor alphas = parameter(args[1]), cs = parameter(args[2]);
   if (!alphas.defined() || !cs.defined() || !plunit::takes(x, alphas, cs)) Py_RETURN_NONE;

@@ -35,6 +35,7 @@ std::optional<int64_t> axis_of(const Tensor& parameter, const Tensor& x) {
 }
 
 std::optional<Values> values_of(const Tensor& x, const Tensor& alpha, const Tensor& c) {
+  if (!alpha.is_cpu() || !c.is_cpu() || alpha.numel() == 0 || c.numel() == 0) return std::nullopt;
   const auto alpha_axis = axis_of(alpha, x), c_axis = axis_of(c, x);
   if (!alpha_axis || !c_axis) return std::nullopt;
   if (*alpha_axis >= 0 && *c_axis >= 0 && *alpha_axis != *c_axis) return std::nullopt;
@@ -119,6 +120,9 @@ void forward_cpu_(Tensor& x, const Values& values) {
 
 // `tensor` laid out in memory as `model`.
 Tensor like(const Tensor& tensor, const Tensor& model) {
+  TORCH_CHECK_VALUE(tensor.sizes() == model.sizes(), "grad ", tensor.sizes(), " and y ", model.sizes(),
+                    " must have one shape");
+  TORCH_CHECK_TYPE(tensor.scalar_type() == model.scalar_type(), "grad and y must have one dtype");
   if (tensor.strides() == model.strides()) return tensor;
   return at::empty_like(model).copy_(tensor);
 }
