@@ -43,9 +43,9 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def write(folder: Path, cell: Cell, arrays: Arrays) -> None:
     """Store the arrays of a cell, with its description and a checksum over both."""
-    about = np.array(json.dumps(cell.describe(), sort_keys=True))
+    content: dict[str, Any] = {**arrays, "about": np.array(json.dumps(cell.describe(), sort_keys=True))}
     buffer = io.BytesIO()
-    np.savez(buffer, **arrays, about=about, checksum=np.array(_checksum({**arrays, "about": about})))
+    np.savez(buffer, **content, checksum=np.array(_checksum(content)))
     write_atomically(path_of(folder, cell), buffer.getvalue())
 
 

@@ -44,7 +44,7 @@ def write_claims(folder: Path, claims: list[Claim]) -> None:
 
 def write_histories(folder: Path, results: Results) -> None:
     """Write histories.npz: for each "experiment.activation" the losses [recorded steps, seeds]."""
-    histories = {
+    histories: dict[str, Any] = {
         f"{name}.{activation}": arrays["history"] for name, activation, arrays in results.items() if "history" in arrays
     }
     buffer = io.BytesIO()
