@@ -42,9 +42,9 @@ $(VENV)/lab: $(VENV)/base
 	$(PIP) --no-build-isolation --editable '.[lab]'
 	touch $@
 
-$(VENV)/dev: $(VENV)/lab
+$(VENV)/dev: $(VENV)/base
 	$(PIP) --no-build-isolation --editable '.[dev]'
-	touch $@
+	touch $(VENV)/lab $@
 
 $(VENV)/bench: $(VENV)/lab
 	$(PIP) --no-build-isolation --editable '.[bench]'

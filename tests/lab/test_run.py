@@ -141,6 +141,13 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_table(tmp_path, cluster):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("address", ["bogus", "tcp://host", "host:8786"])
+def test_a_cluster_address_has_a_form(address):
+    pytest.importorskip("distributed")
+    with pytest.raises(UserError, match=r"such as tcp://host:8786, got"), executors.cluster(address):
+        pass
+
+
 def test_a_cluster_that_does_not_answer_is_one_line():
     pytest.importorskip("distributed")
     with (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import re
 import signal
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
@@ -42,10 +43,14 @@ def cluster(address: str) -> Iterator[Executor]:
         from distributed import Client, KilledWorker
     except ImportError:
         raise UserError("--cluster needs Dask: pip install 'plunit[cluster]'") from None
+    if not re.fullmatch(r"\w+://.+:\d+", address):
+        raise UserError(f"--cluster takes the address of a Dask scheduler, such as tcp://host:8786, got {address!r}")
     try:
         client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as error:
-        raise UserError(f"no Dask scheduler answers at {address}: {error or type(error).__name__}") from error
+        raise UserError(
+            f"no Dask scheduler answers at {address} ({error or type(error).__name__}); start one with `dask scheduler`"
+        ) from error
     with client, client.get_executor(pure=False) as executor:
         try:
             yield executor

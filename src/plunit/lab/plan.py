@@ -52,7 +52,7 @@ def load(folder: Path) -> Plan:
             for name, part in content["experiments"].items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path} is not a record of plunit's: {error!r}; choose another folder with --out") from error
+        raise UserError(f"{path} is not a record of plunit's; choose another folder") from error
     if version != plunit.__version__:
         raise UserError(
             f"{folder} holds results of plunit {version}, this is {plunit.__version__}; choose another with --out"
@@ -85,5 +85,8 @@ def collect(folder: Path, plan: Plan, report: Callable[[str], None]) -> Results:
         if sum(map(len, parts.values())) == len(todo):
             arrays |= {key: experiments.derive(*key, join(pieces)) for key, pieces in parts.items()}
         else:
-            report(f"{name} is unfinished and left out; run `plunit run {name} --seeds {part.seeds} --out {folder}`")
+            command = (
+                f"plunit run {name} --seeds {part.seeds} --activations {','.join(part.activations)} --out {folder}"
+            )
+            report(f"{name} is unfinished, or of another state of the program, and left out; run `{command}`")
     return Results(arrays)

@@ -73,8 +73,8 @@ def losses(results: Results) -> dict[str, dict[str, tuple[float, float, float]]]
     for name, activation, arrays in results.items():
         if "history" in arrays:
             final = np.nan_to_num(arrays["final_loss"], nan=np.inf)
-            low, middle, high = (float(q) for q in np.quantile(final, [0.05, 0.5, 0.95], method="nearest"))
-            table.setdefault(name, {})[activation] = (low, middle, high)
+            low, high = np.quantile(final, [0.05, 0.95], method="nearest")
+            table.setdefault(name, {})[activation] = (float(low), float(np.median(final)), float(high))
     return table
 
 

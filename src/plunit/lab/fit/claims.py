@@ -6,16 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from plunit.lab.claims import Claim, Column, Range, measure, median_ratio
-from plunit.lab.fit.spec import SPECS
+from plunit.lab.fit.spec import NOUNS, SECTIONS, SPECS
 from plunit.lab.results import Results
-
-_SECTIONS = {"sine": "2", "parametric": "3", "parametric-period": "3", "surface": "4"}
-_NOUNS = {
-    "sine": "the sine",
-    "parametric": "the parametric curve",
-    "parametric-period": "one period of the parametric curve",
-    "surface": "the surface",
-}
 
 
 def claims(results: Results) -> list[Claim]:
@@ -33,10 +25,10 @@ def claims(results: Results) -> list[Claim]:
 
 
 def _losses(name: str, tanh: Column, relu: Column, plu: Column) -> Iterator[Claim]:
-    noun = _NOUNS[name]
+    noun = NOUNS[name]
     yield measure(
         name,
-        _SECTIONS[name],
+        SECTIONS[name],
         f"On {noun}, PLU and tanh reach similar losses.",
         "median of final loss PLU / tanh",
         median_ratio,
@@ -54,7 +46,7 @@ def _losses(name: str, tanh: Column, relu: Column, plu: Column) -> Iterator[Clai
             claimed, weaker = Range(low=2), Range(low=1)
         statistic = f"median of final loss ReLU / {label}"
         yield measure(
-            name, _SECTIONS[name], sentence, statistic, median_ratio, relu, losses, claimed=claimed, weaker=weaker
+            name, SECTIONS[name], sentence, statistic, median_ratio, relu, losses, claimed=claimed, weaker=weaker
         )
 
 
@@ -62,7 +54,7 @@ def _learned(name: str, learned: Column, fixed: Column) -> Claim:
     return measure(
         name,
         "ours",
-        f"On {_NOUNS[name]}, learned alpha and c do better than fixed ones.",
+        f"On {NOUNS[name]}, learned alpha and c do better than fixed ones.",
         "median of final loss fixed / learned",
         median_ratio,
         fixed,
@@ -73,7 +65,7 @@ def _learned(name: str, learned: Column, fixed: Column) -> Claim:
 
 
 def _dead(name: str, relu: Column, plu: Column) -> Iterator[Claim]:
-    noun = _NOUNS[name]
+    noun = NOUNS[name]
     units = sum(SPECS[name].widths[1:-1])
     yield measure(
         name,

@@ -57,4 +57,13 @@ TITLES = {
     "surface": "Hyperbolic paraboloid (section 4)",
 }
 
+SECTIONS = {"sine": "2", "parametric": "3", "parametric-period": "3", "surface": "4"}
+
+NOUNS = {
+    "sine": "the sine",
+    "parametric": "the parametric curve",
+    "parametric-period": "one period of the parametric curve",
+    "surface": "the surface",
+}
+
 ACTIVATIONS = ("tanh", "relu", "plu", "plu_learned")

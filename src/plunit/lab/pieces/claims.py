@@ -7,17 +7,11 @@ from typing import Any
 import numpy as np
 
 from plunit.lab.claims import Claim, Column, Range, measure, median_ratio
-from plunit.lab.fit.spec import SPECS
+from plunit.lab.fit.spec import NOUNS, SECTIONS, SPECS
 from plunit.lab.results import Results
 from plunit.lab.store import Arrays
 from plunit.lab.style import label
 
-_PLACES = {
-    "sine": ("2", "the sine"),
-    "parametric": ("3", "the parametric curve"),
-    "parametric-period": ("3", "one period of the parametric curve"),
-    "surface": ("4", "the surface"),
-}
 _STAGES = {
     "initial": "Before training, with biases 0,",
     "random": "Before training, but with biases N(0, 1),",
@@ -44,8 +38,8 @@ def _trained(name: str, relu: Arrays, plu: Arrays) -> Claim:
     more = "abundantly more" if abundantly else "more"
     return measure(
         name,
-        _PLACES[name][0],
-        f"Trained on {_PLACES[name][1]}, PLU networks have {more} pieces than ReLU's.",
+        SECTIONS[name],
+        f"Trained on {NOUNS[name]}, PLU networks have {more} pieces than ReLU's.",
         _ratio("trained", relu, plu),
         median_ratio,
         plu["trained_pieces"],
@@ -58,8 +52,8 @@ def _trained(name: str, relu: Arrays, plu: Arrays) -> Claim:
 def _five(name: str, relu: Arrays) -> Claim:
     return measure(
         name,
-        _PLACES[name][0],
-        f"Trained on {_PLACES[name][1]}, the ReLU network has 5 line segments.",
+        SECTIONS[name],
+        f"Trained on {NOUNS[name]}, the ReLU network has 5 line segments.",
         f"median of pieces; of patterns {_median(relu['trained_patterns']):g}",
         _median,
         relu["trained_pieces"],
@@ -75,7 +69,7 @@ def _theory(name: str, stage: str, relu: Arrays, plu: Arrays) -> Claim:
     return measure(
         name,
         "ours",
-        f"{_STAGES[stage]} PLU networks have {times} on the domain of {_PLACES[name][1]}, as theory expects.",
+        f"{_STAGES[stage]} PLU networks have {times} on the domain of {NOUNS[name]}, as theory expects.",
         _ratio(stage, relu, plu),
         median_ratio,
         plu[f"{stage}_pieces"],
@@ -90,7 +84,7 @@ def _training(name: str, activation: str, arrays: Arrays) -> Claim:
     return measure(
         name,
         "ours",
-        f"Training on {_PLACES[name][1]} gives {label(activation)} networks more pieces.",
+        f"Training on {NOUNS[name]} gives {label(activation)} networks more pieces.",
         f"median of pieces trained / initial; medians {_median(trained):g} and {_median(start):g}",
         median_ratio,
         trained,
