@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 import plunit.torch
+from benchmarks.timing import Bar, ratio, report
 from plunit import ensemble
 
 SEEDS, STEPS = 1024, 2048
@@ -24,14 +25,14 @@ WIDTHS = (1, 3, 3, 1)
 X = np.linspace(-2 * math.pi, 2 * math.pi, 50, dtype=np.float32)
 
 
-def best(call: Callable[[], object], repeat: int = 3, clock: Callable[[], float] = time.perf_counter) -> float:
+def best(call: Callable[[], object], repeat: int = 3) -> float:
     """Return the shortest of some times in seconds, after one call that is not timed."""
     call()
     times = []
     for _ in range(repeat):
-        start = clock()
+        start = time.perf_counter()
         call()
-        times.append(clock() - start)
+        times.append(time.perf_counter() - start)
     return min(times)
 
 
@@ -50,11 +51,9 @@ def ours(activation: str, seeds: int = SEEDS, steps: int = STEPS, engine: str | 
 
 
 def history_cost(activation: str, stride: int) -> float:
-    """Share of processor time that recording the loss adds; the runs alternate, so that a busy moment strikes both."""
-    calls = [training(activation, SEEDS, STEPS, every, None) for every in (STEPS, stride)]
-    times = [[best(call, 1, time.process_time) for call in calls] for _ in range(5)]
-    without, recorded = (min(column) for column in zip(*times, strict=True))
-    return recorded / without - 1
+    """Time with the loss recorded every `stride` steps, over the time with it recorded once."""
+    recorded, without = (training(activation, SEEDS, STEPS, every, None) for every in (stride, STEPS))
+    return ratio(recorded, without, rounds=15)
 
 
 def plain_loop(activation: str) -> float:
@@ -141,7 +140,7 @@ def main() -> None:
         for name, rate in peers(activation):
             print(f"{'':6} {name:32} {rate:14,.0f} seed-steps/s   ensemble is {fast / rate:,.1f} times as fast")
     for stride in (16, 1):
-        print(f"loss history every {stride} steps: {100 * history_cost('plu', stride):+.1f} % time")
+        report(f"loss recorded every {stride} steps / once, PLU", history_cost("plu", stride), Bar(1.10))
     if engine == "native":
         slow = ours("plu", 256, 64, "eager")
         print(f"plu    {'ensemble, eager, 256 seeds':32} {slow:14,.0f} seed-steps/s")
