@@ -1,0 +1,56 @@
+"""Annealing: a buffer of all bijections that shrinks while a flow is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from plunit.invertible.smooth import raw_of_rho
+
+
+@dataclass(frozen=True)
+class Annealing:
+    """A quantity that falls geometrically from `start` to `end` over the part `until` of training, then stays.
+
+    Args:
+        quantity: "rho", the rounding of `SmoothPLU` (where it is not learned), or "bandwidth", of the flux correction.
+        start: its value at the first step.
+        end: its value from progress `until` on.
+        until: in (0, 1].
+    """
+
+    quantity: Literal["rho", "bandwidth"]
+    start: float
+    end: float
+    until: float = 1.0
+
+    def value(self, progress: float) -> float:
+        """Return the value at `progress`, 0 at the first step and 1 at the last.
+
+        >>> [round(RHO.value(progress), 3) for progress in (0, 0.5, 1)]
+        [0.9, 0.134, 0.02]
+        """
+        return float(self.start * (self.end / self.start) ** min(progress / self.until, 1.0))
+
+    def apply(self, buffers: Iterable[tuple[str, Tensor]], progress: float) -> None:
+        """Set the quantity in all named buffers that hold it; they may be stacked, as for torch.func.vmap."""
+        value = self.value(progress)
+        name, raw = ("raw_rho", raw_of_rho(value)) if self.quantity == "rho" else ("bandwidth", value)
+        found = [buffer for key, buffer in buffers if key.split(".")[-1] == name]
+        if not found:
+            raise ValueError(
+                f'nothing to anneal: no bijection has a buffer "{name}"; rho needs SmoothPLU with learnable_rho=False, '
+                f'bandwidth needs log_slope="flux"'
+            )
+        for buffer in found:
+            buffer.fill_(raw)
+
+
+RHO = Annealing("rho", 0.9, 0.02)
+"""Corners from wide to sharp; `Flow.fit` then removes them, which leaves an exact PLU network."""
+
+BANDWIDTH = Annealing("bandwidth", 1.0, 0.1)
+"""The flux estimate from smooth to sharp."""

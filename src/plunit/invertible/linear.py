@@ -1,0 +1,286 @@
+"""Linear and affine bijections: LU-parametrised, orthogonal, diagonal, and permutations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrizations
+
+from plunit import learned
+from plunit.invertible.bijection import Leaf, spread
+from plunit.invertible.elementwise import positive
+
+
+class LU(Leaf):
+    """y = W x + b with W = P L U: P a fixed permutation, L unit lower triangular, diag(U) = sign * exp(raw).
+
+    The diagonal of U cannot reach 0, so W is invertible whatever the parameters; log|det W| is the sum of the logs of
+    |diag(U)|, and the inverse is two triangular solves. It starts from a random rotation or reflection, b = 0.
+
+    Args:
+        features: n, the size of the last axis.
+        generator: where the random numbers come from.
+    """
+
+    permutation: Tensor
+    order: Tensor
+    sign: Tensor
+
+    def __init__(self, features: int, *, generator: torch.Generator | None = None) -> None:
+        super().__init__(features)
+        n = features
+        self.lower = nn.Parameter(torch.empty(n * (n - 1) // 2))
+        self.upper = nn.Parameter(torch.empty(n * (n - 1) // 2))
+        self.raw_diagonal = nn.Parameter(torch.empty(n))
+        self.bias = nn.Parameter(torch.zeros(n))
+        self.register_buffer("permutation", torch.arange(n))
+        self.register_buffer("sign", torch.ones(n))
+        self.register_buffer("order", _order(n), persistent=False)
+        weight = torch.empty(n, n, dtype=torch.float64)
+        nn.init.orthogonal_(weight, generator=generator)
+        self._factor(weight)
+
+    @classmethod
+    def from_matrix(cls, weight: Tensor, bias: Tensor | None = None) -> LU:
+        """The bijection x -> weight x + bias, for an invertible square matrix."""
+        if weight.ndim != 2 or weight.shape[0] != weight.shape[1]:
+            raise ValueError(f"LU needs a square matrix, got shape {tuple(weight.shape)}")
+        module = cls(weight.shape[0]).to(weight)
+        module._factor(weight.detach())
+        if bias is not None:
+            with torch.no_grad():
+                module.bias.copy_(bias)
+        return module
+
+    @property
+    def weight(self) -> Tensor:
+        """The matrix W."""
+        lower, upper = self._factors()
+        return (lower @ upper).gather(0, self.permutation[:, None].expand(-1, self.features))
+
+    def values(self) -> tuple[Tensor, ...]:
+        """W, b and log|det W|."""
+        return self.weight, self.bias, self._log_diagonal().sum()
+
+    def inverse_values(self) -> tuple[Tensor, ...]:
+        """L, U, the order that undoes P, b and log|det W|."""
+        return *self._factors(), self.permutation.argsort(), self.bias, self._log_diagonal().sum()
+
+    @staticmethod
+    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return W x + b and log|det W|."""
+        weight, bias, log_det = values
+        return _affine(x, weight, bias), spread(log_det, x)
+
+    @staticmethod
+    def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Solve W x = y - b by substitution."""
+        lower, upper, order, bias, log_det = values
+        rows = (y - bias).index_select(-1, order).reshape(-1, y.shape[-1])
+        rows = torch.linalg.solve_triangular(lower.mT, rows, upper=True, left=False, unitriangular=True)
+        rows = torch.linalg.solve_triangular(upper.mT, rows, upper=False, left=False)
+        return rows.reshape(y.shape), spread(-log_det, y)
+
+    def lipschitz(self) -> tuple[float, float]:
+        """The largest singular value of W, and 1 over the smallest."""
+        return _singular(self.weight)
+
+    def faults(self, state: Mapping[str, Tensor]) -> list[str]:
+        """Values that are not finite, a diagonal of 0 (to rounding), a broken permutation or sign."""
+        found = super().faults(state)
+        limit = learned.limit(torch.finfo(self.raw_diagonal.dtype).eps)
+        raw = state.get("raw_diagonal")
+        if raw is not None and raw.isfinite().all() and raw.abs().max() > limit:
+            found.append(
+                f"raw_diagonal reaches {raw[raw.abs().argmax()].item():.4g}; |raw| must be at most {limit:.4g}, for "
+                f"beyond it W is singular to rounding: load another state, or LU.from_matrix an invertible matrix"
+            )
+        permutation, sign = state.get("permutation"), state.get("sign")
+        if permutation is not None and not _is_permutation(permutation.tolist()):
+            found.append(f"permutation must order 0 to n - 1, got {permutation.tolist()}; load another state")
+        if sign is not None and not sign.abs().eq(1).all():
+            found.append(f"sign must hold 1 and -1, got {sign.tolist()}; 0 would make W singular")
+        return found
+
+    def _log_diagonal(self) -> Tensor:
+        limit = learned.limit(torch.finfo(self.raw_diagonal.dtype).eps)
+        return self.raw_diagonal.clamp(-limit, limit)
+
+    def _factors(self) -> tuple[Tensor, Tensor]:
+        """Return L and U."""
+        packed = torch.cat([self.lower, self.sign * self._log_diagonal().exp(), self.upper])
+        packed = packed.gather(0, self.order).view(self.features, self.features)
+        eye = torch.eye(self.features, dtype=packed.dtype, device=packed.device)
+        return packed.tril(-1) + eye, packed.triu()
+
+    @torch.no_grad()
+    def _factor(self, weight: Tensor) -> None:
+        """Take over a matrix."""
+        if not weight.isfinite().all():
+            raise ValueError("LU needs a matrix of finite numbers, got NaN or infinity; check the file it came from")
+        permutation, lower, upper = torch.linalg.lu(weight)
+        diagonal = upper.diagonal()
+        if diagonal.abs().min() <= torch.finfo(weight.dtype).eps * weight.abs().max():
+            raise ValueError(
+                f"LU needs an invertible matrix, got one whose least pivot is {diagonal.abs().min().item():.3g}: it is "
+                f"singular to rounding; drop dependent features or add a multiple of the identity"
+            )
+        rows, columns = torch.tril_indices(self.features, self.features, -1, device=weight.device)
+        self.lower.copy_(lower[rows, columns])
+        self.upper.copy_(upper.mT[rows, columns])
+        self.raw_diagonal.copy_(diagonal.abs().log())
+        self.sign.copy_(diagonal.sign())
+        self.permutation.copy_(permutation.argmax(1))
+
+
+class Orthogonal(Leaf):
+    """y = Q x + b with Q orthogonal by PyTorch's parametrisation; log|det Q| = 0 and the inverse is Q transposed.
+
+    Q is the exponential of a skew matrix, so it stays orthogonal to rounding when the dtype changes.
+
+    Args:
+        features: n, the size of the last axis.
+        generator: where the random numbers of the start, a random rotation, come from.
+    """
+
+    weight: Tensor
+
+    def __init__(self, features: int, *, generator: torch.Generator | None = None) -> None:
+        super().__init__(features)
+        # rotation angles over the whole circle: uniform for n = 2, and of this order for every n
+        reach = math.pi / math.sqrt(max(features / 2, 1))
+        skew = torch.empty(features, features).uniform_(-reach, reach, generator=generator)
+        self.weight = nn.Parameter(skew)
+        self.bias = nn.Parameter(torch.zeros(features))
+        parametrizations.orthogonal(self, orthogonal_map="matrix_exp", use_trivialization=False)
+
+    def values(self) -> tuple[Tensor, ...]:
+        """Q and b."""
+        return self.weight, self.bias
+
+    @staticmethod
+    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return Q x + b and 0."""
+        return _affine(x, *values), spread(x.new_zeros(()), x)
+
+    @staticmethod
+    def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return Q^T (y - b) and 0."""
+        weight, bias = values
+        return (y - bias) @ weight, spread(y.new_zeros(()), y)
+
+    def lipschitz(self) -> tuple[float, float]:
+        """1 and 1, to rounding."""
+        return _singular(self.weight)
+
+
+class ScaleShift(Leaf):
+    """y = exp(raw_scale) * x + shift on each feature; the identity at the start."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__(features)
+        self.raw_scale = nn.Parameter(torch.zeros(features))
+        self.shift = nn.Parameter(torch.zeros(features))
+
+    @property
+    def scale(self) -> Tensor:
+        """The factors, one per feature."""
+        return positive(self.raw_scale)
+
+    def values(self) -> tuple[Tensor, ...]:
+        """The scale and the shift."""
+        return self.scale, self.shift
+
+    @staticmethod
+    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return scale * x + shift and the sum of log(scale)."""
+        scale, shift = values
+        return scale * x + shift, spread(scale.log().sum(), x)
+
+    @staticmethod
+    def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return (y - shift) / scale and the sum of -log(scale)."""
+        scale, shift = values
+        return (y - shift) / scale, spread(-scale.log().sum(), y)
+
+    def lipschitz(self) -> tuple[float, float]:
+        """The largest scale, and 1 over the smallest."""
+        scale = self.scale.detach()
+        return scale.max().item(), 1 / scale.min().item()
+
+
+class Permutation(Leaf):
+    """y[i] = x[order[i]].
+
+    >>> Permutation([2, 0, 1])(torch.tensor([1.0, 2.0, 3.0]))[0]
+    tensor([3., 1., 2.])
+    """
+
+    order: Tensor
+
+    def __init__(self, order: Sequence[int]) -> None:
+        order = [int(index) for index in order]
+        super().__init__(len(order))
+        if not _is_permutation(order):
+            raise ValueError(f"a permutation must name each of 0 to {len(order) - 1} once, got {order}")
+        self.register_buffer("order", torch.tensor(order))
+
+    def values(self) -> tuple[Tensor, ...]:
+        """The order."""
+        return (self.order,)
+
+    def inverse_values(self) -> tuple[Tensor, ...]:
+        """The order that undoes it."""
+        return (self.order.argsort(),)
+
+    @staticmethod
+    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the features in another order, and 0."""
+        (order,) = values
+        return x[..., order], spread(x.new_zeros(()), x)
+
+    @classmethod
+    def invert(cls, y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Evaluate: the inverse is of the same kind."""
+        return cls.evaluate(y, *values)
+
+    def lipschitz(self) -> tuple[float, float]:
+        """1 and 1."""
+        return 1.0, 1.0
+
+    def faults(self, state: Mapping[str, Tensor]) -> list[str]:
+        """An order that is none."""
+        order = state.get("order")
+        if order is None or _is_permutation(order.tolist()):
+            return []
+        return [f"order must name each of 0 to {len(order) - 1} once, got {order.tolist()}; load another state"]
+
+
+def _affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Return W x + b, laid out feature by feature: what follows then runs along the samples, not along few features."""
+    columns = x.reshape(-1, x.shape[-1]).mT
+    return torch.addmm(bias[:, None], weight, columns).mT.reshape(x.shape)
+
+
+def _order(n: int) -> Tensor:
+    """Return, for each entry of an n x n matrix, its place in [lower; diagonal; upper by columns]."""
+    place, triangle = torch.empty(n, n, dtype=torch.long), n * (n - 1) // 2
+    rows, columns = torch.tril_indices(n, n, -1)
+    place[rows, columns] = torch.arange(triangle)
+    place[range(n), range(n)] = triangle + torch.arange(n)
+    place[columns, rows] = triangle + n + torch.arange(triangle)
+    return place.flatten()
+
+
+def _is_permutation(order: list[int]) -> bool:
+    return sorted(order) == list(range(len(order)))
+
+
+def _singular(weight: Tensor) -> tuple[float, float]:
+    """Return the largest singular value, and 1 over the smallest."""
+    values = torch.linalg.svdvals(weight.detach())
+    smallest = values[-1].item()
+    return values[0].item(), 1 / smallest if smallest > 0 else math.inf

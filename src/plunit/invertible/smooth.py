@@ -1,0 +1,122 @@
+"""SmoothPLU, PLU with its corners rounded by quadratics: C1, so that autograd's likelihood gradient is the true one."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from plunit import learned
+from plunit.invertible.bijection import Leaf
+from plunit.invertible.elementwise import PLU, positive, register, register_positive
+
+
+class SmoothPLU(Leaf):
+    """PLU but for ||x| - c| < w = rho * c, where the slope falls linearly from 1 to alpha.
+
+    With r = (|x| - c + w) / (2 w), clipped to [0, 1], the slope is s = 1 - r + alpha r and
+    SmoothPLU(x) = s x + sign(x) (1 - s) (c - w + w r): the identity for r = 0, PLU for r = 1. The inverse has
+    r = v / (w + w sqrt(1 + (alpha - 1) v / w)) from v = |y| - c + w, clipped to [0, (1 + alpha) w], and the same s.
+
+    Args:
+        features: n, the size of the last axis.
+        alpha: outer slope, alpha > 0; above 1 the outer pieces expand.
+        c: half-width of the inner piece, c > 0.
+        rho: the rounding's half-width in units of c, in (0, 1).
+        learnable: learn alpha = exp(raw_alpha) and c = exp(raw_c), one per feature.
+        learnable_rho: learn rho = sigmoid(raw_rho), one per feature. Else `raw_rho` is a buffer, for annealing.
+
+    >>> y, log_det = SmoothPLU(1, rho=0.5)(torch.tensor([1.0]))
+    >>> y, log_det
+    (tensor([0.8875]), tensor(-0.5978))
+    """
+
+    raw_alpha: Tensor
+    raw_c: Tensor
+    raw_rho: Tensor
+
+    def __init__(
+        self,
+        features: int,
+        alpha: float = 0.1,
+        c: float = 1.0,
+        rho: float = 0.5,
+        *,
+        learnable: bool = False,
+        learnable_rho: bool = False,
+    ) -> None:
+        super().__init__(features)
+        register_positive(self, "alpha", alpha, features, learnable)
+        register_positive(self, "c", c, features, learnable)
+        register(self, "raw_rho", torch.full((features,), raw_of_rho(rho)), learnable_rho)
+
+    @property
+    def alpha(self) -> Tensor:
+        """The slope of the outer pieces, one per feature."""
+        return positive(self.raw_alpha)
+
+    @property
+    def c(self) -> Tensor:
+        """The half-width of the inner piece, one per feature."""
+        return positive(self.raw_c)
+
+    @property
+    def rho(self) -> Tensor:
+        """The half-width of the rounding in units of c, one per feature. It can be set to a number."""
+        return learned.alpha_of(torch, self.raw_rho, torch.finfo(self.raw_rho.dtype).eps)  # type: ignore[no-any-return]
+
+    @rho.setter
+    def rho(self, rho: float) -> None:
+        with torch.no_grad():
+            self.raw_rho.fill_(raw_of_rho(rho))
+
+    def exact(self) -> PLU:
+        """The PLU with the same alpha and c. It is another function: its likelihood must be measured anew."""
+        module = PLU(self.features, learnable=isinstance(self.raw_alpha, nn.Parameter), log_slope="flux")
+        module.to(self.raw_alpha)
+        with torch.no_grad():
+            module.raw_alpha.copy_(self.raw_alpha)
+            module.raw_c.copy_(self.raw_c)
+        return module
+
+    def values(self) -> tuple[Tensor, ...]:
+        """The values alpha, c - w and w."""
+        c = self.c
+        w = self.rho * c
+        return self.alpha, c - w, w
+
+    @staticmethod
+    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return SmoothPLU(x) and the sum of its log-slopes."""
+        alpha, inner, w = values
+        r = ((x.abs() - inner) / (2 * w)).clamp(0, 1)
+        slope = (1 - r) + alpha * r  # 1 and alpha to the bit at the ends
+        return slope * x + x.sign() * ((1 - slope) * (inner + w * r)), slope.log().sum(-1)
+
+    @staticmethod
+    def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the x with SmoothPLU(x) = y, and the sum of the log-slopes of the inverse."""
+        alpha, inner, w = values
+        past, reach = y.abs() - inner, (1 + alpha) * w
+        v = past.clamp(min=0).minimum(reach)
+        least = alpha.detach().square().clamp(max=1)  # rounding may fall below, even below 0
+        root = (1 + (alpha - 1) * v / w).clamp(min=least).sqrt()
+        r = torch.where(past < reach, v / (w + w * root), 1.0)
+        slope = (1 - r) + alpha * r
+        return (y - y.sign() * ((1 - slope) * (inner + w * r))) / slope, -slope.log().sum(-1)
+
+    def lipschitz(self) -> tuple[float, float]:
+        """max(1, alpha) and max(1, 1/alpha), over all features."""
+        return self.exact().lipschitz()
+
+    def extra_repr(self) -> str:
+        """Name the number of features and what is learned."""
+        names = [name for name, _ in self.named_parameters()]
+        return f"{self.features}" + (f", learned={', '.join(n.removeprefix('raw_') for n in names)}" if names else "")
+
+
+def raw_of_rho(rho: float) -> float:
+    """Return the raw number of rho, logit(rho)."""
+    eps = torch.finfo(torch.float32).eps
+    if not eps <= rho <= 1 - eps:
+        raise ValueError(f"rho must lie strictly between 0 and 1, got {rho}; start from 0.5, or use PLU for rho = 0")
+    return learned.raw_of_alpha(rho, eps)

@@ -1,0 +1,149 @@
+"""What holds for every bijection: round trip, log-determinants, shapes, precision, and what PyTorch does to modules."""
+
+import copy
+
+import pytest
+import torch
+from torch.func import functional_call, jacrev, stack_module_state, vmap
+
+from plunit.invertible import LU, PLU, Chain, Inverse, ScaleShift, SmoothPLU
+
+
+def slogdet(function, x):
+    return torch.linalg.slogdet(vmap(jacrev(lambda point: function(point)[0]))(x))[1]
+
+
+@pytest.mark.parametrize("features", [1, 2, 16])
+def test_log_det_is_that_of_the_jacobian_in_both_directions(make, points, bijection_name, features):
+    bijection = make(bijection_name, features)
+    x = points(bijection, 1000 if features < 16 else 200)
+    y, log_det = bijection(x)
+    assert log_det.shape == x.shape[:-1]
+    torch.testing.assert_close(slogdet(bijection, x), log_det, rtol=0, atol=1e-10)
+    if bijection_name == "Tanh":
+        y = y.detach().clamp(-0.99, 0.99)
+    torch.testing.assert_close(slogdet(bijection.inverse, y), bijection.inverse(y)[1], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-11), (torch.float32, 3e-4)])
+def test_round_trip_both_ways(make, points, bijection_name, dtype, tolerance):
+    bijection = make(bijection_name, 5, dtype)
+    x = points(bijection, 500, dtype)
+    if bijection_name == "Tanh":
+        x = x.clamp(-3, 3)
+    y, log_det = bijection(x)
+    back, inverse_log_det = bijection.inverse(y)
+    assert y.dtype == log_det.dtype == back.dtype == dtype
+    torch.testing.assert_close(back, x, rtol=0, atol=tolerance)
+    if dtype == torch.float64:  # in float32 a point next to a kink may come back on its other side
+        torch.testing.assert_close(inverse_log_det, -log_det, rtol=0, atol=1e-9)
+    target = x.clamp(-0.9, 0.9) if bijection_name == "Tanh" else x
+    torch.testing.assert_close(bijection(bijection.inverse(target)[0])[0], target, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("shape", [(3,), (0, 3), (7, 3), (2, 0, 3), (2, 4, 5, 3)])
+def test_any_batch_shape(make, bijection_name, shape):
+    bijection = make(bijection_name, 3)
+    x = torch.randn(shape, dtype=torch.float64)
+    y, log_det = bijection(x)
+    assert y.shape == shape
+    assert log_det.shape == shape[:-1]
+    rows = [bijection(row)[0] for row in x.reshape(-1, 3)]
+    if rows:
+        torch.testing.assert_close(y.reshape(-1, 3), torch.stack(rows))
+    back, inverse_log_det = bijection.inverse(y)
+    assert back.shape == shape
+    assert inverse_log_det.shape == shape[:-1]
+    (y.sum() + log_det.sum()).backward() if y.requires_grad else None
+
+
+@pytest.mark.parametrize("shape", [(4,), (5, 2), ()])
+def test_wrong_feature_count_names_both_numbers(make, bijection_name, shape):
+    bijection = make(bijection_name, 3)
+    for direction in (bijection, bijection.inverse):
+        with pytest.raises(ValueError, match=r"expected 3 features on the last axis, got a tensor of shape"):
+            direction(torch.zeros(shape, dtype=torch.float64))
+
+
+def test_state_dict_and_deepcopy(make, bijection_name):
+    bijection = make(bijection_name, 3)
+    twin = copy.deepcopy(bijection)
+    x = torch.randn(10, 3, dtype=torch.float64)
+    assert torch.equal(twin(x)[0], bijection(x)[0])
+    other = make(bijection_name, 3, seed=99)  # other parameters, permutations and signs
+    other.load_state_dict(bijection.state_dict())
+    for ours, theirs in zip(other(x), bijection(x), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_frozen_is_the_same_map_without_parameters(make, bijection_name):
+    bijection = make(bijection_name, 3)
+    frozen = copy.deepcopy(bijection.frozen())
+    assert not list(frozen.parameters())
+    x = torch.randn(10, 3, dtype=torch.float64)
+    for ours, theirs in zip(
+        (*frozen(x), *frozen.inverse(x / 9)), (*bijection(x), *bijection.inverse(x / 9)), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs)
+    assert frozen.lipschitz() == pytest.approx(bijection.lipschitz())
+
+
+def test_lipschitz_bounds_hold(make, bijection_name):
+    bijection = make(bijection_name, 4)
+    forward, backward = bijection.lipschitz()
+    a, b = 2 * torch.randn(2, 2000, 4, dtype=torch.float64)
+    stretch = (bijection(a)[0] - bijection(b)[0]).norm(dim=-1) / (a - b).norm(dim=-1)
+    assert stretch.max() <= forward * (1 + 1e-9)
+    assert 1 / stretch.min() <= backward * (1 + 1e-9)
+
+
+def test_vmap_over_stacked_parameters(make, bijection_name):
+    members = [Chain(make(bijection_name, 2)) for _ in range(3)]  # each parametrised layer has a class of its own
+    for seed, member in enumerate(members):
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            for parameter in member.parameters():
+                parameter += 0.1 * torch.randn_like(parameter)
+    parameters, buffers = stack_module_state(members)
+    x = torch.randn(3, 20, 2, dtype=torch.float64)
+    y, log_det = vmap(lambda p, b, x: functional_call(members[0], (p, b), (x,)), (0, 0, 0))(parameters, buffers, x)
+    for index, member in enumerate(members):
+        torch.testing.assert_close(y[index], member(x[index])[0])
+        torch.testing.assert_close(log_det[index], member(x[index])[1])
+
+
+def test_chain_adds_and_inverse_swaps():
+    first, second = ScaleShift(2), PLU(2, 0.5)
+    with torch.no_grad():
+        first.raw_scale.fill_(1.0)
+    x = torch.randn(5, 2)
+    (u, a), chain = first(x), Chain(first, second)
+    y, b = second(u)
+    assert torch.equal(chain(x)[0], y)
+    assert torch.equal(chain(x)[1], a + b)
+    assert torch.equal(Inverse(chain)(y)[0], chain.inverse(y)[0])
+    assert Inverse(chain).lipschitz() == chain.lipschitz()[::-1]
+
+
+def test_chain_refuses_what_does_not_fit():
+    with pytest.raises(ValueError, match="at least one bijection"):
+        Chain()
+    with pytest.raises(ValueError, match=r"same number of features, got \[2, 3\]"):
+        Chain(PLU(2), PLU(3))
+    with pytest.raises(ValueError, match="features must be at least 1, got 0"):
+        PLU(0)
+
+
+def test_compile():
+    torch.manual_seed(0)
+    chain = Chain(LU(2), SmoothPLU(2, learnable=True), PLU(2, learnable=True, log_slope="flux"))
+    x = torch.randn(16, 2)
+    compiled = torch.compile(chain, backend="aot_eager")
+    for ours, theirs in zip(compiled(x), chain(x), strict=True):
+        torch.testing.assert_close(ours, theirs)
+    compiled(x)[1].sum().backward()
+    ours = [p.grad.clone() for p in chain.parameters() if p.grad is not None]
+    chain.zero_grad()
+    chain(x)[1].sum().backward()
+    theirs = [p.grad for p in chain.parameters() if p.grad is not None]
+    torch.testing.assert_close(ours, theirs)

@@ -1,0 +1,170 @@
+import math
+
+import pytest
+import torch
+from torch.distributions import Categorical, Independent, MultivariateNormal, Normal
+
+from plunit.invertible import (
+    BANDWIDTH,
+    PLU,
+    RHO,
+    Annealing,
+    Chain,
+    Diverged,
+    Flow,
+    ScaleShift,
+    SmoothPLU,
+    density,
+    toy,
+)
+
+
+def seeded(activation="smooth", blocks=3):
+    return Flow(density(2, blocks, activation=activation, generator=torch.Generator().manual_seed(0)))
+
+
+def trained(activation, steps, blocks=6, **options):
+    flow, generator = seeded(activation, blocks), torch.Generator().manual_seed(1)
+    flow.fit(lambda n: toy("gaussians", n, generator), steps, batch=256, **options)
+    with torch.no_grad():
+        return flow, -flow.log_prob(toy("gaussians", 4000, torch.Generator().manual_seed(2))).mean().item()
+
+
+@pytest.mark.parametrize("activation", ["smooth", "flux"])
+def test_the_density_integrates_to_one(activation):
+    flow = seeded(activation).double()
+    axis = torch.linspace(-12, 12, 801, dtype=torch.float64)
+    with torch.no_grad():
+        flow.bijection.bijections[0].bias.add_(0.3)
+        density_on_grid = flow.log_prob(torch.cartesian_prod(axis, axis)).exp().view(801, 801)
+    total = torch.trapezoid(torch.trapezoid(density_on_grid, axis), axis)
+    assert total.item() == pytest.approx(1, abs=1e-3)
+
+
+def test_log_prob_of_a_known_density():
+    flow = Flow(ScaleShift(2))
+    with torch.no_grad():
+        flow.bijection.raw_scale.copy_(torch.tensor([0.5, -1.0]))
+        flow.bijection.shift.copy_(torch.tensor([1.0, 2.0]))
+    scale = torch.tensor([0.5, -1.0]).exp()
+    expected = Independent(Normal(-torch.tensor([1.0, 2.0]) / scale, 1 / scale), 1)
+    x = torch.randn(10, 2)
+    torch.testing.assert_close(flow.log_prob(x), expected.log_prob(x))
+    torch.testing.assert_close(flow(x), flow.log_prob(x))
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_samples_follow_the_density(frozen):
+    flow = seeded("flux").double()
+    flow = flow.frozen() if frozen else flow
+    samples, log_prob = flow.sample_and_log_prob(20_000, torch.Generator().manual_seed(0))
+    assert samples.dtype == torch.float64
+    torch.testing.assert_close(log_prob, flow.log_prob(samples))
+    assert torch.equal(samples, flow.sample(20_000, torch.Generator().manual_seed(0)))
+    with torch.no_grad():  # E_p[q / p] = 1 for any density q within reach of p
+        q = MultivariateNormal(samples.mean(0), 0.3 * samples.T.cov())
+        assert (q.log_prob(samples) - log_prob).exp().mean().item() == pytest.approx(1, abs=0.05)
+
+
+def test_another_base():
+    torch.manual_seed(0)
+    base = MultivariateNormal(torch.zeros(2), torch.tensor([[2.0, 0.5], [0.5, 1.0]]))
+    flow = Flow(Chain(PLU(2, 0.5)), base)
+    x, log_prob = flow.sample_and_log_prob(100)
+    torch.testing.assert_close(log_prob, flow.log_prob(x))
+    torch.testing.assert_close(flow.frozen().log_prob(x), log_prob)
+    with pytest.raises(ValueError, match="takes no generator"):
+        flow.sample(1, torch.Generator())
+    with pytest.raises(ValueError, match=r"vectors of 2 features, got event shape \(\); wrap it"):
+        Flow(PLU(2), Categorical(torch.ones(2)))
+
+
+@pytest.mark.parametrize("n", [0, -3, 1.5, True, None])
+def test_the_number_of_samples_is_checked(n):
+    for draw in (seeded().sample, seeded().sample_and_log_prob):
+        with pytest.raises(ValueError, match="number of samples must be an integer of at least 1, got"):
+            draw(n)
+
+
+def test_training_leaves_the_gaussian_floor_with_the_right_gradient_only():
+    floor = math.log(2 * math.pi) + 1
+    assert trained("smooth", 120)[1] < floor - 0.5
+    assert trained("flux", 120)[1] < floor - 0.15
+    assert trained("plain", 120)[1] > floor - 0.05
+
+
+def test_annealing_rho_ends_in_an_exact_network():
+    flow, nll = trained("annealed", 120, anneal=RHO)
+    assert not any(isinstance(module, SmoothPLU) for module in flow.modules())
+    assert nll < math.log(2 * math.pi) + 1 - 0.3
+
+
+def test_annealing_sets_every_buffer_and_names_what_is_missing():
+    flow = seeded("flux")
+    flow.fit(torch.randn(100, 2), 3, anneal=BANDWIDTH)
+    assert all(b.item() == pytest.approx(0.1) for name, b in flow.named_buffers() if name.endswith("bandwidth"))
+    with pytest.raises(ValueError, match='nothing to anneal: no bijection has a buffer "raw_rho"'):
+        flow.fit(torch.randn(100, 2), 3, anneal=RHO)
+
+
+def test_annealing_schedule():
+    schedule = Annealing("rho", 0.9, 0.1, until=0.5)
+    assert schedule.value(0) == 0.9
+    assert schedule.value(0.25) == pytest.approx(0.3)
+    assert schedule.value(0.5) == schedule.value(1) == pytest.approx(0.1)
+    stacked = [("a.raw_rho", torch.zeros(3, 2)), ("b.bandwidth", torch.zeros(3))]
+    schedule.apply(stacked, 0.25)
+    torch.testing.assert_close(stacked[0][1].sigmoid(), torch.full((3, 2), 0.3))
+    assert not stacked[1][1].any()
+
+
+def test_fit_is_repeatable_and_reports_progress():
+    data, seen = torch.randn(300, 2), []
+    losses = [
+        seeded().fit(data, 5, generator=torch.Generator().manual_seed(4), progress=lambda *step: seen.append(step))
+        for _ in range(2)
+    ]
+    assert losses[0] == losses[1]
+    assert seen[:5] == list(zip(range(1, 6), losses[0], strict=True))
+
+
+def test_the_bar_runs(capsys):
+    seeded().fit(torch.randn(50, 2), 2, progress=True)
+
+
+def test_bad_data():
+    data = torch.randn(10, 2)
+    data[4, 1] = math.nan
+    flow = seeded()
+    before = [p.clone() for p in flow.parameters()]
+    for source in (data, lambda n: data):
+        with pytest.raises(ValueError, match=r"finite data, got 1 values that are not, the first at index \(4, 1\)"):
+            flow.fit(source, 3)
+    with pytest.raises(ValueError, match="at least one point"):
+        flow.fit(torch.empty(0, 2), 3)
+    with pytest.raises(ValueError, match="expected 2 features"):
+        flow.fit(torch.randn(10, 3), 3)
+    with pytest.raises(ValueError, match="steps must be at least 1, got 0"):
+        flow.fit(torch.randn(10, 2), 0)
+    assert all(torch.equal(a, b) for a, b in zip(before, flow.parameters(), strict=True))
+
+
+def test_divergence_stops_and_keeps_the_last_good_state():
+    flow, calls = seeded(), []
+
+    def sampler(n):
+        calls.append(None)
+        return torch.randn(n, 2) * (1e30 if len(calls) == 4 else 1)
+
+    with pytest.raises(Diverged, match="training diverged at step 3: the mean negative log-likelihood is") as caught:
+        flow.fit(sampler, 10)
+    assert caught.value.step == 3
+    assert flow.log_prob(torch.randn(5, 2)).isfinite().all()
+    assert all(p.isfinite().all() for p in flow.parameters())
+
+
+def test_divergence_through_the_learning_rate():
+    flow = seeded()
+    with pytest.raises(Diverged):
+        flow.fit(torch.randn(100, 2), 50, lr=1e30)
+    assert flow.log_prob(torch.randn(5, 2)).isfinite().all()

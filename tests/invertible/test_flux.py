@@ -1,0 +1,142 @@
+"""The 1-D example: x ~ N(0, 1), z = PLU(w x), base N(0, 1). Its likelihood is known by quadrature."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from plunit.invertible import PLU, LeakyReLU, SmoothPLU, flux
+from plunit.torch import plu
+
+X = torch.linspace(-12, 12, 240_001, dtype=torch.float64)
+NORMAL = torch.exp(-X.square() / 2) / math.sqrt(2 * math.pi)
+
+
+def true_nll(w, alpha=0.1):
+    """-E[log p(x)] up to log sqrt(2 pi): by quadrature, and P(|w x| > 1) in closed form for the log-slope."""
+    outside = math.erfc(1 / (w * math.sqrt(2)))
+    return torch.trapezoid(NORMAL * plu(w * X, alpha).square() / 2, X).item() - math.log(alpha) * outside - math.log(w)
+
+
+def true_gradient(w, alpha=0.1):
+    """D true_nll / dw, of the closed form of the jump's term: log s jumps by log(alpha) at |x| = c / w."""
+    slope = torch.where((w * X).abs() > 1, alpha, 1.0)
+    smooth = torch.trapezoid(NORMAL * plu(w * X, alpha) * slope * X, X).item() - 1 / w
+    edge = math.exp(-1 / (2 * w * w)) / math.sqrt(2 * math.pi)
+    return smooth - 2 * math.log(alpha) * edge / w**2
+
+
+def gradient(bijection, w, x):
+    w = torch.tensor(w, dtype=x.dtype, requires_grad=True)
+    z, log_det = bijection((w * x)[:, None])
+    loss = (z[:, 0].square() / 2 - log_det - w.log()).mean()
+    return torch.autograd.grad(loss, w)[0].item()
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return torch.randn(100_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def test_the_quadrature_is_that_of_the_issue():
+    assert true_gradient(1.0) == pytest.approx(0.3646, abs=1e-4)
+    assert (true_nll(1.01) - true_nll(0.99)) / 0.02 == pytest.approx(true_gradient(1.0), abs=1e-3)
+
+
+@pytest.mark.parametrize(("w", "noise"), [(0.4, 0.1), (0.607, 0.1), (1.0, 0.05), (2.0, 0.03)])
+def test_corrected_gradient_is_the_true_one_and_the_plain_is_not(sample, w, noise):
+    assert gradient(PLU(1, log_slope="flux").double(), w, sample) == pytest.approx(true_gradient(w), abs=noise)
+    assert abs(gradient(PLU(1).double(), w, sample) - true_gradient(w)) > 0.2
+
+
+def test_plain_autograd_has_the_wrong_sign(sample):
+    assert gradient(PLU(1).double(), 1.0, sample) == pytest.approx(-0.7497, abs=0.02)
+
+
+def test_gradient_of_c(sample):
+    """Scaling c by w is scaling x by 1/w: the boundary term of c has the other sign."""
+    x = sample[:, None]
+    bijection = PLU(1, 0.3, learnable=True, log_slope="flux").double()
+    bijection(x)[1].mean().backward()
+    edge = math.exp(-1 / 2) / math.sqrt(2 * math.pi)
+    assert bijection.raw_c.grad.item() == pytest.approx(-2 * math.log(0.3) * edge, abs=0.03)
+
+
+def test_gradient_in_the_inverse_direction(sample):
+    """E[log slope of PLU^-1(w x)] = log(1/alpha) P(|w x| > 1)."""
+    w = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
+    log_det = PLU(1, 0.2, log_slope="flux").double().inverse((w * sample)[:, None])[1]
+    edge = math.exp(-1 / (2 * 1.5**2)) / math.sqrt(2 * math.pi)
+    assert torch.autograd.grad(log_det.mean(), w)[0].item() == pytest.approx(2 * math.log(5) * edge / 1.5**2, abs=0.03)
+
+
+def test_leaky_relu_boundary_term(sample):
+    """E[log slope of LeakyReLU(x + b)] = log(alpha) Phi(-b)."""
+    b = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+    expected = -math.log(0.1) * math.exp(-(0.5**2) / 2) / math.sqrt(2 * math.pi)
+    corrected, plain = (LeakyReLU(1, log_slope=how).double()((sample + b)[:, None])[1] for how in ("flux", "exact"))
+    assert torch.autograd.grad(corrected.mean(), b)[0].item() == pytest.approx(expected, abs=0.03)
+    assert not plain.requires_grad
+
+
+def optimum(bijection, steps=200, count=4000):
+    """The w that gradient descent on fresh samples ends at, mean of its last third."""
+    generator = torch.Generator().manual_seed(1)
+    w, trail = nn.Parameter(torch.tensor(1.0)), []
+    for step in range(steps):
+        x = torch.randn(count, generator=generator)
+        value = gradient(bijection, w.item(), x)
+        with torch.no_grad():
+            w -= 0.3 * (1 - step / steps) * value
+        trail.append(w.item())
+    return sum(trail[-steps // 3 :]) / (steps // 3 + 1)
+
+
+def test_sgd_finds_the_optimum_only_with_the_correction():
+    grid = torch.linspace(0.5, 0.7, 201)
+    best = grid[min(range(201), key=lambda index: abs(true_gradient(grid[index].item())))].item()
+    assert best == pytest.approx(0.607, abs=0.002)
+    assert optimum(PLU(1, log_slope="flux")) == pytest.approx(best, abs=0.02)
+    assert optimum(PLU(1)) > 1.5
+
+
+def test_values_are_exact_and_only_gradients_differ():
+    x = torch.randn(50, 3, generator=torch.Generator().manual_seed(0))
+    for kind in (PLU, LeakyReLU):
+        for direction in ("forward", "inverse"):
+            plain, corrected = (getattr(kind(3, 0.2, log_slope=how), direction)(x) for how in ("exact", "flux"))
+            assert torch.equal(plain[0], corrected[0])
+            assert torch.equal(plain[1], corrected[1])
+
+
+def test_width_is_silvermans_for_each_unit():
+    u = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0)) * torch.tensor([1.0, 5.0])
+    expected = 0.5 * 1.06 * u.std(0) * 1000**-0.2
+    torch.testing.assert_close(flux.width(u.view(10, 100, 2), torch.tensor(0.5)), expected, rtol=1e-3, atol=0)
+
+
+def test_a_single_point_has_no_correction():
+    x = torch.tensor([1.0, 1.0], requires_grad=True)
+    y, log_det = PLU(2, log_slope="flux")(x)
+    grad = torch.autograd.grad(y.sum() + log_det, x)[0]
+    assert torch.equal(grad, torch.ones(2))
+
+
+def test_smooth_gradient_is_the_true_one_of_its_own_likelihood(sample):
+    bijection = SmoothPLU(1, 0.1, 1.0, 0.3).double()
+    with torch.no_grad():
+        nll = []
+        for w in (0.999, 1.001):
+            z, log_det = bijection((w * X)[:, None])
+            nll.append(torch.trapezoid(NORMAL * (z[:, 0].square() / 2 - log_det - math.log(w)), X).item())
+    assert gradient(bijection, 1.0, sample) == pytest.approx((nll[1] - nll[0]) / 0.002, abs=0.03)
+
+
+@pytest.mark.parametrize("kind", [PLU, LeakyReLU])
+def test_bad_options(kind):
+    with pytest.raises(ValueError, match='log_slope must be "exact" or "flux"'):
+        kind(2, log_slope="smooth")
+    for bandwidth in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="bandwidth must be positive and finite, got"):
+            kind(2, log_slope="flux", bandwidth=bandwidth)

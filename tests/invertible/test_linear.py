@@ -1,0 +1,96 @@
+import pytest
+import torch
+
+from plunit.invertible import LU, Chain, Orthogonal, Permutation, ScaleShift
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_lu_from_matrix_is_that_matrix(n):
+    torch.manual_seed(n)
+    weight, bias, x = torch.randn(n, n).double(), torch.randn(n).double(), torch.randn(7, n).double()
+    bijection = LU.from_matrix(weight, bias)
+    torch.testing.assert_close(bijection.weight, weight)
+    torch.testing.assert_close(bijection(x)[0], x @ weight.mT + bias)
+    torch.testing.assert_close(bijection(x)[1], torch.linalg.slogdet(weight)[1].expand(7))
+    torch.testing.assert_close(bijection.inverse(x)[0], torch.linalg.solve(weight, (x - bias).mT).mT)
+
+
+def test_lu_has_as_many_parameters_as_a_matrix_and_a_bias():
+    assert sum(p.numel() for p in LU(5).parameters()) == 30
+
+
+def test_lu_and_orthogonal_start_orthogonal():
+    for kind in (LU, Orthogonal):
+        for n in (1, 2, 16):
+            weight = kind(n, generator=torch.Generator().manual_seed(n)).double().weight
+            torch.testing.assert_close(weight.mT @ weight, torch.eye(n).double(), rtol=0, atol=1e-6)
+
+
+def test_a_generator_decides_the_start():
+    for kind in (LU, Orthogonal):
+        one, two, other = (kind(3, generator=torch.Generator().manual_seed(seed)).weight for seed in (1, 1, 2))
+        assert torch.equal(one, two)
+        assert not torch.equal(one, other)
+
+
+@pytest.mark.parametrize("raw", [-1e4, 1e4])
+def test_lu_is_invertible_whatever_the_parameters(raw):
+    bijection = LU(3)
+    with torch.no_grad():
+        bijection.raw_diagonal.fill_(raw)
+    assert bijection(torch.zeros(3))[1].isfinite()
+    assert bijection.inverse(torch.zeros(3))[0].isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (torch.ones(2, 2), "invertible matrix, got one whose least pivot is 0: it is singular to rounding"),
+        (torch.tensor([[1.0, torch.nan], [0.0, 1.0]]), "finite numbers, got NaN or infinity"),
+        (torch.ones(2, 3), r"square matrix, got shape \(2, 3\)"),
+    ],
+)
+def test_matrices_without_an_inverse(weight, message):
+    with pytest.raises(ValueError, match=message):
+        LU.from_matrix(weight)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("lower", torch.tensor([torch.nan]), "lower holds 1 values that are not finite"),
+        ("raw_diagonal", torch.tensor([0.0, -torch.inf]), "raw_diagonal holds 1 values that are not finite"),
+        ("raw_diagonal", torch.tensor([0.0, -200.0]), "raw_diagonal reaches -200.*singular to rounding"),
+        ("permutation", torch.tensor([1, 1]), r"permutation must order 0 to n - 1, got \[1, 1\]"),
+        ("sign", torch.tensor([1.0, 0.0]), r"sign must hold 1 and -1, got \[1.0, 0.0\]"),
+    ],
+)
+def test_bad_states_are_refused_and_leave_the_layer_as_it_was(tmp_path, name, value, message):
+    chain = Chain(LU(2), ScaleShift(2))
+    before = chain.bijections[0].weight.detach().clone()
+    state = chain.state_dict() | {f"bijections.0.{name}": value}
+    torch.save(state, tmp_path / "weights.pt")
+    with pytest.raises(RuntimeError, match=rf"bijections.0.{message}"):
+        chain.load_state_dict(torch.load(tmp_path / "weights.pt"))
+    assert torch.equal(chain.bijections[0].weight, before)
+
+
+def test_bad_states_of_the_other_layers():
+    bad = Orthogonal(2).state_dict()
+    bad["parametrizations.weight.original"] = torch.full((2, 2), torch.nan)
+    with pytest.raises(RuntimeError, match="original holds 4 values that are not finite"):
+        Orthogonal(2).load_state_dict(bad)
+    with pytest.raises(RuntimeError, match=r"order must name each of 0 to 1 once, got \[0, 0\]"):
+        Permutation([1, 0]).load_state_dict({"order": torch.tensor([0, 0])})
+
+
+def test_orthogonal_stays_orthogonal_in_another_precision():
+    bijection = Orthogonal(8).double()
+    weight = bijection.weight
+    torch.testing.assert_close(weight.mT @ weight, torch.eye(8).double(), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("order", [[0, 0], [1, 2], [-1, 0]])
+def test_permutation_refuses_what_is_none(order):
+    with pytest.raises(ValueError, match="a permutation must name each of 0 to 1 once, got"):
+        Permutation(order)

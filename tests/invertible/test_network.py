@@ -1,0 +1,79 @@
+import pytest
+import torch
+
+from plunit.invertible import PLU, InvertibleNetwork, LeakyReLU, SmoothPLU, Tanh, alternating, density
+
+
+@pytest.mark.parametrize("linear", ["lu", "orthogonal"])
+@pytest.mark.parametrize("kind", [PLU, LeakyReLU])
+def test_round_trip_of_32_blocks(linear, kind):
+    network = InvertibleNetwork(
+        16, 32, activation=alternating(kind, 0.7), linear=linear, generator=torch.Generator().manual_seed(0)
+    )
+    x = torch.randn(1000, 16, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        error = (network.inverse(network(x)) - x).norm(dim=-1).max().item()
+        assert error <= 1e-3
+        promised = network.certificate(x).round_trip_error
+        assert promised / 1000 < error <= promised
+        network, x = network.double(), x.double()
+        assert (network.inverse(network(x)) - x).abs().max() <= 1e-9
+        assert network.certificate(x).round_trip_error == pytest.approx(promised * 2.0**-29, rel=0.1)
+
+
+def test_the_certificate_multiplies_norms_and_slopes(perturb):
+    network = InvertibleNetwork(3, 2, activation=alternating(PLU, 0.1))
+    perturb(network)
+    certificate = network.certificate()
+    layers = [part.weight.detach() for part in network.chain.parts()[::2]]
+    slopes = [part.alpha.detach() for part in network.chain.parts()[1::2]]
+    expected = 1.0
+    for weight in layers:
+        expected *= torch.linalg.matrix_norm(torch.linalg.inv(weight), 2).item()
+    for alpha in slopes:
+        expected *= max(1.0, 1 / alpha.min().item())
+    assert certificate.inverse_lipschitz == pytest.approx(expected, rel=1e-4)
+    assert certificate.condition_numbers[0] == pytest.approx(torch.linalg.cond(layers[0]).item(), rel=1e-4)
+    assert certificate.condition_numbers[1] == pytest.approx(10, rel=1e-4)
+    text = str(certificate)
+    assert f"<= {certificate.inverse_lipschitz:.4g}" in text
+    assert "(float32)" in text
+
+
+def test_the_certificate_sees_what_tanh_loses():
+    assert InvertibleNetwork(2, 2, activation=lambda n, index: Tanh(n)).certificate().inverse_lipschitz == torch.inf
+
+
+def test_values_log_det_and_bijection_agree(perturb):
+    network = perturb(InvertibleNetwork(3, 4)).double()
+    x = torch.randn(5, 3, dtype=torch.float64)
+    y, log_det = network.bijection(x)
+    assert torch.equal(network(x), y)
+    assert torch.equal(network.log_det(x), log_det)
+    torch.testing.assert_close(network.inverse(y), x)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="depth must be at least 0, got -1"):
+        InvertibleNetwork(2, -1)
+    with pytest.raises(ValueError, match='linear must be "lu" or "orthogonal", got \'dense\''):
+        InvertibleNetwork(2, 1, linear="dense")
+    with pytest.raises(ValueError, match="there is no density activation 'relu'; choose one of smooth"):
+        density(2, activation="relu")
+    with pytest.raises(ValueError, match="blocks must be at least 0, got -1"):
+        density(2, -1)
+
+
+@pytest.mark.parametrize("name", ["smooth", "annealed", "flux", "plain", "leaky"])
+def test_density_blocks_contract_and_expand_in_turn(name):
+    parts = density(2, 4, activation=name).parts()
+    signs = [part.raw_alpha.sign().tolist() for part in parts[1::2]]
+    assert signs == [[-1, -1], [1, 1], [-1, -1], [1, 1]]
+    assert all(isinstance(part.raw_alpha, torch.nn.Parameter) for part in parts[1::2])
+
+
+def test_exact_chain_has_no_rounded_corner():
+    chain = density(2, 3, activation="annealed")
+    exact = chain.exact()
+    assert not any(isinstance(part, SmoothPLU) for part in exact.parts())
+    assert [p.shape for p in exact.parameters()] == [p.shape for p in chain.parameters()]

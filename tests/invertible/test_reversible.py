@@ -1,0 +1,134 @@
+import pytest
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+from plunit.invertible import PLU, Chain, InvertibleNetwork, Reversible, SmoothPLU, alternating, density
+
+ACTIVATIONS = {
+    "learned": alternating(PLU, 0.7, learnable=True),
+    "fixed": alternating(PLU, 0.7),
+    "flux": alternating(PLU, 0.7, learnable=True, log_slope="flux"),
+    "smooth": alternating(SmoothPLU, 0.7, learnable=True, learnable_rho=True),
+}
+
+
+def gradients(network, x):
+    x = x.clone().requires_grad_()
+    y, log_det = network.bijection(x)
+    loss = (y.sin().sum(-1) + log_det * x.sum(-1).cos()).sum()
+    return loss, torch.autograd.grad(loss, [x, *network.parameters()])
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("linear", ["lu", "orthogonal"])
+def test_gradients_equal_ordinary_ones(perturb, activation, linear):
+    torch.manual_seed(0)
+    ordinary = perturb(InvertibleNetwork(4, 8, activation=ACTIVATIONS[activation], linear=linear), 0.1).double()
+    reversible = InvertibleNetwork(4, 8, activation=ACTIVATIONS[activation], linear=linear, reversible=True).double()
+    reversible.chain.load_state_dict(ordinary.chain.state_dict())
+    x = torch.randn(2, 20, 4, dtype=torch.float64)
+    (loss, expected), (value, found) = gradients(ordinary, x), gradients(reversible, x)
+    assert torch.equal(loss, value)
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_only_one_of_both_outputs_used(perturb):
+    torch.manual_seed(0)
+    chain = perturb(density(3, 3)).double()
+    x = torch.randn(9, 3, dtype=torch.float64)
+    for index in (0, 1):
+        ours = torch.autograd.grad(Reversible(chain)(x)[index].sum(), list(chain.parameters()), allow_unused=True)
+        theirs = torch.autograd.grad(chain(x)[index].sum(), list(chain.parameters()), allow_unused=True)
+        for mine, other in zip(ours, theirs, strict=True):
+            expected = torch.zeros_like(mine) if other is None else other
+            torch.testing.assert_close(mine, expected, rtol=1e-9, atol=1e-9)
+
+
+def kept_bytes(network, x):
+    """Bytes of distinct storages that autograd, custom functions included, keeps for backward; parameters apart."""
+    own = {p.untyped_storage().data_ptr() for p in (*network.parameters(), *network.buffers())}
+    kept = {}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        y, log_det = network.bijection(x)
+        loss = y.square().sum() + log_det.sum()
+    loss.backward()
+    return sum(kept.values())
+
+
+def test_bytes_kept_do_not_grow_with_depth():
+    x = torch.randn(256, 16)
+    options = {"activation": ACTIVATIONS["learned"]}
+    shallow, deep = (kept_bytes(InvertibleNetwork(16, d, reversible=True, **options), x) for d in (4, 64))
+    assert shallow >= x.nbytes
+    assert deep / shallow <= 1.1
+    ordinary = [kept_bytes(InvertibleNetwork(16, d, **options), x) for d in (4, 64)]
+    assert ordinary[1] / ordinary[0] > 8
+
+
+def test_the_function_object_holds_no_hidden_activations():
+    network = InvertibleNetwork(4, 3, reversible=True)
+    y, _ = network.bijection(torch.randn(5, 4))
+    own = {id(p) for p in network.parameters()}
+    context = y.grad_fn
+    held = [t for t in vars(context).values() if isinstance(t, torch.Tensor)]
+    held += [t for named in context.named for t in named.values() if id(t) not in own]
+    assert not held
+    assert len(context.saved_tensors) == 1
+
+
+def test_changed_parameters_are_noticed():
+    network = InvertibleNetwork(2, 2, reversible=True)
+    y = network(torch.randn(3, 2))
+    with torch.no_grad():
+        next(network.parameters()).add_(1.0)
+    with pytest.raises(RuntimeError, match="changed between forward and backward"):
+        y.sum().backward()
+
+
+def test_frozen_parameters_get_no_gradient():
+    network = InvertibleNetwork(2, 2, reversible=True)
+    first = next(network.parameters()).requires_grad_(False)
+    network(torch.randn(3, 2)).sum().backward()
+    assert first.grad is None
+    assert all(p.grad is not None for p in list(network.parameters())[1:])
+
+
+def test_functional_call_uses_the_values_given():
+    torch.manual_seed(0)
+    network = InvertibleNetwork(2, 2, reversible=True).double()
+    other = {k: (v + 0.1).detach().requires_grad_() for k, v in network.named_parameters()}
+    x = torch.randn(4, 2, dtype=torch.float64)
+    y = torch.func.functional_call(network, other, (x,))
+    ours = torch.autograd.grad(y.sum(), list(other.values()), allow_unused=True)
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            parameter.copy_(other[name])
+    theirs = torch.autograd.grad(network.chain(x)[0].sum(), list(network.parameters()), allow_unused=True)
+    for mine, expected in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine, torch.zeros_like(mine) if expected is None else expected)
+
+
+def test_float32_gradients_are_close():
+    torch.manual_seed(0)
+    network = InvertibleNetwork(8, 32, activation=ACTIVATIONS["learned"], reversible=True)
+    x = torch.randn(64, 8)
+    ours = gradients(network, x)[1]
+    network.bijection = network.chain
+    theirs = gradients(network, x)[1]
+    for mine, expected in zip(ours, theirs, strict=True):
+        assert (mine - expected).norm() <= 1e-2 * expected.norm() + 1e-3
+
+
+def test_a_chain_of_one_part():
+    chain = Chain(PLU(2, learnable=True))
+    x = torch.randn(5, 2, requires_grad=True)
+    Reversible(chain)(x)[0].sum().backward()
+    assert torch.equal(x.grad, torch.where(x.abs() > 1, chain.bijections[0].alpha, torch.ones(2)))

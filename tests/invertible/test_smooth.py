@@ -1,0 +1,121 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.autograd import gradcheck, gradgradcheck
+
+from plunit.invertible import PLU, SmoothPLU
+from plunit.torch import plu
+
+
+def quadrature(x, alpha, c, rho, count=200_001):
+    """SmoothPLU(x) as the integral of its slope, which falls linearly from 1 to alpha over |t| in c (1 -+ rho)."""
+    t = torch.linspace(0, abs(x), count, dtype=torch.float64)
+    slope = 1 + (alpha - 1) * ((t - c * (1 - rho)) / (2 * rho * c)).clamp(0, 1)
+    return math.copysign(torch.trapezoid(slope, t).item(), x)
+
+
+@pytest.mark.parametrize(("alpha", "c", "rho"), [(0.1, 1.0, 0.5), (4.0, 0.7, 0.9), (0.3, 2.0, 0.1)])
+@pytest.mark.parametrize("x", [-5.0, -2.05, -1.0, -0.4, 0.0, 0.6, 0.75, 1.3, 2.2, 9.0])
+def test_value_is_the_integral_of_the_slope(alpha, c, rho, x):
+    bijection = SmoothPLU(1, alpha, c, rho).double()
+    y, _ = bijection(torch.tensor([x], dtype=torch.float64))
+    assert y.item() == pytest.approx(quadrature(x, alpha, c, rho), abs=1e-6)
+
+
+@given(
+    x=st.floats(-1e6, 1e6),
+    log_alpha=st.floats(-6, 6),
+    log_c=st.floats(-3, 3),
+    rho=st.floats(0.01, 0.99),
+)
+def test_round_trip_for_any_parameters(x, log_alpha, log_c, rho):
+    bijection = SmoothPLU(1, math.exp(log_alpha), math.exp(log_c), rho).double()
+    point = torch.tensor([x], dtype=torch.float64)
+    y, log_det = bijection(point)
+    back, inverse_log_det = bijection.inverse(y)
+    torch.testing.assert_close(back, point, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(inverse_log_det, -log_det, rtol=0, atol=1e-6)
+
+
+def test_is_plu_to_rounding_away_from_the_corners():
+    bijection = SmoothPLU(1, 0.1, 1.0, 0.25).double()
+    x = torch.tensor([-1e6, -1.2500001, -0.7499999, -0.0, 0.3, 0.74, 1.26, 40.0], dtype=torch.float64)[:, None]
+    torch.testing.assert_close(bijection(x)[0], plu(x, bijection.alpha, bijection.c), rtol=1e-15, atol=0)
+    inner = x.abs() < 0.75
+    assert torch.equal(bijection(x)[0][inner], x[inner])
+
+
+def test_special_values():
+    x = torch.tensor([torch.inf, -torch.inf, torch.nan, -0.0])[:, None]
+    for alpha in (0.1, 3.0):
+        for direction in (SmoothPLU(1, alpha), SmoothPLU(1, alpha).inverse):
+            torch.testing.assert_close(direction(x)[0], x, equal_nan=True)
+
+
+def test_gradients_of_both_directions_and_all_parameters():
+    torch.manual_seed(0)
+    bijection = SmoothPLU(2, 0.4, 0.8, 0.6, learnable=True, learnable_rho=True).double()
+    x = torch.randn(12, 2, dtype=torch.float64, requires_grad=True)
+    names = [name for name, _ in bijection.named_parameters()]
+    start = [p.detach().clone().requires_grad_() for p in bijection.parameters()]
+    assert names == ["raw_alpha", "raw_c", "raw_rho"]
+
+    def run(x, *parameters):
+        values = dict(zip(names, parameters, strict=True))
+        y = torch.func.functional_call(bijection, values, (x,))
+        return *y, *torch.func.functional_call(Backwards(bijection), {f"of.{k}": v for k, v in values.items()}, (x,))
+
+    assert gradcheck(run, (x, *start))
+    assert gradgradcheck(lambda x: bijection(x)[0], (x,))
+
+
+class Backwards(torch.nn.Module):
+    def __init__(self, of):
+        super().__init__()
+        self.of = of
+
+    def forward(self, y):
+        return self.of.inverse(y)
+
+
+def test_gradients_stay_finite_far_out_and_at_alpha_one():
+    for alpha in (1e-4, 1.0, 1e4):
+        bijection = SmoothPLU(1, alpha, 1.0, 0.02, learnable=True, learnable_rho=True)
+        x = torch.tensor([[-1e30], [0.0], [0.98], [1.0], [1.02], [1e30]], requires_grad=True)
+        for direction in (bijection, bijection.inverse):
+            y, log_det = direction(x)
+            grads = torch.autograd.grad(y.sum() / 1e30 + log_det.sum(), [x, *bijection.parameters()])
+            assert all(grad.isfinite().all() for grad in grads)
+
+
+@pytest.mark.parametrize("learnable", [False, True])
+def test_exact_removes_the_corners_only(learnable):
+    smooth = SmoothPLU(3, 0.2, 0.7, learnable=learnable).double()
+    exact = smooth.exact()
+    assert isinstance(exact, PLU)
+    assert exact.log_slope == "flux"
+    assert bool(list(exact.parameters())) == learnable
+    assert torch.equal(exact.raw_alpha, smooth.raw_alpha)
+    assert torch.equal(exact.raw_c, smooth.raw_c)
+    smooth.rho = 1e-6
+    x = torch.randn(100, 3, dtype=torch.float64)
+    torch.testing.assert_close(exact(x)[0], smooth(x)[0], rtol=0, atol=1e-6)
+
+
+def test_rho_can_be_set_and_is_checked():
+    bijection = SmoothPLU(2)
+    bijection.rho = 0.9
+    torch.testing.assert_close(bijection.rho, torch.full((2,), 0.9))
+    for rho in (0.0, 1.0, -0.1, math.nan):
+        with pytest.raises(ValueError, match="rho must lie strictly between 0 and 1, got"):
+            bijection.rho = rho
+        with pytest.raises(ValueError, match="rho must lie strictly between 0 and 1, got"):
+            SmoothPLU(2, rho=rho)
+
+
+def test_repr():
+    assert repr(SmoothPLU(2, learnable=True)) == "SmoothPLU(2, learned=alpha, c)"
+    assert repr(SmoothPLU(2)) == "SmoothPLU(2)"
