@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-_EXTRA = {"jinja2", "matplotlib", "rich", "torch", "typer"}
+_EXTRA = {"PIL", "jinja2", "matplotlib", "rich", "safetensors", "sklearn", "torch", "typer"}
 
 
 def main() -> None:

@@ -66,3 +66,13 @@ def test_a_diverged_loss_is_the_worst_one_and_never_a_nan():
 def test_a_loss_of_zero_is_no_error():
     assert median_ratio(np.ones(3), np.zeros(3)) > 1e300
     assert median_ratio(np.zeros(3), np.zeros(3)) == 0
+
+
+def test_few_seeds_give_no_interval_and_a_weak_verdict_at_most():
+    always = {"claimed": Range(low=0), "weaker": Range(low=0)}
+    few = measure("", "2", "", "", median_ratio, np.ones(4), np.ones(4), **always)
+    assert np.isnan([few.low, few.high]).all()
+    assert few.verdict == "holds weakly"
+    assert measure("", "2", "", "", median_ratio, np.ones(5), np.ones(5), **always).verdict == "holds"
+    never = {"claimed": Range(low=2), "weaker": Range(low=0)}
+    assert measure("", "2", "", "", median_ratio, np.ones(4), np.ones(4), **never).verdict == "does not hold"

@@ -29,7 +29,7 @@ def test_a_saved_plan_is_loaded(tmp_path, small):
         json.dumps(
             {
                 "plunit": plunit.__version__,
-                "experiments": {"no-such": {"seeds": 1, "activations": [], "engine": "eager"}},
+                "experiments": {"no-such": {"seeds": 1, "activations": [], "engine": "eager", "steps": 0}},
             }
         ),
     ],

@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from plunit.cache import user_cache
+
 CSRC = Path(__file__).with_name("csrc")
 # no contraction to fused multiply-add and no reassociation: every processor computes the same bits
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
@@ -71,8 +73,7 @@ def _output(command: list[str]) -> bytes:
 
 
 def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base, "plunit")
+    folder = user_cache()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):

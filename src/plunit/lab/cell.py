@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import plunit
-from plunit import ensemble
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,10 +20,10 @@ class Cell:
     Attributes:
         experiment: its name in `plunit.lab.experiments`.
         spec: a frozen dataclass of plain values.
-        activation: one of `plunit.ensemble.ACTIVATIONS`.
+        activation: one of the CHOICES of its experiment.
         first: the first seed.
         last: the seed after the last.
-        engine: "native" or "eager"; they agree to rounding only.
+        engine: "native" or "eager" for an ensemble (they agree to rounding only), "torch" for any other program.
     """
 
     experiment: str
@@ -60,12 +59,11 @@ def chunks(experiment: str, spec: Any, activations: tuple[str, ...], seeds: int,
 
 @functools.cache
 def _program(spec_module: str) -> str:
-    """Hash the sources that compute a cell: the ensemble, the definition of PLU, and the experiment's own."""
+    """Hash the sources that compute a cell: the files and folders in SOURCES of the module of its spec."""
     package = Path(plunit.__file__).parent
-    experiment = Path(str(sys.modules[spec_module].__file__))
-    files = [
-        *sorted(path for path in Path(ensemble.__file__).parent.rglob("*") if path.suffix in {".py", ".h", ".cpp"}),
-        *(package / name for name in ("functional.py", "learned.py")),
-        *(experiment.with_name(name) for name in ("spec.py", "compute.py")),
-    ]
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    files: list[Path] = []
+    for source in sys.modules[spec_module].SOURCES:
+        path = package / source
+        files += sorted(path.rglob("*")) if path.is_dir() else [path]
+    suffixes = {".py", ".h", ".cpp"}
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files if file.suffix in suffixes)).hexdigest()[:16]

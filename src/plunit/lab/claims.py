@@ -13,9 +13,11 @@ Column = np.ndarray[Any, Any]
 
 RULE = (
     "A claim holds if the whole 95 % interval lies in the range it names. It holds weakly if the estimate lies in that "
-    "range, or the whole interval in the weaker range given with it. Otherwise it does not hold."
+    "range, or the whole interval in the weaker range given with it. Otherwise it does not hold. Fewer than five seeds "
+    "give no interval, and such a claim holds weakly at most."
 )
 RESAMPLES = 2000
+_FEWEST = 5
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Claim:
         statistic: what is computed.
         n: number of seeds.
         value: the estimate.
-        low: lower end of its 95 % interval.
+        low: lower end of its 95 % interval; NaN without one.
         high: upper end.
         claimed: the range in which the claim holds.
         weaker: the range in which it holds weakly.
@@ -96,8 +98,13 @@ def measure(
 
 
 def interval(function: Callable[..., Any], *columns: Column) -> tuple[float, float]:
-    """Return the 95 % percentile bootstrap interval of function(*columns), which reduces the last axis."""
+    """Return the 95 % percentile bootstrap interval of function(*columns), which reduces the last axis.
+
+    With fewer than five seeds there is none: NaN.
+    """
     n = columns[0].shape[-1]
+    if n < _FEWEST:
+        return math.nan, math.nan
     index = np.random.default_rng(0).integers(n, size=(RESAMPLES, n))
     # order statistics, not interpolation: quantiles between two infinities would be NaN
     low, high = np.quantile(function(*(column[index] for column in columns)), [0.025, 0.975], method="nearest")

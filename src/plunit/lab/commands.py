@@ -16,7 +16,9 @@ from plunit.lab.errors import UserError
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 _console = Console(markup=False, highlight=False, soft_wrap=True)
 
-Seeds = Annotated[int | None, typer.Option(help="Number of seeds, 1024 by default, 64 with --quick.")]
+Seeds = Annotated[
+    int | None, typer.Option(help="Number of seeds: 1024 by default, 64 with --quick, few in long experiments.")
+]
 Out = Annotated[Path, typer.Option(help="Folder of results; a run that was stopped goes on from there.")]
 Workers = Annotated[int, typer.Option(help="Local processes; 0 computes in this one, on all cores.")]
 Cluster = Annotated[str, typer.Option(help="Address of a running Dask scheduler, such as tcp://host:8786.")]
@@ -49,32 +51,37 @@ def reproduce(
     cluster: Cluster = "",
     engine: Engine = "",
     quick: Quick = False,
+    full: Annotated[bool, typer.Option("--full", help="Long experiments in full: hours rather than minutes.")] = False,
 ) -> None:
     """Run the paper's experiments, judge its claims and write the report."""
     from plunit.lab import experiments, session
 
     names = [name for text in only or experiments.MODULES for name in text.split(",")]
-    request = session.request(names, _seeds(seeds, quick), (), engine)
-    session.execute(out, request, workers, cluster, _console)
+    wanted = session.everything(names, seeds, engine, quick, full)
+    session.execute(out, wanted, workers, cluster, _console, tolerant=True)
 
 
 @app.command()
 def run(
     name: Annotated[str, typer.Argument(help="One of `plunit list`.")],
     seeds: Seeds = None,
+    steps: Annotated[int | None, typer.Option(help="Steps of a long experiment, its full length by default.")] = None,
     activations: Annotated[str, typer.Option(help="Names with commas, the paper's by default.")] = "",
     out: Out = Path("runs"),
     workers: Workers = 0,
     cluster: Cluster = "",
     engine: Engine = "",
     quick: Quick = False,
+    resume: Annotated[
+        bool, typer.Option("--resume/--fresh", help="Go on from what is stored, or compute everything anew.")
+    ] = True,
 ) -> None:
     """Run one experiment, with activations of your choice, and write the report."""
     from plunit.lab import session
 
     chosen = tuple(activations.split(",")) if activations else ()
-    request = session.request([name], _seeds(seeds, quick), chosen, engine)
-    session.execute(out, request, workers, cluster, _console)
+    wanted = session.request([name], seeds, chosen, engine, steps, quick)
+    session.execute(out, wanted, workers, cluster, _console, fresh=not resume)
 
 
 @app.command()
@@ -102,6 +109,24 @@ def pieces(
     print(*lines, sep="\n")
 
 
+@app.command()
+def data(
+    name: Annotated[str, typer.Argument(help="The data set: cifar10.")],
+    to: Annotated[
+        Path | None, typer.Option(help="Folder of data sets, $PLUNIT_DATA or the user's cache by default.")
+    ] = None,
+) -> None:
+    """Fetch a data set, unless it is there, and verify it."""
+    from plunit.lab.data import SETS
+
+    if name not in SETS:
+        raise UserError(f"unknown data set {name!r}; there is {', '.join(SETS)}")
+    place = SETS[name].folder(to)
+    SETS[name].fetch(place, _console.print)
+    hint = f"; with PLUNIT_DATA={to} it is found there" if to else ""
+    _console.print(f"{name}: complete and verified in {place}{hint}")
+
+
 @app.command("list")
 def list_() -> None:
     """List the experiments and the activations."""
@@ -110,11 +135,9 @@ def list_() -> None:
 
     for name, package in experiments.MODULES.items():
         print(f"{name:18} {package.TITLES[name]}")
-    print(f"\nactivations: {', '.join(ACTIVATIONS)}")
-
-
-def _seeds(seeds: int | None, quick: bool) -> int:
-    return seeds if seeds is not None else 64 if quick else 1024
+        if list(package.CHOICES) != list(ACTIVATIONS):
+            print(f"{'':18} with {', '.join(package.CHOICES)}")
+    print(f"\nactivations of the others: {', '.join(ACTIVATIONS)}")
 
 
 def main() -> None:

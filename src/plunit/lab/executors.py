@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from plunit.lab import memory
 from plunit.lab.errors import UserError
 
 
@@ -29,9 +30,14 @@ def here() -> Iterator[Executor]:
 def processes(workers: int) -> Iterator[Executor]:
     """Local processes of one thread each."""
     context = multiprocessing.get_context("spawn")  # a fork would copy PyTorch's threads in an unknown state
+    others = set(multiprocessing.active_children())
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_single_threaded)
     try:
         yield executor
+    except BaseException:  # a cell may have hours to go; its checkpoint stays
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        raise
     finally:
         executor.shutdown(cancel_futures=True)
 
@@ -60,4 +66,5 @@ def cluster(address: str) -> Iterator[Executor]:
 
 def _single_threaded() -> None:
     torch.set_num_threads(1)
+    memory.keep_freed()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops its workers

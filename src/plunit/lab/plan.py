@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import plunit
+from plunit.ensemble import ENGINES
 from plunit.lab import experiments, store
 from plunit.lab.cell import Cell
 from plunit.lab.errors import UserError
@@ -19,11 +20,18 @@ from plunit.lab.store import Arrays
 
 @dataclass(frozen=True)
 class Part:
-    """One experiment of a plan."""
+    """One experiment of a plan; `steps` is 0 for those of its spec."""
 
     seeds: int
     activations: tuple[str, ...]
     engine: str
+    steps: int = 0
+
+    def command(self, name: str) -> str:
+        """Return the command that runs this part; the folder is still to be named."""
+        steps = f" --steps {self.steps}" if self.steps else ""
+        engine = f" --engine {self.engine}" if self.engine in ENGINES else ""
+        return f"plunit run {name} --seeds {self.seeds}{steps} --activations {','.join(self.activations)}{engine}"
 
 
 Plan = dict[str, Part]
@@ -35,7 +43,7 @@ def cells(plan: Plan) -> list[Cell]:
     return [
         cell
         for name, part in plan.items()
-        for cell in experiments.MODULES[name].cells(name, part.activations, part.seeds, part.engine)
+        for cell in experiments.cells(name, part.activations, part.seeds, part.engine, part.steps)
     ]
 
 
@@ -48,7 +56,7 @@ def load(folder: Path) -> Plan:
         content = json.loads(path.read_text())
         version = content["plunit"]
         plan = {
-            name: Part(part["seeds"], tuple(part["activations"]), part["engine"])
+            name: Part(part["seeds"], tuple(part["activations"]), part["engine"], part["steps"])
             for name, part in content["experiments"].items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -85,8 +93,6 @@ def collect(folder: Path, plan: Plan, report: Callable[[str], None]) -> Results:
         if sum(map(len, parts.values())) == len(todo):
             arrays |= {key: experiments.derive(*key, join(pieces)) for key, pieces in parts.items()}
         else:
-            command = (
-                f"plunit run {name} --seeds {part.seeds} --activations {','.join(part.activations)} --out {folder}"
-            )
+            command = f"{part.command(name)} --out {folder}"
             report(f"{name} is unfinished, or of another state of the program, and left out; run `{command}`")
     return Results(arrays)

@@ -53,7 +53,7 @@ def _page(plan: Plan, results: Results, claims: list[Claim], images: list[dict[s
     return environment.get_template("report.html").render(
         plan={name: plan[name] for name in names},
         titles={name: experiments.MODULES[name].TITLES[name] for name in names},
-        specs={name: dataclasses.asdict(experiments.MODULES[name].SPECS[name]) for name in names},
+        specs={name: dataclasses.asdict(experiments.spec(name, plan[name].steps)) for name in names},
         losses=table,
         fitted=list(dict.fromkeys(activation for row in table.values() for activation in row)),
         claims=claims,

@@ -2,36 +2,86 @@
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
+import os
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from rich.console import Console
 
 from plunit import ensemble
 from plunit.lab import console as display
-from plunit.lab import executors, experiments, plan, report, store
+from plunit.lab import executors, experiments, plan, report, scratch, store
 from plunit.lab.cell import Cell
 from plunit.lab.errors import UserError
 from plunit.lab.plan import Part, Plan
 from plunit.lab.run import missing, run
 
+SEEDS, QUICK_SEEDS = 1024, 64
 
-def request(names: list[str], seeds: int, activations: tuple[str, ...], engine: str) -> Plan:
-    """Check what the user asks for and return it as a plan."""
+_Ready = AbstractContextManager[Executor]
+
+
+def request(
+    names: list[str],
+    seeds: int | None,
+    activations: tuple[str, ...],
+    engine: str,
+    steps: int | None = None,
+    quick: bool = False,
+) -> Plan:
+    """Check what the user asks for and return it as a plan; None stands for the experiments' own seeds and steps."""
     _known(names, list(experiments.MODULES), "experiment", "plunit list shows them")
-    _known(list(activations), list(ensemble.ACTIVATIONS), "activation", "plunit list shows them")
+    for name in names:
+        known = list(experiments.MODULES[name].CHOICES)
+        _known(list(activations), known, "activation", f"{name} takes {', '.join(known)}")
+        if steps is not None and not experiments.is_long(name):
+            raise UserError(f"--steps is for {', '.join(_long())}; the length of {name} is fixed")
     _known([engine] if engine else [], list(ensemble.ENGINES), "engine", "choose native or eager")
-    if seeds < 1:
+    if seeds is not None and seeds < 1:
         raise UserError(f"--seeds must be 1 or more, got {seeds}")
+    if steps is not None and steps < 1:
+        raise UserError(f"--steps must be 1 or more, got {steps}")
     if engine == "native" and (reason := ensemble.why_not_native()):
         raise UserError(f"the native engine is not available: {reason}")
     engine = engine or ensemble.engine()
-    return {name: Part(seeds, activations or experiments.MODULES[name].ACTIVATIONS, engine) for name in names}
+    parts: Plan = {}
+    for name in names:
+        package = experiments.MODULES[name]
+        chosen = activations or package.ACTIVATIONS
+        if experiments.is_long(name):
+            parts[name] = Part(seeds or package.SEEDS, chosen, "torch", steps or package.SPECS[name].steps)
+        else:
+            parts[name] = Part(seeds or (QUICK_SEEDS if quick else SEEDS), chosen, engine)
+    return parts
 
 
-def execute(folder: Path, wanted: Plan, workers: int, cluster: str, console: Console) -> None:
-    """Run what is missing of a plan and publish the folder."""
+def everything(names: list[str], seeds: int | None, engine: str, quick: bool, full: bool) -> Plan:
+    """Return the plan of `plunit reproduce`: long experiments are short unless `full`, with their own seeds."""
+    wanted = request(names, seeds, (), engine, quick=quick)
+    for name in filter(experiments.is_long, names):
+        package = experiments.MODULES[name]
+        steps = wanted[name].steps if full else package.SHORT
+        wanted[name] = dataclasses.replace(wanted[name], seeds=package.SEEDS, steps=steps)
+    return wanted
+
+
+def execute(
+    folder: Path,
+    wanted: Plan,
+    workers: int,
+    cluster: str,
+    console: Console,
+    *,
+    fresh: bool = False,
+    tolerant: bool = False,
+) -> None:
+    """Run what is missing of a plan, or all of it anew if `fresh`, and publish the folder.
+
+    If `tolerant`, experiments whose data cannot be had are left out, which is said; otherwise that is an error.
+    """
     if workers < 0:
         raise UserError(f"--workers must be 0 or more, got {workers}")
     if workers and cluster:
@@ -42,13 +92,17 @@ def execute(folder: Path, wanted: Plan, workers: int, cluster: str, console: Con
     plan.save(folder, plan.load(folder) | wanted)
     store.sweep(folder)
     cells = plan.cells(wanted)
+    if fresh:
+        for cell in cells:
+            store.path_of(folder, cell).unlink(missing_ok=True)
+            scratch.clear(folder, cell)
     absent = missing(folder, cells, console.print)
     if len(absent) < len(cells):
         console.print(f"{len(cells) - len(absent)} of {len(cells)} cells are there already")
-    with contextlib.ExitStack() as stack:
-        executor = stack.enter_context(_executor(workers, cluster)) if absent else None
-        if executor:
-            _run(folder, absent, executor, console)
+    absent = _prepared(absent, console, tolerant)
+    for group, executor in _executors(absent, workers, cluster):
+        with executor as ready:
+            _run(folder, group, ready, console)
     publish(folder, console)
 
 
@@ -72,18 +126,47 @@ def publish(folder: Path, console: Console) -> None:
     console.print(f"report: {page}", markup=False)
 
 
+def _prepared(cells: list[Cell], console: Console, tolerant: bool) -> list[Cell]:
+    """Fetch what long experiments need; return the cells that can be computed."""
+    for package in experiments.packages([cell.experiment for cell in cells if experiments.is_long(cell.experiment)]):
+        try:
+            package.prepare(console.print)
+        except UserError as error:
+            if not tolerant:
+                raise
+            console.print(f"{', '.join(package.SPECS)}: left out: {error}")
+            cells = [cell for cell in cells if cell.experiment not in package.SPECS]
+    return cells
+
+
+def _executors(cells: list[Cell], workers: int, cluster: str) -> Iterator[tuple[list[Cell], _Ready]]:
+    """Yield cells and where to compute them: those of long experiments on a process for each core, by default."""
+    if workers or cluster:
+        groups = [(cells, executors.cluster(cluster) if cluster else executors.processes(workers))]
+    else:
+        quick, slow = ([cell for cell in cells if experiments.is_long(cell.experiment) == long] for long in (0, 1))
+        processes = min(len(slow), os.cpu_count() or 1)
+        groups = [(quick, executors.here()), (slow, executors.processes(max(processes, 1)))]
+    yield from ((group, executor) for group, executor in groups if group)
+
+
 def _run(folder: Path, cells: list[Cell], executor: Executor, console: Console) -> None:
-    left = len(cells)
+    left, computed = len(cells), 0.0
     with display.progress(console) as bar:
         task = bar.add_task("training", total=sum(map(experiments.cost, cells)))
 
         def done(cell: Cell) -> None:
-            nonlocal left
+            nonlocal left, computed
             left -= 1
-            bar.update(task, advance=experiments.cost(cell), description=f"{cell.experiment}, {cell.activation}")
+            computed += experiments.cost(cell)
+            bar.update(task, completed=computed, description=f"{cell.experiment}, {cell.activation}")
+
+        def watch(cells: list[Cell]) -> None:
+            parts = (experiments.cost(cell) * scratch.done(scratch.path_of(folder, cell)) for cell in cells)
+            bar.update(task, completed=computed + sum(parts))
 
         try:
-            run(folder, cells, executor, done)
+            run(folder, cells, executor, done, watch)
         except KeyboardInterrupt:
             bar.stop()
             console.print(
@@ -94,10 +177,8 @@ def _run(folder: Path, cells: list[Cell], executor: Executor, console: Console) 
             raise UserError(f"the workers died with {left} cells to go; the same command goes on from there") from None
 
 
-def _executor(workers: int, cluster: str) -> contextlib.AbstractContextManager[Executor]:
-    if cluster:
-        return executors.cluster(cluster)
-    return executors.processes(workers) if workers else executors.here()
+def _long() -> list[str]:
+    return [name for name in experiments.MODULES if experiments.is_long(name)]
 
 
 def _known(names: list[str], known: list[str], noun: str, remedy: str) -> None:

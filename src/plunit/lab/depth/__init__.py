@@ -1,5 +1,6 @@
 """Section 7: gradients of networks of depths 2 to 64."""
 
+from plunit.ensemble import ACTIVATIONS as CHOICES
 from plunit.lab.cell import Cell, chunks
 from plunit.lab.depth.claims import claims
 from plunit.lab.depth.compute import compute
@@ -7,7 +8,7 @@ from plunit.lab.depth.figures import figures
 from plunit.lab.depth.spec import ACTIVATIONS, SPECS, TITLES
 from plunit.lab.depth.summary import rows
 
-__all__ = ["ACTIVATIONS", "SPECS", "TITLES", "cells", "claims", "compute", "cost", "figures", "rows"]
+__all__ = ["ACTIVATIONS", "CHOICES", "SPECS", "TITLES", "cells", "claims", "compute", "cost", "figures", "rows"]
 
 _CHUNK = 256
 

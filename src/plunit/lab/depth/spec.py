@@ -40,3 +40,5 @@ TITLES = {
 }
 
 ACTIVATIONS = ("tanh", "relu", "plu")
+
+SOURCES = ("ensemble", "functional.py", "learned.py", "lab/depth/spec.py", "lab/depth/compute.py")

@@ -1,5 +1,6 @@
 """Sections 2-4: the sine, the parametric curve and the hyperbolic paraboloid, over many paired seeds."""
 
+from plunit.ensemble import ACTIVATIONS as CHOICES
 from plunit.ensemble import Network
 from plunit.lab.cell import Cell, chunks
 from plunit.lab.fit.claims import claims
@@ -8,7 +9,7 @@ from plunit.lab.fit.figures import figures
 from plunit.lab.fit.spec import ACTIVATIONS, SPECS, TITLES, Fit
 from plunit.lab.fit.summary import rows
 
-__all__ = ["ACTIVATIONS", "SPECS", "TITLES", "cells", "claims", "compute", "cost", "figures", "rows"]
+__all__ = ["ACTIVATIONS", "CHOICES", "SPECS", "TITLES", "cells", "claims", "compute", "cost", "figures", "rows"]
 
 _CHUNK = 256
 

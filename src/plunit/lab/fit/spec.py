@@ -67,3 +67,5 @@ NOUNS = {
 }
 
 ACTIVATIONS = ("tanh", "relu", "plu", "plu_learned")
+
+SOURCES = ("ensemble", "functional.py", "learned.py", "lab/fit/spec.py", "lab/fit/compute.py")

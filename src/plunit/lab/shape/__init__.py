@@ -1,5 +1,6 @@
 """The choice of alpha and c, for the sine and the parametric curve."""
 
+from plunit.ensemble import ACTIVATIONS as CHOICES
 from plunit.ensemble import Network
 from plunit.lab.cell import Cell, chunks
 from plunit.lab.shape.claims import claims
@@ -8,7 +9,7 @@ from plunit.lab.shape.figures import figures
 from plunit.lab.shape.spec import ACTIVATIONS, SPECS, TITLES, ShapeMap
 from plunit.lab.shape.summary import rows
 
-__all__ = ["ACTIVATIONS", "SPECS", "TITLES", "cells", "claims", "compute", "cost", "figures", "rows"]
+__all__ = ["ACTIVATIONS", "CHOICES", "SPECS", "TITLES", "cells", "claims", "compute", "cost", "figures", "rows"]
 
 _CHUNK = 4
 

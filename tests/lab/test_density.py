@@ -1,0 +1,106 @@
+"""Densities: data, training and what is measured."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.distributions import MultivariateNormal
+
+from plunit.lab import density
+from plunit.lab.cell import Cell
+from plunit.lab.density.compute import square
+from plunit.lab.density.data import table, train_and_test
+from plunit.lab.results import Results
+
+SPEC = dataclasses.replace(
+    density.SPECS["density"], data=("moons", "pinwheel"), steps=30, batch=64, blocks=2, points=500, cells=12, samples=50
+)
+
+
+def compute(folder, method, spec=SPEC, name="density", seeds=2):
+    return density.compute(Cell(name, spec, method, 0, seeds, "torch"), folder / method)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("density")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(density.SPECS, "density", SPEC)
+        yield Results({("density", method): compute(folder, method) for method in density.ACTIVATIONS})
+
+
+def test_shapes(results):
+    arrays = results["density", "annealed"]
+    assert arrays["nll"].shape == arrays["rounded"].shape == (2, 2)
+    assert arrays["loss"].shape == (2, 30, 2)
+    assert arrays["log_density"].shape == (2, 12, 12, 2)
+    assert arrays["sample"].shape == (2, 50, 2, 2)
+
+
+def test_the_gaussian_is_the_normal_of_the_datas_moments(results):
+    for d, name in enumerate(SPEC.data):
+        _, test = train_and_test(name, 1, SPEC.points)
+        normal = MultivariateNormal(torch.zeros(2), torch.eye(2))  # the toys are standardised; moons are correlated
+        if name == "pinwheel":
+            expected = -normal.log_prob(test).mean().item()
+            assert results["density", "gaussian"]["nll"][d, 1] == pytest.approx(expected, abs=0.02)
+
+
+def test_the_drawn_density_is_that_of_the_flow_and_has_mass_one(results):
+    side = 2 * SPEC.half / (SPEC.cells - 1)
+    mass = np.exp(results["density", "gaussian"]["log_density"]).sum((1, 2)) * side**2
+    np.testing.assert_allclose(mass, 0.98, atol=0.03)
+    centre = square(SPEC)[6, 2]
+    assert centre[0] < 0 < centre[1]  # rows go up, columns to the right
+
+
+@pytest.mark.parametrize("method", ["flux", "annealed", "smooth", "leaky"])
+def test_training_lowers_the_loss(results, method):
+    loss = results["density", method]["loss"]
+    assert (loss[:, -5:].mean(1) < loss[:, :5].mean(1)).all()
+
+
+def test_the_annealed_network_is_reported_exact_not_rounded(results):
+    arrays = results["density", "annealed"]
+    assert not np.allclose(arrays["nll"], arrays["rounded"], atol=1e-6)
+
+
+def test_methods_see_the_same_data():
+    ours, theirs = (train_and_test("moons", 3, 100) for _ in range(2))
+    assert torch.equal(ours[0](10), theirs[0](10))
+    assert torch.equal(ours[1], theirs[1])
+    assert not torch.equal(ours[0](10), ours[0](10))
+
+
+def test_a_table_is_split_and_scaled_by_its_training_rows():
+    draw, test = train_and_test("wine", 0, 0)
+    rows = table("wine")
+    assert rows.shape == (178, 13)
+    assert test.shape == (35, 13)
+    many = draw(20_000)
+    torch.testing.assert_close(many.mean(0), torch.zeros(13), atol=0.05, rtol=0)
+    torch.testing.assert_close(many.std(0), torch.ones(13), atol=0.05, rtol=0)
+    known = {tuple(row.tolist()) for row in many.round(decimals=3)}
+    assert not known & {tuple(row.tolist()) for row in test.round(decimals=3)}
+
+
+def test_a_table_can_be_learned(tmp_path):
+    spec = dataclasses.replace(density.SPECS["density-wine"], steps=5, batch=32, blocks=1)
+    arrays = compute(tmp_path, "smooth", spec, "density-wine", 1)
+    assert arrays["nll"].shape == (1, 1)
+    assert math.isfinite(arrays["nll"][0, 0])
+    assert "sample" not in arrays
+
+
+def test_claims_rows_and_figures(results, tmp_path):
+    found = density.claims(results)
+    assert len(found) == 5
+    assert all("(30 steps)" in claim.sentence for claim in found)
+    plain = next(claim for claim in found if "autograd" in claim.sentence)
+    assert plain.value == pytest.approx(results["density", "plain"]["nll"].mean())
+    assert len(list(density.rows(results))) == 6 * 2 * 2
+    for picture in density.figures(results):
+        picture.figure.savefig(tmp_path / f"{picture.name}.png")
+    assert len(list(tmp_path.iterdir())) == 3

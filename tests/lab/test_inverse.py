@@ -1,0 +1,85 @@
+"""Which values an activation takes, and round trips."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from plunit.lab import inverse
+from plunit.lab.cell import Cell
+from plunit.lab.inverse.compute import FUNCTIONS, is_reached, round_trip
+from plunit.lab.results import Results
+
+SPEC = dataclasses.replace(inverse.SPECS["inverse"], depths=(1, 4), points=16, features=3, values=256)
+
+
+def arrays(activation, seeds=5):
+    return inverse.compute(Cell("inverse", SPEC, activation, 0, seeds, "torch"))
+
+
+@pytest.fixture(scope="module")
+def results():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(inverse.SPECS, "inverse", SPEC)
+        yield Results({("inverse", activation): arrays(activation) for activation in inverse.ACTIVATIONS})
+
+
+@pytest.mark.parametrize(
+    ("activation", "reached"),
+    [
+        ("plu", [True, True, True, True, True]),
+        ("leaky_relu", [True, True, True, True, True]),
+        ("relu", [False, False, True, True, True]),
+        ("tanh", [False, True, True, True, False]),
+    ],
+)
+def test_values_an_activation_takes(activation, reached):
+    y = torch.tensor([-2.5, -0.5, 0.0, 0.5, 2.5], dtype=torch.float64)
+    assert is_reached(FUNCTIONS[activation], y).tolist() == reached
+
+
+def test_round_trips_are_those_of_the_network():
+    worst, lost, bound = round_trip(SPEC, "plu", "lu", "float64", 4, 0)
+    assert 0 < worst < 1e-12
+    assert lost == 0
+    assert 0 < bound < 1e-12
+    single, _, looser = round_trip(SPEC, "plu", "lu", "float32", 4, 0)
+    assert worst * 1e6 < single < 1e-4
+    assert looser > 1e6 * bound
+
+
+def test_tanh_loses_points_where_it_rounds_to_one():
+    wide = dataclasses.replace(SPEC, features=1)
+    x = torch.tensor([[30.0]])
+    assert torch.tanh(x).atanh().isinf().all()
+    assert all(np.isnan(round_trip(wide, "relu", "lu", "float32", 1, 0)))
+
+
+def test_claims_by_numbers(results):
+    found = {claim.sentence: claim for claim in inverse.claims(results)}
+    assert found["PLU's inverse is defined on the whole domain."].verdict == "holds"
+    relu = found["ReLU is not an invertible function."]
+    assert relu.verdict == "holds"
+    assert 0.4 < relu.value < 0.6
+    assert found["tanh's inverse is defined on (-1, 1) only: nowhere outside."].value == 0
+    assert found["tanh's inverse is defined on (-1, 1) only: everywhere inside."].value == 1
+    assert found["PLU is one to one."].value == 0
+
+
+def test_a_value_that_is_missed_is_seen(results):
+    broken = dict(results["inverse", "plu"], reached=np.full((2, 5), 0.99))
+    found = inverse.claims(Results({("inverse", "plu"): broken}))
+    assert found[0].verdict == "does not hold"
+
+
+def test_rows_and_figure(results, tmp_path):
+    rows = list(inverse.rows(results))
+    assert len(rows) == 4 * 2 * 2 * 2 * 5
+    (picture,) = inverse.figures(results)
+    assert len(picture.figure.axes) == 4
+    picture.figure.savefig(tmp_path / "figure.png")
+
+
+def test_at_most_five_seeds_are_run():
+    assert len(inverse.cells("inverse", ("plu",), 1024, "native")) == 5

@@ -1,0 +1,54 @@
+"""Members trained side by side are members trained alone."""
+
+import pytest
+import torch
+
+from plunit.invertible import RHO, Flow, density
+from plunit.lab import stacked
+
+STEPS, BATCH, LR = 6, 32, 0.01
+
+
+def flow(seed, activation):
+    return Flow(density(2, 3, activation=activation, generator=torch.Generator().manual_seed(seed)))
+
+
+def draws(seed):
+    generator = torch.Generator().manual_seed(100 + seed)
+    return lambda n: torch.randn(n, 2, generator=generator) ** 3
+
+
+@pytest.mark.parametrize("activation", ["smooth", "annealed", "flux", "plain", "leaky"])
+def test_each_member_is_as_if_fitted_alone(activation):
+    anneal = RHO if activation == "annealed" else None
+    alone = [flow(seed, activation) for seed in range(3)]
+    expected = [member.fit(draws(seed), STEPS, batch=BATCH, lr=LR, anneal=anneal) for seed, member in enumerate(alone)]
+    together = [flow(seed, activation) for seed in range(3)]
+    sources = [draws(seed) for seed in range(3)]
+    losses = stacked.train(
+        together,
+        lambda call, x: -call((x,)).mean(),
+        lambda: (torch.stack([draw(BATCH) for draw in sources]),),
+        steps=STEPS,
+        lr=LR,
+        anneal=anneal,
+    )
+    torch.testing.assert_close(losses.T, torch.tensor(expected), rtol=1e-4, atol=1e-4)
+    x = torch.randn(20, 2)
+    for ours, theirs in zip(together, alone, strict=True):
+        if anneal:
+            ours.bijection = ours.bijection.exact()
+        torch.testing.assert_close(ours.log_prob(x), theirs.log_prob(x), rtol=1e-3, atol=1e-3)
+
+
+def test_progress_is_told():
+    told = []
+    stacked.train(
+        [flow(0, "smooth")],
+        lambda call, x: -call((x,)).mean(),
+        lambda: (torch.randn(1, 8, 2),),
+        steps=4,
+        lr=LR,
+        watch=told.append,
+    )
+    assert told == [0.25, 0.5, 0.75, 1.0]
