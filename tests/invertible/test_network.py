@@ -15,10 +15,10 @@ def test_round_trip_of_32_blocks(linear, kind):
         error = (network.inverse(network(x)) - x).norm(dim=-1).max().item()
         assert error <= 1e-3
         promised = network.certificate(x).round_trip_error
-        assert promised / 1000 < error <= promised
+        assert promised / 100 < error <= promised
         network, x = network.double(), x.double()
         assert (network.inverse(network(x)) - x).abs().max() <= 1e-9
-        assert network.certificate(x).round_trip_error == pytest.approx(promised * 2.0**-29, rel=0.1)
+        assert error * 2.0**-29 / 30 < network.certificate(x).round_trip_error < promised * 2.0**-29 * 30
 
 
 def test_the_certificate_multiplies_norms_and_slopes(perturb):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 BANDWIDTH = 0.2
-"""The default width, in units of Silverman's; see docs/invertible.md for how it was chosen."""
+"""The default width, in units of Silverman's."""
 
 
 def width(u: Tensor, bandwidth: Tensor) -> Tensor:

@@ -9,11 +9,12 @@
 - rows(results), claims(results), figures(results): the summary, the verdicts and the drawings of what has been run;
   see `plunit.lab.results`, `.claims` and `.style`.
 
-A package in `_LONG` trains for minutes or hours, on one thread for each cell, several cells side by side. Its specs
-have `steps`, which a run may change. It also has SHORT, the steps of `plunit reproduce` without --full, SEEDS, its
-default number of seeds, and prepare(), which fetches data once before the cells need it. Its cells take the steps,
-cells(name, activations, seeds, steps), and its compute(cell, scratch) a path for checkpoints (see
-`plunit.lab.scratch`).
+Cells of engine "torch" run on one thread, several side by side.
+
+A package in `_LONG` trains for minutes or hours. Its specs have `steps`, which a run may change. It also has SHORT, the
+steps of `plunit reproduce` without --full, SEEDS, its default number of seeds, and prepare(report), which fetches data
+once before the cells need it. Its cells take the steps, cells(name, activations, seeds, steps), and its
+compute(cell, scratch) a path for checkpoints (see `plunit.lab.scratch`).
 
 A package in `_READERS` has no cells of its own: it reads those of the experiments in its SPECS. derive(name,
 activation, arrays) adds to their arrays what follows without training; rows, claims and figures are as above.

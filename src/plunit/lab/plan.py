@@ -56,7 +56,7 @@ def load(folder: Path) -> Plan:
         content = json.loads(path.read_text())
         version = content["plunit"]
         plan = {
-            name: Part(part["seeds"], tuple(part["activations"]), part["engine"], part["steps"])
+            name: Part(part["seeds"], tuple(part["activations"]), part["engine"], part.get("steps", 0))
             for name, part in content["experiments"].items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -140,13 +140,13 @@ def _prepared(cells: list[Cell], console: Console, tolerant: bool) -> list[Cell]
 
 
 def _executors(cells: list[Cell], workers: int, cluster: str) -> Iterator[tuple[list[Cell], _Ready]]:
-    """Yield cells and where to compute them: those of long experiments on a process for each core, by default."""
+    """Yield cells and where to compute them: by default ensembles here, on all cores, other cells on a process each."""
     if workers or cluster:
         groups = [(cells, executors.cluster(cluster) if cluster else executors.processes(workers))]
     else:
-        quick, slow = ([cell for cell in cells if experiments.is_long(cell.experiment) == long] for long in (0, 1))
-        processes = min(len(slow), os.cpu_count() or 1)
-        groups = [(quick, executors.here()), (slow, executors.processes(max(processes, 1)))]
+        single, ensembles = ([cell for cell in cells if (cell.engine == "torch") == torch] for torch in (True, False))
+        processes = min(len(single), os.cpu_count() or 1)
+        groups = [(ensembles, executors.here()), (single, executors.processes(max(processes, 1)))]
     yield from ((group, executor) for group, executor in groups if group)
 
 

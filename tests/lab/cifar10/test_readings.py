@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from plunit.lab.cifar10 import ACTIVATIONS, SPECS, claims, curves, figures, record, rows
+from plunit.lab.cifar10.figures import of_record
 from plunit.lab.results import Results
 
 SPEC = dataclasses.replace(SPECS["cifar10"], steps=1000)
@@ -117,3 +118,12 @@ def test_rows_state_accuracy_and_time(results):
     assert row["test_accuracy"] == 0.5
     assert row["seconds"] == 2.0
     assert row["final_loss"] == pytest.approx(arrays("plu")["loss"][950:, 1].mean())
+
+
+def test_the_figure_of_a_record_stands_alone(results, own_record):
+    record.write("cifar10", results, SPEC, {}, own_record)
+    found = record.read("cifar10")
+    picture = of_record(found)
+    assert len(picture.figure.axes) == 2
+    assert "ReLU 50.0 %" in picture.caption
+    picture.figure.savefig(own_record / "curves.png")

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from plunit.lab.cifar10.curves import WINDOW, Curve, curve
-from plunit.lab.cifar10.record import read
+from plunit.lab.cifar10.record import Record, read
 from plunit.lab.cifar10.spec import SPECS, TITLES
 from plunit.lab.results import Results
 from plunit.lab.style import Picture, label, look
@@ -46,6 +46,16 @@ def _picture(name: str, results: Results) -> Picture:
     return Picture(name, name, caption, figure)
 
 
+def of_record(record: Record) -> Picture:
+    """Return the figure of a record alone, loss and accuracy side by side."""
+    figure = Figure(figsize=(8.6, 3.2))
+    left, right = figure.subplots(1, 2, sharex=True)
+    draw(record.curves, left, right)
+    left.set_xlabel("step")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    return Picture("cifar10", "curves", f"Test accuracy at the end: {_accuracies(record.curves)}.", figure)
+
+
 def draw(curves: dict[str, Curve], top: Any, bottom: Any) -> None:
     """Draw training loss on the upper axes and test accuracy on the lower ones."""
     for activation, found in curves.items():
@@ -56,8 +66,9 @@ def draw(curves: dict[str, Curve], top: Any, bottom: Any) -> None:
         bottom.plot(found.test_step, accuracy, marker="o", markersize=2.5, **style)
     top.set(yscale="log", ylabel="training loss (cross-entropy)")
     bottom.set(xscale="log", xlabel="step", ylabel="test accuracy, %")
-    for axis in (top.yaxis, bottom.xaxis):
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    long = max(found.steps for found in curves.values()) > 2000
+    for axis, subs in ((top.yaxis, (1, 2, 5)), (bottom.xaxis, (1,) if long else (1, 2, 5))):
+        axis.set_major_locator(LogLocator(subs=subs))
         axis.set_major_formatter("{x:,g}")
         axis.set_minor_formatter("")
 

@@ -1,7 +1,4 @@
-"""The stored record of a full run: results/cifar10 of the repository.
-
-`python -m plunit.lab.cifar10.record RUNS` writes it from the folder of a finished run.
-"""
+"""The stored record of a full run: results/cifar10 of the repository."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import csv
 import dataclasses
 import io
 import json
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -111,16 +107,3 @@ def _write_csv(path: Path, columns: tuple[str, ...], rows: Iterable[tuple[Any, .
     writer.writerow(columns)
     writer.writerows(rows)
     write_atomically(path, text.getvalue().encode())
-
-
-def _main(folder: Path) -> None:
-    from plunit.lab import experiments, plan, report
-
-    stored = plan.load(folder)
-    name = "cifar10"
-    results = plan.collect(folder, {name: stored[name]}, print)
-    write(name, results, experiments.spec(name, stored[name].steps), report.machine())
-
-
-if __name__ == "__main__":
-    _main(Path(sys.argv[1]))

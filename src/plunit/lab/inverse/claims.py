@@ -84,8 +84,8 @@ def _certificate(name: str, results: Results) -> Claim:
     return measure(
         name,
         "ours",
-        "The error that the certificate expects is not exceeded at any depth, PLU.",
-        "largest measured / expected error over depths, layers and precisions",
+        "The bound of the certificate is not exceeded at any depth, PLU.",
+        "largest measured error / bound over depths, layers and precisions",
         _largest,
         ratio,
         claimed=Range(high=1),

@@ -46,8 +46,8 @@ def _round_trips(name: str, results: Results) -> Picture:
     figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     seeds = len(results[name, results.activations(name)[0]]["seed"])
     caption = (
-        f"{TITLES[name]}: median of {seeds} seeds, {spec.features} features. Dotted: the error that the certificate "
-        f"expects. Values at {_CEILING:g} stand for round trips that lose points: tanh rounds to +-1, where its "
+        f"{TITLES[name]}: median of {seeds} seeds, {spec.features} features. Dotted: the bound of the "
+        f"certificate. Values at {_CEILING:g} stand for round trips that lose points: tanh rounds to +-1, where its "
         "inverse is infinite."
     )
     return Picture(name, name, caption, figure)

@@ -24,7 +24,7 @@ class Inverse:
     """
 
     features: int = 16
-    depths: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    depths: tuple[int, ...] = (1, 4, 16, 32, 64, 128, 256)
     linears: tuple[Linear, ...] = ("orthogonal", "lu")
     dtypes: tuple[str, ...] = ("float32", "float64")
     alpha: float = 0.7
