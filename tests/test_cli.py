@@ -45,7 +45,7 @@ def test_list_names_every_experiment(run_cli):
     assert "plu_learned" in out
 
 
-@pytest.mark.parametrize("command", [[], ["reproduce"], ["run"], ["report"], ["list"]])
+@pytest.mark.parametrize("command", [[], ["reproduce"], ["run"], ["report"], ["list"], ["pieces"], ["data"]])
 def test_help(run_cli, command):
     code, out, _ = run_cli(*command, "--help")
     assert code == 0
@@ -86,7 +86,7 @@ def test_another_version_s_folder_is_refused(run_cli, tmp_path, command):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("package", ["typer", "rich", "torch", "matplotlib", "jinja2"])
+@pytest.mark.parametrize("package", ["typer", "rich", "torch", "matplotlib", "jinja2", "safetensors", "PIL"])
 def test_a_missing_package_is_one_line_with_the_remedy(package, tmp_path):
     program = f"import sys; sys.modules[{package!r}] = None; sys.argv[1:] = ['report', '.']; {PROGRAM[-1]}"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)

@@ -147,3 +147,38 @@ def test_compile():
     chain(x)[1].sum().backward()
     theirs = [p.grad for p in chain.parameters() if p.grad is not None]
     torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.bool, torch.bfloat16, torch.complex64])
+def test_another_dtype_is_refused_in_both_directions(make, bijection_name, dtype):
+    bijection = make(bijection_name, 3, torch.float32)
+    if dtype.is_floating_point and not any(t.is_floating_point() for t in bijection.state_dict().values()):
+        pytest.skip("holds no numbers: any precision will do")
+    for direction in (bijection, bijection.inverse):
+        with pytest.raises(TypeError, match=r"got torch\.\w+; convert the input"):
+            direction(torch.ones(2, 3).to(dtype))
+
+
+def test_a_state_with_a_fault_changes_nothing(make, bijection_name):
+    bijection, other = make(bijection_name, 3), make(bijection_name, 3, seed=99)
+    state = {name: value.clone() for name, value in other.state_dict().items()}
+    floats = [name for name, value in state.items() if value.is_floating_point()]
+    if not floats:
+        pytest.skip("nothing to spoil")
+    state[floats[-1]].fill_(torch.nan)
+    before = copy.deepcopy(bijection.state_dict())
+    with pytest.raises(RuntimeError, match="not finite"):
+        bijection.load_state_dict(state)
+    assert all(torch.equal(value, before[name]) for name, value in bijection.state_dict().items())
+
+
+@pytest.mark.parametrize("features", [True, 2.5, "2", None])
+def test_features_must_be_an_integer(features):
+    for kind in (PLU, LU, ScaleShift):
+        with pytest.raises(TypeError, match="features must be an integer"):
+            kind(features)
+
+
+def test_a_chain_takes_bijections_only():
+    with pytest.raises(TypeError, match="a Chain takes bijections, got Linear"):
+        Chain(torch.nn.Linear(2, 2))

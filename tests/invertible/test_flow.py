@@ -12,6 +12,7 @@ from plunit.invertible import (
     Chain,
     Diverged,
     Flow,
+    InvertibleNetwork,
     ScaleShift,
     SmoothPLU,
     density,
@@ -142,8 +143,15 @@ def test_bad_data():
             flow.fit(source, 3)
     with pytest.raises(ValueError, match="at least one point"):
         flow.fit(torch.empty(0, 2), 3)
-    with pytest.raises(ValueError, match="expected 2 features"):
-        flow.fit(torch.randn(10, 3), 3)
+    for source in (torch.randn(10, 3), torch.tensor(1.0), lambda n: torch.empty(0, 2), lambda n: [1.0, 2.0]):
+        with pytest.raises(ValueError, match=r"at least one point, a tensor of shape \(\.\.\., 2\), got"):
+            flow.fit(source, 3)
+    with pytest.raises(TypeError, match=r"takes a tensor of points or a function .*, got ndarray"):
+        flow.fit(torch.randn(10, 2).numpy(), 3)
+    with pytest.raises(ValueError, match="lr must be positive and finite, got nan"):
+        flow.fit(torch.randn(10, 2), 3, lr=math.nan)
+    with pytest.raises(ValueError, match="nothing to learn"):
+        flow.frozen().fit(torch.randn(10, 2), 3)
     with pytest.raises(ValueError, match="steps must be at least 1, got 0"):
         flow.fit(torch.randn(10, 2), 0)
     assert all(torch.equal(a, b) for a, b in zip(before, flow.parameters(), strict=True))
@@ -168,3 +176,53 @@ def test_divergence_through_the_learning_rate():
     with pytest.raises(Diverged):
         flow.fit(torch.randn(100, 2), 50, lr=1e30)
     assert flow.log_prob(torch.randn(5, 2)).isfinite().all()
+
+
+def test_divergence_in_the_last_step_is_seen():
+    flow = seeded()
+    before = [p.clone() for p in flow.parameters()]
+    with pytest.raises(Diverged) as stop:
+        flow.fit(torch.randn(100, 2), 1, lr=1e6)
+    assert stop.value.step == 1
+    assert all(torch.equal(a, b) for a, b in zip(before, flow.parameters(), strict=True))
+
+
+def test_divergence_restores_what_was_annealed_and_the_corners():
+    for bad in (3, 8):  # before and after the corners are removed
+        flow, calls = Flow(density(2, 2, activation="annealed")), []
+
+        def sampler(n, calls=calls, bad=bad):
+            calls.append(None)
+            return torch.full((n, 2), 1e30) if len(calls) == bad else torch.randn(n, 2)
+
+        with pytest.raises(Diverged) as stop:
+            flow.fit(sampler, 10, anneal=RHO)
+        assert stop.value.step == bad - 1
+        activation = flow.bijection.parts()[1]
+        if bad == 3:
+            torch.testing.assert_close(activation.rho, torch.full((2,), RHO.value(1 / 9)))
+        else:
+            assert isinstance(activation, SmoothPLU) == (not RHO.is_over((bad - 2) / 9))
+
+
+def test_the_optimiser_goes_on_when_corners_are_removed():
+    flow = Flow(density(2, 2, activation="annealed"))
+    parameters = set(flow.parameters())
+    flow.fit(torch.randn(100, 2), 10, anneal=RHO)
+    assert set(flow.parameters()) == parameters
+    assert not any(isinstance(part, SmoothPLU) for part in flow.bijection.parts())
+
+
+@pytest.mark.parametrize(
+    "arguments", [("foo", 1.0, 0.1), ("rho", 0.0, 0.1), ("rho", 0.9, -0.1), ("bandwidth", 1.0, 0.1, 0.0)]
+)
+def test_annealing_that_makes_no_sense(arguments):
+    with pytest.raises(ValueError, match="got"):
+        Annealing(*arguments)
+
+
+def test_a_network_is_not_a_bijection_but_has_one():
+    network = InvertibleNetwork(2, 1)
+    with pytest.raises(TypeError, match=r"takes a bijection, got InvertibleNetwork; of a network take its \.bijection"):
+        Flow(network)
+    assert Flow(network.bijection).log_prob(torch.zeros(3, 2)).shape == (3,)

@@ -94,3 +94,19 @@ def test_orthogonal_stays_orthogonal_in_another_precision():
 def test_permutation_refuses_what_is_none(order):
     with pytest.raises(ValueError, match="a permutation must name each of 0 to 1 once, got"):
         Permutation(order)
+
+
+def test_a_matrix_that_float32_cannot_keep_is_refused():
+    for scale in (1e-9, 1e9):
+        with pytest.raises(ValueError, match=r"LU holds pivots of size .* scale the data or use float64"):
+            LU.from_matrix(scale * torch.eye(2))
+        weight = scale * torch.eye(2, dtype=torch.float64)
+        torch.testing.assert_close(LU.from_matrix(weight).weight, weight)
+    with pytest.raises(TypeError, match=r"float32 or float64, got torch.int64"):
+        LU.from_matrix(torch.eye(2).long())
+
+
+@pytest.mark.parametrize("spoilt", [{"raw_diagonal": torch.empty(0)}, {"permutation": torch.tensor(1)}])
+def test_a_state_of_another_shape_is_pytorch_s_error(spoilt):
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        LU(2).load_state_dict({**LU(2).state_dict(), **spoilt})

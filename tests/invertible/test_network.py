@@ -77,3 +77,21 @@ def test_exact_chain_has_no_rounded_corner():
     exact = chain.exact()
     assert not any(isinstance(part, SmoothPLU) for part in exact.parts())
     assert [p.shape for p in exact.parameters()] == [p.shape for p in chain.parameters()]
+
+
+def test_a_certificate_is_about_points_of_the_right_kind():
+    network = InvertibleNetwork(2, 3)
+    for points in (torch.randn(4, 3), torch.randn(0, 2), torch.tensor(1.0)):
+        with pytest.raises(ValueError, match="a certificate is about points of 2 features, at least one, got shape"):
+            network.certificate(points)
+
+
+@pytest.mark.parametrize("linear", ["lu", "orthogonal"])
+def test_the_certificate_s_bound_holds_at_single_points(linear):
+    for seed in range(40):
+        generator = torch.Generator().manual_seed(seed)
+        network = InvertibleNetwork(4, 1 + seed % 8, linear=linear, generator=generator)
+        x = torch.randn(1, 4, generator=generator)
+        with torch.no_grad():
+            error = (network.inverse(network(x)) - x).norm().item()
+        assert error <= network.certificate(x).round_trip_error

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from plunit.invertible import PLU, Chain, InvertibleNetwork, Reversible, SmoothPLU, alternating, density
+from plunit.invertible import LU, PLU, Chain, InvertibleNetwork, Reversible, SmoothPLU, Tanh, alternating, density
 
 ACTIVATIONS = {
     "learned": alternating(PLU, 0.7, learnable=True),
@@ -76,10 +76,10 @@ def test_bytes_kept_do_not_grow_with_depth():
 def test_the_function_object_holds_no_hidden_activations():
     network = InvertibleNetwork(4, 3, reversible=True)
     y, _ = network.bijection(torch.randn(5, 4))
-    own = {id(p) for p in network.parameters()}
+    own = {id(t) for t in (*network.parameters(), *network.buffers())}
     context = y.grad_fn
     held = [t for t in vars(context).values() if isinstance(t, torch.Tensor)]
-    held += [t for named in context.named for t in named.values() if id(t) not in own]
+    held += [t for state in context.states for named in state for t in named.values() if id(t) not in own]
     assert not held
     assert len(context.saved_tensors) == 1
 
@@ -132,3 +132,24 @@ def test_a_chain_of_one_part():
     x = torch.randn(5, 2, requires_grad=True)
     Reversible(chain)(x)[0].sum().backward()
     assert torch.equal(x.grad, torch.where(x.abs() > 1, chain.bijections[0].alpha, torch.ones(2)))
+
+
+def test_second_derivatives_are_refused_rather_than_wrong():
+    network = InvertibleNetwork(2, 2, reversible=True).double()
+    x = torch.randn(5, 2, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="first derivatives only; for second ones use reversible=False"):
+        torch.autograd.grad(network(x).sum(), x, create_graph=True)
+
+
+def test_a_buffer_changed_before_backward_is_seen():
+    smooth = SmoothPLU(3, 0.3, rho=0.5)
+    y, _ = Reversible(Chain(LU(3), smooth))(torch.randn(4, 3))
+    smooth.rho = 0.02
+    with pytest.raises(RuntimeError, match="a parameter or buffer of a reversible network was changed"):
+        y.sum().backward()
+
+
+def test_activations_that_do_not_come_back_are_an_error():
+    network = InvertibleNetwork(2, 2, activation=lambda features, index: Tanh(features), reversible=True)
+    with pytest.raises(RuntimeError, match="came back infinite or NaN"):
+        network(torch.full((3, 2), 40.0)).sum().backward()

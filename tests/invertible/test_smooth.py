@@ -98,8 +98,10 @@ def test_exact_removes_the_corners_only(learnable):
     assert isinstance(exact, PLU)
     assert exact.log_slope == "flux"
     assert bool(list(exact.parameters())) == learnable
-    assert torch.equal(exact.raw_alpha, smooth.raw_alpha)
-    assert torch.equal(exact.raw_c, smooth.raw_c)
+    assert torch.equal(exact.alpha, smooth.alpha)
+    assert torch.equal(exact.c, smooth.c)
+    shared = dict(smooth.named_parameters())
+    assert all(parameter is shared[name] for name, parameter in exact.named_parameters())
     smooth.rho = 1e-6
     x = torch.randn(100, 3, dtype=torch.float64)
     torch.testing.assert_close(exact(x)[0], smooth(x)[0], rtol=0, atol=1e-6)

@@ -128,3 +128,34 @@ def test_ctrl_c_stops_long_cells_at_once(tmp_path):
     assert process.returncode == 130
     assert "stopped with 1 cells to go" in said
     assert "Traceback" not in said
+
+
+def test_fresh_keeps_what_is_finished_until_it_is_replaced(quick, console, tmp_path, monkeypatch):
+    wanted = session.request(["warp"], 1, ("plu",), "", 2)
+    session.execute(tmp_path, wanted, 0, "", console)
+
+    def absent(report):
+        raise UserError("no data here; do this")
+
+    monkeypatch.setattr(warp, "prepare", absent)
+    with pytest.raises(UserError, match="no data here"):
+        session.execute(tmp_path, wanted, 0, "", console, fresh=True)
+    (cell,) = plan.cells(wanted)
+    assert store.read(tmp_path, cell) is not None
+
+
+def test_an_activation_named_twice_is_run_once():
+    assert session.request(["warp"], 2, ("plu", "plu"), "", 2)["warp"].activations == ("plu",)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"seeds": "x"}, {"seeds": 0}, {"steps": -5}, {"steps": "x"}, {"activations": ["nosuch"]}]
+)
+def test_a_plan_edited_into_nonsense_is_one_line(changes, tmp_path):
+    part = {"seeds": 1, "activations": ["plu"], "engine": "torch", "steps": 2} | changes
+    plan.save(tmp_path, {})
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"experiments": {"warp": part}}))
+    with pytest.raises(UserError, match=r"^[^\n]*$") as error:
+        plan.load(tmp_path)
+    assert str(path) in str(error.value)

@@ -13,7 +13,9 @@ from plunit.invertible.smooth import raw_of_rho
 
 @dataclass(frozen=True)
 class Annealing:
-    """A quantity that falls geometrically from `start` to `end` over the part `until` of training, then stays.
+    """A quantity that falls geometrically from `start` to `end` over the part `until` of training.
+
+    Then a bandwidth stays, and corners are removed.
 
     Args:
         quantity: "rho", the rounding of `SmoothPLU` (where it is not learned), or "bandwidth", of the flux correction.
@@ -27,10 +29,22 @@ class Annealing:
     end: float
     until: float = 1.0
 
+    def __post_init__(self) -> None:
+        if self.quantity not in ("rho", "bandwidth"):
+            raise ValueError(f'the quantity must be "rho" or "bandwidth", got {self.quantity!r}')
+        if not (self.start > 0 and self.end > 0 and 0 < self.until <= 1):
+            raise ValueError(
+                f"start and end must be positive and until in (0, 1], got {self.start}, {self.end} and {self.until}"
+            )
+
+    def is_over(self, progress: float) -> bool:
+        """Tell whether corners are to be removed at this progress."""
+        return self.quantity == "rho" and progress >= self.until
+
     def value(self, progress: float) -> float:
         """Return the value at `progress`, 0 at the first step and 1 at the last.
 
-        >>> [round(RHO.value(progress), 3) for progress in (0, 0.5, 1)]
+        >>> [round(RHO.value(progress), 3) for progress in (0, 0.35, 0.7)]
         [0.9, 0.134, 0.02]
         """
         return float(self.start * (self.end / self.start) ** min(progress / self.until, 1.0))
@@ -49,8 +63,8 @@ class Annealing:
             buffer.fill_(raw)
 
 
-RHO = Annealing("rho", 0.9, 0.02)
-"""Corners from wide to sharp; `Flow.fit` then removes them, which leaves an exact PLU network."""
+RHO = Annealing("rho", 0.9, 0.02, until=0.7)
+"""Corners from wide to sharp; then `Flow.fit` removes them and trains the exact PLU network that is left."""
 
 BANDWIDTH = Annealing("bandwidth", 1.0, 0.1)
 """The flux estimate from smooth to sharp."""

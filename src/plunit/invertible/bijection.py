@@ -21,6 +21,8 @@ class Bijection(nn.Module):
 
     def __init__(self, features: int) -> None:
         super().__init__()
+        if isinstance(features, bool) or not isinstance(features, int):
+            raise TypeError(f"features must be an integer, the size of the last axis, got {features!r}")
         if features < 1:
             raise ValueError(f"features must be at least 1, got {features}; give the size of the last axis")
         self.features = features
@@ -52,31 +54,50 @@ class Bijection(nn.Module):
             f"load a state saved before training diverged"
             for name, value in state.items()
             if value.is_floating_point() and not value.isfinite().all()
+        ] + [
+            f"{name} holds {value.min().item()}; a slope or width must be positive: load another state"
+            for name, value in state.items()
+            if name.startswith("fixed_") and (value <= 0).any()
         ]
 
     def extra_repr(self) -> str:
         """Name the number of features."""
         return f"{self.features}"
 
-    def _check(self, x: Tensor) -> None:
-        """Raise unless the last axis has n elements."""
+    def _check(self, x: Tensor, values: tuple[Tensor, ...] = ()) -> None:
+        """Raise unless the last axis has n elements, of the floating-point type of the module's values."""
         if x.ndim < 1 or x.shape[-1] != self.features:
             raise ValueError(
                 f"expected {self.features} features on the last axis, got a tensor of shape {tuple(x.shape)}; "
                 f"reshape it to (..., {self.features}) or build the bijection with the right number of features"
             )
+        wanted = next((value.dtype for value in values if value.is_floating_point()), x.dtype)
+        if not x.is_floating_point() or x.dtype != wanted:
+            raise TypeError(
+                f"{type(self).__name__} holds {wanted} and got {x.dtype}; convert the input, or the module by "
+                f".to(dtype), and keep autocast off: inverses need the digits"
+            )
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
-        own = {
-            name.removeprefix(prefix): value
-            for name, value in state_dict.items()
-            if name.startswith(prefix) and isinstance(value, Tensor)
-        }
-        found = self.faults(own)
-        if found:  # nothing is copied, so this module stays as it was
-            args[-1].extend(f"{prefix}{fault}" for fault in found)
-            return
+        # all parts are looked at before the first is loaded: a state with a fault changes nothing
+        found = [
+            f"{prefix}{path}{'.' if path else ''}{fault}"
+            for path, module in self.named_modules()
+            if isinstance(module, Bijection)
+            for fault in module.faults(_of_same_shape(module, state_dict, f"{prefix}{path}{'.' if path else ''}"))
+        ]
+        if found:
+            raise RuntimeError("\n".join(found))
         super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def _of_same_shape(module: nn.Module, state: Mapping[str, Any], prefix: str) -> dict[str, Tensor]:
+    """Return what a state_dict has for a module and fits it; PyTorch itself reports what does not."""
+    own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    values = {name: state.get(f"{prefix}{name}") for name in own}
+    return {
+        name: value for name, value in values.items() if isinstance(value, Tensor) and value.shape == own[name].shape
+    }
 
 
 class Leaf(Bijection):
@@ -102,13 +123,15 @@ class Leaf(Bijection):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return F(x) and log|det dF/dx|."""
-        self._check(x)
-        return self.evaluate(x, *self.values())
+        values = self.values()
+        self._check(x, values)
+        return self.evaluate(x, *values)
 
     def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the x with F(x) = y, and log|det dx/dy|."""
-        self._check(y)
-        return self.invert(y, *self.inverse_values())
+        values = self.inverse_values()
+        self._check(y, values)
+        return self.invert(y, *values)
 
     def frozen(self) -> Frozen:
         """The same map, its values worked out."""
@@ -166,6 +189,8 @@ class Chain(Bijection):
     def __init__(self, *bijections: Bijection) -> None:
         if not bijections:
             raise ValueError("a Chain needs at least one bijection, got none; ScaleShift(features) is the identity")
+        if strange := [type(part).__name__ for part in bijections if not isinstance(part, Bijection)]:
+            raise TypeError(f"a Chain takes bijections, got {', '.join(strange)}; of a network take its .bijection")
         sizes = [bijection.features for bijection in bijections]
         if len(set(sizes)) > 1:
             raise ValueError(f"the bijections of a Chain must have the same number of features, got {sizes}")

@@ -23,8 +23,8 @@ class Certificate:
         dtype: the precision the error is stated for.
         round_trip_error: a bound, to first order, on |F^-1(F(x)) - x| for the worst of the points asked about. Each
             part returns its own input, the one this x leads to, with an error that is measured in this dtype; the
-            Jacobians of the inverses of the parts before it carry that error back to x; the lengths of what arrives
-            are added.
+            Jacobians of the inverses of the parts before it carry that error back to x; twice the lengths of what
+            arrives are added, for the way back rounds at slightly other points.
             Where the Lipschitz bound is a worst case over all of R^n, this one is about these points.
     """
 
@@ -53,10 +53,14 @@ class Certificate:
 def certify(chain: Chain, x: Tensor | None = None) -> Certificate:
     """Return the certificate of a chain at the points x, by default 256 standard normal ones."""
     chain = chain.frozen()
-    numbers = [buffer for buffer in chain.buffers() if buffer.is_floating_point()] or [torch.empty(0)]
     if x is None:
         x = torch.randn(256, chain.features, generator=torch.Generator().manual_seed(0))
-    x = x.detach().to(numbers[0]).reshape(-1, chain.features)
+    if x.shape[-1:] != (chain.features,) or x.numel() == 0:
+        raise ValueError(
+            f"a certificate is about points of {chain.features} features, at least one, got shape {tuple(x.shape)}"
+        )
+    like = next((buffer for buffer in chain.buffers() if buffer.is_floating_point()), x)
+    x = x.detach().to(like).reshape(-1, chain.features)
     forward, backward = chain.lipschitz()
     bounds = [part.lipschitz() for part in chain.parts()]
     return Certificate(
@@ -78,7 +82,7 @@ def _round_trip_error(chain: Chain, x: Tensor) -> float:
         with torch.no_grad():
             y, _ = part(x)
             error = part.inverse(y)[0] - x
-        total = total + (back * error).sum(-1).norm(dim=0)
+        total = total + 2 * (back * error).sum(-1).norm(dim=0)
         back = _carry_back(part, y, back)
         x = y
     return float(total.nan_to_num(nan=torch.inf).max())

@@ -6,11 +6,10 @@ import math
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from plunit import learned
-from plunit.invertible import flux
+from plunit.invertible import flux, positive
 from plunit.invertible.bijection import Leaf
 from plunit.torch.op import plu
 
@@ -18,33 +17,9 @@ LogSlope = Literal["exact", "flux"]
 """How log|slope| is differentiated: as it stands (piecewise constant), or with the boundary term of `flux`."""
 
 
-def register(module: nn.Module, name: str, value: Tensor, learnable: bool) -> None:
-    """Add a tensor to a module: a parameter if learnable, else a buffer."""
-    if learnable:
-        module.register_parameter(name, nn.Parameter(value))
-    else:
-        module.register_buffer(name, value)
-
-
-def register_positive(module: nn.Module, name: str, value: float, features: int, learnable: bool) -> None:
-    """Add log(value) to a module, one per feature, as `raw_<name>`: a parameter if learnable, else a buffer."""
-    if not 0 < value < math.inf:
-        raise ValueError(
-            f"{name} must be positive and finite in a bijection, got {value}; a slope of 0 cannot be undone: "
-            f"take for instance 0.1"
-        )
-    register(module, f"raw_{name}", torch.full((features,), math.log(value)), learnable)
-
-
-def positive(raw: Tensor) -> Tensor:
-    """Return exp(raw), kept between eps and 1/eps of the dtype."""
-    return learned.c_of(torch, raw, torch.finfo(raw.dtype).eps)  # type: ignore[no-any-return]
-
-
 class Kinked(Leaf):
     """What the kinked bijections share: slopes 1 and alpha > 0 (either side of 1), and the choice of log-slope."""
 
-    raw_alpha: Tensor
     bandwidth: Tensor
 
     def __init__(self, features: int, alpha: float, learnable: bool, log_slope: LogSlope, bandwidth: float) -> None:
@@ -53,7 +28,7 @@ class Kinked(Leaf):
             raise ValueError(f'log_slope must be "exact" or "flux", got {log_slope!r}')
         if not 0 < bandwidth < math.inf:
             raise ValueError(f"bandwidth must be positive and finite, got {bandwidth}; the default is {flux.BANDWIDTH}")
-        register_positive(self, "alpha", alpha, features, learnable)
+        positive.register(self, "alpha", alpha, features, learnable)
         self.log_slope: LogSlope = log_slope
         if log_slope == "flux":
             self.register_buffer("bandwidth", torch.tensor(bandwidth))
@@ -82,7 +57,7 @@ class Kinked(Leaf):
         raise NotImplementedError
 
     def _corrected(self, x: Tensor, values: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        self._check(x)
+        self._check(x, values)
         y, log_det = self.evaluate(x, *values)
         if self.log_slope == "flux":
             jump = values[0].detach().log()
@@ -93,7 +68,7 @@ class Kinked(Leaf):
     @property
     def alpha(self) -> Tensor:
         """The slope of the outer pieces, one per feature."""
-        return positive(self.raw_alpha)
+        return positive.of(self, "alpha")
 
     def lipschitz(self) -> tuple[float, float]:
         """max(1, alpha) and max(1, 1/alpha), over all features."""
@@ -103,7 +78,7 @@ class Kinked(Leaf):
     def extra_repr(self) -> str:
         """Name the number of features, what is learned, and the log-slope if it is not the plain one."""
         parts = [f"{self.features}"]
-        if isinstance(self.raw_alpha, nn.Parameter):
+        if "raw_alpha" in self._parameters:
             parts.append("learnable=True")
         if self.log_slope != "exact":
             parts.append(f"log_slope={self.log_slope!r}")
@@ -127,8 +102,6 @@ class PLU(Kinked):
     (tensor([0.5000, 1.1000]), tensor(-2.3026))
     """
 
-    raw_c: Tensor
-
     def __init__(
         self,
         features: int,
@@ -140,12 +113,12 @@ class PLU(Kinked):
         bandwidth: float = flux.BANDWIDTH,
     ) -> None:
         super().__init__(features, alpha, learnable, log_slope, bandwidth)
-        register_positive(self, "c", c, features, learnable)
+        positive.register(self, "c", c, features, learnable)
 
     @property
     def c(self) -> Tensor:
         """The half-width of the inner piece, one per feature."""
-        return positive(self.raw_c)
+        return positive.of(self, "c")
 
     def values(self) -> tuple[Tensor, ...]:
         """Alpha and c."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -65,6 +66,10 @@ class Flow(nn.Module):
 
     def __init__(self, bijection: Bijection, base: Distribution | None = None) -> None:
         super().__init__()
+        if not isinstance(bijection, Bijection):
+            raise TypeError(f"Flow takes a bijection, got {type(bijection).__name__}; of a network take its .bijection")
+        if base is not None and base.batch_shape:
+            raise ValueError(f"the base must be one distribution, got a batch of shape {tuple(base.batch_shape)}")
         if base is not None and base.event_shape != (bijection.features,):
             raise ValueError(
                 f"the base must be a distribution over vectors of {bijection.features} features, got event shape "
@@ -118,41 +123,67 @@ class Flow(nn.Module):
             steps: how many steps.
             batch: points in a step.
             lr: the learning rate at the start.
-            anneal: a quantity to shrink on the way. After rho the corners are removed: the bijection is then the exact
-                one, and its likelihood another than the last losses, which are those of the rounded one.
+            anneal: a quantity to shrink on the way. When rho has reached its end the corners are removed: the bijection
+                is then the exact one, and what is left of the steps trains that.
             generator: where the random choice of points comes from.
             progress: True draws a bar (with rich, if installed); a function is called with (steps done, loss).
         """
         if steps < 1 or batch < 1:
             raise ValueError(f"steps must be at least 1, got {steps}, and so must batch, got {batch}")
+        if not 0 < lr < math.inf:
+            raise ValueError(f"lr must be positive and finite, got {lr}; the default is 0.01")
+        if not any(parameter.requires_grad for parameter in self.parameters()):
+            raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
         draw = self._sampler(data, generator)
         optimizer = torch.optim.Adam(self.parameters(), lr)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
         reporting = bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None))
         losses: list[float] = []
-        good = _copy(self)
+        good, sharp = self._keep(), False
         with reporting as report:
             for step in range(steps):
-                if anneal is not None:
-                    anneal.apply(self.named_buffers(), step / max(steps - 1, 1))
-                optimizer.zero_grad()
-                loss = -self.log_prob(draw(batch)).mean()
+                progress_made = step / max(steps - 1, 1)
+                if anneal is not None and not sharp:
+                    sharp = anneal.is_over(progress_made)
+                    self.sharpen() if sharp else anneal.apply(self.named_buffers(), progress_made)
+                x = draw(batch)
+                loss = -self.log_prob(x).mean()
                 losses.append(loss.item())
-                if not math.isfinite(losses[-1]):
-                    _restore(self, good)
-                    raise Diverged(step, losses[-1])
-                good = _copy(self)
+                self._stop_unless_finite(step, losses[-1], good)
+                good = self._keep()
+                optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
                 schedule.step()
                 report(step + 1, losses[-1])
-        if anneal is not None and anneal.quantity == "rho":
-            self.bijection = self.bijection.exact()
+        if anneal is not None and anneal.quantity == "rho" and not sharp:
+            self.sharpen()
+        with torch.no_grad():
+            self._stop_unless_finite(steps, -self.log_prob(x).mean().item(), good)
         return losses
 
+    def sharpen(self) -> None:
+        """Remove all rounded corners: the bijection becomes the exact one, which shares its parameters."""
+        self.bijection = self.bijection.exact()
+
+    def _keep(self) -> tuple[Bijection, list[Tensor]]:
+        """Return all that training changes."""
+        return self.bijection, [tensor.detach().clone() for tensor in (*self.parameters(), *self.buffers())]
+
+    @torch.no_grad()
+    def _stop_unless_finite(self, step: int, loss: float, good: tuple[Bijection, list[Tensor]]) -> None:
+        """Go back to a good state and raise Diverged if the loss is not finite."""
+        if math.isfinite(loss):
+            return
+        self.bijection, values = good
+        for tensor, value in zip((*self.parameters(), *self.buffers()), values, strict=True):
+            tensor.copy_(value)
+        raise Diverged(step, loss)
+
     def _draw(self, n: int, generator: Generator | None) -> Tensor:
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
             raise ValueError(f"the number of samples must be an integer of at least 1, got {n!r}")
+        n = operator.index(n)
         if isinstance(self.base, StandardNormal):
             return self.base.sample(n, generator)
         if generator is not None:
@@ -162,11 +193,22 @@ class Flow(nn.Module):
     def _sampler(self, data: Tensor | Callable[[int], Tensor], generator: Generator | None) -> Callable[[int], Tensor]:
         """Return a function that draws a batch of checked points."""
         if not isinstance(data, Tensor):
-            return lambda n: _finite(data(n))
-        points = _finite(data).reshape(-1, data.shape[-1])
-        if len(points) == 0:
-            raise ValueError(f"fit needs at least one point, got data of shape {tuple(data.shape)}")
+            if not callable(data):
+                raise TypeError(
+                    f"fit takes a tensor of points or a function that draws n of them, got {type(data).__name__}; "
+                    f"torch.as_tensor makes one of an array"
+                )
+            return lambda n: self._points(data(n))
+        points = self._points(data.detach()).reshape(-1, self.bijection.features)
         return lambda n: points[torch.randint(len(points), (n,), generator=generator).to(points.device)]
+
+    def _points(self, x: Tensor) -> Tensor:
+        """Return x, or raise unless it is a tensor of at least one point of finite values."""
+        features = self.bijection.features
+        if not isinstance(x, Tensor) or x.shape[-1:] != (features,) or x.numel() == 0:
+            got = f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise ValueError(f"fit needs at least one point, a tensor of shape (..., {features}), got {got}")
+        return _finite(x)
 
 
 def _finite(x: Tensor) -> Tensor:
@@ -178,13 +220,3 @@ def _finite(x: Tensor) -> Tensor:
             f"{tuple(bad.nonzero()[0].tolist())}; drop or impute those rows"
         )
     return x
-
-
-def _copy(module: nn.Module) -> list[Tensor]:
-    return [parameter.detach().clone() for parameter in module.parameters()]
-
-
-@torch.no_grad()
-def _restore(module: nn.Module, values: list[Tensor]) -> None:
-    for parameter, value in zip(module.parameters(), values, strict=True):
-        parameter.copy_(value)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
 from plunit import learned
+from plunit.invertible import positive
 from plunit.invertible.bijection import Leaf, spread
-from plunit.invertible.elementwise import positive
 
 
 class LU(Leaf):
@@ -48,6 +48,8 @@ class LU(Leaf):
         """The bijection x -> weight x + bias, for an invertible square matrix."""
         if weight.ndim != 2 or weight.shape[0] != weight.shape[1]:
             raise ValueError(f"LU needs a square matrix, got shape {tuple(weight.shape)}")
+        if weight.dtype not in (torch.float32, torch.float64):
+            raise TypeError(f"LU needs a matrix of float32 or float64, got {weight.dtype}; convert it first")
         module = cls(weight.shape[0]).to(weight)
         module._factor(weight.detach())
         if bias is not None:
@@ -128,6 +130,12 @@ class LU(Leaf):
                 f"LU needs an invertible matrix, got one whose least pivot is {diagonal.abs().min().item():.3g}: it is "
                 f"singular to rounding; drop dependent features or add a multiple of the identity"
             )
+        eps = torch.finfo(self.raw_diagonal.dtype).eps
+        if not eps <= diagonal.abs().min() <= diagonal.abs().max() <= 1 / eps:
+            raise ValueError(
+                f"LU holds pivots of size {eps:.1e} to {1 / eps:.1e} in {self.raw_diagonal.dtype}, got "
+                f"{diagonal.abs().min().item():.3g} to {diagonal.abs().max().item():.3g}; scale the data or use float64"
+            )
         rows, columns = torch.tril_indices(self.features, self.features, -1, device=weight.device)
         self.lower.copy_(lower[rows, columns])
         self.upper.copy_(upper.mT[rows, columns])
@@ -188,7 +196,7 @@ class ScaleShift(Leaf):
     @property
     def scale(self) -> Tensor:
         """The factors, one per feature."""
-        return positive(self.raw_scale)
+        return positive.exp(self.raw_scale)
 
     def values(self) -> tuple[Tensor, ...]:
         """The scale and the shift."""

@@ -7,10 +7,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.func import functional_call
 
 from plunit.invertible.bijection import Bijection, Chain
+
+_State = tuple[dict[str, Tensor], dict[str, Tensor]]
+"""The parameters and the buffers of a part, by name."""
 
 
 class Reversible(Bijection):
@@ -22,6 +24,8 @@ class Reversible(Bijection):
     """
 
     def __init__(self, chain: Chain) -> None:
+        if not isinstance(chain, Chain):
+            raise TypeError(f"Reversible takes a Chain, got {type(chain).__name__}; wrap it: Chain(bijection)")
         super().__init__(chain.features)
         self.chain = chain
 
@@ -30,9 +34,9 @@ class Reversible(Bijection):
         transformed = torch.compiler.is_compiling() or torch._C._functorch.maybe_current_level() is not None
         if transformed or not torch.is_grad_enabled():
             return self.chain(x)  # type: ignore[no-any-return]
-        named = [dict(part.named_parameters()) for part in self.chain.parts()]
-        tensors = [tensor for parameters in named for tensor in parameters.values()]
-        return _Chain.apply(x, self.chain, named, *tensors)  # type: ignore[no-any-return, no-untyped-call]
+        states = [(dict(part.named_parameters()), dict(part.named_buffers())) for part in self.chain.parts()]
+        tensors = [tensor for parameters, _ in states for tensor in parameters.values()]
+        return _Chain.apply(x, self.chain, states, *tensors)  # type: ignore[no-any-return, no-untyped-call]
 
     def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the x with F(x) = y, and log|det dx/dy|."""
@@ -63,41 +67,49 @@ class _Chain(torch.autograd.Function):
     """A chain as one operation. The parameters live in the modules anyway; of activations only the output is kept."""
 
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, chain: Chain, named: list[dict[str, Tensor]], *tensors: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, x: Tensor, chain: Chain, states: list[_State], *tensors: Tensor) -> tuple[Tensor, Tensor]:
         y, log_det = chain(x)
         ctx.save_for_backward(y)
-        ctx.chain, ctx.named, ctx.versions = chain, named, [tensor._version for tensor in tensors]
+        ctx.chain, ctx.states, ctx.versions = chain, states, _versions(states)
         return y, log_det.clone()  # a part alone may return an expanded constant
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_y: Tensor, grad_log_det: Tensor) -> Any:
+        if torch.is_grad_enabled():  # create_graph=True
+            raise RuntimeError("a reversible network has first derivatives only; for second ones use reversible=False")
         (y,) = ctx.saved_tensors
-        tensors = [tensor for parameters in ctx.named for tensor in parameters.values()]
-        if [tensor._version for tensor in tensors] != ctx.versions:
+        if _versions(ctx.states) != ctx.versions:
             raise RuntimeError(
-                "a parameter of a reversible network was changed between forward and backward, so its activations "
-                "cannot be found again; call backward before the optimiser's step"
+                "a parameter or buffer of a reversible network was changed between forward and backward, so its "
+                "activations cannot be found again; call backward before the optimiser's step"
             )
         grads: list[Tensor | None] = []
-        for part, parameters in reversed(list(zip(ctx.chain.parts(), ctx.named, strict=True))):
-            y, grad_y, found = _step_back(part, parameters, y, grad_y, grad_log_det)
+        for part, state in reversed(list(zip(ctx.chain.parts(), ctx.states, strict=True))):
+            y, grad_y, found = _step_back(part, state, y, grad_y, grad_log_det)
             grads = found + grads
+        if not y.isfinite().all():
+            raise RuntimeError(
+                "the activations of a reversible network came back infinite or NaN: its inverse does not exist in this "
+                "precision (tanh rounds to 1, say); look at its certificate, or use reversible=False"
+            )
         return grad_y, None, None, *grads
 
 
+def _versions(states: list[_State]) -> list[int]:
+    return [tensor._version for state in states for tensors in state for tensor in tensors.values()]
+
+
 def _step_back(
-    part: Bijection, parameters: dict[str, Tensor], y: Tensor, grad_y: Tensor, grad_log_det: Tensor
+    part: Bijection, state: _State, y: Tensor, grad_y: Tensor, grad_log_det: Tensor
 ) -> tuple[Tensor, Tensor, list[Tensor | None]]:
     """Return the input of a part, and the gradients for it and for the part's parameters."""
+    parameters, buffers = state
     with torch.no_grad():
-        x = functional_call(_Inverted(part), {f"part.{k}": v for k, v in parameters.items()}, (y,))
+        x = functional_call(_Inverted(part), {f"part.{k}": v for k, v in (parameters | buffers).items()}, (y,))
     x = x.detach().requires_grad_()
     fresh = {name: tensor.detach().requires_grad_(tensor.requires_grad) for name, tensor in parameters.items()}
     with torch.enable_grad():
-        outputs = functional_call(part, fresh, (x,))
+        outputs = functional_call(part, fresh | buffers, (x,))
     pairs = [(out, grad) for out, grad in zip(outputs, (grad_y, grad_log_det), strict=True) if out.requires_grad]
     wanted = [x, *(tensor for tensor in fresh.values() if tensor.requires_grad)]
     found = iter(torch.autograd.grad([p[0] for p in pairs], wanted, [p[1] for p in pairs], allow_unused=True))

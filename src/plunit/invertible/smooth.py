@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from plunit import learned
+from plunit.invertible import positive
 from plunit.invertible.bijection import Leaf
-from plunit.invertible.elementwise import PLU, positive, register, register_positive
+from plunit.invertible.elementwise import PLU
 
 
 class SmoothPLU(Leaf):
@@ -30,8 +31,6 @@ class SmoothPLU(Leaf):
     (tensor([0.8875]), tensor(-0.5978))
     """
 
-    raw_alpha: Tensor
-    raw_c: Tensor
     raw_rho: Tensor
 
     def __init__(
@@ -45,19 +44,23 @@ class SmoothPLU(Leaf):
         learnable_rho: bool = False,
     ) -> None:
         super().__init__(features)
-        register_positive(self, "alpha", alpha, features, learnable)
-        register_positive(self, "c", c, features, learnable)
-        register(self, "raw_rho", torch.full((features,), raw_of_rho(rho)), learnable_rho)
+        positive.register(self, "alpha", alpha, features, learnable)
+        positive.register(self, "c", c, features, learnable)
+        raw_rho = torch.full((features,), raw_of_rho(rho))
+        if learnable_rho:
+            self.raw_rho = nn.Parameter(raw_rho)
+        else:
+            self.register_buffer("raw_rho", raw_rho)
 
     @property
     def alpha(self) -> Tensor:
         """The slope of the outer pieces, one per feature."""
-        return positive(self.raw_alpha)
+        return positive.of(self, "alpha")
 
     @property
     def c(self) -> Tensor:
         """The half-width of the inner piece, one per feature."""
-        return positive(self.raw_c)
+        return positive.of(self, "c")
 
     @property
     def rho(self) -> Tensor:
@@ -70,13 +73,11 @@ class SmoothPLU(Leaf):
             self.raw_rho.fill_(raw_of_rho(rho))
 
     def exact(self) -> PLU:
-        """The PLU with the same alpha and c. It is another function: its likelihood must be measured anew."""
-        module = PLU(self.features, learnable=isinstance(self.raw_alpha, nn.Parameter), log_slope="flux")
-        module.to(self.raw_alpha)
-        with torch.no_grad():
-            module.raw_alpha.copy_(self.raw_alpha)
-            module.raw_c.copy_(self.raw_c)
-        return module
+        """The PLU that shares alpha and c. It is another function: its likelihood must be measured anew."""
+        module = PLU(self.features, learnable="raw_alpha" in self._parameters, log_slope="flux").to(self.raw_rho)
+        positive.share(self, module, "alpha")
+        positive.share(self, module, "c")
+        return module.train(self.training)
 
     def values(self) -> tuple[Tensor, ...]:
         """The values alpha, c - w and w."""

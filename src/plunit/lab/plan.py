@@ -50,23 +50,31 @@ def cells(plan: Plan) -> list[Cell]:
 def load(folder: Path) -> Plan:
     """Read the plan of a folder; an empty one if the folder is new."""
     path = folder / "run.json"
-    if not path.exists():
-        return {}
     try:
+        if not path.exists():
+            return {}
         content = json.loads(path.read_text())
         version = content["plunit"]
         plan = {
             name: Part(part["seeds"], tuple(part["activations"]), part["engine"], part.get("steps", 0))
             for name, part in content["experiments"].items()
         }
+        sound = all(
+            type(part.seeds) is type(part.steps) is int and part.seeds > 0 <= part.steps for part in plan.values()
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is not a record of plunit's; choose another folder") from error
+    if not sound:
+        raise UserError(f"{path} has numbers of seeds or steps that are none; choose another folder")
     if version != plunit.__version__:
         raise UserError(
             f"{folder} holds results of plunit {version}, this is {plunit.__version__}; choose another with --out"
         )
     if unknown := [name for name in plan if name not in experiments.MODULES]:
         raise UserError(f"{path} names experiments this version does not have: {', '.join(unknown)}")
+    for name, part in plan.items():
+        if strange := [repr(given) for given in part.activations if given not in experiments.MODULES[name].CHOICES]:
+            raise UserError(f"{path} names activations that {name} does not take: {', '.join(strange)}")
     return plan
 
 

@@ -50,7 +50,7 @@ def request(
     parts: Plan = {}
     for name in names:
         package = experiments.MODULES[name]
-        chosen = activations or package.ACTIVATIONS
+        chosen = tuple(dict.fromkeys(activations)) or package.ACTIVATIONS
         if experiments.is_long(name):
             parts[name] = Part(seeds or package.SEEDS, chosen, "torch", steps or package.SPECS[name].steps)
         else:
@@ -92,14 +92,13 @@ def execute(
     plan.save(folder, plan.load(folder) | wanted)
     store.sweep(folder)
     cells = plan.cells(wanted)
-    if fresh:
-        for cell in cells:
-            store.path_of(folder, cell).unlink(missing_ok=True)
-            scratch.clear(folder, cell)
-    absent = missing(folder, cells, console.print)
+    absent = cells if fresh else missing(folder, cells, console.print)
     if len(absent) < len(cells):
         console.print(f"{len(cells) - len(absent)} of {len(cells)} cells are there already")
     absent = _prepared(absent, console, tolerant)
+    if fresh:  # what is finished stays until it is replaced
+        for cell in absent:
+            scratch.clear(folder, cell)
     for group, executor in _executors(absent, workers, cluster):
         with executor as ready:
             _run(folder, group, ready, console)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
-from plunit.invertible import Annealing
+from plunit.invertible import Annealing, Flow
 
 Loss = Callable[..., Tensor]
 """loss(call, *batch): the loss of one member, `call` being the member as a function."""
 
 
 def train(
-    modules: list[nn.Module],
+    modules: Sequence[nn.Module],
     loss: Loss,
     draw: Callable[[], tuple[Tensor, ...]],
     *,
@@ -35,22 +35,23 @@ def train(
         draw: returns the batches of a step, members on the first axis.
         steps: of Adam, the step size falling to 0 along a half cosine.
         lr: the step size at the start.
-        anneal: a quantity to shrink on the way; the corners of SmoothPLU are left in.
+        anneal: a quantity to shrink on the way, of flows.
         watch: told the part that is done.
     """
-    parameters, buffers = stack_module_state(modules)
-    template = copy.deepcopy(modules[0])
-
-    def member(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *batch: Tensor) -> Tensor:
-        return loss(functools.partial(functional_call, template, (parameters, buffers)), *batch)
-
-    members: Any = vmap(member)
+    parameters, buffers = stack_module_state(list(modules))
+    members = _side_by_side(modules[0], loss)
     optimizer = torch.optim.Adam(list(parameters.values()), lr, foreach=True)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    losses = []
+    losses, sharp = [], False
     for step in range(steps):
-        if anneal is not None:
-            anneal.apply(buffers.items(), step / max(steps - 1, 1))
+        progress = step / max(steps - 1, 1)
+        if anneal is not None and not sharp:
+            sharp = anneal.is_over(progress)
+            if sharp:  # the parameters stay, by name and by number; the buffers are others
+                buffers = _sharpen(modules)
+                members = _side_by_side(modules[0], loss)
+            else:
+                anneal.apply(buffers.items(), progress)
         optimizer.zero_grad()
         values = members(parameters, buffers, *draw())
         values.sum().backward()
@@ -62,8 +63,25 @@ def train(
     return torch.stack(losses)
 
 
+def _side_by_side(module: nn.Module, loss: Loss) -> Any:
+    """Return the loss of all members as a function of stacked parameters, stacked buffers and batches."""
+    template = copy.deepcopy(module)
+
+    def member(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *batch: Tensor) -> Tensor:
+        return loss(functools.partial(functional_call, template, (parameters, buffers)), *batch)
+
+    return vmap(member)
+
+
+def _sharpen(modules: Sequence[nn.Module]) -> dict[str, Tensor]:
+    """Remove the corners of flows; return their buffers, stacked."""
+    for module in modules:
+        cast(Flow, module).sharpen()
+    return stack_module_state(list(modules))[1]
+
+
 @torch.no_grad()
-def _copy_back(modules: list[nn.Module], stacked: dict[str, Tensor]) -> None:
+def _copy_back(modules: Sequence[nn.Module], stacked: dict[str, Tensor]) -> None:
     for i, module in enumerate(modules):
         for name, tensor in (*module.named_parameters(), *module.named_buffers()):
             tensor.copy_(stacked[name][i])

@@ -76,8 +76,9 @@ def path_of(folder: Path, cell: Cell) -> Path:
 
 def sweep(folder: Path) -> None:
     """Remove what an interrupted write left behind."""
-    for part in (folder / "cells").glob(".part-*"):
-        part.unlink(missing_ok=True)
+    for place in (folder, folder / "cells", folder / "unfinished"):
+        for part in place.glob(".part-*"):
+            part.unlink(missing_ok=True)
 
 
 def _checksum(arrays: Arrays) -> str:

@@ -122,7 +122,8 @@ compute(test_training.cell(steps=40), Path(sys.argv[2]))
 
 
 def tensors(path):
-    return json.loads(path.with_name(f"{path.name}.json").read_text())["sha256"]
+    """Return the digest of the tensors, which is the end of their file's name."""
+    return json.loads(path.with_name(f"{path.name}.json").read_text())["tensors"].rpartition("-")[2]
 
 
 def test_a_run_killed_at_random_steps_gives_the_same_bits(tiny, tmp_path):
@@ -153,7 +154,19 @@ def test_a_damaged_checkpoint_does_not_count(tiny, tmp_path):
     fresh = Training(SPEC, "plu", 0, tiny)
     fresh.restore(tmp_path / "cell")
     assert fresh.step == 0
-    for text in ("", "{", "[]", '{"tensors": 3, "sha256": ""}', '{"tensors": "../../x", "sha256": ""}'):
+    (tmp_path / "cell.json").unlink()
+    training.save(tmp_path / "cell")
+    about = json.loads((tmp_path / "cell.json").read_text())
+    about["numbers"]["step"] = 4
+    for text in (
+        json.dumps(about),
+        "[" * 100_000,
+        "",
+        "{",
+        "[]",
+        '{"tensors": 3, "sha256": ""}',
+        '{"tensors": "../../x", "sha256": ""}',
+    ):
         (tmp_path / "cell.json").write_text(text)
         assert checkpoint.read(tmp_path / "cell") is None
 

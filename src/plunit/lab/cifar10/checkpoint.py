@@ -21,10 +21,10 @@ from plunit.lab.store import write_atomically
 def write(path: Path, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
     """Replace the checkpoint at path (a name without suffix)."""
     content = save({name: tensor.contiguous() for name, tensor in tensors.items()})
-    digest = hashlib.sha256(content).hexdigest()
-    new = path.with_name(f"{path.name}-{digest[:16]}.safetensors")
+    new = path.with_name(f"{path.name}-{hashlib.sha256(content).hexdigest()[:16]}.safetensors")
     write_atomically(new, content)
-    write_atomically(_json(path), json.dumps({"tensors": new.name, "sha256": digest, **numbers}).encode())
+    about = {"tensors": new.name, "sha256": _digest(content, numbers), "numbers": numbers}
+    write_atomically(_json(path), json.dumps(about).encode())
     for old in _tensors(path):
         if old != new:
             old.unlink(missing_ok=True)
@@ -33,11 +33,12 @@ def write(path: Path, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> No
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
     """Return tensors and numbers of the checkpoint, None if there is none that is whole."""
     try:
-        numbers = json.loads(_json(path).read_bytes())
-        content = path.with_name(Path(numbers.pop("tensors")).name).read_bytes()
-        if hashlib.sha256(content).hexdigest() != numbers.pop("sha256"):
+        about = json.loads(_json(path).read_bytes())
+        content = path.with_name(Path(about["tensors"]).name).read_bytes()
+        numbers = about["numbers"]
+        if about["sha256"] != _digest(content, numbers):
             return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return load(content), numbers
 
@@ -66,6 +67,10 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tenso
             parameter = parameters[int(rest[0])]
             like = torch.empty_like(parameter) if value.shape == parameter.shape else torch.empty_like(value)
             optimizer.state[parameter][rest[1]] = like.detach().copy_(value)
+
+
+def _digest(content: bytes, numbers: dict[str, Any]) -> str:
+    return hashlib.sha256(content + json.dumps(numbers, sort_keys=True).encode()).hexdigest()
 
 
 def _json(path: Path) -> Path:

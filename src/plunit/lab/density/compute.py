@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from plunit.ensemble import one_thread
 from plunit.invertible import LU, RHO, Flow
@@ -27,9 +27,9 @@ _GAUSSIAN_POINTS = 100_000
 def compute(cell: Cell, scratch: Path) -> Arrays:
     """Return what a cell measures, for each data set of the spec D and seed S.
 
-    nll [D, S], test negative log-likelihood in nats of the flow as it is after training (of the exact PLU network for
-    "annealed", whose rounded network's is `rounded` [D, S]); loss [D, steps, S]; in two dimensions also log_density
-    [D, cells, cells, S] over the drawn square and sample [D, samples, 2, S].
+    nll [D, S], test negative log-likelihood in nats of the flow as it is after training, an exact PLU network for
+    "annealed"; loss [D, steps, S]; in two dimensions also log_density [D, cells, cells, S] over the drawn square and
+    sample [D, samples, 2, S].
     """
     spec: Density = cell.spec
     members = [(name, seed) for name in spec.data for seed in range(cell.first, cell.last)]
@@ -39,7 +39,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     if cell.activation == "gaussian":
         flows = [_gaussian(draw(_GAUSSIAN_POINTS)) for draw in draws]
     else:
-        flows, arrays = _trained(spec, cell.activation, members, draws, tests, scratch)
+        flows, arrays["loss"] = _trained(spec, cell.activation, members, draws, scratch)
     arrays["nll"] = _nll(flows, tests)
     if spec.features == 2:
         arrays |= _pictures(spec, flows, [seed for _, seed in members])
@@ -53,16 +53,14 @@ def _trained(
     method: str,
     members: list[tuple[str, int]],
     draws: list[Callable[[int], Tensor]],
-    tests: list[Tensor],
     scratch: Path,
-) -> tuple[list[Flow], Arrays]:
+) -> tuple[list[Flow], Column]:
     flows = [
         Flow(bijection(spec.features, spec.blocks, activation=method, generator=torch.Generator().manual_seed(seed)))
         for _, seed in members
     ]
-    modules: list[nn.Module] = list(flows)
     losses = stacked.train(
-        modules,
+        flows,
         lambda call, x: -call((x,)).mean(),
         lambda: (torch.stack([draw(spec.batch) for draw in draws]),),
         steps=spec.steps,
@@ -70,12 +68,7 @@ def _trained(
         anneal=RHO if method == "annealed" else None,
         watch=lambda done: scratches.report(scratch, done),
     )
-    arrays = {"loss": losses.T.numpy()}
-    if method == "annealed":
-        arrays["rounded"] = _nll(flows, tests)
-        for flow in flows:
-            flow.bijection = flow.bijection.exact()
-    return flows, arrays
+    return flows, losses.T.numpy()
 
 
 def _gaussian(x: Tensor) -> Flow:

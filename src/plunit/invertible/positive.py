@@ -1,0 +1,44 @@
+"""Positive numbers of a module, one per feature: learned as exp(raw_<name>), or fixed_<name>, as it was given."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from plunit import learned
+
+
+def register(module: nn.Module, name: str, value: float, features: int, learnable: bool) -> None:
+    """Add a positive number to a module: the parameter `raw_<name>` if learnable, else the buffer `fixed_<name>`."""
+    dtype = torch.get_default_dtype()
+    eps = torch.finfo(dtype).eps
+    if not eps <= value <= 1 / eps:
+        raise ValueError(
+            f"{name} must be positive in a bijection, {eps:.1e} to {1 / eps:.1e} in {dtype}, got {value}; a slope of 0 "
+            f"cannot be undone: take for instance 0.1"
+        )
+    if learnable:
+        module.register_parameter(f"raw_{name}", nn.Parameter(torch.full((features,), math.log(value))))
+    else:
+        module.register_buffer(f"fixed_{name}", torch.full((features,), float(value)))
+
+
+def of(module: nn.Module, name: str) -> Tensor:
+    """Return the number of a module."""
+    if f"raw_{name}" in module._parameters:
+        return exp(getattr(module, f"raw_{name}"))
+    fixed: Tensor = getattr(module, f"fixed_{name}")
+    return fixed
+
+
+def exp(raw: Tensor) -> Tensor:
+    """Return the exponential, kept between eps and 1/eps of the dtype."""
+    return learned.c_of(torch, raw, torch.finfo(raw.dtype).eps)  # type: ignore[no-any-return]
+
+
+def share(source: nn.Module, target: nn.Module, name: str) -> None:
+    """Let another module, which has a number of this name and kind, have the very same one."""
+    key = f"raw_{name}" if f"raw_{name}" in source._parameters else f"fixed_{name}"
+    setattr(target, key, getattr(source, key))
