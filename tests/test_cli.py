@@ -145,7 +145,13 @@ def test_a_run_killed_again_and_again_ends_with_the_same_table(tmp_path):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     for goal, sign in ((1, signal.SIGKILL), (4, signal.SIGINT), (7, signal.SIGKILL), (10, signal.SIGKILL)):
         before = finished(killed)
-        process = subprocess.Popen([*PROGRAM, *experiment, "--out", str(killed)], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [*PROGRAM, *experiment, "--out", str(killed)],
+            stdout=subprocess.PIPE,
+            text=True,
+            # a shell's background job ignores SIGINT, and so would its children
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         while len(finished(killed)) < goal and process.poll() is None:
             time.sleep(0.01)
         process.send_signal(sign)

@@ -113,11 +113,18 @@ def test_progress_of_unfinished_cells_counts(quick, tmp_path):
     assert list(path.parent.iterdir()) == []
 
 
+def heed_ctrl_c():
+    """A shell's background job ignores SIGINT, and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_ctrl_c_stops_long_cells_at_once(tmp_path):
     command = [sys.executable, "-c", "from plunit.cli import main; main()"]
     command += ["run", "warp", "--steps", "1000000", "--activations", "plu", "--out", str(tmp_path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=heed_ctrl_c
+    )
     limit = time.monotonic() + 300
     while not list(tmp_path.glob("unfinished/*.progress")):
         assert process.poll() is None
