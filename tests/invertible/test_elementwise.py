@@ -4,7 +4,7 @@ import pytest
 import torch
 from oracles import exact as exact_plu
 
-from plunit.invertible import PLU, LeakyReLU, SmoothPLU, Tanh
+from plunit.invertible import PLU, Frozen, LeakyReLU, SmoothPLU, Tanh
 
 
 @pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (3.0, 0.5), (1.0, 2.0)])
@@ -73,7 +73,7 @@ def test_the_inverse_of_tanh_exists_on_the_open_interval_only():
 def test_repr():
     assert repr(PLU(3, learnable=True, log_slope="flux")) == "PLU(3, learnable=True, log_slope='flux')"
     assert repr(LeakyReLU(3)) == "LeakyReLU(3)"
-    assert repr(PLU(3).frozen()) == "Frozen(PLU, 3)"
+    assert repr(Frozen(PLU(3))) == "Frozen(PLU)"
 
 
 @pytest.mark.parametrize("c", [0.001, 0.1, 0.3, 0.7, 1.7, 100.0])

@@ -15,7 +15,14 @@ from plunit.lab.density.data import table, train_and_test
 from plunit.lab.results import Results
 
 SPEC = dataclasses.replace(
-    density.SPECS["density"], data=("moons", "pinwheel"), steps=30, batch=64, blocks=2, points=500, cells=12, samples=50
+    density.SPECS["density"],
+    data=("moons", "pinwheel"),
+    steps=60,
+    batch=256,
+    blocks=2,
+    points=500,
+    cells=12,
+    samples=50,
 )
 
 
@@ -34,7 +41,7 @@ def results(tmp_path_factory):
 def test_shapes(results):
     arrays = results["density", "annealed"]
     assert arrays["nll"].shape == (2, 2)
-    assert arrays["loss"].shape == (2, 30, 2)
+    assert arrays["loss"].shape == (2, 60, 2)
     assert arrays["log_density"].shape == (2, 12, 12, 2)
     assert arrays["sample"].shape == (2, 50, 2, 2)
 
@@ -92,10 +99,20 @@ def test_a_table_can_be_learned(tmp_path):
 def test_claims_rows_and_figures(results, tmp_path):
     found = density.claims(results)
     assert len(found) == 5
-    assert all("(30 steps)" in claim.sentence for claim in found)
+    assert all("60 steps" in claim.sentence for claim in found)
     plain = next(claim for claim in found if "autograd" in claim.sentence)
     assert plain.value == pytest.approx(results["density", "plain"]["nll"].mean())
+    assert str(plain.claimed) == ">= 2.6"
     assert len(list(density.rows(results))) == 6 * 2 * 2
     for picture in density.figures(results):
         picture.figure.savefig(tmp_path / f"{picture.name}.png")
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_run_that_is_too_short_is_held_against_a_gaussian_only(results, monkeypatch):
+    monkeypatch.setitem(density.SPECS, "density", dataclasses.replace(SPEC, steps=61))
+    found = density.claims(results)
+    assert len(found) == 4
+    assert all("better than a Gaussian, 60 steps" in claim.sentence for claim in found)
+    floor = results["density", "gaussian"]["nll"].mean()
+    assert all(claim.claimed.high == pytest.approx(floor) for claim in found)

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from plunit.invertible import PLU, Chain, InvertibleNetwork, alternating
+from plunit.invertible.certificate import certify
 from plunit.lab import inverse
 from plunit.lab.cell import Cell
-from plunit.lab.inverse.compute import FUNCTIONS, is_reached, round_trip
+from plunit.lab.inverse.compute import FUNCTIONS, is_reached, round_trips
 from plunit.lab.results import Results
 
 SPEC = dataclasses.replace(inverse.SPECS["inverse"], depths=(1, 4), points=16, features=3, values=256)
@@ -39,21 +41,40 @@ def test_values_an_activation_takes(activation, reached):
     assert is_reached(FUNCTIONS[activation], y).tolist() == reached
 
 
-def test_round_trips_are_those_of_the_network():
-    worst, lost, bound = round_trip(SPEC, "plu", "lu", "float64", 4, 0)
-    assert 0 < worst < 1e-12
-    assert lost == 0
-    assert 0 < bound < 1e-12
-    single, _, looser = round_trip(SPEC, "plu", "lu", "float32", 4, 0)
-    assert worst * 1e6 < single < 1e-4
-    assert looser > 1e6 * bound
+@pytest.mark.parametrize("linear", ["lu", "orthogonal"])
+def test_round_trips_are_those_of_the_network(linear):
+    worst, lost, bound = round_trips(SPEC, "plu", linear, "float64", 0)
+    assert ((worst > 0) & (worst < 1e-12)).all()
+    assert (lost == 0).all()
+    assert (bound < 1e-12).all()
+    assert (bound >= worst).all()
+    single, _, looser = round_trips(SPEC, "plu", linear, "float32", 0)
+    assert ((single > 1e6 * worst) & (single < 1e-4)).all()
+    assert (looser > 1e6 * bound).all()
+
+
+def test_a_depth_is_the_beginning_of_a_deeper_one():
+    generator = torch.Generator().manual_seed(0)
+    network = InvertibleNetwork(3, 4, activation=alternating(PLU, SPEC.alpha), generator=generator).double()
+    x = torch.randn(SPEC.points, 3, generator=generator).double()
+    worst, _, bound = round_trips(SPEC, "plu", "lu", "float64", 0)
+    assert bound[1] == network.certificate(x).round_trip_error
+    assert worst[1] == (network.inverse(network(x)) - x).norm(dim=-1).max()
+    first = Chain(*network.chain.parts()[:3])
+    assert worst[0] == (first.inverse(first(x)[0])[0] - x).norm(dim=-1).max()
+    assert bound[0] == certify(first, x).round_trip_error
 
 
 def test_tanh_loses_points_where_it_rounds_to_one():
-    wide = dataclasses.replace(SPEC, features=1)
-    x = torch.tensor([[30.0]])
-    assert torch.tanh(x).atanh().isinf().all()
-    assert all(np.isnan(round_trip(wide, "relu", "lu", "float32", 1, 0)))
+    wide = dataclasses.replace(SPEC, depths=(1,), features=1, points=100_000)  # some beyond 4.5 = artanh(1 - 2^-13)
+    worst, lost, bound = round_trips(wide, "tanh", "lu", "float32", 0)
+    assert 1e-6 < worst < 0.1
+    assert lost == 0
+    assert np.isnan(bound)
+
+
+def test_relu_has_no_round_trip():
+    assert np.isnan(round_trips(SPEC, "relu", "lu", "float32", 0)).all()
 
 
 def test_claims_by_numbers(results):

@@ -1,12 +1,15 @@
 """Bijections of R^n, invertible networks and flows, for PyTorch."""
 
 from plunit.invertible.anneal import BANDWIDTH, RHO, Annealing
-from plunit.invertible.bijection import Bijection, Chain, Inverse
+from plunit.invertible.axes import Permutation, ScaleShift
+from plunit.invertible.bijection import Bijection
 from plunit.invertible.certificate import Certificate
+from plunit.invertible.chain import Chain, Inverse
 from plunit.invertible.elementwise import PLU, LeakyReLU, Tanh
 from plunit.invertible.flow import Diverged, Flow
-from plunit.invertible.linear import LU, Orthogonal, Permutation, ScaleShift
-from plunit.invertible.network import InvertibleNetwork, alternating, density
+from plunit.invertible.frozen import Frozen
+from plunit.invertible.linear import LU, Orthogonal
+from plunit.invertible.network import Activation, InvertibleNetwork, alternating, density
 from plunit.invertible.reversible import Reversible
 from plunit.invertible.smooth import SmoothPLU
 from plunit.invertible.toys import TOYS, toy
@@ -18,6 +21,7 @@ __all__ = [
     "PLU",
     "RHO",
     "TOYS",
+    "Activation",
     "Annealing",
     "Bijection",
     "BijectionTransform",
@@ -25,6 +29,7 @@ __all__ = [
     "Chain",
     "Diverged",
     "Flow",
+    "Frozen",
     "Inverse",
     "InvertibleNetwork",
     "LeakyReLU",

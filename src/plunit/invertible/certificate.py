@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from plunit.invertible.bijection import Bijection, Chain
+from plunit.invertible.bijection import Bijection
+from plunit.invertible.chain import Chain
+from plunit.invertible.frozen import part_by_part
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Certificate:
 
 def certify(chain: Chain, x: Tensor | None = None) -> Certificate:
     """Return the certificate of a chain at the points x, by default 256 standard normal ones."""
-    chain = chain.frozen()
+    chain = part_by_part(chain)
     if x is None:
         x = torch.randn(256, chain.features, generator=torch.Generator().manual_seed(0))
     if x.shape[-1:] != (chain.features,) or x.numel() == 0:
@@ -70,22 +72,26 @@ def certify(chain: Chain, x: Tensor | None = None) -> Certificate:
         inverse_lipschitz=backward,
         condition_numbers=tuple(ahead * back for ahead, back in bounds),
         dtype=x.dtype,
-        round_trip_error=_round_trip_error(chain, x),
+        round_trip_error=round_trip_errors(chain, x)[-1],
     )
 
 
-def _round_trip_error(chain: Chain, x: Tensor) -> float:
-    """Bound |F^-1(F(x)) - x| for the worst of the points, infinite if some part does not return its input at all."""
+def round_trip_errors(chain: Chain, x: Tensor) -> list[float]:
+    """Bound |F^-1(F(x)) - x| for the worst of the points [m, n], for the first part alone, the first two, ..., all.
+
+    A bound is infinite if some part does not return its input at all.
+    """
     back = torch.eye(chain.features, dtype=x.dtype, device=x.device)[:, None].expand(-1, len(x), -1)
-    total = torch.zeros_like(x[:, 0])
+    total, bounds = torch.zeros_like(x[:, 0]), []
     for part in chain.parts():
         with torch.no_grad():
             y, _ = part(x)
             error = part.inverse(y)[0] - x
         total = total + 2 * (back * error).sum(-1).norm(dim=0)
+        bounds.append(total.nan_to_num(nan=torch.inf).max())
         back = _carry_back(part, y, back)
         x = y
-    return float(total.nan_to_num(nan=torch.inf).max())
+    return torch.stack(bounds).tolist()
 
 
 def _carry_back(part: Bijection, y: Tensor, back: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from plunit.invertible import flux, positive
-from plunit.invertible.bijection import Leaf
+from plunit.invertible.bijection import Leaf, summed
 from plunit.torch.op import plu
 
 LogSlope = Literal["exact", "flux"]
@@ -34,7 +34,7 @@ class Kinked(Leaf):
             self.register_buffer("bandwidth", torch.tensor(bandwidth))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the activation of x and the sum of its log-slopes."""
+        """Return the activation of x and the sum of its log-slopes, with the gradient that was chosen."""
         return self._corrected(x, self.values())
 
     def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -58,12 +58,12 @@ class Kinked(Leaf):
 
     def _corrected(self, x: Tensor, values: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         self._check(x, values)
-        y, log_det = self.evaluate(x, *values)
+        y, log_slopes = self.evaluate(x, *values)
         if self.log_slope == "flux":
             jump = values[0].detach().log()
             smooth = jump * self.outside(x, flux.width(x, self.bandwidth), *values[1:])
-            log_det = log_det + flux.in_backward_only(smooth.sum(-1))
-        return y, log_det
+            log_slopes = log_slopes + flux.in_backward_only(smooth)
+        return summed(y, log_slopes)
 
     @property
     def alpha(self) -> Tensor:
@@ -126,10 +126,9 @@ class PLU(Kinked):
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return PLU(x) and the sum of its log-slopes."""
+        """Return PLU(x) and its log-slopes."""
         alpha, c = values
-        outside = (x.abs() > c).to(x.dtype)
-        return plu(x, alpha, c), outside @ alpha.log()  # a product is several times as fast as where, log and sum
+        return plu(x, alpha, c), torch.where(x.abs() > c, alpha.log(), 0.0)
 
     @staticmethod
     def outside(x: Tensor, h: Tensor, *values: Tensor) -> Tensor:
@@ -168,10 +167,10 @@ class LeakyReLU(Kinked):
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return LeakyReLU(x) and the sum of its log-slopes."""
+        """Return LeakyReLU(x) and its log-slopes."""
         (alpha,) = values
-        slopes = torch.where(x < 0, alpha, torch.ones_like(x))
-        return slopes * x, slopes.log().sum(-1)
+        slopes = torch.where(x < 0, alpha, 1.0)
+        return slopes * x, slopes.log()
 
     @staticmethod
     def outside(x: Tensor, h: Tensor, *values: Tensor) -> Tensor:
@@ -188,14 +187,13 @@ class Tanh(Leaf):
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return tanh(x) and the sum of log(1 - tanh(x)^2)."""
-        log_slopes = 2 * (math.log(2) - x - functional.softplus(-2 * x))  # no cancellation where tanh(x) rounds to 1
-        return x.tanh(), log_slopes.sum(-1)
+        """Return tanh(x) and log(1 - tanh(x)^2), without cancellation where tanh(x) rounds to 1."""
+        return x.tanh(), 2 * (math.log(2) - x - functional.softplus(-2 * x))
 
     @staticmethod
     def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return artanh(y) and the sum of -log(1 - y^2)."""
-        return y.atanh(), -((-y).log1p() + y.log1p()).sum(-1)
+        """Return artanh(y) and -log(1 - y^2)."""
+        return y.atanh(), -((-y).log1p() + y.log1p())
 
     def lipschitz(self) -> tuple[float, float]:
         """1, and no bound for the inverse."""

@@ -14,6 +14,7 @@ from torch.distributions import Distribution
 
 from plunit.invertible.anneal import Annealing
 from plunit.invertible.bijection import Bijection
+from plunit.invertible.frozen import Frozen
 from plunit.invertible.progress import Report, bar
 
 
@@ -101,8 +102,8 @@ class Flow(nn.Module):
     def frozen(self) -> Flow:
         """A flow of the same density without parameters: for many calls of `log_prob` and `sample` after training."""
         if isinstance(self.base, Distribution):
-            return Flow(self.bijection.frozen(), self.base)
-        return Flow(self.bijection.frozen()).to(self.base.origin)
+            return Flow(Frozen(self.bijection), self.base)
+        return Flow(Frozen(self.bijection)).to(self.base.origin)
 
     def fit(
         self,

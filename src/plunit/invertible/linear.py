@@ -1,17 +1,17 @@
-"""Linear and affine bijections: LU-parametrised, orthogonal, diagonal, and permutations."""
+"""Affine bijections that mix the features: LU-parametrised and orthogonal."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
 from plunit import learned
-from plunit.invertible import positive
-from plunit.invertible.bijection import Leaf, spread
+from plunit.invertible.axes import is_permutation
+from plunit.invertible.bijection import Leaf
 
 
 class LU(Leaf):
@@ -64,27 +64,27 @@ class LU(Leaf):
         return (lower @ upper).gather(0, self.permutation[:, None].expand(-1, self.features))
 
     def values(self) -> tuple[Tensor, ...]:
-        """W, b and log|det W|."""
-        return self.weight, self.bias, self._log_diagonal().sum()
+        """W, b and log|diag(U)|."""
+        return self.weight, self.bias, self._log_diagonal()
 
     def inverse_values(self) -> tuple[Tensor, ...]:
-        """L, U, the order that undoes P, b and log|det W|."""
-        return *self._factors(), self.permutation.argsort(), self.bias, self._log_diagonal().sum()
+        """L, U, the order that undoes P, b and log|diag(U)|."""
+        return *self._factors(), self.permutation.argsort(), self.bias, self._log_diagonal()
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return W x + b and log|det W|."""
-        weight, bias, log_det = values
-        return _affine(x, weight, bias), spread(log_det, x)
+        """Return W x + b and log|diag(U)|."""
+        weight, bias, log_diagonal = values
+        return _affine(x, weight, bias), log_diagonal
 
     @staticmethod
     def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Solve W x = y - b by substitution."""
-        lower, upper, order, bias, log_det = values
+        lower, upper, order, bias, log_diagonal = values
         rows = (y - bias).index_select(-1, order).reshape(-1, y.shape[-1])
         rows = torch.linalg.solve_triangular(lower.mT, rows, upper=True, left=False, unitriangular=True)
         rows = torch.linalg.solve_triangular(upper.mT, rows, upper=False, left=False)
-        return rows.reshape(y.shape), spread(-log_det, y)
+        return rows.reshape(y.shape), -log_diagonal
 
     def lipschitz(self) -> tuple[float, float]:
         """The largest singular value of W, and 1 over the smallest."""
@@ -101,7 +101,7 @@ class LU(Leaf):
                 f"beyond it W is singular to rounding: load another state, or LU.from_matrix an invertible matrix"
             )
         permutation, sign = state.get("permutation"), state.get("sign")
-        if permutation is not None and not _is_permutation(permutation.tolist()):
+        if permutation is not None and not is_permutation(permutation.tolist()):
             found.append(f"permutation must order 0 to n - 1, got {permutation.tolist()}; load another state")
         if sign is not None and not sign.abs().eq(1).all():
             found.append(f"sign must hold 1 and -1, got {sign.tolist()}; 0 would make W singular")
@@ -172,99 +172,18 @@ class Orthogonal(Leaf):
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return Q x + b and 0."""
-        return _affine(x, *values), spread(x.new_zeros(()), x)
+        weight, bias = values
+        return _affine(x, weight, bias), torch.zeros_like(bias)
 
     @staticmethod
     def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return Q^T (y - b) and 0."""
         weight, bias = values
-        return (y - bias) @ weight, spread(y.new_zeros(()), y)
+        return (y - bias) @ weight, torch.zeros_like(bias)
 
     def lipschitz(self) -> tuple[float, float]:
         """1 and 1, to rounding."""
         return _singular(self.weight)
-
-
-class ScaleShift(Leaf):
-    """y = exp(raw_scale) * x + shift on each feature; the identity at the start."""
-
-    def __init__(self, features: int) -> None:
-        super().__init__(features)
-        self.raw_scale = nn.Parameter(torch.zeros(features))
-        self.shift = nn.Parameter(torch.zeros(features))
-
-    @property
-    def scale(self) -> Tensor:
-        """The factors, one per feature."""
-        return positive.exp(self.raw_scale)
-
-    def values(self) -> tuple[Tensor, ...]:
-        """The scale and the shift."""
-        return self.scale, self.shift
-
-    @staticmethod
-    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return scale * x + shift and the sum of log(scale)."""
-        scale, shift = values
-        return scale * x + shift, spread(scale.log().sum(), x)
-
-    @staticmethod
-    def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (y - shift) / scale and the sum of -log(scale)."""
-        scale, shift = values
-        return (y - shift) / scale, spread(-scale.log().sum(), y)
-
-    def lipschitz(self) -> tuple[float, float]:
-        """The largest scale, and 1 over the smallest."""
-        scale = self.scale.detach()
-        return scale.max().item(), 1 / scale.min().item()
-
-
-class Permutation(Leaf):
-    """y[i] = x[order[i]].
-
-    >>> Permutation([2, 0, 1])(torch.tensor([1.0, 2.0, 3.0]))[0]
-    tensor([3., 1., 2.])
-    """
-
-    order: Tensor
-
-    def __init__(self, order: Sequence[int]) -> None:
-        order = [int(index) for index in order]
-        super().__init__(len(order))
-        if not _is_permutation(order):
-            raise ValueError(f"a permutation must name each of 0 to {len(order) - 1} once, got {order}")
-        self.register_buffer("order", torch.tensor(order))
-
-    def values(self) -> tuple[Tensor, ...]:
-        """The order."""
-        return (self.order,)
-
-    def inverse_values(self) -> tuple[Tensor, ...]:
-        """The order that undoes it."""
-        return (self.order.argsort(),)
-
-    @staticmethod
-    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features in another order, and 0."""
-        (order,) = values
-        return x[..., order], spread(x.new_zeros(()), x)
-
-    @classmethod
-    def invert(cls, y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Evaluate: the inverse is of the same kind."""
-        return cls.evaluate(y, *values)
-
-    def lipschitz(self) -> tuple[float, float]:
-        """1 and 1."""
-        return 1.0, 1.0
-
-    def faults(self, state: Mapping[str, Tensor]) -> list[str]:
-        """An order that is none."""
-        order = state.get("order")
-        if order is None or _is_permutation(order.tolist()):
-            return []
-        return [f"order must name each of 0 to {len(order) - 1} once, got {order.tolist()}; load another state"]
 
 
 def _affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -281,10 +200,6 @@ def _order(n: int) -> Tensor:
     place[range(n), range(n)] = triangle + torch.arange(n)
     place[columns, rows] = triangle + n + torch.arange(triangle)
     return place.flatten()
-
-
-def _is_permutation(order: list[int]) -> bool:
-    return sorted(order) == list(range(len(order)))
 
 
 def _singular(weight: Tensor) -> tuple[float, float]:

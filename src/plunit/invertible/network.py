@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from torch import Generator, Tensor, nn
 
-from plunit.invertible.bijection import Bijection, Chain
+from plunit.invertible.bijection import Bijection
 from plunit.invertible.certificate import Certificate, certify
+from plunit.invertible.chain import Chain
 from plunit.invertible.elementwise import PLU, LeakyReLU
 from plunit.invertible.linear import LU, Orthogonal
 from plunit.invertible.reversible import Reversible
@@ -94,7 +95,7 @@ class InvertibleNetwork(nn.Module):
         return certify(self.chain, x)
 
 
-START_ALPHA = 0.3
+START_ALPHA = 0.7
 
 DENSITIES: dict[str, Activation] = {
     "smooth": alternating(SmoothPLU, START_ALPHA, learnable=True, learnable_rho=True),

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from plunit.invertible.bijection import Bijection, Chain
+from plunit.invertible.bijection import Bijection, Leaf
+from plunit.invertible.chain import Chain
 
 _State = tuple[dict[str, Tensor], dict[str, Tensor]]
 """The parameters and the buffers of a part, by name."""
@@ -46,9 +47,9 @@ class Reversible(Bijection):
         """The bounds of the chain."""
         return self.chain.lipschitz()
 
-    def frozen(self) -> Chain:
-        """The frozen chain, which has no parameters to train."""
-        return self.chain.frozen()
+    def leaves(self) -> list[tuple[Leaf, bool]]:
+        """The leaves of the chain."""
+        return self.chain.leaves()
 
     def exact(self) -> Reversible:
         """The exact chain, reversible."""

@@ -16,7 +16,7 @@ class SmoothPLU(Leaf):
 
     With r = (|x| - c + w) / (2 w), clipped to [0, 1], the slope is s = 1 - r + alpha r and
     SmoothPLU(x) = s x + sign(x) (1 - s) (c - w + w r): the identity for r = 0, PLU for r = 1. The inverse has
-    r = v / (w + w sqrt(1 + (alpha - 1) v / w)) from v = |y| - c + w, clipped to [0, (1 + alpha) w], and the same s.
+    r = v / (1 + sqrt(1 + (alpha - 1) v)) from v = (|y| - c + w) / w, clipped to [0, 1 + alpha], and the same s.
 
     Args:
         features: n, the size of the last axis.
@@ -87,23 +87,23 @@ class SmoothPLU(Leaf):
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return SmoothPLU(x) and the sum of its log-slopes."""
-        alpha, inner, w = values
+        """Return SmoothPLU(x) and its log-slopes."""
+        _, inner, w = values
         r = ((x.abs() - inner) / (2 * w)).clamp(0, 1)
-        slope = (1 - r) + alpha * r  # 1 and alpha to the bit at the ends
-        return slope * x + x.sign() * ((1 - slope) * (inner + w * r)), slope.log().sum(-1)
+        slope, shift = _line(x, r, *values)
+        return torch.addcmul(shift, slope, x), slope.log()
 
     @staticmethod
     def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the x with SmoothPLU(x) = y, and the sum of the log-slopes of the inverse."""
+        """Return the x with SmoothPLU(x) = y, and the log-slopes of the inverse."""
         alpha, inner, w = values
-        past, reach = y.abs() - inner, (1 + alpha) * w
-        v = past.clamp(min=0).minimum(reach)
+        past, end = (y.abs() - inner) / w, 1 + alpha
+        v = past.clamp(torch.zeros_like(end), end)
         least = alpha.detach().square().clamp(max=1)  # rounding may fall below, even below 0
-        root = (1 + (alpha - 1) * v / w).clamp(min=least).sqrt()
-        r = torch.where(past < reach, v / (w + w * root), 1.0)
-        slope = (1 - r) + alpha * r
-        return (y - y.sign() * ((1 - slope) * (inner + w * r))) / slope, -slope.log().sum(-1)
+        root = torch.addcmul(torch.ones_like(alpha), alpha - 1, v).clamp(min=least).sqrt()
+        r = torch.where(past < end, v / (1 + root), 1.0)
+        slope, shift = _line(y, r, *values)
+        return (y - shift) / slope, -slope.log()
 
     def lipschitz(self) -> tuple[float, float]:
         """max(1, alpha) and max(1, 1/alpha), over all features."""
@@ -113,6 +113,12 @@ class SmoothPLU(Leaf):
         """Name the number of features and what is learned."""
         names = [name for name, _ in self.named_parameters()]
         return f"{self.features}" + (f", learned={', '.join(n.removeprefix('raw_') for n in names)}" if names else "")
+
+
+def _line(x: Tensor, r: Tensor, alpha: Tensor, inner: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    """Return slope and shift of y = slope * x + shift; x may be replaced by y, which has the same sign."""
+    slope = torch.lerp(torch.ones_like(alpha), alpha, r)  # 1 and alpha to the bit at the ends
+    return slope, x.sign() * ((1 - slope) * torch.addcmul(inner, w, r))
 
 
 def raw_of_rho(rho: float) -> float:

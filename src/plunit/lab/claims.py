@@ -111,6 +111,21 @@ def interval(function: Callable[..., Any], *columns: Column) -> tuple[float, flo
     return float(low), float(high)
 
 
+def mean(column: Column) -> Any:
+    """Mean over seeds."""
+    return np.mean(column, axis=-1)
+
+
+def median(column: Column) -> Any:
+    """Median over seeds."""
+    return np.median(column, axis=-1)
+
+
+def largest(column: Column) -> Any:
+    """Largest over seeds."""
+    return np.max(column, axis=-1)
+
+
 def median_ratio(above: Column, below: Column) -> Any:
     """Median over seeds of above / below; losses that diverged count as the largest number."""
     largest = np.finfo(np.float64).max

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from plunit.lab.claims import Claim, Column, Range, measure, median_ratio
+from plunit.lab.claims import Claim, Column, Range, mean, measure, median_ratio
 from plunit.lab.fit.spec import NOUNS, SECTIONS, SPECS
 from plunit.lab.results import Results
 
@@ -72,7 +71,7 @@ def _dead(name: str, relu: Column, plu: Column) -> Iterator[Claim]:
         "7",
         f"ReLU networks trained on {noun} have dead units.",
         "share of hidden units with slope 0 on all data",
-        lambda dead: _mean(dead) / units,
+        lambda dead: mean(dead) / units,
         relu,
         claimed=Range(low=0.01),
         weaker=Range(low=0.001),
@@ -82,12 +81,8 @@ def _dead(name: str, relu: Column, plu: Column) -> Iterator[Claim]:
         "7",
         f"PLU networks trained on {noun} have no dead units.",
         "share of hidden units with slope 0 on all data",
-        lambda dead: _mean(dead) / units,
+        lambda dead: mean(dead) / units,
         plu,
         claimed=Range(0, 0),
         weaker=Range(0, 0.001),
     )
-
-
-def _mean(column: Column) -> Any:
-    return column.mean(axis=-1)

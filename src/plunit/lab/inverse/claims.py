@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from plunit.lab.claims import Claim, Column, Range, measure
+from plunit.lab.claims import Claim, Column, Range, largest, mean, measure, median
 from plunit.lab.inverse.spec import SPECS
 from plunit.lab.results import Results
 from plunit.lab.style import label
@@ -59,7 +57,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def _share(name: str, source: str, sentence: str, statistic: str, column: Column, claimed: Range) -> Claim:
-    return measure(name, source, sentence, statistic, _mean, column, claimed=claimed, weaker=claimed)
+    return measure(name, source, sentence, statistic, mean, column, claimed=claimed, weaker=claimed)
 
 
 def _round_trip(name: str, activation: str, results: Results) -> Claim:
@@ -71,7 +69,7 @@ def _round_trip(name: str, activation: str, results: Results) -> Claim:
         "ours",
         f"An invertible {label(activation)} network of depth {spec.depths[depth]} returns its input in float32.",
         f"median of the largest |F^-1(F(x)) - x|, {spec.features} features, the worse of {' and '.join(spec.linears)}",
-        _median,
+        median,
         worst,
         claimed=Range(high=1e-3),
         weaker=Range(high=1e-2),
@@ -86,23 +84,8 @@ def _certificate(name: str, results: Results) -> Claim:
         "ours",
         "The bound of the certificate is not exceeded at any depth, PLU.",
         "largest measured error / bound over depths, layers and precisions",
-        _largest,
+        largest,
         ratio,
         claimed=Range(high=1),
         weaker=Range(high=10),
     )
-
-
-def _mean(column: Column) -> Column:
-    mean: Column = np.mean(column, axis=-1)
-    return mean
-
-
-def _median(column: Column) -> Column:
-    median: Column = np.median(column, axis=-1)
-    return median
-
-
-def _largest(column: Column) -> Column:
-    largest: Column = np.max(column, axis=-1)
-    return largest

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from plunit.ensemble import one_thread
-from plunit.invertible import PLU, Bijection, InvertibleNetwork, LeakyReLU, Tanh, alternating
+from plunit.invertible import PLU, Activation, Chain, InvertibleNetwork, LeakyReLU, Tanh, alternating
+from plunit.invertible.certificate import round_trip_errors
+from plunit.invertible.frozen import part_by_part
 from plunit.lab.cell import Cell
+from plunit.lab.claims import Column
 from plunit.lab.inverse.spec import Inverse, Linear
 from plunit.lab.store import Arrays
 from plunit.torch import plu
@@ -22,6 +26,13 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "leaky_relu": torch.nn.functional.leaky_relu,
 }
 """The activations as functions of one number."""
+
+NETWORKS: dict[str, Callable[[float], Activation]] = {
+    "plu": partial(alternating, PLU),
+    "leaky_relu": partial(alternating, LeakyReLU),
+    "tanh": lambda alpha: lambda features, index: Tanh(features),
+}
+"""The activations of invertible networks, by slope; ReLU has no inverse."""
 
 _REACH = 1e6
 
@@ -49,20 +60,14 @@ def _member(spec: Inverse, activation: str, seed: int) -> Arrays:
     inside = values.abs() < 1
     _, where, count = np.unique(FUNCTIONS[activation](values).numpy(), return_inverse=True, return_counts=True)
     trips = np.array(
-        [
-            [
-                [round_trip(spec, activation, linear, dtype, depth, seed) for depth in spec.depths]
-                for dtype in spec.dtypes
-            ]
-            for linear in spec.linears
-        ]
+        [[round_trips(spec, activation, linear, dtype, seed) for dtype in spec.dtypes] for linear in spec.linears]
     )
     return {
         "reached": np.array([found[inside].double().mean(), found[~inside].double().mean()]),
         "shared": np.array(np.mean(count[where] > 1)),
-        "error": trips[..., 0],
-        "lost": trips[..., 1],
-        "bound": trips[..., 2],
+        "error": trips[..., 0, :],
+        "lost": trips[..., 1, :],
+        "bound": trips[..., 2, :],
     }
 
 
@@ -76,30 +81,23 @@ def is_reached(function: Callable[[Tensor], Tensor], y: Tensor) -> Tensor:
     return (function(high) - y).abs() <= 1e-9 * (1 + y.abs())
 
 
-def round_trip(
-    spec: Inverse, activation: str, linear: Linear, dtype: str, depth: int, seed: int
-) -> tuple[float, float, float]:
-    """Return the largest error, the share of points lost, and the bound of the certificate."""
-    makers: dict[str, Callable[[int, int], Bijection]] = {
-        "plu": alternating(PLU, spec.alpha),
-        "leaky_relu": alternating(LeakyReLU, spec.alpha),
-        "tanh": lambda features, index: Tanh(features),
-    }
-    if activation not in makers:
-        return (np.nan,) * 3
+def round_trips(spec: Inverse, activation: str, linear: Linear, dtype: str, seed: int) -> Column:
+    """Return [3, depths]: the largest error, the share of points lost, and the bound of the certificate.
+
+    The network of some depth is the beginning of the deepest one.
+    """
+    if activation not in NETWORKS:
+        return np.full((3, len(spec.depths)), np.nan)
     generator = torch.Generator().manual_seed(seed)
-    network = InvertibleNetwork(
-        spec.features,
-        depth,
-        activation=makers[activation],
-        linear=linear,
-        generator=generator,
-    ).to(getattr(torch, dtype))
-    x = torch.randn(spec.points, spec.features, generator=generator, dtype=torch.float64).to(getattr(torch, dtype))
-    chain = network.chain.frozen()
+    make = NETWORKS[activation](spec.alpha)
+    network = InvertibleNetwork(spec.features, max(spec.depths), activation=make, linear=linear, generator=generator)
+    x = torch.randn(spec.points, spec.features, generator=generator).to(getattr(torch, dtype))
+    whole = part_by_part(network.to(x).chain)
+    chains = [Chain(*whole.parts()[: 2 * depth + 1]) for depth in spec.depths]
     with torch.no_grad():
-        error = (chain.inverse(chain(x)[0])[0] - x).norm(dim=-1)
-    good = error.isfinite()
-    worst = float(error.max()) if good.all() else np.inf
-    bound = np.nan if activation == "tanh" else network.certificate(x).round_trip_error
-    return worst, 1 - float(good.double().mean()), bound
+        errors = torch.stack([(chain.inverse(chain(x)[0])[0] - x).norm(dim=-1) for chain in chains])
+    lost = (~errors.isfinite()).double().mean(-1)
+    bounds = np.nan if activation == "tanh" else np.array(round_trip_errors(whole, x))[[2 * d for d in spec.depths]]
+    return np.stack(
+        [errors.nan_to_num(nan=torch.inf).amax(-1).numpy(), lost.numpy(), np.broadcast_to(bounds, lost.shape)]
+    )

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from plunit.lab.claims import Claim, Column, Range, measure, median_ratio
+from plunit.lab.claims import Claim, Range, measure, median, median_ratio
 from plunit.lab.fit.spec import NOUNS, SECTIONS, SPECS
 from plunit.lab.results import Results
 from plunit.lab.store import Arrays
@@ -54,8 +50,8 @@ def _five(name: str, relu: Arrays) -> Claim:
         name,
         SECTIONS[name],
         f"Trained on {NOUNS[name]}, the ReLU network has 5 line segments.",
-        f"median of pieces; of patterns {_median(relu['trained_patterns']):g}",
-        _median,
+        f"median of pieces; of patterns {median(relu['trained_patterns']):g}",
+        median,
         relu["trained_pieces"],
         claimed=Range(5, 5),
         weaker=Range(4, 6),
@@ -85,7 +81,7 @@ def _training(name: str, activation: str, arrays: Arrays) -> Claim:
         name,
         "ours",
         f"Training on {NOUNS[name]} gives {label(activation)} networks more pieces.",
-        f"median of pieces trained / initial; medians {_median(trained):g} and {_median(start):g}",
+        f"median of pieces trained / initial; medians {median(trained):g} and {median(start):g}",
         median_ratio,
         trained,
         start,
@@ -96,11 +92,7 @@ def _training(name: str, activation: str, arrays: Arrays) -> Claim:
 
 def _ratio(stage: str, relu: Arrays, plu: Arrays) -> str:
     pieces, patterns = (
-        " and ".join(f"{_median(arrays[f'{stage}_{kind}']):g}" for arrays in (plu, relu))
+        " and ".join(f"{median(arrays[f'{stage}_{kind}']):g}" for arrays in (plu, relu))
         for kind in ("pieces", "patterns")
     )
     return f"median of pieces PLU / ReLU; medians {pieces}, of patterns {patterns}"
-
-
-def _median(column: Column) -> Any:
-    return np.median(column, axis=-1)

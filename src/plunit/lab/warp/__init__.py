@@ -4,10 +4,8 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
 from plunit.lab.cell import Cell, chunks
-from plunit.lab.claims import Claim, Column, Range, measure
+from plunit.lab.claims import Claim, Range, measure, median
 from plunit.lab.results import Results
 from plunit.lab.warp.compute import CHOICES, compute
 from plunit.lab.warp.figures import figures
@@ -64,15 +62,10 @@ def claims(results: Results) -> list[Claim]:
                     "ours",
                     f"An invertible PLU network that learns a map learns its inverse: {len(arrays['loss']):,} steps.",
                     "median root mean square error of the inverse, on a square of side 4",
-                    _median,
+                    median,
                     arrays["inverse_error"],
                     claimed=Range(high=0.1),
                     weaker=Range(high=0.3),
                 )
             )
     return found
-
-
-def _median(column: Column) -> Column:
-    median: Column = np.median(column, axis=-1)
-    return median
