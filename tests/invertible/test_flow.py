@@ -89,15 +89,15 @@ def test_the_number_of_samples_is_checked(n):
 
 def test_training_leaves_the_gaussian_floor_with_the_right_gradient_only():
     floor = math.log(2 * math.pi) + 1
-    assert trained("smooth", 120)[1] < floor - 0.5
-    assert trained("flux", 120)[1] < floor - 0.15
-    assert trained("plain", 120)[1] > floor - 0.05
+    assert trained("smooth", 120)[1] < floor - 0.7
+    assert trained("flux", 120)[1] < floor - 0.5
+    assert trained("plain", 200)[1] > floor - 0.05  # it starts to learn, then its kinks leave the data
 
 
 def test_annealing_rho_ends_in_an_exact_network():
     flow, nll = trained("annealed", 120, anneal=RHO)
     assert not any(isinstance(module, SmoothPLU) for module in flow.modules())
-    assert nll < math.log(2 * math.pi) + 1 - 0.3
+    assert nll < math.log(2 * math.pi) + 1 - 0.7
 
 
 def test_annealing_sets_every_buffer_and_names_what_is_missing():

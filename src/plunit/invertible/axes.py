@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from plunit.invertible import positive
-from plunit.invertible.bijection import Leaf
+from plunit.invertible.bijection import Elementwise, Leaf
 
 
-class ScaleShift(Leaf):
+class ScaleShift(Elementwise):
     """y = exp(raw_scale) * x + shift on each feature; the identity at the start."""
 
     def __init__(self, features: int) -> None:
@@ -74,7 +74,7 @@ class Permutation(Leaf):
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return the features in another order, and 0."""
         (order,) = values
-        return x[..., order], x.new_zeros(x.shape[-1])
+        return x.index_select(0, order), x.new_zeros(len(order), 1)
 
     @classmethod
     def invert(cls, y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:

@@ -100,14 +100,15 @@ def _of_same_shape(module: nn.Module, state: Mapping[str, Any], prefix: str) -> 
 
 
 class Leaf(Bijection):
-    """A bijection whose two directions are pure functions of the input and of values that its parameters imply.
+    """A bijection whose two directions are pure functions of columns and of values that its parameters imply.
 
-    These functions return log-slopes, a tensor (..., n) whose sum over the last axis is the log-determinant; one of
-    shape (n,) if they are the same for all samples.
+    `evaluate` and `invert` take samples as columns [n, m], with vectors among the values as columns [n, 1], and return
+    columns and log-slopes: [n, m], or [n, 1] if all samples share them. The sum of the log-slopes over the features is
+    the log-determinant. In this layout operations run along the samples, not along a few features.
     """
 
     def values(self) -> tuple[Tensor, ...]:
-        """What `evaluate` needs of the parameters."""
+        """What `evaluate` needs of the parameters: vectors [n] and matrices."""
         raise NotImplementedError
 
     def inverse_values(self) -> tuple[Tensor, ...]:
@@ -128,19 +129,50 @@ class Leaf(Bijection):
         """Return F(x) and log|det dF/dx|."""
         values = self.values()
         self._check(x, values)
-        return summed(*self.evaluate(x, *values))
+        return from_columns(x, *self.evaluate(to_columns(x), *as_columns(values)))
 
     def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the x with F(x) = y, and log|det dx/dy|."""
         values = self.inverse_values()
         self._check(y, values)
-        return summed(*self.invert(y, *values))
+        return from_columns(y, *self.invert(to_columns(y), *as_columns(values)))
 
     def leaves(self) -> list[tuple[Leaf, bool]]:
         """Itself."""
         return [(self, False)]
 
 
+class Elementwise(Leaf):
+    """A leaf that treats each feature apart: its functions broadcast, and take samples as rows just as well."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return F(x) and the sum of its log-slopes."""
+        values = self.values()
+        self._check(x, values)
+        return summed(*self.evaluate(x, *values))
+
+    def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the x with F(x) = y, and the sum of the log-slopes of the inverse."""
+        values = self.inverse_values()
+        self._check(y, values)
+        return summed(*self.invert(y, *values))
+
+
 def summed(y: Tensor, log_slopes: Tensor) -> tuple[Tensor, Tensor]:
-    """Return y and the log-determinant of each sample."""
+    """Return rows y and the log-determinant of each."""
     return y, log_slopes.sum(-1).expand(y.shape[:-1])
+
+
+def to_columns(x: Tensor) -> Tensor:
+    """Return samples (..., n) as columns [n, m]."""
+    return x.reshape(-1, x.shape[-1]).mT
+
+
+def from_columns(x: Tensor, y: Tensor, log_slopes: Tensor) -> tuple[Tensor, Tensor]:
+    """Return columns y in the shape of the samples x they came from, and the log-determinant of each."""
+    return y.mT.reshape(x.shape), log_slopes.sum(0).expand(y.shape[-1]).reshape(x.shape[:-1])
+
+
+def as_columns(values: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Return values with vectors of numbers as columns; orders, which are whole numbers, stay as they are."""
+    return tuple(value[:, None] if value.ndim == 1 and value.is_floating_point() else value for value in values)

@@ -10,14 +10,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from plunit.invertible import flux, positive
-from plunit.invertible.bijection import Leaf, summed
+from plunit.invertible.bijection import Elementwise, summed
 from plunit.torch.op import plu
 
 LogSlope = Literal["exact", "flux"]
 """How log|slope| is differentiated: as it stands (piecewise constant), or with the boundary term of `flux`."""
 
 
-class Kinked(Leaf):
+class Kinked(Elementwise):
     """What the kinked bijections share: slopes 1 and alpha > 0 (either side of 1), and the choice of log-slope."""
 
     bandwidth: Tensor
@@ -128,7 +128,7 @@ class PLU(Kinked):
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return PLU(x) and its log-slopes."""
         alpha, c = values
-        return plu(x, alpha, c), torch.where(x.abs() > c, alpha.log(), 0.0)
+        return plu(x, alpha, c), (x.abs() > c) * alpha.log()
 
     @staticmethod
     def outside(x: Tensor, h: Tensor, *values: Tensor) -> Tensor:
@@ -178,7 +178,7 @@ class LeakyReLU(Kinked):
         return flux.ramp(-x, h)
 
 
-class Tanh(Leaf):
+class Tanh(Elementwise):
     """tanh(x) on each feature. Its inverse exists on (-1, 1) only: infinite at +-1, NaN beyond."""
 
     def values(self) -> tuple[Tensor, ...]:

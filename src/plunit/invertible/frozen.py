@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from plunit.invertible.bijection import Bijection, summed
+from plunit.invertible.bijection import Bijection, as_columns, from_columns, to_columns
 from plunit.invertible.chain import Chain
 
 
@@ -46,11 +46,12 @@ class Frozen(Bijection):
 
     def _apply_all(self, maps: nn.ModuleList, x: Tensor) -> tuple[Tensor, Tensor]:
         self._check(x, (value for part in maps for value in part.buffers()))
-        total: Tensor | float = 0.0
+        y, found = to_columns(x), []
         for part in maps:
-            x, log_slopes = part(x)
-            total = total + log_slopes
-        return summed(x, total)  # type: ignore[arg-type]
+            y, log_slopes = part(y)
+            found.append(log_slopes)
+        shared_first = sorted(found, key=_width)  # what all samples share is summed up while it is small
+        return from_columns(x, y, sum(shared_first[1:], start=shared_first[0]))
 
     def lipschitz(self) -> tuple[float, float]:
         """The bounds of the bijection."""
@@ -75,8 +76,12 @@ class _Map(nn.Module):
     def __init__(self, function: Callable[..., tuple[Tensor, Tensor]], values: tuple[Tensor, ...]) -> None:
         super().__init__()
         self.function = function
-        for index, value in enumerate(values):
-            self.register_buffer(f"value_{index}", value.detach().clone())
+        for index, value in enumerate(as_columns(values)):
+            self.register_buffer(f"value_{index}", value.detach().clone(memory_format=torch.contiguous_format))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return self.function(x, *self._buffers.values())
+
+
+def _width(columns: Tensor) -> int:
+    return columns.shape[1]

@@ -68,23 +68,23 @@ class LU(Leaf):
         return self.weight, self.bias, self._log_diagonal()
 
     def inverse_values(self) -> tuple[Tensor, ...]:
-        """L, U, the order that undoes P, b and log|diag(U)|."""
-        return *self._factors(), self.permutation.argsort(), self.bias, self._log_diagonal()
+        """L and U transposed, the order that undoes P, b and log|diag(U)|."""
+        lower, upper = self._factors()
+        return lower.mT, upper.mT, self.permutation.argsort(), self.bias, self._log_diagonal()
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return W x + b and log|diag(U)|."""
         weight, bias, log_diagonal = values
-        return _affine(x, weight, bias), log_diagonal
+        return torch.addmm(bias, weight, x), log_diagonal
 
     @staticmethod
     def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Solve W x = y - b by substitution."""
+        """Solve W x = y - b by substitution, transposed: as rows the columns need not be copied."""
         lower, upper, order, bias, log_diagonal = values
-        rows = (y - bias).index_select(-1, order).reshape(-1, y.shape[-1])
-        rows = torch.linalg.solve_triangular(lower.mT, rows, upper=True, left=False, unitriangular=True)
-        rows = torch.linalg.solve_triangular(upper.mT, rows, upper=False, left=False)
-        return rows.reshape(y.shape), -log_diagonal
+        rows = (y - bias).index_select(0, order).mT
+        rows = torch.linalg.solve_triangular(lower, rows, upper=True, left=False, unitriangular=True)
+        return torch.linalg.solve_triangular(upper, rows, upper=False, left=False).mT, -log_diagonal
 
     def lipschitz(self) -> tuple[float, float]:
         """The largest singular value of W, and 1 over the smallest."""
@@ -173,23 +173,17 @@ class Orthogonal(Leaf):
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return Q x + b and 0."""
         weight, bias = values
-        return _affine(x, weight, bias), torch.zeros_like(bias)
+        return torch.addmm(bias, weight, x), torch.zeros_like(bias)
 
     @staticmethod
     def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return Q^T (y - b) and 0."""
         weight, bias = values
-        return (y - bias) @ weight, torch.zeros_like(bias)
+        return weight.mT @ (y - bias), torch.zeros_like(bias)
 
     def lipschitz(self) -> tuple[float, float]:
         """1 and 1, to rounding."""
         return _singular(self.weight)
-
-
-def _affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return W x + b, laid out feature by feature: what follows then runs along the samples, not along few features."""
-    columns = x.reshape(-1, x.shape[-1]).mT
-    return torch.addmm(bias[:, None], weight, columns).mT.reshape(x.shape)
 
 
 def _order(n: int) -> Tensor:

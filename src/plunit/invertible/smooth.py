@@ -7,11 +7,11 @@ from torch import Tensor, nn
 
 from plunit import learned
 from plunit.invertible import positive
-from plunit.invertible.bijection import Leaf
+from plunit.invertible.bijection import Elementwise
 from plunit.invertible.elementwise import PLU
 
 
-class SmoothPLU(Leaf):
+class SmoothPLU(Elementwise):
     """PLU but for ||x| - c| < w = rho * c, where the slope falls linearly from 1 to alpha.
 
     With r = (|x| - c + w) / (2 w), clipped to [0, 1], the slope is s = 1 - r + alpha r and
@@ -80,30 +80,41 @@ class SmoothPLU(Leaf):
         return module.train(self.training)
 
     def values(self) -> tuple[Tensor, ...]:
-        """The values alpha, c - w and w."""
-        c = self.c
+        """The line's values 1, alpha, c - w and w, then 2 w."""
+        c, alpha = self.c, self.alpha
         w = self.rho * c
-        return self.alpha, c - w, w
+        return torch.ones_like(alpha), alpha, c - w, w, 2 * w
+
+    def inverse_values(self) -> tuple[Tensor, ...]:
+        """The line's values, then 1 + alpha, and what gives s^2 from v; see `invert`."""
+        one, alpha, inner, w, _ = self.values()
+        contracts = alpha < 1
+        end, zero = 1 + alpha, torch.zeros_like(alpha)
+        least = torch.where(contracts, alpha, one).square()
+        return (
+            *(one, alpha, inner, w, end),
+            *(least, (1 - alpha).abs(), torch.where(contracts, end, zero), torch.where(contracts, -one, one)),
+        )
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return SmoothPLU(x) and its log-slopes."""
-        _, inner, w = values
-        r = ((x.abs() - inner) / (2 * w)).clamp(0, 1)
-        slope, shift = _line(x, r, *values)
-        return torch.addcmul(shift, slope, x), slope.log()
+        *line, width = values
+        slope, shift = _line(((x.abs() - line[2]) / width).clamp(0, 1), *line)
+        return torch.addcmul(slope * x, x.sign(), shift), slope.log()
 
     @staticmethod
     def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the x with SmoothPLU(x) = y, and the log-slopes of the inverse."""
-        alpha, inner, w = values
-        past, end = (y.abs() - inner) / w, 1 + alpha
-        v = past.clamp(torch.zeros_like(end), end)
-        least = alpha.detach().square().clamp(max=1)  # rounding may fall below, even below 0
-        root = torch.addcmul(torch.ones_like(alpha), alpha - 1, v).clamp(min=least).sqrt()
-        r = torch.where(past < end, v / (1 + root), 1.0)
-        slope, shift = _line(y, r, *values)
-        return (y - shift) / slope, -slope.log()
+        """Return the x with SmoothPLU(x) = y, and the log-slopes of the inverse.
+
+        s^2 = 1 + (alpha - 1) v = alpha^2 + (1 - alpha) (1 + alpha - v): the form without cancellation is taken.
+        """
+        one, alpha, inner, w, end, least, bend, start, way = values
+        v = ((y.abs() - inner) / w).clamp(0).minimum(end)
+        root = torch.addcmul(least, bend, torch.addcmul(start, way, v)).sqrt()
+        slope, shift = _line(v / (1 + root), one, alpha, inner, w)
+        inverse_slope = slope.reciprocal()
+        return torch.addcmul(y, y.sign(), shift, value=-1) * inverse_slope, inverse_slope.log()
 
     def lipschitz(self) -> tuple[float, float]:
         """max(1, alpha) and max(1, 1/alpha), over all features."""
@@ -115,10 +126,10 @@ class SmoothPLU(Leaf):
         return f"{self.features}" + (f", learned={', '.join(n.removeprefix('raw_') for n in names)}" if names else "")
 
 
-def _line(x: Tensor, r: Tensor, alpha: Tensor, inner: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-    """Return slope and shift of y = slope * x + shift; x may be replaced by y, which has the same sign."""
-    slope = torch.lerp(torch.ones_like(alpha), alpha, r)  # 1 and alpha to the bit at the ends
-    return slope, x.sign() * ((1 - slope) * torch.addcmul(inner, w, r))
+def _line(r: Tensor, one: Tensor, alpha: Tensor, inner: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    """Return slope and shift of |y| = slope * |x| + shift."""
+    slope = torch.lerp(one, alpha, r)  # 1 and alpha to the bit at the ends
+    return slope, (1 - slope) * torch.addcmul(inner, w, r)
 
 
 def raw_of_rho(rho: float) -> float:

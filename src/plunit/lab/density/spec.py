@@ -36,9 +36,9 @@ class Density:
 
 
 SPECS = {
-    "density": Density(("moons", "gaussians", "checkerboard", "pinwheel")),
-    # a few hundred rows: longer training, or more layers, fits the rows and not the density
-    "density-wine": Density(("wine",), features=13, steps=300, blocks=4),
+    "density": Density(("moons", "gaussians", "checkerboard", "pinwheel"), lr=0.02),
+    # few rows: longer training, or more blocks, fits the rows and not the density
+    "density-wine": Density(("wine",), features=13, steps=200, blocks=1),
     "density-cancer": Density(("breast_cancer",), features=30, steps=300, blocks=4),
 }
 

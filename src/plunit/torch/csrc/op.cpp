@@ -43,8 +43,13 @@ std::optional<Values> values_of(const Tensor& x, const Tensor& alpha, const Tens
   values.axis = std::max(*alpha_axis, *c_axis);
   const int64_t n = std::max(alpha.numel(), c.numel());
   const auto read = [n](const Tensor& parameter) {
-    const Tensor flat = parameter.detach().to(at::kDouble).reshape({-1}).expand({n}).contiguous();
-    return c10::SmallVector<double, 1>(flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + n);
+    const Tensor flat = parameter.contiguous();
+    c10::SmallVector<double, 1> numbers(n);
+    AT_DISPATCH_ALL_TYPES_AND3(at::kHalf, at::kBFloat16, at::kBool, flat.scalar_type(), "plunit::plu", [&] {
+      const auto* data = flat.const_data_ptr<scalar_t>();
+      for (int64_t i = 0; i < n; ++i) numbers[i] = static_cast<double>(data[flat.numel() == 1 ? 0 : i]);
+    });
+    return numbers;
   };
   values.alpha = read(alpha);
   values.c = read(c);
