@@ -44,7 +44,7 @@ class Bijection(nn.Module):
 
     def leaves(self) -> list[tuple[Leaf, bool]]:
         """The leaves it is made of, first applied first, and whether it is their inverse that is applied."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not say what leaves it is made of, and cannot be frozen")
 
     def faults(self, state: Mapping[str, Tensor]) -> list[str]:
         """What is wrong with a state_dict of this module; an empty list if nothing is."""

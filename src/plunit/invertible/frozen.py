@@ -67,7 +67,7 @@ class Frozen(Bijection):
 
 def part_by_part(chain: Chain) -> Chain:
     """Return the chain with each of its parts frozen."""
-    return Chain(*(Frozen(part) for part in chain.parts()))
+    return Chain(*(part if isinstance(part, Frozen) else Frozen(part) for part in chain.parts()))
 
 
 class _Map(nn.Module):
