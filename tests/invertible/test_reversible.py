@@ -25,7 +25,7 @@ def test_gradients_equal_ordinary_ones(perturb, activation, linear):
     torch.manual_seed(0)
     ordinary = perturb(InvertibleNetwork(4, 8, activation=ACTIVATIONS[activation], linear=linear), 0.1).double()
     reversible = InvertibleNetwork(4, 8, activation=ACTIVATIONS[activation], linear=linear, reversible=True).double()
-    reversible.chain.load_state_dict(ordinary.chain.state_dict())
+    reversible.load_state_dict(ordinary.state_dict())
     x = torch.randn(2, 20, 4, dtype=torch.float64)
     (loss, expected), (value, found) = gradients(ordinary, x), gradients(reversible, x)
     assert torch.equal(loss, value)

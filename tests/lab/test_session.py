@@ -54,13 +54,30 @@ def test_a_request_that_cannot_be_met_is_one_line(names, keywords, said):
     assert said in str(error.value)
 
 
-def test_reproduce_keeps_long_experiments_short_unless_full():
+def test_reproduce_keeps_long_experiments_short_unless_full(tmp_path):
     names = ["sine", "cifar10", "density"]
-    short = session.everything(names, 7, "eager", quick=False, full=False)
+    short = session.everything(tmp_path, names, 7, "eager", quick=False, full=False)
     assert (short["sine"].seeds, short["cifar10"].seeds, short["density"].seeds) == (7, 1, 5)
     assert (short["cifar10"].steps, short["density"].steps, short["sine"].steps) == (500, 300, 0)
-    full = session.everything(names, None, "eager", quick=False, full=True)
+    full = session.everything(tmp_path, names, None, "eager", quick=False, full=True)
     assert (full["cifar10"].steps, full["density"].steps) == (100_000, 3000)
+
+
+def test_reproduce_keeps_a_longer_run_that_is_finished(quick, console, tmp_path, monkeypatch):
+    monkeypatch.setattr(warp, "SHORT", 2)
+    monkeypatch.setattr(warp, "SEEDS", 1)
+
+    def steps():
+        return session.everything(tmp_path, ["warp"], None, "", quick=False, full=False)["warp"].steps
+
+    assert steps() == 2
+    longer = session.request(["warp"], 1, (), "", 4)
+    session.execute(tmp_path, longer, 0, "", console)
+    assert steps() == 4
+    store.path_of(tmp_path, plan.cells(longer)[0]).unlink()  # unfinished: nobody asked for the rest
+    assert steps() == 2
+    session.execute(tmp_path, session.request(["warp"], 1, ("plu",), "", 4), 0, "", console)
+    assert steps() == 2  # an activation short
 
 
 def test_a_long_run_is_published_and_leaves_nothing_unfinished(quick, console, tmp_path):

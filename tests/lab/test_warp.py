@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from plunit.lab import scratch, warp
+from plunit.lab import experiments, scratch, warp
 from plunit.lab.cell import Cell
 from plunit.lab.results import Results
 from plunit.lab.warp.compute import grid, swirl
@@ -60,5 +60,5 @@ def test_claim_rows_and_figure(results, tmp_path):
 
 
 def test_cells_take_the_steps():
-    (cell,) = warp.cells("warp", ("plu",), 5, 7)
+    (cell,) = experiments.cells("warp", ("plu",), 5, "native", 7)
     assert cell.spec.steps == 7

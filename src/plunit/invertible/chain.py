@@ -9,7 +9,19 @@ from torch import Tensor, nn
 from plunit.invertible.bijection import Bijection, Leaf
 
 
-class Chain(Bijection):
+class Composite(Bijection):
+    """A bijection whose state and description are those of its parts."""
+
+    def faults(self, state: Mapping[str, Tensor]) -> list[str]:
+        """None of its own: the parts look after their states."""
+        return []
+
+    def extra_repr(self) -> str:
+        """Nothing beyond the parts."""
+        return ""
+
+
+class Chain(Composite):
     """F = F_k o ... o F_1: the bijections one after the other, log-determinants added.
 
     >>> import torch
@@ -69,16 +81,8 @@ class Chain(Bijection):
         """The chain of the exact bijections."""
         return Chain(*(bijection.exact() for bijection in self.parts()))
 
-    def faults(self, state: Mapping[str, Tensor]) -> list[str]:
-        """None of its own: the parts look after their states."""
-        return []
 
-    def extra_repr(self) -> str:
-        """Nothing beyond the parts."""
-        return ""
-
-
-class Inverse(Bijection):
+class Inverse(Composite):
     """F^-1 as a bijection: forward and inverse exchanged."""
 
     def __init__(self, bijection: Bijection) -> None:
@@ -105,11 +109,3 @@ class Inverse(Bijection):
     def exact(self) -> Inverse:
         """The inverse of the exact bijection."""
         return Inverse(self.bijection.exact())
-
-    def faults(self, state: Mapping[str, Tensor]) -> list[str]:
-        """None of its own: the bijection looks after its state."""
-        return []
-
-    def extra_repr(self) -> str:
-        """Nothing beyond the bijection."""
-        return ""

@@ -44,7 +44,7 @@ class InvertibleNetwork(nn.Module):
         reversible: keep no activations for backward but the output; see `Reversible`.
         generator: where the random numbers of the start come from.
 
-    `bijection` is the same map with its log-determinants, for `Flow` and `Chain`.
+    A state_dict fits networks of both kinds, reversible or not.
 
     >>> import torch
     >>> network = InvertibleNetwork(2, depth=3, generator=torch.Generator().manual_seed(0))
@@ -70,13 +70,13 @@ class InvertibleNetwork(nn.Module):
             raise ValueError(f'linear must be "lu" or "orthogonal", got {linear!r}')
         layer = partial(LINEAR[linear], features, generator=generator)
         blocks = [part for index in range(depth) for part in (layer(), activation(features, index))]
-        chain = Chain(*blocks, layer())
-        self.bijection: Chain | Reversible = Reversible(chain) if reversible else chain
+        self.chain = Chain(*blocks, layer())
+        self.reversible = reversible
 
     @property
-    def chain(self) -> Chain:
-        """The layers and activations."""
-        return self.bijection.chain if isinstance(self.bijection, Reversible) else self.bijection
+    def bijection(self) -> Chain | Reversible:
+        """The same map with its log-determinants, for `Flow` and `Chain`."""
+        return Reversible(self.chain) if self.reversible else self.chain
 
     def forward(self, x: Tensor) -> Tensor:
         """Return F(x)."""

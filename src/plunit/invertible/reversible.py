@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -10,13 +9,13 @@ from torch import Tensor
 from torch.func import functional_call
 
 from plunit.invertible.bijection import Bijection, Leaf
-from plunit.invertible.chain import Chain
+from plunit.invertible.chain import Chain, Composite
 
 _State = tuple[dict[str, Tensor], dict[str, Tensor]]
 """The parameters and the buffers of a part, by name."""
 
 
-class Reversible(Bijection):
+class Reversible(Composite):
     """The same map as its chain, forward and inverse, with memory for backward that does not grow with depth.
 
     Backward inverts the chain part by part, last first, and differentiates each part at the input found: about twice
@@ -54,14 +53,6 @@ class Reversible(Bijection):
     def exact(self) -> Reversible:
         """The exact chain, reversible."""
         return Reversible(self.chain.exact())
-
-    def faults(self, state: Mapping[str, Tensor]) -> list[str]:
-        """None of its own: the parts look after their states."""
-        return []
-
-    def extra_repr(self) -> str:
-        """Nothing beyond the chain."""
-        return ""
 
 
 class _Chain(torch.autograd.Function):

@@ -57,7 +57,7 @@ def reproduce(
     from plunit.lab import experiments, session
 
     names = [name for text in only or experiments.MODULES for name in text.split(",")]
-    wanted = session.everything(names, seeds, engine, quick, full)
+    wanted = session.everything(out, names, seeds, engine, quick, full)
     session.execute(out, wanted, workers, cluster, _console, tolerant=True)
 
 

@@ -12,9 +12,9 @@
 Cells of engine "torch" run on one thread, several side by side.
 
 A package in `_LONG` trains for minutes or hours. Its specs have `steps`, which a run may change. It also has SHORT, the
-steps of `plunit reproduce` without --full, SEEDS, its default number of seeds, and prepare(report), which fetches data
-once before the cells need it. Its cells take the steps, cells(name, activations, seeds, steps), and its
-compute(cell, scratch) a path for checkpoints (see `plunit.lab.scratch`).
+steps of `plunit reproduce` without --full, SEEDS, its default number of seeds, CHUNK, the seeds of a cell, in place of
+cells, and prepare(report), which fetches data once before the cells need it. Its compute(cell, scratch) takes a path
+for checkpoints (see `plunit.lab.scratch`).
 
 A package in `_READERS` has no cells of its own: it reads those of the experiments in its SPECS. derive(name,
 activation, arrays) adds to their arrays what follows without training; rows, claims and figures are as above.
@@ -28,7 +28,7 @@ from types import ModuleType
 from typing import Any
 
 from plunit.lab import cifar10, density, depth, fit, inverse, pieces, shape, warp
-from plunit.lab.cell import Cell
+from plunit.lab.cell import Cell, chunks
 from plunit.lab.store import Arrays
 
 _LONG: tuple[ModuleType, ...] = (cifar10, warp, density)
@@ -51,8 +51,10 @@ def spec(name: str, steps: int) -> Any:
 
 def cells(name: str, activations: tuple[str, ...], seeds: int, engine: str, steps: int) -> list[Cell]:
     """Return the cells that cover seeds 0, ..., seeds - 1 of an experiment."""
-    length_or_engine = steps if is_long(name) else engine
-    found: list[Cell] = MODULES[name].cells(name, activations, seeds, length_or_engine)
+    package = MODULES[name]
+    if is_long(name):
+        return chunks(name, spec(name, steps), activations, seeds, package.CHUNK, "torch")
+    found: list[Cell] = package.cells(name, activations, seeds, engine)
     return found
 
 

@@ -11,7 +11,7 @@ from plunit.lab.cell import Cell
 from plunit.lab.store import Arrays
 
 
-def missing(folder: Path, cells: list[Cell], report: Callable[[str], None]) -> list[Cell]:
+def missing(folder: Path, cells: list[Cell], report: Callable[[str], None] = lambda text: None) -> list[Cell]:
     """Return the cells without a sound file; report the damaged ones, which will be computed anew."""
     absent = []
     for cell in cells:

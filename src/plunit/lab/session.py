@@ -58,14 +58,27 @@ def request(
     return parts
 
 
-def everything(names: list[str], seeds: int | None, engine: str, quick: bool, full: bool) -> Plan:
-    """Return the plan of `plunit reproduce`: long experiments are short unless `full`, with their own seeds."""
+def everything(folder: Path, names: list[str], seeds: int | None, engine: str, quick: bool, full: bool) -> Plan:
+    """Return the plan of `plunit reproduce`, with the long experiments' own seeds.
+
+    Unless `full` these are short, but for those of which the folder has a longer run, finished.
+    """
     wanted = request(names, seeds, (), engine, quick=quick)
+    stored = {} if full else plan.load(folder)
     for name in filter(experiments.is_long, names):
         package = experiments.MODULES[name]
-        steps = wanted[name].steps if full else package.SHORT
-        wanted[name] = dataclasses.replace(wanted[name], seeds=package.SEEDS, steps=steps)
+        part = dataclasses.replace(wanted[name], seeds=package.SEEDS)
+        if not full:
+            part = dataclasses.replace(part, steps=package.SHORT)
+        if name in stored and _covers(stored[name], part) and not missing(folder, plan.cells({name: stored[name]})):
+            part = stored[name]
+        wanted[name] = part
     return wanted
+
+
+def _covers(stored: Part, part: Part) -> bool:
+    enough = stored.steps > part.steps and stored.seeds >= part.seeds
+    return enough and set(stored.activations) >= set(part.activations)
 
 
 def execute(

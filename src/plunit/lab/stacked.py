@@ -13,6 +13,9 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from plunit.invertible import Annealing, Flow
 
+SOURCES = ("invertible", "torch", "functional.py", "learned.py", "lab/stacked.py")
+"""The files and folders of the program that invertible networks trained here belong to."""
+
 Loss = Callable[..., Tensor]
 """loss(call, *batch): the loss of one member, `call` being the member as a function."""
 

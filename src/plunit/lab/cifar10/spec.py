@@ -55,5 +55,4 @@ SOURCES = (
     *(f"lab/cifar10/{name}.py" for name in ("spec", "network", "checkpoint", "compute")),
 )
 
-SHORT = 500
-SEEDS = 1
+SHORT, SEEDS, CHUNK = 500, 1, 1

@@ -1,43 +1,21 @@
 """Section 6: densities, for which an invertible network must also train well."""
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from plunit.lab.cell import Cell, chunks
+from plunit.lab.cell import Cell
 from plunit.lab.density.claims import claims
 from plunit.lab.density.compute import compute
 from plunit.lab.density.data import table
 from plunit.lab.density.figures import figures
-from plunit.lab.density.spec import ACTIVATIONS, SEEDS, SHORT, SPECS, TITLES
+from plunit.lab.density.spec import ACTIVATIONS, CHUNK, SEEDS, SHORT, SPECS, TITLES
 from plunit.lab.density.spec import METHODS as CHOICES
 from plunit.lab.results import Results
-
-__all__ = [
-    "ACTIVATIONS",
-    "CHOICES",
-    "SEEDS",
-    "SHORT",
-    "SPECS",
-    "TITLES",
-    "cells",
-    "claims",
-    "compute",
-    "cost",
-    "figures",
-    "prepare",
-    "rows",
-]
 
 
 def prepare(report: Callable[[str], object]) -> None:
     """See that the tables are there."""
     table("wine")
-
-
-def cells(name: str, activations: tuple[str, ...], seeds: int, steps: int) -> list[Cell]:
-    """Return one cell for each five seeds and method."""
-    return chunks(name, dataclasses.replace(SPECS[name], steps=steps), activations, seeds, 5, "torch")
 
 
 def cost(cell: Cell) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from plunit.lab import stacked
+
 
 @dataclass(frozen=True)
 class Density:
@@ -61,13 +63,6 @@ METHODS = {
 
 ACTIVATIONS = tuple(METHODS)
 
-SHORT, SEEDS = 300, 5
+SHORT, SEEDS, CHUNK = 300, 5, 5
 
-SOURCES = (
-    "invertible",
-    "torch",
-    "functional.py",
-    "learned.py",
-    "lab/stacked.py",
-    *(f"lab/density/{name}.py" for name in ("spec", "data", "compute")),
-)
+SOURCES = (*stacked.SOURCES, "lab/density/spec.py", "lab/density/data.py", "lab/density/compute.py")

@@ -8,8 +8,6 @@ from plunit.lab.depth.figures import figures
 from plunit.lab.depth.spec import ACTIVATIONS, SPECS, TITLES
 from plunit.lab.depth.summary import rows
 
-__all__ = ["ACTIVATIONS", "CHOICES", "SPECS", "TITLES", "cells", "claims", "compute", "cost", "figures", "rows"]
-
 _CHUNK = 256
 
 

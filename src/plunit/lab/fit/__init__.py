@@ -9,8 +9,6 @@ from plunit.lab.fit.figures import figures
 from plunit.lab.fit.spec import ACTIVATIONS, SPECS, TITLES, Fit
 from plunit.lab.fit.summary import rows
 
-__all__ = ["ACTIVATIONS", "CHOICES", "SPECS", "TITLES", "cells", "claims", "compute", "cost", "figures", "rows"]
-
 _CHUNK = 256
 
 

@@ -8,8 +8,6 @@ from plunit.lab.inverse.figures import figures
 from plunit.lab.inverse.spec import ACTIVATIONS, SPECS, TITLES
 from plunit.lab.inverse.summary import rows
 
-__all__ = ["ACTIVATIONS", "CHOICES", "SPECS", "TITLES", "cells", "claims", "compute", "cost", "figures", "rows"]
-
 
 def cells(name: str, activations: tuple[str, ...], seeds: int, engine: str) -> list[Cell]:
     """Return the cells of at most five seeds, enough for a median; the networks are PyTorch's under either engine."""

@@ -9,8 +9,6 @@ from plunit.lab.shape.figures import figures
 from plunit.lab.shape.spec import ACTIVATIONS, SPECS, TITLES, ShapeMap
 from plunit.lab.shape.summary import rows
 
-__all__ = ["ACTIVATIONS", "CHOICES", "SPECS", "TITLES", "cells", "claims", "compute", "cost", "figures", "rows"]
-
 _CHUNK = 4
 
 

@@ -1,40 +1,18 @@
 """Section 6: an invertible PLU network learns a map of the plane, and with it the inverse."""
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from plunit.lab.cell import Cell, chunks
+from plunit.lab.cell import Cell
 from plunit.lab.claims import Claim, Range, measure, median
 from plunit.lab.results import Results
 from plunit.lab.warp.compute import CHOICES, compute
 from plunit.lab.warp.figures import figures
-from plunit.lab.warp.spec import ACTIVATIONS, SEEDS, SHORT, SPECS, TITLES
-
-__all__ = [
-    "ACTIVATIONS",
-    "CHOICES",
-    "SEEDS",
-    "SHORT",
-    "SPECS",
-    "TITLES",
-    "cells",
-    "claims",
-    "compute",
-    "cost",
-    "figures",
-    "prepare",
-    "rows",
-]
+from plunit.lab.warp.spec import ACTIVATIONS, CHUNK, SEEDS, SHORT, SPECS, TITLES
 
 
 def prepare(report: Callable[[str], object]) -> None:
     """Nothing is needed: the points are drawn."""
-
-
-def cells(name: str, activations: tuple[str, ...], seeds: int, steps: int) -> list[Cell]:
-    """Return one cell for each five seeds and activation."""
-    return chunks(name, dataclasses.replace(SPECS[name], steps=steps), activations, seeds, 5, "torch")
 
 
 def cost(cell: Cell) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from plunit.lab import stacked
+
 
 @dataclass(frozen=True)
 class Warp:
@@ -40,14 +42,6 @@ TITLES = {"warp": "A swirl of the plane and its inverse (section 6)"}
 
 ACTIVATIONS = ("plu", "leaky_relu")
 
-SHORT, SEEDS = 300, 5
+SHORT, SEEDS, CHUNK = 300, 5, 5
 
-SOURCES = (
-    "invertible",
-    "torch",
-    "functional.py",
-    "learned.py",
-    "lab/stacked.py",
-    "lab/warp/spec.py",
-    "lab/warp/compute.py",
-)
+SOURCES = (*stacked.SOURCES, "lab/warp/spec.py", "lab/warp/compute.py")
