@@ -39,7 +39,7 @@ def sample():
     return torch.randn(100_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
-def test_the_quadrature_is_that_of_the_issue():
+def test_the_quadrature_agrees_with_differences():
     assert true_gradient(1.0) == pytest.approx(0.3646, abs=1e-4)
     assert (true_nll(1.01) - true_nll(0.99)) / 0.02 == pytest.approx(true_gradient(1.0), abs=1e-3)
 
@@ -140,3 +140,12 @@ def test_bad_options(kind):
     for bandwidth in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="bandwidth must be positive and finite, got"):
             kind(2, log_slope="flux", bandwidth=bandwidth)
+
+
+def test_infinite_inputs_keep_their_value():
+    x = torch.tensor([[0.5, math.inf], [-math.inf, 2.0]], requires_grad=True)
+    _, plain = PLU(2)(x)
+    _, corrected = PLU(2, log_slope="flux")(x)
+    assert torch.equal(corrected, plain)
+    with torch.no_grad():
+        assert torch.equal(PLU(2, log_slope="flux")(x)[1], plain)

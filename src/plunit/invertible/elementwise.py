@@ -59,7 +59,7 @@ class Kinked(Elementwise):
     def _corrected(self, x: Tensor, values: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         self._check(x, values)
         y, log_slopes = self.evaluate(x, *values)
-        if self.log_slope == "flux":
+        if self.log_slope == "flux" and torch.is_grad_enabled():
             jump = values[0].detach().log()
             smooth = jump * self.outside(x, flux.width(x, self.bandwidth), *values[1:])
             log_slopes = log_slopes + flux.in_backward_only(smooth)
@@ -128,7 +128,7 @@ class PLU(Kinked):
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return PLU(x) and its log-slopes."""
         alpha, c = values
-        return plu(x, alpha, c), (x.abs() > c) * alpha.log()
+        return plu(x, alpha, c), (x.abs() > c) * alpha.log()  # plunit.log_slope, faster: alpha is not 0 here
 
     @staticmethod
     def outside(x: Tensor, h: Tensor, *values: Tensor) -> Tensor:

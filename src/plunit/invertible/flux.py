@@ -32,5 +32,5 @@ def ramp(distance: Tensor, h: Tensor) -> Tensor:
 
 
 def in_backward_only(smooth: Tensor) -> Tensor:
-    """Return 0 with the gradient of `smooth`."""
-    return smooth - smooth.detach()
+    """Return 0 with the gradient of `smooth`, and without one where it is no number, as for an infinite input."""
+    return (smooth - smooth.detach()).nan_to_num()
