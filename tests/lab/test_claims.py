@@ -5,6 +5,7 @@ import pytest
 import scipy.stats
 
 from plunit.lab.claims import Claim, Range, interval, measure, median_ratio
+from plunit.lab.console import tally
 
 
 @pytest.mark.parametrize(
@@ -76,3 +77,12 @@ def test_few_seeds_give_no_interval_and_a_weak_verdict_at_most():
     assert measure("", "2", "", "", median_ratio, np.ones(5), np.ones(5), **always).verdict == "holds"
     never = {"claimed": Range(low=2), "weaker": Range(low=0)}
     assert measure("", "2", "", "", median_ratio, np.ones(4), np.ones(4), **never).verdict == "does not hold"
+
+
+def test_the_tally_is_of_the_papers_claims_or_else_of_ours():
+    def claim(source, value):
+        return measure("x", source, "", "", np.mean, np.array([value] * 2), claimed=Range(high=1), weaker=Range(high=1))
+
+    ours, theirs = claim("ours", 0), claim("5", 2)
+    assert tally([ours, theirs]) == "claims of the paper: 0 hold, 0 hold weakly, 1 do not"
+    assert tally([ours]) == "claims of ours: 0 hold, 1 hold weakly, 0 do not"

@@ -36,7 +36,8 @@ def table(losses: dict[str, dict[str, tuple[float, float, float]]]) -> Table:
 
 
 def tally(claims: list[Claim]) -> str:
-    """Return the verdicts on the paper's claims as one sentence."""
-    count = Counter(claim.verdict for claim in claims if claim.source != "ours")
+    """Return the verdicts on the paper's claims, or on ours if there are no others, as one sentence."""
+    papers = [claim for claim in claims if claim.source != "ours"]
+    count = Counter(claim.verdict for claim in papers or claims)
     parts = (f"{count['holds']} hold", f"{count['holds weakly']} hold weakly", f"{count['does not hold']} do not")
-    return f"claims of the paper: {', '.join(parts)}"
+    return f"claims of {'the paper' if papers else 'ours'}: {', '.join(parts)}"
