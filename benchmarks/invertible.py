@@ -1,7 +1,7 @@
 """PLU flows against zuko and nflows: throughput of log_prob and sample, and test likelihood of 2-D densities.
 
-`python -m benchmarks.invertible --steps 3000 --seeds 5` trains as long as the numbers in docs/invertible.md need;
-without options the training is short, and the table says so.
+`python -m benchmarks.invertible --steps 3000 --seeds 2` makes the table of peers in docs/invertible.md; without options
+the training is short, and the table says so.
 """
 
 import argparse
@@ -55,13 +55,13 @@ def maf(zuko: Any) -> nn.Module:
 
 
 def lu_leaky(nflows: Any, blocks: int = 12) -> nn.Module:
-    """Return nflows' LULinear + LeakyReLU, as many blocks as ours."""
+    """Return nflows' LULinear + LeakyReLU, as many blocks as ours; of the slopes 0.1, 0.5 and 0.7 the best."""
     from nflows.distributions.normal import StandardNormal
     from nflows.transforms.lu import LULinear
     from nflows.transforms.nonlinearities import LeakyReLU
 
-    parts = [part for _ in range(blocks) for part in (LULinear(2, identity_init=False), LeakyReLU(0.1))]
-    transform = nflows.transforms.CompositeTransform([*parts, LULinear(2, identity_init=False)])
+    parts = [part for _ in range(blocks) for part in (LULinear(2), LeakyReLU(0.5))]
+    transform = nflows.transforms.CompositeTransform([*parts, LULinear(2)])
     return nflows.flows.Flow(transform, StandardNormal([2]))
 
 
@@ -92,8 +92,8 @@ def entries(zuko: Any, nflows: Any) -> list[Entry]:
         ours("exact PLU, flux", "flux"),
         ours("exact PLU, plain autograd", "plain"),
         ours("LeakyReLU, flux", "leaky"),
-        Entry("nflows LULinear + LeakyReLU", lambda: lu_leaky(nflows), lambda flow, x: flow.log_prob(x), 2e-2),
-        Entry("zuko NSF", lambda: nsf(zuko), lambda flow, x: flow().log_prob(x), 5e-3),
+        Entry("nflows LULinear + LeakyReLU", lambda: lu_leaky(nflows), lambda flow, x: flow.log_prob(x), 1e-2),
+        Entry("zuko NSF", lambda: nsf(zuko), lambda flow, x: flow().log_prob(x), 1e-2),
         Entry("zuko MAF", lambda: maf(zuko), lambda flow, x: flow().log_prob(x), 5e-3),
     ]
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from oracles import exact as exact_plu
 
-from plunit.invertible import PLU, Frozen, LeakyReLU, SmoothPLU, Tanh
+from plunit.invertible import PLU, Chain, Frozen, LeakyReLU, Orthogonal, SmoothPLU, Tanh
 
 
 @pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (3.0, 0.5), (1.0, 2.0)])
@@ -30,14 +30,14 @@ def test_each_feature_has_its_own_alpha_and_c():
 @pytest.mark.parametrize("kind", [PLU, SmoothPLU, LeakyReLU])
 @pytest.mark.parametrize("alpha", [0.0, -0.1, math.nan, math.inf])
 def test_alpha_must_be_positive(kind, alpha):
-    with pytest.raises(ValueError, match=r"alpha must be positive in a bijection, .* got .*; a slope of 0"):
+    with pytest.raises(ValueError, match=r"alpha must be positive and finite in a bijection, .* got .*; the paper has"):
         kind(2, alpha)
 
 
 @pytest.mark.parametrize("kind", [PLU, SmoothPLU])
 @pytest.mark.parametrize("c", [0.0, -1.0])
 def test_c_must_be_positive(kind, c):
-    with pytest.raises(ValueError, match=r"c must be positive in a bijection, .* got"):
+    with pytest.raises(ValueError, match=r"c must be positive and finite in a bijection, .* got"):
         kind(2, c=c)
 
 
@@ -73,7 +73,7 @@ def test_the_inverse_of_tanh_exists_on_the_open_interval_only():
 def test_repr():
     assert repr(PLU(3, learnable=True, log_slope="flux")) == "PLU(3, learnable=True, log_slope='flux')"
     assert repr(LeakyReLU(3)) == "LeakyReLU(3)"
-    assert repr(Frozen(PLU(3))) == "Frozen(PLU)"
+    assert repr(Frozen(Chain(PLU(3), Orthogonal(3)))) == "Frozen(PLU, Orthogonal)"
 
 
 @pytest.mark.parametrize("c", [0.001, 0.1, 0.3, 0.7, 1.7, 100.0])
@@ -90,5 +90,27 @@ def test_a_fixed_kink_is_where_it_was_put(c):
 
 @pytest.mark.parametrize("value", [1e-10, 1e30])
 def test_a_number_that_float32_cannot_keep_is_refused(value):
-    with pytest.raises(ValueError, match=r"alpha must be positive in a bijection, 1.2e-07 to 8.4e"):
+    with pytest.raises(ValueError, match=r"alpha must be positive and finite in a bijection, 1.2e-07 to 8.4e"):
         PLU(1, value)
+
+
+def test_one_number_for_all_features():
+    with pytest.raises(TypeError, match=r"alpha must be a number, .* got Tensor"):
+        PLU(2, torch.tensor([0.1, 0.2]))
+
+
+def test_tanh_far_out_has_slope_zero_on_both_sides():
+    assert Tanh(1)(torch.tensor([[-math.inf], [math.inf]]))[1].tolist() == [-math.inf, -math.inf]
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e-42, 1e30])
+def test_a_fixed_slope_that_cannot_be_inverted_is_not_loaded(value):
+    bijection = PLU(2)
+    with pytest.raises(RuntimeError, match=r"fixed_alpha holds .* must be positive and finite"):
+        bijection.load_state_dict({**bijection.state_dict(), "fixed_alpha": torch.tensor([0.1, value])})
+
+
+def test_a_number_beyond_the_precision_is_not_loaded():
+    bijection = PLU(1, learnable=True)
+    with pytest.raises(RuntimeError, match="raw_c holds 1 values that are not finite"):
+        bijection.load_state_dict({**bijection.state_dict(), "raw_c": torch.tensor([1e300], dtype=torch.float64)})

@@ -9,9 +9,12 @@ from plunit.invertible import (
     PLU,
     RHO,
     Annealing,
+    BijectionTransform,
     Chain,
     Diverged,
     Flow,
+    Frozen,
+    Inverse,
     InvertibleNetwork,
     ScaleShift,
     SmoothPLU,
@@ -214,15 +217,34 @@ def test_the_optimiser_goes_on_when_corners_are_removed():
 
 
 @pytest.mark.parametrize(
-    "arguments", [("foo", 1.0, 0.1), ("rho", 0.0, 0.1), ("rho", 0.9, -0.1), ("bandwidth", 1.0, 0.1, 0.0)]
+    "arguments",
+    [
+        ("foo", 1.0, 0.1),
+        ("rho", 0.0, 0.1),
+        ("rho", 0.9, -0.1),
+        ("rho", 1.5, 0.1),
+        ("bandwidth", math.inf, 0.1),
+        ("bandwidth", 1.0, 0.1, 0.0),
+    ],
 )
 def test_annealing_that_makes_no_sense(arguments):
     with pytest.raises(ValueError, match="got"):
         Annealing(*arguments)
 
 
-def test_a_network_is_not_a_bijection_but_has_one():
+@pytest.mark.parametrize("user", [Flow, Inverse, Frozen, Chain, BijectionTransform])
+def test_a_network_is_not_a_bijection_but_has_one(user):
     network = InvertibleNetwork(2, 1)
-    with pytest.raises(TypeError, match=r"takes a bijection, got InvertibleNetwork; of a network take its \.bijection"):
-        Flow(network)
+    with pytest.raises(TypeError, match=r"takes bijections, got InvertibleNetwork; of a network take its \.bijection"):
+        user(network)
     assert Flow(network.bijection).log_prob(torch.zeros(3, 2)).shape == (3,)
+
+
+def test_a_single_step_also_ends_in_an_exact_network():
+    flow = seeded("annealed")
+    flow.fit(torch.randn(100, 2), 1, anneal=RHO)
+    assert not any(isinstance(module, SmoothPLU) for module in flow.modules())
+
+
+def test_samples_can_be_viewed_flat():
+    assert seeded().sample(5).view(-1).shape == (10,)

@@ -142,10 +142,18 @@ def test_bad_options(kind):
             kind(2, log_slope="flux", bandwidth=bandwidth)
 
 
-def test_infinite_inputs_keep_their_value():
-    x = torch.tensor([[0.5, math.inf], [-math.inf, 2.0]], requires_grad=True)
+def test_infinite_inputs_keep_their_value_and_have_no_gradient():
+    x = torch.tensor([[0.5, math.inf], [-math.inf, 2.0], [0.3, 0.4]], requires_grad=True)
     _, plain = PLU(2)(x)
-    _, corrected = PLU(2, log_slope="flux")(x)
-    assert torch.equal(corrected, plain)
+    bijection = PLU(2, learnable=True, alpha=0.1, log_slope="flux")
+    _, corrected = bijection(x)
+    torch.testing.assert_close(corrected, plain)
+    corrected.sum().backward()
+    assert x.grad.isfinite().all()
+    assert bijection.raw_c.grad.isfinite().all()
+
+
+def test_nothing_is_estimated_without_gradients(sample, monkeypatch):
+    monkeypatch.setattr(flux, "width", None)
     with torch.no_grad():
-        assert torch.equal(PLU(2, log_slope="flux")(x)[1], plain)
+        assert torch.equal(PLU(1, log_slope="flux").double()(sample[:, None])[1], PLU(1).double()(sample[:, None])[1])

@@ -110,3 +110,16 @@ def test_a_matrix_that_float32_cannot_keep_is_refused():
 def test_a_state_of_another_shape_is_pytorch_s_error(spoilt):
     with pytest.raises(RuntimeError, match="size mismatch"):
         LU(2).load_state_dict({**LU(2).state_dict(), **spoilt})
+
+
+def test_lu_starts_from_a_rotation_and_keeps_the_orientation():
+    torch.manual_seed(0)
+    for n in (1, 2, 3, 8):
+        signs = [torch.linalg.det(LU(n).weight).sign().item() for _ in range(20)]
+        assert signs == [1] * 20
+
+
+@pytest.mark.parametrize("bias", [torch.tensor(1.0), torch.ones(3), torch.tensor([0.0, torch.nan])])
+def test_a_bias_that_does_not_fit(bias):
+    with pytest.raises(ValueError, match="LU needs a bias of 2 finite numbers, got shape"):
+        LU.from_matrix(torch.eye(2), bias)

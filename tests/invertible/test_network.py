@@ -25,8 +25,8 @@ def test_the_certificate_multiplies_norms_and_slopes(perturb):
     network = InvertibleNetwork(3, 2, activation=alternating(PLU, 0.1))
     perturb(network)
     certificate = network.certificate()
-    layers = [part.weight.detach() for part in network.chain.parts()[::2]]
-    slopes = [part.alpha.detach() for part in network.chain.parts()[1::2]]
+    layers = [part.weight.detach() for part in network.bijection.parts()[::2]]
+    slopes = [part.alpha.detach() for part in network.bijection.parts()[1::2]]
     expected = 1.0
     for weight in layers:
         expected *= torch.linalg.matrix_norm(torch.linalg.inv(weight), 2).item()
@@ -88,10 +88,11 @@ def test_a_certificate_is_about_points_of_the_right_kind():
 
 @pytest.mark.parametrize("linear", ["lu", "orthogonal"])
 def test_the_certificate_s_bound_holds_at_single_points(linear):
-    for seed in range(40):
+    for seed in range(200):  # few features and blocks: errors that are small by luck
         generator = torch.Generator().manual_seed(seed)
-        network = InvertibleNetwork(4, 1 + seed % 8, linear=linear, generator=generator)
-        x = torch.randn(1, 4, generator=generator)
+        features = 1 + seed % 4
+        network = InvertibleNetwork(features, seed % 9, linear=linear, generator=generator)
+        x = torch.randn(1, features, generator=generator)
         with torch.no_grad():
             error = (network.inverse(network(x)) - x).norm().item()
         assert error <= network.certificate(x).round_trip_error

@@ -72,6 +72,30 @@ def test_gradients_of_both_directions_and_all_parameters():
     assert gradgradcheck(lambda x: bijection(x)[0], (x,))
 
 
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 3.0])
+def test_second_derivatives_of_the_inverse(alpha):
+    start = [torch.tensor([value], dtype=torch.float64, requires_grad=True) for value in (alpha, 0.8, 0.6)]
+
+    def run(y, alpha, c, rho):
+        bijection = SmoothPLU(1, learnable=True, learnable_rho=True).double()
+        raw = {"of.raw_alpha": alpha.log(), "of.raw_c": c.log(), "of.raw_rho": rho.logit()}
+        return torch.func.functional_call(Backwards(bijection), raw, (y,))
+
+    y = torch.tensor([[-3.0], [-0.6], [0.1], [0.5], [0.9], [2.0]], dtype=torch.float64, requires_grad=True)
+    assert gradgradcheck(run, (y, *start))
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 0.1, 10.0])
+def test_the_gradient_of_rho_is_not_lost_to_rounding_in_the_inverse(alpha):
+    y = torch.randn(4096, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        bijection = SmoothPLU(1, alpha, learnable=True, learnable_rho=True).to(dtype)
+        bijection.inverse(y.to(dtype))[0].square().mean().backward()
+        found.append(bijection.raw_rho.grad.item())
+    assert found[0] == pytest.approx(found[1], rel=1e-3)
+
+
 class Backwards(torch.nn.Module):
     def __init__(self, of):
         super().__init__()

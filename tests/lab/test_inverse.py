@@ -60,19 +60,28 @@ def test_a_depth_is_the_beginning_of_a_deeper_one():
     x = torch.randn(SPEC.points, 3, generator=generator).double()
     worst, _, bound = round_trips(SPEC, "plu", "lu", "float64", 0)
     assert bound[1] == network.certificate(x).round_trip_error
-    whole = part_by_part(network.chain)
+    whole = part_by_part(network.bijection)
     first = Chain(*whole.parts()[:3])
     for chain, error in ((first, worst[0]), (whole, worst[1])):
         assert error == (chain.inverse(chain(x)[0])[0] - x).norm(dim=-1).max()
     assert bound[0] == certify(first, x).round_trip_error
 
 
-def test_tanh_loses_points_where_it_rounds_to_one():
+def test_tanh_loses_digits_far_out():
     wide = dataclasses.replace(SPEC, depths=(1,), features=1, points=100_000)  # some beyond 4.5 = artanh(1 - 2^-13)
     worst, lost, bound = round_trips(wide, "tanh", "lu", "float32", 0)
     assert 1e-6 < worst < 0.1
     assert lost == 0
     assert np.isnan(bound)
+
+
+def test_tanh_loses_points_where_it_rounds_to_one():
+    deep = dataclasses.replace(SPEC, depths=(1, 256), features=16, points=32)
+    worst, lost, _ = round_trips(deep, "tanh", "orthogonal", "float32", 0)
+    assert np.isfinite(worst[0])
+    assert lost[0] == 0
+    assert worst[1] == np.inf
+    assert 0 < lost[1] < 1
 
 
 def test_relu_has_no_round_trip():

@@ -74,10 +74,15 @@ def test_reproduce_keeps_a_longer_run_that_is_finished(quick, console, tmp_path,
     longer = session.request(["warp"], 1, (), "", 4)
     session.execute(tmp_path, longer, 0, "", console)
     assert steps() == 4
+    full = session.everything(tmp_path, ["warp"], None, "", quick=False, full=True)["warp"]
+    assert full.steps == warp.SPECS["warp"].steps > 4
     store.path_of(tmp_path, plan.cells(longer)[0]).unlink()  # unfinished: nobody asked for the rest
     assert steps() == 2
     session.execute(tmp_path, session.request(["warp"], 1, ("plu",), "", 4), 0, "", console)
     assert steps() == 2  # an activation short
+    wider = session.request(["warp"], 3, (), "", 2)
+    session.execute(tmp_path, wider, 0, "", console)
+    assert session.everything(tmp_path, ["warp"], None, "", quick=False, full=False) == wider
 
 
 def test_a_long_run_is_published_and_leaves_nothing_unfinished(quick, console, tmp_path):

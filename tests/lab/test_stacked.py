@@ -18,18 +18,19 @@ def draws(seed):
     return lambda n: torch.randn(n, 2, generator=generator) ** 3
 
 
+@pytest.mark.parametrize("steps", [1, STEPS])
 @pytest.mark.parametrize("activation", ["smooth", "annealed", "flux", "plain", "leaky"])
-def test_each_member_is_as_if_fitted_alone(activation):
+def test_each_member_is_as_if_fitted_alone(activation, steps):
     anneal = RHO if activation == "annealed" else None
     alone = [flow(seed, activation) for seed in range(3)]
-    expected = [member.fit(draws(seed), STEPS, batch=BATCH, lr=LR, anneal=anneal) for seed, member in enumerate(alone)]
+    expected = [member.fit(draws(seed), steps, batch=BATCH, lr=LR, anneal=anneal) for seed, member in enumerate(alone)]
     together = [flow(seed, activation) for seed in range(3)]
     sources = [draws(seed) for seed in range(3)]
     losses = stacked.train(
         together,
         lambda call, x: -call((x,)).mean(),
         lambda: (torch.stack([draw(BATCH) for draw in sources]),),
-        steps=STEPS,
+        steps=steps,
         lr=LR,
         anneal=anneal,
     )

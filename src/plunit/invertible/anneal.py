@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -32,10 +33,18 @@ class Annealing:
     def __post_init__(self) -> None:
         if self.quantity not in ("rho", "bandwidth"):
             raise ValueError(f'the quantity must be "rho" or "bandwidth", got {self.quantity!r}')
-        if not (self.start > 0 and self.end > 0 and 0 < self.until <= 1):
+        if not (0 < self.start < math.inf and 0 < self.end < math.inf and 0 < self.until <= 1):
             raise ValueError(
-                f"start and end must be positive and until in (0, 1], got {self.start}, {self.end} and {self.until}"
+                f"start and end must be positive and finite, and until in (0, 1], got {self.start}, {self.end} and "
+                f"{self.until}"
             )
+        if self.quantity == "rho":
+            raw_of_rho(self.start), raw_of_rho(self.end)
+
+    @staticmethod
+    def progress(step: int, steps: int) -> float:
+        """Return 0 at the first step and 1 at the last, which a single step is."""
+        return step / (steps - 1) if steps > 1 else 1.0
 
     def is_over(self, progress: float) -> bool:
         """Tell whether corners are to be removed at this progress."""

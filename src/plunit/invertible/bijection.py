@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+
+from plunit.invertible import positive
+
+Function = Callable[..., tuple[Tensor, Tensor]]
 
 
 class Bijection(nn.Module):
@@ -54,14 +59,20 @@ class Bijection(nn.Module):
             for name, value in state.items()
             if value.is_floating_point() and not value.isfinite().all()
         ] + [
-            f"{name} holds {value.min().item()}; a slope or width must be positive: load another state"
+            f"{name} holds {value.min().item()} to {value.max().item()}; a slope or width must be positive and finite, "
+            f"{positive.range_of(value.dtype)}: load another state"
             for name, value in state.items()
-            if name.startswith("fixed_") and (value <= 0).any()
+            if name.startswith("fixed_") and not positive.usable(value)
         ]
 
     def extra_repr(self) -> str:
         """Name the number of features."""
         return f"{self.features}"
+
+    @property
+    def kind(self) -> str:
+        """The name of the class, also of one that torch.nn.utils.parametrize has replaced."""
+        return type(self).__name__.removeprefix("Parametrized")
 
     def _check(self, x: Tensor, values: Iterable[Tensor] = ()) -> None:
         """Raise unless the last axis has n elements, of the floating-point type of the module's values."""
@@ -70,11 +81,12 @@ class Bijection(nn.Module):
                 f"expected {self.features} features on the last axis, got a tensor of shape {tuple(x.shape)}; "
                 f"reshape it to (..., {self.features}) or build the bijection with the right number of features"
             )
+        if torch.is_autocast_enabled(x.device.type):
+            raise TypeError(f"{self.kind} needs all digits for its inverse; switch autocast off around it")
         wanted = next((value.dtype for value in values if value.is_floating_point()), x.dtype)
         if not x.is_floating_point() or x.dtype != wanted:
             raise TypeError(
-                f"{type(self).__name__} holds {wanted} and got {x.dtype}; convert the input, or the module by "
-                f".to(dtype), and keep autocast off: inverses need the digits"
+                f"{self.kind} holds {wanted} and got {x.dtype}; convert the input, or the module by .to(dtype)"
             )
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
@@ -95,7 +107,9 @@ def _of_same_shape(module: nn.Module, state: Mapping[str, Any], prefix: str) -> 
     own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     values = {name: state.get(f"{prefix}{name}") for name in own}
     return {
-        name: value for name, value in values.items() if isinstance(value, Tensor) and value.shape == own[name].shape
+        name: value.to(own[name].dtype)
+        for name, value in values.items()
+        if isinstance(value, Tensor) and value.shape == own[name].shape
     }
 
 
@@ -127,35 +141,33 @@ class Leaf(Bijection):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return F(x) and log|det dF/dx|."""
-        values = self.values()
-        self._check(x, values)
-        return from_columns(x, *self.evaluate(to_columns(x), *as_columns(values)))
+        return self._apply_to(x, self.evaluate, self.values())
 
     def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the x with F(x) = y, and log|det dx/dy|."""
-        values = self.inverse_values()
-        self._check(y, values)
-        return from_columns(y, *self.invert(to_columns(y), *as_columns(values)))
+        return self._apply_to(y, self.invert, self.inverse_values())
 
     def leaves(self) -> list[tuple[Leaf, bool]]:
         """Itself."""
         return [(self, False)]
 
+    def _apply_to(self, x: Tensor, function: Function, values: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        self._check(x, values)
+        return from_columns(x, *function(to_columns(x), *as_columns(values)))
+
 
 class Elementwise(Leaf):
     """A leaf that treats each feature apart: its functions broadcast, and take samples as rows just as well."""
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return F(x) and the sum of its log-slopes."""
-        values = self.values()
+    def _apply_to(self, x: Tensor, function: Function, values: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         self._check(x, values)
-        return summed(*self.evaluate(x, *values))
+        return summed(*function(x, *values))
 
-    def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the x with F(x) = y, and the sum of the log-slopes of the inverse."""
-        values = self.inverse_values()
-        self._check(y, values)
-        return summed(*self.invert(y, *values))
+
+def expect(bijection: object, user: str) -> None:
+    """Raise unless it is a bijection."""
+    if not isinstance(bijection, Bijection):
+        raise TypeError(f"{user} takes bijections, got {type(bijection).__name__}; of a network take its .bijection")
 
 
 def summed(y: Tensor, log_slopes: Tensor) -> tuple[Tensor, Tensor]:

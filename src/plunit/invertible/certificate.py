@@ -24,9 +24,10 @@ class Certificate:
         condition_numbers: of each part, the product of its two bounds.
         dtype: the precision the error is stated for.
         round_trip_error: a bound, to first order, on |F^-1(F(x)) - x| for the worst of the points asked about. Each
-            part returns its own input, the one this x leads to, with an error that is measured in this dtype; the
-            Jacobians of the inverses of the parts before it carry that error back to x; twice the lengths of what
-            arrives are added, for the way back rounds at slightly other points.
+            part returns its own input, the one this x leads to, with an error that is measured in this dtype, and taken
+            as a unit of rounding where it is smaller by luck. The Jacobians of the inverses of the parts before it
+            carry it back to x, without cancellation. Twice the lengths of what arrives are added, for the way back
+            rounds at slightly other points.
             Where the Lipschitz bound is a worst case over all of R^n, this one is about these points.
     """
 
@@ -86,8 +87,8 @@ def round_trip_errors(chain: Chain, x: Tensor) -> list[float]:
     for part in chain.parts():
         with torch.no_grad():
             y, _ = part(x)
-            error = part.inverse(y)[0] - x
-        total = total + 2 * (back * error).sum(-1).norm(dim=0)
+            error = torch.maximum((part.inverse(y)[0] - x).abs(), torch.finfo(x.dtype).eps * x.abs())
+        total = total + 2 * (back.abs() * error).sum(-1).norm(dim=0)
         bounds.append(total.nan_to_num(nan=torch.inf).max())
         back = _carry_back(part, y, back)
         x = y

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from plunit.invertible.bijection import Bijection, Leaf
+from plunit.invertible.bijection import Bijection, Leaf, expect
 
 
 class Composite(Bijection):
@@ -37,8 +37,8 @@ class Chain(Composite):
     def __init__(self, *bijections: Bijection) -> None:
         if not bijections:
             raise ValueError("a Chain needs at least one bijection, got none; ScaleShift(features) is the identity")
-        if strange := [type(part).__name__ for part in bijections if not isinstance(part, Bijection)]:
-            raise TypeError(f"a Chain takes bijections, got {', '.join(strange)}; of a network take its .bijection")
+        for part in bijections:
+            expect(part, "a Chain")
         sizes = [bijection.features for bijection in bijections]
         if len(set(sizes)) > 1:
             raise ValueError(f"the bijections of a Chain must have the same number of features, got {sizes}")
@@ -78,14 +78,15 @@ class Chain(Composite):
         return [leaf for bijection in self.parts() for leaf in bijection.leaves()]
 
     def exact(self) -> Chain:
-        """The chain of the exact bijections."""
-        return Chain(*(bijection.exact() for bijection in self.parts()))
+        """The chain, of the same kind, of the exact bijections."""
+        return type(self)(*(bijection.exact() for bijection in self.parts()))
 
 
 class Inverse(Composite):
     """F^-1 as a bijection: forward and inverse exchanged."""
 
     def __init__(self, bijection: Bijection) -> None:
+        expect(bijection, "Inverse")
         super().__init__(bijection.features)
         self.bijection = bijection
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from plunit.invertible import flux, positive
-from plunit.invertible.bijection import Elementwise, summed
+from plunit.invertible.bijection import Elementwise, Function, summed
 from plunit.torch.op import plu
 
 LogSlope = Literal["exact", "flux"]
@@ -33,14 +33,6 @@ class Kinked(Elementwise):
         if log_slope == "flux":
             self.register_buffer("bandwidth", torch.tensor(bandwidth))
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the activation of x and the sum of its log-slopes, with the gradient that was chosen."""
-        return self._corrected(x, self.values())
-
-    def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the same with 1/alpha, which is the inverse."""
-        return self._corrected(y, self.inverse_values())
-
     def inverse_values(self) -> tuple[Tensor, ...]:
         """Alpha inverted, and the rest."""
         alpha, *rest = self.values()
@@ -56,12 +48,12 @@ class Kinked(Elementwise):
         """Whether x is on an outer piece, 0 to 1, with kinks blurred to a width h."""
         raise NotImplementedError
 
-    def _corrected(self, x: Tensor, values: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    def _apply_to(self, x: Tensor, function: Function, values: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         self._check(x, values)
-        y, log_slopes = self.evaluate(x, *values)
+        y, log_slopes = function(x, *values)
         if self.log_slope == "flux" and torch.is_grad_enabled():
             jump = values[0].detach().log()
-            smooth = jump * self.outside(x, flux.width(x, self.bandwidth), *values[1:])
+            smooth = jump * self.outside(flux.finite(x), flux.width(x, self.bandwidth), *values[1:])
             log_slopes = log_slopes + flux.in_backward_only(smooth)
         return summed(y, log_slopes)
 
@@ -188,7 +180,8 @@ class Tanh(Elementwise):
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return tanh(x) and log(1 - tanh(x)^2), without cancellation where tanh(x) rounds to 1."""
-        return x.tanh(), 2 * (math.log(2) - x - functional.softplus(-2 * x))
+        size = x.abs()
+        return x.tanh(), 2 * (math.log(2) - size - functional.softplus(-2 * size))
 
     @staticmethod
     def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ from torch import Generator, Tensor, nn
 from torch.distributions import Distribution
 
 from plunit.invertible.anneal import Annealing
-from plunit.invertible.bijection import Bijection
+from plunit.invertible.bijection import Bijection, expect
 from plunit.invertible.frozen import Frozen
 from plunit.invertible.progress import Report, bar
 
@@ -67,8 +67,7 @@ class Flow(nn.Module):
 
     def __init__(self, bijection: Bijection, base: Distribution | None = None) -> None:
         super().__init__()
-        if not isinstance(bijection, Bijection):
-            raise TypeError(f"Flow takes a bijection, got {type(bijection).__name__}; of a network take its .bijection")
+        expect(bijection, "Flow")
         if base is not None and base.batch_shape:
             raise ValueError(f"the base must be one distribution, got a batch of shape {tuple(base.batch_shape)}")
         if base is not None and base.event_shape != (bijection.features,):
@@ -91,7 +90,7 @@ class Flow(nn.Module):
     @torch.no_grad()
     def sample(self, n: int, generator: Generator | None = None) -> Tensor:
         """Draw n points, shape (n, features)."""
-        return self.bijection.inverse(self._draw(n, generator))[0]
+        return self.bijection.inverse(self._draw(n, generator))[0].contiguous()
 
     def sample_and_log_prob(self, n: int, generator: Generator | None = None) -> tuple[Tensor, Tensor]:
         """Draw n points with their log densities, in one pass; both are differentiable in the parameters."""
@@ -143,10 +142,10 @@ class Flow(nn.Module):
         good, sharp = self._keep(), False
         with reporting as report:
             for step in range(steps):
-                progress_made = step / max(steps - 1, 1)
                 if anneal is not None and not sharp:
-                    sharp = anneal.is_over(progress_made)
-                    self.sharpen() if sharp else anneal.apply(self.named_buffers(), progress_made)
+                    done = anneal.progress(step, steps)
+                    sharp = anneal.is_over(done)
+                    self.sharpen() if sharp else anneal.apply(self.named_buffers(), done)
                 x = draw(batch)
                 loss = -self.log_prob(x).mean()
                 losses.append(loss.item())
@@ -157,8 +156,6 @@ class Flow(nn.Module):
                 optimizer.step()
                 schedule.step()
                 report(step + 1, losses[-1])
-        if anneal is not None and anneal.quantity == "rho" and not sharp:
-            self.sharpen()
         with torch.no_grad():
             self._stop_unless_finite(steps, -self.log_prob(x).mean().item(), good)
         return losses

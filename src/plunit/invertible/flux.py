@@ -25,6 +25,11 @@ def width(u: Tensor, bandwidth: Tensor) -> Tensor:
     return h
 
 
+def finite(u: Tensor) -> Tensor:
+    """Return u with infinities replaced, and without gradient there: nothing is estimated for them."""
+    return u.clamp(-1e30, 1e30)
+
+
 def ramp(distance: Tensor, h: Tensor) -> Tensor:
     """Return Phi(distance / h), the smooth step behind the kernel; constant (no correction) unless h > 0."""
     step: Tensor = torch.special.ndtr(distance / torch.where(h > 0, h, torch.inf))
@@ -32,5 +37,5 @@ def ramp(distance: Tensor, h: Tensor) -> Tensor:
 
 
 def in_backward_only(smooth: Tensor) -> Tensor:
-    """Return 0 with the gradient of `smooth`, and without one where it is no number, as for an infinite input."""
-    return (smooth - smooth.detach()).nan_to_num()
+    """Return 0 with the gradient of `smooth`."""
+    return smooth - smooth.detach()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from plunit.invertible.bijection import Bijection, as_columns, from_columns, to_columns
+from plunit.invertible.bijection import (
+    Bijection,
+    Function,
+    Leaf,
+    as_columns,
+    expect,
+    from_columns,
+    to_columns,
+)
 from plunit.invertible.chain import Chain
 
 
@@ -18,40 +24,34 @@ class Frozen(Bijection):
     Args:
         bijection: made of leaves only. Later changes of its parameters change nothing here.
 
+    It has no state of its own: keep that of the bijection. To change the precision, change that of the bijection and
+    freeze it anew: values that were rounded apart do not undo each other to more digits.
+
     >>> from plunit.invertible import LU, PLU, Chain
     >>> Frozen(Chain(LU(2), PLU(2)))
     Frozen(LU, PLU)
     """
 
     def __init__(self, bijection: Bijection) -> None:
+        expect(bijection, "Frozen")
         super().__init__(bijection.features)
         self._bounds = bijection.lipschitz()
         leaves = bijection.leaves()
-        self.kinds = [type(leaf).__name__ for leaf, _ in leaves]
         with torch.no_grad(), parametrize.cached():
-            maps = [
-                (_Map(leaf.evaluate, leaf.values()), _Map(leaf.invert, leaf.inverse_values())) for leaf, _ in leaves
-            ]
-        pairs = [pair[::-1] if inverted else pair for pair, (_, inverted) in zip(maps, leaves, strict=True)]
-        self.ahead = nn.ModuleList(ahead for ahead, _ in pairs)
-        self.back = nn.ModuleList(back for _, back in reversed(pairs))
+            self.steps = nn.ModuleList(_Step(leaf) for leaf, _ in leaves)
+        self.inverted = [inverted for _, inverted in leaves]
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return F(x) and log|det dF/dx|."""
-        return self._apply_all(self.ahead, x)
+        return self._through(x, [step.direction(inverted) for step, inverted in self._steps()])
 
     def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the x with F(x) = y, and log|det dx/dy|."""
-        return self._apply_all(self.back, y)
+        return self._through(y, [step.direction(not inverted) for step, inverted in reversed(self._steps())])
 
-    def _apply_all(self, maps: nn.ModuleList, x: Tensor) -> tuple[Tensor, Tensor]:
-        self._check(x, (value for part in maps for value in part.buffers()))
-        y, found = to_columns(x), []
-        for part in maps:
-            y, log_slopes = part(y)
-            found.append(log_slopes)
-        shared_first = sorted(found, key=_width)  # what all samples share is summed up while it is small
-        return from_columns(x, y, sum(shared_first[1:], start=shared_first[0]))
+    def leaves(self) -> list[tuple[Leaf, bool]]:
+        """The frozen leaves."""
+        return [*self._steps()]
 
     def lipschitz(self) -> tuple[float, float]:
         """The bounds of the bijection."""
@@ -61,26 +61,60 @@ class Frozen(Bijection):
         """Refuse: the parameters are gone."""
         raise TypeError("a frozen bijection cannot be made exact; freeze the exact one: Frozen(bijection.exact())")
 
+    def _steps(self) -> list[tuple[_Step, bool]]:
+        return list(zip(self.steps, self.inverted, strict=True))  # type: ignore[arg-type]
+
+    def _through(self, x: Tensor, maps: list[tuple[Function, tuple[Tensor, ...]]]) -> tuple[Tensor, Tensor]:
+        self._check(x, (value for _, values in maps for value in values))
+        y, found = to_columns(x), []
+        for function, values in maps:
+            y, log_slopes = function(y, *values)
+            found.append(log_slopes)
+        found.sort(key=_width)  # what all samples share is summed up while it is small
+        return from_columns(x, y, sum(found[1:], start=found[0]))
+
     def __repr__(self) -> str:
-        return f"Frozen({', '.join(self.kinds)})"
+        return f"Frozen({', '.join(leaf.kind for leaf, _ in self.leaves())})"
 
 
 def part_by_part(chain: Chain) -> Chain:
     """Return the chain with each of its parts frozen."""
-    return Chain(*(part if isinstance(part, Frozen) else Frozen(part) for part in chain.parts()))
+    return Chain(*(Frozen(part) for part in chain.parts()))
 
 
-class _Map(nn.Module):
-    """One direction of a leaf, with its values as buffers."""
+class _Step(Leaf):
+    """A leaf whose values are kept as columns, in buffers."""
 
-    def __init__(self, function: Callable[..., tuple[Tensor, Tensor]], values: tuple[Tensor, ...]) -> None:
+    def __init__(self, leaf: Leaf) -> None:
+        super().__init__(leaf.features)
+        self.evaluate, self.invert = leaf.evaluate, leaf.invert  # type: ignore[method-assign]
+        self._kind, self._bounds = leaf.kind, leaf.lipschitz()
+        self.ahead, self.back = _Values(leaf.values()), _Values(leaf.inverse_values())
+
+    def values(self) -> tuple[Tensor, ...]:
+        return tuple(self.ahead._buffers.values())  # type: ignore[arg-type]
+
+    def inverse_values(self) -> tuple[Tensor, ...]:
+        return tuple(self.back._buffers.values())  # type: ignore[arg-type]
+
+    def direction(self, inverted: bool) -> tuple[Function, tuple[Tensor, ...]]:
+        """Return one of the two functions, and its values."""
+        return (self.invert, self.inverse_values()) if inverted else (self.evaluate, self.values())
+
+    def lipschitz(self) -> tuple[float, float]:
+        return self._bounds
+
+    @property
+    def kind(self) -> str:
+        return self._kind
+
+
+class _Values(nn.Module):
+    def __init__(self, values: tuple[Tensor, ...]) -> None:
         super().__init__()
-        self.function = function
         for index, value in enumerate(as_columns(values)):
-            self.register_buffer(f"value_{index}", value.detach().clone(memory_format=torch.contiguous_format))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return self.function(x, *self._buffers.values())
+            value = value.detach().clone(memory_format=torch.contiguous_format)
+            self.register_buffer(f"value_{index}", value, persistent=False)
 
 
 def _width(columns: Tensor) -> int:

@@ -18,7 +18,8 @@ class LU(Leaf):
     """y = W x + b with W = P L U: P a fixed permutation, L unit lower triangular, diag(U) = sign * exp(raw).
 
     The diagonal of U cannot reach 0, so W is invertible whatever the parameters; log|det W| is the sum of the logs of
-    |diag(U)|, and the inverse is two triangular solves. It starts from a random rotation or reflection, b = 0.
+    |diag(U)|, and the inverse is two triangular solves. It starts from a random rotation, b = 0. The sign of det W is
+    that of the start for ever: no training turns a map that keeps orientation into one that reverses it.
 
     Args:
         features: n, the size of the last axis.
@@ -41,6 +42,7 @@ class LU(Leaf):
         self.register_buffer("order", _order(n), persistent=False)
         weight = torch.empty(n, n, dtype=torch.float64)
         nn.init.orthogonal_(weight, generator=generator)
+        weight[0] *= torch.linalg.det(weight).sign()
         self._factor(weight)
 
     @classmethod
@@ -53,6 +55,11 @@ class LU(Leaf):
         module = cls(weight.shape[0]).to(weight)
         module._factor(weight.detach())
         if bias is not None:
+            if bias.shape != module.bias.shape or not bias.isfinite().all():
+                raise ValueError(
+                    f"LU needs a bias of {module.features} finite numbers, got shape {tuple(bias.shape)}, "
+                    f"{int((~bias.isfinite()).sum())} of them not finite"
+                )
             with torch.no_grad():
                 module.bias.copy_(bias)
         return module

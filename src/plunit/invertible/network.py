@@ -44,7 +44,8 @@ class InvertibleNetwork(nn.Module):
         reversible: keep no activations for backward but the output; see `Reversible`.
         generator: where the random numbers of the start come from.
 
-    A state_dict fits networks of both kinds, reversible or not.
+    `bijection` is the same map with its log-determinants, for `Flow` and `Chain`. A state_dict fits networks of both
+    kinds, reversible or not.
 
     >>> import torch
     >>> network = InvertibleNetwork(2, depth=3, generator=torch.Generator().manual_seed(0))
@@ -70,13 +71,7 @@ class InvertibleNetwork(nn.Module):
             raise ValueError(f'linear must be "lu" or "orthogonal", got {linear!r}')
         layer = partial(LINEAR[linear], features, generator=generator)
         blocks = [part for index in range(depth) for part in (layer(), activation(features, index))]
-        self.chain = Chain(*blocks, layer())
-        self.reversible = reversible
-
-    @property
-    def bijection(self) -> Chain | Reversible:
-        """The same map with its log-determinants, for `Flow` and `Chain`."""
-        return Reversible(self.chain) if self.reversible else self.chain
+        self.bijection = (Reversible if reversible else Chain)(*blocks, layer())
 
     def forward(self, x: Tensor) -> Tensor:
         """Return F(x)."""
@@ -92,7 +87,7 @@ class InvertibleNetwork(nn.Module):
 
     def certificate(self, x: Tensor | None = None) -> Certificate:
         """What is known of the inverse: see `Certificate`. `x` are points of interest, by default 256 of N(0, 1)."""
-        return certify(self.chain, x)
+        return certify(self.bijection, x)
 
 
 START_ALPHA = 0.7

@@ -12,17 +12,30 @@ from plunit import learned
 
 def register(module: nn.Module, name: str, value: float, features: int, learnable: bool) -> None:
     """Add a positive number to a module: the parameter `raw_<name>` if learnable, else the buffer `fixed_<name>`."""
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number, the same for all features at the start, got {type(value).__name__}")
     dtype = torch.get_default_dtype()
-    eps = torch.finfo(dtype).eps
-    if not eps <= value <= 1 / eps:
+    if not usable(torch.tensor(float(value))):
         raise ValueError(
-            f"{name} must be positive in a bijection, {eps:.1e} to {1 / eps:.1e} in {dtype}, got {value}; a slope of 0 "
-            f"cannot be undone: take for instance 0.1"
+            f"{name} must be positive and finite in a bijection, {range_of(dtype)}, got {value}; the "
+            f"paper has alpha = 0.1 and c = 1"
         )
     if learnable:
         module.register_parameter(f"raw_{name}", nn.Parameter(torch.full((features,), math.log(value))))
     else:
         module.register_buffer(f"fixed_{name}", torch.full((features,), float(value)))
+
+
+def usable(value: Tensor) -> bool:
+    """Tell whether all numbers are positive and finite, and so are their inverses."""
+    eps = torch.finfo(value.dtype).eps
+    return bool(((value >= eps) & (value <= 1 / eps)).all())
+
+
+def range_of(dtype: torch.dtype) -> str:
+    """Name the range of usable numbers."""
+    eps = torch.finfo(dtype).eps
+    return f"{eps:.1e} to {1 / eps:.1e} in {dtype}"
 
 
 def of(module: nn.Module, name: str) -> Tensor:

@@ -8,51 +8,29 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from plunit.invertible.bijection import Bijection, Leaf
-from plunit.invertible.chain import Chain, Composite
+from plunit.invertible.bijection import Bijection
+from plunit.invertible.chain import Chain
 
 _State = tuple[dict[str, Tensor], dict[str, Tensor]]
 """The parameters and the buffers of a part, by name."""
 
 
-class Reversible(Composite):
-    """The same map as its chain, forward and inverse, with memory for backward that does not grow with depth.
+class Reversible(Chain):
+    """The same map as `Chain`, forward and inverse, with memory for backward that does not grow with depth.
 
-    Backward inverts the chain part by part, last first, and differentiates each part at the input found: about twice
-    the arithmetic, and gradients equal to ordinary ones up to the error of the round trip. `inverse` has ordinary
-    gradients. Under torch.compile and torch.func the chain itself runs, with their own memory.
+    Backward inverts the chain part by part, last first, and differentiates each part at the input found: each part is
+    inverted and evaluated once more, and gradients equal ordinary ones up to the error of the round trip. `inverse` has
+    ordinary gradients. Under torch.compile and torch.func it is an ordinary chain, with their memory.
     """
-
-    def __init__(self, chain: Chain) -> None:
-        if not isinstance(chain, Chain):
-            raise TypeError(f"Reversible takes a Chain, got {type(chain).__name__}; wrap it: Chain(bijection)")
-        super().__init__(chain.features)
-        self.chain = chain
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return F(x) and log|det dF/dx|."""
         transformed = torch.compiler.is_compiling() or torch._C._functorch.maybe_current_level() is not None
         if transformed or not torch.is_grad_enabled():
-            return self.chain(x)  # type: ignore[no-any-return]
-        states = [(dict(part.named_parameters()), dict(part.named_buffers())) for part in self.chain.parts()]
+            return super().forward(x)
+        states = [(dict(part.named_parameters()), dict(part.named_buffers())) for part in self.parts()]
         tensors = [tensor for parameters, _ in states for tensor in parameters.values()]
-        return _Chain.apply(x, self.chain, states, *tensors)  # type: ignore[no-any-return, no-untyped-call]
-
-    def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the x with F(x) = y, and log|det dx/dy|."""
-        return self.chain.inverse(y)
-
-    def lipschitz(self) -> tuple[float, float]:
-        """The bounds of the chain."""
-        return self.chain.lipschitz()
-
-    def leaves(self) -> list[tuple[Leaf, bool]]:
-        """The leaves of the chain."""
-        return self.chain.leaves()
-
-    def exact(self) -> Reversible:
-        """The exact chain, reversible."""
-        return Reversible(self.chain.exact())
+        return _Chain.apply(x, self, states, *tensors)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Chain(torch.autograd.Function):
@@ -60,7 +38,7 @@ class _Chain(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, chain: Chain, states: list[_State], *tensors: Tensor) -> tuple[Tensor, Tensor]:
-        y, log_det = chain(x)
+        y, log_det = Chain.forward(chain, x)
         ctx.save_for_backward(y)
         ctx.chain, ctx.states, ctx.versions = chain, states, _versions(states)
         return y, log_det.clone()  # a part alone may return an expanded constant

@@ -15,7 +15,7 @@ class SmoothPLU(Elementwise):
     """PLU but for ||x| - c| < w = rho * c, where the slope falls linearly from 1 to alpha.
 
     With r = (|x| - c + w) / (2 w), clipped to [0, 1], the slope is s = 1 - r + alpha r and
-    SmoothPLU(x) = s x + sign(x) (1 - s) (c - w + w r): the identity for r = 0, PLU for r = 1. The inverse has
+    SmoothPLU(x) = s x + sign(x) (1 - s) (c - w (1 - r)): the identity for r = 0, PLU for r = 1. The inverse has
     r = v / (1 + sqrt(1 + (alpha - 1) v)) from v = (|y| - c + w) / w, clipped to [0, 1 + alpha], and the same s.
 
     Args:
@@ -80,27 +80,26 @@ class SmoothPLU(Elementwise):
         return module.train(self.training)
 
     def values(self) -> tuple[Tensor, ...]:
-        """The line's values 1, alpha, c - w and w, then 2 w."""
+        """The line's values 1, alpha, c and w, then c + w and 2 w."""
         c, alpha = self.c, self.alpha
         w = self.rho * c
-        return torch.ones_like(alpha), alpha, c - w, w, 2 * w
+        return torch.ones_like(alpha), alpha, c, w, c + w, 2 * w
 
     def inverse_values(self) -> tuple[Tensor, ...]:
-        """The line's values, then 1 + alpha, and what gives s^2 from v; see `invert`."""
-        one, alpha, inner, w, _ = self.values()
+        """The line's values, then c - w, 1 + alpha, and what gives s^2 from v; see `invert`."""
+        one, alpha, c, w, *_ = self.values()
         contracts = alpha < 1
         end, zero = 1 + alpha, torch.zeros_like(alpha)
         least = torch.where(contracts, alpha, one).square()
-        return (
-            *(one, alpha, inner, w, end),
-            *(least, (1 - alpha).abs(), torch.where(contracts, end, zero), torch.where(contracts, -one, one)),
-        )
+        bend = torch.where(contracts, 1 - alpha, alpha - 1)
+        start, way = torch.where(contracts, end, zero), torch.where(contracts, -one, one)
+        return one, alpha, c, w, c - w, end, least, bend, start, way
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return SmoothPLU(x) and its log-slopes."""
-        *line, width = values
-        slope, shift = _line(((x.abs() - line[2]) / width).clamp(0, 1), *line)
+        *line, outer, width = values
+        slope, shift = _line(((outer - x.abs()) / width).clamp(0, 1), *line)
         return torch.addcmul(slope * x, x.sign(), shift), slope.log()
 
     @staticmethod
@@ -109,10 +108,10 @@ class SmoothPLU(Elementwise):
 
         s^2 = 1 + (alpha - 1) v = alpha^2 + (1 - alpha) (1 + alpha - v): the form without cancellation is taken.
         """
-        one, alpha, inner, w, end, least, bend, start, way = values
+        one, alpha, c, w, inner, end, least, bend, start, way = values
         v = ((y.abs() - inner) / w).clamp(0).minimum(end)
         root = torch.addcmul(least, bend, torch.addcmul(start, way, v)).sqrt()
-        slope, shift = _line(v / (1 + root), one, alpha, inner, w)
+        slope, shift = _line(1 - v / (1 + root), one, alpha, c, w)
         inverse_slope = slope.reciprocal()
         return torch.addcmul(y, y.sign(), shift, value=-1) * inverse_slope, inverse_slope.log()
 
@@ -126,10 +125,13 @@ class SmoothPLU(Elementwise):
         return f"{self.features}" + (f", learned={', '.join(n.removeprefix('raw_') for n in names)}" if names else "")
 
 
-def _line(r: Tensor, one: Tensor, alpha: Tensor, inner: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-    """Return slope and shift of |y| = slope * |x| + shift."""
-    slope = torch.lerp(one, alpha, r)  # 1 and alpha to the bit at the ends
-    return slope, (1 - slope) * torch.addcmul(inner, w, r)
+def _line(q: Tensor, one: Tensor, alpha: Tensor, c: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    """Return slope and shift of |y| = slope * |x| + shift, from q = 1 - r.
+
+    Where q is 0 the shift is (1 - alpha) c: w has no part in it, nor in its gradient.
+    """
+    slope = torch.lerp(alpha, one, q)  # 1 and alpha to the bit at the ends
+    return slope, (1 - slope) * torch.addcmul(c, w, q, value=-1)
 
 
 def raw_of_rho(rho: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.distributions import Transform, constraints
 
-from plunit.invertible.bijection import Bijection
+from plunit.invertible.bijection import Bijection, expect
 
 
 class BijectionTransform(Transform):
@@ -27,6 +27,7 @@ class BijectionTransform(Transform):
     codomain = constraints.real_vector
 
     def __init__(self, bijection: Bijection, cache_size: int = 0) -> None:
+        expect(bijection, "BijectionTransform")
         super().__init__(cache_size=cache_size)
         self.bijection = bijection
 

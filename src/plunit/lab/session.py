@@ -61,10 +61,10 @@ def request(
 def everything(folder: Path, names: list[str], seeds: int | None, engine: str, quick: bool, full: bool) -> Plan:
     """Return the plan of `plunit reproduce`, with the long experiments' own seeds.
 
-    Unless `full` these are short, but for those of which the folder has a longer run, finished.
+    Unless `full` these are short. A finished run that the folder has is kept if it is no shorter and no narrower.
     """
     wanted = request(names, seeds, (), engine, quick=quick)
-    stored = {} if full else plan.load(folder)
+    stored = plan.load(folder)
     for name in filter(experiments.is_long, names):
         package = experiments.MODULES[name]
         part = dataclasses.replace(wanted[name], seeds=package.SEEDS)
@@ -77,7 +77,7 @@ def everything(folder: Path, names: list[str], seeds: int | None, engine: str, q
 
 
 def _covers(stored: Part, part: Part) -> bool:
-    enough = stored.steps > part.steps and stored.seeds >= part.seeds
+    enough = stored.steps >= part.steps and stored.seeds >= part.seeds
     return enough and set(stored.activations) >= set(part.activations)
 
 

@@ -32,6 +32,8 @@ def train(
 ) -> Tensor:
     """Train in place, as `plunit.invertible.Flow.fit` does, and return the losses [steps, members].
 
+    A member that diverges stays in: its losses are no numbers from there on.
+
     Args:
         modules: the members; the same class and shapes.
         loss: of one member.
@@ -47,8 +49,8 @@ def train(
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     losses, sharp = [], False
     for step in range(steps):
-        progress = step / max(steps - 1, 1)
         if anneal is not None and not sharp:
+            progress = anneal.progress(step, steps)
             sharp = anneal.is_over(progress)
             if sharp:  # the parameters stay, by name and by number; the buffers are others
                 buffers = _sharpen(modules)

@@ -92,7 +92,7 @@ def round_trips(spec: Inverse, activation: str, linear: Linear, dtype: str, seed
     make = NETWORKS[activation](spec.alpha)
     network = InvertibleNetwork(spec.features, max(spec.depths), activation=make, linear=linear, generator=generator)
     x = torch.randn(spec.points, spec.features, generator=generator).to(getattr(torch, dtype))
-    whole = part_by_part(network.to(x).chain)
+    whole = part_by_part(network.to(x).bijection)
     chains = [Chain(*whole.parts()[: 2 * depth + 1]) for depth in spec.depths]
     with torch.no_grad():
         errors = torch.stack([(chain.inverse(chain(x)[0])[0] - x).norm(dim=-1) for chain in chains])

@@ -26,9 +26,9 @@ class Warp:
 
     steps: int = 3000
     batch: int = 512
-    lr: float = 0.01
+    lr: float = 0.02
     depth: int = 16
-    alpha: float = 0.5
+    alpha: float = 0.7
     turn: float = 2.0
     half: float = 2.0
     lines: int = 17
