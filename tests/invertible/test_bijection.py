@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.func import functional_call, stack_module_state, vmap
 
-from plunit.invertible import LU, PLU, Chain, Frozen, Inverse, Orthogonal, ScaleShift, SmoothPLU
+from plunit.invertible import LU, PLU, Chain, Frozen, Inverse, Orthogonal, Reversible, ScaleShift, SmoothPLU
 
 
 def slogdet(function, x):
@@ -223,3 +223,12 @@ def test_features_must_be_an_integer(features):
 def test_a_chain_takes_bijections_only():
     with pytest.raises(TypeError, match="a Chain takes bijections, got Linear"):
         Chain(torch.nn.Linear(2, 2))
+
+
+def test_inverse_and_exact_reach_through_what_is_made_of_others():
+    chain, x = Chain(LU(2), PLU(2, 0.3), ScaleShift(2)), torch.randn(9, 2)
+    torch.testing.assert_close(Frozen(Inverse(chain))(x)[0], chain.inverse(x)[0])
+    for smooth in (Inverse(SmoothPLU(2)), Reversible(LU(2), SmoothPLU(2)), Chain(Inverse(SmoothPLU(2)))):
+        exact = smooth.exact()
+        assert type(exact) is type(smooth)
+        assert not any(isinstance(module, SmoothPLU) for module in exact.modules())

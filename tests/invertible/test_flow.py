@@ -248,3 +248,20 @@ def test_a_single_step_also_ends_in_an_exact_network():
 
 def test_samples_can_be_viewed_flat():
     assert seeded().sample(5).view(-1).shape == (10,)
+
+
+def test_more_bad_arguments():
+    with pytest.raises(ValueError, match="until in"):
+        Annealing("rho", 0.9, 0.1, until=2.0)
+    with pytest.raises(ValueError, match=r"one distribution, got a batch of shape \(3,\)"):
+        Flow(PLU(2), Independent(Normal(torch.zeros(3, 2), torch.ones(3, 2)), 1))
+    with pytest.raises(ValueError, match="so must batch, got 0"):
+        seeded().fit(torch.randn(9, 2), 3, batch=0)
+    with pytest.raises(ValueError, match="lr must be positive and finite, got inf"):
+        seeded().fit(torch.randn(9, 2), 3, lr=math.inf)
+
+
+def test_which_samples_have_gradients():
+    assert not seeded().sample(3).requires_grad
+    mean = torch.zeros(2, requires_grad=True)
+    assert Flow(PLU(2), MultivariateNormal(mean, torch.eye(2))).sample_and_log_prob(3)[0].requires_grad

@@ -157,3 +157,12 @@ def test_nothing_is_estimated_without_gradients(sample, monkeypatch):
     monkeypatch.setattr(flux, "width", None)
     with torch.no_grad():
         assert torch.equal(PLU(1, log_slope="flux").double()(sample[:, None])[1], PLU(1).double()(sample[:, None])[1])
+
+
+def test_the_boundary_term_leaves_alpha_s_own_gradient_alone(sample):
+    found = []
+    for log_slope in ("exact", "flux"):
+        bijection = PLU(1, 0.3, learnable=True, log_slope=log_slope).double()
+        bijection(sample[:, None])[1].mean().backward()
+        found.append(bijection.raw_alpha.grad)
+    torch.testing.assert_close(*found)

@@ -1,7 +1,19 @@
 import pytest
 import torch
 
-from plunit.invertible import PLU, InvertibleNetwork, LeakyReLU, SmoothPLU, Tanh, alternating, density
+from plunit.invertible import (
+    LU,
+    PLU,
+    Chain,
+    InvertibleNetwork,
+    LeakyReLU,
+    Orthogonal,
+    SmoothPLU,
+    Tanh,
+    alternating,
+    density,
+)
+from plunit.invertible.certificate import certify
 
 
 @pytest.mark.parametrize("linear", ["lu", "orthogonal"])
@@ -96,3 +108,28 @@ def test_the_certificate_s_bound_holds_at_single_points(linear):
         with torch.no_grad():
             error = (network.inverse(network(x)) - x).norm().item()
         assert error <= network.certificate(x).round_trip_error
+
+
+def test_a_certificate_carries_errors_back_through_the_layers_before():
+    first = LU.from_matrix(torch.diag(torch.tensor([1e-4, 1.0])))
+    second = LU.from_matrix(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    x = torch.randn(99, 2, generator=torch.Generator().manual_seed(0))
+    assert certify(Chain(first, second), x).round_trip_error > 100 * certify(Chain(second), x).round_trip_error
+
+
+def test_a_certificate_of_known_numbers():
+    found = certify(Chain(LU.from_matrix(torch.diag(torch.tensor([0.25, 2.0])))))
+    assert (found.lipschitz, found.inverse_lipschitz) == pytest.approx((2, 4))
+    assert "of F        <= 2\n" in str(found)
+    assert found == certify(Chain(LU.from_matrix(torch.diag(torch.tensor([0.25, 2.0])))))
+
+
+def test_points_that_do_not_come_back_have_an_infinite_bound():
+    network = InvertibleNetwork(2, 1, activation=lambda features, index: Tanh(features))
+    assert network.certificate(torch.full((1, 2), 100.0)).round_trip_error == torch.inf
+
+
+def test_the_layers_and_slopes_of_a_network():
+    parts = InvertibleNetwork(2, 2, linear="orthogonal").bijection.parts()
+    assert all(isinstance(part, Orthogonal) for part in parts[::2])
+    assert [part.alpha[0].item() for part in parts[1::2]] == pytest.approx([0.7, 1 / 0.7])

@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck, gradgradcheck
 
@@ -25,6 +25,7 @@ def test_value_is_the_integral_of_the_slope(alpha, c, rho, x):
     assert y.item() == pytest.approx(quadrature(x, alpha, c, rho), abs=1e-6)
 
 
+@settings(deadline=None)
 @given(
     x=st.floats(-1e6, 1e6),
     log_alpha=st.floats(-6, 6),
@@ -145,3 +146,17 @@ def test_rho_can_be_set_and_is_checked():
 def test_repr():
     assert repr(SmoothPLU(2, learnable=True)) == "SmoothPLU(2, learned=alpha, c)"
     assert repr(SmoothPLU(2)) == "SmoothPLU(2)"
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 0.1, 1e4])
+def test_beyond_the_corners_the_slope_is_alpha_to_the_bit(alpha):
+    bijection = SmoothPLU(1, alpha)
+    slope = bijection.alpha.log()[0]
+    assert torch.equal(bijection(torch.tensor([9.0]))[1], slope)
+    torch.testing.assert_close(bijection.inverse(torch.tensor([9e5]))[1], -slope, rtol=1e-6, atol=0)
+
+
+def test_exact_keeps_mode_and_precision():
+    exact = SmoothPLU(2).double().eval().exact()
+    assert not exact.training
+    assert exact.bandwidth.dtype == torch.float64

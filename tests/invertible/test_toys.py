@@ -48,3 +48,10 @@ def test_generators_and_names():
     assert torch.equal(*(toy("moons", 5, torch.Generator().manual_seed(1)) for _ in range(2)))
     with pytest.raises(ValueError, match="there is no toy density 'ring'; choose one of moons, gaussians"):
         toy("ring", 5)
+
+
+@pytest.mark.parametrize("name", TOYS)
+def test_a_generator_decides_the_points(name):
+    first, second, other = (toy(name, 50, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
+    assert torch.equal(first, second)
+    assert not torch.equal(first, other)

@@ -90,3 +90,10 @@ class Handed(torch.nn.Module):
 
     def forward(self):
         return BijectionTransform(self.bijection)
+
+
+def test_it_says_that_it_is_bijective_and_differentiates_both_ways():
+    transform = BijectionTransform(density(2, 1).double())
+    assert transform.bijective
+    for way in (transform, transform.inv):
+        assert TransformedDistribution(standard(2), [way]).rsample().requires_grad

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from plunit.invertible import PLU, Chain, InvertibleNetwork, alternating
+from plunit.invertible import PLU, Chain, InvertibleNetwork, Tanh, alternating
 from plunit.invertible.certificate import certify
 from plunit.invertible.frozen import part_by_part
 from plunit.lab import inverse
 from plunit.lab.cell import Cell
-from plunit.lab.inverse.compute import FUNCTIONS, is_reached, round_trips
+from plunit.lab.inverse.compute import FUNCTIONS, NETWORKS, is_reached, round_trips
 from plunit.lab.results import Results
 
 SPEC = dataclasses.replace(inverse.SPECS["inverse"], depths=(1, 4), points=16, features=3, values=256)
@@ -100,7 +100,7 @@ def test_claims_by_numbers(results):
 
 
 def test_a_value_that_is_missed_is_seen(results):
-    broken = dict(results["inverse", "plu"], reached=np.full((2, 5), 0.99))
+    broken = dict(results["inverse", "plu"], reached=np.array([np.full(5, 0.99), np.ones(5)]))
     found = inverse.claims(Results({("inverse", "plu"): broken}))
     assert found[0].verdict == "does not hold"
 
@@ -115,3 +115,41 @@ def test_rows_and_figure(results, tmp_path):
 
 def test_at_most_five_seeds_are_run():
     assert len(inverse.cells("inverse", ("plu",), 1024, "native")) == 5
+
+
+def test_rows_hold_what_was_measured(results):
+    found = results["inverse", "plu"]
+    for row in inverse.rows(results):
+        if row["activation"] == "plu":
+            names = (SPEC.linears, row["linear"]), (SPEC.dtypes, row["dtype"]), (SPEC.depths, row["depth"])
+            place = (*(values.index(value) for values, value in names), row["seed"])
+            assert (row["error"], row["bound"]) == (found["error"][place], found["bound"][place])
+
+
+def test_claims_are_about_the_arrays_they_name(results):
+    plu = results["inverse", "plu"]
+    found = {claim.sentence: claim.value for claim in inverse.claims(results)}
+    trip = found["An invertible PLU network of depth 4 returns its input in float32."]
+    assert trip == pytest.approx(np.median(plu["error"][:, 0, 1].max(0)))
+    bound = found["The bound of the certificate is not exceeded at any depth, PLU."]
+    assert bound == pytest.approx((plu["error"] / plu["bound"]).max())
+    assert bound < 1
+
+
+def test_panels_are_those_of_their_titles(results):
+    (picture,) = inverse.figures(Results({("inverse", "plu"): results["inverse", "plu"]}))
+    axes = picture.figure.axes[1]
+    assert axes.get_title() == "LU layers, float32"
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), np.median(results["inverse", "plu"]["error"][1, 0], -1))
+
+
+def test_points_that_come_back_as_no_number_are_lost(monkeypatch):
+    class Broken(Tanh):
+        @staticmethod
+        def invert(y, *values):
+            return y * torch.nan, y
+
+    monkeypatch.setitem(NETWORKS, "tanh", lambda alpha: lambda features, index: Broken(features))
+    worst, lost, _ = round_trips(SPEC, "tanh", "lu", "float32", 0)
+    assert (worst == np.inf).all()
+    assert (lost == 1).all()

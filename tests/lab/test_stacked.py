@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from plunit.invertible import RHO, Flow, density
+from plunit.invertible import BANDWIDTH, RHO, Flow, density
 from plunit.lab import stacked
 
 STEPS, BATCH, LR = 6, 32, 0.01
@@ -52,3 +52,17 @@ def test_progress_is_told():
         watch=told.append,
     )
     assert told == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_annealed_buffers_come_back():
+    member = flow(0, "flux")
+    draw = draws(0)
+    stacked.train(
+        [member],
+        lambda call, x: -call((x,)).mean(),
+        lambda: (draw(8)[None],),
+        steps=3,
+        lr=LR,
+        anneal=BANDWIDTH,
+    )
+    assert member.bijection.parts()[1].bandwidth.item() == pytest.approx(0.1)

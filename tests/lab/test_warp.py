@@ -2,13 +2,15 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 
+from plunit.invertible import InvertibleNetwork
 from plunit.lab import experiments, scratch, warp
 from plunit.lab.cell import Cell
 from plunit.lab.results import Results
-from plunit.lab.warp.compute import grid, swirl
+from plunit.lab.warp.compute import grid, measured, square, swirl
 
 SPEC = dataclasses.replace(warp.SPECS["warp"], steps=40, batch=64, depth=3, lines=5, dots=7, points=200)
 
@@ -39,6 +41,7 @@ def test_training_learns_map_and_inverse_together(results):
     arrays = results["warp", "plu"]
     assert arrays["loss"].shape == (40, 5)
     assert (arrays["loss"][-1] < 0.6 * arrays["loss"][0]).all()
+    np.testing.assert_allclose(arrays["forward_error"], np.sqrt(arrays["loss"][-5:].mean(0)), rtol=0.25)
     assert (arrays["round_trip"] < 1e-4).all()
     assert arrays["forward"].shape == (2 * 5 * 7, 2, 5)
 
@@ -53,6 +56,7 @@ def test_claim_rows_and_figure(results, tmp_path):
     (claim,) = warp.claims(results)
     assert "40 steps" in claim.sentence
     assert claim.n == 5
+    assert claim.value == pytest.approx(np.median(results["warp", "plu"]["inverse_error"]))
     assert len(list(warp.rows(results))) == 10
     (picture,) = warp.figures(results)
     assert len(picture.figure.axes) == 6
@@ -62,3 +66,28 @@ def test_claim_rows_and_figure(results, tmp_path):
 def test_cells_take_the_steps():
     (cell,) = experiments.cells("warp", ("plu",), 5, "native", 7)
     assert cell.spec.steps == 7
+
+
+def test_a_network_that_is_the_swirl_has_no_error():
+    class Swirl(InvertibleNetwork):
+        def forward(self, x):
+            return swirl(x, SPEC.turn)
+
+        def inverse(self, y):
+            return swirl(y, -SPEC.turn)
+
+    found = measured(SPEC, Swirl(2, 0), 0)
+    assert all(found[key] < 1e-5 for key in ("forward_error", "inverse_error", "round_trip"))
+    np.testing.assert_allclose(found["forward"], swirl(grid(SPEC), SPEC.turn))
+    np.testing.assert_allclose(found["inverse"], swirl(grid(SPEC), -SPEC.turn))
+
+
+def test_points_fill_the_square():
+    x = square(SPEC, 1000, torch.Generator().manual_seed(0))
+    assert -2 <= x.min() < -1.9
+    assert 1.9 < x.max() <= 2
+
+
+def test_a_seed_is_the_same_in_any_cell(results, tmp_path):
+    alone = warp.compute(Cell("warp", SPEC, "plu", 2, 3, "torch"), tmp_path / "plu")
+    np.testing.assert_allclose(alone["inverse_error"], results["warp", "plu"]["inverse_error"][2:3], rtol=1e-2)

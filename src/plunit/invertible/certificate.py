@@ -89,7 +89,7 @@ def round_trip_errors(chain: Chain, x: Tensor) -> list[float]:
             y, _ = part(x)
             error = torch.maximum((part.inverse(y)[0] - x).abs(), torch.finfo(x.dtype).eps * x.abs())
         total = total + 2 * (back.abs() * error).sum(-1).norm(dim=0)
-        bounds.append(total.nan_to_num(nan=torch.inf).max())
+        bounds.append(total.nan_to_num(torch.inf, torch.inf).max())
         back = _carry_back(part, y, back)
         x = y
     return torch.stack(bounds).tolist()

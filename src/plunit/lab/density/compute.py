@@ -37,9 +37,9 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     draws, tests = [draw for draw, _ in pairs], [test for _, test in pairs]
     arrays: Arrays = {}
     if cell.activation == "gaussian":
-        flows = [_gaussian(draw(_GAUSSIAN_POINTS)) for draw in draws]
+        flows = [gaussian(draw(_GAUSSIAN_POINTS)) for draw in draws]
     else:
-        flows, arrays["loss"] = _trained(spec, cell.activation, members, draws, scratch)
+        flows, arrays["loss"] = trained(spec, cell.activation, members, draws, scratch)
     arrays["nll"] = _nll(flows, tests)
     if spec.features == 2:
         arrays |= _pictures(spec, flows, [seed for _, seed in members])
@@ -48,13 +48,14 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     return {"seed": np.arange(cell.first, cell.last), **arrays}
 
 
-def _trained(
+def trained(
     spec: Density,
     method: str,
     members: list[tuple[str, int]],
     draws: list[Callable[[int], Tensor]],
     scratch: Path,
 ) -> tuple[list[Flow], Column]:
+    """Return a trained flow for each member, a data set's name and a seed, and the losses [members, steps]."""
     flows = [
         Flow(bijection(spec.features, spec.blocks, activation=method, generator=torch.Generator().manual_seed(seed)))
         for _, seed in members
@@ -71,7 +72,7 @@ def _trained(
     return flows, losses.T.numpy()
 
 
-def _gaussian(x: Tensor) -> Flow:
+def gaussian(x: Tensor) -> Flow:
     """Return the Gaussian of the mean and covariance of x, as a flow."""
     whiten = torch.linalg.inv(torch.linalg.cholesky(x.T.cov()))
     return Flow(LU.from_matrix(whiten, -whiten @ x.mean(0)))

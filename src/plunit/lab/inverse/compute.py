@@ -99,5 +99,5 @@ def round_trips(spec: Inverse, activation: str, linear: Linear, dtype: str, seed
     lost = (~errors.isfinite()).double().mean(-1)
     bounds = np.nan if activation == "tanh" else np.array(round_trip_errors(whole, x))[[2 * d for d in spec.depths]]
     return np.stack(
-        [errors.nan_to_num(nan=torch.inf).amax(-1).numpy(), lost.numpy(), np.broadcast_to(bounds, lost.shape)]
+        [errors.nan_to_num(torch.inf, torch.inf).amax(-1).numpy(), lost.numpy(), np.broadcast_to(bounds, lost.shape)]
     )

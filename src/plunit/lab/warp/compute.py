@@ -36,13 +36,13 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     ]
 
     def draw() -> tuple[Tensor, Tensor]:
-        x = torch.stack([_square(spec, spec.batch, generator) for generator in generators])
+        x = torch.stack([square(spec, spec.batch, generator) for generator in generators])
         return x, swirl(x, spec.turn)
 
     losses = stacked.train(
         networks, _loss, draw, steps=spec.steps, lr=spec.lr, watch=lambda done: scratches.report(scratch, done)
     )
-    members = [_member(spec, network, seed) for seed, network in enumerate(networks, cell.first)]
+    members = [measured(spec, network, seed) for seed, network in enumerate(networks, cell.first)]
     arrays = {name: np.stack([member[name] for member in members], -1) for name in members[0]}
     return {"seed": np.arange(cell.first, cell.last), "loss": losses.numpy(), **arrays}
 
@@ -66,9 +66,10 @@ def _loss(call: Callable[..., Tensor], x: Tensor, y: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def _member(spec: Warp, network: nn.Module, seed: int) -> Arrays:
+def measured(spec: Warp, network: nn.Module, seed: int) -> Arrays:
+    """Return the errors of a network and the images of the grid."""
     assert isinstance(network, InvertibleNetwork)
-    x = _square(spec, spec.points, torch.Generator().manual_seed(10_000 + seed))
+    x = square(spec, spec.points, torch.Generator().manual_seed(10_000 + seed))
     errors = {
         "forward_error": network(x) - swirl(x, spec.turn),
         "inverse_error": network.inverse(x) - swirl(x, -spec.turn),
@@ -79,5 +80,6 @@ def _member(spec: Warp, network: nn.Module, seed: int) -> Arrays:
     return squares | {"forward": network(lines).numpy(), "inverse": network.inverse(lines).numpy()}
 
 
-def _square(spec: Warp, n: int, generator: torch.Generator) -> Tensor:
+def square(spec: Warp, n: int, generator: torch.Generator) -> Tensor:
+    """Draw n points of the square."""
     return spec.half * (2 * torch.rand(n, 2, generator=generator) - 1)
