@@ -106,7 +106,7 @@ def train(entry: Entry, name: str, seed: int, steps: int) -> tuple[nn.Module, fl
     if isinstance(model, Flow):
         model.fit(lambda n: toy(name, n, generator), steps, lr=entry.lr, anneal=entry.anneal)
         return model, time.perf_counter() - start
-    optimizer = torch.optim.Adam(model.parameters(), entry.lr)
+    optimizer = torch.optim.Adam(model.parameters(), entry.lr, fused=True)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     for _ in range(steps):
         optimizer.zero_grad()

@@ -135,7 +135,7 @@ class Flow(nn.Module):
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
         draw = self._sampler(data, generator)
-        optimizer = torch.optim.Adam(self.parameters(), lr)
+        optimizer = torch.optim.Adam(self.parameters(), lr, fused=True)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
         reporting = bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None))
         losses: list[float] = []
