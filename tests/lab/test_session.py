@@ -55,10 +55,11 @@ def test_a_request_that_cannot_be_met_is_one_line(names, keywords, said):
 
 
 def test_reproduce_keeps_long_experiments_short_unless_full(tmp_path):
-    names = ["sine", "cifar10", "density"]
+    names = ["sine", "cifar10", "density", "density-wine"]
     short = session.everything(tmp_path, names, 7, "eager", quick=False, full=False)
     assert (short["sine"].seeds, short["cifar10"].seeds, short["density"].seeds) == (7, 1, 5)
     assert (short["cifar10"].steps, short["density"].steps, short["sine"].steps) == (500, 300, 0)
+    assert short["density-wine"].steps == 200  # its full length
     full = session.everything(tmp_path, names, None, "eager", quick=False, full=True)
     assert (full["cifar10"].steps, full["density"].steps) == (100_000, 3000)
 

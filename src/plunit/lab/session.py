@@ -69,7 +69,7 @@ def everything(folder: Path, names: list[str], seeds: int | None, engine: str, q
         package = experiments.MODULES[name]
         part = dataclasses.replace(wanted[name], seeds=package.SEEDS)
         if not full:
-            part = dataclasses.replace(part, steps=package.SHORT)
+            part = dataclasses.replace(part, steps=min(package.SHORT, part.steps))
         if name in stored and _covers(stored[name], part) and not missing(folder, plan.cells({name: stored[name]})):
             part = stored[name]
         wanted[name] = part
