@@ -72,7 +72,7 @@ def test_bad_arguments():
         InvertibleNetwork(2, 1, linear="dense")
     with pytest.raises(ValueError, match="there is no density activation 'relu'; choose one of smooth"):
         density(2, activation="relu")
-    with pytest.raises(ValueError, match="blocks must be at least 0, got -1"):
+    with pytest.raises(ValueError, match="depth must be at least 0, got -1; it counts the blocks"):
         density(2, -1)
 
 

@@ -27,8 +27,11 @@ def alternating(make: Callable[..., Bijection], alpha: float, **options: Any) ->
     return lambda features, index: make(features, alpha if index % 2 == 0 else 1 / alpha, **options)
 
 
-MILD = alternating(PLU, 0.7)
-"""The activations of a network unless told otherwise: mild enough for round trips through many blocks."""
+START_ALPHA = 0.7
+"""The slope of blocks unless told otherwise: mild enough for round trips through many, and for flows to train."""
+
+MILD = alternating(PLU, START_ALPHA)
+"""The activations of a network unless told otherwise."""
 
 
 class InvertibleNetwork(nn.Module):
@@ -90,8 +93,6 @@ class InvertibleNetwork(nn.Module):
         return certify(self.bijection, x)
 
 
-START_ALPHA = 0.7
-
 DENSITIES: dict[str, Activation] = {
     "smooth": alternating(SmoothPLU, START_ALPHA, learnable=True, learnable_rho=True),
     "annealed": alternating(SmoothPLU, START_ALPHA, rho=0.9, learnable=True),
@@ -118,10 +119,6 @@ def density(
     >>> sum(parameter.numel() for parameter in density(2).parameters())
     150
     """
-    if blocks < 0:
-        raise ValueError(f"blocks must be at least 0, got {blocks}")
     if activation not in DENSITIES:
         raise ValueError(f"there is no density activation {activation!r}; choose one of {', '.join(DENSITIES)}")
-    make = DENSITIES[activation]
-    parts = [part for i in range(blocks) for part in (LU(features, generator=generator), make(features, i))]
-    return Chain(*parts, LU(features, generator=generator))
+    return InvertibleNetwork(features, blocks, activation=DENSITIES[activation], generator=generator).bijection
