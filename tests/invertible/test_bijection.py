@@ -232,3 +232,11 @@ def test_inverse_and_exact_reach_through_what_is_made_of_others():
         exact = smooth.exact()
         assert type(exact) is type(smooth)
         assert not any(isinstance(module, SmoothPLU) for module in exact.modules())
+
+
+@pytest.mark.parametrize("x", [[[1.0, 2.0, 3.0]], torch.ones(1, 3).numpy()])
+def test_tensors_only(make, bijection_name, x):
+    bijection = make(bijection_name, 3, torch.float32)
+    for direction in (bijection, bijection.inverse, Frozen(bijection)):
+        with pytest.raises(TypeError, match=r"takes tensors, got (list|ndarray); torch\.as_tensor"):
+            direction(x)

@@ -144,10 +144,10 @@ def test_bad_data():
     for source in (data, lambda n: data):
         with pytest.raises(ValueError, match=r"finite data, got 1 values that are not, the first at index \(4, 1\)"):
             flow.fit(source, 3)
-    with pytest.raises(ValueError, match="at least one point"):
+    with pytest.raises(ValueError, match=r"n > 0, got a tensor of shape \(0, 2\)"):
         flow.fit(torch.empty(0, 2), 3)
     for source in (torch.randn(10, 3), torch.tensor(1.0), lambda n: torch.empty(0, 2), lambda n: [1.0, 2.0]):
-        with pytest.raises(ValueError, match=r"at least one point, a tensor of shape \(\.\.\., 2\), got"):
+        with pytest.raises(ValueError, match=r"needs points of 2 features, a tensor of shape \(n, 2\), n > 0, got"):
             flow.fit(source, 3)
     with pytest.raises(TypeError, match=r"takes a tensor of points or a function .*, got ndarray"):
         flow.fit(torch.randn(10, 2).numpy(), 3)
@@ -155,7 +155,7 @@ def test_bad_data():
         flow.fit(torch.randn(10, 2), 3, lr=math.nan)
     with pytest.raises(ValueError, match="nothing to learn"):
         flow.frozen().fit(torch.randn(10, 2), 3)
-    with pytest.raises(ValueError, match="steps must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="steps must be an integer of at least 1, got 0"):
         flow.fit(torch.randn(10, 2), 0)
     assert all(torch.equal(a, b) for a, b in zip(before, flow.parameters(), strict=True))
 
@@ -255,8 +255,12 @@ def test_more_bad_arguments():
         Annealing("rho", 0.9, 0.1, until=2.0)
     with pytest.raises(ValueError, match=r"one distribution, got a batch of shape \(3,\)"):
         Flow(PLU(2), Independent(Normal(torch.zeros(3, 2), torch.ones(3, 2)), 1))
-    with pytest.raises(ValueError, match="so must batch, got 0"):
+    with pytest.raises(ValueError, match="batch must be an integer of at least 1, got 0"):
         seeded().fit(torch.randn(9, 2), 3, batch=0)
+    with pytest.raises(ValueError, match=r"steps must be an integer of at least 1, got 2\.5"):
+        seeded().fit(torch.randn(9, 2), 2.5)
+    with pytest.raises(TypeError, match="anneal takes an Annealing such as RHO or BANDWIDTH, got 'rho'"):
+        seeded().fit(torch.randn(9, 2), 3, anneal="rho")
     with pytest.raises(ValueError, match="lr must be positive and finite, got inf"):
         seeded().fit(torch.randn(9, 2), 3, lr=math.inf)
 
@@ -265,3 +269,11 @@ def test_which_samples_have_gradients():
     assert not seeded().sample(3).requires_grad
     mean = torch.zeros(2, requires_grad=True)
     assert Flow(PLU(2), MultivariateNormal(mean, torch.eye(2))).sample_and_log_prob(3)[0].requires_grad
+
+
+def test_an_annealed_flow_is_loaded_as_a_corrected_one():
+    flow, other = seeded("annealed"), seeded("flux")
+    flow.fit(torch.randn(100, 2), 3, anneal=RHO)
+    other.load_state_dict(flow.state_dict())
+    x = torch.randn(5, 2)
+    assert torch.equal(other.log_prob(x), flow.log_prob(x))

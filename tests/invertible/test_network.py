@@ -133,3 +133,9 @@ def test_the_layers_and_slopes_of_a_network():
     parts = InvertibleNetwork(2, 2, linear="orthogonal").bijection.parts()
     assert all(isinstance(part, Orthogonal) for part in parts[::2])
     assert [part.alpha[0].item() for part in parts[1::2]] == pytest.approx([0.7, 1 / 0.7])
+
+
+@pytest.mark.parametrize("activation", ["plu", PLU, PLU(2)])
+def test_an_activation_is_made_by_a_function(activation):
+    with pytest.raises(TypeError, match=r"must be a function of \(features, index of the block\), got"):
+        InvertibleNetwork(2, 1, activation=activation)

@@ -55,3 +55,8 @@ def test_a_generator_decides_the_points(name):
     first, second, other = (toy(name, 50, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
     assert torch.equal(first, second)
     assert not torch.equal(first, other)
+
+
+def test_a_negative_number_of_points():
+    with pytest.raises(ValueError, match="number of points must be at least 0, got -5"):
+        toy("moons", -5)

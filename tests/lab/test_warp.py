@@ -91,3 +91,8 @@ def test_points_fill_the_square():
 def test_a_seed_is_the_same_in_any_cell(results, tmp_path):
     alone = warp.compute(Cell("warp", SPEC, "plu", 2, 3, "torch"), tmp_path / "plu")
     np.testing.assert_allclose(alone["inverse_error"], results["warp", "plu"]["inverse_error"][2:3], rtol=1e-2)
+
+
+def test_a_run_that_is_too_short_is_not_judged(results, monkeypatch):
+    monkeypatch.setitem(warp.SPECS, "warp", dataclasses.replace(SPEC, steps=41))
+    assert warp.claims(results) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -56,7 +57,7 @@ class Permutation(Leaf):
     order: Tensor
 
     def __init__(self, order: Sequence[int]) -> None:
-        order = [int(index) for index in order]
+        order = [operator.index(index) for index in order]
         super().__init__(len(order))
         if not is_permutation(order):
             raise ValueError(f"a permutation must name each of 0 to {len(order) - 1} once, got {order}")

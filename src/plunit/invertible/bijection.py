@@ -76,6 +76,8 @@ class Bijection(nn.Module):
 
     def _check(self, x: Tensor, values: Iterable[Tensor] = ()) -> None:
         """Raise unless the last axis has n elements, of the floating-point type of the module's values."""
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{self.kind} takes tensors, got {type(x).__name__}; torch.as_tensor makes one of it")
         if x.ndim < 1 or x.shape[-1] != self.features:
             raise ValueError(
                 f"expected {self.features} features on the last axis, got a tensor of shape {tuple(x.shape)}; "

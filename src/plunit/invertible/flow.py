@@ -128,8 +128,11 @@ class Flow(nn.Module):
             generator: where the random choice of points comes from.
             progress: True draws a bar (with rich, if installed); a function is called with (steps done, loss).
         """
-        if steps < 1 or batch < 1:
-            raise ValueError(f"steps must be at least 1, got {steps}, and so must batch, got {batch}")
+        for name, count in (("steps", steps), ("batch", batch)):
+            if not isinstance(count, int) or count < 1:
+                raise ValueError(f"{name} must be an integer of at least 1, got {count!r}")
+        if not (anneal is None or isinstance(anneal, Annealing)):
+            raise TypeError(f"anneal takes an Annealing such as RHO or BANDWIDTH, got {anneal!r}")
         if not 0 < lr < math.inf:
             raise ValueError(f"lr must be positive and finite, got {lr}; the default is 0.01")
         if not any(parameter.requires_grad for parameter in self.parameters()):
@@ -205,7 +208,9 @@ class Flow(nn.Module):
         features = self.bijection.features
         if not isinstance(x, Tensor) or x.shape[-1:] != (features,) or x.numel() == 0:
             got = f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise ValueError(f"fit needs at least one point, a tensor of shape (..., {features}), got {got}")
+            raise ValueError(
+                f"fit needs points of {features} features, a tensor of shape (n, {features}), n > 0, got {got}"
+            )
         return _finite(x)
 
 

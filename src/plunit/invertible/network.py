@@ -72,6 +72,11 @@ class InvertibleNetwork(nn.Module):
             raise ValueError(f"depth must be at least 0, got {depth}; it counts the blocks of layer and activation")
         if linear not in LINEAR:
             raise ValueError(f'linear must be "lu" or "orthogonal", got {linear!r}')
+        if not callable(activation) or isinstance(activation, (type, nn.Module)):
+            raise TypeError(
+                f"activation must be a function of (features, index of the block), got {activation!r}; for instance "
+                f"alternating(PLU, 0.5)"
+            )
         layer = partial(LINEAR[linear], features, generator=generator)
         blocks = [part for index in range(depth) for part in (layer(), activation(features, index))]
         self.bijection = (Reversible if reversible else Chain)(*blocks, layer())

@@ -26,6 +26,8 @@ def toy(name: str, n: int, generator: Generator | None = None) -> Tensor:
     """
     if name not in TOYS:
         raise ValueError(f"there is no toy density {name!r}; choose one of {', '.join(TOYS)}")
+    if n < 0:
+        raise ValueError(f"the number of points must be at least 0, got {n}")
     return TOYS[name](n, generator)
 
 
