@@ -123,3 +123,8 @@ def test_lu_starts_from_a_rotation_and_keeps_the_orientation():
 def test_a_bias_that_does_not_fit(bias):
     with pytest.raises(ValueError, match="LU needs a bias of 2 finite numbers, got shape"):
         LU.from_matrix(torch.eye(2), bias)
+
+
+def test_an_order_is_of_whole_numbers():
+    with pytest.raises(TypeError, match="integer"):
+        Permutation([0.5, 1])
