@@ -79,7 +79,7 @@ def throughput(zuko: Any) -> None:
 
 
 def entries(zuko: Any, nflows: Any) -> list[Entry]:
-    """Return all models of the table; the learning rates are the best of 1e-3, 2e-3, 5e-3, 1e-2 and 2e-2."""
+    """Return all models of the table, with learning rates from short trials; see docs/invertible.md."""
 
     def ours(label: str, activation: str, anneal: Annealing | None = None) -> Entry:
         make = functools.partial(density, 2, activation=activation)
