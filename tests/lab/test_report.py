@@ -145,3 +145,11 @@ def test_the_fitted_curves_shown_are_the_median_and_the_best_seed_s(results):
     median, best = np.argsort(losses)[1], np.argmin(losses)
     assert re.fullmatch(rf"tanh, median seed \({median}\)\nloss .*", titles[0])
     assert re.fullmatch(rf"tanh, best seed \({best}\)\nloss .*", titles[3])
+
+
+def test_the_seeds_named_are_those_that_were_run(tmp_path):
+    part = {"inverse": plan.Part(64, ("relu",), "eager")}  # of which five are run
+    with here() as executor:
+        run(tmp_path, plan.cells(part), executor, lambda cell: None)
+    path, _ = report.build(tmp_path, part, plan.collect(tmp_path, part, pytest.fail))
+    assert "seeds 0 to 4; ReLU" in path.read_text()

@@ -17,7 +17,7 @@ import numpy as np
 import plunit
 from plunit.lab import experiments, style, summary
 from plunit.lab.claims import RESAMPLES, RULE, Claim
-from plunit.lab.plan import Plan
+from plunit.lab.plan import Plan, cells
 from plunit.lab.results import Results
 from plunit.lab.store import write_atomically
 
@@ -53,6 +53,7 @@ def _page(plan: Plan, results: Results, claims: list[Claim], images: list[dict[s
     return environment.get_template("report.html").render(
         plan={name: plan[name] for name in names},
         titles={name: experiments.MODULES[name].TITLES[name] for name in names},
+        last_seed={name: max(cell.last for cell in cells({name: plan[name]})) - 1 for name in names},
         specs={name: dataclasses.asdict(experiments.spec(name, plan[name].steps)) for name in names},
         losses=table,
         fitted=list(dict.fromkeys(activation for row in table.values() for activation in row)),
