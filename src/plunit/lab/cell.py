@@ -1,16 +1,28 @@
-"""A cell: one (spec, activation, chunk of seeds), the unit of work, storage and resumption."""
+"""A cell: one (spec, activation, chunk of seeds), the unit of work, storage and resumption.
+
+Its key hashes all that determines the result. The program is part of that: the files that a module imports inside
+plunit, found from the source.
+"""
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import hashlib
+import inspect
 import json
-import sys
+from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import plunit
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+"""What a cell gives: arrays with the seeds on the last axis, `seed` among them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,12 +30,13 @@ class Cell:
     """What determines a result.
 
     Attributes:
-        experiment: its name in `plunit.lab.experiments`.
-        spec: a frozen dataclass of plain values.
-        activation: one of the CHOICES of its experiment.
+        experiment: its name, a variant's own.
+        spec: a frozen dataclass of plain values; a field with compare=False does not determine the result.
+        activation: one of the choices of its experiment.
         first: the first seed.
         last: the seed after the last.
-        engine: "native" or "eager" for an ensemble (they agree to rounding only), "torch" for any other program.
+        engine: "native" or "eager" for an ensemble, "" for any other program.
+        program: a hash of the source that computes it; see `program_of`.
     """
 
     experiment: str
@@ -32,14 +45,19 @@ class Cell:
     first: int
     last: int
     engine: str
+    program: str
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of the cell."""
+        return range(self.first, self.last)
 
     def describe(self) -> dict[str, Any]:
         """Return all that determines the result, as plain values."""
-        return {
-            **dataclasses.asdict(self),
-            "plunit": plunit.__version__,
-            "program": _program(type(self.spec).__module__),
-        }
+        aside = {field.name for field in dataclasses.fields(self.spec) if not field.compare}
+        spec = {name: value for name, value in dataclasses.asdict(self.spec).items() if name not in aside}
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**plain, "spec": spec, "plunit": plunit.__version__}
 
     @property
     def key(self) -> str:
@@ -48,22 +66,70 @@ class Cell:
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def chunks(experiment: str, spec: Any, activations: tuple[str, ...], seeds: int, width: int, engine: str) -> list[Cell]:
-    """Return the cells that cover seeds 0, ..., seeds - 1 for each activation, `width` seeds to a cell."""
-    return [
-        Cell(experiment, spec, activation, first, min(first + width, seeds), engine)
-        for activation in activations
-        for first in range(0, seeds, width)
-    ]
+PACKAGE = Path(__file__).parents[1]
+_LIBRARIES = {"numpy": "numpy", "torch": "torch", "sklearn": "scikit-learn"}
+"""Libraries whose version can change a result: name of the import, name of the distribution."""
+
+
+def program_of(function: Callable[..., Any]) -> str:
+    """Hash the program behind a function: its module, all of plunit that this imports, and the libraries' versions."""
+    return _program(Path(inspect.getfile(inspect.unwrap(function))).resolve())
+
+
+def digest(module: Path, package: Path = PACKAGE) -> str:
+    """Hash the files in the import closure of a module and the versions of the libraries they import."""
+    files = closure(module, package)
+    names = {str(file.relative_to(package)) if file.is_relative_to(package) else file.name: file for file in files}
+    text = hashlib.sha256()
+    for name in sorted(names):
+        text.update(f"{name}\0".encode() + names[name].read_bytes() + b"\0")
+    roots = {name.partition(".")[0] for file in files if file.suffix == ".py" for name in _names(file.read_bytes())}
+    for library in sorted(roots & _LIBRARIES.keys()):
+        text.update(f"{library} {metadata.version(_LIBRARIES[library])}\0".encode())
+    return text.hexdigest()[:16]
+
+
+def closure(module: Path, package: Path = PACKAGE) -> list[Path]:
+    """Return the files that a module needs inside a package: itself, its imports, theirs, and compiled sources.
+
+    Importing a.b runs a/__init__.py too. A folder `csrc` belongs to the modules beside it.
+    """
+    todo, found = [module], set[Path]()
+    while todo:
+        file = todo.pop()
+        if file in found:
+            continue
+        found.add(file)
+        if file.suffix == ".py":
+            inside = file.is_relative_to(package)
+            own = ".".join((package.name, *file.relative_to(package).with_suffix("").parts)) if inside else ""
+            todo += [path for name in (own, *_names(file.read_bytes())) for path in _files(name, package)]
+            todo += sorted(file.parent.glob("csrc/*")) if inside else []
+    return sorted(found)
 
 
 @functools.cache
-def _program(spec_module: str) -> str:
-    """Hash the sources that compute a cell: the files and folders in SOURCES of the module of its spec."""
-    package = Path(plunit.__file__).parent
-    files: list[Path] = []
-    for source in sys.modules[spec_module].SOURCES:
-        path = package / source
-        files += sorted(path.rglob("*")) if path.is_dir() else [path]
-    suffixes = {".py", ".h", ".cpp"}
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files if file.suffix in suffixes)).hexdigest()[:16]
+def _program(module: Path) -> str:
+    return digest(module)
+
+
+@functools.cache
+def _names(source: bytes) -> tuple[str, ...]:
+    """Return the dotted names a source imports, anywhere in it."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return tuple(found)
+
+
+def _files(name: str, package: Path) -> Iterator[Path]:
+    """Yield the files that importing a dotted name runs; the last part of the name may be no module but a function."""
+    root, *parts = name.split(".")
+    if root != package.name:
+        return
+    for depth in range(len(parts) + 1):
+        place = package.joinpath(*parts[:depth])
+        yield from (path for path in (place / "__init__.py", place.with_suffix(".py")) if path.is_file())

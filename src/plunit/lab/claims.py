@@ -1,55 +1,38 @@
-"""Verdicts on the paper's claims: a statistic over paired seeds, its bootstrap interval, and a stated rule."""
+"""Verdicts: a statistic over paired seeds, its bootstrap interval, and a stated rule."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from plunit.lab.ranges import Range
+
 Column = np.ndarray[Any, Any]
 
-RULE = (
-    "A claim holds if the whole 95 % interval lies in the range it names. It holds weakly if the estimate lies in that "
-    "range, or the whole interval in the weaker range given with it. Otherwise it does not hold. Fewer than five seeds "
-    "give no interval, and such a claim holds weakly at most."
-)
+FEWEST = 5
+"""Seeds below which there is no interval and no verdict."""
+
 RESAMPLES = 2000
-_FEWEST = 5
-
-
-@dataclass(frozen=True)
-class Range:
-    """Numbers from `low` to `high`, both included.
-
-    >>> str(Range(low=100)), str(Range(0.5, 2)), str(Range(high=0.1)), str(Range(0, 0))
-    ('>= 100', '0.5 to 2', '<= 0.1', '0')
-    """
-
-    low: float = -math.inf
-    high: float = math.inf
-
-    def holds(self, *numbers: float) -> bool:
-        """Tell whether all numbers lie in the range."""
-        return all(self.low <= number <= self.high for number in numbers)
-
-    def __str__(self) -> str:
-        if self.high == math.inf:
-            return f">= {self.low:g}"
-        if self.low == self.high:
-            return f"{self.low:g}"
-        return f"<= {self.high:g}" if self.low == -math.inf else f"{self.low:g} to {self.high:g}"
+HOLDS, WEAKLY, FAILS, UNDECIDED = VERDICTS = ("holds", "holds weakly", "does not hold", "cannot be decided")
+RULE = (
+    "A claim holds if its whole 95 % interval lies in the range it names. It holds weakly if the estimate lies in that "
+    "range, or if the whole interval lies in the weaker range given with it. Otherwise it does not hold. With fewer "
+    "than five seeds there is no interval, and the claim cannot be decided. A statement of the paper with several "
+    "claims holds if all of them hold, does not hold if none of them holds even weakly, and holds weakly otherwise. "
+    "Claims that cannot be decided count only if no other is left."
+)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper in our words, and what the seeds say.
+    """A sentence, and what the seeds say of it.
 
     Attributes:
-        experiment: where it is measured.
-        source: the section of the paper, or "ours" for a question the paper does not ask.
+        statement: the statement of the paper it tests, a key of `plunit.lab.paper.STATEMENTS`; "" for a claim of ours.
         sentence: the claim.
         statistic: what is computed.
         n: number of seeds.
@@ -58,10 +41,10 @@ class Claim:
         high: upper end.
         claimed: the range in which the claim holds.
         weaker: the range in which it holds weakly.
+        experiment: where it is measured; set by `judged`.
     """
 
-    experiment: str
-    source: str
+    statement: str
     sentence: str
     statistic: str
     n: int
@@ -70,31 +53,44 @@ class Claim:
     high: float
     claimed: Range
     weaker: Range
+    experiment: str = ""
 
     @property
     def verdict(self) -> str:
         """The verdict by `RULE`."""
+        if math.isnan(self.low):
+            return UNDECIDED
         if self.claimed.holds(self.low, self.high):
-            return "holds"
-        if self.claimed.holds(self.value) or self.weaker.holds(self.low, self.high):
-            return "holds weakly"
-        return "does not hold"
+            return HOLDS
+        return WEAKLY if self.claimed.holds(self.value) or self.weaker.holds(self.low, self.high) else FAILS
+
+
+def overall(verdicts: Iterable[str]) -> str:
+    """Return the verdict on a statement from those on its claims, by `RULE`.
+
+    >>> overall(["holds", "cannot be decided"]), overall(["holds", "does not hold"]), overall([])
+    ('holds', 'holds weakly', 'cannot be decided')
+    """
+    decided = {verdict for verdict in verdicts if verdict != UNDECIDED}
+    return decided.pop() if len(decided) == 1 else WEAKLY if decided else UNDECIDED
 
 
 def measure(
-    experiment: str,
-    source: str,
+    statement: str,
     sentence: str,
     statistic: str,
     function: Callable[..., Any],
     *columns: Column,
     claimed: Range,
-    weaker: Range,
+    weaker: Range | None = None,
 ) -> Claim:
-    """Evaluate a claim: function(*columns) reduces seeds, the last axis, and is resampled in all columns together."""
-    value = float(function(*columns))
-    low, high = interval(function, *columns)
-    return Claim(experiment, source, sentence, statistic, columns[0].shape[-1], value, low, high, claimed, weaker)
+    """Evaluate a claim: function(*columns) reduces seeds, the last axis, and is resampled in all columns together.
+
+    Without a weaker range of its own, a claim has the claimed one.
+    """
+    value, (low, high) = float(function(*columns)), interval(function, *columns)
+    seeds = columns[0].shape[-1]
+    return Claim(statement, sentence, statistic, seeds, value, low, high, claimed, weaker or claimed)
 
 
 def interval(function: Callable[..., Any], *columns: Column) -> tuple[float, float]:
@@ -103,7 +99,7 @@ def interval(function: Callable[..., Any], *columns: Column) -> tuple[float, flo
     With fewer than five seeds there is none: NaN.
     """
     n = columns[0].shape[-1]
-    if n < _FEWEST:
+    if n < FEWEST:
         return math.nan, math.nan
     index = np.random.default_rng(0).integers(n, size=(RESAMPLES, n))
     # order statistics, not interpolation: quantiles between two infinities would be NaN
@@ -124,6 +120,11 @@ def median(column: Column) -> Any:
 def largest(column: Column) -> Any:
     """Largest over seeds."""
     return np.max(column, axis=-1)
+
+
+def median_difference(ours: Column, theirs: Column) -> Any:
+    """Median over seeds of ours - theirs."""
+    return np.median(ours - theirs, axis=-1)
 
 
 def median_ratio(above: Column, below: Column) -> Any:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import multiprocessing
+import os
+import platform
 import re
 import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 import torch
 
-from plunit.lab import memory
-from plunit.lab.errors import UserError
+from plunit.errors import UserError
+
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # glibc's mallopt
 
 
 @contextlib.contextmanager
@@ -28,10 +33,10 @@ def here() -> Iterator[Executor]:
 
 @contextlib.contextmanager
 def processes(workers: int) -> Iterator[Executor]:
-    """Local processes of one thread each."""
+    """Local processes of one thread each, which end when this one does."""
     context = multiprocessing.get_context("spawn")  # a fork would copy PyTorch's threads in an unknown state
     others = set(multiprocessing.active_children())
-    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_single_threaded)
+    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_worker)
     try:
         yield executor
     except BaseException:  # a cell may have hours to go; its checkpoint stays
@@ -64,7 +69,43 @@ def cluster(address: str) -> Iterator[Executor]:
             raise UserError(f"workers died of a cell again and again: {error}") from error
 
 
-def _single_threaded() -> None:
+@contextlib.contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Hold back Ctrl-C while processes start: they inherit that, so that Ctrl-C is for this process alone."""
+    if os.name != "posix" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _worker() -> None:
+    """Set up a worker process."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
-    memory.keep_freed()
+    _keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops its workers
+
+
+def _end_with_parent() -> None:
+    """Wait until the parent process is gone, whatever ended it, and end this one."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc reuse large blocks rather than return them to the system, which costs a page fault for every 4 KiB.
+
+    Measured on the convolutional network of the lab, whose activations take 6 MB: 20 % of a training step.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        with contextlib.suppress(OSError, AttributeError):
+            mallopt = ctypes.CDLL(None).mallopt
+            mallopt(_MMAP_THRESHOLD, 1 << 30)
+            mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
+            mallopt(_TOP_PAD, 1 << 26)

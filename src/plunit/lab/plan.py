@@ -1,50 +1,71 @@
-"""What a folder of results covers: experiments, seeds and activations, kept in run.json."""
+"""What a folder of results covers: experiments, their seeds, activations and variants, kept in run.json."""
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 import json
-from collections import defaultdict
+import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import plunit
 from plunit.ensemble import ENGINES
-from plunit.lab import experiments, store
-from plunit.lab.cell import Cell
-from plunit.lab.errors import UserError
-from plunit.lab.results import Results, join
-from plunit.lab.store import Arrays
+from plunit.errors import UserError
+from plunit.files import write_atomically
+from plunit.lab import settings, store
+from plunit.lab.cell import Arrays, Cell
+from plunit.lab.experiment import Experiment, Results, catalogue
+
+MOST_SEEDS = 100_000
+_LONGEST = 1 << 20  # bytes of run.json; that of a reproduction has 3,000
 
 
 @dataclass(frozen=True)
 class Part:
-    """One experiment of a plan; `steps` is 0 for those of its spec."""
+    """One experiment of a plan.
 
+    Attributes:
+        base: its name in the catalogue.
+        seeds: how many are run: 0, ..., seeds - 1.
+        activations: those that are run.
+        engine: of the ensemble; "" if it uses none.
+        steps: its length; 0 for that of its spec.
+        changes: fields of the spec with other values than usual.
+    """
+
+    base: str
     seeds: int
     activations: tuple[str, ...]
-    engine: str
+    engine: str = ""
     steps: int = 0
+    changes: settings.Changes = field(default_factory=dict, hash=False)
 
-    def command(self, name: str) -> str:
+    def experiment(self) -> Experiment:
+        """Return the experiment as it is run here."""
+        found = catalogue()[self.base].varied(self.changes)
+        return (
+            dataclasses.replace(found, spec=dataclasses.replace(found.spec, steps=self.steps)) if self.steps else found
+        )
+
+    def cells(self) -> list[Cell]:
+        """Return all cells of the part."""
+        return self.experiment().cells(self.activations, self.seeds, self.engine)
+
+    def command(self) -> str:
         """Return the command that runs this part; the folder is still to be named."""
-        steps = f" --steps {self.steps}" if self.steps else ""
-        engine = f" --engine {self.engine}" if self.engine in ENGINES else ""
-        return f"plunit run {name} --seeds {self.seeds}{steps} --activations {','.join(self.activations)}{engine}"
+        words = ["plunit", "run", self.base, "--seeds", str(self.seeds)]
+        words += ["--steps", str(self.steps)] if self.steps else []
+        words += ["--activations", ",".join(self.activations)]
+        words += ["--engine", self.engine] if self.engine else []
+        for name, value in self.changes.items():
+            words += ["--set", f"{name}={','.join(map(str, value)) if isinstance(value, tuple) else value}"]
+        return self.experiment().command(self) or shlex.join(words)
 
 
 Plan = dict[str, Part]
-"""Experiment name to what is run of it."""
-
-
-def cells(plan: Plan) -> list[Cell]:
-    """Return all cells of a plan."""
-    return [
-        cell
-        for name, part in plan.items()
-        for cell in experiments.cells(name, part.activations, part.seeds, part.engine, part.steps)
-    ]
+"""Name of an experiment, or of its variant, to what is run of it."""
 
 
 def load(folder: Path) -> Plan:
@@ -53,54 +74,88 @@ def load(folder: Path) -> Plan:
     try:
         if not path.exists():
             return {}
+        if path.stat().st_size > _LONGEST:
+            raise UserError(f"{path} has {path.stat().st_size:,} bytes, more than any record of plunit's")
         content = json.loads(path.read_text())
-        version = content["plunit"]
-        plan = {
-            name: Part(part["seeds"], tuple(part["activations"]), part["engine"], part.get("steps", 0))
-            for name, part in content["experiments"].items()
-        }
-        sound = all(
-            type(part.seeds) is type(part.steps) is int and part.seeds > 0 <= part.steps for part in plan.values()
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path} is not a record of plunit's; choose another folder") from error
-    if not sound:
-        raise UserError(f"{path} has numbers of seeds or steps that are none; choose another folder")
-    if version != plunit.__version__:
-        raise UserError(
-            f"{folder} holds results of plunit {version}, this is {plunit.__version__}; choose another with --out"
-        )
-    if unknown := [name for name in plan if name not in experiments.MODULES]:
-        raise UserError(f"{path} names experiments this version does not have: {', '.join(unknown)}")
-    for name, part in plan.items():
-        if strange := [repr(given) for given in part.activations if given not in experiments.MODULES[name].CHOICES]:
-            raise UserError(f"{path} names activations that {name} does not take: {', '.join(strange)}")
-    return plan
+        version, parts = content["plunit"], dict(content["experiments"])
+        if version == plunit.__version__:
+            return {name: _part(path, name, given) for name, given in parts.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"{path} is not a record of plunit's; choose another folder with --out") from error
+    raise UserError(
+        f"{folder} holds results of plunit {version}, this is {plunit.__version__}; choose another with --out"
+    )
 
 
 def save(folder: Path, plan: Plan) -> None:
-    """Write the plan; raise UserError if the folder cannot be written."""
+    """Write the plan."""
     parts = {name: vars(part) for name, part in plan.items()}
     text = json.dumps({"plunit": plunit.__version__, "experiments": parts}, indent=2)
-    try:
-        store.write_atomically(folder / "run.json", text.encode())
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another folder with --out") from error
+    write_atomically(folder / "run.json", text.encode())
 
 
-def collect(folder: Path, plan: Plan, report: Callable[[str], None]) -> Results:
-    """Read the finished experiments of a plan; report those with cells missing or damaged."""
-    arrays: dict[tuple[str, str], Arrays] = {}
-    for name, part in plan.items():
-        parts: dict[tuple[str, str], list[Arrays]] = defaultdict(list)
-        todo = cells({name: part})
-        for cell in todo:
-            with contextlib.suppress(store.Damaged):
-                if found := store.read(folder, cell):
-                    parts[name, cell.activation].append(found)
-        if sum(map(len, parts.values())) == len(todo):
-            arrays |= {key: experiments.derive(*key, join(pieces)) for key, pieces in parts.items()}
+def merged(stored: Plan, wanted: Plan, report: Callable[[str], object]) -> Plan:
+    """Return what the folder covers once `wanted` has been run: results add up; what is replaced is reported."""
+    result = stored | wanted
+    for name in stored.keys() & wanted.keys():
+        old, new = stored[name], wanted[name]
+        if dataclasses.replace(old, activations=()) == dataclasses.replace(new, activations=()):
+            both = tuple(dict.fromkeys((*old.activations, *new.activations)))
+            result[name] = dataclasses.replace(new, activations=both)
         else:
-            command = f"{part.command(name)} --out {folder}"
-            report(f"{name} is unfinished, or of another state of the program, and left out; run `{command}`")
-    return Results(arrays)
+            report(f"{name}: the results of `{old.command()}` leave the tables; the same command brings them back")
+    return result
+
+
+def collect(plan: Plan, have: dict[Cell, Arrays], folder: Path, report: Callable[[str], object]) -> Results:
+    """Return the finished runs of a plan; cells that `have` lacks are read. What is unfinished is reported."""
+    results: Results = {}
+    for name, part in plan.items():
+        cells = part.cells()
+        found = have | store.read_all(folder, (cell for cell in cells if cell not in have), report)
+        unfinished = dict.fromkeys(cell.activation for cell in cells if cell not in found)
+        for activation in part.activations:
+            if activation not in unfinished:
+                chunks = [found[cell] for cell in cells if cell.activation == activation]
+                results.setdefault(name, {})[activation] = store.join(chunks)
+        if unfinished:
+            command = f"{part.command()} --out {folder}"
+            what = f"{name} with {', '.join(unfinished)}"
+            report(f"{what} is unfinished, or of another state of the program, and left out; run `{command}`")
+    return results
+
+
+def _part(path: Path, name: str, given: dict[str, Any]) -> Part:
+    """Return a part as read from run.json; raise UserError, with the value and the rule, if it is none."""
+    part = Part(
+        given["base"],
+        given["seeds"],
+        tuple(given["activations"]),
+        given["engine"],
+        given["steps"],
+        {key: tuple(value) if isinstance(value, list) else value for key, value in dict(given["changes"]).items()},
+    )
+    known = catalogue()
+    if part.base not in known:
+        raise UserError(f"{path}: {name} is not an experiment of this version; `plunit list` shows them")
+    base = known[part.base]
+    rules = {
+        f"seeds must be a whole number from 1 to {MOST_SEEDS:,}": type(part.seeds) is int
+        and 0 < part.seeds <= MOST_SEEDS,
+        "steps must be a whole number, 0 or more": type(part.steps) is int and 0 <= part.steps <= 10**9,
+        "engine must be a text": isinstance(part.engine, str),
+        f"activations must be among {', '.join(base.choices)}": all(a in [*base.choices] for a in part.activations),
+        "an activation must not stand twice": len(set(map(str, part.activations))) == len(part.activations) > 0,
+    }
+    if broken := [rule for rule, kept in rules.items() if not kept]:
+        raise UserError(f"{path}: {name}: {broken[0]}, got {json.dumps(given)[:200]}")
+    if part.engine not in (ENGINES if base.engines else ("",)) or (part.steps and not base.short):
+        raise UserError(f"{path}: {name} does not take engine {part.engine!r} and steps {part.steps}")
+    try:
+        settings.check(base.spec, part.changes)
+        matches = part.experiment().name == name
+    except UserError as error:
+        raise UserError(f"{path}: {name}: {error}") from None
+    if not matches:
+        raise UserError(f"{path}: {name} is not the name of what stands under it, {part.experiment().name}")
+    return part

@@ -1,105 +1,179 @@
-"""One self-contained HTML page from stored results; nothing is trained here."""
+"""One self-contained HTML page, tables and figures from stored results; nothing is trained here."""
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import inspect
 import os
 import platform
-from collections import Counter
+import re
+import subprocess
 from collections.abc import Callable, Iterable
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import jinja2
-import numpy as np
 
 import plunit
-from plunit.lab import experiments, style, summary
-from plunit.lab.claims import RESAMPLES, RULE, Claim
-from plunit.lab.plan import Plan, cells
-from plunit.lab.results import Results
-from plunit.lab.store import write_atomically
+from plunit.files import write_atomically
+from plunit.lab import overview, paper, story, style
+from plunit.lab.cell import PACKAGE
+from plunit.lab.claims import RESAMPLES, RULE, VERDICTS, Claim
+from plunit.lab.experiment import Experiment, Results, catalogue
+from plunit.lab.plan import Plan
+from plunit.lab.tables import write_tables
 
 Track = Callable[[list[style.Picture]], Iterable[style.Picture]]
 
-VERDICTS = ("holds", "holds weakly", "does not hold")
+
+class Published(NamedTuple):
+    """What was written: the page, the final losses and lines to print."""
+
+    page: Path
+    losses: story.Losses
+    lines: list[str]
 
 
-def build(folder: Path, plan: Plan, results: Results, track: Track = iter) -> tuple[Path, list[Claim]]:
-    """Write tables, figures and report.html; `track` watches the figures; return the page and the claims."""
-    packages = experiments.packages(results.names())
-    claims = [claim for package in packages for claim in package.claims(results)]
-    summary.write_summary(folder, results)
-    summary.write_claims(folder, claims)
-    summary.write_histories(folder, results)
-    images = []
+class Image(NamedTuple):
+    """A picture and its content as a URL."""
+
+    picture: style.Picture
+    url: str
+
+
+def write(folder: Path, plan: Plan, results: Results, track: Track = iter) -> Published:
+    """Write tables, figures and report.html; `track` watches the figures."""
+    order = {name: i for i, name in enumerate(catalogue())}
+    results = {name: results[name] for name in sorted(results, key=lambda name: order[plan[name].base])}
+    experiments = {name: plan[name].experiment() for name in results}
+    claims = story.judge(experiments, results)
+    write_tables(folder, experiments, results, claims)
+    losses = story.final_losses(results)
+    images = draw(folder, experiments, results, claims, losses, track)
+    judged = story.statements(claims)
+    page = folder / "report.html"
+    write_atomically(page, render(folder, plan, experiments, results, claims, losses, images).encode())
+    lines = [f"statements of the paper: {story.tally(judged)}"] if judged else story.opening(experiments, results, [])
+    return Published(page, losses, lines)
+
+
+def draw(
+    folder: Path,
+    experiments: dict[str, Experiment],
+    results: Results,
+    claims: list[Claim],
+    losses: story.Losses,
+    track: Track = iter,
+) -> dict[str, list[Image]]:
+    """Draw and save all figures, by experiment; those of the whole report stand under ""."""
     with style.settings():
-        for picture in track([picture for package in packages for picture in package.figures(results)]):
-            style.save(picture, folder / "figures")
-            images.append({"picture": picture, "url": style.data_url(picture, folder / "figures")})
-    path = folder / "report.html"
-    write_atomically(path, _page(plan, results, claims, images).encode())
-    return path, claims
+        titles = {name: one.title for name, one in experiments.items()}
+        pictures = {name: list(experiments[name].figures(runs)) for name, runs in results.items()}
+        pictures[""] = [overview.final_losses(losses, titles)] if losses else []
+        pictures[""] += [overview.forest(claims)] if claims else []
+        owner = [(name, picture) for name, group in pictures.items() for picture in group]
+        drawn = track([picture for _, picture in owner])
+        images: dict[str, list[Image]] = {name: [] for name in pictures}
+        for (name, _), picture in zip(owner, drawn, strict=True):
+            images[name].append(Image(picture, style.save(picture, folder / "figures")))
+    return images
 
 
-def _page(plan: Plan, results: Results, claims: list[Claim], images: list[dict[str, Any]]) -> str:
+def render(
+    folder: Path,
+    plan: Plan,
+    experiments: dict[str, Experiment],
+    results: Results,
+    claims: list[Claim],
+    losses: story.Losses,
+    images: dict[str, list[Image]],
+) -> str:
+    """Return the page."""
     loader = jinja2.PackageLoader("plunit.lab", "templates")
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters["number"] = number
-    environment.filters["label"] = style.label
-    names = results.names()
-    table = losses(results)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"number": style.number, "label": style.label, "slug": slug}
+    judged = story.statements(claims)
+    own = [claim for claim in claims if not claim.statement]
     return environment.get_template("report.html").render(
-        plan={name: plan[name] for name in names},
-        titles={name: experiments.MODULES[name].TITLES[name] for name in names},
-        last_seed={name: max(cell.last for cell in cells({name: plan[name]})) - 1 for name in names},
-        specs={name: dataclasses.asdict(experiments.spec(name, plan[name].steps)) for name in names},
-        losses=table,
-        fitted=list(dict.fromkeys(activation for row in table.values() for activation in row)),
-        claims=claims,
-        tally=Counter(claim.verdict for claim in claims if claim.source != "ours"),
-        verdicts=VERDICTS,
+        opening=story.opening(experiments, results, judged),
+        judged=judged,
+        tally=[(verdict, sum(one.verdict == verdict for one in judged)) for verdict in VERDICTS],
+        sections=_sections(experiments, results, bool(judged)),
+        experiments=experiments,
+        findings={name: one.finding(results[name]) for name, one in experiments.items()},
+        own={name: [claim for claim in own if claim.experiment == name] for name in experiments},
+        losses=losses,
+        fitted=list(dict.fromkeys(activation for row in losses.values() for activation in row)),
+        images=images,
+        plan={name: plan[name] for name in results},
+        specs={name: dataclasses.asdict(one.spec) for name, one in experiments.items()},
+        sources={name: _source(one, folder) for name, one in experiments.items()},
+        numbers={claim: i for i, claim in enumerate(claims)},
+        paper=paper,
         rule=RULE,
         resamples=RESAMPLES,
-        images=images,
         machine=machine(),
         version=plunit.__version__,
     )
 
 
-def losses(results: Results) -> dict[str, dict[str, tuple[float, float, float]]]:
-    """Return the 5, 50 and 95 % quantiles of the final loss, by experiment and activation, of experiments that fit."""
-    table: dict[str, dict[str, tuple[float, float, float]]] = {}
-    for name, activation, arrays in results.items():
-        if "history" in arrays:
-            final = np.nan_to_num(arrays["final_loss"], nan=np.inf)
-            low, high = np.quantile(final, [0.05, 0.95], method="nearest")
-            table.setdefault(name, {})[activation] = (float(low), float(np.median(final)), float(high))
-    return table
+def slug(text: str) -> str:
+    """Return a text as an anchor.
 
-
-def number(value: float) -> str:
-    """Print a number to three digits.
-
-    >>> number(0.000123), number(41.96), number(0.0), number(12345.6)
-    ('1.23e-04', '42', '0', '1.23e+04')
+    >>> slug("does not hold"), slug("sine+lr=0.1")
+    ('does-not-hold', 'sine-lr-0-1')
     """
-    if value == 0 or 0.001 <= abs(value) < 10000:
-        return f"{value:.3g}"
-    return f"{value:.2e}"
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def machine() -> dict[str, str]:
-    """Describe the machine and the versions the page was made with."""
+    """Describe when, where and with what the page was made."""
     versions = {name: metadata.version(name) for name in ("numpy", "torch", "matplotlib")}
     return {
+        "date": datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        "commit": _commit(),
         "processor": f"{_processor()}, {os.cpu_count()} cores",
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
         "plunit": plunit.__version__,
         **versions,
     }
+
+
+def _sections(experiments: dict[str, Experiment], results: Results, papers: bool) -> list[tuple[str, str, list[str]]]:
+    """Return number, title and experiments of each section, in the paper's order; variants come last."""
+    usual = {
+        section: [name for name in results if experiments[name].section == section and not experiments[name].variant]
+        for section in paper.SECTIONS
+    }
+    titles = paper.SECTIONS if papers else paper.SECTIONS | {"": "Results"}
+    found = [(section, titles[section], names) for section, names in usual.items() if names]
+    variants = [name for name in results if experiments[name].variant]
+    return [*found, ("variants", "Variants", variants)] if variants else found
+
+
+def _source(experiment: Experiment, folder: Path) -> tuple[str, str]:
+    """Return the file that computes an experiment, as a name and as a link from the folder."""
+    file = Path(inspect.getfile(inspect.unwrap(experiment.compute)))
+    name = str(file.relative_to(PACKAGE.parent)) if file.is_relative_to(PACKAGE.parent) else file.name
+    try:
+        return name, Path(os.path.relpath(file, folder.resolve())).as_posix()
+    except ValueError:  # on another drive
+        return name, file.as_uri()
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(PACKAGE), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        tracked = subprocess.run([*command[:3], "ls-files", "--error-unmatch", "__init__.py"], capture_output=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return done.stdout.strip() or "unknown" if tracked.returncode == 0 else "unknown"
 
 
 def _processor() -> str:

@@ -1,17 +1,27 @@
-"""What an unfinished cell leaves in the folder of results: checkpoints of its own kind, and how far it has come."""
+"""What an unfinished cell leaves in the folder of results: how far it has come, and a checkpoint if it makes any.
+
+A checkpoint is two files: tensors in a safetensors file, numbers in a JSON file. The JSON file names the other one with
+a checksum and is replaced last, at once: a process that is killed at any moment leaves the last whole pair.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 from pathlib import Path
+from typing import Any
 
-from plunit.lab import store
-from plunit.lab.cell import Cell
+import torch
+from safetensors.torch import load, save
+from torch import Tensor
+
+from plunit.files import write_atomically
 
 
-def path_of(folder: Path, cell: Cell) -> Path:
+def path_of(folder: Path, stem: str) -> Path:
     """Return the path, without suffix, that all files of an unfinished cell start with."""
-    return folder.resolve() / "unfinished" / store.path_of(folder, cell).stem
+    return folder.resolve() / "unfinished" / stem
 
 
 def report(scratch: Path, done: float) -> None:
@@ -27,11 +37,63 @@ def done(scratch: Path) -> float:
     return 0.0
 
 
-def clear(folder: Path, cell: Cell) -> None:
+def clear(scratch: Path) -> None:
     """Remove all files of an unfinished cell."""
-    scratch = path_of(folder, cell)
     for file in scratch.parent.glob(f"{scratch.name}*"):
         file.unlink(missing_ok=True)
+
+
+def write_checkpoint(path: Path, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
+    """Replace the checkpoint of a cell."""
+    content = save({name: tensor.contiguous() for name, tensor in tensors.items()})
+    new = path.with_name(f"{path.name}-{hashlib.sha256(content).hexdigest()[:16]}.safetensors")
+    write_atomically(new, content)
+    about = {"tensors": new.name, "sha256": _digest(content, numbers), "numbers": numbers}
+    write_atomically(_json(path), json.dumps(about).encode())
+    for old in path.parent.glob(f"{path.name}-*.safetensors"):
+        if old != new:
+            old.unlink(missing_ok=True)
+
+
+def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+    """Return tensors and numbers of the checkpoint, None if there is none that is whole."""
+    try:
+        about = json.loads(_json(path).read_bytes())
+        content = path.with_name(Path(about["tensors"]).name).read_bytes()
+        numbers = about["numbers"]
+        if about["sha256"] != _digest(content, numbers):
+            return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return load(content), numbers
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Return the state of an optimiser as named tensors."""
+    return {
+        f"optimizer.{i}.{name}": value
+        for i, state in optimizer.state_dict()["state"].items()
+        for name, value in state.items()
+    }
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put back what `optimizer_tensors` returned, in the memory order of the parameters, as fused steps need it."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    for key, value in tensors.items():
+        kind, *rest = key.split(".", 2)
+        if kind == "optimizer":
+            parameter = parameters[int(rest[0])]
+            like = torch.empty_like(parameter) if value.shape == parameter.shape else torch.empty_like(value)
+            optimizer.state[parameter][rest[1]] = like.detach().copy_(value)
+
+
+def _digest(content: bytes, numbers: dict[str, Any]) -> str:
+    return hashlib.sha256(content + json.dumps(numbers, sort_keys=True).encode()).hexdigest()
+
+
+def _json(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
 
 
 def _progress(scratch: Path) -> Path:

@@ -5,40 +5,23 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
-import secrets
+import math
 import zipfile
 import zlib
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from plunit.lab.cell import Cell
-
-Arrays = dict[str, np.ndarray[Any, Any]]
+from plunit.files import write_atomically
+from plunit.lab.cell import Arrays, Cell
 
 _DAMAGE = (OSError, EOFError, KeyError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 class Damaged(Exception):
     """A cell's file is truncated, edited, or another cell's."""
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the file at once: a reader, or the next run after a crash, sees the old content or the new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".part-{secrets.token_hex(8)}")
-    try:
-        with part.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
 
 
 def write(folder: Path, cell: Cell, arrays: Arrays) -> None:
@@ -55,11 +38,10 @@ def read(folder: Path, cell: Cell) -> Arrays | None:
     if not path.exists():
         return None
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = _arrays(path)
         checksum = str(arrays.pop("checksum"))
         about = json.loads(str(arrays["about"]))
-    except _DAMAGE as error:
+    except (*_DAMAGE, RecursionError) as error:
         raise Damaged(f"{path} cannot be read ({error})") from error
     if checksum != _checksum(arrays):
         raise Damaged(f"{path} does not match its checksum")
@@ -69,16 +51,46 @@ def read(folder: Path, cell: Cell) -> Arrays | None:
     return arrays
 
 
+def read_all(folder: Path, cells: Iterable[Cell], report: Callable[[str], object]) -> dict[Cell, Arrays]:
+    """Return the arrays of the cells that have a sound file; report the damaged ones."""
+    found = {}
+    for cell in cells:
+        try:
+            if (arrays := read(folder, cell)) is not None:
+                found[cell] = arrays
+        except Damaged as damage:
+            report(f"{damage}; the cell has to be computed again")
+    return found
+
+
+def join(chunks: list[Arrays]) -> Arrays:
+    """Put chunks of seeds together."""
+    return {name: np.concatenate([chunk[name] for chunk in chunks], axis=-1) for name in chunks[0]}
+
+
 def path_of(folder: Path, cell: Cell) -> Path:
     """Return where a cell's file is."""
-    return folder / "cells" / f"{cell.experiment}-{cell.activation}-{cell.first}-{cell.key}.npz"
+    return folder / "cells" / f"{cell.experiment[:80]}-{cell.activation}-{cell.first}-{cell.key}.npz"
 
 
-def sweep(folder: Path) -> None:
-    """Remove what an interrupted write left behind."""
-    for place in (folder, folder / "cells", folder / "unfinished"):
-        for part in place.glob(".part-*"):
-            part.unlink(missing_ok=True)
+def _arrays(path: Path) -> Arrays:
+    """Read an archive of plain arrays whose sizes fit into the file: what its headers promise is not believed."""
+    content = path.read_bytes()
+    arrays: Arrays = {}
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for member in archive.infolist():
+            if member.compress_type != zipfile.ZIP_STORED or member.file_size > len(content):
+                raise ValueError(f"{member.filename} is not stored as plunit stores it")
+            data = archive.read(member)
+            stream = io.BytesIO(data)
+            version = np.lib.format.read_magic(stream)
+            if version != (1, 0):
+                raise ValueError(f"{member.filename} has format {version}")
+            shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+            if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(data) - stream.tell():
+                raise ValueError(f"{member.filename} does not have the size it declares")
+            arrays[member.filename.removesuffix(".npy")] = np.load(io.BytesIO(data), allow_pickle=False)
+    return arrays
 
 
 def _checksum(arrays: Arrays) -> str:
@@ -88,12 +100,3 @@ def _checksum(arrays: Arrays) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

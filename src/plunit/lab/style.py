@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import base64
+import io
+import re
+import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.figure import Figure
+
+from plunit.files import write_atomically
+from plunit.lab.cell import Arrays
 
 COLOURS = {
     "tanh": "#0072B2",
@@ -25,7 +31,7 @@ COLOURS = {
 """After Okabe and Ito; told apart with any common colour blindness."""
 
 LINES = {"tanh": (0, (5, 2)), "relu": (0, (1, 1)), "plu": "-", "plu_learned": (0, (4, 1, 1, 1))}
-LABELS = {"relu": "ReLU", "plu": "PLU", "plu_learned": "PLU, learned", "leaky_relu": "leaky ReLU", "gelu": "GELU"}
+LABELS = {"relu": "ReLU", "plu": "PLU", "plu_learned": "learned PLU", "leaky_relu": "leaky ReLU", "gelu": "GELU"}
 
 SETTINGS: dict[Any, Any] = {
     "axes.grid": True,
@@ -43,14 +49,29 @@ SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "plunit",
 }
 
+_DARK = (
+    "<style>text{font-family:'DejaVu Sans',Verdana,sans-serif}@media (prefers-color-scheme:dark){"
+    "text{fill:#e6e9ed!important}"
+    "[style*='fill: #ffffff']{fill:#1d232a!important}"
+    "[style*='stroke: #000000']{stroke:#e6e9ed!important}"
+    "[style*='stroke: #b0b0b0']{stroke:#7d8894!important}"
+    "use[style*='fill: #000000'],path[style*='fill: #000000']{fill:#e6e9ed!important}}</style>"
+)
+"""Paper, ink and grid of a figure for readers with a dark screen; data keep their colours."""
+
+
+_PATH = re.compile(r' d="[^"]*"')
+_DIGITS = re.compile(r"(\d\.\d\d)\d+")  # a hundredth of a point is more than a screen can show
+_SAFE = " /:;,=()!@$*+[]{}|~?-_.'\n"  # what may stand in a quoted URL as it is
+
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, the experiment it belongs to ("" for none), its file name and its caption."""
+    """A figure, its file name, its caption, and what is seen in it, in words, for those who cannot see it."""
 
-    experiment: str
     name: str
     caption: str
+    alt: str
     figure: Figure
 
 
@@ -73,12 +94,60 @@ def label(activation: str) -> str:
     return LABELS.get(activation, activation)
 
 
-def save(picture: Picture, folder: Path) -> None:
-    """Write the figure as PNG and as SVG; the same figure gives the same bytes."""
-    folder.mkdir(parents=True, exist_ok=True)
+def draw_band(axes: Any, x: Any, values: Any, activation: str, **line: Any) -> None:
+    """Draw the median over seeds, the last axis, and the band of 5 to 95 % of them."""
+    low, middle, high = np.nanquantile(values, [0.05, 0.5, 0.95], axis=-1)
+    style = {**look(activation), **line}
+    axes.fill_between(x, low, high, color=style["color"], alpha=0.12, linewidth=0)
+    axes.plot(x, middle, **style)
+
+
+def draw_distribution(axes: Any, values: Any, activation: str) -> None:
+    """Draw the share of seeds at or below each value."""
+    shares = np.linspace(0, 1, min(len(values), 200) + 1)
+    axes.step(np.quantile(values, shares, method="inverted_cdf"), shares, where="post", **look(activation))
+    axes.set(xscale="log", ylabel="share of seeds at or below", ylim=(0, 1))
+
+
+def ranked(arrays: Arrays, by: str = "final_loss") -> Any:
+    """Return the members from the least to the largest; no numbers come last."""
+    return np.argsort(np.nan_to_num(arrays[by], nan=np.inf), kind="stable")
+
+
+def median_member(arrays: Arrays, by: str = "final_loss") -> int:
+    """Return the member in the middle of the order; the lower one of two."""
+    return int(ranked(arrays, by)[(arrays[by].size - 1) // 2])
+
+
+def number(value: float) -> str:
+    """Print a number to three digits.
+
+    >>> number(0.000123), number(41.96), number(0.0), number(12345.6)
+    ('1.23e-04', '42', '0', '1.23e+04')
+    """
+    return f"{value:.3g}" if value == 0 or 0.001 <= abs(value) < 10000 else f"{value:.2e}"
+
+
+def listed(values: dict[str, float]) -> str:
+    """Print values by activation.
+
+    >>> listed({"relu": 0.5, "plu": 0.25})
+    'ReLU 0.5, PLU 0.25'
+    """
+    return ", ".join(f"{label(activation)} {number(value)}" for activation, value in values.items())
+
+
+def save(picture: Picture, folder: Path) -> str:
+    """Write the figure as PNG and as SVG and return the SVG inside a URL; the same figure gives the same bytes."""
     place(picture.figure)
-    picture.figure.savefig(folder / f"{picture.name}.png", metadata={"Software": None})
-    picture.figure.savefig(folder / f"{picture.name}.svg", metadata={"Date": None})
+    png, svg = io.BytesIO(), io.StringIO()
+    picture.figure.savefig(png, format="png", metadata={"Software": None})
+    picture.figure.savefig(svg, format="svg", metadata={"Date": None})
+    head, defs, rest = svg.getvalue().partition("<defs>")
+    text = (head + _DARK + defs + _PATH.sub(lambda path: _DIGITS.sub(r"\1", path[0]), rest)).encode()
+    write_atomically(folder / f"{picture.name}.png", png.getvalue())
+    write_atomically(folder / f"{picture.name}.svg", text)
+    return "data:image/svg+xml," + urllib.parse.quote(text, safe=_SAFE)
 
 
 def place(figure: Figure) -> None:
@@ -86,8 +155,3 @@ def place(figure: Figure) -> None:
     if engine := figure.get_layout_engine():
         engine.execute(figure)
         figure.set_layout_engine("none")
-
-
-def data_url(picture: Picture, folder: Path) -> str:
-    """Return the saved PNG inside a URL, for a page without other files."""
-    return "data:image/png;base64," + base64.b64encode((folder / f"{picture.name}.png").read_bytes()).decode()

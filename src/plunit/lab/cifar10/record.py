@@ -1,109 +1,144 @@
-"""The stored record of a full run: results/cifar10 of the repository."""
+"""Stored records of long runs, small enough for the package, and the curves they hold.
+
+`python -m plunit.lab.cifar10.record RUNS NAME` writes the finished run of the folder RUNS to cifar10/records/NAME.
+"""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
-import io
 import json
-from collections.abc import Iterable
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import plunit
-from plunit.lab.cifar10.curves import Curve, curve
-from plunit.lab.results import Results
-from plunit.lab.store import write_atomically
+from plunit.files import write_atomically
+from plunit.lab import plan
+from plunit.lab.cell import Arrays
+from plunit.lab.claims import Column
+from plunit.lab.folder import write_csv
 
-FOLDER = Path(plunit.__file__).parents[2] / "results" / "cifar10"
-"""Where the record is in a clone of the repository; an installed package has none."""
-
-_LOSSES, _TESTS = ("activation", "seed", "step", "loss"), ("activation", "seed", "step", "loss", "accuracy")
+FOLDER = Path(__file__).with_name("records")
+WINDOW = 50
 
 
 @dataclasses.dataclass(frozen=True)
-class Record:
-    """A finished run: its curves by activation, and what was run where, as plain values."""
+class Curve:
+    """What is kept of the runs of one activation, seeds on the last axis.
 
-    curves: dict[str, Curve]
-    about: dict[str, Any]
+    Attributes:
+        window: steps in a window.
+        loss: mean training loss of each window [windows, seeds].
+        test_step: steps after which the test set was evaluated [tests].
+        test_loss: mean cross-entropy then [tests, seeds].
+        test_accuracy: share of right answers then [tests, seeds].
+    """
+
+    window: int
+    loss: Column
+    test_step: Column
+    test_loss: Column
+    test_accuracy: Column
+
+    @property
+    def steps(self) -> int:
+        """Number of steps in all windows."""
+        return self.window * len(self.loss)
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds."""
+        return int(self.loss.shape[1])
+
+    def at(self, step: int) -> Column:
+        """Return the mean loss of the window that ends at a step [seeds]."""
+        loss: Column = self.loss[step // self.window - 1]
+        return loss
+
+    def area(self, step: int) -> Column:
+        """Return the mean loss of all steps up to one: the area under the curve, divided by its length [seeds]."""
+        area: Column = np.mean(self.loss[: step // self.window], axis=0)
+        return area
+
+    def smoothed(self, steps: int) -> Column:
+        """Return the mean loss of each `steps` steps [groups, seeds]; an incomplete last group is left out."""
+        width = max(steps // self.window, 1)
+        count = len(self.loss) // width
+        loss: Column = self.loss[: count * width].reshape(count, width, -1).mean(1)
+        return loss
 
 
-def write(name: str, results: Results, spec: Any, machine: dict[str, str], folder: Path = FOLDER) -> None:
-    """Write the record of an experiment's results: record.json, losses.csv and tests.csv."""
-    curves = {activation: curve(results[name, activation]) for activation in results.activations(name)}
-    losses = [
-        (activation, seed, (i + 1) * found.window, f"{loss:.5f}")
-        for activation, found in curves.items()
-        for seed in range(found.loss.shape[1])
-        for i, loss in enumerate(found.loss[:, seed])
-    ]
-    tests = [
-        (activation, seed, step, f"{found.test_loss[i, seed]:.6f}", f"{found.test_accuracy[i, seed]:.4f}")
-        for activation, found in curves.items()
-        for seed in range(found.loss.shape[1])
-        for i, step in enumerate(found.test_step)
-    ]
-    about = {
-        "experiment": name,
-        "spec": dataclasses.asdict(spec),
-        "window": next(iter(curves.values())).window,
-        "machine": machine,
-        "seconds": {activation: found.seconds.round(1).tolist() for activation, found in curves.items()},
-        "images_per_second": {
-            activation: (spec.batch * spec.steps / found.seconds).round().tolist()
-            for activation, found in curves.items()
-        },
-        "final": {
-            activation: {
-                "training_loss": found.loss[-1].round(5).tolist(),
-                "test_loss": found.test_loss[-1].round(5).tolist(),
-                "test_accuracy": found.test_accuracy[-1].tolist(),
-            }
-            for activation, found in curves.items()
-        },
-    }
-    _write_csv(folder / "losses.csv", _LOSSES, losses)
-    _write_csv(folder / "tests.csv", _TESTS, tests)
+Curves = dict[str, Curve]
+
+
+def curve(arrays: Arrays, window: int = WINDOW) -> Curve:
+    """Reduce the arrays of `compute` to a curve; steps beyond the last whole window are left out.
+
+    >>> steps = np.arange(120.0)[:, None]
+    >>> arrays = {"loss": steps, "test_step": np.array([[120]])}
+    >>> found = curve(arrays | {"test_loss": np.array([[2.0]]), "test_accuracy": np.array([[0.5]])})
+    >>> found.steps, found.at(50), found.area(100)
+    (100, array([24.5]), array([49.5]))
+    """
+    window = min(window, len(arrays["loss"]))
+    count = len(arrays["loss"]) // window
+    loss = arrays["loss"][: count * window].astype(np.float64).reshape(count, window, -1).mean(1)
+    return Curve(window, loss, arrays["test_step"][:, 0], arrays["test_loss"], arrays["test_accuracy"])
+
+
+def write(folder: Path, curves: Curves, about: dict[str, Any]) -> None:
+    """Write a record: record.json, which says what was run, losses.csv and tests.csv."""
+    losses, tests = [], []
+    for activation, found in curves.items():
+        for seed in range(found.seeds):
+            first = {"activation": activation, "seed": seed}
+            for i, loss in enumerate(found.loss[:, seed]):
+                losses.append(first | {"step": (i + 1) * found.window, "loss": f"{loss:.5f}"})
+            for step, loss, accuracy in zip(
+                found.test_step, found.test_loss[:, seed], found.test_accuracy[:, seed], strict=True
+            ):
+                tests.append(first | {"step": step, "loss": f"{loss:.6f}", "accuracy": f"{accuracy:.4f}"})
+    seeds = {activation: found.seeds for activation, found in curves.items()}
+    about = {**about, "window": next(iter(curves.values())).window, "seeds": seeds}
+    write_csv(folder / "losses.csv", ("activation", "seed", "step", "loss"), losses)
+    write_csv(folder / "tests.csv", ("activation", "seed", "step", "loss", "accuracy"), tests)
     write_atomically(folder / "record.json", (json.dumps(about, indent=2) + "\n").encode())
 
 
-def read(name: str, folder: Path = FOLDER) -> Record | None:
-    """Return the stored record of an experiment, None if there is none."""
-    path = folder / "record.json"
-    if not path.exists():
-        return None
-    about = json.loads(path.read_text())
-    if about["experiment"] != name:
-        return None
-    losses, tests = (
-        list(csv.DictReader((folder / file).read_text().splitlines())) for file in ("losses.csv", "tests.csv")
-    )
-    return Record({key: _curve(key, about, losses, tests) for key in about["final"]}, about)
+def read(name: str, folder: Path = FOLDER) -> Curves:
+    """Return the curves of a stored record by activation; none if there is no such record."""
+    place = folder / name
+    if not (place / "record.json").exists():
+        return {}
+    about = json.loads((place / "record.json").read_text())
+    losses, tests = (_by_activation(place / file) for file in ("losses.csv", "tests.csv"))
+    return {key: _curve(about["window"], seeds, losses[key], tests[key]) for key, seeds in about["seeds"].items()}
 
 
-def _curve(activation: str, about: dict[str, Any], losses: list[dict[str, str]], tests: list[dict[str, str]]) -> Curve:
-    losses, tests = ([row for row in rows if row["activation"] == activation] for rows in (losses, tests))
-    seeds = len(about["seconds"][activation])
+def _by_activation(path: Path) -> dict[str, list[dict[str, str]]]:
+    found: dict[str, list[dict[str, str]]] = {}
+    for row in csv.DictReader(path.read_text().splitlines()):
+        found.setdefault(row["activation"], []).append(row)
+    return found
 
-    def column(rows: list[dict[str, str]], name: str) -> Any:
+
+def _curve(window: int, seeds: int, losses: list[dict[str, str]], tests: list[dict[str, str]]) -> Curve:
+    def column(rows: list[dict[str, str]], name: str) -> Column:
         return np.array([float(row[name]) for row in rows]).reshape(seeds, -1).T
 
-    return Curve(
-        about["window"],
-        column(losses, "loss"),
-        column(tests, "step")[:, 0].astype(int),
-        column(tests, "loss"),
-        column(tests, "accuracy"),
-        np.array(about["seconds"][activation]),
-    )
+    steps = column(tests, "step")[:, 0].astype(int)
+    return Curve(window, column(losses, "loss"), steps, column(tests, "loss"), column(tests, "accuracy"))
 
 
-def _write_csv(path: Path, columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    write_atomically(path, text.getvalue().encode())
+def main(runs: Path, name: str) -> None:
+    """Keep the run of a folder of results as a record of the package."""
+    part = plan.load(runs)["cifar10"]
+    found = plan.collect({"cifar10": part}, {}, runs, print)["cifar10"]
+    about = {"spec": dataclasses.asdict(part.experiment().spec), "command": part.command()}
+    write(FOLDER / name, {activation: curve(arrays) for activation, arrays in found.items()}, about)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,49 @@
+"""The `plunit` command: one line where a package is missing, and never a traceback for what a user can put right."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import sys
+
+_EXTRA = {"PIL", "filelock", "jinja2", "matplotlib", "rich", "safetensors", "sklearn", "torch", "typer"}
+
+
+def main() -> None:
+    """Run the command line; a user's error is one line and exit code 2, Ctrl-C one line and 130."""
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            _run()
+    except ModuleNotFoundError as missing:
+        package = str(missing.name).partition(".")[0]
+        if package not in _EXTRA:
+            raise
+        _end(f"{package} is not installed: pip install 'plunit[lab]'")
+    except KeyboardInterrupt:
+        _end("stopped; what is finished is stored, the same command goes on from there", 130)
+    except MemoryError:
+        _end("the memory of this machine does not suffice; ask for less, or for fewer seeds at once")
+
+
+def _run() -> None:
+    from plunit.cli.commands import app
+    from plunit.errors import UserError
+
+    try:
+        app()
+    except UserError as error:
+        _end(str(error))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            where = f" ({error.filename})" if error.filename else ""
+            _end(f"the disk is full{where}; free some space and run the same command again: what is finished is kept")
+        if error.filename is None or error.strerror is None:
+            raise
+        _end(f"{error.filename}: {error.strerror}; put that right, or choose another folder with --out")
+
+
+def _end(line: str, code: int = 2) -> None:
+    print(f"plunit: {' '.join(line.split())}", file=sys.stderr)
+    raise SystemExit(code)

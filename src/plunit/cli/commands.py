@@ -1,0 +1,35 @@
+"""All commands of `plunit`, one file for each group."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import plunit
+from plunit.cli import lab, pieces
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _command in (lab.reproduce, lab.run, lab.compare, lab.report, pieces.pieces_of, lab.data, lab.list_):
+    app.command({"pieces_of": "pieces", "list_": "list"}.get(_command.__name__))(_command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(plunit.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def plunit_(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """PLU, the Piecewise Linear Unit: its paper's experiments over many seeds, and yours."""

@@ -1,0 +1,143 @@
+"""The commands of the lab, each a plain function."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from plunit.errors import UserError
+
+_console = Console(markup=False, highlight=False, soft_wrap=True)
+
+Seeds = Annotated[
+    int | None, typer.Option(help="Number of seeds, 0 to N - 1; by default what the experiment usually takes.")
+]
+Out = Annotated[Path, typer.Option(help="Folder of results; a run that was stopped goes on from there.")]
+Workers = Annotated[int, typer.Option(help="Local processes; by default as many as the experiments use well.")]
+Cluster = Annotated[str, typer.Option(help="Address of a running Dask scheduler, such as tcp://host:8786.")]
+Engine = Annotated[str, typer.Option(help="native or eager; by default native where a C++ compiler is found.")]
+Activations = Annotated[str, typer.Option(help="Names with commas between; the usual ones by default.")]
+Names = Annotated[list[str] | None, typer.Option(help="Experiments to run, all by default; may be repeated.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer seeds, for a first look.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="FIELD=VALUE", help="Another value for a field of the spec; may be repeated."),
+]
+
+
+def reproduce(
+    seeds: Seeds = None,
+    only: Names = None,
+    out: Out = Path("runs"),
+    workers: Workers = 0,
+    cluster: Cluster = "",
+    engine: Engine = "",
+    quick: Quick = False,
+    full: Annotated[bool, typer.Option("--full", help="Long experiments in full: hours rather than minutes.")] = False,
+) -> None:
+    """Run the paper's experiments, judge its claims and write the report."""
+    from plunit.lab import requests, running
+
+    where = running.Where(workers, cluster)
+    wanted = requests.everything(out, only or (), seeds=seeds, engine=engine, quick=quick, full=full)
+    running.execute(out, wanted, where, _console, tolerant=True)
+
+
+def run(
+    name: Annotated[str, typer.Argument(help="One of `plunit list`.")],
+    seeds: Seeds = None,
+    steps: Annotated[int | None, typer.Option(help="Steps of a long experiment, its full length by default.")] = None,
+    activations: Activations = "",
+    assignments: Settings = None,
+    out: Out = Path("runs"),
+    workers: Workers = 0,
+    cluster: Cluster = "",
+    engine: Engine = "",
+    quick: Quick = False,
+    resume: Annotated[
+        bool, typer.Option("--resume/--fresh", help="Go on from what is stored, or compute everything anew.")
+    ] = True,
+) -> None:
+    """Run one experiment, with activations and settings of your choice, and write the report.
+
+    With --set the result is kept beside the usual one, as a variant.
+    """
+    from plunit.lab import requests, running
+
+    where = running.Where(workers, cluster)
+    options = {"seeds": seeds, "steps": steps, "activations": activations, "engine": engine, "quick": quick}
+    wanted = requests.one(out, name, **options, assignments=assignments or ())  # type: ignore[arg-type]
+    running.execute(out, wanted, where, _console, fresh=not resume)
+
+
+def compare(
+    table: Annotated[Path, typer.Argument(metavar="DATA.csv", help="A table of numbers: CSV, or Parquet with pandas.")],
+    target: Annotated[str, typer.Option(help="The column to learn: its name, or its number counted from 1.")],
+    inputs: Annotated[str, typer.Option(help="The columns to learn from, with commas; all others by default.")] = "",
+    activations: Activations = "",
+    widths: Annotated[str, typer.Option(help="Units of the hidden layers.")] = "16,16",
+    seeds: Seeds = None,
+    test: Annotated[float, typer.Option(help="Share of the rows that is kept for tests.")] = 0.2,
+    assignments: Settings = None,
+    out: Out = Path("comparison"),
+    workers: Workers = 0,
+    cluster: Cluster = "",
+    engine: Engine = "",
+) -> None:
+    """Compare activations on a table of your own: the same splits, starts and batches for all, and a report."""
+    from plunit.lab import requests, running
+
+    where = running.Where(workers, cluster)
+    wanted = requests.comparison(
+        out,
+        table,
+        target,
+        inputs,
+        [f"widths={widths}", f"test={test}", *(assignments or ())],
+        seeds=seeds,
+        activations=activations,
+        engine=engine,
+        report=_console.print,
+    )
+    running.execute(out, wanted, where, _console)
+
+
+def report(folder: Annotated[Path, typer.Argument(help="Folder of results.")] = Path("runs")) -> None:
+    """Write tables, figures and report of stored results again; nothing is trained."""
+    from plunit.lab import running
+
+    running.publish(folder, _console)
+
+
+def data(
+    name: Annotated[str, typer.Argument(help="The data set: cifar10.")],
+    to: Annotated[
+        Path | None, typer.Option(help="Folder of data sets, $PLUNIT_DATA or the user's cache by default.")
+    ] = None,
+) -> None:
+    """Fetch a data set, unless it is there, and verify it."""
+    from plunit.data import cifar10
+    from plunit.data.fetch import fetch_files
+
+    if name != "cifar10":
+        raise UserError(f"unknown data set {name!r}; there is cifar10")
+    place = cifar10.folder(to)
+    fetch_files(place, _console.print)
+    hint = f"; with PLUNIT_DATA={to} it is found there" if to else ""
+    _console.print(f"{name}: complete and verified in {place}{hint}")
+
+
+def list_() -> None:
+    """List the experiments, their activations, and the fields that --set can change."""
+    import dataclasses
+
+    from plunit.lab.experiment import catalogue
+
+    for name, experiment in catalogue().items():
+        if not experiment.by_itself:
+            print(f"{name:18} {experiment.title}")
+            print(f"{'':18} activations: {', '.join(experiment.choices)}")
+            print(f"{'':18} fields: {', '.join(field.name for field in dataclasses.fields(experiment.spec))}")

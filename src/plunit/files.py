@@ -1,0 +1,53 @@
+"""Files that are whole or absent, whatever interrupts the process that writes them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import time
+from pathlib import Path
+
+PART = ".part-"
+"""What the names of files and folders that are being written begin with."""
+
+_OLD = 3600.0  # seconds after which nobody is still writing a part
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace the file at once: a reader, or the next run after a crash, sees the old content or the new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{PART}{secrets.token_hex(8)}")
+    try:
+        with part.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the parts that interrupted writes left in a folder an hour ago or earlier."""
+    for part in folder.glob(f"{PART}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - part.lstat().st_mtime < _OLD:
+                continue
+            if part.is_dir() and not part.is_symlink():
+                shutil.rmtree(part)
+            else:
+                part.unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names in a folder onto the disk, where the system can: Windows opens no folder."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

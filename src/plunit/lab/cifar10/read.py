@@ -1,0 +1,244 @@
+"""CIFAR-10: rows, claims, figures, each from this run or from the stored record that says more."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
+
+from plunit.data import fetch
+from plunit.lab.cell import Cell
+from plunit.lab.cifar10 import run
+from plunit.lab.cifar10.record import WINDOW, Curves, curve, read
+from plunit.lab.cifar10.run import Cifar10Spec
+from plunit.lab.claims import Claim, Column, measure, median, median_difference, median_ratio
+from plunit.lab.experiment import Experiment, Results, Runs
+from plunit.lab.ranges import Range
+from plunit.lab.style import Picture, label, listed, look
+
+_STEPS = (100, 500, 1000, 5000)
+_FITS = ("sine", "parametric", "surface")
+_CROSSING = 1000  # steps over which losses are averaged to see one curve cross another
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Curves and where they come from."""
+
+    curves: Curves
+    where: str
+
+    @property
+    def steps(self) -> int:
+        """Length of the run."""
+        return min(found.steps for found in self.curves.values())
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds."""
+        return min(found.seeds for found in self.curves.values())
+
+
+@dataclass(frozen=True)
+class Cifar10(Experiment):
+    """The paper's convolutional network; `start` says how its weights start, `records` what is stored of it."""
+
+    start: str = ""
+    records: tuple[str, ...] = ()
+
+    activations = ("tanh", "relu", "plu", "identity")
+    choices = run.CHOICES
+    compute = staticmethod(run.compute)
+    prepare = staticmethod(fetch.prepare)
+    seeds = 1
+    chunk = 1
+    short = 500
+    side_by_side = True
+
+    @cached_property
+    def stored(self) -> list[Evidence]:
+        """The records that are there, those of the usual spec only."""
+        names = () if self.variant else self.records
+        found = [(name, read(name)) for name in names]
+        return [Evidence(curves, _told("the stored run", curves)) for _, curves in found if curves]
+
+    def cost(self, cell: Cell) -> float:
+        """Estimate the work."""
+        return 1e6 * float(self.spec.steps)
+
+    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
+        """Yield one row for each activation and seed."""
+        for activation, arrays in runs.items():
+            found = curve(arrays)
+            for i, seed in enumerate(arrays["seed"]):
+                yield self.first_columns(activation, seed) | {
+                    "final_loss": float(found.loss[-1, i]),
+                    "steps": len(arrays["loss"]),
+                    "test_loss": float(found.test_loss[-1, i]),
+                    "test_accuracy": float(found.test_accuracy[-1, i]),
+                }
+
+    def evidence(self, runs: Runs) -> list[Evidence]:
+        """Return all runs with the paper's activations: this one and the stored ones."""
+        this = {name: curve(runs[name]) for name in self.activations if name in runs}
+        complete = len(this) == len(self.activations)
+        return ([Evidence(this, _told("this run", this))] if complete else []) + self.stored
+
+    def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
+        """Yield the claims, each judged on the run of most seeds that reaches its step."""
+        known = self.evidence(runs)
+        if not known:
+            return
+        marks = (*_STEPS, max(one.steps for one in known))
+        best = {step: one for step in marks if (one := _best(known, step)) is not None}
+        yield from self._faster(best)
+        for step in (100, 500):
+            if step in best:
+                sentence = f"the identity does well in the first steps: no worse than ReLU after {step}."
+                bars = Range(high=1), Range(high=1.05)
+                yield self._loss("cifar-identity", sentence, "identity", "relu", step, best[step], bars)
+        yield from self._late(_best(known, min(20_000, max(best))), results)
+
+    def _faster(self, best: dict[int, Any]) -> Iterator[Claim]:
+        bars = Range(low=1), Range(low=0.98)
+        for activation in ("tanh", "plu"):
+            sentence = f"{label(activation)} trains faster than ReLU:"
+            for step, one in best.items():
+                if step in _STEPS:
+                    said = f"{sentence} loss after {step:,} steps."
+                    yield self._loss("cifar-faster", said, "relu", activation, step, one, bars)
+            for step in sorted({min(_STEPS[-1], max(best)), max(best)}):
+                one = best[step]
+                said = f"On CIFAR-10{self.start}, {sentence} area under the curve of {step:,} steps."
+                columns = (one.curves[name].area(step) for name in ("relu", activation))
+                yield measure(
+                    "cifar-faster" if step <= _STEPS[-1] else "",
+                    said,
+                    f"area of ReLU / {label(activation)}, {one.where}",
+                    median_ratio,
+                    *columns,
+                    claimed=bars[0],
+                    weaker=bars[1],
+                )
+
+    def _late(self, one: Evidence | None, results: Results) -> Iterator[Claim]:
+        """Yield what the end of a run says: against sections 2-4, who is ahead, and who is right on test images."""
+        if one is None:
+            return
+        relu, plu, last = one.curves["relu"], one.curves["plu"], one.steps
+        if all(results.get(fit, {}).keys() >= {"relu", "plu"} for fit in _FITS):
+            ratios = [median_ratio(*(results[fit][name]["final_loss"] for name in ("relu", "plu"))) for fit in _FITS]
+            bars = Range(high=float(min(ratios))), Range(high=float(min(ratios)))
+            sentence = f"it is more favourable to ReLU than sections 2-4, whose smallest ratio is {min(ratios):.3g}."
+            yield self._loss("cifar-favourable", sentence, "relu", "plu", last, one, bars)
+        if last > 2 * _STEPS[-1]:
+            statistic = f"median step, in thousands, from which ReLU's loss stays below, {one.where}"
+            sentence = f"On CIFAR-10{self.start}, ReLU overtakes PLU in training loss after the first 5,000 steps."
+            column = crossing(relu.smoothed(_CROSSING), plu.smoothed(_CROSSING))
+            yield measure("", sentence, statistic, median, column, claimed=Range(5, last / 1000))
+        accuracy = (100 * found.test_accuracy[-1] for found in (plu, relu))
+        sentence = f"PLU's test accuracy on CIFAR-10{self.start} is at least that of ReLU after {last:,} steps."
+        statistic = f"percent correct, PLU - ReLU, {one.where}"
+        yield measure("", sentence, statistic, median_difference, *accuracy, claimed=Range(low=0), weaker=Range(low=-1))
+
+    def _loss(
+        self, statement: str, said: str, above: str, below: str, step: int, one: Evidence, bars: tuple[Range, Range]
+    ) -> Claim:
+        window, columns = one.curves[above].window, (one.curves[name].at(step) for name in (above, below))
+        statistic = f"loss of {label(above)} / {label(below)} after {step:,} steps, mean of {window}, {one.where}"
+        said = f"On CIFAR-10{self.start}, {said}"
+        return measure(statement, said, statistic, median_ratio, *columns, claimed=bars[0], weaker=bars[1])
+
+    def finding(self, runs: Runs) -> str:
+        """Give losses and test accuracies of the longest run with most seeds."""
+        known = self.evidence(runs)
+        if not known:
+            return ""
+        one = max(known, key=lambda one: (one.seeds, one.steps))
+        early = {name: float(np.median(found.at(min(1000, one.steps)))) for name, found in one.curves.items()}
+        return (
+            f"{one.where.capitalize()}: training loss after {min(1000, one.steps):,} steps {listed(early)}; "
+            f"test accuracy at the end {_accuracies(one.curves)}."
+        )
+
+    def figures(self, runs: Runs) -> Iterator[Picture]:
+        """Draw loss and test accuracy of this run, and of the stored records beside it."""
+        steps = len(next(iter(runs.values()))["loss"])
+        ours = {name: curve(arrays, min(WINDOW, max(1, steps // 50))) for name, arrays in runs.items()}
+        columns = [Evidence(ours, _told("this run", ours)), *self.stored]
+        figure = Figure(figsize=(max(4.4 * len(columns), 6), 5.4))
+        grid: Any = figure.subplots(2, len(columns), squeeze=False, sharex="col")
+        for one, (top, bottom) in zip(columns, grid.T, strict=True):
+            draw(one.curves, top, bottom)
+            top.set_title(one.where, fontsize=9)
+        figure.legend(*grid[0, -1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        parts = "; ".join(f"{one.where}: {_accuracies(one.curves)}" for one in columns)
+        caption = f"{self.title}: training loss (mean of neighbouring steps) and test accuracy, medians over seeds. "
+        alt = f"Falling losses and rising test accuracies over steps, logarithmic, for {', '.join(map(label, ours))}."
+        yield Picture(self.name, f"{caption}Test accuracy at the end, {parts}.", alt, figure)
+
+
+def crossing(ours: Column, theirs: Column) -> Column:
+    """Return the first group from which on ours stays below theirs, for each seed; infinite if it does not end so.
+
+    >>> crossing(np.array([[3.0, 1.0], [2.0, 1.0], [1.0, 3.0]]), np.full((3, 2), 2.5))
+    array([ 1., inf])
+    """
+    below = ours < theirs
+    lasting = np.flip(np.cumprod(np.flip(below, 0), 0), 0)
+    return np.where(lasting[-1] > 0, len(below) - lasting.sum(0), np.inf).astype(float)
+
+
+def draw(curves: Curves, top: Any, bottom: Any) -> None:
+    """Draw training loss on the upper axes and test accuracy on the lower ones."""
+    for activation, found in curves.items():
+        style = look(activation)
+        x = found.window * np.arange(1, len(found.loss) + 1)
+        top.plot(*_thinned(x, np.median(found.loss, axis=1)), **{**style, "linewidth": 1.2})
+        accuracy = 100 * np.median(found.test_accuracy, axis=1)
+        bottom.plot(found.test_step, accuracy, marker="o", markersize=2.5, **style)
+    top.set(yscale="log", ylabel="training loss (cross-entropy)")
+    bottom.set(xscale="log", xlabel="step", ylabel="test accuracy, %")
+    long = max(found.steps for found in curves.values()) > 2000
+    for axis, subs in ((top.yaxis, (1, 2, 5)), (bottom.xaxis, (1,) if long else (1, 2, 5))):
+        axis.set_major_locator(LogLocator(subs=subs))
+        axis.set_major_formatter("{x:,g}")
+        axis.set_minor_formatter("")
+
+
+def _best(known: list[Evidence], step: int) -> Evidence | None:
+    """Return the run of most seeds, and of these the longest, that reaches a step."""
+    reaching = [one for one in known if one.steps >= step]
+    return max(reaching, key=lambda one: (one.seeds, one.steps), default=None)
+
+
+def _told(what: str, curves: Curves) -> str:
+    if not curves:
+        return ""
+    steps, seeds = (min(getattr(found, key) for found in curves.values()) for key in ("steps", "seeds"))
+    return f"{what} of {steps:,} steps, {seeds} seed{'s' if seeds > 1 else ''}"
+
+
+def _thinned(x: Any, y: Any) -> tuple[Any, Any]:
+    """Average neighbours at the far end of a long curve: at most 120 points, evenly spaced where x is logarithmic."""
+    edges = np.unique(np.geomspace(1, len(x) + 1, 120).astype(int)) - 1
+    groups = [slice(low, high) for low, high in itertools.pairwise(edges)]
+    return np.array([x[group][-1] for group in groups]), np.array([y[group].mean() for group in groups])
+
+
+def _accuracies(curves: Curves) -> str:
+    values = {name: 100 * float(np.median(found.test_accuracy[-1])) for name, found in curves.items()}
+    return ", ".join(f"{label(name)} {value:.1f} %" for name, value in values.items())
+
+
+_GAIN = "initialisation matched to each activation's gain"
+EXPERIMENTS = (
+    Cifar10("cifar10", "CIFAR-10, PyTorch's initialisation", Cifar10Spec(), "5", records=("seeds", "full")),
+    Cifar10("cifar10-gain", f"CIFAR-10, {_GAIN}", Cifar10Spec(init="gain"), "5", start=" from gain-matched weights"),
+)

@@ -1,0 +1,135 @@
+"""A comparison on one's own table: rows, a verdict for each pair of activations, figures."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from plunit.ensemble import ACTIVATIONS, ENGINES, Network
+from plunit.lab import settings
+from plunit.lab.cell import Cell
+from plunit.lab.claims import Claim, measure, median_ratio
+from plunit.lab.compare import run
+from plunit.lab.compare.run import CompareSpec
+from plunit.lab.experiment import Experiment, Results, Runs
+from plunit.lab.ranges import Range
+from plunit.lab.style import Picture, draw_band, draw_distribution, label, listed
+
+_OPTIONS = ("widths", "test")
+
+
+@dataclass(frozen=True)
+class Compare(Experiment):
+    """Activations on one table."""
+
+    activations = ("relu", "tanh", "gelu", "plu", "plu_learned")
+    choices = ACTIVATIONS
+    compute = staticmethod(run.compute)
+    engines = tuple(ENGINES)
+    seeds = 256
+    chunk = 32
+    by_itself = True
+
+    def varied(self, changes: settings.Changes) -> Experiment:
+        """Return the comparison on a table, named after the file, the target and what is not as usual."""
+        spec: CompareSpec = settings.changed(self.spec, changes)
+        others = {name: value for name, value in changes.items() if getattr(CompareSpec, name, value) != value}
+        texts = settings.texts(
+            {name: value for name, value in others.items() if name not in ("path", "sha256", "target")}
+        )
+        texts.pop("inputs", None)
+        about = [
+            Path(spec.path).stem,
+            spec.target,
+            *(f"{name}={text}" for name, text in texts.items()),
+            spec.sha256[:6],
+        ]
+        name = "+".join(["compare", *(re.sub(r"[^\w.=-]", "_", part)[:40] for part in about)])
+        title = f"{spec.target} of {Path(spec.path).name}, learned from {len(spec.inputs)} columns"
+        return dataclasses.replace(self, name=name, title=title, spec=spec)
+
+    def command(self, part: Any) -> str:
+        """Return the command that runs a part."""
+        words = ["plunit", "compare", self.spec.path, "--target", self.spec.target, "--seeds", str(part.seeds)]
+        words += ["--activations", ",".join(part.activations), "--engine", part.engine]
+        for name, text in settings.texts(part.changes).items():
+            if name in _OPTIONS:
+                words += [f"--{name}", text.replace("x", ",")]
+            elif name not in ("path", "sha256", "target", "inputs"):
+                words += ["--set", f"{name}={text.replace('x', ',')}"]
+        return shlex.join([*words, "--inputs", ",".join(self.spec.inputs)])
+
+    def cost(self, cell: Cell) -> float:
+        """Estimate the work."""
+        rows = Network((max(len(self.spec.inputs), 1), *self.spec.widths, 1)).rows
+        return float(len(cell.seeds) * self.spec.steps * rows * self.spec.batch / 10)
+
+    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
+        """Yield one row for each activation and seed."""
+        for activation, arrays in runs.items():
+            for i, seed in enumerate(arrays["seed"]):
+                row = self.first_columns(activation, seed)
+                yield row | {key: float(arrays[key][i]) for key in ("test_loss", "train_loss", "baseline")}
+
+    def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
+        """Yield a claim for each pair: that the one with the lower median test loss is better, seed by seed."""
+        for pair in combinations(runs, 2):
+            lower, higher = sorted(pair, key=lambda name: np.nanmedian(runs[name]["test_loss"]))
+            yield measure(
+                "",
+                f"{label(lower)} has a lower test loss than {label(higher)} on {self.spec.target}.",
+                f"median of test loss {label(lower)} / {label(higher)}",
+                median_ratio,
+                runs[lower]["test_loss"],
+                runs[higher]["test_loss"],
+                claimed=Range(high=1),
+            )
+
+    def finding(self, runs: Runs) -> str:
+        """Compare the median test losses."""
+        medians = {name: float(np.nanmedian(arrays["test_loss"])) for name, arrays in runs.items()}
+        best = min(medians, key=lambda name: medians[name])
+        seeds = max(arrays["seed"].size for arrays in runs.values())
+        return (
+            f"Median test losses over {seeds} splits and starts, in units of the target's variance: {listed(medians)}; "
+            f"the lowest is {label(best)}'s."
+        )
+
+    def figures(self, runs: Runs) -> Iterator[Picture]:
+        """Draw losses during training, and the distribution of test losses."""
+        figure = Figure(figsize=(7.4, 3.2))
+        left, right = figure.subplots(1, 2, sharey=True)
+        for activation, arrays in runs.items():
+            every = -(-self.spec.steps // 200)
+            draw_band(left, every * np.arange(len(arrays["history"])), arrays["history"], activation)
+            draw_band(right, self.spec.marks(), arrays["test_curve"], activation)
+        left.set(yscale="log", xlabel="step", ylabel="mean square error", title="training, batch by batch")
+        right.set(xlabel="step", title="test rows")
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+        names = ", ".join(map(label, runs))
+        caption = f"{self.title}: losses during training, median and 5-95 % of seeds; 1 is the loss of the mean."
+        yield Picture(
+            f"{self.name}-loss", caption, f"Losses over steps on training and test rows, for {names}.", figure
+        )
+        figure = Figure(figsize=(5.2, 3.2))
+        axes = figure.subplots()
+        for activation, arrays in runs.items():
+            draw_distribution(axes, arrays["test_loss"], activation)
+        axes.set_xlabel("test loss at the end")
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        caption = f"{self.title}: the distribution of test losses over splits and starts; further left is better."
+        yield Picture(
+            f"{self.name}-final", caption, f"Rising curves of the share of seeds against loss, {names}.", figure
+        )
+
+
+EXPERIMENTS = (Compare("compare", "A table of one's own", CompareSpec()),)

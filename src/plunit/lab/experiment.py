@@ -1,0 +1,149 @@
+"""What an experiment is, and the list of all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from plunit.lab import settings
+from plunit.lab.cell import Arrays, Cell, program_of
+from plunit.lab.claims import Claim
+
+if TYPE_CHECKING:
+    from plunit.lab.style import Picture
+
+MODULES = (
+    "plunit.lab.fit.read",
+    "plunit.lab.shape.read",
+    "plunit.lab.depth.read",
+    "plunit.lab.cifar10.read",
+    "plunit.lab.inverse.read",
+    "plunit.lab.warp.read",
+    "plunit.lab.density.read",
+    "plunit.lab.compare.read",
+)
+"""The modules with experiments, each with a tuple EXPERIMENTS. A new experiment is one line here."""
+
+Runs = dict[str, Arrays]
+"""Activation to the arrays of all its seeds."""
+
+Results = dict[str, Runs]
+"""Name of an experiment to its runs."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment(ABC):
+    """A question that many seeds answer. Subclass it to put your own.
+
+    1. A frozen dataclass of plain values, the spec, holds all that can be chosen. `Annotated[float, Range(0, 1)]` says
+       what a field may be; `plunit run NAME --set field=value` checks it.
+    2. `compute(cell, scratch)` trains the seeds of one cell and returns its arrays, seeds on the last axis, with `seed`
+       among them. It is a plain function of a module. This module and all that it imports from plunit are hashed into
+       the name of every stored cell, so keep `rows`, `claims` and `figures` in another one if training takes long.
+       `scratch` is a path for checkpoints, if it wants any (see `plunit.lab.scratch`).
+    3. `rows`, `claims` and `figures` read stored arrays and never train.
+    4. A module with EXPERIMENTS = (YourExperiment("name", "Title", spec),) gets a line in `MODULES`.
+
+    Seed s must give every activation the same start and the same batches: claims compare seed by seed.
+
+    Attributes:
+        name: on the command line and in tables.
+        title: in the report.
+        spec: what can be chosen.
+        section: of the paper; "" for a question of ours.
+        variant: how the spec differs from the usual one; "" if it does not.
+        activations: those run by default.
+        choices: all it can be run with.
+        seeds: the usual number.
+        chunk: seeds of a cell.
+        engines: of `plunit.ensemble`, if the cells are trained by it.
+        short: steps that `plunit reproduce` takes without --full; 0 if it takes all. The spec then has `steps`.
+        side_by_side: cells run on one thread each, several at once, rather than one after the other on all cores.
+        by_itself: it has a command of its own and is no part of `plunit reproduce`.
+    """
+
+    name: str
+    title: str
+    spec: Any
+    section: str = ""
+    variant: str = dataclasses.field(default="", kw_only=True)
+
+    activations: ClassVar[tuple[str, ...]]
+    choices: ClassVar[Collection[str]]
+    seeds: ClassVar[int] = 1024
+    chunk: ClassVar[int] = 256
+    engines: ClassVar[tuple[str, ...]] = ()
+    short: ClassVar[int] = 0
+    side_by_side: ClassVar[bool] = False
+    by_itself: ClassVar[bool] = False
+
+    @staticmethod
+    @abstractmethod
+    def compute(cell: Cell, scratch: Path) -> Arrays:
+        """Compute the arrays of a cell; a plain function of the module that is hashed."""
+
+    @staticmethod
+    def prepare(report: Callable[[str], object]) -> None:  # noqa: B027
+        """Fetch data once on each machine, before cells need it; `report` prints a line."""
+
+    @abstractmethod
+    def cost(self, cell: Cell) -> float:
+        """Estimate the work in a cell, in updates of one parameter of an ensemble, for the time left."""
+
+    @abstractmethod
+    def rows(self, runs: Runs) -> Iterable[dict[str, Any]]:
+        """Return the rows of summary.csv; experiment and the columns of `first_columns` come first."""
+
+    @abstractmethod
+    def claims(self, runs: Runs, results: Results) -> Iterable[Claim]:
+        """Return the claims that the runs can judge; `results` holds those of all experiments."""
+
+    @abstractmethod
+    def figures(self, runs: Runs) -> Iterable[Picture]:
+        """Draw the runs; the first picture is the one to be shown at once."""
+
+    def finding(self, runs: Runs) -> str:
+        """Return one sentence of what was found, computed from the runs."""
+        return ""
+
+    def seeds_within(self, seeds: int) -> int:
+        """Return the seeds to run where the whole of `plunit reproduce` takes `seeds`."""
+        return self.seeds if self.short else seeds
+
+    def cells(self, activations: Iterable[str], seeds: int, engine: str) -> list[Cell]:
+        """Return the cells that cover seeds 0, ..., seeds - 1."""
+        program = program_of(self.compute)
+        return [
+            Cell(self.name, self.spec, activation, first, min(first + self.chunk, seeds), engine, program)
+            for activation in activations
+            for first in range(0, seeds, self.chunk)
+        ]
+
+    def varied(self, changes: settings.Changes) -> Experiment:
+        """Return the experiment with another spec, under a name of its own."""
+        if not changes:
+            return self
+        texts = settings.texts(changes)
+        name = "+".join([self.name, *(f"{field}={text}" for field, text in texts.items())])
+        variant = ", ".join(f"{field} = {text}" for field, text in texts.items())
+        return dataclasses.replace(self, name=name, variant=variant, spec=settings.changed(self.spec, changes))
+
+    def command(self, part: Any) -> str:
+        """Return the command that runs a `plan.Part`, for an experiment that is `by_itself`."""
+        return ""
+
+    def first_columns(self, activation: str, seed: int) -> dict[str, Any]:
+        """Return what a row of summary.csv starts with."""
+        return {"experiment": self.name, "activation": activation, "seed": int(seed)}
+
+
+@functools.cache
+def catalogue() -> dict[str, Experiment]:
+    """Return all experiments by name, in the order of the paper."""
+    modules = map(importlib.import_module, MODULES)
+    return {experiment.name: experiment for module in modules for experiment in module.EXPERIMENTS}

@@ -1,0 +1,89 @@
+"""Count the pieces of trained networks: on the interval of their data, or on its square."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from plunit.ensemble import Network, initial
+from plunit.ensemble.network import spread
+from plunit.lab.cell import Arrays
+from plunit.pieces import Counts, cell_counts, counts
+from plunit.pieces import Network as Exact
+from plunit.pieces.activation import hardtanh, identity, leaky_relu, plu, relu
+from plunit.torch.network import to_ensemble
+
+_PLAIN = {"relu": relu(), "leaky_relu": leaky_relu(), "hardtanh": hardtanh(), "identity": identity()}
+
+PIECEWISE = (*_PLAIN, "plu", "plu_learned")
+"""The activations of an ensemble that are piecewise linear."""
+
+COURSE = 128
+"""Pieces over training steps are counted for that many seeds, the first ones."""
+
+_BLOCK = 512
+_LARGEST = 1e20
+
+
+def counted(spec: Any, network: Network, arrays: Arrays) -> Arrays:
+    """Return the counts of trained networks, nothing if their activation is not piecewise linear.
+
+    - initial_pieces, trained_pieces, random_pieces [S]: functionally distinct pieces before and after training, and
+      with the same initial weights but biases N(0, 1) rather than 0; *_patterns [S]: activation patterns, likewise;
+    - course [steps, S'], for the seeds S' below `COURSE`: pieces after each of `steps`.
+    """
+    if network.activation not in PIECEWISE:
+        return {}
+    start, random = _starts(spec, network, arrays)
+    stages = {"initial": start, "random": random, "trained": torch.from_numpy(arrays["theta"])}
+    found = {stage: count(spec, network, theta) for stage, theta in stages.items()}
+    first = int((arrays["seed"] < COURSE).sum())
+    between = [count(spec, network, torch.from_numpy(theta[:, :first])).pieces for theta in arrays["checkpoints"]]
+    course = [found["initial"].pieces[:first], *between, found["trained"].pieces[:first]]
+    numbers = {f"{stage}_pieces": both.pieces for stage, both in found.items()}
+    patterns = {f"{stage}_patterns": both.patterns for stage, both in found.items()}
+    return {**numbers, **patterns, "course": np.stack(course)}
+
+
+def steps(spec: Any) -> list[int]:
+    """Return the steps after which pieces are counted: before the first, at the checkpoints, after the last."""
+    return [0, *(step for step in spec.checkpoints if step < spec.steps), spec.steps]
+
+
+def count(spec: Any, network: Network, theta: Tensor) -> Counts:
+    """Count patterns and pieces of each member [S] on the domain of the spec; 0 where training diverged."""
+    both = np.zeros((2, theta.shape[1]), dtype=np.int64)
+    # NaN compares as false; what is larger is as far from a network as infinity
+    sound = np.flatnonzero((theta.abs() < _LARGEST).all(0).numpy())
+    for first in range(0, len(sound), _BLOCK):
+        members = sound[first : first + _BLOCK]
+        both[:, members] = _count(spec, exact(spec, network, theta[:, members]))
+    return Counts(*both)
+
+
+def exact(spec: Any, network: Network, theta: Tensor) -> Exact:
+    """Return the members as an ensemble for `plunit.pieces`."""
+    shapes = network.shapes(theta, *(spread(network, theta.double(), value) for value in (spec.alpha, spec.c)))
+    plain = _PLAIN.get(network.activation)
+    # [1, S]: the same for all units, each member's own
+    between = [plain or plu(alpha[None].double(), c[None].double()) for alpha, c in zip(*shapes, strict=True)]
+    return to_ensemble(network.layers(theta), between)
+
+
+def _count(spec: Any, net: Exact) -> Counts:
+    domain = spec.low, spec.high
+    return counts(net, *domain) if net.inputs == 1 else cell_counts(net, (domain, domain))
+
+
+def _starts(spec: Any, network: Network, arrays: Arrays) -> tuple[Tensor, Tensor]:
+    """Draw the initial weights again, and a copy of them with biases N(0, 1), the same for every activation."""
+    generators = [np.random.default_rng(seed) for seed in arrays["seed"]]
+    start = initial(network, generators, alpha=spec.alpha, c=spec.c)
+    random = start.clone()
+    for _, bias in network.layers(random):
+        draws = [generator.standard_normal(len(bias), dtype=np.float32) for generator in generators]
+        bias.copy_(torch.from_numpy(np.stack(draws, axis=-1)))
+    return start, random

@@ -1,0 +1,188 @@
+"""Train the networks of a cell and take what figures, claims and later questions need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from plunit.ensemble import ACTIVATIONS, Network, forward, initial, one_thread, preactivations, train
+from plunit.ensemble.data import Data, Stream
+from plunit.ensemble.network import spread
+from plunit.lab.cell import Arrays, Cell
+from plunit.lab.fit import pieces
+from plunit.lab.ranges import COUNT, RATE, SHARE, WIDTH, Range
+
+Array = np.ndarray[Any, Any]
+
+
+def sine(x: Array) -> Array:
+    """sin(x)."""
+    return np.sin(x)
+
+
+def curve(t: Array) -> Array:
+    """[(cos t - cos 2t)^3, (sin 2t - sin t)^3]: the paper's parametric function with c = [1, 2, 2, 1]."""
+    return np.concatenate([(np.cos(t) - np.cos(2 * t)) ** 3, (np.sin(2 * t) - np.sin(t)) ** 3])
+
+
+def saddle(x: Array) -> Array:
+    """x^2 - y^2."""
+    z: Array = x[:1] ** 2 - x[1:] ** 2
+    return z
+
+
+TARGETS = {"sine": (sine, 1, 1), "curve": (curve, 1, 2), "saddle": (saddle, 2, 1)}
+"""The functions the paper fits, [inputs, ...] to [outputs, ...], with their numbers of inputs and outputs."""
+
+
+@dataclass(frozen=True)
+class FitSpec:
+    """A function and the networks that fit it; what is not said is as in section 2 of the paper.
+
+    Attributes:
+        target: a name of `TARGETS`.
+        widths: units from input to output; depth 3 is three weight layers and two activations.
+        steps: steps of Adam.
+        low: lower end of the domain of every input.
+        high: upper end.
+        points: linearly spaced points of the domain, for each input: the training data, or, with `batch`, the points
+            at which the final loss is taken.
+        batch: 0 to train on all points at every step, else the number of uniformly drawn points of each step.
+        lr: Adam's step size.
+        alpha: PLU's outer slope, the start of a learned one.
+        c: the half-width of its inner piece; likewise.
+        stride: the loss is recorded every `stride` steps.
+        checkpoints: steps after which the weights are kept, besides the last.
+    """
+
+    target: Literal["sine", "curve", "saddle"]
+    widths: Annotated[tuple[int, ...], Range(1, 256)]
+    steps: Annotated[int, COUNT]
+    low: float = -2 * math.pi
+    high: float = 2 * math.pi
+    points: Annotated[int, Range(2, 10_000)] = 50
+    batch: Annotated[int, Range(0, 100_000)] = 0
+    lr: Annotated[float, RATE] = 0.01
+    alpha: Annotated[float, SHARE] = 0.1
+    c: Annotated[float, WIDTH] = 1.0
+    stride: Annotated[int, COUNT] = 16
+    checkpoints: Annotated[tuple[int, ...], COUNT] = (16, 32, 64, 128, 256, 512, 1024)
+
+    def __post_init__(self) -> None:
+        _, inputs, outputs = TARGETS[self.target]
+        if len(self.widths) < 3 or (self.widths[0], self.widths[-1]) != (inputs, outputs):
+            got = ",".join(map(str, self.widths))
+            raise ValueError(f"widths for {self.target} must be {inputs},...,{outputs} with hidden layers, got {got}")
+        if not -math.inf < self.low < self.high < math.inf:
+            raise ValueError(f"low must be below high, both finite, got {self.low} and {self.high}")
+        if list(self.checkpoints) != sorted(set(self.checkpoints)):
+            raise ValueError(f"checkpoints must increase, got {self.checkpoints}")
+        if self.points ** self.widths[0] > 10**6:
+            raise ValueError(f"points must be at most {round(10 ** (6 / self.widths[0]))}, got {self.points}")
+
+    def value(self, x: Array) -> Array:
+        """Return the target at points x."""
+        return TARGETS[self.target][0](x)
+
+
+def compute(cell: Cell, scratch: Path) -> Arrays:
+    """Train seeds first, ..., last - 1.
+
+    Seed s has one generator, which gives first the weights and then the batches: both are the same for every
+    activation, so runs are paired. The arrays:
+
+    - seed [S]; theta [rows, S], the final weights; checkpoints [k, rows, S]; history [steps / stride, S];
+    - final_loss [S], at `grid` in float64; dead [S], the number of hidden units with slope 0 at every point of `grid`;
+    - alpha, c [depth - 1, S], the learned ones, if learned;
+    - the counts of `plunit.lab.fit.pieces`, if the activation is piecewise linear.
+    """
+    spec: FitSpec = cell.spec
+    network = Network(spec.widths, cell.activation)
+    generators = [np.random.default_rng(seed) for seed in cell.seeds]
+    start = initial(network, generators, alpha=spec.alpha, c=spec.c)
+    trained = train(
+        network,
+        start,
+        stream(spec, generators) if spec.batch else fixed(spec),
+        steps=spec.steps,
+        lr=spec.lr,
+        alpha=spec.alpha,
+        c=spec.c,
+        stride=spec.stride,
+        checkpoints=[step for step in spec.checkpoints if step < spec.steps],
+        engine=cell.engine,
+    )
+    tensors = {
+        "seed": torch.tensor(list(cell.seeds)),
+        "theta": trained.theta,
+        "checkpoints": trained.checkpoints,
+        "history": trained.history,
+        "final_loss": final_loss(spec, network, trained.theta),
+        "dead": dead_units(spec, network, trained.theta),
+    }
+    if network.learned:
+        fixed_shapes = [spread(network, start, value) for value in (spec.alpha, spec.c)]
+        tensors["alpha"], tensors["c"] = network.shapes(trained.theta, *fixed_shapes)
+    arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+    return arrays | pieces.counted(spec, network, arrays)
+
+
+def grid(spec: FitSpec) -> Array:
+    """Return the points of the spec, [inputs, points ** inputs]."""
+    axis = np.linspace(spec.low, spec.high, spec.points)
+    return np.stack(np.meshgrid(*[axis] * spec.widths[0], indexing="ij")).reshape(spec.widths[0], -1)
+
+
+def fixed(spec: FitSpec) -> Data:
+    """Return the training data of a spec without batches, for all members."""
+    x = grid(spec)
+    return torch.from_numpy(x).float(), torch.from_numpy(spec.value(x)).float()
+
+
+def stream(spec: FitSpec, generators: Sequence[np.random.Generator]) -> Stream:
+    """Return batches of uniformly drawn points, each member's from its own generator."""
+    span = spec.high - spec.low
+
+    def batches(steps: int) -> Data:
+        shape = (steps, spec.widths[0], spec.batch)
+        draws = np.empty((len(generators), math.prod(shape)), dtype=np.float32)
+        for generator, row in zip(generators, draws, strict=True):
+            generator.random(out=row, dtype=np.float32)
+        x = torch.from_numpy(draws * np.float32(span) + np.float32(spec.low)).T.contiguous().view(*shape, -1)
+        y = spec.value(x.movedim(1, 0).numpy())
+        return x, torch.from_numpy(y).movedim(0, 1)
+
+    return batches
+
+
+@one_thread()
+def final_loss(
+    spec: FitSpec, network: Network, theta: Tensor, alpha: Tensor | None = None, c: Tensor | None = None
+) -> Tensor:
+    """Return the mean square error of each member at the points of the spec."""
+    x = grid(spec)
+    shapes = (spec.alpha if alpha is None else alpha, spec.c if c is None else c)
+    output = forward(network, theta.double(), torch.from_numpy(x), *shapes)
+    return (output - torch.from_numpy(spec.value(x))[..., None]).square().mean((0, 1))
+
+
+@one_thread()
+def dead_units(spec: FitSpec, network: Network, theta: Tensor) -> Tensor:
+    """Count the hidden units of each member whose slope is 0 at every point: no data can move their weights."""
+    activate = ACTIVATIONS[network.activation]
+    x = torch.from_numpy(grid(spec)).float()
+    shapes = network.shapes(theta, *(spread(network, theta, value) for value in (spec.alpha, spec.c)))
+    count = torch.zeros(theta.shape[1], dtype=torch.int64)
+    *hidden, _ = preactivations(network, theta, x, spec.alpha, spec.c)
+    for z, alpha, c in zip(hidden, *shapes, strict=True):
+        z.requires_grad_()
+        (slope,) = torch.autograd.grad(activate(z, alpha, c).sum(), z)
+        count += (slope == 0).all(1).sum(0)
+    return count

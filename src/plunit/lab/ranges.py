@@ -1,0 +1,41 @@
+"""Ranges of numbers: where a claim holds, and what a field of a spec may be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from `low` to `high`, both included.
+
+    >>> str(Range(low=100)), str(Range(0.5, 2)), str(Range(high=0.1)), str(Range(0, 0))
+    ('>= 100', '0.5 to 2', '<= 0.1', '0')
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def holds(self, *numbers: float) -> bool:
+        """Return whether all numbers lie in the range."""
+        return all(self.low <= number <= self.high for number in numbers)
+
+    def __str__(self) -> str:
+        if self.high == math.inf:
+            return f">= {self.low:g}"
+        if self.low == self.high:
+            return f"{self.low:g}"
+        return f"<= {self.high:g}" if self.low == -math.inf else f"{self.low:g} to {self.high:g}"
+
+
+COUNT = Range(1, 1_000_000)
+"""Numbers of steps, units, points: at least one, and no more than a machine can hold."""
+
+RATE = Range(1e-9, 100)
+"""Step sizes of an optimiser."""
+
+SHARE = Range(0, 1)
+
+WIDTH = Range(0, 1e6)
+"""PLU's c."""

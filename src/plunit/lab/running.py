@@ -1,0 +1,208 @@
+"""From a plan to stored cells and the report: compute what is missing, store each cell as it is done, publish."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from plunit import ensemble
+from plunit.errors import UserError
+from plunit.lab import executors, plan, report, scratch, store
+from plunit.lab.cell import Arrays, Cell
+from plunit.lab.experiment import Experiment
+from plunit.lab.folder import locked, sweep
+from plunit.lab.plan import Plan
+from plunit.lab.style import label, number
+from plunit.progress import bars
+
+Have = dict[Cell, Arrays]
+Progress = Callable[[Cell], object]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where cells are computed: in so many local processes, on a cluster, or, by default, as each experiment likes."""
+
+    workers: int = 0
+    cluster: str = ""
+
+    def __post_init__(self) -> None:
+        if self.workers < 0:
+            raise UserError(f"--workers must be 0 or more, got {self.workers}")
+        if self.workers and self.cluster:
+            raise UserError("choose either --workers or --cluster")
+
+
+def execute(
+    folder: Path, wanted: Plan, where: Where, console: Console, *, fresh: bool = False, tolerant: bool = False
+) -> None:
+    """Run what is missing of a plan, or all of it anew if `fresh`, and publish the folder.
+
+    If `tolerant`, experiments whose data cannot be had are left out, which is said; otherwise that is an error.
+    """
+    if "eager" in {part.engine for part in wanted.values()} and (reason := ensemble.why_not_native()):
+        console.print(
+            f"{reason}: training runs eagerly: slower, and single seeds end elsewhere; their statistics agree"
+        )
+    with locked(folder, "run", console.print):
+        whole = plan.merged(plan.load(folder), wanted, console.print)
+        plan.save(folder, whole)
+        sweep(folder)
+        todo = {cell: part.experiment() for part in wanted.values() for cell in part.cells()}
+        have = {} if fresh else store.read_all(folder, todo, console.print)
+        if have:
+            console.print(f"{len(have)} of {len(todo)} cells are there already")
+        absent = _prepared({cell: todo[cell] for cell in todo if cell not in have}, console, tolerant)
+        if fresh:  # what is finished stays until it is replaced
+            for cell in absent:
+                scratch.clear(_scratch(folder, cell))
+        for group, executor in _executors(absent, where):
+            with executor as ready:
+                have |= _watched(folder, group, ready, console)
+    publish(folder, console, have)
+
+
+def publish(folder: Path, console: Console, have: Have | None = None) -> None:
+    """Write tables, figures and report of a folder; print the verdicts and, last, the path of the report."""
+    if not (folder / "run.json").exists():
+        raise UserError(f"{folder} holds no results; `plunit reproduce --out {folder}` makes them")
+    with locked(folder, "report", console.print):
+        whole = plan.load(folder)
+        results = plan.collect(whole, have or {}, folder, console.print)
+        if not results:
+            raise UserError(f"{folder} has no finished experiment; `plunit reproduce --out {folder}` goes on")
+        with bars(console) as bar:
+            published = report.write(folder, whole, results, lambda all_: bar.track(all_, description="figures"))
+    if published.losses:
+        console.print(_loss_table(published.losses))
+    for line in published.lines:
+        console.print(line)
+    console.print(f"report: {published.page}", markup=False)
+
+
+def run(
+    folder: Path, todo: dict[Cell, Experiment], executor: Executor, done: Progress, watch: Progress = lambda cell: None
+) -> Have:
+    """Compute the cells, store each and return them; a run that stops at any moment leaves whole files only.
+
+    `watch` is called every second for each cell that is not done. Cells that are not started when an exception arrives
+    (Ctrl-C among them) are cancelled.
+    """
+    computed: Have = {}
+    with executors.without_interrupts():
+        futures = {
+            executor.submit(_compute, one.compute, one.prepare, cell, _scratch(folder, cell)): cell
+            for cell, one in todo.items()
+        }
+    try:
+        while futures:
+            finished, _ = wait(futures, timeout=1, return_when=FIRST_COMPLETED)
+            for future in sorted(finished, key=_failed):  # what is good is stored before an exception is raised
+                cell = futures.pop(future)
+                computed[cell] = future.result()
+                store.write(folder, cell, computed[cell])
+                scratch.clear(_scratch(folder, cell))
+                done(cell)
+            for cell in futures.values():
+                watch(cell)
+    finally:
+        for future in futures:
+            future.cancel()
+    return computed
+
+
+def _compute(
+    compute: Callable[[Cell, Path], Arrays],
+    prepare: Callable[[Callable[[str], object]], object],
+    cell: Cell,
+    scratch: Path,
+) -> Arrays:
+    prepare(print)  # on another machine than the one that asked
+    return compute(cell, scratch)
+
+
+def _failed(future: Future[Arrays]) -> bool:
+    return future.cancelled() or future.exception() is not None
+
+
+def _scratch(folder: Path, cell: Cell) -> Path:
+    return scratch.path_of(folder, store.path_of(folder, cell).stem)
+
+
+def _prepared(todo: dict[Cell, Experiment], console: Console, tolerant: bool) -> dict[Cell, Experiment]:
+    """Fetch what experiments need; return the cells that can be computed."""
+    absent: set[str] = set()
+    for experiment in {one.name: one for one in todo.values()}.values():
+        try:
+            experiment.prepare(console.print)
+        except UserError as error:
+            if not tolerant:
+                raise
+            console.print(f"{experiment.name}: left out: {error}")
+            absent.add(experiment.name)
+    return {cell: one for cell, one in todo.items() if one.name not in absent}
+
+
+def _executors(
+    todo: dict[Cell, Experiment], where: Where
+) -> Iterator[tuple[dict[Cell, Experiment], AbstractContextManager[Executor]]]:
+    """Yield cells and where to compute them: by default ensembles here, on all cores, other cells on a process each."""
+    beside = {cell: one for cell, one in todo.items() if one.side_by_side}
+    if where.workers or where.cluster:
+        if todo:
+            yield todo, executors.cluster(where.cluster) if where.cluster else executors.processes(where.workers)
+        return
+    if len(beside) < len(todo):
+        yield {cell: one for cell, one in todo.items() if cell not in beside}, executors.here()
+    if beside:
+        yield beside, executors.processes(min(len(beside), os.cpu_count() or 1))
+
+
+def _watched(folder: Path, todo: dict[Cell, Experiment], executor: Executor, console: Console) -> Have:
+    """Run the cells with a progress bar; say what is left if they are stopped."""
+    cost = {cell: one.cost(cell) for cell, one in todo.items()}
+    part = dict.fromkeys(cost, 0.0)
+    with bars(console) as bar:
+        task = bar.add_task("training", total=sum(cost.values()))
+
+        def show(cell: Cell, done: float) -> None:
+            part[cell] = done
+            completed = sum(cost[one] * part[one] for one in cost)
+            bar.update(task, completed=completed, description=f"{cell.experiment}, {cell.activation}")
+
+        try:
+            return run(
+                folder,
+                todo,
+                executor,
+                lambda cell: show(cell, 1.0),
+                lambda cell: show(cell, scratch.done(_scratch(folder, cell))),
+            )
+        except KeyboardInterrupt:
+            bar.stop()
+            left = sum(value < 1 for value in part.values())
+            console.print(
+                f"stopped with {left} cells to go; what is done is stored, the same command goes on from there"
+            )
+            raise SystemExit(130) from None
+        except (BrokenExecutor, CancelledError):
+            left = sum(value < 1 for value in part.values())
+            raise UserError(f"the workers died with {left} cells to go; the same command goes on from there") from None
+
+
+def _loss_table(losses: dict[str, dict[str, tuple[float, float, float]]]) -> Table:
+    """Return the median final losses, a row for each experiment and a column for each activation."""
+    activations = list(dict.fromkeys(activation for row in losses.values() for activation in row))
+    shown = Table("median final loss", box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for activation in activations:
+        shown.add_column(label(activation), justify="right")
+    for name, row in losses.items():
+        shown.add_row(name, *(number(row[activation][1]) if activation in row else "" for activation in activations))
+    return shown

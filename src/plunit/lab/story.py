@@ -1,0 +1,109 @@
+"""What the report says, computed from results: verdicts on the paper's statements, and a few sentences."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from plunit.lab.claims import FAILS, HOLDS, UNDECIDED, WEAKLY, Claim, interval, median_ratio, overall
+from plunit.lab.experiment import Experiment, Results
+from plunit.lab.paper import STATEMENTS
+from plunit.lab.style import number
+
+Losses = dict[str, dict[str, tuple[float, float, float]]]
+"""Experiment, activation: 5, 50 and 95 % quantiles of the final loss."""
+
+_VERBS = {HOLDS: "hold", WEAKLY: "hold weakly", FAILS: "do not hold", UNDECIDED: "cannot be decided"}
+
+
+class Judged(NamedTuple):
+    """A statement of the paper, its claims and the verdict on it."""
+
+    key: str
+    section: str
+    sentence: str
+    claims: list[Claim]
+    verdict: str
+
+
+def judge(experiments: dict[str, Experiment], results: Results) -> list[Claim]:
+    """Return all claims that the results can judge. A variant is not what the paper did: its claims are ours."""
+    claims = []
+    for name, runs in results.items():
+        for claim in experiments[name].claims(runs, results):
+            statement = "" if experiments[name].variant else claim.statement
+            claims.append(dataclasses.replace(claim, experiment=name, statement=statement))
+    return claims
+
+
+def statements(claims: Iterable[Claim]) -> list[Judged]:
+    """Return the paper's statements that have claims, in its order, each with its verdict."""
+    found: dict[str, list[Claim]] = {key: [] for key in STATEMENTS}
+    for claim in claims:
+        if claim.statement:
+            found[claim.statement].append(claim)
+    return [
+        Judged(key, *STATEMENTS[key], group, overall(claim.verdict for claim in group))
+        for key, group in found.items()
+        if group
+    ]
+
+
+def final_losses(results: Results) -> Losses:
+    """Return the quantiles of the final loss of experiments that fit a function."""
+    return {
+        name: {activation: _quantiles(arrays["final_loss"]) for activation, arrays in runs.items()}
+        for name, runs in results.items()
+        if all("final_loss" in arrays and "history" in arrays for arrays in runs.values())
+    }
+
+
+def tally(judged: list[Judged]) -> str:
+    """Count the verdicts on the paper's statements.
+
+    >>> tally([Judged("", "2", "a", [], "holds"), Judged("", "2", "b", [], "does not hold")])
+    '1 hold, 0 hold weakly, 1 do not hold'
+    """
+    count = Counter(one.verdict for one in judged)
+    shown = [verdict for verdict in _VERBS if count[verdict] or verdict != UNDECIDED]
+    return ", ".join(f"{count[verdict]} {_VERBS[verdict]}" for verdict in shown)
+
+
+def opening(experiments: dict[str, Experiment], results: Results, judged: list[Judged]) -> list[str]:
+    """Return up to three sentences that say what was found."""
+    if not judged:
+        findings = [experiments[name].finding(runs) for name, runs in results.items()]
+        return [finding for finding in findings if finding][:3]
+    seeds = max(claim.n for one in judged for claim in one.claims)
+    first = f"Of {len(judged)} statements of the paper, judged on up to {seeds:,} seeds, {tally(judged)}."
+    sentences = [first, _ratios(experiments, results), _failures(judged)]
+    return [sentence for sentence in sentences if sentence]
+
+
+def _ratios(experiments: dict[str, Experiment], results: Results) -> str:
+    """Compare ReLU with PLU where both fitted a function."""
+    parts = []
+    for name, runs in results.items():
+        if runs.keys() >= {"relu", "plu"} and "final_loss" in runs["plu"] and not experiments[name].variant:
+            columns = [runs[activation]["final_loss"] for activation in ("relu", "plu")]
+            low, high = interval(median_ratio, *columns)
+            known = f" ({number(low)} to {number(high)})" if low == low else ""
+            parts.append(
+                f"{number(float(median_ratio(*columns)))}{known} on {getattr(experiments[name], 'noun', name)}"
+            )
+    return f"Seed by seed, ReLU's final loss is this many times PLU's: {'; '.join(parts)}." if parts else ""
+
+
+def _failures(judged: list[Judged]) -> str:
+    failed = [f"“{one.sentence.rstrip('.')}”" for one in judged if one.verdict == FAILS]
+    return f"Not confirmed: {'; '.join(failed)}." if failed else ""
+
+
+def _quantiles(losses: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[float, float, float]:
+    final = np.nan_to_num(losses, nan=np.inf)
+    low, high = np.quantile(final, [0.05, 0.95], method="nearest")
+    return float(low), float(np.median(final)), float(high)
