@@ -13,7 +13,8 @@ import pytest
 
 import plunit
 from plunit import cli
-from plunit.lab import commands, session
+from plunit.cli import lab
+from plunit.lab import running
 
 PROGRAM = [sys.executable, "-c", "from plunit.cli import main; main()"]
 
@@ -45,9 +46,10 @@ def test_list_names_every_experiment(run_cli):
     assert "plu_learned" in out
 
 
-@pytest.mark.parametrize("command", [[], ["reproduce"], ["run"], ["report"], ["list"], ["pieces"], ["data"]])
-def test_help(run_cli, command):
-    code, out, _ = run_cli(*command, "--help")
+@pytest.mark.parametrize("command", ["", "reproduce", "run", "report", "list", "pieces", "data", "compare"])
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help(run_cli, command, option):
+    code, out, _ = run_cli(*([command] if command else []), option)
     assert code == 0
     assert "Usage" in out
 
@@ -55,15 +57,18 @@ def test_help(run_cli, command):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["run", "nope"], "unknown experiment 'nope'; plunit list shows them"),
+        (["run", "nope"], "unknown experiment 'nope'; `plunit list` shows them all"),
         (["reproduce", "--only", "sine,nope"], "unknown experiment 'nope'"),
         (["run", "sine", "--activations", "plu,swish"], "unknown activation 'swish'"),
         (["run", "sine", "--engine", "turbo"], "unknown engine 'turbo'; choose native or eager"),
-        (["reproduce", "--seeds", "0"], "--seeds must be 1 or more, got 0"),
-        (["run", "sine", "--seeds", "-3"], "--seeds must be 1 or more, got -3"),
+        (["reproduce", "--seeds", "0"], "--seeds must be a whole number from 1 to 100,000, got 0"),
+        (["run", "sine", "--seeds", "-3"], "got -3"),
         (["run", "sine", "--workers", "-1"], "--workers must be 0 or more"),
         (["run", "sine", "--workers", "2", "--cluster", "tcp://127.0.0.1:1"], "choose either --workers or --cluster"),
-        (["run", "sine", "--out", "/dev/null/here"], "cannot write to /dev/null/here"),
+        (
+            ["run", "sine", "--out", "/dev/null/here"],
+            "/dev/null/here: Not a directory; put that right",
+        ),
         (["report", "/no/such/folder"], "/no/such/folder holds no results"),
     ],
 )
@@ -86,7 +91,7 @@ def test_another_version_s_folder_is_refused(run_cli, tmp_path, command):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("package", ["typer", "rich", "torch", "matplotlib", "jinja2", "safetensors", "PIL"])
+@pytest.mark.parametrize("package", ["typer", "rich", "torch", "matplotlib", "jinja2", "safetensors"])
 def test_a_missing_package_is_one_line_with_the_remedy(package, tmp_path):
     program = f"import sys; sys.modules[{package!r}] = None; sys.argv[1:] = ['report', '.']; {PROGRAM[-1]}"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
@@ -105,24 +110,24 @@ def test_workers_that_die_are_one_line(run_cli, tmp_path, monkeypatch, loss):
     def lose(*arguments):
         raise loss
 
-    monkeypatch.setattr(session, "run", lose)
+    monkeypatch.setattr(running, "run", lose)
     code, out, err = run_cli("run", "depth", "--seeds", "1", "--out", tmp_path)
     assert (code, out) == (2, "")
     assert err == "plunit: the workers died with 3 cells to go; the same command goes on from there\n"
 
 
 def test_brackets_in_a_path_are_printed_as_they_are(tmp_path, capsys):
-    commands.run("depth", seeds=2, activations="plu", out=tmp_path / "[red]")
+    lab.run("depth", seeds=2, activations="plu", out=tmp_path / "[red]")
     assert capsys.readouterr().out.splitlines()[-1] == f"report: {tmp_path / '[red]' / 'report.html'}"
 
 
 def test_a_run_ends_with_a_table_and_the_path_of_the_report(tmp_path, capsys):
-    commands.run("depth", seeds=8, out=tmp_path)
+    lab.run("depth", seeds=8, out=tmp_path)
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == f"report: {tmp_path / 'report.html'}"
-    assert "claims of the paper: " in out
+    assert "statements of the paper: " in out
     assert (tmp_path / "summary.csv").exists()
-    commands.report(tmp_path)
+    lab.report(tmp_path)
     assert capsys.readouterr().out == out
 
 
@@ -133,6 +138,15 @@ def test_without_a_compiler_one_line_says_so(tmp_path):
     first, *_, last = run.stdout.splitlines()
     assert first.startswith("no C++ compiler found (CXX is 'no-such-compiler'): training runs eagerly")
     assert last == f"report: {tmp_path / 'report.html'}"
+
+
+def test_a_compiler_that_fails_is_named(tmp_path):
+    command = [*PROGRAM, "run", "sine", "--seeds", "1", "--engine", "native", "--out", str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CXX": "false"})
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith("plunit: the native engine is not available: ")
+    assert "CXX=false" in run.stderr
+    assert run.stderr.count("\n") == 1
 
 
 def finished(folder):

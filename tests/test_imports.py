@@ -9,12 +9,16 @@ import plunit
 
 ROOT = Path(plunit.__file__).parent
 LEVELS = {
+    "errors": 0,
+    "files": 0,
+    "progress": 0,
     "cache": 0,
     "functional": 0,
     "learned": 0,
     "numpy": 0,
     "gain": 0,
     "pieces": 1,
+    "data": 1,
     "torch": 2,
     "jax": 2,
     "keras": 2,

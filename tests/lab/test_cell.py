@@ -1,16 +1,25 @@
+"""Keys of cells: all that determines a result is in them, the source among it, and nothing else."""
+
 import dataclasses
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from plunit.lab import fit
-from plunit.lab.cell import Cell, chunks
+from plunit.lab.cell import PACKAGE, closure, digest, program_of
+from plunit.lab.experiment import catalogue
 
-CELL = Cell("sine", fit.SPECS["sine"], "plu", 0, 8, "eager")
+SINE = catalogue()["sine"]
+(CELL,) = SINE.cells(["plu"], 8, "eager")
+FAMILIES = ["fit", "shape", "depth", "inverse", "warp", "density", "cifar10", "compare"]
+READ_ONLY = ["claims.py", "style.py", "story.py", "report.py", "overview.py", "plan.py", "running.py", "fit/figures.py"]
 
 
 def test_equal_cells_have_equal_keys():
-    again = Cell("sine", dataclasses.replace(fit.SPECS["sine"]), "plu", 0, 8, "eager")
-    assert again.key == CELL.key
+    assert dataclasses.replace(CELL, spec=dataclasses.replace(SINE.spec)).key == CELL.key
 
 
 @pytest.mark.parametrize(
@@ -20,9 +29,10 @@ def test_equal_cells_have_equal_keys():
         {"first": 1},
         {"last": 9},
         {"engine": "native"},
-        {"spec": dataclasses.replace(fit.SPECS["sine"], lr=0.02)},
-        {"spec": dataclasses.replace(fit.SPECS["sine"], widths=(1, 4, 3, 1))},
-        {"spec": dataclasses.replace(fit.SPECS["sine"], checkpoints=())},
+        {"program": "another"},
+        {"spec": dataclasses.replace(SINE.spec, lr=0.02)},
+        {"spec": dataclasses.replace(SINE.spec, widths=(1, 4, 3, 1))},
+        {"spec": dataclasses.replace(SINE.spec, checkpoints=())},
     ],
     ids=str,
 )
@@ -30,19 +40,106 @@ def test_all_that_determines_the_result_is_in_the_key(change):
     assert dataclasses.replace(CELL, **change).key != CELL.key
 
 
-def test_the_version_and_the_program_are_in_the_key(monkeypatch):
+def test_the_version_is_in_the_key_and_the_path_of_a_table_is_not(monkeypatch):
+    compare = catalogue()["compare"]
+    here, there = (compare.varied({"sha256": "1", "path": path}).cells(["plu"], 1, "eager") for path in ("a", "b"))
+    assert dataclasses.replace(here[0], experiment="") == dataclasses.replace(there[0], experiment="")
+    assert "path" not in here[0].describe()["spec"]
     before = CELL.key
     monkeypatch.setattr("plunit.__version__", "9.9.9")
-    other_version = CELL.key
-    monkeypatch.undo()
-    monkeypatch.setattr("plunit.lab.cell._program", lambda module: "another")
-    assert len({before, other_version, CELL.key}) == 3
+    assert CELL.key != before
 
 
-@pytest.mark.parametrize(("seeds", "width"), [(1, 4), (4, 4), (10, 4), (1024, 256)])
-def test_chunks_cover_every_seed_once(seeds, width):
-    cells = chunks("sine", None, ("plu", "tanh"), seeds, width, "eager")
-    for activation in ("plu", "tanh"):
-        covered = [s for cell in cells if cell.activation == activation for s in range(cell.first, cell.last)]
-        assert covered == list(range(seeds))
-    assert all(cell.last - cell.first <= width for cell in cells)
+@pytest.mark.parametrize(("seeds", "count"), [(1, 1), (256, 1), (257, 2), (1024, 4)])
+def test_cells_cover_every_seed_once(seeds, count):
+    cells = SINE.cells(["plu", "tanh"], seeds, "eager")
+    covered = {name: [s for cell in cells if cell.activation == name for s in cell.seeds] for name in ("plu", "tanh")}
+    assert covered == {"plu": list(range(seeds)), "tanh": list(range(seeds))}
+    assert len(cells) == 2 * count
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of the package that may be edited."""
+    place = tmp_path_factory.mktemp("copy") / "plunit"
+    return Path(shutil.copytree(PACKAGE, place, ignore=shutil.ignore_patterns("__pycache__", "*.so")))
+
+
+def edited(path):
+    """Append to a file, hash, and take it back."""
+    content = path.read_bytes()
+    path.write_bytes(content + b"\n")
+    return content
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_file_of_the_closure_changes_the_key(copy, family):
+    run = copy / "lab" / family / "run.py"
+    files, before = closure(run, copy), digest(run, copy)
+    unchanged = []
+    for file in files:
+        content = edited(file)
+        unchanged += [file] if digest(run, copy) == before else []
+        file.write_bytes(content)
+    assert unchanged == []
+    assert digest(run, copy) == before
+    assert run in files
+    assert copy / "lab" / "cell.py" in files
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_only_reads_leaves_the_key(copy, family):
+    run = copy / "lab" / family / "run.py"
+    before = digest(run, copy)
+    readers = [copy / "lab" / name for name in (f"{family}/read.py", *READ_ONLY)]
+    changed = []
+    for file in readers:
+        content = edited(file)
+        changed += [file] if digest(run, copy) != before else []
+        file.write_bytes(content)
+    assert changed == []
+
+
+@pytest.mark.parametrize(
+    ("family", "needs"),
+    [
+        ("fit", ["ensemble/csrc/train.cpp", "ensemble/eager.py", "functional.py", "learned.py", "lab/fit/pieces.py"]),
+        ("shape", ["ensemble/csrc/activations.h", "lab/fit/run.py"]),
+        ("cifar10", ["torch/csrc/kernel.cpp", "torch/op.py", "lab/scratch.py", "data/cifar10.py"]),
+        ("density", ["invertible/flow.py", "invertible/toys.py"]),
+    ],
+)
+def test_the_closure_holds_what_the_program_runs(family, needs):
+    names = {str(file.relative_to(PACKAGE)) for file in closure(PACKAGE / "lab" / family / "run.py")}
+    assert set(needs) <= names
+
+
+def test_versions_of_libraries_are_in_the_key(monkeypatch):
+    run = PACKAGE / "lab" / "fit" / "run.py"
+    before = digest(run)
+    asked = []
+    monkeypatch.setattr("plunit.lab.cell.metadata.version", lambda name: asked.append(name) or "0.0")
+    assert digest(run) != before
+    assert asked == ["numpy", "torch"]
+
+
+def test_an_edited_target_is_another_program_from_one_process_to_the_next(copy):
+    """The real thing: import the copy, ask for the key, edit a target, ask again."""
+    ask = "from plunit.lab.experiment import catalogue as c; print(c()['sine'].cells(['plu'], 8, 'eager')[0].key)"
+
+    def key():
+        environment = {**os.environ, "PYTHONPATH": str(copy.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run(
+            [sys.executable, "-c", ask], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+
+    before, run = key(), copy / "lab" / "fit" / "run.py"
+    content = run.read_text()
+    run.write_text(content.replace("return np.sin(x)", "return np.sin(2 * x)"))
+    assert key() != before
+    run.write_text(content)
+    assert key() == before
+
+
+def test_a_decorated_function_is_found_in_its_own_module():
+    assert program_of(catalogue()["depth"].compute) == digest(PACKAGE / "lab" / "depth" / "run.py")

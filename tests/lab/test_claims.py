@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
+from plunit.lab.console import tally
 
 from plunit.lab.claims import Claim, Range, interval, measure, median_ratio
-from plunit.lab.console import tally
 
 
 @pytest.mark.parametrize(

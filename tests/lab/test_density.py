@@ -6,14 +6,14 @@ import math
 import numpy as np
 import pytest
 import torch
+from plunit.lab.density.compute import gaussian, square, trained
+from plunit.lab.density.data import table, train_and_test
+from plunit.lab.results import Results
 from torch.distributions import MultivariateNormal
 
 from plunit.invertible import SmoothPLU, toy
 from plunit.lab import density, scratch
 from plunit.lab.cell import Cell
-from plunit.lab.density.compute import gaussian, square, trained
-from plunit.lab.density.data import table, train_and_test
-from plunit.lab.results import Results
 
 SPEC = dataclasses.replace(
     density.SPECS["density"],

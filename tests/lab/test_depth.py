@@ -4,11 +4,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from plunit.lab.results import Results
 from torch import nn
 
 from plunit.lab import depth
 from plunit.lab.cell import Cell
-from plunit.lab.results import Results
 
 
 def by_hand(layers, scale, seed):

@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from plunit.lab.fit.compute import dead_units, final_loss, fixed, grid, stream
+from plunit.lab.fit.targets import TARGETS
+from plunit.lab.results import Results
 
 from plunit.ensemble import Network, initial
 from plunit.lab import fit
 from plunit.lab.cell import Cell
-from plunit.lab.fit.compute import dead_units, final_loss, fixed, grid, stream
-from plunit.lab.fit.targets import TARGETS
-from plunit.lab.results import Results
 
 SINE, SURFACE = fit.SPECS["sine"], fit.SPECS["surface"]
 

@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from plunit.lab.inverse.compute import FUNCTIONS, NETWORKS, is_reached, round_trips
+from plunit.lab.results import Results
 
 from plunit.invertible import PLU, Chain, InvertibleNetwork, Tanh, alternating
 from plunit.invertible.certificate import certify
 from plunit.invertible.frozen import part_by_part
 from plunit.lab import inverse
 from plunit.lab.cell import Cell
-from plunit.lab.inverse.compute import FUNCTIONS, NETWORKS, is_reached, round_trips
-from plunit.lab.results import Results
 
 SPEC = dataclasses.replace(inverse.SPECS["inverse"], depths=(1, 4), points=16, features=3, values=256)
 

@@ -1,6 +1,7 @@
 """Tables, figures and the page, from stored results alone."""
 
 import csv
+import dataclasses
 import re
 from html.parser import HTMLParser
 
@@ -8,51 +9,85 @@ import numpy as np
 import pytest
 
 from plunit.ensemble import ACTIVATIONS
-from plunit.lab import depth, experiments, fit, plan, report, style, summary
-from plunit.lab.executors import here
-from plunit.lab.run import run
+from plunit.lab import claims as claims_module
+from plunit.lab import executors, plan, report, running, story, style, tables
+from plunit.lab.claims import VERDICTS, Claim
+from plunit.lab.experiment import catalogue
+from plunit.lab.paper import STATEMENTS
+from plunit.lab.plan import Part
+from plunit.lab.ranges import Range
+
+SEEDS = 6
+NAMES = ("sine", "parametric", "surface", "map-sine", "depth", "inverse")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, small):
+def small():
+    """The experiments with few steps, and a variant; yields a plan that covers them."""
+    known = catalogue()
+    short = {"steps": 32, "stride": 8, "checkpoints": (8, 16)}
+    fits = {name: dataclasses.replace(known[name].spec, **short) for name in ("sine", "parametric", "surface")}
+    specs = fits | {
+        "map-sine": dataclasses.replace(known["map-sine"].spec, fit=fits["sine"], alphas=(0.1, 0.5), cs=(0.5, 1, 2)),
+        "depth": dataclasses.replace(known["depth"].spec, depths=(2, 4)),
+        "inverse": dataclasses.replace(known["inverse"].spec, depths=(1, 2), values=200, points=4),
+    }
+    quick = known | {name: dataclasses.replace(known[name], spec=spec) for name, spec in specs.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (plan, report):
+            patch.setattr(module, "catalogue", lambda: quick)
+        parts = {n: Part(n, SEEDS, quick[n].activations, "eager" if quick[n].engines else "") for n in NAMES}
+        parts["sine+lr=0.5"] = dataclasses.replace(parts["sine"], changes={"lr": 0.5}, activations=("relu", "plu"))
+        yield parts
+
+
+@pytest.fixture(scope="module")
+def have(tmp_path_factory, small):
+    todo = {cell: part.experiment() for part in small.values() for cell in part.cells()}
+    with executors.here() as executor:
+        return running.run(tmp_path_factory.mktemp("cells"), todo, executor, lambda cell: None)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory, small, have):
+    return plan.collect(small, have, tmp_path_factory.mktemp("none"), pytest.fail)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, small, results):
     folder = tmp_path_factory.mktemp("runs")
-    with here() as executor:
-        run(folder, plan.cells(small), executor, lambda cell: None)
+    report.write(folder, small, results)
     return folder
 
 
 @pytest.fixture(scope="module")
-def results(folder, small):
-    return plan.collect(folder, small, pytest.fail)
+def page(folder):
+    return Page((folder / "report.html").read_text())
 
 
 @pytest.fixture(scope="module")
-def built(folder, small, results):
-    """The page, its claims and the names of its figures, made with training forbidden."""
-    drawn = []
-
-    def watch(pictures):
-        drawn.extend(picture.name for picture in pictures)
-        return pictures
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiments, "compute", lambda cell: pytest.fail("a report must not train"))
-        return *report.build(folder, small, results, watch), drawn
+def judged(small, results):
+    experiments = {name: small[name].experiment() for name in results}
+    return story.judge(experiments, results)
 
 
 class Page(HTMLParser):
-    """Collects text and links, and checks that tags close in order."""
+    """Collects text, links, anchors and alternative texts, and checks that tags close in order."""
 
     VOID = ("meta", "img", "br")
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.links, self.words = [], [], []
+        self.source, self.open, self.links, self.ids, self.alts, self.data = text, [], [], [], [], []
         self.feed(text)
         assert self.open == []
+        self.words = " ".join(" ".join(self.data).split())
 
     def handle_starttag(self, tag, attributes):
-        self.links += [value for name, value in attributes if name in ("src", "href")]
+        found = dict(attributes)
+        self.links += [found[name] for name in ("src", "href") if name in found]
+        self.ids += [found["id"]] if "id" in found else []
+        self.alts += [found["alt"]] if tag == "img" else []
         if tag not in self.VOID:
             self.open.append(tag)
 
@@ -60,76 +95,130 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        self.words.append(data)
+        self.data.append(data)
 
 
-def test_the_page_is_whole_and_needs_no_other_file(folder, small, built):
-    path, claims, drawn = built
-    text = path.read_text()
-    page = Page(text)
-    words = " ".join(" ".join(page.words).split())
-    assert path == folder / "report.html"
-    assert len(page.links) == len(drawn) > 15
-    assert all(link.startswith("data:image/png;base64,") for link in page.links)
-    assert "url(" not in text
-    assert "prefers-color-scheme: dark" in text
-    assert claims
-    for claim in claims:
-        assert claim.sentence in words
-        assert np.isnan(claim.low) or f"{report.number(claim.low)} to {report.number(claim.high)}" in words
-    for name in small:
-        assert f"plunit run {name} --seeds 3" in words
-        assert experiments.MODULES[name].TITLES[name] in words
+def test_the_page_needs_no_other_file_and_no_script(page):
+    loaded = [link for link in page.links if not link.startswith(("#", "https://arxiv.org/", "../"))]
+    assert loaded
+    assert [link for link in loaded if not link.startswith("data:image/svg+xml,")] == []
+    assert "<script" not in page.source
+    assert "url(" not in re.sub(r'src="[^"]*"', "", page.source)
 
 
-def test_every_figure_is_saved_twice(folder, built):
-    for name in built[2]:
-        assert (folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-        assert "<svg" in (folder / "figures" / f"{name}.svg").read_text()
-    assert len(set(built[2])) == len(built[2])
+def test_every_link_within_the_page_has_its_anchor(page):
+    assert len(set(page.ids)) == len(page.ids)
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
 
 
-def test_nothing_in_a_figure_is_cut_off(results):
+def test_every_claim_is_there_once_with_its_numbers(page, judged):
+    assert len(judged) > 40
+    sentences = [claim.sentence for claim in judged]
+    assert [sentence for sentence in sentences if sentence not in page.words] == []
+    intervals = [f"{style.number(c.low)} to {style.number(c.high)}" for c in judged if not np.isnan(c.low)]
+    assert [text for text in intervals if text not in page.words] == []
+    assert sum(name.startswith("claim-") for name in page.ids) == len(judged)
+
+
+def test_the_paper_s_statements_and_ours_are_told_apart(page, judged):
+    shown = story.statements(judged)
+    assert [STATEMENTS[one.key].sentence for one in shown] == [one.sentence for one in shown]
+    anchors = [name.removeprefix("statement-") for name in page.ids if name.startswith("statement-")]
+    assert anchors == [one.key for one in shown]
+    assert {claim.statement for claim in judged if claim.experiment == "sine+lr=0.5"} == {""}
+    with_paper = [c for one in shown for c in one.claims]
+    assert {id(c) for c in with_paper} == {id(c) for c in judged if c.statement}
+
+
+def test_the_opening_is_computed(small, results, judged, page):
+    experiments = {name: small[name].experiment() for name in results}
+    first, ratios, *_ = story.opening(experiments, results, story.statements(judged))
+    verdicts = [one.verdict for one in story.statements(judged)]
+    assert first.startswith(f"Of {len(verdicts)} statements of the paper, judged on up to {SEEDS} seeds, ")
+    assert f"{verdicts.count('holds')} hold, " in first
+    assert f", {verdicts.count('does not hold')} do not hold" in first
+    columns = [results["sine"][name]["final_loss"] for name in ("relu", "plu")]
+    assert f"{style.number(np.median(columns[0] / columns[1]))} (" in ratios
+    assert first in page.words
+    assert ratios in page.words
+    assert page.words.index(first) < page.words.index("What the paper says, and the verdict")
+
+
+def test_figures_have_texts_for_those_who_do_not_see_them(page, folder):
+    assert len(page.alts) == len(list((folder / "figures").glob("*.svg"))) > 20
+    assert min(map(len, page.alts)) > 30
+
+
+def test_every_figure_is_saved_twice(folder):
+    png, svg = ({path.stem for path in (folder / "figures").glob(f"*.{kind}")} for kind in ("png", "svg"))
+    assert png == svg
+    heads = {path.read_bytes()[:8] for path in (folder / "figures").glob("*.png")}
+    assert heads == {b"\x89PNG\r\n\x1a\n"}
+    texts = [path.read_text() for path in (folder / "figures").glob("*.svg")]
+    assert [text for text in texts if "<svg" not in text or "prefers-color-scheme:dark" not in text] == []
+
+
+def test_rounded_paths_leave_numbers_in_texts_alone(folder, results):
+    text = (folder / "figures" / "sine-fits.svg").read_text()
+    best = results["sine"]["plu"]["final_loss"].min()
+    assert f"loss {best:.2g}" in text
+
+
+def drawn(small, results):
+    for name, runs in results.items():
+        yield from small[name].experiment().figures(runs)
+
+
+def test_nothing_in_a_figure_is_cut_off(small, results, judged):
+    edges = {}
     with style.settings():
-        for package in experiments.packages(results.names()):
-            for picture in package.figures(results):
-                style.place(picture.figure)
-                drawn, page = picture.figure.get_tightbbox(), picture.figure.bbox_inches
-                edges = (drawn.x0, drawn.y0, page.x1 - drawn.x1, page.y1 - drawn.y1)
-                assert min(edges) >= -0.01, (picture.name, edges)
+        for picture in (*drawn(small, results), report.overview.forest(judged)):
+            style.place(picture.figure)
+            box, page = picture.figure.get_tightbbox(), picture.figure.bbox_inches
+            edges[picture.name] = min(box.x0, box.y0, page.x1 - box.x1, page.y1 - box.y1)
+    assert {name: edge for name, edge in edges.items() if edge < -0.01} == {}
 
 
-def test_drawing_again_gives_the_same_bytes(tmp_path, results):
-    for folder in (tmp_path / "first", tmp_path / "second"):
-        summary.write_summary(folder, results)
-        with style.settings():
-            for picture in depth.figures(results):
-                style.save(picture, folder)
-    for path in (tmp_path / "first").iterdir():
-        assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes()
+def test_the_same_results_give_the_same_bytes(tmp_path, small, results, folder):
+    report.write(tmp_path, small, results)
+    names = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.name != "report.html"]
+    assert [name for name in names if (folder / name).read_bytes() != (tmp_path / name).read_bytes()] == []
 
 
-@pytest.mark.usefixtures("built")
-def test_tables_load_elsewhere(folder, small, results):
+def test_tables_load_elsewhere(folder, results):
     with (folder / "summary.csv").open() as file:
         rows = list(csv.DictReader(file))
     sine = [row for row in rows if row["experiment"] == "sine" and row["activation"] == "relu"]
-    assert [row["seed"] for row in sine] == ["0", "1", "2"]
-    assert [float(row["final_loss"]) for row in sine] == results["sine", "relu"]["final_loss"].tolist()
-    assert {row["experiment"] for row in rows} == set(small)
+    assert [row["seed"] for row in sine] == [str(seed) for seed in range(SEEDS)]
+    assert [float(row["final_loss"]) for row in sine] == results["sine"]["relu"]["final_loss"].tolist()
+    assert {row["experiment"] for row in rows} == set(results)
     with np.load(folder / "histories.npz") as histories:
-        np.testing.assert_array_equal(histories["surface.plu"], results["surface", "plu"]["history"])
+        np.testing.assert_array_equal(histories["surface.plu"], results["surface"]["plu"]["history"])
     with (folder / "claims.csv").open() as file:
-        assert {row["verdict"] for row in csv.DictReader(file)} <= set(report.VERDICTS)
+        claims = list(csv.DictReader(file))
+    assert {row["verdict"] for row in claims} <= set(VERDICTS)
+    sources = [STATEMENTS[row["statement"]].section if row["statement"] else "ours" for row in claims]
+    assert [row["source"] for row in claims] == sources
+    assert "seconds" not in rows[0]
 
 
-def test_a_run_of_other_activations_is_drawn(tmp_path, small):
-    part = {"sine": plan.Part(2, ("gelu", "identity", "elu", "silu", "hardtanh", "leaky_relu"), small["sine"].engine)}
-    with here() as executor:
-        run(tmp_path, plan.cells(part), executor, lambda cell: None)
-    path, claims = report.build(tmp_path, part, plan.collect(tmp_path, part, pytest.fail))
-    assert claims == []
-    assert "GELU" in path.read_text()
+def test_seconds_have_a_table_of_their_own(tmp_path):
+    arrays = {"seed": np.array([0, 1]), "seconds": np.array([1.5, 2.25])}
+    found = tables._timings({"cifar10": {"plu": arrays}})
+    assert found == [
+        {"experiment": "cifar10", "activation": "plu", "seed": seed, "seconds": seconds}
+        for seed, seconds in ((0, 1.5), (1, 2.25))
+    ]
+
+
+def test_other_activations_are_drawn(tmp_path, small):
+    part = Part("sine", 2, ("gelu", "identity", "elu", "silu", "hardtanh", "leaky_relu"), "eager")
+    todo = {cell: part.experiment() for cell in part.cells()}
+    with executors.here() as executor:
+        have = running.run(tmp_path, todo, executor, lambda cell: None)
+    published = report.write(tmp_path, {"sine": part}, plan.collect({"sine": part}, have, tmp_path, pytest.fail))
+    assert published.lines[0].startswith("Median final losses over 2 seeds")
+    assert "GELU" in published.page.read_text()
 
 
 def test_colours_differ_and_cover_every_activation():
@@ -137,19 +226,39 @@ def test_colours_differ_and_cover_every_activation():
     assert len(set(style.COLOURS.values())) == len(style.COLOURS)
 
 
-def test_the_fitted_curves_shown_are_the_median_and_the_best_seed_s(results):
-    with style.settings():
-        picture = next(p for p in fit.figures(results) if p.name == "sine-fits")
-    titles = [axes.get_title() for axes in picture.figure.axes]
-    losses = results["sine", "tanh"]["final_loss"]
-    median, best = np.argsort(losses)[1], np.argmin(losses)
-    assert re.fullmatch(rf"tanh, median seed \({median}\)\nloss .*", titles[0])
-    assert re.fullmatch(rf"tanh, best seed \({best}\)\nloss .*", titles[3])
+def test_the_seeds_named_are_those_that_were_run(page):
+    assert page.words.count(f"seeds 0 to {SEEDS - 1};") == len(NAMES) + 1
 
 
-def test_the_seeds_named_are_those_that_were_run(tmp_path):
-    part = {"inverse": plan.Part(64, ("relu",), "eager")}  # of which five are run
-    with here() as executor:
-        run(tmp_path, plan.cells(part), executor, lambda cell: None)
-    path, _ = report.build(tmp_path, part, plan.collect(tmp_path, part, pytest.fail))
-    assert "seeds 0 to 4; ReLU" in path.read_text()
+ENDS = {"holds": (1, 2), "holds weakly": (0, 2), "does not hold": (-2, -1), "cannot be decided": (np.nan, np.nan)}
+
+
+def claim(verdict):
+    """A claim whose numbers lead to a verdict."""
+    value = -1.5 if verdict == "does not hold" else 1.5
+    return Claim("dead", "s", "t", 9, value, *ENDS[verdict], Range(low=1), Range(low=1))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "overall"),
+    [
+        (["holds"], "holds"),
+        (["holds", "holds"], "holds"),
+        (["holds", "holds weakly"], "holds weakly"),
+        (["holds", "does not hold"], "holds weakly"),
+        (["does not hold", "does not hold"], "does not hold"),
+        (["does not hold", "cannot be decided"], "does not hold"),
+        (["cannot be decided"], "cannot be decided"),
+        (["holds", "cannot be decided"], "holds"),
+    ],
+)
+def test_the_verdict_on_a_statement(verdicts, overall):
+    (one,) = story.statements([claim(verdict) for verdict in verdicts])
+    assert [c.verdict for c in one.claims] == verdicts
+    assert one.verdict == overall
+
+
+@pytest.mark.parametrize("n", [1, 4, 5])
+def test_fewer_than_five_seeds_decide_nothing(n):
+    found = claims_module.measure("", "s", "t", np.mean, np.ones(n), claimed=Range(1, 1))
+    assert found.verdict == ("holds" if n == 5 else "cannot be decided")

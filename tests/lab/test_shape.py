@@ -1,11 +1,11 @@
 import dataclasses
 
 import numpy as np
+from plunit.lab.results import Results
+from plunit.lab.shape.claims import table
 
 from plunit.lab import fit, shape
 from plunit.lab.cell import Cell
-from plunit.lab.results import Results
-from plunit.lab.shape.claims import table
 
 
 def test_the_grid_holds_the_paper_s_choice_and_16_by_16_values():

@@ -1,17 +1,20 @@
 """Cells on disk: whole or absent, and never trusted unchecked."""
 
+import io
 import json
 import os
+import tracemalloc
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from plunit.lab import fit, store
-from plunit.lab.cell import Cell
+from plunit import files
+from plunit.lab import folder, store
+from plunit.lab.experiment import catalogue
 
-CELL = Cell("sine", fit.SPECS["sine"], "plu", 0, 4, "eager")
-OTHER = Cell("sine", fit.SPECS["sine"], "plu", 4, 8, "eager")
+CELL, OTHER = catalogue()["sine"].cells(["plu", "tanh"], 4, "eager")
 ARRAYS = {
     "seed": np.arange(4),
     "theta": np.linspace(0, 1, 40, dtype=np.float32).reshape(10, 4),
@@ -33,6 +36,22 @@ def flip(path, position):
     path.write_bytes(bytes(content))
 
 
+def declare(path, shape):
+    """Let an array claim another shape."""
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            about = {
+                "descr": array.dtype.str,
+                "fortran_order": False,
+                "shape": shape if name == "theta" else array.shape,
+            }
+            np.lib.format.write_array_header_1_0(buffer, about)
+            archive.writestr(f"{name}.npy", buffer.getvalue() + array.tobytes())
+
+
 DAMAGE = {
     "empty": lambda path: path.write_bytes(b""),
     "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
@@ -43,6 +62,8 @@ DAMAGE = {
     "other shape": lambda path: edit(path, "theta", ARRAYS["theta"].reshape(4, 10)),
     "other dtype": lambda path: edit(path, "seed", ARRAYS["seed"].view(np.uint64)),
     "edited description": lambda path: edit(path, "about", np.array(json.dumps({"lr": 1}))),
+    "745 GiB": lambda path: declare(path, (100_000_000_000,)),
+    "another shape of the same size": lambda path: declare(path, (5, 8)),
     "no checksum": lambda path: np.savez(path, **ARRAYS),
     "folder": lambda path: (path.unlink(), path.mkdir()),
 }
@@ -76,23 +97,46 @@ def test_a_file_in_another_cell_s_place_is_found(tmp_path):
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, moment):
     path = tmp_path / "file"
-    store.write_atomically(path, b"old")
+    files.write_atomically(path, b"old")
 
     def fail(*arguments):
         raise OSError("disk full")
 
     monkeypatch.setattr(*((os, "fsync") if moment == "fsync" else (Path, "replace")), fail)
     with pytest.raises(OSError, match="disk full"):
-        store.write_atomically(path, b"new")
+        files.write_atomically(path, b"new")
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
     assert path.read_bytes() == b"old"
 
 
-def test_sweep_removes_what_a_killed_write_left(tmp_path):
+def test_sweep_removes_what_a_killed_write_left_an_hour_ago(tmp_path):
     store.write(tmp_path, CELL, ARRAYS)
-    (tmp_path / "cells" / ".part-0123").write_bytes(b"half")
-    store.sweep(tmp_path)
-    assert [p.name for p in (tmp_path / "cells").iterdir()] == [store.path_of(tmp_path, CELL).name]
+    for place, age in ((tmp_path / "cells", 4000), (tmp_path, 4000), (tmp_path / "cells", 10)):
+        part = place / f".part-{age}"
+        part.write_bytes(b"half")
+        then = part.stat().st_mtime - age
+        os.utime(part, (then, then))
+    folder.sweep(tmp_path)
+    left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+    assert left == [".part-10", store.path_of(tmp_path, CELL).name]
+
+
+def test_what_a_file_declares_takes_no_memory(tmp_path):
+    store.write(tmp_path, CELL, ARRAYS)
+    declare(store.path_of(tmp_path, CELL), (100_000_000_000,))
+    tracemalloc.start()
+    with pytest.raises(store.Damaged, match="does not have the size it declares"):
+        store.read(tmp_path, CELL)
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()
+
+
+def test_a_compressed_file_is_not_unpacked(tmp_path):
+    path = store.path_of(tmp_path, CELL)
+    path.parent.mkdir()
+    np.savez_compressed(path, zeros=np.zeros(10_000_000))
+    with pytest.raises(store.Damaged, match="is not stored as plunit stores it"):
+        store.read(tmp_path, CELL)
 
 
 def test_cells_can_be_loaded_with_numpy_alone(tmp_path):

@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from plunit.lab.results import Results
+from plunit.lab.warp.compute import grid, measured, square, swirl
 
 from plunit.invertible import InvertibleNetwork
 from plunit.lab import experiments, scratch, warp
 from plunit.lab.cell import Cell
-from plunit.lab.results import Results
-from plunit.lab.warp.compute import grid, measured, square, swirl
 
 SPEC = dataclasses.replace(warp.SPECS["warp"], steps=40, batch=64, depth=3, lines=5, dots=7, points=200)
 

@@ -9,6 +9,10 @@ import sys
 _EXTRA = {"PIL", "filelock", "jinja2", "matplotlib", "rich", "safetensors", "sklearn", "torch", "typer"}
 
 
+class Stopped(Exception):
+    """Ctrl-C, in a form that typer lets through."""
+
+
 def main() -> None:
     """Run the command line; a user's error is one line and exit code 2, Ctrl-C one line and 130."""
     try:
@@ -19,7 +23,7 @@ def main() -> None:
         if package not in _EXTRA:
             raise
         _end(f"{package} is not installed: pip install 'plunit[lab]'")
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         _end("stopped; what is finished is stored, the same command goes on from there", 130)
     except MemoryError:
         _end("the memory of this machine does not suffice; ask for less, or for fewer seeds at once")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import functools
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
 import plunit
-from plunit.cli import lab, pieces
+from plunit.cli import Stopped, lab, pieces
 
 app = typer.Typer(
     add_completion=False,
@@ -16,8 +18,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose Ctrl-C reaches `main`: typer would end without a word."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt:
+            raise Stopped from None
+
+    return run
+
+
 for _command in (lab.reproduce, lab.run, lab.compare, lab.report, pieces.pieces_of, lab.data, lab.list_):
-    app.command({"pieces_of": "pieces", "list_": "list"}.get(_command.__name__))(_command)
+    app.command({"pieces_of": "pieces", "list_": "list"}.get(_command.__name__))(_stoppable(_command))
 
 
 def _version(wanted: bool) -> None:

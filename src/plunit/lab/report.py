@@ -55,7 +55,7 @@ def write(folder: Path, plan: Plan, results: Results, track: Track = iter) -> Pu
     judged = story.statements(claims)
     page = folder / "report.html"
     write_atomically(page, render(folder, plan, experiments, results, claims, losses, images).encode())
-    lines = [f"statements of the paper: {story.tally(judged)}"] if judged else story.opening(experiments, results, [])
+    lines = [f"statements of the paper: {story.tally(judged)}"] if judged else story.plain(experiments, results, claims)
     return Published(page, losses, lines)
 
 

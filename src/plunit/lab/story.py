@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -84,17 +85,26 @@ def opening(experiments: dict[str, Experiment], results: Results, judged: list[J
     return [sentence for sentence in sentences if sentence]
 
 
+def plain(experiments: dict[str, Experiment], results: Results, claims: list[Claim]) -> list[str]:
+    """Return what to print of results that say nothing of the paper: findings, then each claim with its interval."""
+    shown = (
+        f"{claim.sentence} {number(claim.value)}{_range(claim.low, claim.high)}: {claim.verdict}" for claim in claims
+    )
+    return [*opening(experiments, results, []), *shown]
+
+
+def _range(low: float, high: float) -> str:
+    return "" if math.isnan(low) else f" ({number(low)} to {number(high)})"
+
+
 def _ratios(experiments: dict[str, Experiment], results: Results) -> str:
     """Compare ReLU with PLU where both fitted a function."""
     parts = []
     for name, runs in results.items():
         if runs.keys() >= {"relu", "plu"} and "final_loss" in runs["plu"] and not experiments[name].variant:
             columns = [runs[activation]["final_loss"] for activation in ("relu", "plu")]
-            low, high = interval(median_ratio, *columns)
-            known = f" ({number(low)} to {number(high)})" if low == low else ""
-            parts.append(
-                f"{number(float(median_ratio(*columns)))}{known} on {getattr(experiments[name], 'noun', name)}"
-            )
+            ratio = number(float(median_ratio(*columns))) + _range(*interval(median_ratio, *columns))
+            parts.append(f"{ratio} on {getattr(experiments[name], 'noun', name)}")
     return f"Seed by seed, ReLU's final loss is this many times PLU's: {'; '.join(parts)}." if parts else ""
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plunit.lab.data import cifar10
+from plunit.data import cifar10
 
 
 @pytest.fixture

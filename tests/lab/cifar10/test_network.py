@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from plunit.lab.cifar10.network import network
 from torch import nn
 from torch.nn import functional as F
 
 from plunit.lab.cifar10 import ACTIVATIONS, CHOICES, SPECS
-from plunit.lab.cifar10.network import network
 
 SPEC = SPECS["cifar10"]
 

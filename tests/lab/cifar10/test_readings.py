@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-
-from plunit.lab.cifar10 import ACTIVATIONS, SPECS, claims, curves, figures, record, rows
 from plunit.lab.cifar10.figures import of_record
 from plunit.lab.results import Results
+
+from plunit.lab.cifar10 import ACTIVATIONS, SPECS, claims, curves, figures, record, rows
 
 SPEC = dataclasses.replace(SPECS["cifar10"], steps=1000)
 FINAL = {"tanh": 0.9, "relu": 1.0, "plu": 0.8, "identity": 1.4}

@@ -12,13 +12,13 @@ import time
 import numpy as np
 import pytest
 import torch
+from plunit.lab.cifar10.compute import Training
+from plunit.lab.cifar10.network import network
 from torch.nn import functional as F
 
 from plunit.lab import scratch
 from plunit.lab.cell import Cell
 from plunit.lab.cifar10 import CHOICES, SPECS, checkpoint, compute
-from plunit.lab.cifar10.compute import Training
-from plunit.lab.cifar10.network import network
 
 SPEC = dataclasses.replace(SPECS["cifar10"], steps=24, batch=10, early=(1, 5), stride=10)
 
@@ -111,7 +111,7 @@ import sys
 from pathlib import Path
 from plunit.lab.cifar10 import compute as module
 from plunit.lab.cifar10.compute import compute
-from plunit.lab.data import cifar10
+from plunit.data import cifar10
 sys.path.insert(0, sys.argv[1])
 import test_training
 program = sys.modules["plunit.lab.cifar10.compute"]

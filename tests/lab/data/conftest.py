@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from plunit.lab.data import cifar10, sources
+from plunit.data import cifar10, sources
 
 RECORDS = {"data_batch_1.bin": 4, "data_batch_2.bin": 3, "test_batch.bin": 2}
 

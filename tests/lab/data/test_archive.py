@@ -6,8 +6,8 @@ import tarfile
 
 import pytest
 
-from plunit.lab.data import archive
-from plunit.lab.data.archive import Unavailable, members
+from plunit.data import archive
+from plunit.data.archive import Unavailable, members
 
 SIZES = {"a/one": range(3, 4), "a/two": range(1, 10)}
 GOOD = {"a/one": b"one", "a/two": b"second"}

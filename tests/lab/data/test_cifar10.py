@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from plunit.lab import store
-from plunit.lab.data import cifar10, sources
 from plunit.lab.errors import UserError
+
+from plunit.data import cifar10, sources
+from plunit.lab import store
 
 NAMES = ["data_batch_1.bin", "data_batch_2.bin", "test_batch.bin"]
 

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from plunit import cli
+from plunit.data import cifar10
 from plunit.lab import commands
-from plunit.lab.data import cifar10
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from plunit.lab.data import layout
+from plunit.data import layout
 
 
 def test_a_record_is_a_label_and_the_channels_one_after_another():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from plunit.lab.data import sheets
-from plunit.lab.data.archive import Unavailable
+from plunit.data import sheets
+from plunit.data.archive import Unavailable
 
 NAME = "data_batch_1.bin"
 

@@ -8,8 +8,8 @@ import threading
 import pytest
 from rich.progress import Progress
 
-from plunit.lab.data import sources
-from plunit.lab.data.archive import Unavailable
+from plunit.data import sources
+from plunit.data.archive import Unavailable
 
 
 def draw(source, tiny):

@@ -36,7 +36,7 @@ class Compare(Experiment):
     compute = staticmethod(run.compute)
     engines = tuple(ENGINES)
     seeds = 256
-    chunk = 32
+    chunk = 64  # members that the ensemble trains at once
     by_itself = True
 
     def varied(self, changes: settings.Changes) -> Experiment:
@@ -54,7 +54,7 @@ class Compare(Experiment):
             spec.sha256[:6],
         ]
         name = "+".join(["compare", *(re.sub(r"[^\w.=-]", "_", part)[:40] for part in about)])
-        title = f"{spec.target} of {Path(spec.path).name}, learned from {len(spec.inputs)} columns"
+        title = f"{_column(spec.target)} of {Path(spec.path).name}, learned from {len(spec.inputs)} columns"
         return dataclasses.replace(self, name=name, title=title, spec=spec)
 
     def command(self, part: Any) -> str:
@@ -81,12 +81,13 @@ class Compare(Experiment):
                 yield row | {key: float(arrays[key][i]) for key in ("test_loss", "train_loss", "baseline")}
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
-        """Yield a claim for each pair: that the one with the lower median test loss is better, seed by seed."""
-        for pair in combinations(runs, 2):
-            lower, higher = sorted(pair, key=lambda name: np.nanmedian(runs[name]["test_loss"]))
+        """Yield a claim for each pair: that the one with the lower test loss, seed by seed, is better."""
+        for one, other in combinations(runs, 2):
+            first = median_ratio(runs[one]["test_loss"], runs[other]["test_loss"]) <= 1
+            lower, higher = (one, other) if first else (other, one)
             yield measure(
                 "",
-                f"{label(lower)} has a lower test loss than {label(higher)} on {self.spec.target}.",
+                f"{label(lower)} has a lower test loss than {label(higher)} on {_column(self.spec.target)}.",
                 f"median of test loss {label(lower)} / {label(higher)}",
                 median_ratio,
                 runs[lower]["test_loss"],
@@ -130,6 +131,11 @@ class Compare(Experiment):
         yield Picture(
             f"{self.name}-final", caption, f"Rising curves of the share of seeds against loss, {names}.", figure
         )
+
+
+def _column(name: str) -> str:
+    """Return how a column is called: by its name, or, where it has none, by its number."""
+    return f"column {name}" if name.isdecimal() else name
 
 
 EXPERIMENTS = (Compare("compare", "A table of one's own", CompareSpec()),)

@@ -1,0 +1,143 @@
+"""One's own table: paired splits, standardised by training rows only, and a verdict for each pair."""
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+from plunit.ensemble import ACTIVATIONS
+from plunit.errors import UserError
+from plunit.lab import requests, running
+from plunit.lab.compare import run
+from plunit.lab.compare.read import Compare
+from plunit.lab.compare.run import CompareSpec, Split
+from plunit.lab.experiment import catalogue
+
+ROWS = 60
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A smooth function of two columns and a useless one."""
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(ROWS, 3)) * [1, 100, 0.01] + [0, 5, -3]
+    y = 1000 * np.sin(x[:, 0]) + x[:, 1]
+    path = tmp_path / "waves.csv"
+    rows = "\n".join(",".join(map(repr, row)) for row in np.column_stack([x, y]).tolist())
+    path.write_text(f"a,b,c,height\n{rows}\n")
+    return path
+
+
+def wanted(folder, table, **options):
+    assignments = options.pop("assignments", ["widths=4", "steps=40", "batch=16"])
+    return requests.comparison(folder, table, "height", "", assignments, report=pytest.fail, **options)
+
+
+def computed(folder, table, activation, **options):
+    (part,) = wanted(folder, table, seeds=3, activations=activation, **options).values()
+    (cell,) = part.cells()
+    return part.experiment().spec, part.experiment().compute(cell, folder)
+
+
+def test_a_split_is_standardised_by_its_training_rows(table):
+    found = run.read_table(table, "height", (), pytest.fail)
+    split = Split(found, 0.25, np.random.default_rng(5))
+    assert sorted([*split.train, *split.test]) == list(range(ROWS))
+    assert len(split.test) == 15
+    x, y = split.rows(split.train)
+    np.testing.assert_allclose(x.mean(0), 0, atol=1e-6)
+    np.testing.assert_allclose([*x.std(0), y.std()], 1, rtol=1e-5)
+    train = np.column_stack([found.x, found.y])[split.train]
+    expected = (found.x[split.test] - train[:, :-1].mean(0)) / train[:, :-1].std(0)
+    np.testing.assert_allclose(split.rows(split.test)[0], expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "plu", "plu_learned"])
+@pytest.mark.parametrize("batch", [16, 4096])
+def test_losses_are_those_of_the_stored_weights(tmp_path, table, activation, batch):
+    options = ["widths=4", "steps=40", f"batch={batch}"]
+    spec, arrays = computed(tmp_path, table, activation, assignments=options)
+    found = run.read_table(table, "height", (), pytest.fail)
+    for i, seed in enumerate(arrays["seed"]):
+        split = Split(found, spec.test, np.random.default_rng(seed))
+        theta = torch.from_numpy(arrays["theta"][:, i])
+        weights = [theta[:12].view(4, 3), theta[12:16], theta[16:20].view(1, 4), theta[20:21]]
+        shape = (0.1, 1.0)
+        if activation == "plu_learned":
+            shape = (float(theta[21].sigmoid()), float(theta[22].exp()))
+        x, y = (torch.from_numpy(part) for part in split.rows(split.test))
+        hidden = ACTIVATIONS[activation](x @ weights[0].T + weights[1], *map(torch.tensor, shape))
+        output = (hidden @ weights[2].T + weights[3])[:, 0]
+        np.testing.assert_allclose(arrays["test_loss"][i], float((output - y).square().mean()), rtol=1e-4)
+        np.testing.assert_allclose(arrays["baseline"][i], float(y.square().mean()), rtol=1e-5)
+    assert arrays["test_curve"].shape == (20, 3)
+    np.testing.assert_array_equal(arrays["test_curve"][-1], arrays["test_loss"])
+
+
+def test_all_activations_get_the_same_splits_starts_and_batches(tmp_path, table):
+    (_, tanh), (_, relu) = (computed(tmp_path, table, activation) for activation in ("tanh", "relu"))
+    np.testing.assert_array_equal(tanh["baseline"], relu["baseline"])
+    _, short = computed(tmp_path, table, "tanh", assignments=["widths=4", "steps=1", "batch=16"])
+    _, other = computed(tmp_path, table, "relu", assignments=["widths=4", "steps=1", "batch=16"])
+    # Adam's first step moves each weight by lr: what is left of the difference are the starts
+    np.testing.assert_allclose(short["theta"], other["theta"], atol=0.021)
+
+
+def test_training_learns(tmp_path, table):
+    _, arrays = computed(tmp_path, table, "tanh", assignments=["widths=16", "steps=800"])
+    assert np.median(arrays["test_loss"]) < 0.5 * np.median(arrays["baseline"])
+
+
+def test_a_comparison_makes_a_report_with_a_verdict_for_each_pair(tmp_path, table):
+    console, out = Console(record=True, width=300), tmp_path / "out"
+    plan = wanted(out, table, seeds=6, activations="relu, plu ,tanh")
+    running.execute(out, plan, running.Where(), console)
+    said, page = console.export_text(), (out / "report.html").read_text()
+    assert said.count("has a lower test loss than") == 3
+    assert "height of waves.csv, learned from 3 columns" in page
+    assert "Median test losses over 6 splits and starts" in page
+    assert "The paper says" not in page
+    assert "plunit compare" in page
+    rows = (out / "claims.csv").read_text().splitlines()[1:]
+    assert len(rows) == 3
+    running.publish(out, console)
+    assert (out / "claims.csv").read_text().splitlines()[1:] == rows
+    table.write_text(table.read_text().replace("5", "6"))
+    running.publish(out, console)  # stored results do not need the table
+
+
+def test_a_table_that_has_changed_is_not_taken_for_the_old_one(tmp_path, table):
+    (part,) = wanted(tmp_path, table, seeds=1, activations="plu").values()
+    run.load.cache_clear()
+    table.write_text(table.read_text() + "1,2,3,4\n")
+    with pytest.raises(UserError, match="has changed since the comparison began"):
+        part.experiment().compute(part.cells()[0], tmp_path)
+    assert wanted(tmp_path, table, seeds=1).keys() != {part.experiment().name}
+
+
+def test_the_verdict_names_the_lower_one_and_needs_the_whole_interval():
+    compare = catalogue()["compare"].varied({"path": "x.csv", "target": "y"})
+    generator = np.random.default_rng(0)
+    good, alike, bad = (generator.lognormal(size=40) * scale for scale in (1, 1, 10))
+    runs = {"tanh": {"test_loss": bad}, "plu": {"test_loss": good}, "relu": {"test_loss": alike}}
+    claims = {claim.sentence: claim.verdict for claim in compare.claims(runs, {})}
+    assert claims["PLU has a lower test loss than tanh on y."] == "holds"
+    assert claims["ReLU has a lower test loss than tanh on y."] == "holds"
+    assert set(claims.values()) == {"holds", "holds weakly"}
+
+
+def test_the_name_of_a_comparison_is_a_file_name():
+    varied = Compare("compare", "", CompareSpec()).varied(
+        {"path": "/a/b c/../x:*?.csv", "target": "a/b", "sha256": "0123456789", "widths": (3, 4), "test": 0.2}
+    )
+    assert varied.name == "compare+x___+a_b+widths=3x4+012345"
+
+
+@pytest.mark.parametrize(
+    ("assignment", "said"),
+    [("widths=0", "widths must be whole numbers"), ("test=1", "test must be a number (0.01 to 0.9), got 1")],
+)
+def test_options_are_checked(tmp_path, table, assignment, said):
+    with pytest.raises(UserError) as error:
+        wanted(tmp_path, table, assignments=[assignment])
+    assert said in str(error.value)

@@ -1,0 +1,146 @@
+"""The contract: an experiment of a few lines goes all the way; every experiment of the catalogue keeps to it."""
+
+import dataclasses
+import inspect
+import json
+import sys
+import typing
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from plunit.lab import experiment, plan, requests, running, store
+from plunit.lab.claims import mean, measure
+from plunit.lab.experiment import Experiment, catalogue
+from plunit.lab.ranges import Range
+from plunit.lab.style import Picture
+
+
+# An experiment in 36 lines: from here ...
+@dataclasses.dataclass(frozen=True)
+class CoinSpec:
+    """Throws of a coin."""
+
+    throws: typing.Annotated[int, Range(1, 1000)] = 100
+
+
+def throw(cell, scratch):
+    generators = [np.random.default_rng(seed) for seed in cell.seeds]
+    heads = np.array([generator.integers(2, size=cell.spec.throws).mean() for generator in generators])
+    return {"seed": np.array(cell.seeds), "heads": heads if cell.activation == "fair" else 1 - heads}
+
+
+class Coin(Experiment):
+    """How often heads come."""
+
+    activations = choices = ("fair", "turned")
+    compute = staticmethod(throw)
+    seeds, chunk = 8, 3
+
+    def cost(self, cell):
+        return len(cell.seeds)
+
+    def rows(self, runs):
+        for activation, arrays in runs.items():
+            for seed, heads in zip(arrays["seed"], arrays["heads"], strict=True):
+                yield self.first_columns(activation, seed) | {"heads": heads}
+
+    def claims(self, runs, results):
+        yield measure("", "Heads come half the time.", "mean", mean, runs["fair"]["heads"], claimed=Range(0.4, 0.6))
+
+    def figures(self, runs):
+        figure = Figure(figsize=(3, 2))
+        figure.subplots().plot(runs["fair"]["heads"])
+        yield Picture("coin", "Heads.", "A line around one half.", figure)
+
+
+EXPERIMENTS = (Coin("coin", "A coin", CoinSpec()),)
+# ... to here.
+
+
+@pytest.fixture
+def coin(monkeypatch):
+    """The one line in the list of modules."""
+    monkeypatch.setitem(sys.modules, "coin_module", sys.modules[__name__])
+    monkeypatch.setattr(experiment, "MODULES", (*experiment.MODULES, "coin_module"))
+    catalogue.cache_clear()
+    yield
+    catalogue.cache_clear()
+
+
+@pytest.fixture
+def console():
+    return Console(record=True, width=200, force_terminal=False)
+
+
+def lines_of_the_coin():
+    source = inspect.getsource(sys.modules[__name__])
+    return source.partition("from here ...\n")[2].partition("# ... to here.")[0].strip().splitlines()
+
+
+def test_an_experiment_of_forty_lines_goes_through_run_resume_claims_figure_and_report(coin, console, tmp_path):
+    assert len(lines_of_the_coin()) <= 40
+    wanted = requests.one(tmp_path, "coin")
+    running.execute(tmp_path, wanted, running.Where(), console)
+    page = (tmp_path / "report.html").read_text()
+    assert "Heads come half the time." in page
+    assert "A line around one half." in page
+    heads = [np.random.default_rng(seed).integers(2, size=100).mean() for seed in range(8)]
+    rows = (tmp_path / "summary.csv").read_text().splitlines()
+    assert len(rows) == 1 + 2 * 8
+    assert [float(row.rpartition(",")[2]) for row in rows[1:9]] == heads
+    cells = wanted["coin"].cells()
+    store.path_of(tmp_path, cells[4]).unlink()
+    running.execute(tmp_path, wanted, running.Where(), console)
+    assert "5 of 6 cells are there already" in console.export_text()
+    assert (tmp_path / "summary.csv").read_text().splitlines() == rows
+
+
+def test_a_variant_is_kept_beside_the_usual_one(coin, console, tmp_path):
+    running.execute(tmp_path, requests.one(tmp_path, "coin"), running.Where(), console)
+    usual = (tmp_path / "summary.csv").read_text().splitlines()
+    running.execute(tmp_path, requests.one(tmp_path, "coin", assignments=["throws=7"]), running.Where(), console)
+    both = (tmp_path / "summary.csv").read_text().splitlines()
+    assert both[: len(usual)] == usual
+    assert {row.partition(",")[0] for row in both[len(usual) :]} == {"coin+throws=7"}
+    assert json.loads((tmp_path / "run.json").read_text())["experiments"]["coin+throws=7"]["changes"] == {"throws": 7}
+    page = (tmp_path / "report.html").read_text()
+    assert "A coin: throws = 7" in page
+    assert "The same experiments with other settings." in page
+    running.publish(tmp_path, console)
+    assert "A coin: throws = 7" in (tmp_path / "report.html").read_text()
+    assert "plunit run coin --seeds 8 --activations fair,turned --set throws=7" in page
+
+
+def test_the_source_of_an_experiment_outside_the_package_is_hashed(coin):
+    (first, *_) = plan.Part("coin", 8, ("fair",)).cells()
+    assert len(first.program) == 16
+    assert first.program != catalogue()["sine"].cells(["plu"], 1, "eager")[0].program
+
+
+@pytest.mark.parametrize("name", list(catalogue()))
+def test_every_experiment_keeps_to_the_contract(name):
+    one = catalogue()[name]
+    assert one.name == name
+    assert one.title
+    assert set(one.activations) <= set(one.choices)
+    assert dataclasses.is_dataclass(one.spec)
+    assert hash(one.spec) == hash(dataclasses.replace(one.spec))
+    assert json.loads(json.dumps(dataclasses.asdict(one.spec)))
+    assert not one.short or 0 < one.short <= one.spec.steps or name.startswith("density-")
+    assert one.compute.__module__.endswith(".run")
+    assert type(one).__module__.endswith(".read")
+    assert list(inspect.signature(one.compute).parameters) == ["cell", "scratch"]
+    documented = type(one.spec).__doc__
+    undocumented = [f.name for f in dataclasses.fields(one.spec) if f"        {f.name}: " not in documented]
+    assert undocumented == []
+
+
+def test_an_experiment_without_its_parts_cannot_be_made():
+    class Half(Experiment):
+        activations = choices = ("a",)
+
+    with pytest.raises(TypeError, match="abstract"):
+        Half("half", "Half", CoinSpec())

@@ -1,0 +1,151 @@
+"""The command as a process: interrupted, killed, run twice at once, on a full disk. Nothing is lost or left running."""
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plunit.lab import executors, running, store
+from plunit.lab.plan import Part
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
+
+COMMAND = [sys.executable, "-c", "from plunit.cli import main; main()"]
+LONG = ["run", "warp", "--steps", "1000000", "--activations", "plu,leaky_relu", "--out"]
+QUICK = ["run", "depth", "--seeds", "6", "--activations"]
+
+
+def heed_ctrl_c():
+    """A shell's background job ignores SIGINT, and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def start(*arguments, **options):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "start_new_session": True}
+    return subprocess.Popen([*COMMAND, *map(str, arguments)], preexec_fn=heed_ctrl_c, **pipes, **options)
+
+
+def wait_until(condition, process=None, seconds=300.0):
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert process is None or process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < limit, "waited too long"
+        time.sleep(0.02)
+
+
+def family(session):
+    """Return the processes of a session that are alive, the first one among them."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, _, own = stat.read_text().rpartition(")")[2].split()[:4]
+            found += [int(stat.parent.name)] if int(own) == session and state not in "ZX" else []
+    return found
+
+
+@pytest.fixture
+def training(tmp_path):
+    """A long run whose workers are training; nothing of it is left after the test."""
+    process = start(*LONG, tmp_path)
+    try:
+        wait_until(lambda: len(list(tmp_path.glob("unfinished/*.progress"))) == 2, process)
+        yield process
+    finally:
+        for pid in family(process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.communicate()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["TERM", "KILL"])
+def test_workers_end_within_two_seconds_of_their_parent(training, how):
+    assert len(family(training.pid)) >= 3
+    os.kill(training.pid, how)
+    training.wait(10)
+    wait_until(lambda: not family(training.pid), seconds=2)
+
+
+def test_ctrl_c_stops_long_cells_at_once(training):
+    os.killpg(training.pid, signal.SIGINT)  # as a terminal does: to all of them
+    said, _ = training.communicate(timeout=60)
+    assert training.returncode == 130
+    assert said.strip() == "stopped with 2 cells to go; what is done is stored, the same command goes on from there"
+    wait_until(lambda: not family(training.pid), seconds=5)  # the tracker of resources follows
+
+
+@pytest.mark.parametrize("after", [0.0, 0.3, 1.0, 2.0])
+def test_ctrl_c_while_workers_start_is_one_line(tmp_path, after):
+    process = start(*LONG, tmp_path)
+    wait_until((tmp_path / "run.json").exists, process)
+    time.sleep(after)
+    os.killpg(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.count("\n") == 1
+    assert "the same command goes on from there" in said
+    wait_until(lambda: not family(process.pid), seconds=5)
+
+
+def test_ctrl_c_while_drawing_is_one_line(tmp_path):
+    process = start("run", "map-sine", "--seeds", "1", "--engine", "eager", "--set", "fit.steps=2", "--out", tmp_path)
+    wait_until((tmp_path / "summary.csv").exists, process)
+    os.killpg(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.strip().splitlines()[-1].startswith("plunit: stopped; what is finished is stored")
+    assert "Traceback" not in said
+
+
+def test_two_runs_at_once_lose_nothing(tmp_path):
+    processes = [start(*QUICK, activation, "--out", tmp_path) for activation in ("tanh", "plu")]
+    said = [process.communicate(timeout=300)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], said
+    assert set(json.loads((tmp_path / "run.json").read_text())["experiments"]["depth"]["activations"]) == {
+        "tanh",
+        "plu",
+    }
+    rows = (tmp_path / "summary.csv").read_text().splitlines()[1:]
+    assert {tuple(row.split(",")[1:3]) for row in rows} == {(a, str(s)) for a in ("tanh", "plu") for s in range(6)}
+    assert sum(f"another `plunit` works in {tmp_path}; waiting" in text for text in said) <= 1
+
+
+def test_a_run_waits_for_another_and_says_so(training, tmp_path):
+    second = start(*QUICK, "plu", "--out", tmp_path)
+    line = second.stdout.readline()
+    assert line.startswith(f"another `plunit` works in {tmp_path}; waiting until it is done")
+    os.kill(training.pid, signal.SIGKILL)  # the lock ends with the process
+    said, _ = second.communicate(timeout=120)
+    assert second.returncode == 0
+    assert "report:" in said
+
+
+@pytest.mark.parametrize("largest", [300, 3000, 40_000])
+def test_a_full_disk_is_one_line_wherever_it_strikes(tmp_path, largest):
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+
+    done = subprocess.run(
+        [*COMMAND, *QUICK, "plu,tanh", "--out", tmp_path], capture_output=True, text=True, preexec_fn=limited
+    )
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("plunit: the disk is full")
+    assert "run the same command again" in line
+    assert list(tmp_path.rglob(".part-*")) == []
+
+
+def test_processes_give_the_same_arrays(tmp_path):
+    part = Part("depth", 300, ("plu",))
+    todo = {cell: part.experiment() for cell in part.cells()}
+    with executors.here() as local, executors.processes(2) as pool:
+        ours, theirs = (running.run(tmp_path / str(i), todo, e, lambda cell: None) for i, e in enumerate((local, pool)))
+    assert [np.array_equal(ours[cell]["gradient"], theirs[cell]["gradient"]) for cell in todo] == [True, True]
+    assert len(store.read_all(tmp_path / "1", todo, pytest.fail)) == 2
