@@ -224,9 +224,7 @@ def test_without_a_compiler_training_runs_eagerly_and_says_so(fresh, tmp_path, c
     fresh.setenv("XDG_CACHE_HOME", str(tmp_path))
     network = Network((1, 2, 1), "plu")
     start = initial(network, [np.random.default_rng(0)])
-    with pytest.warns(
-        UserWarning, match=f"{re.escape(reason)}: training runs eagerly, slower, with the same result to rounding"
-    ):
+    with pytest.warns(UserWarning, match=rf"^{re.escape(reason)}\. Training runs eagerly, .* single members differ, "):
         slow = train(network, start, (X, X.sin()), steps=20)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
