@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.cells import Cells
 from plunit.pieces.layer import EPS, SAFETY
-from plunit.pieces.split import following, turns
+from plunit.pieces.polygons import Cells
+from plunit.pieces.splitting import following, turns
 
 
 class Level(NamedTuple):

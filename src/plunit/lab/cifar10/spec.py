@@ -51,7 +51,7 @@ SOURCES = (
     "torch",
     "functional.py",
     "learned.py",
-    "gain.py",
+    "gains.py",
     *(f"lab/cifar10/{name}.py" for name in ("spec", "network", "checkpoint", "compute")),
 )
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces.along import Counts
 from plunit.pieces.arrays import Bools, Floats, Ints, Words
 from plunit.pieces.crossing import limited
 from plunit.pieces.gradient import gradients
+from plunit.pieces.line import Counts
 from plunit.pieces.mesh import Faces, Mesh, box_mesh
-from plunit.pieces.network import Network, check_size, single
-from plunit.pieces.partition import Tree, blockwise, partition
+from plunit.pieces.networks import Network, check_size, single
+from plunit.pieces.partitioning import Tree, blockwise, partition
 
 LIMIT = 2_000_000
 Range = tuple[float, float]
