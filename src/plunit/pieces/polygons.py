@@ -165,9 +165,7 @@ def polygon_areas(vertices: Floats, faces: Faces) -> Floats:
 
 def adjacent(faces: Faces) -> Ints:
     """Return the pairs of cells with a common edge, [n, 2]."""
-    owner = np.full(2 * len(faces.ends), -1)
-    owner[faces.halves] = np.repeat(np.arange(len(faces)), faces.sizes)
-    sides = np.sort(owner.reshape(-1, 2), axis=1)
+    sides = np.sort(faces.beside, axis=1)
     code = np.unique((sides[:, 0] * len(faces) + sides[:, 1])[sides[:, 0] >= 0])
     return np.stack(np.divmod(code, len(faces)), axis=1)
 
