@@ -1,4 +1,4 @@
-"""Imports go one way: functional, gains -> frameworks, pieces -> invertible, ensemble -> lab -> cli.
+"""Imports go one way: errors, functional, gains -> pieces -> frameworks -> invertible, ensemble -> lab -> cli.
 
 And a module has another name than what it holds, so that `from package import name` cannot mean either.
 """
@@ -13,6 +13,7 @@ import plunit
 ROOT = Path(plunit.__file__).parent
 LEVELS = {
     "cache": 0,
+    "errors": 0,
     "functional": 0,
     "learned": 0,
     "numpy": 0,

@@ -103,7 +103,8 @@ def pieces(
     ] = None,
 ) -> None:
     """Print the linear pieces of a saved model, exactly: knots, slopes and intercepts, or its cells."""
-    from plunit.lab.pieces import saved, table
+    from plunit.lab.pieces import table
+    from plunit.torch import saved
 
     lines = table.table(saved.load(model), (low, high), (box[:2], box[2:]) if box else None)
     print(*lines, sep="\n")

@@ -1,4 +1,7 @@
-"""Read a model saved by torch.save(model, path) without running code of the file's choice."""
+"""Read a model saved by torch.save(model, path) without running code of the file's choice.
+
+A file may name the classes that `to_network` takes, besides tensors and plain containers, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from plunit.lab.errors import UserError
+from plunit.errors import UserError
 from plunit.pieces import Network
-from plunit.torch import PLU
-from plunit.torch.network import to_network
-
-LAYERS: tuple[type[nn.Module], ...] = (
-    nn.Sequential,
-    nn.Flatten,
-    nn.Linear,
-    nn.BatchNorm1d,
-    PLU,
-    nn.ReLU,
-    nn.LeakyReLU,
-    nn.PReLU,
-    nn.Hardtanh,
-    nn.ReLU6,
-    nn.Hardsigmoid,
-    nn.Identity,
-)
-"""The only classes a file may name, besides tensors and plain containers."""
+from plunit.torch.network import LAYERS, to_network
 
 _REMEDY = "save the model itself, an nn.Sequential, with torch.save(model, path)"
 
