@@ -165,13 +165,14 @@ def test_plane_through_more_inputs(inputs):
     np.testing.assert_allclose(found(s), net(origin + s @ np.stack([u, v])), atol=1e-9)
 
 
-def test_ensemble_counts_are_those_of_its_members():
+@pytest.mark.parametrize("f", [activation.plu(), activation.relu()], ids=["plu", "relu"])
+def test_ensemble_counts_are_those_of_its_members(f):
     rng = np.random.default_rng(4)
 
     def pair(out, before):
         return rng.normal(size=(out, before, 40)), rng.normal(size=(out, 40))
 
-    group = ensemble([pair(3, 2), activation.plu(), pair(3, 3), activation.plu(), pair(1, 3)])
+    group = ensemble([pair(3, 2), f, pair(3, 3), f, pair(1, 3)])
     numbers = cell_counts(group, BOX)
     alone = [cells(group.member(i), BOX) for i in range(0, 40, 7)]
     assert numbers.patterns[::7].tolist() == [one.patterns for one in alone]
