@@ -1,7 +1,7 @@
 """plunit: the Piecewise Linear Unit. This module imports no framework; see `plunit.torch`, `.jax` and `.keras`."""
 
 from plunit.functional import inverse, log_slope, plu, slope
-from plunit.gain import gain
+from plunit.gains import gain
 
 __all__ = ["__version__", "gain", "inverse", "log_slope", "plu", "slope"]
 

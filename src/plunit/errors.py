@@ -1,5 +1,3 @@
-"""The one exception the command line turns into a line and exit code 2."""
+"""The lab's name for the exception of `plunit.errors`."""
 
-
-class UserError(Exception):
-    """Something the user can put right; the text says what, in one line."""
+from plunit.errors import UserError as UserError

@@ -1,16 +1,45 @@
 """The compiled program: its cache, its bits, and life without a compiler."""
 
+import os
 import platform
+import re
+import shlex
+import subprocess
+import sys
+import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from plunit import cache
 from plunit.ensemble import Network, build, initial, native, train
 from plunit.ensemble.state import State
 
 X = torch.linspace(-5, 7, 50)[None]
+posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no modes here")
+
+# Instead of compiling, copy the file $LIBRARY, as soon as $TOGETHER such commands have left a line in the file $LOG.
+COPY = """
+import os, pathlib, sys, time
+log = pathlib.Path(os.environ["LOG"])
+if "-o" in sys.argv:
+    with log.open("a") as file:
+        file.write("compiled\\n")
+    while len(log.read_text().split()) < int(os.environ["TOGETHER"]):
+        time.sleep(0.01)
+    content = pathlib.Path(os.environ["LIBRARY"]).read_bytes()
+    pathlib.Path(sys.argv[sys.argv.index("-o") + 1]).write_bytes(content)
+"""
+TRAIN = """
+import numpy as np, torch
+from plunit.ensemble import Network, initial, train
+network = Network((1, 2, 1), "plu")
+x = torch.linspace(-1, 1, 9)[None]
+print(train(network, initial(network, [np.random.default_rng(0)]), (x, x.sin()), steps=20).history[-1].item())
+"""
 
 
 @pytest.fixture
@@ -52,25 +81,168 @@ def test_a_compiled_program_is_used_again(monkeypatch):
     assert [("-o" in command) for command in commands] == [False]
 
 
-@pytest.mark.usefixtures("compiler")
-def test_the_cache_may_be_unwritable(fresh, tmp_path):
-    (tmp_path / "file").touch()
-    fresh.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert build._cache().is_dir()
+@pytest.fixture
+def copying(fresh, tmp_path):
+    """An empty cache, and a compiler that copies the real library; return the cache folder."""
+    (tmp_path / "copy.py").write_text(COPY)
+    (tmp_path / "log").touch()
+    fresh.setenv("CXX", shlex.join([sys.executable, "-S", "-E", str(tmp_path / "copy.py")]))
+    fresh.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    fresh.setenv("LIBRARY", str(tmp_path / "library.so"))
+    fresh.setenv("LOG", str(tmp_path / "log"))
+    fresh.setenv("TOGETHER", "1")
+    fresh.setattr(cache, "_session_folder", lambda: tmp_path / "session")
+    (tmp_path / "session").mkdir()
+    (tmp_path / "library.so").write_bytes(b"the library" * 999)
+    return tmp_path / "cache" / "plunit"
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """Instead of loading a library, read it: a damaged one would end this process."""
+    monkeypatch.setattr(build.ctypes, "CDLL", lambda path: Path(path).read_bytes())
+    return lambda: build.compile_program(("-march=native",))
+
+
+def compilations(folder):
+    return (folder.parent.parent / "log").read_text().split()
+
+
+def cached(folder):
+    """Return the library and its checksum, which are all that the folder holds."""
+    library, checksum = sorted(folder.iterdir())
+    assert checksum.name == f"{library.name}.sha256"
+    return library, checksum
+
+
+def flipped(content):
+    return content[:100] + bytes([content[100] ^ 1]) + content[101:]
+
+
+@pytest.mark.parametrize(
+    ("which", "damage"),
+    [
+        (0, lambda content: content[:4096]),
+        (0, flipped),
+        (0, lambda content: b""),
+        (0, None),
+        (1, lambda content: b"0" * 64 + content[64:]),
+        (1, None),
+    ],
+    ids=["truncated", "flipped", "empty", "missing", "wrong checksum", "missing checksum"],
+)
+def test_a_damaged_library_is_compiled_again(copying, load, which, damage):
+    good = load()
+    load()
+    assert compilations(copying) == ["compiled"]
+    path = cached(copying)[which]
+    path.write_bytes(damage(path.read_bytes())) if damage else path.unlink()
+    assert load() == good
+    assert compilations(copying) == ["compiled"] * 2
+    assert cached(copying)[0].read_bytes() == good
+    load()
+    assert compilations(copying) == ["compiled"] * 2
+
+
+@posix
+def test_a_library_in_a_folder_that_others_can_write_is_not_loaded(copying, load):
+    good = load()
+    library, checksum = cached(copying)
+    planted = library.read_bytes(), checksum.read_bytes()
+    copying.chmod(0o770)
+    with pytest.warns(UserWarning, match=r"not used .* other users can write to it \(mode 770\); run: chmod 700"):
+        assert load() == good
+    assert compilations(copying) == ["compiled"] * 2
+    assert (library.read_bytes(), checksum.read_bytes()) == planted
+
+
+@posix
+def test_a_library_in_a_folder_of_another_user_is_not_loaded(copying, load, monkeypatch):
+    load()
+    user = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: user)
+    with pytest.warns(UserWarning, match=rf"not used .* it belongs to user {user - 1} .* run: chown {user} "):
+        load()
+    assert compilations(copying) == ["compiled"] * 2
+
+
+def test_a_compilation_leaves_nothing_else_behind(copying, load, monkeypatch):
+    load()
+    library, checksum = cached(copying)
+    library.unlink()
+    monkeypatch.setenv("LIBRARY", str(copying / "missing"))
+    with pytest.raises(build.Unavailable, match=r"ended with exit code 1 and printed .*No such file or directory"):
+        load()
+    assert list(copying.iterdir()) == [checksum]
+
+
+def test_what_a_killed_compilation_left_is_swept(copying, load):
+    load()
+    with cache.part_folder(copying) as part:
+        left = Path(part).with_name(f"{Path(part).name}-left")
+        left.mkdir()
+        (left / "train.so").touch()
+        os.utime(left, (0, time.time() - 3601))
+        load()
+        assert not left.exists()
+        assert Path(part).exists()
+
+
+@pytest.fixture(scope="session")
+def real_library(compiler):
+    """The content of the compiled program."""
+    return Path(build.library()._name).read_bytes()
+
+
+def test_two_processes_may_compile_at_once(real_library, copying, load, monkeypatch, tmp_path):
+    """Both find a library that is truncated, which would end a process that loads it."""
+    (tmp_path / "library.so").write_bytes(real_library)
+    load()
+    cached(copying)[0].write_bytes(real_library[:4096])
+    monkeypatch.setenv("TOGETHER", "3")
+    command = [sys.executable, "-W", "error", "-c", TRAIN]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    (first, second) = [(*process.communicate(timeout=120), process.returncode) for process in processes]
+    assert first == second
+    assert first[1:] == (b"", 0)
+    assert compilations(copying) == ["compiled"] * 3
+    assert cached(copying)[0].read_bytes() == real_library
+    assert cache.verified(cached(copying)[0])
 
 
 @pytest.mark.parametrize(
     ("compiler", "reason"),
-    [("no-such-compiler", r"no C\+\+ compiler found \(CXX is 'no-such-compiler'\)"), ("false", "false failed: ")],
+    [
+        ("no-such-compiler", "no C++ compiler found (CXX is 'no-such-compiler')"),
+        ("false", "CXX=false: the command ended with exit code 1 and printed nothing; set CXX to a C++ compiler"),
+        ("true", "CXX=true: the command ended without an error but wrote no library; set CXX to a C++ compiler"),
+        ("'c++", "CXX='c++ is not a command (No closing quotation); set CXX to a C++ compiler"),
+    ],
 )
-def test_without_a_compiler_training_runs_eagerly_and_says_so(fresh, compiler, reason):
+def test_without_a_compiler_training_runs_eagerly_and_says_so(fresh, tmp_path, compiler, reason):
     fresh.setenv("CXX", compiler)
+    fresh.setenv("XDG_CACHE_HOME", str(tmp_path))
     network = Network((1, 2, 1), "plu")
     start = initial(network, [np.random.default_rng(0)])
-    with pytest.warns(
-        UserWarning, match=f"{reason}.*: training runs eagerly, slower, with the same result to rounding"
-    ):
+    with pytest.warns(UserWarning, match=rf"^{re.escape(reason)}\. Training runs eagerly, .* single members differ, "):
         slow = train(network, start, (X, X.sin()), steps=20)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert torch.equal(slow.theta, train(network, start, (X, X.sin()), steps=20, engine="eager").theta)
+
+
+def test_the_line_with_the_error_is_quoted(fresh, tmp_path):
+    """Not the last one, which is a summary."""
+    lines = "In file a.h:\na.h:1: fatal error: no b.h\ncompilation terminated."
+    (tmp_path / "fail.py").write_text(f"import sys\nsys.stderr.write({lines!r})\nsys.exit(3)")
+    fresh.setenv("CXX", shlex.join([sys.executable, str(tmp_path / "fail.py")]))
+    with pytest.raises(build.Unavailable, match=r"code 3 and printed a\.h:1: fatal error: no b\.h; set CXX"):
+        build.library()
+
+
+def test_a_compiler_that_hangs_is_given_up(fresh, tmp_path):
+    (tmp_path / "hang.py").write_text("import time\ntime.sleep(60)")
+    fresh.setenv("CXX", shlex.join([sys.executable, str(tmp_path / "hang.py")]))
+    fresh.setattr(build, "_SECONDS", 0.2)
+    with pytest.raises(build.Unavailable, match=r"the command did not end within 0\.2 s; set CXX to a C\+\+ compiler"):
+        build.library()

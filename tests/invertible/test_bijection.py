@@ -29,6 +29,12 @@ def test_log_det_is_that_of_the_jacobian_in_both_directions(make, points, biject
     torch.testing.assert_close(*slogdet(bijection.inverse, y), rtol=0, atol=1e-10)
 
 
+def next_to_a_kink(bijection, x, step):
+    """Return the rows from which a step along an axis makes the log-determinant jump."""
+    steps = step * torch.cat([torch.eye(x.shape[-1]), -torch.eye(x.shape[-1])]).to(x)
+    return ((bijection(x + steps[:, None])[1] - bijection(x)[1]).abs() > 0.01).any(0)
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-11), (torch.float32, 3e-4)])
 def test_round_trip_both_ways(make, points, bijection_name, dtype, tolerance):
     bijection = make(bijection_name, 5, dtype)
@@ -39,11 +45,12 @@ def test_round_trip_both_ways(make, points, bijection_name, dtype, tolerance):
     back, inverse_log_det = bijection.inverse(y)
     assert y.dtype == log_det.dtype == back.dtype == dtype
     torch.testing.assert_close(back, x, rtol=0, atol=tolerance)
-    agree = (inverse_log_det + log_det).abs() < (1e-9 if dtype == torch.float64 else 1e-3)
+    step, error = (1e-9, 1e-9) if dtype == torch.float64 else (1e-4, 1e-3)
+    compared = torch.ones_like(log_det, dtype=torch.bool)
     if dtype == torch.float32 or isinstance(bijection, Chain):  # a point next to a kink may come back beyond it
-        assert agree.double().mean() > 0.5
-    else:
-        assert agree.all()
+        compared = ~next_to_a_kink(bijection, x, step)
+        assert compared.double().mean() > 0.6
+    torch.testing.assert_close(inverse_log_det[compared], -log_det[compared], rtol=0, atol=error)
     target = x.clamp(-0.9, 0.9) if bijection_name == "Tanh" else x
     torch.testing.assert_close(bijection(bijection.inverse(target)[0])[0], target, rtol=0, atol=tolerance)
 

@@ -27,15 +27,24 @@ def test_no_line_is_crossed_between_neighbours(f, units):
     parts, segment = cuts(layer, points, tail, head, 10**6)
     new = joined(*parts)
     assert (np.diff(segment) >= 0).all()
-    crossings = 0
-    for i in range(20):
-        chain = joined(points.take(tail[[i]]), new.take(np.flatnonzero(segment == i)), points.take(head[[i]]))
-        opposite = chain.above[:, 1:] & chain.below[:, :-1] | chain.below[:, 1:] & chain.above[:, :-1]
-        assert not opposite.any()
-        along = (chain.place - chain.place[0]) @ (chain.place[-1] - chain.place[0])
-        assert (np.diff(along) > 0).all()
-        crossings += len(chain) - 2
-    assert crossings == len(new) > units
+    chains = [
+        joined(points.take(tail[[i]]), new.take(np.flatnonzero(segment == i)), points.take(head[[i]]))
+        for i in range(20)
+    ]
+    assert [i for i, chain in enumerate(chains) if crossed(chain)] == []
+    assert [i for i, chain in enumerate(chains) if not in_order(chain)] == []
+    assert sum(len(chain) - 2 for chain in chains) == len(new) > units
+
+
+def crossed(chain):
+    """Return whether a unit is above a knot at one point and below it at the next."""
+    return (chain.above[:, 1:] & chain.below[:, :-1] | chain.below[:, 1:] & chain.above[:, :-1]).any()
+
+
+def in_order(chain):
+    """Return whether the points follow one another on the way from the first to the last."""
+    along = (chain.place - chain.place[0]) @ (chain.place[-1] - chain.place[0])
+    return (np.diff(along) > 0).all()
 
 
 def test_a_new_point_is_exactly_on_its_line():
@@ -48,11 +57,11 @@ def test_a_new_point_is_exactly_on_its_line():
     assert not new.below.any()
 
 
-def test_a_pool_keeps_what_it_gets():
+@pytest.mark.parametrize("name", ["place", "rows", "member", "above", "below"])
+def test_a_pool_keeps_what_it_gets(name):
     layer = strict_layer(3, activation.plu(), 5)
     parts = [random_points(layer, n, n) for n in (2, 1, 5, 0, 40)]
     pool = Pool(parts[0])
     for part in parts[1:]:
         pool.append(part)
-    for name in ("place", "rows", "member", "above", "below"):
-        np.testing.assert_array_equal(getattr(pool.points, name), getattr(joined(*parts), name))
+    np.testing.assert_array_equal(getattr(pool.points, name), getattr(joined(*parts), name))

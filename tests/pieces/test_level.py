@@ -83,7 +83,6 @@ def test_bad_input():
 def test_a_level_through_a_vertex_meets_it_to_the_bit(seed):
     _, found = random_cells(seed)
     inside = np.flatnonzero(np.abs(found.vertices).max(axis=1) < 1.9)
-    for vertex in inside[:3]:
-        level = level_set(found, float(found.values[vertex, 0]))
-        gap = np.abs(level.segments - found.vertices[vertex]).max(axis=-1)
-        assert np.count_nonzero(gap == 0) == np.count_nonzero(gap < 1e-9)
+    levels = [(vertex, level_set(found, float(found.values[vertex, 0]))) for vertex in inside[:3]]
+    gaps = [np.abs(level.segments - found.vertices[vertex]).max(axis=-1) for vertex, level in levels]
+    assert [np.count_nonzero(gap == 0) for gap in gaps] == [np.count_nonzero(gap < 1e-9) for gap in gaps]

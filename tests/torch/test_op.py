@@ -106,8 +106,7 @@ def test_gradients_in_any_layout_are_those_of_the_formula(layout, axis):
     actual = torch.autograd.grad(plu(inputs[0] * 1, *inputs[1:]), inputs, grad)
     m = torch.maximum(torch.minimum(inputs[0], inputs[2]), -inputs[2])
     expected = torch.autograd.grad(m + inputs[1] * (inputs[0] - m), inputs, grad)
-    for ours, theirs in zip(actual, expected, strict=True):
-        torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(actual, expected)
 
 
 def test_learned_sums_are_accurate_over_many_numbers():
@@ -257,25 +256,25 @@ def test_not_a_tensor():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_compares_with_c_in_float32(dtype):
+@pytest.mark.parametrize("c", [0.3, 0.7, torch.tensor(0.3, requires_grad=True)], ids=["0.3", "0.7", "learned 0.3"])
+def test_half_precision_compares_with_c_in_float32(dtype, c):
     x = torch.tensor([0.3, 0.7, -0.3], dtype=dtype, requires_grad=True)
-    for c in (0.3, 0.7, torch.tensor(0.3, requires_grad=True)):
-        wide = torch.tensor(c) if isinstance(c, float) else c.detach()
-        expected = torch.where(x.detach().float().abs() > wide, 0.5, 1.0).tolist()
-        y = plu(x, 0.5, c)
-        assert torch.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist() == expected
-        assert torch.autograd.grad(y.sum(), x, create_graph=True)[0].tolist() == expected
-        assert slope(x, 0.5, c).tolist() == expected
+    wide = torch.tensor(c) if isinstance(c, float) else c.detach()
+    expected = torch.where(x.detach().float().abs() > wide, 0.5, 1.0).tolist()
+    y = plu(x, 0.5, c)
+    assert torch.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist() == expected
+    assert torch.autograd.grad(y.sum(), x, create_graph=True)[0].tolist() == expected
+    assert slope(x, 0.5, c).tolist() == expected
 
 
 def test_log_slope_of_half_precision_has_the_digits_of_alpha():
     assert log_slope(torch.tensor([2.0], dtype=torch.float16), 1e-8).item() == pytest.approx(-18.42, abs=0.01)
 
 
-def test_parameters_in_double_are_those_of_the_input():
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_parameters_in_double_are_those_of_the_input(create_graph):
     x, c = torch.full((2,), 0.1, requires_grad=True), torch.full((2,), 0.1, dtype=torch.float64)
-    for create_graph in (False, True):
-        assert torch.autograd.grad(plu(x, 0.5, c).sum(), x, create_graph=create_graph)[0].tolist() == [1, 1]
+    assert torch.autograd.grad(plu(x, 0.5, c).sum(), x, create_graph=create_graph)[0].tolist() == [1, 1]
     assert slope(x, 0.5, c).tolist() == [1, 1]
 
 

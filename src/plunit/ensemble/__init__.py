@@ -12,7 +12,7 @@
 from plunit.ensemble.activation import ACTIVATIONS
 from plunit.ensemble.network import Network, forward, initial, preactivations
 from plunit.ensemble.threads import one_thread
-from plunit.ensemble.train import ENGINES, Trained, engine, train, why_not_native
+from plunit.ensemble.training import ENGINES, Trained, engine, train, why_not_native
 
 __all__ = [
     "ACTIVATIONS",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import functools
 import hashlib
@@ -10,14 +9,14 @@ import os
 import shlex
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
-from plunit.cache import user_cache
+from plunit import cache
 
 CSRC = Path(__file__).with_name("csrc")
 # no contraction to fused multiply-add and no reassociation: every processor computes the same bits
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
+_SECONDS = 300  # a compiler that takes longer is stuck
 
 
 class Unavailable(Exception):
@@ -34,19 +33,18 @@ def compile_program(target: tuple[str, ...]) -> ctypes.CDLL:
     """Compile for the given target flags unless the cache holds the result, and load it.
 
     The cache key covers the source, the flags and all macros the compiler predefines, among them its version and
-    every feature of the processor.
+    every feature of the processor. A cached library that does not fit its checksum is compiled again.
     """
     compiler = find_compiler()
     macros = _output([*compiler, *target, "-dM", "-E", "-x", "c++", os.devnull])
     source = b"".join(path.read_bytes() for path in sorted(CSRC.iterdir()))
     key = hashlib.sha256(b"\0".join([source, macros, *map(str.encode, [*FLAGS, *target])])).hexdigest()[:16]
-    path = _cache() / f"train-{key}.so"
-    if not path.exists():
-        # under another name first: processes that compile at the same time must not see half a file
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            part = Path(folder, path.name)
-            _output([*compiler, *target, *FLAGS, "-o", str(part), str(CSRC / "train.cpp")])
-            part.replace(path)
+    path = cache.private_folder() / f"train-{key}.so"
+    try:
+        if not cache.verified(path):
+            cache.write_verified(path, _compiled([*compiler, *target], path.parent))
+    except OSError as error:
+        raise Unavailable(f"the compiled program cannot be written to {path.parent}: {error}") from error
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
@@ -55,36 +53,44 @@ def compile_program(target: tuple[str, ...]) -> ctypes.CDLL:
 
 def find_compiler() -> list[str]:
     """Return the command of the C++ compiler: $CXX, or the first of c++, g++, clang++."""
-    chosen = shlex.split(os.environ.get("CXX", ""))
+    try:
+        chosen = shlex.split(os.environ.get("CXX", ""))
+    except ValueError as error:
+        raise Unavailable(f"CXX={os.environ['CXX']} is not a command ({error}); set CXX to a C++ compiler") from error
     for command in [chosen] if chosen else [["c++"], ["g++"], ["clang++"]]:
         if shutil.which(command[0]):
             return command
     raise Unavailable("no C++ compiler found" + (f" (CXX is {os.environ['CXX']!r})" if chosen else ""))
 
 
-def _output(command: list[str]) -> bytes:
+def _compiled(compiler: list[str], folder: Path) -> bytes:
+    """Return the library; whatever the compiler writes is in a part of `folder`."""
+    with cache.part_folder(folder) as scratch:
+        made = Path(scratch, "train.so")
+        _output([*compiler, *FLAGS, "-o", str(made), str(CSRC / "train.cpp")], TMPDIR=scratch)
+        content = made.read_bytes() if made.exists() else b""
+    if not content:
+        raise _failure(compiler, "ended without an error but wrote no library")
+    return content
+
+
+def _output(command: list[str], **environment: str) -> bytes:
+    """Run a command of the compiler and return what it prints."""
     try:
-        return subprocess.run(command, check=True, capture_output=True, timeout=300).stdout
-    except subprocess.CalledProcessError as error:
-        last = error.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise Unavailable(f"{command[0]} failed: {' '.join(last)}") from error
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unavailable(f"{command[0]} failed: {error}") from error
+        run = subprocess.run(command, capture_output=True, timeout=_SECONDS, env={**os.environ, **environment})
+    except subprocess.TimeoutExpired as error:
+        raise _failure(command, f"did not end within {_SECONDS} s") from error
+    except OSError as error:
+        raise _failure(command, f"could not be run ({error})") from error
+    if run.returncode:
+        lines = run.stderr.decode(errors="replace").strip().splitlines()
+        # the last line of a compiler is often a summary, such as "compilation terminated."
+        said = next((line for line in lines if "error:" in line), lines[-1] if lines else "nothing")
+        raise _failure(command, f"ended with exit code {run.returncode} and printed {said}")
+    return run.stdout
 
 
-def _cache() -> Path:
-    folder = user_cache()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass
-    return _session_folder()
-
-
-@functools.cache
-def _session_folder() -> Path:
-    folder = tempfile.mkdtemp(prefix="plunit-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+def _failure(command: list[str], what: str) -> Unavailable:
+    chosen = os.environ.get("CXX")
+    name = f"CXX={chosen}" if chosen else command[0]
+    return Unavailable(f"{name}: the command {what}; set CXX to a C++ compiler")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.cells import Cells
 from plunit.pieces.curve import Curve
+from plunit.pieces.polygons import Cells
 
 
 def draw_curve(curve: Curve, ax: Any = None, *, output: int = 0, color: str = "C0", label: str | None = None) -> Any:

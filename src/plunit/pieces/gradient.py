@@ -11,7 +11,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
 from plunit.pieces.layer import EPS, SAFETY, TINY, Layer
-from plunit.pieces.network import Network
+from plunit.pieces.networks import Network
 
 BLOCK = 2**12
 

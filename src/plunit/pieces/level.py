@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.cells import Cells
 from plunit.pieces.layer import EPS, SAFETY
-from plunit.pieces.split import following, turns
+from plunit.pieces.polygons import Cells
+from plunit.pieces.splitting import following, turns
 
 
 class Level(NamedTuple):
@@ -68,9 +68,7 @@ def _through(cells: Cells, gap: Floats, crossed: Bools) -> Floats:
 def _along(cells: Cells, gap: Floats, flat: Bools) -> tuple[Ints, Ints]:
     """Return the edges that lie on the level, unless inside a flat part, and a cell beside each that is not flat."""
     faces = cells.faces
-    owner = np.full(2 * len(faces.ends), -1)
-    owner[faces.halves] = np.repeat(np.arange(len(faces)), faces.sizes)
-    sides = owner.reshape(-1, 2)
+    sides = faces.beside
     sloped = (sides >= 0) & ~flat[sides]
     edges = np.flatnonzero((gap[faces.ends] == 0).all(axis=1) & sloped.any(axis=1))
     return edges, np.where(sloped[edges, 0], sides[edges, 0], sides[edges, 1])

@@ -37,6 +37,18 @@ class Faces:
         """The vertex at which each half-edge starts: the corners of the cells, in order."""
         return self.ends.reshape(-1)[self.halves]
 
+    @property
+    def owner(self) -> Ints:
+        """The cell of each half-edge, and so of each corner, in order."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    @property
+    def beside(self) -> Ints:
+        """The two cells beside each edge, [edges, 2]: beside[e, flip] owns half-edge 2 e + flip; -1 if no cell does."""
+        beside = np.full(2 * len(self.ends), -1)
+        beside[self.halves] = self.owner
+        return beside.reshape(-1, 2)
+
     def where(self, keep: Bools) -> Faces:
         """Return the cells that are kept."""
         return faces_of(self.ends, self.halves[np.repeat(keep, self.sizes)], self.sizes[keep])

@@ -62,8 +62,8 @@ def _layers(module: nn.Module, name: str) -> Iterator[Layer]:
             raise ValueError(f"layer {name!r}, {module}: {error}") from None
     else:
         raise TypeError(
-            f"layer {name!r} is {module}, which is not affine or elementwise piecewise-linear; allowed are Flatten, "
-            f"Sequential, {', '.join(kind.__name__ for kind in _CONVERT)}"
+            f"layer {name!r} is {module}, which is not affine or elementwise piecewise-linear; allowed are "
+            f"{', '.join(kind.__name__ for kind in LAYERS)}"
         )
 
 
@@ -110,3 +110,6 @@ _CONVERT: dict[type[nn.Module], Callable[[Any], Layer]] = {
     nn.Hardsigmoid: lambda module: activation.hardsigmoid(),
     nn.Identity: lambda module: activation.identity(),
 }
+
+LAYERS: tuple[type[nn.Module], ...] = (nn.Sequential, nn.Flatten, *_CONVERT)
+"""What a model can be made of."""

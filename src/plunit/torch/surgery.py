@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from plunit.gain import gain
+from plunit.gains import gain
 from plunit.torch.module import PLU
 
 

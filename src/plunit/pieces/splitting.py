@@ -102,7 +102,7 @@ def _chord(points: Points, faces: Faces, word: Ints, mask: Words) -> tuple[Ints,
     parts, and splitting ends whatever rounding does.
     """
     corners = faces.tails
-    cell = np.repeat(np.arange(len(faces)), faces.sizes)
+    cell = faces.owner
     over = points.above[word[cell], corners] & mask[cell] != 0
     under = points.below[word[cell], corners] & mask[cell] != 0
     down, up = turns(faces, over, under)
@@ -118,7 +118,7 @@ def turns(faces: Faces, over: Bools, under: Bools) -> tuple[Ints, Ints]:
     Every cell must have both. A corner on the line between two others over it, which rounding can make where an edge is
     almost parallel, is passed over.
     """
-    cell = np.repeat(np.arange(len(faces)), faces.sizes)
+    cell = faces.owner
     off = np.flatnonzero(over | under)
     count = np.bincount(cell[off], minlength=len(faces))
     after = np.arange(1, len(off) + 1)
@@ -141,7 +141,7 @@ def _halve(layer: Layer, pool: Pool, faces: Faces, down: Ints, up: Ints, most: i
     points = pool.points
     parts, chord = cuts(layer, points, chords[:, 0], chords[:, 1], most - len(points))
     pieces, first, count = subdivide(chords, chord, len(points) + np.arange(len(chord)))
-    cell = np.repeat(np.arange(len(faces)), sizes)
+    cell = faces.owner
     rank = (np.arange(len(cell)) - down[cell]) % sizes[cell]
     arc = (up - down) % sizes
     length = np.stack([arc, sizes - arc], axis=1) + count[:, None] + 1

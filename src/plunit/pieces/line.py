@@ -8,8 +8,8 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints, blocks
 from plunit.pieces.curve import Curve
-from plunit.pieces.network import Network, single
-from plunit.pieces.trace import Trace, trace
+from plunit.pieces.networks import Network, single
+from plunit.pieces.tracing import Trace, trace
 
 LIMIT = 2_000_000
 

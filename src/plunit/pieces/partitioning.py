@@ -13,8 +13,8 @@ from plunit.pieces.arrays import Floats, Ints, Words, blocks
 from plunit.pieces.crossing import Points
 from plunit.pieces.layer import EPS, Layer, affine, largest, rounding
 from plunit.pieces.mesh import Faces, Mesh, cut_edges, faces_of
-from plunit.pieces.network import Network
-from plunit.pieces.split import Splits, split
+from plunit.pieces.networks import Network
+from plunit.pieces.splitting import Splits, split
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces.along import Counts
 from plunit.pieces.arrays import Bools, Floats, Ints, Words
 from plunit.pieces.crossing import limited
 from plunit.pieces.gradient import gradients
+from plunit.pieces.line import Counts
 from plunit.pieces.mesh import Faces, Mesh, box_mesh
-from plunit.pieces.network import Network, check_size, single
-from plunit.pieces.partition import Tree, blockwise, partition
+from plunit.pieces.networks import Network, check_size, single
+from plunit.pieces.partitioning import Tree, blockwise, partition
 
 LIMIT = 2_000_000
 Range = tuple[float, float]
@@ -165,9 +165,7 @@ def polygon_areas(vertices: Floats, faces: Faces) -> Floats:
 
 def adjacent(faces: Faces) -> Ints:
     """Return the pairs of cells with a common edge, [n, 2]."""
-    owner = np.full(2 * len(faces.ends), -1)
-    owner[faces.halves] = np.repeat(np.arange(len(faces)), faces.sizes)
-    sides = np.sort(owner.reshape(-1, 2), axis=1)
+    sides = np.sort(faces.beside, axis=1)
     code = np.unique((sides[:, 0] * len(faces) + sides[:, 1])[sides[:, 0] >= 0])
     return np.stack(np.divmod(code, len(faces)), axis=1)
 

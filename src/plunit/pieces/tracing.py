@@ -14,7 +14,7 @@ import numpy as np
 from plunit.pieces.arrays import Bools, Floats, Ints, Words
 from plunit.pieces.crossing import Points, cuts, joined, limited
 from plunit.pieces.layer import EPS, SAFETY, TINY, Layer, affine, largest, rounding
-from plunit.pieces.network import Network, check_size
+from plunit.pieces.networks import Network, check_size
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,7 +78,8 @@ def train(
         engine: "native" (compiled, float32 on the processor) or "eager"; by default native where possible.
 
     A member's result depends on its own start and data only, to the last bit: not on the other members, not on their
-    number.
+    number. The engines run the same algorithm and round differently. Differences of rounding grow during training, so
+    that a single member can end elsewhere, while statistics over many members agree.
     """
     if steps < 0 or stride < 1 or list(checkpoints) != sorted({k for k in checkpoints if 0 <= k <= steps}):
         raise ValueError(
@@ -111,7 +112,11 @@ def _best(theta: Tensor) -> str:
     if not _fits_native(theta):
         return "eager"
     if reason := why_not_native():
-        warnings.warn(f"{reason}: training runs eagerly, slower, with the same result to rounding", stacklevel=3)
+        warnings.warn(
+            f"{reason}. Training runs eagerly, which is slower. The algorithm is the same, but single members differ, "
+            "because differences of rounding grow during training. Statistics over many members agree.",
+            stacklevel=3,
+        )
         return "eager"
     return "native"
 

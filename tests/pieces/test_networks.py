@@ -59,9 +59,8 @@ def test_members_of_an_ensemble():
     weight, bias = rng.normal(size=(3, 1, 6)), rng.normal(size=(3, 6))
     group = ensemble([(weight, bias), activation.plu()])
     assert (group.members, group.inputs, group.outputs) == (6, 1, 3)
-    for i in range(6):
-        alone = network([(weight[..., i], bias[..., i]), activation.plu()])
-        np.testing.assert_array_equal(group.member(i)([0.7]), alone([0.7]))
+    alone = [network([(weight[..., i], bias[..., i]), activation.plu()]) for i in range(6)]
+    np.testing.assert_array_equal([group.member(i)([0.7]) for i in range(6)], [one([0.7]) for one in alone])
     with pytest.raises(IndexError, match="member 6 of an ensemble of 6"):
         group.member(6)
 

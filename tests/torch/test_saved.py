@@ -1,0 +1,64 @@
+"""Reading a saved model: every layer that has pieces, and no code of the file's choice."""
+
+import os
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from plunit.errors import UserError
+from plunit.torch import PLU, saved
+from plunit.torch.network import LAYERS
+
+
+def save(path, *layers):
+    model = nn.Sequential(*layers).eval()
+    torch.save(model, path)
+    return model
+
+
+def test_every_layer_that_has_pieces_can_be_loaded(tmp_path):
+    small = [nn.ReLU(), nn.LeakyReLU(), nn.PReLU(3), nn.Hardtanh(), nn.ReLU6(), nn.Hardsigmoid(), nn.Identity()]
+    units = [PLU(), PLU(learnable=True), PLU(learnable=True, num_parameters=3), nn.BatchNorm1d(3)]
+    model = save(tmp_path / "model.pt", nn.Flatten(), nn.Linear(1, 3), *small, nn.Sequential(*units), nn.Linear(3, 2))
+    x = torch.randn(20, 1)
+    np.testing.assert_allclose(saved.load(tmp_path / "model.pt")(x.numpy()), model(x).detach(), atol=1e-6)
+    assert {type(module) for module in model.modules()} == set(LAYERS)
+
+
+class Trap:
+    """An object whose unpickling makes a folder."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+BAD = {
+    "tanh.pt": (lambda path: save(path, nn.Linear(1, 1), nn.Tanh()), "holds torch.nn.modules.activation.Tanh;"),
+    "state.pt": (lambda path: torch.save(nn.Linear(1, 1).state_dict(), path), "holds OrderedDict, not a model; save"),
+    "junk.pt": (lambda path: path.write_text("junk"), "cannot be read as a saved model"),
+    "empty.pt": (lambda path: path.touch(), "cannot be read as a saved model"),
+    "folder.pt": (lambda path: path.mkdir(), "is not a file"),
+    "none.pt": (lambda path: None, "is not a file"),
+    "norm.pt": (lambda path: torch.save(nn.Sequential(nn.Linear(1, 2), nn.BatchNorm1d(2)), path), "call .eval()"),
+    "trap.pt": (
+        lambda path: torch.save(Trap(str(path.with_suffix(".out"))), path),
+        f"holds {os.mkdir.__module__}.mkdir;",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_model_of_pieces_is_named_in_one_line(tmp_path, name):
+    make, text = BAD[name]
+    make(tmp_path / name)
+    with pytest.raises(UserError) as error:
+        saved.load(tmp_path / name)
+    assert str(error.value).startswith(str(tmp_path / name))
+    assert text in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "trap.out").exists()
