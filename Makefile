@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 BUILD  := pyproject.toml setup.py constraints.txt $(wildcard src/plunit/torch/csrc/*)
 
-.PHONY: reproduce test lint types unit tensorflow bench clean
+.PHONY: reproduce test lint types unit tensorflow soak bench clean
 
 reproduce: $(VENV)/lab
 	$(BIN)/plunit reproduce
@@ -24,6 +24,11 @@ unit: $(VENV)/dev
 
 tensorflow: $(VENV)/tensorflow
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/test_keras.py
+
+# a hundred kills at random moments: a quarter of an hour on a quiet machine
+soak: $(VENV)/dev
+	$(BIN)/plunit data cifar10
+	$(BIN)/python -m pytest -m soak -s tests/lab/test_soak.py
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks

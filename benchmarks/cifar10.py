@@ -10,13 +10,13 @@ from torch.nn import functional as F
 
 from benchmarks.op import paper_formula
 from benchmarks.timing import Bar, report
-from plunit.lab.cifar10 import ACTIVATIONS, SPECS
-from plunit.lab.cifar10.compute import Training
-from plunit.lab.data.cifar10 import Cifar10
+from plunit.data.cifar10 import Cifar10
+from plunit.lab.cifar10.run import Training
 from plunit.lab.executors import processes
+from plunit.lab.experiment import catalogue
 
 STEPS, ROUNDS, IMAGES = 60, 3, 5000
-SPEC = SPECS["cifar10"]
+SPEC, ACTIVATIONS = catalogue()["cifar10"].spec, catalogue()["cifar10"].activations
 
 
 class PaperPLU(nn.Module):

@@ -14,9 +14,9 @@ ROOT = Path(plunit.__file__).parent
 LEVELS = {
     "errors": 0,
     "files": 0,
+    "machine": 0,
     "progress": 0,
     "cache": 0,
-    "errors": 0,
     "functional": 0,
     "learned": 0,
     "numpy": 0,

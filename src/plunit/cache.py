@@ -8,7 +8,6 @@ compiled programs are kept in a folder that no other user can write to (`private
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
 import hashlib
 import os
@@ -17,12 +16,10 @@ import shutil
 import stat
 import sys
 import tempfile
-import time
 import warnings
 from pathlib import Path
 
-_PART = ".part-"  # files and folders that are being written
-_OLD = 3600.0  # seconds; no part is being written for that long
+from plunit.files import PART, sweep, write_atomically
 
 
 def user_cache() -> Path:
@@ -60,7 +57,7 @@ def private_folder() -> Path:
         return _session_folder()
     if not os.access(folder, os.W_OK):
         return _session_folder()
-    _sweep(folder)
+    sweep(folder)
     return folder
 
 
@@ -90,58 +87,21 @@ def write_verified(path: Path, content: bytes) -> None:
     """Write a file, and beside it its checksum in the format of `sha256sum`."""
     line = f"{hashlib.sha256(content).hexdigest()}  {path.name}\n"
     try:
-        write_atomically(path, content)
-        write_atomically(_checksum_path(path), line.encode("ascii"))
+        write_atomically(path, content, 0o600)
+        write_atomically(_checksum_path(path), line.encode("ascii"), 0o600)
     except PermissionError:
         # Windows does not replace a library that is loaded: another process compiled it meanwhile
         if not verified(path):
             raise
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file at once: a reader, or the next process after a crash, sees the old content or the new."""
-    handle, part = tempfile.mkstemp(prefix=_PART, dir=path.parent)
-    try:
-        with open(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
-    _sync(path.parent)
-
-
 def part_folder(folder: Path) -> tempfile.TemporaryDirectory[str]:
     """Make a folder in `folder` for work in progress; what a killed process leaves of it is swept after an hour."""
-    return tempfile.TemporaryDirectory(prefix=_PART, dir=folder, ignore_cleanup_errors=True)
+    return tempfile.TemporaryDirectory(prefix=PART, dir=folder, ignore_cleanup_errors=True)
 
 
 def _checksum_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
-
-
-def _sync(folder: Path) -> None:
-    """Put the names in a folder onto the disk, where the system can: Windows opens no folder."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _sweep(folder: Path) -> None:
-    """Remove the parts that killed processes left."""
-    for part in folder.glob(f"{_PART}*"):
-        with contextlib.suppress(OSError):
-            if time.time() - part.lstat().st_mtime < _OLD:
-                continue
-            if part.is_dir() and not part.is_symlink():
-                shutil.rmtree(part)
-            else:
-                part.unlink()
 
 
 @functools.cache

@@ -1,3 +1,5 @@
-"""The lab's name for the exception of `plunit.errors`."""
+"""The one exception the command line turns into a line and exit code 2."""
 
-from plunit.errors import UserError as UserError
+
+class UserError(Exception):
+    """Something the user can put right; the text says what, in one line."""

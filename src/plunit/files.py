@@ -15,12 +15,15 @@ PART = ".part-"
 _OLD = 3600.0  # seconds after which nobody is still writing a part
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the file at once: a reader, or the next run after a crash, sees the old content or the new."""
+def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
+    """Replace the file at once: a reader, or the next run after a crash, sees the old content or the new.
+
+    The umask takes from `mode`, as for any new file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{PART}{secrets.token_hex(8)}")
     try:
-        with part.open("xb") as file:
+        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -8,15 +8,15 @@ import sys
 import numpy as np
 import pytest
 import torch
+from plunit.lab.fit.drawn import evaluate
+from plunit.lab.pieces.count import PIECEWISE, count, steps
+from plunit.lab.results import Results
 from torch import nn
 
 from plunit import cli
 from plunit.ensemble import Network
 from plunit.lab import experiments, fit, pieces, style
 from plunit.lab.cell import Cell
-from plunit.lab.fit.drawn import evaluate
-from plunit.lab.pieces.count import PIECEWISE, count, steps
-from plunit.lab.results import Results
 from plunit.torch import PLU
 
 SINE, SURFACE = fit.SPECS["sine"], fit.SPECS["surface"]

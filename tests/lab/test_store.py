@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from plunit import files
-from plunit.lab import folder, store
+from plunit.lab import store
 from plunit.lab.experiment import catalogue
 
 CELL, OTHER = catalogue()["sine"].cells(["plu", "tanh"], 4, "eager")
@@ -116,7 +116,7 @@ def test_sweep_removes_what_a_killed_write_left_an_hour_ago(tmp_path):
         part.write_bytes(b"half")
         then = part.stat().st_mtime - age
         os.utime(part, (then, then))
-    folder.sweep(tmp_path)
+    store.sweep(tmp_path)
     left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
     assert left == [".part-10", store.path_of(tmp_path, CELL).name]
 

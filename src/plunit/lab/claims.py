@@ -93,6 +93,19 @@ def measure(
     return Claim(statement, sentence, statistic, seeds, value, low, high, claimed, weaker or claimed)
 
 
+def measure_ratio(
+    statement: str,
+    sentence: str,
+    statistic: str,
+    above: Column,
+    below: Column,
+    claimed: Range,
+    weaker: Range | None = None,
+) -> Claim:
+    """Evaluate a claim on the median over seeds of above / below."""
+    return measure(statement, sentence, statistic, median_ratio, above, below, claimed=claimed, weaker=weaker)
+
+
 def interval(function: Callable[..., Any], *columns: Column) -> tuple[float, float]:
     """Return the 95 % percentile bootstrap interval of function(*columns), which reduces the last axis.
 

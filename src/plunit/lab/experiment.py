@@ -87,8 +87,8 @@ class Experiment(ABC):
     def compute(cell: Cell, scratch: Path) -> Arrays:
         """Compute the arrays of a cell; a plain function of the module that is hashed."""
 
-    @staticmethod
-    def prepare(report: Callable[[str], object]) -> None:  # noqa: B027
+    @staticmethod  # noqa: B027
+    def prepare(report: Callable[[str], object]) -> None:
         """Fetch data once on each machine, before cells need it; `report` prints a line."""
 
     @abstractmethod

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -31,7 +32,7 @@ def final_losses(losses: dict[str, dict[str, tuple[float, float, float]]], title
         marker = _MARKERS.get(activation, "^")
         axes.plot([], [], marker, color=look(activation)["color"], label=label(activation))
     axes.set(xscale="log", xlabel="final loss (mean square error), lower is better")
-    axes.set_yticks([-place for place in range(len(losses))], [_folded(titles[name], 34) for name in losses])
+    axes.set_yticks([-place for place in range(len(losses))], [textwrap.fill(titles[name], 34) for name in losses])
     axes.set_ylim(-len(losses) + 0.45, 0.55)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=5)
     rows = "; ".join(f"{titles[name]}: {listed({a: q[1] for a, q in row.items()})}" for name, row in losses.items())
@@ -87,20 +88,4 @@ def _axis(axes: Any) -> Callable[[float], float]:
 
 
 def _shortened(claim: Claim) -> str:
-    return claim.sentence if len(claim.sentence) <= 88 else f"{claim.sentence[:85]}..."
-
-
-def _folded(text: str, width: int) -> str:
-    """Break a text into lines at spaces."""
-    return "\n".join(_lines(text, width))
-
-
-def _lines(text: str, width: int) -> Iterator[str]:
-    line = ""
-    for word in text.split():
-        if line and len(line) + len(word) >= width:
-            yield line
-            line = word
-        else:
-            line = f"{line} {word}".strip()
-    yield line
+    return textwrap.shorten(claim.sentence, 88, placeholder=" ...")

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import inspect
 import os
-import platform
 import re
-import subprocess
 from collections.abc import Callable, Iterable
-from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +20,7 @@ from plunit.lab.claims import RESAMPLES, RULE, VERDICTS, Claim
 from plunit.lab.experiment import Experiment, Results, catalogue
 from plunit.lab.plan import Plan
 from plunit.lab.tables import write_tables
+from plunit.machine import describe_machine
 
 Track = Callable[[list[style.Picture]], Iterable[style.Picture]]
 
@@ -116,7 +113,7 @@ def render(
         paper=paper,
         rule=RULE,
         resamples=RESAMPLES,
-        machine=machine(),
+        machine=describe_machine(),
         version=plunit.__version__,
     )
 
@@ -128,20 +125,6 @@ def slug(text: str) -> str:
     ('does-not-hold', 'sine-lr-0-1')
     """
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-
-
-def machine() -> dict[str, str]:
-    """Describe when, where and with what the page was made."""
-    versions = {name: metadata.version(name) for name in ("numpy", "torch", "matplotlib")}
-    return {
-        "date": datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-        "commit": _commit(),
-        "processor": f"{_processor()}, {os.cpu_count()} cores",
-        "system": platform.platform(terse=True),
-        "python": platform.python_version(),
-        "plunit": plunit.__version__,
-        **versions,
-    }
 
 
 def _sections(experiments: dict[str, Experiment], results: Results, papers: bool) -> list[tuple[str, str, list[str]]]:
@@ -164,22 +147,3 @@ def _source(experiment: Experiment, folder: Path) -> tuple[str, str]:
         return name, Path(os.path.relpath(file, folder.resolve())).as_posix()
     except ValueError:  # on another drive
         return name, file.as_uri()
-
-
-def _commit() -> str:
-    command = ["git", "-C", str(PACKAGE), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    try:
-        tracked = subprocess.run([*command[:3], "ls-files", "--error-unmatch", "__init__.py"], capture_output=True)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
-    except (OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    return done.stdout.strip() or "unknown" if tracked.returncode == 0 else "unknown"
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

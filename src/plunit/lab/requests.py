@@ -70,15 +70,9 @@ def comparison(
     changes |= {"path": str(table.resolve()), "sha256": found.sha256, "target": found.target, "inputs": found.inputs}
     varied = base.varied(changes)
     stored = plan.load(folder).get(varied.name)
-    usual = stored.seeds if stored else base.seeds
-    part = Part(
-        base.name,
-        _positive("--seeds", seeds, usual, MOST_SEEDS),
-        chosen(base, activations),
-        _engine(base, engine or _usable(stored)),
-        changes=changes,
-    )
-    return {varied.name: part}
+    count = _positive("--seeds", seeds, stored.seeds if stored else base.seeds, MOST_SEEDS)
+    used = _engine(base, engine or _usable(stored))
+    return {varied.name: Part(base.name, count, chosen(base, activations), used, changes=changes)}
 
 
 def everything(

@@ -17,8 +17,8 @@ from plunit.errors import UserError
 from plunit.lab import executors, plan, report, scratch, store
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment
-from plunit.lab.folder import locked, sweep
 from plunit.lab.plan import Plan
+from plunit.lab.store import locked, sweep
 from plunit.lab.style import label, number
 from plunit.progress import bars
 

@@ -102,11 +102,21 @@ def draw_band(axes: Any, x: Any, values: Any, activation: str, **line: Any) -> N
     axes.plot(x, middle, **style)
 
 
-def draw_distribution(axes: Any, values: Any, activation: str) -> None:
-    """Draw the share of seeds at or below each value."""
-    shares = np.linspace(0, 1, min(len(values), 200) + 1)
-    axes.step(np.quantile(values, shares, method="inverted_cdf"), shares, where="post", **look(activation))
-    axes.set(xscale="log", ylabel="share of seeds at or below", ylim=(0, 1))
+def distribution(name: str, title: str, runs: dict[str, Arrays], key: str) -> Picture:
+    """Draw the share of seeds at or below each loss."""
+    figure = Figure(figsize=(5.2, 3.2))
+    axes = figure.subplots()
+    for activation, arrays in runs.items():
+        shares = np.linspace(0, 1, min(arrays[key].size, 200) + 1)
+        losses = np.quantile(arrays[key], shares, method="inverted_cdf")
+        axes.step(losses, shares, where="post", **look(activation))
+    noun = key.replace("_", " ")
+    axes.set(xscale="log", xlabel=noun, ylabel="share of seeds at or below", ylim=(0, 1))
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    best = listed({activation: float(np.nanmin(arrays[key])) for activation, arrays in runs.items()})
+    caption = f"{title}: the distribution of the {noun} over seeds; further left is better. Best seeds: {best}."
+    alt = f"Rising step curves of the share of seeds against {noun}, one for each of {', '.join(map(label, runs))}."
+    return Picture(name, caption, alt, figure)
 
 
 def ranked(arrays: Arrays, by: str = "final_loss") -> Any:

@@ -17,7 +17,7 @@ from plunit.lab.cell import Cell
 from plunit.lab.cifar10 import run
 from plunit.lab.cifar10.record import WINDOW, Curves, curve, read
 from plunit.lab.cifar10.run import Cifar10Spec
-from plunit.lab.claims import Claim, Column, measure, median, median_difference, median_ratio
+from plunit.lab.claims import Claim, Column, measure, measure_ratio, median, median_difference, median_ratio
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.ranges import Range
 from plunit.lab.style import Picture, label, listed, look
@@ -116,16 +116,10 @@ class Cifar10(Experiment):
             for step in sorted({min(_STEPS[-1], max(best)), max(best)}):
                 one = best[step]
                 said = f"On CIFAR-10{self.start}, {sentence} area under the curve of {step:,} steps."
-                columns = (one.curves[name].area(step) for name in ("relu", activation))
-                yield measure(
-                    "cifar-faster" if step <= _STEPS[-1] else "",
-                    said,
-                    f"area of ReLU / {label(activation)}, {one.where}",
-                    median_ratio,
-                    *columns,
-                    claimed=bars[0],
-                    weaker=bars[1],
-                )
+                statement = "cifar-faster" if step <= _STEPS[-1] else ""
+                statistic = f"area of ReLU / {label(activation)}, {one.where}"
+                relu, ours = (one.curves[name].area(step) for name in ("relu", activation))
+                yield measure_ratio(statement, said, statistic, relu, ours, *bars)
 
     def _late(self, one: Evidence | None, results: Results) -> Iterator[Claim]:
         """Yield what the end of a run says: against sections 2-4, who is ahead, and who is right on test images."""
@@ -150,10 +144,10 @@ class Cifar10(Experiment):
     def _loss(
         self, statement: str, said: str, above: str, below: str, step: int, one: Evidence, bars: tuple[Range, Range]
     ) -> Claim:
-        window, columns = one.curves[above].window, (one.curves[name].at(step) for name in (above, below))
+        window, (over, under) = one.curves[above].window, (one.curves[name].at(step) for name in (above, below))
         statistic = f"loss of {label(above)} / {label(below)} after {step:,} steps, mean of {window}, {one.where}"
         said = f"On CIFAR-10{self.start}, {said}"
-        return measure(statement, said, statistic, median_ratio, *columns, claimed=bars[0], weaker=bars[1])
+        return measure_ratio(statement, said, statistic, over, under, *bars)
 
     def finding(self, runs: Runs) -> str:
         """Give losses and test accuracies of the longest run with most seeds."""

@@ -18,7 +18,7 @@ from plunit.files import write_atomically
 from plunit.lab import plan
 from plunit.lab.cell import Arrays
 from plunit.lab.claims import Column
-from plunit.lab.folder import write_csv
+from plunit.lab.store import write_csv
 
 FOLDER = Path(__file__).with_name("records")
 WINDOW = 50

@@ -17,12 +17,12 @@ from matplotlib.figure import Figure
 from plunit.ensemble import ACTIVATIONS, ENGINES, Network
 from plunit.lab import settings
 from plunit.lab.cell import Cell
-from plunit.lab.claims import Claim, measure, median_ratio
+from plunit.lab.claims import Claim, measure_ratio, median_ratio
 from plunit.lab.compare import run
 from plunit.lab.compare.run import CompareSpec
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.ranges import Range
-from plunit.lab.style import Picture, draw_band, draw_distribution, label, listed
+from plunit.lab.style import Picture, distribution, draw_band, label, listed
 
 _OPTIONS = ("widths", "test")
 
@@ -85,15 +85,10 @@ class Compare(Experiment):
         for one, other in combinations(runs, 2):
             first = median_ratio(runs[one]["test_loss"], runs[other]["test_loss"]) <= 1
             lower, higher = (one, other) if first else (other, one)
-            yield measure(
-                "",
-                f"{label(lower)} has a lower test loss than {label(higher)} on {_column(self.spec.target)}.",
-                f"median of test loss {label(lower)} / {label(higher)}",
-                median_ratio,
-                runs[lower]["test_loss"],
-                runs[higher]["test_loss"],
-                claimed=Range(high=1),
-            )
+            sentence = f"{label(lower)} has a lower test loss than {label(higher)} on {_column(self.spec.target)}."
+            statistic = f"median of test loss {label(lower)} / {label(higher)}"
+            losses = runs[lower]["test_loss"], runs[higher]["test_loss"]
+            yield measure_ratio("", sentence, statistic, *losses, Range(high=1))
 
     def finding(self, runs: Runs) -> str:
         """Compare the median test losses."""
@@ -121,16 +116,7 @@ class Compare(Experiment):
         yield Picture(
             f"{self.name}-loss", caption, f"Losses over steps on training and test rows, for {names}.", figure
         )
-        figure = Figure(figsize=(5.2, 3.2))
-        axes = figure.subplots()
-        for activation, arrays in runs.items():
-            draw_distribution(axes, arrays["test_loss"], activation)
-        axes.set_xlabel("test loss at the end")
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-        caption = f"{self.title}: the distribution of test losses over splits and starts; further left is better."
-        yield Picture(
-            f"{self.name}-final", caption, f"Rising curves of the share of seeds against loss, {names}.", figure
-        )
+        yield distribution(f"{self.name}-final", self.title, runs, "test_loss")
 
 
 def _column(name: str) -> str:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from plunit.ensemble import ACTIVATIONS
 from plunit.lab.cell import Cell
-from plunit.lab.claims import Claim, measure, median_ratio
+from plunit.lab.claims import Claim, measure_ratio, median_ratio
 from plunit.lab.depth import run
 from plunit.lab.depth.run import DepthSpec
 from plunit.lab.experiment import Experiment, Results, Runs
@@ -48,31 +48,17 @@ class Depth(Experiment):
             return
         tanh, plu = (runs[activation]["gradient"] for activation in ("tanh", "plu"))
         ends = f"depth {self.spec.depths[-1]} / depth {self.spec.depths[0]}"
-        for statement, sentence, statistic, columns, bars in (
-            (
-                "gradients-tanh",
-                "Gradients vanish with depth for tanh",
-                f"median of |dL/dW1|, {ends}",
-                tanh[[-1, 0]],
-                (Range(high=0.01), Range(high=0.1)),
-            ),
-            (
-                "gradients-plu",
-                "Gradients do not vanish with depth for PLU",
-                f"median of |dL/dW1|, {ends}",
-                plu[[-1, 0]],
-                (Range(low=0.1), Range(low=0.01)),
-            ),
-            (
-                "gradients-plu",
-                "PLU's gradients fall less with depth than tanh's",
-                f"median of (fall for PLU) / (fall for tanh), {ends}",
-                (plu[-1] / plu[0], tanh[-1] / tanh[0]),
-                (Range(low=2), Range(low=1)),
-            ),
-        ):
-            said = f"{sentence}, {self.start}."
-            yield measure(statement, said, statistic, median_ratio, *columns, claimed=bars[0], weaker=bars[1])
+        fall, bars = f"median of |dL/dW1|, {ends}", (Range(high=0.01), Range(high=0.1))
+        sentence = f"Gradients vanish with depth for tanh, {self.start}."
+        yield measure_ratio("gradients-tanh", sentence, fall, tanh[-1], tanh[0], *bars)
+        sentence, bars = f"Gradients do not vanish with depth for PLU, {self.start}.", (Range(low=0.1), Range(low=0.01))
+        yield measure_ratio("gradients-plu", sentence, fall, plu[-1], plu[0], *bars)
+        sentence, bars = (
+            f"PLU's gradients fall less with depth than tanh's, {self.start}.",
+            (Range(low=2), Range(low=1)),
+        )
+        fall = f"median of (fall for PLU) / (fall for tanh), {ends}"
+        yield measure_ratio("gradients-plu", sentence, fall, plu[-1] / plu[0], tanh[-1] / tanh[0], *bars)
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw gradient norms over depth."""

@@ -12,11 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
 from plunit.ensemble import Network, forward
+from plunit.ensemble.members import exact
 from plunit.lab.cell import Arrays
 from plunit.lab.experiment import Runs
-from plunit.lab.fit.pieces import exact, steps
+from plunit.lab.fit.pieces import steps
 from plunit.lab.fit.run import Array, FitSpec
-from plunit.lab.style import Picture, draw_band, draw_distribution, label, listed, look, median_member, number, ranked
+from plunit.lab.style import Picture, distribution, draw_band, label, listed, look, median_member, number, ranked
 from plunit.pieces import cells, curve, draw_cells, draw_curve
 
 _SHOWN = ("tanh", "relu", "plu")
@@ -27,7 +28,7 @@ def pictures(name: str, title: str, spec: FitSpec, runs: Runs) -> Iterator[Pictu
     """Draw what was run; the fitted functions first."""
     yield _fitted(name, title, spec, runs)
     yield _losses(name, title, spec, runs)
-    yield _final(name, title, runs)
+    yield distribution(f"{name}-final", title, runs, "final_loss")
     if "plu_learned" in runs:
         yield _learned(name, title, spec, runs["plu_learned"])
     counted = {activation: arrays for activation, arrays in runs.items() if "course" in arrays}
@@ -73,19 +74,6 @@ def _losses(name: str, title: str, spec: FitSpec, runs: Runs) -> Picture:
     caption = f"{title}: the loss during training. Medians at the end: {listed(last)}."
     alt = f"Two charts of loss over steps, logarithmic: median and band over seeds, and seed 0, for {_names(runs)}."
     return Picture(f"{name}-loss", caption, alt, figure)
-
-
-def _final(name: str, title: str, runs: Runs) -> Picture:
-    figure = Figure(figsize=(5.2, 3.2))
-    axes = figure.subplots()
-    for activation, arrays in runs.items():
-        draw_distribution(axes, arrays["final_loss"], activation)
-    axes.set_xlabel("final loss")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    best = {activation: float(np.nanmin(arrays["final_loss"])) for activation, arrays in runs.items()}
-    caption = f"{title}: the distribution of final losses; further left is better. Best seeds: {listed(best)}."
-    alt = f"Rising step curves of the share of seeds against their final loss, one for each of {_names(runs)}."
-    return Picture(f"{name}-final", caption, alt, figure)
 
 
 def _learned(name: str, title: str, spec: FitSpec, arrays: Arrays) -> Picture:
@@ -170,7 +158,7 @@ def _regions(name: str, title: str, spec: FitSpec, runs: Runs) -> Picture:
 def _median(spec: FitSpec, activation: str, arrays: Arrays) -> Any:
     """Return the network with the median final loss, for `plunit.pieces`."""
     theta = torch.from_numpy(arrays["theta"][:, [median_member(arrays)]])
-    return exact(spec, Network(spec.widths, activation), theta)
+    return exact(Network(spec.widths, activation), theta, spec.alpha, spec.c)
 
 
 def _entitle(axes: Any, activation: str, arrays: Arrays, found: Any) -> None:

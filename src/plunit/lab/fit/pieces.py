@@ -9,17 +9,10 @@ import torch
 from torch import Tensor
 
 from plunit.ensemble import Network, initial
-from plunit.ensemble.network import spread
+from plunit.ensemble.members import PIECEWISE, exact
 from plunit.lab.cell import Arrays
 from plunit.pieces import Counts, cell_counts, counts
 from plunit.pieces import Network as Exact
-from plunit.pieces.activation import hardtanh, identity, leaky_relu, plu, relu
-from plunit.torch.network import to_ensemble
-
-_PLAIN = {"relu": relu(), "leaky_relu": leaky_relu(), "hardtanh": hardtanh(), "identity": identity()}
-
-PIECEWISE = (*_PLAIN, "plu", "plu_learned")
-"""The activations of an ensemble that are piecewise linear."""
 
 COURSE = 128
 """Pieces over training steps are counted for that many seeds, the first ones."""
@@ -60,17 +53,8 @@ def count(spec: Any, network: Network, theta: Tensor) -> Counts:
     sound = np.flatnonzero((theta.abs() < _LARGEST).all(0).numpy())
     for first in range(0, len(sound), _BLOCK):
         members = sound[first : first + _BLOCK]
-        both[:, members] = _count(spec, exact(spec, network, theta[:, members]))
+        both[:, members] = _count(spec, exact(network, theta[:, members], spec.alpha, spec.c))
     return Counts(*both)
-
-
-def exact(spec: Any, network: Network, theta: Tensor) -> Exact:
-    """Return the members as an ensemble for `plunit.pieces`."""
-    shapes = network.shapes(theta, *(spread(network, theta.double(), value) for value in (spec.alpha, spec.c)))
-    plain = _PLAIN.get(network.activation)
-    # [1, S]: the same for all units, each member's own
-    between = [plain or plu(alpha[None].double(), c[None].double()) for alpha, c in zip(*shapes, strict=True)]
-    return to_ensemble(network.layers(theta), between)
 
 
 def _count(spec: Any, net: Exact) -> Counts:

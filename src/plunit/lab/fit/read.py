@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import numpy as np
 
 from plunit.ensemble import ACTIVATIONS, ENGINES, Network
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.claims import Claim, mean, measure, median, median_ratio
+from plunit.lab.claims import Claim, mean, measure, measure_ratio, median
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.fit import figures, run
 from plunit.lab.fit.run import FitSpec
@@ -73,7 +74,7 @@ class Fit(Experiment):
             fixed, learned = (runs[activation]["final_loss"] for activation in ("plu", "plu_learned"))
             sentence = f"On {self.noun}, learned alpha and c do better than fixed ones."
             statistic, bars = "median of final loss fixed / learned", (Range(low=1.1), Range(low=1))
-            yield _ratio("", sentence, statistic, fixed, learned, *bars)
+            yield measure_ratio("", sentence, statistic, fixed, learned, *bars)
         if runs.keys() >= {"relu", "plu"}:
             yield from self._dead(runs["relu"], runs["plu"])
             yield from self._pieces(runs["relu"], runs["plu"])
@@ -82,7 +83,7 @@ class Fit(Experiment):
         sentence = f"On {self.noun}, PLU and tanh reach similar losses."
         bars = Range(0.5, 2), Range(0.2, 5)
         columns = plu["final_loss"], tanh["final_loss"]
-        yield _ratio(f"{self.theme}-tanh", sentence, "median of final loss PLU / tanh", *columns, *bars)
+        yield measure_ratio(f"{self.theme}-tanh", sentence, "median of final loss PLU / tanh", *columns, *bars)
         sine = self.spec.target == "sine"
         above = "two orders of magnitude" if sine else "well"
         bars = (Range(low=100), Range(low=10)) if sine else (Range(low=2), Range(low=1))
@@ -90,7 +91,7 @@ class Fit(Experiment):
             sentence = f"On {self.noun}, ReLU's loss is {above} above {name}'s."
             statistic = f"median of final loss ReLU / {name}"
             columns = relu["final_loss"], arrays["final_loss"]
-            yield _ratio(f"{self.theme}-relu", sentence, statistic, *columns, *bars)
+            yield measure_ratio(f"{self.theme}-relu", sentence, statistic, *columns, *bars)
 
     def _dead(self, relu: Arrays, plu: Arrays) -> Iterator[Claim]:
         units = sum(self.spec.widths[1:-1])
@@ -113,7 +114,7 @@ class Fit(Experiment):
         sentence = f"Trained on {self.noun}, PLU networks have {more} pieces than ReLU's."
         columns = plu["trained_pieces"], relu["trained_pieces"]
         bars = Range(low=least), Range(low=1)
-        yield _ratio(f"{self.theme}-pieces", sentence, _medians("trained", relu, plu), *columns, *bars)
+        yield measure_ratio(f"{self.theme}-pieces", sentence, _medians("trained", relu, plu), *columns, *bars)
         if abundantly:
             sentence = f"Trained on {self.noun}, the ReLU network has 5 line segments."
             statistic = f"median of pieces; of patterns {median(relu['trained_patterns']):g}"
@@ -126,18 +127,12 @@ class Fit(Experiment):
         for stage, start in _STARTS.items():
             sentence = f"{start} PLU networks have {times} on the domain of {self.noun}, as theory expects."
             columns = plu[f"{stage}_pieces"], relu[f"{stage}_pieces"]
-            yield _ratio("", sentence, _medians(stage, relu, plu), *columns, *bars)
+            yield measure_ratio("", sentence, _medians(stage, relu, plu), *columns, *bars)
         for name, arrays in (("ReLU", relu), ("PLU", plu)):
             sentence = f"Training on {self.noun} gives {name} networks more pieces."
             columns = arrays["trained_pieces"], arrays["initial_pieces"]
             statistic = "median of pieces trained / initial; medians {:g} and {:g}".format(*map(median, columns))
-            yield _ratio("", sentence, statistic, *columns, Range(low=1.1), Range(low=1))
-
-
-def _ratio(
-    statement: str, sentence: str, statistic: str, above: Any, below: Any, claimed: Range, weaker: Range
-) -> Claim:
-    return measure(statement, sentence, statistic, median_ratio, above, below, claimed=claimed, weaker=weaker)
+            yield measure_ratio("", sentence, statistic, *columns, Range(low=1.1), Range(low=1))
 
 
 def _medians(stage: str, relu: Arrays, plu: Arrays) -> str:
@@ -148,35 +143,17 @@ def _medians(stage: str, relu: Arrays, plu: Arrays) -> str:
     return f"median of pieces PLU / ReLU; medians {pieces}, of patterns {patterns}"
 
 
-_CURVE = (1, 5, 5, 5, 5, 2)
-SINE = Fit("sine", "Sine", FitSpec("sine", (1, 3, 3, 1), 2048), "2", noun="the sine", theme="sine")
+_TITLE = "Parametric curve, t on"
+_CURVE = FitSpec("curve", (1, 5, 5, 5, 5, 2), 4096)
+_PERIOD = dataclasses.replace(_CURVE, low=0.0, high=2 * math.pi)
+_SADDLE = FitSpec("saddle", (2, 3, 3, 1), 2048, low=-3.0, high=3.0, points=41, batch=100)
+SINE = Fit("sine", "Sine", FitSpec("sine", (1, 3, 3, 1), 2048), "2", "the sine", "sine")
 EXPERIMENTS = (
     SINE,
     # the paper does not state the domain of t: the literal reading is the one of section 2 ...
-    Fit(
-        "parametric",
-        "Parametric curve, t on the 50 points of section 2",
-        FitSpec("curve", _CURVE, 4096),
-        "3",
-        noun="the parametric curve",
-        theme="curve",
-    ),
+    Fit("parametric", f"{_TITLE} the 50 points of section 2", _CURVE, "3", "the parametric curve", "curve"),
     # ... and one period of the curve is what its figure shows
-    Fit(
-        "parametric-period",
-        "Parametric curve, t on one period",
-        FitSpec("curve", _CURVE, 4096, low=0.0, high=2 * math.pi),
-        "3",
-        noun="one period of the parametric curve",
-        theme="curve",
-    ),
+    Fit("parametric-period", f"{_TITLE} one period", _PERIOD, "3", "one period of the parametric curve", "curve"),
     # the paper does not state the number of steps: that of section 2
-    Fit(
-        "surface",
-        "Hyperbolic paraboloid",
-        FitSpec("saddle", (2, 3, 3, 1), 2048, low=-3.0, high=3.0, points=41, batch=100),
-        "4",
-        noun="the surface",
-        theme="surface",
-    ),
+    Fit("surface", "Hyperbolic paraboloid", _SADDLE, "4", "the surface", "surface"),
 )

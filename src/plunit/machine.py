@@ -1,0 +1,47 @@
+"""When, where and with what a result was made."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import plunit
+
+_PACKAGE = Path(plunit.__file__).parent
+
+
+def describe_machine() -> dict[str, str]:
+    """Return date, commit, processor, system and versions."""
+    versions = {name: metadata.version(name) for name in ("numpy", "torch")}
+    return {
+        "date": datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        "commit": _commit(),
+        "processor": f"{_processor()}, {os.cpu_count()} cores",
+        "system": platform.platform(terse=True),
+        "python": platform.python_version(),
+        "plunit": plunit.__version__,
+        **versions,
+    }
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(_PACKAGE), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        tracked = subprocess.run([*command[:3], "ls-files", "--error-unmatch", "__init__.py"], capture_output=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return done.stdout.strip() or "unknown" if tracked.returncode == 0 else "unknown"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

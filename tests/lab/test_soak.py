@@ -1,0 +1,83 @@
+"""Kills at random moments, over all experiments: `make soak`. The tables are those of an undisturbed run."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from plunit.data import cifar10
+from plunit.lab import plan, store
+
+COMMAND = [sys.executable, "-c", "from plunit.cli import main; main()"]
+KILLS = int(os.environ.get("PLUNIT_KILLS", "100"))
+WORK = [
+    [
+        "reproduce",
+        "--seeds",
+        "24",
+        "--only",
+        "sine,parametric,surface,map-sine,depth,inverse,density-wine,density-cancer",
+    ],
+    ["run", "warp", "--steps", "60", "--seeds", "2"],
+    ["run", "density", "--steps", "20", "--seeds", "1", "--activations", "gaussian,plain,annealed"],
+    ["run", "cifar10", "--steps", "1600", "--activations", "plu,relu"],  # three checkpoints
+]
+
+
+def finish(folder):
+    for arguments in WORK:
+        subprocess.run([*COMMAND, *arguments, "--out", str(folder)], check=True, capture_output=True)
+
+
+def disturbed(folder, chance):
+    """Run the work and kill it at random moments, KILLS times in all; return how often a checkpoint was resumed."""
+    left, resumed = KILLS, 0
+    for i, arguments in enumerate(WORK):
+        share = left if i == len(WORK) - 1 else KILLS // len(WORK)
+        while True:
+            resumed += bool(list(folder.glob("unfinished/cifar10*.safetensors")))
+            process = subprocess.Popen(
+                [*COMMAND, *arguments, "--out", str(folder)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                process.communicate(timeout=chance.uniform(1, 12) if share > 0 else None)
+            except subprocess.TimeoutExpired:
+                # the process alone, or all of its session at once, as when the machine goes down
+                (os.kill if chance.random() < 0.5 else os.killpg)(process.pid, signal.SIGKILL)
+                process.communicate()
+                share, left = share - 1, left - 1
+            if process.returncode == 0:
+                break
+            assert process.returncode == -signal.SIGKILL
+    return KILLS - left, resumed
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not (cifar10.folder() / cifar10.TEST).exists(), reason="needs CIFAR-10: plunit data cifar10")
+def test_runs_killed_at_random_moments_end_with_the_same_tables(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    start = time.monotonic()
+    finish(whole)
+    kills, resumed = disturbed(killed, random.Random(0))
+    print(f"{kills} kills, CIFAR-10 resumed {resumed} times, {time.monotonic() - start:.0f} s")
+    assert resumed >= 3
+    names = ("summary.csv", "claims.csv", "histories.npz")
+    assert [name for name in names if (whole / name).read_bytes() != (killed / name).read_bytes()] == []
+    cells = [cell for part in plan.load(whole).values() for cell in part.cells()]
+    ours, theirs = (store.read_all(folder, cells, pytest.fail) for folder in (whole, killed))
+    different = [
+        (cell.experiment, name)
+        for cell in cells
+        for name in ours[cell]
+        if name != "seconds" and not np.array_equal(ours[cell][name], theirs[cell][name], equal_nan=True)
+    ]
+    assert different == []
+    assert list((killed / "unfinished").iterdir()) == []
