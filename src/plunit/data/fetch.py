@@ -94,7 +94,8 @@ def _write(path: Path, content: bytes) -> None:
 def _check_writable(place: Path) -> None:
     """Raise UserError if nothing can be written to the folder: better before a download than after it."""
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # the user's cache also holds compiled programs
+        place.mkdir(exist_ok=True)
         tempfile.TemporaryFile(dir=place).close()
     except OSError as error:
         raise _unwritable(place, error) from error
