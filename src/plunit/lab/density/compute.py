@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from plunit.ensemble import one_thread
-from plunit.invertible import LU, RHO, Flow
+from plunit.invertible import LU, RHO, Flow, stacked
 from plunit.invertible import density as bijection
 from plunit.lab import scratch as scratches
-from plunit.lab import stacked
 from plunit.lab.cell import Cell
 from plunit.lab.claims import Column
 from plunit.lab.density.data import train_and_test

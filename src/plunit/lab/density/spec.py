@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plunit.lab import stacked
-
 
 @dataclass(frozen=True)
 class Density:
@@ -65,4 +63,12 @@ ACTIVATIONS = tuple(METHODS)
 
 SHORT, SEEDS, CHUNK = 300, 5, 5
 
-SOURCES = (*stacked.SOURCES, "lab/density/spec.py", "lab/density/data.py", "lab/density/compute.py")
+SOURCES = (
+    "invertible",
+    "torch",
+    "functional.py",
+    "learned.py",
+    "lab/density/spec.py",
+    "lab/density/data.py",
+    "lab/density/compute.py",
+)

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from plunit.ensemble import one_thread
-from plunit.invertible import PLU, Bijection, InvertibleNetwork, LeakyReLU, alternating
+from plunit.invertible import PLU, Bijection, InvertibleNetwork, LeakyReLU, alternating, stacked
 from plunit.lab import scratch as scratches
-from plunit.lab import stacked
 from plunit.lab.cell import Cell
 from plunit.lab.store import Arrays
 from plunit.lab.warp.spec import Warp

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plunit.lab import stacked
-
 
 @dataclass(frozen=True)
 class Warp:
@@ -44,4 +42,4 @@ ACTIVATIONS = ("plu", "leaky_relu")
 
 SHORT, SEEDS, CHUNK = 300, 5, 5
 
-SOURCES = (*stacked.SOURCES, "lab/warp/spec.py", "lab/warp/compute.py")
+SOURCES = ("invertible", "torch", "functional.py", "learned.py", "lab/warp/spec.py", "lab/warp/compute.py")
