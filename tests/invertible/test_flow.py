@@ -1,5 +1,8 @@
 import math
+import re
+import sys
 
+import numpy as np
 import pytest
 import torch
 from torch.distributions import Categorical, Independent, MultivariateNormal, Normal
@@ -32,6 +35,15 @@ def trained(activation, steps, blocks=6, **options):
     flow.fit(lambda n: toy("gaussians", n, generator), steps, batch=256, **options)
     with torch.no_grad():
         return flow, -flow.log_prob(toy("gaussians", 4000, torch.Generator().manual_seed(2))).mean().item()
+
+
+def copies(flow):
+    """All that training may change, by name."""
+    return {name: tensor.detach().clone() for name, tensor in (*flow.named_parameters(), *flow.named_buffers())}
+
+
+def assert_same(found, expected):
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("activation", ["smooth", "flux"])
@@ -83,11 +95,11 @@ def test_another_base():
         Flow(PLU(2), Categorical(torch.ones(2)))
 
 
+@pytest.mark.parametrize("method", ["sample", "sample_and_log_prob"])
 @pytest.mark.parametrize("n", [0, -3, 1.5, True, None])
-def test_the_number_of_samples_is_checked(n):
-    for draw in (seeded().sample, seeded().sample_and_log_prob):
-        with pytest.raises(ValueError, match="number of samples must be an integer of at least 1, got"):
-            draw(n)
+def test_the_number_of_samples_is_checked(method, n):
+    with pytest.raises(ValueError, match="number of samples must be an integer of at least 1, got"):
+        getattr(seeded(), method)(n)
 
 
 def test_training_leaves_the_gaussian_floor_with_the_right_gradient_only():
@@ -132,46 +144,68 @@ def test_fit_is_repeatable_and_reports_progress():
     assert seen[:5] == list(zip(range(1, 6), losses[0], strict=True))
 
 
-def test_the_bar_runs(capsys):
-    seeded().fit(torch.randn(50, 2), 2, progress=True)
+def test_the_bar_shows_the_steps_and_the_loss(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich draws on a terminal only: let it take the test for one
+    losses = seeded().fit(torch.randn(50, 2), 3, progress=True)
+    shown = re.sub(r"\x1b\[[0-9;?]*\w", "", capsys.readouterr().out)
+    assert "3/3" in shown
+    assert f"NLL {losses[-1]:.3f}" in shown
 
 
-def test_bad_data():
-    data = torch.randn(10, 2)
-    data[4, 1] = math.nan
+def test_without_rich_there_is_no_bar(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    assert len(seeded().fit(torch.randn(50, 2), 3, progress=True)) == 3
+    assert capsys.readouterr().out == ""
+
+
+NOT_FINITE = torch.zeros(10, 2).index_put((torch.tensor(4), torch.tensor(1)), torch.tensor(math.nan))
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "error", "message"),
+    [
+        (NOT_FINITE, {}, ValueError, r"finite data, got 1 values that are not, the first at index \(4, 1\)"),
+        (lambda n: NOT_FINITE, {}, ValueError, r"finite data, got 1 values .*, the first at index \(4, 1\)"),
+        (torch.empty(0, 2), {}, ValueError, r"n > 0, got a tensor of shape \(0, 2\)"),
+        (torch.ones(10, 3), {}, ValueError, r"needs points of 2 features, a tensor of shape \(n, 2\), n > 0, got"),
+        (torch.tensor(1.0), {}, ValueError, r"needs points of 2 features, .* got a tensor of shape \(\)"),
+        (lambda n: torch.empty(0, 2), {}, ValueError, r"needs points of 2 features, .* got a tensor of shape \(0, 2\)"),
+        (lambda n: [1.0, 2.0], {}, ValueError, r"needs points of 2 features, .* n > 0, got list"),
+        (np.ones((10, 2)), {}, TypeError, r"takes a tensor of points or a function .*, got ndarray"),
+        (torch.ones(10, 2), {"lr": math.nan}, ValueError, "lr must be positive and finite, got nan"),
+        (torch.ones(10, 2), {"lr": math.inf}, ValueError, "lr must be positive and finite, got inf"),
+        (torch.ones(10, 2), {"steps": 0}, ValueError, "steps must be an integer of at least 1, got 0"),
+        (torch.ones(10, 2), {"steps": 2.5}, ValueError, r"steps must be an integer of at least 1, got 2\.5"),
+        (torch.ones(10, 2), {"batch": 0}, ValueError, "batch must be an integer of at least 1, got 0"),
+        (torch.ones(10, 2), {"anneal": "rho"}, TypeError, "anneal takes an Annealing such as RHO .*, got 'rho'"),
+    ],
+)
+def test_what_cannot_be_fitted_changes_nothing(data, options, error, message):
     flow = seeded()
-    before = [p.clone() for p in flow.parameters()]
-    for source in (data, lambda n: data):
-        with pytest.raises(ValueError, match=r"finite data, got 1 values that are not, the first at index \(4, 1\)"):
-            flow.fit(source, 3)
-    with pytest.raises(ValueError, match=r"n > 0, got a tensor of shape \(0, 2\)"):
-        flow.fit(torch.empty(0, 2), 3)
-    for source in (torch.randn(10, 3), torch.tensor(1.0), lambda n: torch.empty(0, 2), lambda n: [1.0, 2.0]):
-        with pytest.raises(ValueError, match=r"needs points of 2 features, a tensor of shape \(n, 2\), n > 0, got"):
-            flow.fit(source, 3)
-    with pytest.raises(TypeError, match=r"takes a tensor of points or a function .*, got ndarray"):
-        flow.fit(torch.randn(10, 2).numpy(), 3)
-    with pytest.raises(ValueError, match="lr must be positive and finite, got nan"):
-        flow.fit(torch.randn(10, 2), 3, lr=math.nan)
+    before = copies(flow)
+    with pytest.raises(error, match=message):
+        flow.fit(data, **{"steps": 3, **options})
+    assert_same(copies(flow), before)
+
+
+def test_a_frozen_flow_has_nothing_to_learn():
     with pytest.raises(ValueError, match="nothing to learn"):
-        flow.frozen().fit(torch.randn(10, 2), 3)
-    with pytest.raises(ValueError, match="steps must be an integer of at least 1, got 0"):
-        flow.fit(torch.randn(10, 2), 0)
-    assert all(torch.equal(a, b) for a, b in zip(before, flow.parameters(), strict=True))
+        seeded().frozen().fit(torch.randn(10, 2), 3)
 
 
 def test_divergence_stops_and_keeps_the_last_good_state():
-    flow, calls = seeded(), []
+    flow, states = seeded(), []
 
     def sampler(n):
-        calls.append(None)
-        return torch.randn(n, 2) * (1e30 if len(calls) == 4 else 1)
+        states.append(copies(flow))
+        return torch.randn(n, 2) * (1e30 if len(states) == 4 else 1)
 
     with pytest.raises(Diverged, match="training diverged at step 3: the mean negative log-likelihood is") as caught:
         flow.fit(sampler, 10)
     assert caught.value.step == 3
+    assert_same(copies(flow), states[2])  # of step 2, the last with a finite loss
     assert flow.log_prob(torch.randn(5, 2)).isfinite().all()
-    assert all(p.isfinite().all() for p in flow.parameters())
 
 
 def test_divergence_through_the_learning_rate():
@@ -183,29 +217,27 @@ def test_divergence_through_the_learning_rate():
 
 def test_divergence_in_the_last_step_is_seen():
     flow = seeded()
-    before = [p.clone() for p in flow.parameters()]
+    before = copies(flow)
     with pytest.raises(Diverged) as stop:
         flow.fit(torch.randn(100, 2), 1, lr=1e6)
     assert stop.value.step == 1
-    assert all(torch.equal(a, b) for a, b in zip(before, flow.parameters(), strict=True))
+    assert_same(copies(flow), before)
 
 
-def test_divergence_restores_what_was_annealed_and_the_corners():
-    for bad in (3, 8):  # before and after the corners are removed
-        flow, calls = Flow(density(2, 2, activation="annealed")), []
+@pytest.mark.parametrize("bad", [0, 2, 7, 8])  # at once, with corners, the first without, and later
+def test_divergence_restores_what_was_annealed_and_the_corners(bad):
+    flow = seeded("annealed", 2)
+    states = [copies(flow)]
 
-        def sampler(n, calls=calls, bad=bad):
-            calls.append(None)
-            return torch.full((n, 2), 1e30) if len(calls) == bad else torch.randn(n, 2)
+    def sampler(n):
+        states.append(copies(flow))
+        return torch.full((n, 2), 1e30) if len(states) == bad + 2 else torch.randn(n, 2)
 
-        with pytest.raises(Diverged) as stop:
-            flow.fit(sampler, 10, anneal=RHO)
-        assert stop.value.step == bad - 1
-        activation = flow.bijection.parts()[1]
-        if bad == 3:
-            torch.testing.assert_close(activation.rho, torch.full((2,), RHO.value(1 / 9)))
-        else:
-            assert isinstance(activation, SmoothPLU) == (not RHO.is_over((bad - 2) / 9))
+    with pytest.raises(Diverged) as stop:
+        flow.fit(sampler, 10, anneal=RHO)
+    assert stop.value.step == bad
+    assert_same(copies(flow), states[bad])  # of the step before, or of the start
+    assert isinstance(flow.bijection.parts()[1], SmoothPLU) == (bad < 8)
 
 
 def test_the_optimiser_goes_on_when_corners_are_removed():
@@ -255,14 +287,6 @@ def test_more_bad_arguments():
         Annealing("rho", 0.9, 0.1, until=2.0)
     with pytest.raises(ValueError, match=r"one distribution, got a batch of shape \(3,\)"):
         Flow(PLU(2), Independent(Normal(torch.zeros(3, 2), torch.ones(3, 2)), 1))
-    with pytest.raises(ValueError, match="batch must be an integer of at least 1, got 0"):
-        seeded().fit(torch.randn(9, 2), 3, batch=0)
-    with pytest.raises(ValueError, match=r"steps must be an integer of at least 1, got 2\.5"):
-        seeded().fit(torch.randn(9, 2), 2.5)
-    with pytest.raises(TypeError, match="anneal takes an Annealing such as RHO or BANDWIDTH, got 'rho'"):
-        seeded().fit(torch.randn(9, 2), 3, anneal="rho")
-    with pytest.raises(ValueError, match="lr must be positive and finite, got inf"):
-        seeded().fit(torch.randn(9, 2), 3, lr=math.inf)
 
 
 def test_which_samples_have_gradients():

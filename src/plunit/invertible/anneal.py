@@ -9,7 +9,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from plunit.invertible.smooth import raw_of_rho
+from plunit.invertible.smooth import check_rho, raw_of_rho
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Annealing:
                 f"{self.until}"
             )
         if self.quantity == "rho":
-            raw_of_rho(self.start), raw_of_rho(self.end)
+            check_rho(self.start)
+            check_rho(self.end)
 
     @staticmethod
     def progress(step: int, steps: int) -> float:

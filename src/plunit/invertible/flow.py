@@ -15,7 +15,9 @@ from torch.distributions import Distribution
 from plunit.invertible.anneal import Annealing
 from plunit.invertible.bijection import Bijection, expect
 from plunit.invertible.frozen import Frozen
+from plunit.invertible.points import sampler
 from plunit.invertible.progress import Report, bar
+from plunit.invertible.training import minimise
 
 
 class StandardNormal(nn.Module):
@@ -128,58 +130,37 @@ class Flow(nn.Module):
             generator: where the random choice of points comes from.
             progress: True draws a bar (with rich, if installed); a function is called with (steps done, loss).
         """
-        for name, count in (("steps", steps), ("batch", batch)):
-            if not isinstance(count, int) or count < 1:
-                raise ValueError(f"{name} must be an integer of at least 1, got {count!r}")
-        if not (anneal is None or isinstance(anneal, Annealing)):
-            raise TypeError(f"anneal takes an Annealing such as RHO or BANDWIDTH, got {anneal!r}")
-        if not 0 < lr < math.inf:
-            raise ValueError(f"lr must be positive and finite, got {lr}; the default is 0.01")
+        _check_options(steps, batch, lr, anneal)
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
-        draw = self._sampler(data, generator)
+        draw = sampler(data, self.bijection.features, generator)
         optimizer = torch.optim.Adam(self.parameters(), lr, fused=True)
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
         reporting = bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None))
-        losses: list[float] = []
-        good, sharp = self._keep(), False
+        good = _LastGood(self)
+        x: Tensor
+
+        def loss() -> Tensor:
+            nonlocal x
+            x = draw(batch)
+            return -self.log_prob(x).mean()
+
         with reporting as report:
-            for step in range(steps):
-                if anneal is not None and not sharp:
-                    done = anneal.progress(step, steps)
-                    sharp = anneal.is_over(done)
-                    self.sharpen() if sharp else anneal.apply(self.named_buffers(), done)
-                x = draw(batch)
-                loss = -self.log_prob(x).mean()
-                losses.append(loss.item())
-                self._stop_unless_finite(step, losses[-1], good)
-                good = self._keep()
-                optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-                schedule.step()
-                report(step + 1, losses[-1])
-        with torch.no_grad():
-            self._stop_unless_finite(steps, -self.log_prob(x).mean().item(), good)
-        return losses
+            losses = minimise(
+                self,
+                loss,
+                optimizer,
+                steps,
+                anneal=anneal,
+                check=good.check,
+                report=lambda done, loss: report(done, loss.item()),
+            )
+        with torch.no_grad():  # the last step has changed the parameters: on its batch they must be good
+            good.check(steps, -self.log_prob(x).mean())
+        return losses.tolist()
 
     def sharpen(self) -> None:
         """Remove all rounded corners: the bijection becomes the exact one, which shares its parameters."""
         self.bijection = self.bijection.exact()
-
-    def _keep(self) -> tuple[Bijection, list[Tensor]]:
-        """Return all that training changes."""
-        return self.bijection, [tensor.detach().clone() for tensor in (*self.parameters(), *self.buffers())]
-
-    @torch.no_grad()
-    def _stop_unless_finite(self, step: int, loss: float, good: tuple[Bijection, list[Tensor]]) -> None:
-        """Go back to a good state and raise Diverged if the loss is not finite."""
-        if math.isfinite(loss):
-            return
-        self.bijection, values = good
-        for tensor, value in zip((*self.parameters(), *self.buffers()), values, strict=True):
-            tensor.copy_(value)
-        raise Diverged(step, loss)
 
     def _draw(self, n: int, generator: Generator | None) -> Tensor:
         if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
@@ -191,35 +172,39 @@ class Flow(nn.Module):
             raise ValueError("this base, a torch.distributions one, takes no generator; use torch.manual_seed")
         return self.base.rsample((n,)) if self.base.has_rsample else self.base.sample((n,))
 
-    def _sampler(self, data: Tensor | Callable[[int], Tensor], generator: Generator | None) -> Callable[[int], Tensor]:
-        """Return a function that draws a batch of checked points."""
-        if not isinstance(data, Tensor):
-            if not callable(data):
-                raise TypeError(
-                    f"fit takes a tensor of points or a function that draws n of them, got {type(data).__name__}; "
-                    f"torch.as_tensor makes one of an array"
-                )
-            return lambda n: self._points(data(n))
-        points = self._points(data.detach()).reshape(-1, self.bijection.features)
-        return lambda n: points[torch.randint(len(points), (n,), generator=generator).to(points.device)]
 
-    def _points(self, x: Tensor) -> Tensor:
-        """Return x, or raise unless it is a tensor of at least one point of finite values."""
-        features = self.bijection.features
-        if not isinstance(x, Tensor) or x.shape[-1:] != (features,) or x.numel() == 0:
-            got = f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise ValueError(
-                f"fit needs points of {features} features, a tensor of shape (n, {features}), n > 0, got {got}"
-            )
-        return _finite(x)
+class _LastGood:
+    """A flow at the last step where its loss was finite: its bijection, and the values of its tensors."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow, self.bijection = flow, flow.bijection
+        # one list for all steps: when the corners are removed, the exact bijection shares the parameters, and what
+        # buffers it has of its own are constant
+        self.tensors = [tensor.detach() for tensor in (*flow.parameters(), *flow.buffers())]
+        self.values = [tensor.clone() for tensor in self.tensors]
+
+    def check(self, step: int, loss: Tensor) -> None:
+        """Keep the flow as it is if its loss is finite; else give it back its last good state and raise Diverged."""
+        if loss.isfinite():
+            self.bijection = self.flow.bijection
+            _copy(self.tensors, self.values)
+        else:
+            self.flow.bijection = self.bijection
+            _copy(self.values, self.tensors)
+            raise Diverged(step, loss.item())
 
 
-def _finite(x: Tensor) -> Tensor:
-    """Return x, or raise if a value is not finite."""
-    bad = ~x.isfinite()
-    if bad.any():
-        raise ValueError(
-            f"fit needs finite data, got {int(bad.sum())} values that are not, the first at index "
-            f"{tuple(bad.nonzero()[0].tolist())}; drop or impute those rows"
-        )
-    return x
+def _copy(sources: list[Tensor], targets: list[Tensor]) -> None:
+    for source, target in zip(sources, targets, strict=True):
+        target.copy_(source)
+
+
+def _check_options(steps: int, batch: int, lr: float, anneal: Annealing | None) -> None:
+    """Raise unless training can be run with these options."""
+    for name, count in (("steps", steps), ("batch", batch)):
+        if not isinstance(count, int) or count < 1:
+            raise ValueError(f"{name} must be an integer of at least 1, got {count!r}")
+    if not (anneal is None or isinstance(anneal, Annealing)):
+        raise TypeError(f"anneal takes an Annealing such as RHO or BANDWIDTH, got {anneal!r}")
+    if not 0 < lr < math.inf:
+        raise ValueError(f"lr must be positive and finite, got {lr}; the default is 0.01")

@@ -10,6 +10,8 @@ from plunit.invertible import positive
 from plunit.invertible.bijection import Elementwise
 from plunit.invertible.elementwise import PLU
 
+_EPS = torch.finfo(torch.float32).eps
+
 
 class SmoothPLU(Elementwise):
     """PLU but for ||x| - c| < w = rho * c, where the slope falls linearly from 1 to alpha.
@@ -136,7 +138,11 @@ def _line(q: Tensor, one: Tensor, alpha: Tensor, c: Tensor, w: Tensor) -> tuple[
 
 def raw_of_rho(rho: float) -> float:
     """Return the raw number of rho, logit(rho)."""
-    eps = torch.finfo(torch.float32).eps
-    if not eps <= rho <= 1 - eps:
+    check_rho(rho)
+    return learned.raw_of_alpha(rho, _EPS)
+
+
+def check_rho(rho: float) -> None:
+    """Raise unless rho lies in (0, 1), also after rounding to float32."""
+    if not _EPS <= rho <= 1 - _EPS:
         raise ValueError(f"rho must lie strictly between 0 and 1, got {rho}; start from 0.5, or use PLU for rho = 0")
-    return learned.raw_of_alpha(rho, eps)

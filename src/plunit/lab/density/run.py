@@ -13,9 +13,8 @@ from torch import Generator, Tensor
 
 from plunit.ensemble import one_thread
 from plunit.errors import UserError
-from plunit.invertible import LU, RHO, TOYS, Flow, toy
+from plunit.invertible import LU, RHO, TOYS, Flow, stacked, toy
 from plunit.invertible import density as bijection
-from plunit.lab import stacked
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.ranges import COUNT, RATE, Range
 from plunit.lab.scratch import report

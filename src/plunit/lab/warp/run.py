@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from plunit.ensemble import one_thread
-from plunit.invertible import PLU, Bijection, InvertibleNetwork, LeakyReLU, alternating
-from plunit.lab import stacked
+from plunit.invertible import PLU, Bijection, InvertibleNetwork, LeakyReLU, alternating, stacked
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.ranges import COUNT, RATE, Range
 from plunit.lab.scratch import report

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from plunit.invertible import BANDWIDTH, RHO, Flow, density
-from plunit.lab import stacked
+from plunit.invertible import BANDWIDTH, RHO, Flow, density, stacked
 
 STEPS, BATCH, LR = 6, 32, 0.01
 
