@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import os
 import secrets
 import shutil
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 PART = ".part-"
 """What the names of files and folders that are being written begin with."""
@@ -32,6 +36,15 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
         part.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
+    """Write a table, blank where a row lacks a column."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomically(path, text.getvalue().encode())
 
 
 def sweep(folder: Path) -> None:

@@ -1,5 +1,7 @@
 """One's own table: paired splits, standardised by training rows only, and a verdict for each pair."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -130,7 +132,9 @@ def test_the_name_of_a_comparison_is_a_file_name():
     varied = Compare("compare", "", CompareSpec()).varied(
         {"path": "/a/b c/../x:*?.csv", "target": "a/b", "sha256": "0123456789", "widths": (3, 4), "test": 0.2}
     )
-    assert varied.name == "compare+x___+a_b+widths=3x4+012345"
+    assert re.fullmatch(r"compare\+x___\+a_b\+widths=3x4\+[0-9a-f]{6}", varied.name)
+    other = Compare("compare", "", CompareSpec()).varied({"path": "x.csv", "target": "y", "inputs": ("a",)})
+    assert other.name != Compare("compare", "", CompareSpec()).varied({"path": "x.csv", "target": "y"}).name
 
 
 @pytest.mark.parametrize(

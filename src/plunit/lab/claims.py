@@ -93,17 +93,9 @@ def measure(
     return Claim(statement, sentence, statistic, seeds, value, low, high, claimed, weaker or claimed)
 
 
-def measure_ratio(
-    statement: str,
-    sentence: str,
-    statistic: str,
-    above: Column,
-    below: Column,
-    claimed: Range,
-    weaker: Range | None = None,
-) -> Claim:
-    """Evaluate a claim on the median over seeds of above / below."""
-    return measure(statement, sentence, statistic, median_ratio, above, below, claimed=claimed, weaker=weaker)
+def measure_ratio(statement: str, sentence: str, statistic: str, above: Column, below: Column, *bars: Range) -> Claim:
+    """Evaluate a claim on the median over seeds of above / below; `bars` are the claimed range and the weaker one."""
+    return measure(statement, sentence, statistic, median_ratio, above, below, claimed=bars[0], weaker=bars[-1])
 
 
 def interval(function: Callable[..., Any], *columns: Column) -> tuple[float, float]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import multiprocessing
 import os
-import platform
 import re
 import signal
 import threading
@@ -17,8 +15,7 @@ from typing import Any
 import torch
 
 from plunit.errors import UserError
-
-_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # glibc's mallopt
+from plunit.machine import keep_freed_memory
 
 
 @contextlib.contextmanager
@@ -86,7 +83,7 @@ def _worker() -> None:
     """Set up a worker process."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
-    _keep_freed_memory()
+    keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops its workers
 
 
@@ -96,16 +93,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _keep_freed_memory() -> None:
-    """Let glibc reuse large blocks rather than return them to the system, which costs a page fault for every 4 KiB.
-
-    Measured on the convolutional network of the lab, whose activations take 6 MB: 20 % of a training step.
-    """
-    if platform.libc_ver()[0] == "glibc":
-        with contextlib.suppress(OSError, AttributeError):
-            mallopt = ctypes.CDLL(None).mallopt
-            mallopt(_MMAP_THRESHOLD, 1 << 30)
-            mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
-            mallopt(_TOP_PAD, 1 << 26)

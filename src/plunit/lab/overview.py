@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import textwrap
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from plunit.lab.style import Picture, label, listed, look
 VERDICT_COLOURS = {HOLDS: "#0a6b4a", WEAKLY: "#b07800", FAILS: "#b3261e", UNDECIDED: "#7f7f7f"}
 _MARKERS = {"tanh": "s", "relu": "v", "plu": "o", "plu_learned": "D"}
 _LIMITS = (1e-6, 1e4)
+_short = functools.partial(textwrap.shorten, width=88, placeholder=" ...")
 
 
 def final_losses(losses: dict[str, dict[str, tuple[float, float, float]]], titles: dict[str, str]) -> Picture:
@@ -32,7 +34,7 @@ def final_losses(losses: dict[str, dict[str, tuple[float, float, float]]], title
         marker = _MARKERS.get(activation, "^")
         axes.plot([], [], marker, color=look(activation)["color"], label=label(activation))
     axes.set(xscale="log", xlabel="final loss (mean square error), lower is better")
-    axes.set_yticks([-place for place in range(len(losses))], [textwrap.fill(titles[name], 34) for name in losses])
+    axes.set_yticks(range(0, -len(losses), -1), [textwrap.fill(titles[name], 34) for name in losses])
     axes.set_ylim(-len(losses) + 0.45, 0.55)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=5)
     rows = "; ".join(f"{titles[name]}: {listed({a: q[1] for a, q in row.items()})}" for name, row in losses.items())
@@ -55,7 +57,7 @@ def forest(claims: list[Claim]) -> Picture:
         if not math.isnan(claim.low):
             axes.plot([scale(claim.low), scale(claim.high)], [y, y], color=colour, linewidth=1.4)
         axes.plot(scale(claim.value), y, "o", color=colour, markersize=3.5)
-    axes.set_yticks([-place for place in range(len(claims))], [_shortened(claim) for claim in claims], fontsize=5.5)
+    axes.set_yticks(range(0, -len(claims), -1), [_short(claim.sentence) for claim in claims], fontsize=5.5)
     axes.set_ylim(-len(claims) + 0.3, 0.7)
     axes.set_xlim(left - 0.2, right + 0.2)
     for verdict, colour in VERDICT_COLOURS.items():
@@ -85,7 +87,3 @@ def _axis(axes: Any) -> Callable[[float], float]:
     ticks = [(place(10.0**power), f"$10^{{{power}}}$") for power in powers]
     axes.set_xticks([0, *(at for at, _ in ticks), place(-1.0)], ["0", *(text for _, text in ticks), "-1"], fontsize=7)
     return place
-
-
-def _shortened(claim: Claim) -> str:
-    return textwrap.shorten(claim.sentence, 88, placeholder=" ...")

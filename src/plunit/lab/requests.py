@@ -9,7 +9,6 @@ from pathlib import Path
 from plunit import ensemble
 from plunit.errors import UserError
 from plunit.lab import plan, settings, store
-from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment, catalogue
 from plunit.lab.plan import MOST_SEEDS, Part, Plan
 from plunit.tabular import read_table
@@ -33,7 +32,8 @@ def one(
     if base.by_itself:
         raise UserError(f"{name} has a command of its own: plunit {name} --help")
     if steps is not None and not base.short:
-        raise UserError(f"--steps is for {', '.join(_long())}; for {name} write --set steps={steps}")
+        long = ", ".join(one.name for one in catalogue().values() if one.short)
+        raise UserError(f"--steps is for {long}; for {name} write --set steps={steps}")
     changes = settings.parse(base.spec, assignments)
     varied = base.varied(changes)
     stored = plan.load(folder).get(varied.name)
@@ -100,7 +100,7 @@ def everything(
         steps = (base.spec.steps if full else min(base.short, base.spec.steps)) if base.short else 0
         part = Part(base.name, base.seeds_within(count or base.seeds), base.activations, _engine(base, engine), steps)
         old = stored.get(base.name)
-        if base.short and old and _covers(old, part) and len(_finished(folder, old)) == len(old.cells()):
+        if base.short and old and _covers(old, part) and _is_finished(folder, old):
             part = old
         wanted[base.name] = part
     return wanted
@@ -151,9 +151,5 @@ def _covers(stored: Part, part: Part) -> bool:
     return enough and set(stored.activations) >= set(part.activations)
 
 
-def _finished(folder: Path, part: Part) -> dict[Cell, Arrays]:
-    return store.read_all(folder, part.cells(), lambda text: None)
-
-
-def _long() -> list[str]:
-    return [name for name, experiment in catalogue().items() if experiment.short]
+def _is_finished(folder: Path, part: Part) -> bool:
+    return len(store.read_all(folder, part.cells(), lambda text: None)) == len(part.cells())

@@ -177,24 +177,18 @@ def _watched(folder: Path, todo: dict[Cell, Experiment], executor: Executor, con
             completed = sum(cost[one] * part[one] for one in cost)
             bar.update(task, completed=completed, description=f"{cell.experiment}, {cell.activation}")
 
+        def left() -> str:
+            return f"{sum(done < 1 for done in part.values())} cells to go"
+
         try:
-            return run(
-                folder,
-                todo,
-                executor,
-                lambda cell: show(cell, 1.0),
-                lambda cell: show(cell, scratch.done(_scratch(folder, cell))),
-            )
+            finish, watch = lambda cell: show(cell, 1.0), lambda cell: show(cell, scratch.done(_scratch(folder, cell)))
+            return run(folder, todo, executor, finish, watch)
         except KeyboardInterrupt:
             bar.stop()
-            left = sum(value < 1 for value in part.values())
-            console.print(
-                f"stopped with {left} cells to go; what is done is stored, the same command goes on from there"
-            )
+            console.print(f"stopped with {left()}; what is done is stored, the same command goes on from there")
             raise SystemExit(130) from None
         except (BrokenExecutor, CancelledError):
-            left = sum(value < 1 for value in part.values())
-            raise UserError(f"the workers died with {left} cells to go; the same command goes on from there") from None
+            raise UserError(f"the workers died with {left()}; the same command goes on from there") from None
 
 
 def _loss_table(losses: dict[str, dict[str, tuple[float, float, float]]]) -> Table:

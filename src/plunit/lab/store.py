@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import hashlib
 import io
 import json
 import math
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,15 +74,6 @@ def join(chunks: list[Arrays]) -> Arrays:
 def path_of(folder: Path, cell: Cell) -> Path:
     """Return where a cell's file is."""
     return folder / "cells" / f"{cell.experiment[:80]}-{cell.activation}-{cell.first}-{cell.key}.npz"
-
-
-def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
-    """Write a table, blank where a row lacks a column."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_atomically(path, text.getvalue().encode())
 
 
 @contextlib.contextmanager

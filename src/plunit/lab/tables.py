@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from plunit.files import write_atomically
+from plunit.files import write_atomically, write_csv
 from plunit.lab.claims import Claim
 from plunit.lab.experiment import Experiment, Results
 from plunit.lab.paper import STATEMENTS
-from plunit.lab.store import write_csv
 
 COLUMNS = ("experiment", "activation", "seed", "alpha", "c", "depth", "final_loss", "dead_units", "gradient_norm")
 """The first columns of summary.csv; experiments may add more."""

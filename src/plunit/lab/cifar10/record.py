@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from plunit.files import write_atomically
+from plunit.files import write_atomically, write_csv
 from plunit.lab import plan
 from plunit.lab.cell import Arrays
 from plunit.lab.claims import Column
-from plunit.lab.store import write_csv
 
 FOLDER = Path(__file__).with_name("records")
 WINDOW = 50

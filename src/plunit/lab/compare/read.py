@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import re
 import shlex
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.ranges import Range
 from plunit.lab.style import Picture, distribution, draw_band, label, listed
 
-_OPTIONS = ("widths", "test")
+_TABLE = ("path", "sha256", "target", "inputs")
 
 
 @dataclass(frozen=True)
@@ -42,17 +43,10 @@ class Compare(Experiment):
     def varied(self, changes: settings.Changes) -> Experiment:
         """Return the comparison on a table, named after the file, the target and what is not as usual."""
         spec: CompareSpec = settings.changed(self.spec, changes)
-        others = {name: value for name, value in changes.items() if getattr(CompareSpec, name, value) != value}
-        texts = settings.texts(
-            {name: value for name, value in others.items() if name not in ("path", "sha256", "target")}
-        )
-        texts.pop("inputs", None)
-        about = [
-            Path(spec.path).stem,
-            spec.target,
-            *(f"{name}={text}" for name, text in texts.items()),
-            spec.sha256[:6],
-        ]
+        others = {name: value for name, value in changes.items() if name not in _TABLE}
+        texts = settings.texts({name: value for name, value in others.items() if value != getattr(self.spec, name)})
+        mark = hashlib.sha256(repr((spec.sha256, spec.inputs)).encode()).hexdigest()[:6]
+        about = [Path(spec.path).stem, spec.target, *(f"{name}={text}" for name, text in texts.items()), mark]
         name = "+".join(["compare", *(re.sub(r"[^\w.=-]", "_", part)[:40] for part in about)])
         title = f"{_column(spec.target)} of {Path(spec.path).name}, learned from {len(spec.inputs)} columns"
         return dataclasses.replace(self, name=name, title=title, spec=spec)
@@ -62,10 +56,7 @@ class Compare(Experiment):
         words = ["plunit", "compare", self.spec.path, "--target", self.spec.target, "--seeds", str(part.seeds)]
         words += ["--activations", ",".join(part.activations), "--engine", part.engine]
         for name, text in settings.texts(part.changes).items():
-            if name in _OPTIONS:
-                words += [f"--{name}", text.replace("x", ",")]
-            elif name not in ("path", "sha256", "target", "inputs"):
-                words += ["--set", f"{name}={text.replace('x', ',')}"]
+            words += [] if name in _TABLE else ["--set", f"{name}={text.replace('x', ',')}"]
         return shlex.join([*words, "--inputs", ",".join(self.spec.inputs)])
 
     def cost(self, cell: Cell) -> float:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
 from plunit.ensemble import one_thread
 from plunit.errors import UserError
@@ -143,7 +143,7 @@ def train_and_test(name: str, seed: int, points: int) -> tuple[Callable[[int], T
     train, test = rows[order[fifth:]], rows[order[:fifth]]
     mean, spread = train.mean(0), train.std(0)
     train, test = (train - mean) / spread, (test - mean) / spread
-    return lambda n: _rows(train, n, generator), test
+    return lambda n: train[torch.randint(len(train), (n,), generator=generator)], test
 
 
 def prepare(report: Callable[[str], object]) -> None:
@@ -158,7 +158,3 @@ def table(name: str) -> Tensor:
     except ImportError:
         raise UserError(f"the data set {name} needs scikit-learn: pip install 'plunit[lab]'") from None
     return torch.from_numpy(getattr(datasets, f"load_{name}")().data).float()
-
-
-def _rows(table: Tensor, n: int, generator: Generator) -> Tensor:
-    return table[torch.randint(len(table), (n,), generator=generator)]

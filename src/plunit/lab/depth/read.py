@@ -53,10 +53,7 @@ class Depth(Experiment):
         yield measure_ratio("gradients-tanh", sentence, fall, tanh[-1], tanh[0], *bars)
         sentence, bars = f"Gradients do not vanish with depth for PLU, {self.start}.", (Range(low=0.1), Range(low=0.01))
         yield measure_ratio("gradients-plu", sentence, fall, plu[-1], plu[0], *bars)
-        sentence, bars = (
-            f"PLU's gradients fall less with depth than tanh's, {self.start}.",
-            (Range(low=2), Range(low=1)),
-        )
+        sentence, bars = f"PLU's gradients fall less than tanh's, {self.start}.", (Range(low=2), Range(low=1))
         fall = f"median of (fall for PLU) / (fall for tanh), {ends}"
         yield measure_ratio("gradients-plu", sentence, fall, plu[-1] / plu[0], tanh[-1] / tanh[0], *bars)
 

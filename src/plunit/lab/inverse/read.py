@@ -20,7 +20,6 @@ from plunit.lab.style import Picture, label, listed, look
 
 _ALL, _NONE, _SOME = Range(1, 1), Range(0, 0), Range(low=0.01)
 _CEILING = 1e3
-_LAYERS = {"lu": "LU", "orthogonal": "orthogonal"}
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,9 @@ class Inverse(Experiment):
                 axes.plot(spec.depths, np.minimum(error, _CEILING), marker="o", markersize=3, **style)
                 if activation != "tanh":
                     axes.plot(spec.depths, bound, color=style["color"], linewidth=0.9, linestyle=(0, (1, 2)))
-            axes.set(xscale="log", yscale="log", title=f"{_LAYERS[spec.linears[j]]} layers, {spec.dtypes[i]}")
+            axes.set(
+                xscale="log", yscale="log", title=f"{spec.linears[j].replace('lu', 'LU')} layers, {spec.dtypes[i]}"
+            )
             axes.set_xticks(spec.depths, [str(depth) for depth in spec.depths])
             axes.minorticks_off()
         for axes in grid[-1]:
