@@ -118,12 +118,7 @@ def run(
     return computed
 
 
-def _compute(
-    compute: Callable[[Cell, Path], Arrays],
-    prepare: Callable[[Callable[[str], object]], object],
-    cell: Cell,
-    scratch: Path,
-) -> Arrays:
+def _compute(compute: Callable[..., Arrays], prepare: Callable[..., None], cell: Cell, scratch: Path) -> Arrays:
     prepare(print)  # on another machine than the one that asked
     return compute(cell, scratch)
 
