@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -200,6 +201,18 @@ def test_tables_load_elsewhere(folder, results):
     sources = [STATEMENTS[row["statement"]].section if row["statement"] else "ours" for row in claims]
     assert [row["source"] for row in claims] == sources
     assert "seconds" not in rows[0]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/results.md"])
+def test_the_pandas_example_runs_and_prints_medians(folder, results, page, capsys):
+    pytest.importorskip("pandas")
+    text = (Path(__file__).parents[2] / page).read_text()
+    (example,) = [code for code in re.findall(r"```python\n(.*?)```", text, re.S) if "read_csv" in code]
+    exec(example.replace("runs/", f"{folder}/"), {})
+    printed = capsys.readouterr().out
+    assert [line.split()[0] for line in printed.splitlines()[2:]] == ["parametric", "sine", "surface"]
+    median = round(float(np.median(results["sine"]["relu"]["final_loss"])), 4)
+    assert str(median) in printed
 
 
 def test_seconds_have_a_table_of_their_own(tmp_path):

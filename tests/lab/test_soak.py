@@ -14,6 +14,7 @@ from plunit.data import cifar10
 from plunit.lab import plan, store
 
 COMMAND = [sys.executable, "-c", "from plunit.cli import main; main()"]
+PAIRS = int(os.environ.get("PLUNIT_PAIRS", "100"))
 KILLS = int(os.environ.get("PLUNIT_KILLS", "100"))
 WORK = [
     [
@@ -81,3 +82,18 @@ def test_runs_killed_at_random_moments_end_with_the_same_tables(tmp_path):
     ]
     assert different == []
     assert list((killed / "unfinished").iterdir()) == []
+
+
+@pytest.mark.soak
+def test_pairs_of_runs_at_once_lose_nothing(tmp_path):
+    lost = []
+    for i in range(PAIRS):
+        folder = tmp_path / str(i)
+        pair = [["depth", "--activations", "tanh"], ["depth-scaled" if i % 2 else "depth", "--activations", "plu"]]
+        commands = [[*COMMAND, "run", *arguments, "--seeds", "1", "--out", str(folder)] for arguments in pair]
+        processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
+        codes = [process.wait() for process in processes]
+        rows = (folder / "summary.csv").read_text()
+        whole = codes == [0, 0] and ",tanh,0," in rows and ",plu,0," in rows
+        lost += [] if whole else [(i, codes)]
+    assert lost == []
