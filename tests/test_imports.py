@@ -10,6 +10,7 @@ import plunit
 ROOT = Path(plunit.__file__).parent
 LEVELS = {
     "cache": 0,
+    "errors": 0,
     "functional": 0,
     "learned": 0,
     "numpy": 0,
