@@ -10,10 +10,15 @@ import plunit
 ROOT = Path(plunit.__file__).parent
 LEVELS = {
     "cache": 0,
+    "csv_layout": 0,
+    "csv_numbers": 0,
+    "csv_text": 0,
     "errors": 0,
     "functional": 0,
     "learned": 0,
     "numpy": 0,
+    "parquet_numbers": 0,
+    "tabular": 0,
     "gain": 0,
     "pieces": 1,
     "torch": 2,
