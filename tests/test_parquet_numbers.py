@@ -60,10 +60,11 @@ def test_each_fault_of_a_parquet_file_gets_one_line(tmp_path, column, fragments)
     check_line(error, path, fragments)
 
 
-def test_a_damaged_parquet_file(tmp_path):
+@pytest.mark.parametrize("content", [b"PAR1 and nothing else", b"a,b\n1,2\n"])
+def test_a_damaged_parquet_file(tmp_path, content):
     pytest.importorskip("pyarrow")
     path = tmp_path / "t.parquet"
-    path.write_bytes(b"PAR1 and nothing else")
+    path.write_bytes(content)
     with pytest.raises(UserError) as error:
         read_table(path, "a")
     check_line(error, path, ["could not be read as Parquet", "Write the file again"])

@@ -60,6 +60,11 @@ def test_a_decimal_comma_is_understood(tmp_path, delimiter, extra):
     np.testing.assert_array_equal(result.x, [[n + 0.5, -n / 10] for n in range(12)])
 
 
+def test_the_rows_choose_the_delimiter_where_the_names_hold_several(tmp_path):
+    result = table(tmp_path, text_of({1: "length; in cm,width; in cm,area"}))
+    assert result.inputs == ("length; in cm", "width; in cm")
+
+
 def test_a_quoted_text_may_hold_delimiters_quotes_comments_and_line_ends_across_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_text, "BLOCK", 64)
     rows = "".join(f'{n},"Lee, A. ""{n}""\n# of\n\n3,4",{n * n}\n' for n in range(40))
@@ -73,6 +78,14 @@ def test_a_quoted_text_may_hold_delimiters_quotes_comments_and_line_ends_across_
 def test_the_size_of_a_block_does_not_matter(tmp_path, monkeypatch, block, name):
     monkeypatch.setattr(csv_text, "BLOCK", block)
     np.testing.assert_array_equal(table(tmp_path, DIALECTS[name]).x, expected()[:, :2])
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter", "mark"),
+    [("1.5,-2e3\n\n", ",", "."), ("1,5;-2e3\n", ";", ","), (" 1.5   -2e3\n", " ", "."), ("1.5\t-2e3", "\t", ".")],
+)
+def test_plain_blocks_take_the_fast_path(text, delimiter, mark):
+    np.testing.assert_array_equal(csv_numbers._plain(text, delimiter, 2, mark), [[1.5, -2000]])
 
 
 def test_a_chunk_of_the_careful_path_is_no_boundary(tmp_path, monkeypatch):

@@ -43,6 +43,8 @@ REFUSED = {
     "too few fields": (text_of({5: "3,4"}), {}, ["line 5: 2 fields", "first row has 3", "correct the line"]),
     "too many fields": (text_of({5: "3,4,5,6"}), {}, ["line 5: 4 fields", "delimiter ','", "quotes"]),
     "shifted fields": (text_of({5: "3,4", 6: "5,6,7,8"}), {}, ["line 5: 2 fields"]),
+    "row names without a name": (text_of({1: "b,c"}), {}, ["line 2: 3 fields", "first row has 2"]),
+    "rows within a field": (text_of({5: '3,6,"4\n5|6|7"'}), {}, [r"'4\n5|6|7' is not a number"]),
     "same name twice": (text_of({1: "a,b,a"}), {}, ["columns 1 and 3", "named 'a'", "must differ", "rename"]),
     "bars": (
         text_of({}, "|"),
@@ -51,6 +53,7 @@ REFUSED = {
     ),
     "one column": ("a\n1\n2\n", {}, ["only one column", "'a'", "needs a target and an input"]),
     "latin-1": (text_of({1: "é,b,c"}).encode("latin-1"), {}, ["byte 0 of", "0xe9", "not UTF-8", "CSV in UTF-8"]),
+    "latin-1 below": (text_of({5: "é,1,2"}).encode("latin-1"), {}, ["byte 26 of the text is 0xe9"]),
     "utf-16 cut": (b"\xff\xfe" + text_of({}).encode("utf-16-le")[:-1], {}, ["not UTF-16", "byte "]),
     "NUL": (text_of({5: "3,\0,4"}), {}, ["line 5: a NUL byte", "not a text file", "CSV in UTF-8"]),
     "utf-16 without bom": (text_of({}).encode("utf-16-le"), {}, ["line 1: a NUL byte"]),
@@ -103,7 +106,9 @@ def test_each_fault_gets_one_line(tmp_path, content, options, fragments):
 
 
 @pytest.mark.parametrize("block", [1, 9, 2**20])
-@pytest.mark.parametrize("name", ["text", "NUL", "line after a long record", "too few fields", "utf-16 cut"])
+@pytest.mark.parametrize(
+    "name", ["text", "NUL", "line after a long record", "too few fields", "utf-16 cut", "latin-1 below"]
+)
 def test_lines_and_offsets_do_not_depend_on_the_blocks(tmp_path, monkeypatch, block, name):
     with pytest.raises(UserError) as expected_error:
         table(tmp_path, REFUSED[name][0])

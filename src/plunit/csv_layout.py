@@ -76,13 +76,10 @@ def find_layout(path: Path) -> Layout:
         )
     numeric = [is_number(field, delimiter) or is_infinite(field) for field in fields]
     # A row of numbers with gaps is data too: taken as a header, the row would be lost.
-    header = not any(numeric) or not all(
-        known or is_missing(field) for known, field in zip(numeric, fields, strict=True)
-    )
-    names = tuple(
-        (field.strip() or f"column {number}") if header else str(number) for number, field in enumerate(fields, 1)
-    )
-    return Layout(delimiter, names, header, end if header else start - 1)
+    if any(numeric) and all(yes or is_missing(field) for yes, field in zip(numeric, fields, strict=True)):
+        return Layout(delimiter, tuple(str(at) for at in range(1, len(fields) + 1)), header=False, skip=start - 1)
+    names = (field.strip() or f"column {at}" for at, field in enumerate(fields, 1))
+    return Layout(delimiter, tuple(names), header=True, skip=end)
 
 
 def records(path: Path, stream: Iterator[tuple[int, str]], delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
