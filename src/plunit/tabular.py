@@ -1,0 +1,151 @@
+"""A user's table of numbers: inputs x and a target y, read from CSV or Parquet and checked."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from plunit import csv_numbers, parquet_numbers
+from plunit.csv_layout import Layout, find_layout, is_number
+from plunit.csv_numbers import Array
+from plunit.csv_text import check_size, fingerprint, quoted, shown
+from plunit.errors import UserError
+
+MIN_ROWS = 10
+_NAMED = 8  # column names a message lists
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of finite numbers: inputs x [rows, inputs], target y [rows], their names, and the SHA-256 of the file."""
+
+    x: Array
+    y: Array
+    inputs: tuple[str, ...]
+    target: str
+    sha256: str
+
+
+def read_table(path: Path, target: str, inputs: Sequence[str] = (), report: Callable[[str], object] = print) -> Table:
+    r"""Read the target and the inputs (all other columns by default) of a CSV or Parquet file.
+
+    A column is given by its name, or by its number counted from 1; -1 is the last column. A name goes before a number.
+    Constant inputs are left out with a line to `report`. What the user must put right is a UserError of one line.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "squares.csv")
+    ...     _ = path.write_text("side,area\n" + "".join(f"{n},{n * n}\n" for n in range(10)))
+    ...     table = read_table(path, "area")
+    >>> table.inputs, table.x.shape, table.y[:4]
+    (('side',), (10, 1), array([0., 1., 4., 9.]))
+    """
+    if parquet_numbers.is_parquet(path):
+        sha256 = fingerprint(path)
+        names = parquet_numbers.column_names(path)
+        columns = _choose(path, names, target, inputs)
+        values, missing = parquet_numbers.read_numbers(path, columns)
+    else:
+        check_size(path)
+        sha256 = fingerprint(path)
+        layout = find_layout(path)
+        _report_header(path, layout, report)
+        names = layout.names
+        columns = _choose(path, names, target, inputs)
+        values, missing = csv_numbers.read_numbers(path, layout, columns)
+    if fingerprint(path) != sha256:
+        raise UserError(f"{shown(path)} changed while it was read. Run again when the file is complete.")
+    chosen = [names[column] for column in columns]
+    _check_rows(path, values, missing, chosen[-1])
+    kept = _varying(path, values[:, :-1], chosen, report)
+    return Table(values.take(kept, axis=1), values[:, -1].copy(), tuple(chosen[at] for at in kept), chosen[-1], sha256)
+
+
+def _report_header(path: Path, layout: Layout, report: Callable[[str], object]) -> None:
+    """Say what the first row was taken for, where it could be something else."""
+    if not layout.header:
+        report(
+            f"{shown(path)}: the first row is data, because it holds only numbers. "
+            f"The columns are numbered from 1 to {len(layout.names)}. Add a header line to name them."
+        )
+    elif numbers := [name for name in layout.names if is_number(name, layout.delimiter)]:
+        text = next(name for name in layout.names if not is_number(name, layout.delimiter))
+        report(
+            f"{shown(path)}: the first row is the header, because {quoted(text)} is not a number. "
+            f"It holds {quoted(numbers[0])} too. If the row is data, add a header line above it."
+        )
+
+
+def _choose(path: Path, names: Sequence[str], target: str, inputs: Sequence[str]) -> list[int]:
+    """Return the columns of the inputs, and last that of the target."""
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        places = [number for number, name in enumerate(names, 1) if name == repeated[0]]
+        raise UserError(
+            f"{shown(path)}: columns {places[0]} and {places[1]} are both named {quoted(repeated[0])}. "
+            "Names must differ: rename one."
+        )
+    last = _find(path, names, target)
+    chosen = [_find(path, names, name) for name in inputs] or [at for at in range(len(names)) if at != last]
+    if last in chosen:
+        raise UserError(f"The target {quoted(names[last])} is among the inputs. Remove it from --inputs.")
+    if twice := [at for at, count in Counter(chosen).items() if count > 1]:
+        raise UserError(f"The input {quoted(names[twice[0]])} is given twice. Name each column once in --inputs.")
+    return [*chosen, last]
+
+
+def _find(path: Path, names: Sequence[str], wanted: str) -> int:
+    """Return the column with a name, or else with a number counted from 1, or from -1 backwards."""
+    if wanted in names:
+        return names.index(wanted)
+    if re.fullmatch(r"[+-]?\d{1,9}", wanted, re.ASCII):
+        number = int(wanted)
+        if 1 <= abs(number) <= len(names):
+            return number - 1 if number > 0 else number + len(names)
+        raise UserError(
+            f"{shown(path)} has no column {wanted}. Columns are counted from 1 to {len(names)}, "
+            f"or from -1 (the last) to {-len(names)}: {_listed(names)}."
+        )
+    lowered = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(wanted.lower(), lowered, n=1)
+    guess = f" Did you mean {quoted(lowered[near[0]])}?" if near else ""
+    raise UserError(f"{shown(path)} has no column {quoted(wanted)}.{guess} The columns are {_listed(names)}.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = f", ... ({len(names)} in all)" if len(names) > _NAMED else ""
+    return ", ".join(map(quoted, names[:_NAMED])) + rest
+
+
+def _check_rows(path: Path, values: Array, missing: str, target: str) -> None:
+    """Refuse missing values, too few rows and a constant target."""
+    rows = len(values)
+    if missing:
+        gaps = int(np.isnan(values).any(axis=1).sum())
+        raise UserError(
+            f"{shown(path)}: {gaps} of {rows} rows have missing values, the first at {missing}. "
+            "Every value must be given: fill them in, remove the rows, or leave columns out with --inputs."
+        )
+    if rows < MIN_ROWS:
+        count = "1 row" if rows == 1 else f"{rows} rows"
+        raise UserError(f"{shown(path)} has {count} of numbers. At least {MIN_ROWS} are needed: add rows.")
+    if (values[:, -1] == values[0, -1]).all():
+        raise UserError(
+            f"{shown(path)}: the target {quoted(target)} is {values[0, -1]} in every row. "
+            "A target must vary: choose another column with --target."
+        )
+
+
+def _varying(path: Path, x: Array, names: Sequence[str], report: Callable[[str], object]) -> list[int]:
+    """Return the inputs that vary; name the others."""
+    varies = (x != x[:1]).any(axis=0)
+    if constant := [name for name, yes in zip(names, varies, strict=False) if not yes]:
+        report(f"{shown(path)}: inputs with one value in all rows are left out: {_listed(constant)}.")
+    if not varies.any():
+        raise UserError(f"{shown(path)}: no input column is left. At least one must vary: choose others with --inputs.")
+    return [int(at) for at in np.flatnonzero(varies)]

@@ -1,0 +1,96 @@
+"""Tables in Parquet; most need pyarrow, which is optional."""
+
+import hashlib
+import sys
+
+import numpy as np
+import pytest
+from tables import check_line, expected
+
+from plunit import parquet_numbers
+from plunit.errors import UserError
+from plunit.tabular import read_table
+
+
+def parquet(path, **columns):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet as module
+
+    module.write_table(pyarrow.table(columns), path)
+    return path
+
+
+def test_parquet_gives_the_same_table(tmp_path):
+    a, b, c = expected().T
+    path = parquet(tmp_path / "t.parquet", a=a, b=b.astype("int32"), c=c.astype("float32"))
+    result = read_table(path, "1", ["-1", "b"])
+    np.testing.assert_array_equal(np.column_stack([result.x, result.y]), expected()[:, [2, 1, 0]])
+    assert (result.inputs, result.target) == (("c", "b"), "a")
+    assert result.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_parquet_from_pandas_gives_the_same_table(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pandas.DataFrame(expected(), columns=list("abc")).to_parquet(tmp_path / "t.parquet")
+    result = read_table(tmp_path / "t.parquet", "c")
+    np.testing.assert_array_equal(np.column_stack([result.x, result.y]), expected())
+    assert result.inputs == ("a", "b")
+
+
+def test_parquet_is_known_by_its_first_bytes(tmp_path):
+    a, b, _ = expected().T
+    assert read_table(parquet(tmp_path / "t.bin", a=a, b=b), "b").inputs == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("column", "fragments"),
+    [
+        (["x"] * 12, ["column 'b'", "the type is string", "must hold", "remove the column", "--inputs"]),
+        ([True, False] * 6, ["the type is bool", "convert"]),
+        ([1.0] * 4 + [None, float("nan")] + [2.0] * 6, ["2 of 12 rows", "row 5, column 'b'", "fill them in"]),
+        ([1, 2, None] * 4, ["4 of 12 rows", "row 3, column 'b'"]),
+        ([1.0, -np.inf] * 6, ["row 2, column 'b': -inf is infinite", "must be finite", "remove the row"]),
+    ],
+)
+def test_each_fault_of_a_parquet_file_gets_one_line(tmp_path, column, fragments):
+    path = parquet(tmp_path / "t.parquet", a=np.arange(12.0), b=column)
+    with pytest.raises(UserError) as error:
+        read_table(path, "a")
+    check_line(error, path, fragments)
+
+
+@pytest.mark.parametrize("content", [b"PAR1 and nothing else", b"a,b\n1,2\n"])
+def test_a_damaged_parquet_file(tmp_path, content):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "t.parquet"
+    path.write_bytes(content)
+    with pytest.raises(UserError) as error:
+        read_table(path, "a")
+    check_line(error, path, ["could not be read as Parquet", "Write the file again"])
+
+
+def test_too_many_numbers_in_a_parquet_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_numbers, "MAX_NUMBERS", 35)
+    a, b, c = expected().T
+    with pytest.raises(UserError, match="more than"):
+        read_table(parquet(tmp_path / "t.parquet", a=a, b=b, c=c), "a")
+
+
+def test_parquet_without_pyarrow_names_the_install_command(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = tmp_path / "t.parquet"
+    path.write_bytes(b"PAR1")
+    with pytest.raises(UserError) as error:
+        read_table(path, "a")
+    check_line(error, path, ["pyarrow is not installed", "pip install 'pyarrow>=15'"])
+
+
+def test_an_unsafe_pyarrow_is_refused(tmp_path, monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow")
+    monkeypatch.setattr(pyarrow, "__version__", "14.0.0")
+    path = tmp_path / "t.parquet"
+    path.write_bytes(b"PAR1")
+    with pytest.raises(UserError) as error:
+        read_table(path, "a")
+    check_line(error, path, ["pyarrow 14.0.0 is not safe here", "pip install 'pyarrow>=15'"])

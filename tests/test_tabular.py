@@ -1,0 +1,199 @@
+"""Tables of numbers as users bring them: each dialect is read, to the bit."""
+
+import csv
+import gzip
+import hashlib
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tables import expected, table, text_of
+
+from plunit import csv_numbers, csv_text
+from plunit.errors import UserError
+from plunit.lab.errors import UserError as LabUserError
+from plunit.tabular import read_table
+
+DIALECTS = {
+    "comma": text_of({}),
+    "semicolon": text_of({}, ";"),
+    "tab": text_of({}, "\t"),
+    "space": text_of({}, " "),
+    "aligned with spaces": text_of({}, "   ").replace("\n", "  \n  "),
+    "comma and space": text_of({}, ", "),
+    "crlf": text_of({}).replace("\n", "\r\n"),
+    "cr": text_of({}).replace("\n", "\r"),
+    "bom": b"\xef\xbb\xbf" + text_of({}).encode(),
+    "utf-16 little": b"\xff\xfe" + text_of({}).encode("utf-16-le"),
+    "utf-16 big": b"\xfe\xff" + text_of({}, "\t").encode("utf-16-be"),
+    "gzip": gzip.compress(text_of({}).encode()),
+    "gzip of utf-16": gzip.compress(text_of({}, ";").encode("utf-16")),
+    "no line end at the end": text_of({}).rstrip("\n"),
+    "blank lines at the end": text_of({}) + "\n\r\n   \n",
+    "comments": "# made by hand, 2024\n\n" + text_of({4: "# units: m, s\n2,4,-2"}) + "# the end",
+    "quotes": text_of({n + 2: f'"{n}","{2 * n}.0", "{-n}"' for n in range(12)}),
+    "quoted names": text_of({1: '"a","b","c"'}),
+    "quotes between spaces": text_of({n + 2: f'"{n}",{2 * n},"{-n}" ' for n in range(12)}, " "),
+    "spaces that do not break": text_of({n + 2: f"\u00a0{n},{2 * n}\u00a0,{-n}\x85" for n in range(12)}),
+    "exponents": text_of({n + 2: f"+{n}.,{2 * n}00E-2,-.{n:02}e+2" for n in range(12)}),
+}
+
+
+@pytest.mark.parametrize("content", DIALECTS.values(), ids=DIALECTS)
+def test_each_dialect_gives_the_same_table(tmp_path, content):
+    result = table(tmp_path, content, "c")
+    np.testing.assert_array_equal(np.column_stack([result.x, result.y]), expected())
+    assert (result.inputs, result.target) == (("a", "b"), "c")
+    assert result.x.flags.c_contiguous
+    assert result.sha256 == hashlib.sha256((tmp_path / "t.csv").read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+@pytest.mark.parametrize("extra", ["", "# careful path\n"])
+def test_a_decimal_comma_is_understood(tmp_path, delimiter, extra):
+    lines = [f"{n},5{delimiter}-,{n:02}e1{delimiter}{n}" for n in range(12)]
+    result = table(tmp_path, f"a{delimiter}b{delimiter}c\n{extra}" + "\n".join(lines))
+    np.testing.assert_array_equal(result.x, [[n + 0.5, -n / 10] for n in range(12)])
+
+
+def test_the_rows_choose_the_delimiter_where_the_names_hold_several(tmp_path):
+    result = table(tmp_path, text_of({1: "length; in cm,width; in cm,area"}))
+    assert result.inputs == ("length; in cm", "width; in cm")
+
+
+def test_a_quoted_text_may_hold_delimiters_quotes_comments_and_line_ends_across_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_text, "BLOCK", 64)
+    rows = "".join(f'{n},"Lee, A. ""{n}""\n# of\n\n3,4",{n * n}\n' for n in range(40))
+    result = table(tmp_path, 'x,"who\nis, it",y\n' + rows, "y", ["x"])
+    np.testing.assert_array_equal(result.x[:, 0], np.arange(40.0))
+    np.testing.assert_array_equal(result.y, np.arange(40.0) ** 2)
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 2**20])
+@pytest.mark.parametrize("name", ["cr", "crlf", "utf-16 little", "comments", "bom", "quotes"])
+def test_the_size_of_a_block_does_not_matter(tmp_path, monkeypatch, block, name):
+    monkeypatch.setattr(csv_text, "BLOCK", block)
+    np.testing.assert_array_equal(table(tmp_path, DIALECTS[name]).x, expected()[:, :2])
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter", "mark"),
+    [("1.5,-2e3\n\n", ",", "."), ("1,5;-2e3\n", ";", ","), (" 1.5   -2e3\n", " ", "."), ("1.5\t-2e3", "\t", ".")],
+)
+def test_plain_blocks_take_the_fast_path(text, delimiter, mark):
+    np.testing.assert_array_equal(csv_numbers._plain(text, delimiter, 2, mark), [[1.5, -2000]])
+
+
+def test_a_chunk_of_the_careful_path_is_no_boundary(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_numbers, "_FIELDS", 15)
+    np.testing.assert_array_equal(table(tmp_path, DIALECTS["comments"]).x, expected()[:, :2])
+
+
+def test_a_first_row_of_numbers_is_data(tmp_path):
+    lines = []
+    result = table(tmp_path, text_of({1: "1,-2.5,3e2"}), "3", report=lines.append)
+    assert result.inputs == ("1", "2")
+    np.testing.assert_array_equal(result.x[0], [1, -2.5])
+    assert len(lines) == 1
+    assert "first row is data, because it holds only numbers" in lines[0]
+    assert "numbered from 1 to 3" in lines[0]
+
+
+@pytest.mark.parametrize("first", ["0,inf,0", "nan,0,0", ",0,0"])
+def test_a_first_row_of_numbers_with_a_fault_is_data_too(tmp_path, first):
+    with pytest.raises(UserError, match="line 1, column"):
+        table(tmp_path, text_of({1: first}))
+
+
+def test_a_header_with_a_number_in_it_is_reported(tmp_path):
+    lines = []
+    assert table(tmp_path, text_of({1: "5.1,red,c"}), report=lines.append).inputs == ("5.1", "red")
+    assert len(lines) == 1
+    assert "'red' is not a number" in lines[0]
+    assert "'5.1'" in lines[0]
+    assert "add a header line" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "inputs", "names"),
+    [
+        ("a", [], ("b", "c", "a")),
+        ("-1", ["-3"], ("a", "c")),
+        ("+1", ["3", "b"], ("c", "b", "a")),
+    ],
+)
+def test_columns_by_name_and_number(tmp_path, target, inputs, names):
+    result = table(tmp_path, text_of({}), target, inputs)
+    order = ["abc".index(name) for name in names]
+    assert (*result.inputs, result.target) == names
+    np.testing.assert_array_equal(np.column_stack([result.x, result.y]), expected()[:, order])
+
+
+def test_a_name_goes_before_a_number(tmp_path):
+    result = table(tmp_path, text_of({1: "3,b,-1"}), "3", ["-1"])
+    np.testing.assert_array_equal(result.y, expected()[:, 0])
+    np.testing.assert_array_equal(result.x, expected()[:, 2:])
+
+
+def test_a_column_without_a_name_has_its_number(tmp_path):
+    result = table(tmp_path, text_of({1: ",b,c"}))
+    assert result.inputs == ("column 1", "b")
+
+
+def test_constant_inputs_are_left_out_with_a_line(tmp_path):
+    lines = []
+    result = table(tmp_path, "a,b,c\n" + "".join(f"{n},-3,{n}\n" for n in range(12)), report=lines.append)
+    assert result.inputs == ("a",)
+    assert result.x.shape == (12, 1)
+    assert lines == [f"{tmp_path / 't.csv'}: inputs with one value in all rows are left out: 'b'."]
+
+
+def test_nothing_is_reported_for_a_clean_table(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text(text_of({}))
+    read_table(tmp_path / "t.csv", "c")
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("skipped", ["# " + "x" * 60 + "\n", "\n"])
+def test_the_table_may_begin_after_the_first_block(tmp_path, monkeypatch, skipped):
+    monkeypatch.setattr(csv_text, "BLOCK", 100)
+    np.testing.assert_array_equal(table(tmp_path, skipped * 200 + text_of({})).x, expected()[:, :2])
+
+
+NAMES = ["é", "a", "b", "c", 'ü, "d"']
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.tuples(FINITE, FINITE, FINITE), min_size=10, max_size=30),
+    delimiter=st.sampled_from(",;\t "),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
+    ending=st.sampled_from(["\n", "\r\n", "\r"]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    compressed=st.booleans(),
+    extra=st.sampled_from(["", "# careful\n"]),
+)
+def test_round_trip_to_the_bit(tmp_path_factory, rows, delimiter, quoting, ending, encoding, compressed, extra):
+    rows = [(float(n), -float(n), *row) for n, row in enumerate(rows)]
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter=delimiter, quoting=quoting, lineterminator=ending)
+    writer.writerows([NAMES, *rows])
+    content = (extra + stream.getvalue()).encode(encoding)
+    folder = tmp_path_factory.mktemp("round")
+    result = table(folder, gzip.compress(content) if compressed else content, "é")
+    columns = [NAMES.index(name) for name in ("é", *result.inputs)]
+    assert np.column_stack([result.y, result.x]).tobytes() == np.array(rows)[:, columns].tobytes()
+
+
+def test_the_import_is_light():
+    code = "import plunit.tabular, sys; print(*({'torch', 'pandas', 'pyarrow', 'jax', 'keras'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "\n"
+
+
+def test_the_lab_catches_the_same_error():
+    assert LabUserError is UserError

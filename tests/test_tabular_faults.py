@@ -1,0 +1,325 @@
+"""Tables that cannot be read: one line with the place, the value, the rule and the remedy, in bounded memory."""
+
+import gzip
+import os
+import tracemalloc
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tables import check_line, expected, silent, table, text_of
+
+from plunit import csv_numbers, csv_text
+from plunit.errors import UserError
+from plunit.tabular import read_table
+
+REFUSED = {
+    "empty": (b"", {}, ["is empty (0 bytes", "needs rows of numbers"]),
+    "empty gzip": (gzip.compress(b""), {}, ["is empty (0 bytes"]),
+    "only comments": ("# a\n\n \n", {}, ["only blank lines and comments", "needs rows of numbers"]),
+    "text": (text_of({5: "3,tall,4"}), {}, ["line 5, column 'b': 'tall'", "not a number", "remove", "--inputs"]),
+    "text in the target": (text_of({5: "3,4,tall"}), {}, ["line 5, column 'c': 'tall'", "--target"]),
+    "formula": (text_of({5: "3,=1+1,4"}), {}, ["'=1+1' is not a number"]),
+    "code": (text_of({5: "3,__import__('os'),4"}), {}, ["\"__import__('os')\" is not a number"]),
+    "underscore": (text_of({5: "3,1_000,4"}), {}, ["'1_000' is not a number", "-1500 or 2.5e3"]),
+    "hexadecimal": (text_of({5: "3,0x10,4"}), {}, ["'0x10' is not a number"]),
+    "foreign digits": (text_of({5: "3,\u0661\u0662,4"}), {}, ["'\u0661\u0662' is not a number"]),
+    "thousands": (text_of({5: '3,"1,234",4'}), {}, ["'1,234' is not a number"]),
+    "long text": (text_of({5: f"3,{'x' * 99},4"}), {}, [f"'{'x' * 40}...' is not a number"]),
+    "line end in text": (text_of({5: '3,"p\nq",4'}), {}, [r"line 5, column 'b': 'p\nq' is not a number"]),
+    "line after a long record": (text_of({5: '3,4,"\n5"', 7: "x,1,1"}), {}, ["line 8, column 'a': 'x'"]),
+    "line end in a number": (text_of({5: '3,"1\n2",4'}), {}, [r"'1\n2' is not a number"]),
+    "spreadsheet error": (text_of({5: "#DIV/0!,2,4"}), {}, ["line 5, column 'a': '#DIV/0!' is not a number"]),
+    "lone sign": (text_of({5: "3,-,4"}), {}, ["'-' is not a number"]),
+    "infinite": (
+        text_of({5: "3,-Infinity,4"}),
+        {},
+        ["line 5", "'b': '-Infinity' is infinite", "finite", "remove the row"],
+    ),
+    "too large": (text_of({5: "3,1e999,4"}), {}, ["'1e999' is beyond the largest", "must be finite", "correct"]),
+    "too few fields": (text_of({5: "3,4"}), {}, ["line 5: 2 fields", "first row has 3", "correct the line"]),
+    "too many fields": (text_of({5: "3,4,5,6"}), {}, ["line 5: 4 fields", "delimiter ','", "quotes"]),
+    "shifted fields": (text_of({5: "3,4", 6: "5,6,7,8"}), {}, ["line 5: 2 fields"]),
+    "row names without a name": (text_of({1: "b,c"}), {}, ["line 2: 3 fields", "first row has 2"]),
+    "rows within a field": (text_of({5: '3,6,"4\n5|6|7"'}), {}, [r"'4\n5|6|7' is not a number"]),
+    "same name twice": (text_of({1: "a,b,a"}), {}, ["columns 1 and 3", "named 'a'", "must differ", "rename"]),
+    "bars": (
+        text_of({}, "|"),
+        {},
+        ["only one column", "'a|b|c'", "'|' is no delimiter", "semicolon, tab, comma, space"],
+    ),
+    "one column": ("a\n1\n2\n", {}, ["only one column", "'a'", "needs a target and an input"]),
+    "latin-1": (text_of({1: "é,b,c"}).encode("latin-1"), {}, ["byte 0 of", "0xe9", "not UTF-8", "CSV in UTF-8"]),
+    "latin-1 below": (text_of({5: "é,1,2"}).encode("latin-1"), {}, ["byte 26 of the text is 0xe9"]),
+    "utf-16 cut": (b"\xff\xfe" + text_of({}).encode("utf-16-le")[:-1], {}, ["not UTF-16", "byte "]),
+    "NUL": (text_of({5: "3,\0,4"}), {}, ["line 5: a NUL byte", "not a text file", "CSV in UTF-8"]),
+    "utf-16 without bom": (text_of({}).encode("utf-16-le"), {}, ["line 1: a NUL byte"]),
+    "excel": (b"PK\x03\x04\x14\0\0\0", {}, ["NUL byte", "Save the table as CSV"]),
+    "object array": (b"\x93NUMPY\x01\0v\0{'descr': '|O'}", {}, ["byte 0 of the text is 0x93"]),
+    "gzip cut": (gzip.compress(text_of({}).encode())[:-12], {}, ["damaged gzip", "again"]),
+    "gzip damaged": (gzip.compress(text_of({}).encode())[:20] + bytes(60), {}, ["damaged gzip", "again"]),
+    "open quote": (text_of({5: '3,"4,5'}), {}, ["line 5: the quotes", "Close every quote"]),
+    "text after a quote": (text_of({5: '3,"4"x,5'}), {}, ["line 5: the quotes", 'as "".']),
+    "mixed decimal marks": (text_of({5: "1,5;2.25;3"}, ";").replace("1;5", "1,5"), {}, ["'2.25' has a decimal point"]),
+    "thousands or decimals": (
+        "a;b;c\n" + "1,234;950;-9,999\n" * 12,
+        {},
+        ["line 2, column 'a': '1,234' may", "thousands"],
+    ),
+    "nine rows": (text_of({}, rows=9), {}, ["has 9 rows", "At least 10", "add rows"]),
+    "one row": (text_of({}, rows=1), {}, ["has 1 row of", "At least 10"]),
+    "a header alone": ("a,b,c\n", {}, ["has 0 rows"]),
+    "constant target": (
+        "a,b\n" + "".join(f"{n},2\n" for n in range(12)),
+        {},
+        ["target 'b' is 2.0 in every", "vary", "--target"],
+    ),
+    "constant inputs": ("a,b\n" + "".join(f"2,{n}\n" for n in range(12)), {}, ["no input column", "vary", "--inputs"]),
+    "unknown column": (
+        text_of({1: "Price,b,c"}),
+        {"target": "prize"},
+        ["no column 'prize'", "mean 'Price'?", "'Price', 'b', 'c'."],
+    ),
+    "no near name": (text_of({}), {"target": "weight"}, ["no column 'weight'. The columns are 'a', 'b', 'c'."]),
+    "many columns": (",".join(f"v{n}" for n in range(99)), {"target": "w"}, ["'v7', ... (99 in all)"]),
+    "column 0": (text_of({}), {"target": "0"}, ["no column 0", "from 1 to 3", "-1 (the last) to -3"]),
+    "column 4": (text_of({}), {"target": "4"}, ["no column 4", "'a', 'b', 'c'"]),
+    "column -4": (text_of({}), {"inputs": ["-4"]}, ["no column -4"]),
+    "target among inputs": (
+        text_of({}),
+        {"target": "c", "inputs": ["3", "a"]},
+        ["target 'c' is among", "Remove it from --inputs"],
+    ),
+    "input twice": (text_of({}), {"inputs": ["a", "1"]}, ["input 'a' is given twice", "once in --inputs"]),
+    "too many columns": ("0," * 10_000 + "1\n", {}, ["line 1: 10,001 columns", "limit is 10,000", "fewer columns"]),
+}
+
+
+@pytest.mark.parametrize(("content", "options", "fragments"), REFUSED.values(), ids=REFUSED)
+def test_each_fault_gets_one_line(tmp_path, content, options, fragments):
+    with pytest.raises(UserError) as error:
+        table(tmp_path, content, **options)
+    check_line(error, tmp_path / "t.csv", fragments)
+
+
+@pytest.mark.parametrize("block", [1, 9, 2**20])
+@pytest.mark.parametrize(
+    "name", ["text", "NUL", "line after a long record", "too few fields", "utf-16 cut", "latin-1 below"]
+)
+def test_lines_and_offsets_do_not_depend_on_the_blocks(tmp_path, monkeypatch, block, name):
+    with pytest.raises(UserError) as expected_error:
+        table(tmp_path, REFUSED[name][0])
+    monkeypatch.setattr(csv_text, "BLOCK", block)
+    with pytest.raises(UserError) as error:
+        table(tmp_path, REFUSED[name][0])
+    assert str(error.value) == str(expected_error.value)
+
+
+TOKENS = [
+    b"a",
+    b"1",
+    b"2.5",
+    b"3,5",
+    b"\n",
+    b"\n",
+    b"\r",
+    b",",
+    b",",
+    b";",
+    b"\t",
+    b" ",
+    b'"',
+    b'"',
+    b"#",
+    b"|",
+    b"nan",
+]
+TOKENS += [
+    b"inf",
+    b"1e999",
+    b"-",
+    b"1_0",
+    b"\xff",
+    b"\xff\xfe",
+    b"\0",
+    b"\x1f\x8b",
+    b"\x0c",
+    b"\xc2\x85",
+    b"\xe2\x80\xa8",
+]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    start=st.sampled_from([b"", text_of({}).encode(), text_of({}, "\t").encode()]),
+    tokens=st.lists(st.sampled_from(TOKENS), max_size=40),
+    rest=st.sampled_from([b"", text_of({}).encode()]),
+    block=st.sampled_from([1, 5, 2**20]),
+)
+def test_any_bytes_give_a_table_or_one_line_whatever_the_path(tmp_path, start, tokens, rest, block):
+    content = start + b"".join(tokens) + rest
+    result = outcome(tmp_path, content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_text, "BLOCK", block)
+        patch.setattr(csv_numbers, "_plain", lambda *_: None)
+        careful = outcome(tmp_path, content)
+    np.testing.assert_array_equal(result, careful)
+
+
+def outcome(path, content):
+    """Return the numbers of a table, or none where a line says why."""
+    try:
+        result = table(path, content)
+    except UserError as error:
+        if not str(error).isprintable():
+            raise AssertionError(f"more than one line: {error}") from error
+        return np.empty((0, 0))
+    both = np.column_stack([result.x, result.y])
+    assert np.isfinite(both).all()
+    assert len(both) >= 10
+    return both
+
+
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_the_byte_offset_counts_from_the_start_of_the_file(tmp_path, bom):
+    content = bom + text_of({}).encode() + b"\xff,1,2\n"
+    with pytest.raises(UserError, match=f"byte {content.index(0xFF)} of the text is 0xff"):
+        table(tmp_path, content)
+
+
+@pytest.mark.parametrize("token", ["", "  ", "NA", "n/a", "#N/A", "NaN", "-nan", "null", "None", "?"])
+def test_missing_values_are_counted_and_the_first_is_shown(tmp_path, token):
+    content = text_of({5: f"3,{token},4", 7: f"{token},{token},4", 9: f"1,2,{token}"})
+    with pytest.raises(UserError) as error:
+        table(tmp_path, content)
+    place = f"3 of 12 rows have missing values, the first at line 5, column 'b': {token!r}"
+    check_line(error, tmp_path / "t.csv", [place, "must be given", "fill them in, remove the rows", "--inputs"])
+
+
+def test_a_row_of_tabs_is_a_row_of_missing_values(tmp_path):
+    with pytest.raises(UserError, match="1 of 12 rows have missing values"):
+        table(tmp_path, text_of({5: ",,"}, "\t"))
+
+
+def test_columns_that_are_not_chosen_may_hold_anything_else(tmp_path):
+    result = table(tmp_path, text_of({5: "3,tall,-3", 6: "4,inf,-4", 7: "5,,-5", 8: "6,1e999,-6"}), "c", ["a"])
+    np.testing.assert_array_equal(result.x, expected()[:, :1])
+
+
+def test_a_fault_far_down_is_found_after_plain_blocks(tmp_path):
+    with pytest.raises(UserError, match="line 200001, column 'b': 'x' is not a number"):
+        table(tmp_path, text_of({200_001: "1,x,2"}, rows=200_000))
+
+
+def test_a_missing_file_a_folder_and_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for name, fragments in {
+        "none.csv": ["does not exist", "Check the name"],
+        "": ["is a folder", "must be a file", "name a CSV"],
+        "pipe": ["is a pipe or a device", "must be a file"],
+    }.items():
+        with pytest.raises(UserError) as error:
+            read_table(tmp_path / name, "c")
+        check_line(error, tmp_path / name, fragments)
+
+
+def test_an_unreadable_file(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text(text_of({}))
+    monkeypatch.setattr(Path, "open", lambda *_: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
+    with pytest.raises(UserError) as error:
+        read_table(tmp_path / "t.csv", "c")
+    check_line(error, tmp_path / "t.csv", ["Permission denied", "Check the file's permissions"])
+
+
+def test_a_line_end_in_the_file_name_stays_within_the_line(tmp_path):
+    with pytest.raises(UserError) as error:
+        read_table(tmp_path / "a\nb.csv", "c")
+    check_line(error, tmp_path, [r"a\nb.csv does not exist"])
+
+
+def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
+    def grow(path, *arguments):
+        with path.open("a") as file:
+            file.write("1,2,3\n")
+        return read_numbers(path, *arguments)
+
+    read_numbers = csv_numbers.read_numbers
+    monkeypatch.setattr(csv_numbers, "read_numbers", grow)
+    with pytest.raises(UserError) as error:
+        table(tmp_path, text_of({}))
+    check_line(error, tmp_path / "t.csv", ["changed while it was read", "Run again"])
+
+
+# Bounds
+
+
+def bomb(path, size, unit):
+    """Write `size` bytes of a repeated unit as gzip, without holding them."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    block = unit * (2**20 // len(unit))
+    with path.open("wb") as file:
+        file.writelines(packer.compress(block) for _ in range(size // len(block)))
+        file.write(packer.flush())
+
+
+BEYOND = ["more than 16,777,216 bytes of text", "limit", "fewer rows"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "limit", "fragments"),
+    [
+        (b"1,2\n", 2**24, BEYOND),
+        (b"#\n", 2**24, BEYOND),
+        (b"\0", 2**24, BEYOND),
+        (b"\0", 2**30, ["line 1: a NUL byte"]),
+        (b"1,", 2**30, ["line 1: the line is longer than 1,048,576 characters"]),
+    ],
+    ids=["numbers", "comments", "zeros", "zeros within the limit", "one line"],
+)
+def test_a_gzip_bomb_does_not_grow_the_memory(tmp_path, monkeypatch, unit, limit, fragments):
+    monkeypatch.setattr(csv_text, "MAX_TEXT", limit)
+    bomb(tmp_path / "t.csv.gz", 2**25, unit)
+    assert (tmp_path / "t.csv.gz").stat().st_size < 2**17
+    tracemalloc.start()
+    try:
+        with pytest.raises(UserError) as error:
+            read_table(tmp_path / "t.csv.gz", "1", report=silent)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    check_line(error, tmp_path / "t.csv.gz", fragments)
+    assert peak < 2**23
+
+
+def test_the_limit_itself_is_allowed(tmp_path, monkeypatch):
+    content = text_of({})
+    monkeypatch.setattr(csv_text, "MAX_TEXT", len(content))
+    assert len(table(tmp_path, content).x) == 12
+    with pytest.raises(UserError, match="more than"):
+        table(tmp_path, content + "\n")
+
+
+@pytest.mark.parametrize("content", ["1" * 300 + "\n" + text_of({}), text_of({3: f"1,2,{'3' * 300}x"}), "1" * 300])
+def test_a_long_line(tmp_path, monkeypatch, content):
+    monkeypatch.setattr(csv_text, "MAX_LINE", 200)
+    with pytest.raises(UserError) as error:
+        table(tmp_path, content)
+    check_line(error, tmp_path / "t.csv", ["the line is longer than 200 characters", "limit", "line ends"])
+
+
+@pytest.mark.parametrize("extra", ["", "# careful path\n"])
+def test_too_many_numbers(tmp_path, monkeypatch, extra):
+    monkeypatch.setattr(csv_numbers, "MAX_NUMBERS", 35)
+    assert table(tmp_path, extra + text_of({}), "c", ["a"]).x.size == 12
+    with pytest.raises(UserError) as error:
+        table(tmp_path, text_of({}) + extra)
+    check_line(error, tmp_path / "t.csv", ["more than 35 numbers", "limit", "--inputs"])
+
+
+def test_digits_without_end_take_no_time(tmp_path):
+    digits = "1" * 100_000
+    with pytest.raises(UserError, match=r"'1+\.\.\.' is not a number"):
+        table(tmp_path, text_of({5: f"1,{digits}x,2"}))
