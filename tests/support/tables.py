@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from plunit.tabular import read_table
+from plunit.data.tables import read_table
 
 
 def silent(_line):

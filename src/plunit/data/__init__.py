@@ -1,1 +1,1 @@
-"""The data set of section 5: found in a cache folder or fetched, and verified to the byte before use."""
+"""What comes from outside: tables of users, and the data set of section 5, checked before use."""

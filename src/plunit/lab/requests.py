@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from plunit import ensemble
+from plunit.data.tables import read_table
 from plunit.errors import UserError
 from plunit.lab import plan, settings, store
 from plunit.lab.experiment import Experiment, catalogue
 from plunit.lab.plan import MOST_SEEDS, Part, Plan
-from plunit.tabular import read_table
 
 QUICK_SEEDS = 64
 

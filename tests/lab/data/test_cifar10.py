@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plunit.lab.errors import UserError
 
 from plunit.data import cifar10, sources
+from plunit.errors import UserError
 from plunit.lab import store
 
 NAMES = ["data_batch_1.bin", "data_batch_2.bin", "test_batch.bin"]

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from plunit.data.tables import Table, read_table
 from plunit.ensemble import Network, forward, initial, one_thread, train
 from plunit.ensemble.data import Data
 from plunit.errors import UserError
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.ranges import COUNT, RATE, SHARE, WIDTH, Range
-from plunit.tabular import Table, read_table
 
 _MOST_TESTED = 10_000  # rows, of either kind, on which a loss is taken
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from plunit import csv_numbers, parquet_numbers
-from plunit.csv_layout import Layout, find_layout, is_number
-from plunit.csv_numbers import Array
-from plunit.csv_text import check_size, fingerprint, quoted, shown
+from plunit.data import csv_numbers, parquet_numbers
+from plunit.data.csv_layout import Layout, find_layout, is_number
+from plunit.data.csv_numbers import Array
+from plunit.data.csv_text import check_size, fingerprint, quoted, shown
 from plunit.errors import UserError
 
 MIN_ROWS = 10

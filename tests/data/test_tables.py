@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import expected, table, text_of
 
-from plunit import csv_numbers, csv_text
+from plunit.data import csv_numbers, csv_text
+from plunit.data.tables import read_table
 from plunit.errors import UserError
-from plunit.lab.errors import UserError as LabUserError
-from plunit.tabular import read_table
 
 DIALECTS = {
     "comma": text_of({}),
@@ -191,9 +190,5 @@ def test_round_trip_to_the_bit(tmp_path_factory, rows, delimiter, quoting, endin
 
 
 def test_the_import_is_light():
-    code = "import plunit.tabular, sys; print(*({'torch', 'pandas', 'pyarrow', 'jax', 'keras'} & set(sys.modules)))"
+    code = "import plunit.data.tables, sys; print(*({'torch', 'pandas', 'pyarrow', 'jax', 'keras'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "\n"
-
-
-def test_the_lab_catches_the_same_error():
-    assert LabUserError is UserError

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from plunit.csv_numbers import MAX_NUMBERS, Array, too_many_numbers
-from plunit.csv_text import quoted, readable, shown
+from plunit.data.csv_numbers import MAX_NUMBERS, Array, too_many_numbers
+from plunit.data.csv_text import quoted, readable, shown
 from plunit.errors import UserError
 
 _MAGIC = b"PAR1"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from plunit.csv_text import blocks, quoted, shown
+from plunit.data.csv_text import blocks, quoted, shown
 from plunit.errors import UserError
 
 MAX_COLUMNS = 10_000

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from plunit.csv_layout import NUMBER, Layout, is_infinite, is_missing, is_number, records
-from plunit.csv_text import blocks, quoted, shown
+from plunit.data.csv_layout import NUMBER, Layout, is_infinite, is_missing, is_number, records
+from plunit.data.csv_text import blocks, quoted, shown
 from plunit.errors import UserError
 
 Array = npt.NDArray[np.float64]
