@@ -27,13 +27,13 @@ def path_of(folder: Path, stem: str) -> Path:
 def report(scratch: Path, done: float) -> None:
     """Say what part of a cell is done, from 0 to 1, to the process that shows the progress."""
     scratch.parent.mkdir(parents=True, exist_ok=True)
-    _progress(scratch).write_text(f"{done:.6f}")
+    _file(scratch, "progress").write_text(f"{done:.6f}")
 
 
 def done(scratch: Path) -> float:
     """Return what part of a cell is done; 0 if nothing is known."""
     with contextlib.suppress(OSError, ValueError):
-        return float(_progress(scratch).read_text())
+        return float(_file(scratch, "progress").read_text())
     return 0.0
 
 
@@ -49,7 +49,7 @@ def write_checkpoint(path: Path, tensors: dict[str, Tensor], numbers: dict[str, 
     new = path.with_name(f"{path.name}-{hashlib.sha256(content).hexdigest()[:16]}.safetensors")
     write_atomically(new, content)
     about = {"tensors": new.name, "sha256": _digest(content, numbers), "numbers": numbers}
-    write_atomically(_json(path), json.dumps(about).encode())
+    write_atomically(_file(path, "json"), json.dumps(about).encode())
     for old in path.parent.glob(f"{path.name}-*.safetensors"):
         if old != new:
             old.unlink(missing_ok=True)
@@ -58,7 +58,7 @@ def write_checkpoint(path: Path, tensors: dict[str, Tensor], numbers: dict[str, 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
     """Return tensors and numbers of the checkpoint, None if there is none that is whole."""
     try:
-        about = json.loads(_json(path).read_bytes())
+        about = json.loads(_file(path, "json").read_bytes())
         content = path.with_name(Path(about["tensors"]).name).read_bytes()
         numbers = about["numbers"]
         if about["sha256"] != _digest(content, numbers):
@@ -92,9 +92,5 @@ def _digest(content: bytes, numbers: dict[str, Any]) -> str:
     return hashlib.sha256(content + json.dumps(numbers, sort_keys=True).encode()).hexdigest()
 
 
-def _json(path: Path) -> Path:
-    return path.with_name(f"{path.name}.json")
-
-
-def _progress(scratch: Path) -> Path:
-    return scratch.with_name(f"{scratch.name}.progress")
+def _file(scratch: Path, kind: str) -> Path:
+    return scratch.with_name(f"{scratch.name}.{kind}")

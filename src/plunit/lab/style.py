@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import urllib.parse
@@ -12,6 +13,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from PIL import Image
 
 from plunit.files import write_atomically
 from plunit.lab.cell import Arrays
@@ -62,6 +64,7 @@ _DARK = (
 
 _PATH = re.compile(r' d="[^"]*"')
 _DIGITS = re.compile(r"(\d\.\d\d)\d+")  # a hundredth of a point is more than a screen can show
+_LARGE = 128_000
 _SAFE = " /:;,=()!@$*+[]{}|~?-_.'\n"  # what may stand in a quoted URL as it is
 
 
@@ -148,7 +151,10 @@ def listed(values: dict[str, float]) -> str:
 
 
 def save(picture: Picture, folder: Path) -> str:
-    """Write the figure as PNG and as SVG and return the SVG inside a URL; the same figure gives the same bytes."""
+    """Write the figure as PNG and as SVG; the same figure gives the same bytes. Return it inside a URL.
+
+    That is the SVG, which knows the dark, or, where it would be large, a WebP.
+    """
     place(picture.figure)
     png, svg = io.BytesIO(), io.StringIO()
     picture.figure.savefig(png, format="png", metadata={"Software": None})
@@ -157,7 +163,11 @@ def save(picture: Picture, folder: Path) -> str:
     text = (head + _DARK + defs + _PATH.sub(lambda path: _DIGITS.sub(r"\1", path[0]), rest)).encode()
     write_atomically(folder / f"{picture.name}.png", png.getvalue())
     write_atomically(folder / f"{picture.name}.svg", text)
-    return "data:image/svg+xml," + urllib.parse.quote(text, safe=_SAFE)
+    if len(text) <= _LARGE:
+        return "data:image/svg+xml," + urllib.parse.quote(text, safe=_SAFE)
+    webp = io.BytesIO()
+    Image.open(png).convert("RGB").save(webp, "webp", quality=80, method=6)
+    return "data:image/webp;base64," + base64.b64encode(webp.getvalue()).decode()
 
 
 def place(figure: Figure) -> None:

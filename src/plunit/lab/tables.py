@@ -29,14 +29,10 @@ def write_tables(folder: Path, experiments: dict[str, Experiment], results: Resu
     _write_histories(folder / "histories.npz", results)
 
 
-def source(claim: Claim) -> str:
-    """Return the section of the paper that a claim is from, or "ours"."""
-    return STATEMENTS[claim.statement].section if claim.statement else "ours"
-
-
 def _claim(claim: Claim) -> dict[str, Any]:
-    ranges = {"claimed": str(claim.claimed), "weaker": str(claim.weaker), "verdict": claim.verdict}
-    return {**vars(claim), **ranges, "source": source(claim)} | {"experiment": claim.experiment}
+    source = STATEMENTS[claim.statement].section if claim.statement else "ours"
+    ranges = {"claimed": str(claim.claimed), "weaker": str(claim.weaker)}
+    return {**vars(claim), **ranges, "verdict": claim.verdict, "source": source}
 
 
 def _timings(results: Results) -> list[dict[str, Any]]:
