@@ -66,24 +66,21 @@ def forest(claims: list[Claim]) -> Picture:
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize=7)
     caption = (
         "Every claim: estimate, 95 % interval and claimed range, in the unit of its statistic: a ratio, a share, a "
-        "count or nats. Between 0 and the first mark the axis is linear; values beyond an end are drawn there."
+        "count or nats. The axis is logarithmic, but linear left of 0; values beyond an end are drawn there."
     )
     counts = ", ".join(f"{sum(c.verdict == v for c in claims)} {v}" for v in VERDICT_COLOURS)
     return Picture("forest", caption, f"{len(claims)} rows with intervals: {counts}.", figure)
 
 
 def _axis(axes: Any) -> Callable[[float], float]:
-    """Set up a logarithmic axis with room for 0 and for negative numbers; return the place of a number on it."""
-    least, most = (round(math.log10(limit)) for limit in _LIMITS)
+    """Set up an axis that is logarithmic right of 0 and linear left of it; return the place of a number on it."""
+    least, most = (math.log10(limit) for limit in _LIMITS)
 
     def place(value: float) -> float:
-        size = abs(value)
-        if size <= _LIMITS[0]:
-            return 0.0
-        at = min(math.log10(size), most) - least + 1 if size < math.inf else most - least + 1
-        return math.copysign(at, value) if value > 0 else math.copysign(min(at, 7), value)
+        if value <= _LIMITS[0]:
+            return 2 * max(min(value, 0.0), -1.0)
+        return min(math.log10(value), most) - least
 
-    powers = [*range(least, most + 1, 2)]
-    ticks = [(place(10.0**power), f"$10^{{{power}}}$") for power in powers]
-    axes.set_xticks([0, *(at for at, _ in ticks), place(-1.0)], ["0", *(text for _, text in ticks), "-1"], fontsize=7)
+    ticks = {-1.0: "-1", 0.0: "0"} | {10.0**power: f"$10^{{{power}}}$" for power in (-4, -2, 0, 2, 4)}
+    axes.set_xticks([place(value) for value in ticks], list(ticks.values()), fontsize=7)
     return place
