@@ -19,18 +19,18 @@ def test_lu_has_as_many_parameters_as_a_matrix_and_a_bias():
     assert sum(p.numel() for p in LU(5).parameters()) == 30
 
 
-def test_lu_and_orthogonal_start_orthogonal():
-    for kind in (LU, Orthogonal):
-        for n in (1, 2, 16):
-            weight = kind(n, generator=torch.Generator().manual_seed(n)).double().weight
-            torch.testing.assert_close(weight.mT @ weight, torch.eye(n).double(), rtol=0, atol=1e-6)
+@pytest.mark.parametrize("kind", [LU, Orthogonal])
+@pytest.mark.parametrize("n", [1, 2, 16])
+def test_lu_and_orthogonal_start_orthogonal(kind, n):
+    weight = kind(n, generator=torch.Generator().manual_seed(n)).double().weight
+    torch.testing.assert_close(weight.mT @ weight, torch.eye(n).double(), rtol=0, atol=1e-6)
 
 
-def test_a_generator_decides_the_start():
-    for kind in (LU, Orthogonal):
-        one, two, other = (kind(3, generator=torch.Generator().manual_seed(seed)).weight for seed in (1, 1, 2))
-        assert torch.equal(one, two)
-        assert not torch.equal(one, other)
+@pytest.mark.parametrize("kind", [LU, Orthogonal])
+def test_a_generator_decides_the_start(kind):
+    one, two, other = (kind(3, generator=torch.Generator().manual_seed(seed)).weight for seed in (1, 1, 2))
+    assert torch.equal(one, two)
+    assert not torch.equal(one, other)
 
 
 @pytest.mark.parametrize("raw", [-1e4, 1e4])
@@ -96,12 +96,15 @@ def test_permutation_refuses_what_is_none(order):
         Permutation(order)
 
 
-def test_a_matrix_that_float32_cannot_keep_is_refused():
-    for scale in (1e-9, 1e9):
-        with pytest.raises(ValueError, match=r"LU holds pivots of size .* scale the data or use float64"):
-            LU.from_matrix(scale * torch.eye(2))
-        weight = scale * torch.eye(2, dtype=torch.float64)
-        torch.testing.assert_close(LU.from_matrix(weight).weight, weight)
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
+def test_a_matrix_that_float32_cannot_keep_is_refused(scale):
+    with pytest.raises(ValueError, match=r"LU holds pivots of size .* scale the data or use float64"):
+        LU.from_matrix(scale * torch.eye(2))
+    weight = scale * torch.eye(2, dtype=torch.float64)
+    torch.testing.assert_close(LU.from_matrix(weight).weight, weight)
+
+
+def test_a_matrix_of_whole_numbers_is_refused():
     with pytest.raises(TypeError, match=r"float32 or float64, got torch.int64"):
         LU.from_matrix(torch.eye(2).long())
 
@@ -112,11 +115,11 @@ def test_a_state_of_another_shape_is_pytorch_s_error(spoilt):
         LU(2).load_state_dict({**LU(2).state_dict(), **spoilt})
 
 
-def test_lu_starts_from_a_rotation_and_keeps_the_orientation():
+@pytest.mark.parametrize("n", [1, 2, 3, 8])
+def test_lu_starts_from_a_rotation_and_keeps_the_orientation(n):
     torch.manual_seed(0)
-    for n in (1, 2, 3, 8):
-        signs = [torch.linalg.det(LU(n).weight).sign().item() for _ in range(20)]
-        assert signs == [1] * 20
+    signs = [torch.linalg.det(LU(n).weight).sign().item() for _ in range(20)]
+    assert signs == [1] * 20
 
 
 @pytest.mark.parametrize("bias", [torch.tensor(1.0), torch.ones(3), torch.tensor([0.0, torch.nan])])

@@ -95,11 +95,11 @@ def test_a_check_that_raises_stops_before_the_step():
     reports, seen = [], []
 
     def check(step, loss):
-        seen.append(w.item())
+        seen.append(loss.item())
         if step == 4:
             raise ArithmeticError
 
     with pytest.raises(ArithmeticError):
         run(w, check=check, report=lambda done, loss: reports.append(done))
-    assert w.item() == seen[4]
+    assert w.item() == seen[4]  # the loss is w itself
     assert reports == [1, 2, 3, 4]
