@@ -1,31 +1,28 @@
 """Which values an activation takes, and round trips."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from plunit.lab.inverse.compute import FUNCTIONS, NETWORKS, is_reached, round_trips
-from plunit.lab.results import Results
 
 from plunit.invertible import PLU, Chain, InvertibleNetwork, Tanh, alternating
 from plunit.invertible.certificate import certify
 from plunit.invertible.frozen import part_by_part
-from plunit.lab import inverse
 from plunit.lab.cell import Cell
+from plunit.lab.inverse.read import EXPERIMENTS
+from plunit.lab.inverse.run import FUNCTIONS, NETWORKS, compute, is_reached, round_trips
 
-SPEC = dataclasses.replace(inverse.SPECS["inverse"], depths=(1, 4), points=16, features=3, values=256)
-
-
-def arrays(activation, seeds=5):
-    return inverse.compute(Cell("inverse", SPEC, activation, 0, seeds, "torch"))
+(USUAL,) = EXPERIMENTS
+SPEC = dataclasses.replace(USUAL.spec, depths=(1, 4), points=16, features=3, values=256)
+INVERSE = dataclasses.replace(USUAL, spec=SPEC)
 
 
 @pytest.fixture(scope="module")
-def results():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(inverse.SPECS, "inverse", SPEC)
-        yield Results({("inverse", activation): arrays(activation) for activation in inverse.ACTIVATIONS})
+def runs():
+    cells = [Cell("inverse", SPEC, activation, 0, 5, "", "") for activation in USUAL.activations]
+    return {cell.activation: compute(cell, Path()) for cell in cells}
 
 
 @pytest.mark.parametrize(
@@ -62,8 +59,8 @@ def test_a_depth_is_the_beginning_of_a_deeper_one():
     assert bound[1] == network.certificate(x).round_trip_error
     whole = part_by_part(network.bijection)
     first = Chain(*whole.parts()[:3])
-    for chain, error in ((first, worst[0]), (whole, worst[1])):
-        assert error == (chain.inverse(chain(x)[0])[0] - x).norm(dim=-1).max()
+    errors = [(chain.inverse(chain(x)[0])[0] - x).norm(dim=-1).max() for chain in (first, whole)]
+    assert worst.tolist() == errors
     assert bound[0] == certify(first, x).round_trip_error
 
 
@@ -88,9 +85,10 @@ def test_relu_has_no_round_trip():
     assert np.isnan(round_trips(SPEC, "relu", "lu", "float32", 0)).all()
 
 
-def test_claims_by_numbers(results):
-    found = {claim.sentence: claim for claim in inverse.claims(results)}
+def test_claims_by_numbers(runs):
+    found = {claim.sentence: claim for claim in INVERSE.claims(runs, {})}
     assert found["PLU's inverse is defined on the whole domain."].verdict == "holds"
+    assert found["Leaky ReLU is invertible."].verdict == "holds"
     relu = found["ReLU is not an invertible function."]
     assert relu.verdict == "holds"
     assert 0.4 < relu.value < 0.6
@@ -99,48 +97,104 @@ def test_claims_by_numbers(results):
     assert found["PLU is one to one."].value == 0
 
 
-def test_a_value_that_is_missed_is_seen(results):
-    broken = dict(results["inverse", "plu"], reached=np.array([np.full(5, 0.99), np.ones(5)]))
-    found = inverse.claims(Results({("inverse", "plu"): broken}))
-    assert found[0].verdict == "does not hold"
+@pytest.mark.parametrize("reached", [[0.99, 1.0], [1.0, 0.99]])
+def test_a_value_that_is_missed_is_seen(runs, reached):
+    broken = dict(runs["plu"], reached=np.tile(np.array(reached)[:, None], 5))
+    claim, *_ = INVERSE.claims({"plu": broken}, {})
+    assert (claim.statement, claim.value, claim.verdict) == ("inverse-plu", 0.99, "does not hold")
 
 
-def test_rows_and_figure(results, tmp_path):
-    rows = list(inverse.rows(results))
-    assert len(rows) == 4 * 2 * 2 * 2 * 5
-    (picture,) = inverse.figures(results)
-    assert len(picture.figure.axes) == 4
-    picture.figure.savefig(tmp_path / "figure.png")
+def drawn(shift):
+    """Arrays of no network at all, each number another one."""
+    shape, rng = (2, 2, 2, 7), np.random.default_rng(shift)
+    trips = {key: rng.lognormal(size=shape) for key in ("error", "lost", "bound")}
+    return {"seed": np.arange(7), "reached": rng.random((2, 7)), "shared": rng.random(7), **trips}
+
+
+DRAWN = {name: drawn(shift) for shift, name in enumerate(("tanh", "relu", "plu", "leaky_relu"))}
+
+
+def test_claims_are_about_the_arrays_they_name():
+    tanh, relu, plu, leaky = DRAWN.values()
+    trips = [np.sort(one["error"][:, 0, 1].max(0))[3] for one in (plu, tanh)]
+    expected = [
+        ("inverse-plu", plu["reached"].min(0).mean()),
+        ("inverse-plu", plu["shared"].mean()),
+        ("inverse-others", relu["shared"].mean()),
+        ("inverse-others", leaky["shared"].mean()),
+        ("inverse-others", tanh["reached"][0].mean()),
+        ("inverse-others", tanh["reached"][1].mean()),
+        *(("", trip) for trip in trips),
+        ("", (plu["error"] / plu["bound"]).max()),
+    ]
+    claims = list(INVERSE.claims(DRAWN, {}))
+    assert [claim.statement for claim in claims] == [statement for statement, _ in expected]
+    assert [claim.value for claim in claims] == pytest.approx([value for _, value in expected])
+    plu, tanh = claims[6:8]
+    assert plu.sentence == "An invertible PLU network of depth 4 returns its input in float32."
+    assert tanh.sentence == "An invertible tanh network of depth 4 returns its input in float32."
+
+
+def test_round_trips_are_judged_at_depth_32_if_it_is_there():
+    deep = dataclasses.replace(USUAL, spec=dataclasses.replace(SPEC, depths=(32, 64)))
+    claim = next(claim for claim in deep.claims({"plu": DRAWN["plu"]}, {}) if "returns its input" in claim.sentence)
+    assert "depth 32" in claim.sentence
+    assert claim.value == pytest.approx(np.sort(DRAWN["plu"]["error"][:, 0, 0].max(0))[3])
+
+
+def test_the_bound_of_the_certificate_holds(runs):
+    *_, certificate = INVERSE.claims(runs, {})
+    assert certificate.sentence == "The bound of the certificate is not exceeded at any depth, PLU."
+    assert certificate.value < 1
+    assert certificate.verdict == "holds"
+
+
+def test_the_finding_gives_the_errors_of_the_deepest_networks():
+    tanh, plu, leaky = (np.sort(DRAWN[name]["error"][:, 0, 1].max(0))[3] for name in ("tanh", "plu", "leaky_relu"))
+    assert INVERSE.finding(DRAWN) == (
+        "Largest |F⁻¹(F(x)) - x| at depth 4, float32, median of seeds: "
+        f"tanh {tanh:.3g}, PLU {plu:.3g}, leaky ReLU {leaky:.3g}."
+    )
+    assert INVERSE.finding({"relu": DRAWN["relu"]}) == ""
+
+
+@pytest.mark.parametrize("method", [lambda one: list(one.claims(DRAWN, {})), lambda one: one.finding(DRAWN)])
+def test_a_run_in_float64_alone_can_be_read(method):
+    method(dataclasses.replace(USUAL, spec=dataclasses.replace(SPEC, dtypes=("float64",))))
 
 
 def test_at_most_five_seeds_are_run():
-    assert len(inverse.cells("inverse", ("plu",), 1024, "native")) == 5
+    assert [USUAL.seeds_within(seeds) for seeds in (3, 64, 1024)] == [3, 5, 5]
+    assert len(USUAL.cells(("plu",), USUAL.seeds_within(1024), "")) == 5
 
 
-def test_rows_hold_what_was_measured(results):
-    found = results["inverse", "plu"]
-    for row in inverse.rows(results):
-        if row["activation"] == "plu":
-            names = (SPEC.linears, row["linear"]), (SPEC.dtypes, row["dtype"]), (SPEC.depths, row["depth"])
-            place = (*(values.index(value) for values, value in names), row["seed"])
-            assert (row["error"], row["bound"]) == (found["error"][place], found["bound"][place])
+def test_rows_hold_what_was_measured():
+    rows = list(INVERSE.rows(DRAWN))
+    assert len(rows) == 4 * 2 * 2 * 2 * 7
+    axes = ("linear", SPEC.linears), ("dtype", SPEC.dtypes), ("depth", SPEC.depths)
+    places = [(*(values.index(row[name]) for name, values in axes), row["seed"]) for row in rows]
+    assert len(set(zip([row["activation"] for row in rows], places, strict=True))) == len(rows)
+    expected = [
+        {key: DRAWN[row["activation"]][key][place] for key in ("error", "lost", "bound")}
+        for row, place in zip(rows, places, strict=True)
+    ]
+    assert [{key: row[key] for key in ("error", "lost", "bound")} for row in rows] == expected
 
 
-def test_claims_are_about_the_arrays_they_name(results):
-    plu = results["inverse", "plu"]
-    found = {claim.sentence: claim.value for claim in inverse.claims(results)}
-    trip = found["An invertible PLU network of depth 4 returns its input in float32."]
-    assert trip == pytest.approx(np.median(plu["error"][:, 0, 1].max(0)))
-    bound = found["The bound of the certificate is not exceeded at any depth, PLU."]
-    assert bound == pytest.approx((plu["error"] / plu["bound"]).max())
-    assert bound < 1
+def test_the_figure_has_a_panel_for_each_kind_and_precision(runs, tmp_path):
+    (picture,) = INVERSE.figures(runs)
+    titles = [axes.get_title() for axes in picture.figure.axes]
+    assert titles == [f"{kind} layers, {dtype}" for dtype in SPEC.dtypes for kind in ("orthogonal", "LU")]
+    picture.figure.savefig(tmp_path / "figure.png")
 
 
-def test_panels_are_those_of_their_titles(results):
-    (picture,) = inverse.figures(Results({("inverse", "plu"): results["inverse", "plu"]}))
-    axes = picture.figure.axes[1]
-    assert axes.get_title() == "LU layers, float32"
-    np.testing.assert_allclose(axes.lines[0].get_ydata(), np.median(results["inverse", "plu"]["error"][1, 0], -1))
+@pytest.mark.parametrize("panel", range(4))
+def test_panels_are_those_of_their_titles(panel):
+    (picture,) = INVERSE.figures({"plu": DRAWN["plu"]})
+    dtype, linear = divmod(panel, 2)
+    lines = [line.get_ydata() for line in picture.figure.axes[panel].lines]
+    expected = [np.sort(DRAWN["plu"][key][linear, dtype])[:, 3] for key in ("error", "bound")]
+    np.testing.assert_allclose(lines, expected)
 
 
 @pytest.mark.parametrize("back", [np.nan, np.inf])

@@ -248,8 +248,8 @@ ENDS = {"holds": (1, 2), "holds weakly": (0, 2), "does not hold": (-2, -1), "can
 
 def claim(verdict):
     """A claim whose numbers lead to a verdict."""
-    value = -1.5 if verdict == "does not hold" else 1.5
-    return Claim("dead", "s", "t", 9, value, *ENDS[verdict], Range(low=1), Range(low=1))
+    value, n = -1.5 if verdict == "does not hold" else 1.5, 4 if verdict == "cannot be decided" else 9
+    return Claim("dead", "s", "t", n, value, *ENDS[verdict], Range(low=1), Range(low=1))
 
 
 @pytest.mark.parametrize(

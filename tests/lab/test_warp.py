@@ -5,27 +5,25 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from plunit.lab.results import Results
-from plunit.lab.warp.compute import grid, measured, square, swirl
 
 from plunit.invertible import InvertibleNetwork
-from plunit.lab import experiments, scratch, warp
+from plunit.lab import scratch
 from plunit.lab.cell import Cell
+from plunit.lab.plan import Part
+from plunit.lab.warp.read import EXPERIMENTS
+from plunit.lab.warp.run import compute, grid, measured, square, swirl
 
-SPEC = dataclasses.replace(warp.SPECS["warp"], steps=40, batch=64, depth=3, lines=5, dots=7, points=200)
+(USUAL,) = EXPERIMENTS
+SPEC = dataclasses.replace(USUAL.spec, steps=40, batch=64, depth=3, lines=5, dots=7, points=200)
+WARP = dataclasses.replace(USUAL, spec=SPEC)
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("warp")
-    found = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(warp.SPECS, "warp", SPEC)
-        for activation in warp.ACTIVATIONS:
-            cell = Cell("warp", SPEC, activation, 0, 5, "torch")
-            found["warp", activation] = warp.compute(cell, folder / activation)
-            assert scratch.done(folder / activation) == 1
-        yield Results(found)
+    found = {name: compute(Cell("warp", SPEC, name, 0, 5, "", ""), folder / name) for name in USUAL.activations}
+    assert [scratch.done(folder / name) for name in USUAL.activations] == [1, 1]
+    return found
 
 
 def test_the_swirl_turns_by_the_angle_of_its_radius_and_is_undone():
@@ -37,8 +35,8 @@ def test_the_swirl_turns_by_the_angle_of_its_radius_and_is_undone():
     torch.testing.assert_close(swirl(y, -2.0), x)
 
 
-def test_training_learns_map_and_inverse_together(results):
-    arrays = results["warp", "plu"]
+def test_training_learns_map_and_inverse_together(runs):
+    arrays = runs["plu"]
     assert arrays["loss"].shape == (40, 5)
     assert (arrays["loss"][-1] < 0.6 * arrays["loss"][0]).all()
     np.testing.assert_allclose(arrays["forward_error"], np.sqrt(arrays["loss"][-5:].mean(0)), rtol=0.25)
@@ -52,20 +50,63 @@ def test_the_grid_has_upright_and_level_lines():
     assert (lines[1, :, :, 1].std(1) == 0).all()
 
 
-def test_claim_rows_and_figure(results, tmp_path):
-    (claim,) = warp.claims(results)
-    assert "40 steps" in claim.sentence
-    assert claim.n == 5
-    assert claim.value == pytest.approx(np.median(results["warp", "plu"]["inverse_error"]))
-    assert len(list(warp.rows(results))) == 10
-    (picture,) = warp.figures(results)
-    assert len(picture.figure.axes) == 6
+def long(runs):
+    """Return the runs as if they had been as long as the usual ones."""
+    return {name: arrays | {"loss": np.zeros((USUAL.spec.steps, 5))} for name, arrays in runs.items()}
+
+
+def test_the_claim_is_the_median_error_of_the_inverse(runs):
+    (claim,) = WARP.claims(long(runs), {})
+    assert "3,000 steps" in claim.sentence
+    assert (claim.statement, claim.n) == ("", 5)
+    assert claim.value == np.sort(runs["plu"]["inverse_error"])[2]
+    assert claim.low <= claim.value <= claim.high
+
+
+def test_a_run_that_is_too_short_is_not_judged(runs):
+    assert list(WARP.claims(runs, {})) == []
+    almost = {"plu": runs["plu"] | {"loss": np.zeros((USUAL.spec.steps - 1, 5))}}
+    assert list(WARP.claims(almost, {})) == []
+    assert list(WARP.claims({"leaky_relu": long(runs)["leaky_relu"]}, {})) == []
+
+
+def test_the_finding_gives_the_median_errors_of_the_inverse(runs):
+    plu, leaky = (np.sort(runs[name]["inverse_error"])[2] for name in ("plu", "leaky_relu"))
+    assert WARP.finding(runs) == (
+        f"Median error of the inverse, which no step saw, after 40 steps: PLU {plu:.3g}, leaky ReLU {leaky:.3g}."
+    )
+
+
+def test_rows_hold_what_was_measured(runs):
+    errors = ("forward_error", "inverse_error", "round_trip")
+    assert list(WARP.rows(runs)) == [
+        {"experiment": "warp", "activation": activation, "seed": seed, "steps": 40}
+        | {key: float(runs[activation][key][seed]) for key in errors}
+        for activation in ("plu", "leaky_relu")
+        for seed in range(5)
+    ]
+
+
+def test_the_figure_draws_the_grids_of_the_median_seed(runs, tmp_path):
+    (picture,) = WARP.figures(runs)
+    panels = np.array(picture.figure.axes).reshape(2, 3)
+    drawn = [[np.stack([line.get_xydata() for line in axes.lines]) for axes in row] for row in panels]
+    middle = [np.argsort(runs[name]["inverse_error"])[2] for name in ("plu", "leaky_relu")]
+    lines = grid(SPEC)
+    images = [
+        [
+            swirl(lines, sign * SPEC.turn).numpy(),
+            *(runs[name][key][..., m] for name, m in zip(runs, middle, strict=True)),
+        ]
+        for sign, key in ((1, "forward"), (-1, "inverse"))
+    ]
+    np.testing.assert_array_equal(drawn, np.reshape(images, (2, 3, 10, 7, 2)))
     picture.figure.savefig(tmp_path / "figure.png")
 
 
 def test_cells_take_the_steps():
-    (cell,) = experiments.cells("warp", ("plu",), 5, "native", 7)
-    assert cell.spec.steps == 7
+    (cell,) = Part("warp", 5, ("plu",), steps=7).cells()
+    assert (cell.spec.steps, cell.seeds) == (7, range(5))
 
 
 def test_a_network_that_is_the_swirl_has_no_error():
@@ -77,7 +118,7 @@ def test_a_network_that_is_the_swirl_has_no_error():
             return swirl(y, -SPEC.turn)
 
     found = measured(SPEC, Swirl(2, 0), 0)
-    assert all(found[key] < 1e-5 for key in ("forward_error", "inverse_error", "round_trip"))
+    assert max(found[key] for key in ("forward_error", "inverse_error", "round_trip")) < 1e-5
     np.testing.assert_allclose(found["forward"], swirl(grid(SPEC), SPEC.turn))
     np.testing.assert_allclose(found["inverse"], swirl(grid(SPEC), -SPEC.turn))
 
@@ -88,11 +129,7 @@ def test_points_fill_the_square():
     assert 1.9 < x.max() <= 2
 
 
-def test_a_seed_is_the_same_in_any_cell(results, tmp_path):
-    alone = warp.compute(Cell("warp", SPEC, "plu", 2, 3, "torch"), tmp_path / "plu")
-    np.testing.assert_allclose(alone["inverse_error"], results["warp", "plu"]["inverse_error"][2:3], rtol=1e-2)
-
-
-def test_a_run_that_is_too_short_is_not_judged(results, monkeypatch):
-    monkeypatch.setitem(warp.SPECS, "warp", dataclasses.replace(SPEC, steps=41))
-    assert warp.claims(results) == []
+def test_a_seed_is_the_same_in_any_cell(runs, tmp_path):
+    alone = compute(Cell("warp", SPEC, "plu", 2, 3, "", ""), tmp_path / "plu")
+    assert alone["seed"].tolist() == [2]
+    np.testing.assert_allclose(alone["inverse_error"], runs["plu"]["inverse_error"][2:3], rtol=1e-2)

@@ -58,7 +58,7 @@ class Claim:
     @property
     def verdict(self) -> str:
         """The verdict by `RULE`."""
-        if math.isnan(self.low):
+        if self.n < FEWEST:
             return UNDECIDED
         if self.claimed.holds(self.low, self.high):
             return HOLDS

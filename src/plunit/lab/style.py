@@ -127,6 +127,11 @@ def ranked(arrays: Arrays, by: str = "final_loss") -> Any:
     return np.argsort(np.nan_to_num(arrays[by], nan=np.inf), kind="stable")
 
 
+def median_loss(losses: Any) -> float:
+    """Return the median; a loss that diverged is infinite."""
+    return float(np.median(np.nan_to_num(losses, nan=np.inf)))
+
+
 def median_member(arrays: Arrays, by: str = "final_loss") -> int:
     """Return the member in the middle of the order; the lower one of two."""
     return int(ranked(arrays, by)[(arrays[by].size - 1) // 2])

@@ -12,26 +12,24 @@ import time
 import numpy as np
 import pytest
 import torch
-from plunit.lab.cifar10.compute import Training
-from plunit.lab.cifar10.network import network
 from torch.nn import functional as F
 
 from plunit.lab import scratch
 from plunit.lab.cell import Cell
-from plunit.lab.cifar10 import CHOICES, SPECS, checkpoint, compute
+from plunit.lab.cifar10.run import CHOICES, Cifar10Spec, Training, compute, untrained
 
-SPEC = dataclasses.replace(SPECS["cifar10"], steps=24, batch=10, early=(1, 5), stride=10)
+SPEC = Cifar10Spec(steps=24, batch=10, early=(1, 5), stride=10)
 
 
 def cell(activation="plu", seed=0, **changes):
-    return Cell("cifar10", dataclasses.replace(SPEC, **changes), activation, seed, seed + 1, "torch")
+    return Cell("cifar10", dataclasses.replace(SPEC, **changes), activation, seed, seed + 1, "", "")
 
 
 def test_a_step_is_adam_on_the_mean_cross_entropy_of_the_drawn_images(tiny):
     training = Training(SPEC, "tanh", 7, tiny)
     training.advance()
     training.advance()
-    model = network(SPEC, "tanh", 7)
+    model = untrained(SPEC, "tanh", 7)
     adam = torch.optim.Adam(model.parameters(), lr=0.001)
     images = torch.from_numpy(tiny.train_images).float() / 127.5 - 1
     losses = []
@@ -43,8 +41,9 @@ def test_a_step_is_adam_on_the_mean_cross_entropy_of_the_drawn_images(tiny):
         loss.backward()
         adam.step()
     assert training.losses == pytest.approx(losses, rel=1e-5)
-    for ours, theirs in zip(training.model.parameters(), model.parameters(), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(
+        dict(training.model.named_parameters()), dict(model.named_parameters()), rtol=1e-3, atol=1e-5
+    )
 
 
 def test_inputs_reach_the_network_in_channels_last(tiny):
@@ -58,9 +57,9 @@ def test_tests_are_recorded_at_their_steps_and_are_right(tiny, tmp_path):
     arrays = compute(cell(), tmp_path / "cell")
     assert arrays["loss"].shape == (24, 1)
     assert arrays["test_step"][:, 0].tolist() == [1, 5, 10, 20, 24]
-    found = checkpoint.read(tmp_path / "cell")
+    found = scratch.read_checkpoint(tmp_path / "cell")
     assert found is not None
-    model = network(SPEC, "plu", 0)
+    model = untrained(SPEC, "plu", 0)
     model.load_state_dict({name.removeprefix("model."): t for name, t in found[0].items() if name.startswith("model.")})
     with torch.no_grad():
         scores = model(torch.from_numpy(tiny.test_images).float() / 127.5 - 1)
@@ -102,22 +101,19 @@ def test_a_checkpoint_holds_everything(activation, tiny, tmp_path):
         second.advance()
     assert second.losses == through.losses
     assert second.tests == through.tests
-    for ours, theirs in zip(second.model.state_dict().values(), through.model.state_dict().values(), strict=True):
-        assert torch.equal(ours, theirs)
+    torch.testing.assert_close(second.model.state_dict(), through.model.state_dict(), rtol=0, atol=0)
 
 
 CHILD = """
 import sys
 from pathlib import Path
-from plunit.lab.cifar10 import compute as module
-from plunit.lab.cifar10.compute import compute
 from plunit.data import cifar10
+from plunit.lab.cifar10 import run
 sys.path.insert(0, sys.argv[1])
 import test_training
-program = sys.modules["plunit.lab.cifar10.compute"]
-program.SAVE_EVERY, program.REPORT_EVERY = 2, 1
+run.SAVE_EVERY, run.REPORT_EVERY = 2, 1
 cifar10.FILES = {path.name: cifar10.described(path.read_bytes()) for path in sorted(cifar10.folder().iterdir())}
-compute(test_training.cell(steps=40), Path(sys.argv[2]))
+run.compute(test_training.cell(steps=40), Path(sys.argv[2]))
 """
 
 
@@ -158,17 +154,14 @@ def test_a_damaged_checkpoint_does_not_count(tiny, tmp_path):
     training.save(tmp_path / "cell")
     about = json.loads((tmp_path / "cell.json").read_text())
     about["numbers"]["step"] = 4
-    for text in (
-        json.dumps(about),
-        "[" * 100_000,
-        "",
-        "{",
-        "[]",
-        '{"tensors": 3, "sha256": ""}',
-        '{"tensors": "../../x", "sha256": ""}',
-    ):
+    edited = json.dumps(about)
+    nameless, elsewhere = '{"tensors": 3, "sha256": ""}', '{"tensors": "../../x", "sha256": ""}'
+
+    def found(text):
         (tmp_path / "cell.json").write_text(text)
-        assert checkpoint.read(tmp_path / "cell") is None
+        return scratch.read_checkpoint(tmp_path / "cell")
+
+    assert [found(text) for text in (edited, "[" * 100_000, "", "{", "[]", nameless, elsewhere)] == [None] * 7
 
 
 def test_one_checkpoint_is_kept(tiny, tmp_path):

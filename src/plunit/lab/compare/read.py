@@ -23,7 +23,7 @@ from plunit.lab.compare import run
 from plunit.lab.compare.run import CompareSpec
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.ranges import Range
-from plunit.lab.style import Picture, distribution, draw_band, label, listed
+from plunit.lab.style import Picture, distribution, draw_band, label, listed, median_loss
 
 _TABLE = ("path", "sha256", "target", "inputs")
 
@@ -83,7 +83,7 @@ class Compare(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Compare the median test losses."""
-        medians = {name: float(np.nanmedian(arrays["test_loss"])) for name, arrays in runs.items()}
+        medians = {name: median_loss(arrays["test_loss"]) for name, arrays in runs.items()}
         best = min(medians, key=lambda name: medians[name])
         seeds = max(arrays["seed"].size for arrays in runs.values())
         return (

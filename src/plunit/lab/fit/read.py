@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from plunit.ensemble import ACTIVATIONS, ENGINES, Network
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.claims import Claim, mean, measure, measure_ratio, median
@@ -17,7 +15,7 @@ from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.fit import figures, run
 from plunit.lab.fit.run import FitSpec
 from plunit.lab.ranges import Range
-from plunit.lab.style import Picture, label, listed
+from plunit.lab.style import Picture, label, listed, median_loss
 
 _STARTS = {
     "initial": "Before training, with biases 0,",
@@ -61,7 +59,7 @@ class Fit(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Compare the median final losses."""
-        medians = {activation: float(np.median(arrays["final_loss"])) for activation, arrays in runs.items()}
+        medians = {activation: median_loss(arrays["final_loss"]) for activation, arrays in runs.items()}
         seeds = max(arrays["seed"].size for arrays in runs.values())
         best = min(medians, key=lambda activation: medians[activation])
         return f"Median final losses over {seeds:,} seeds: {listed(medians)}; the lowest is {label(best)}'s."

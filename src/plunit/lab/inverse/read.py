@@ -73,18 +73,19 @@ class Inverse(Experiment):
     def finding(self, runs: Runs) -> str:
         """Say what comes back from the deepest networks."""
         last = {name: float(np.median(self._worst(arrays, -1))) for name, arrays in runs.items() if name != "relu"}
-        bound = f"depth {self.spec.depths[-1]}, float32"
-        return f"Largest |F⁻¹(F(x)) - x| at {bound}, median of seeds: {listed(last)}." if last else ""
+        where = f"depth {self.spec.depths[-1]}, {self.spec.dtypes[0]}"
+        return f"Largest |F⁻¹(F(x)) - x| at {where}, median of seeds: {listed(last)}." if last else ""
 
     def _worst(self, arrays: Arrays, depth: int) -> Column:
-        """Return the error of the worse kind of layer in float32, at one of the depths [seeds]."""
-        worst: Column = arrays["error"][:, self.spec.dtypes.index("float32"), depth].max(0)
+        """Return the error of the worse kind of layer in the first precision, at one of the depths [seeds]."""
+        worst: Column = arrays["error"][:, 0, depth].max(0)
         return worst
 
     def _round_trip(self, activation: str, arrays: Arrays) -> Claim:
         depths, layers = self.spec.depths, " and ".join(self.spec.linears)
         at = depths.index(32) if 32 in depths else len(depths) - 1
-        sentence = f"An invertible {label(activation)} network of depth {depths[at]} returns its input in float32."
+        network = f"An invertible {label(activation)} network of depth {depths[at]}"
+        sentence = f"{network} returns its input in {self.spec.dtypes[0]}."
         statistic = f"median of the largest |F^-1(F(x)) - x|, {self.spec.features} features, the worse of {layers}"
         bars = {"claimed": Range(high=1e-3), "weaker": Range(high=1e-2)}
         return measure("", sentence, statistic, median, self._worst(arrays, at), **bars)

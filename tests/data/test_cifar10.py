@@ -1,0 +1,100 @@
+"""The record format, written out by hand, the published table, and a folder that is loaded or refused."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plunit.data import cifar10
+from plunit.errors import UserError
+
+
+def test_a_record_is_a_label_and_the_channels_one_after_another():
+    image = np.arange(3072).astype(np.uint8).reshape(1, 3, 32, 32)
+    content = cifar10.pack([7], image)
+    assert content == bytes([7]) + bytes(range(256)) * 12
+    assert content[1 + 1024 * 2 + 32 * 3 + 5] == image[0, 2, 3, 5]
+
+
+def test_unpack_joins_files_in_order(tiny):
+    names = ["data_batch_1.bin", "data_batch_2.bin"]
+    images, labels = cifar10.unpack([tiny.contents[name] for name in names])
+    np.testing.assert_array_equal(images, np.concatenate([tiny.images[name] for name in names]), strict=True)
+    np.testing.assert_array_equal(labels, np.concatenate([tiny.labels[name] for name in names]), strict=True)
+
+
+def test_a_description_matches_its_content_only(tiny):
+    content = tiny.contents["test_batch.bin"]
+    file = cifar10.described(content)
+    assert file == (hashlib.sha1(content).hexdigest(), 2)
+    assert file.size == len(content)
+    assert file.matches(content)
+    assert not file.matches(content[:-1] + bytes([content[-1] ^ 1]))
+
+
+def test_the_published_table_has_six_files_of_ten_thousand():
+    assert [*cifar10.FILES] == [*(f"data_batch_{i}.bin" for i in range(1, 6)), cifar10.TEST]
+    assert {file.size for file in cifar10.FILES.values()} == {30_730_000}
+    assert len({file.sha1 for file in cifar10.FILES.values()}) == 6
+
+
+def test_labels_and_images_must_be_as_many(tiny):
+    with pytest.raises(ValueError, match="reshape"):
+        cifar10.pack([1], tiny.images["test_batch.bin"])
+
+
+@pytest.fixture
+def complete(tiny, place):
+    """Put the three files of the tiny data set there."""
+    place.mkdir(parents=True)
+    for name, content in tiny.contents.items():
+        (place / name).write_bytes(content)
+    return place
+
+
+def test_a_table_put_in_the_place_of_the_published_one_is_used(tiny, complete, monkeypatch):
+    monkeypatch.setattr(cifar10, "FILES", tiny.files)
+    found = cifar10.load()
+    np.testing.assert_array_equal(found.test_images, tiny.images["test_batch.bin"], strict=True)
+    np.testing.assert_array_equal(found.test_labels, tiny.labels["test_batch.bin"], strict=True)
+    train = ["data_batch_1.bin", "data_batch_2.bin"]
+    np.testing.assert_array_equal(found.train_labels, np.concatenate([tiny.labels[name] for name in train]))
+
+
+@pytest.mark.usefixtures("complete")
+def test_the_default_table_is_the_published_one(place):
+    names = ", ".join(cifar10.FILES)
+    with pytest.raises(UserError) as failure:
+        cifar10.load()
+    assert str(failure.value) == (f"{names} of CIFAR-10 is missing or damaged in {place}; run `plunit data cifar10`")
+
+
+@pytest.mark.parametrize("name", ["data_batch_1.bin", "test_batch.bin"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.unlink(),
+        lambda path: path.write_bytes(path.read_bytes()[:-1]),
+        lambda path: path.write_bytes(path.read_bytes()[:-1] + b"?"),
+        lambda path: (path.unlink(), path.mkdir()),
+    ],
+    ids=["missing", "truncated", "changed", "folder"],
+)
+def test_loading_names_what_is_missing_and_fetches_nothing(tiny, complete, put_official, name, damage):
+    put_official(tiny.archive())
+    damage(complete / name)
+    with pytest.raises(UserError, match=f"^{name} of CIFAR-10 is missing or damaged in {complete}; run `plunit data"):
+        cifar10.load(complete, tiny.files)
+    assert sorted(cifar10.verified(complete, tiny.files)) == sorted({*tiny.files} - {name})
+
+
+def test_the_folder_is_the_environment_s_or_the_cache_s(monkeypatch):
+    assert cifar10.folder() == Path(os.environ["PLUNIT_DATA"], "cifar10")
+    monkeypatch.setenv("PLUNIT_DATA", "~/here")
+    assert cifar10.folder() == Path.home() / "here" / "cifar10"
+    monkeypatch.setenv("PLUNIT_DATA", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    assert cifar10.folder() == Path("/cache/plunit/cifar10")
+    assert cifar10.folder(Path("there")) == Path("there/cifar10")

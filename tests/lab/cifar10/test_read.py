@@ -1,0 +1,273 @@
+"""Claims, finding, rows and figure: each from this run or from the stored record that says more."""
+
+import csv
+import dataclasses
+
+import numpy as np
+import pytest
+
+from plunit.lab.cifar10.read import EXPERIMENTS, Evidence, _best, crossing
+from plunit.lab.cifar10.record import Curve, curve
+from plunit.lab.tables import write_tables
+
+USUAL, MATCHED = EXPERIMENTS
+ACTIVATIONS = USUAL.activations
+
+
+@pytest.fixture(autouse=True)
+def put(put_record):
+    """No test reads the records of the package."""
+    return put_record
+
+
+@pytest.fixture
+def cifar10():
+    """The experiment, before it has looked for records."""
+    return dataclasses.replace(USUAL)
+
+
+@pytest.fixture(scope="module")
+def runs(made):
+    return {activation: made(activation) for activation in ACTIVATIONS}
+
+
+@pytest.fixture(scope="module")
+def longer(made):
+    return {activation: made(activation, 2000, 5) for activation in ACTIVATIONS}
+
+
+@pytest.fixture(scope="module")
+def longest(made):
+    return {activation: made(activation, 12_000, 1) for activation in ACTIVATIONS}
+
+
+def ratio(runs, above, below, window):
+    return np.median(runs[above]["loss"][window].mean(0) / runs[below]["loss"][window].mean(0))
+
+
+def test_claims_are_ratios_of_losses(cifar10, runs):
+    accuracy = {name: runs[name]["test_accuracy"][-1] for name in ("plu", "relu")}
+    ends, whole = [slice(50, 100), slice(450, 500), slice(950, 1000)], slice(0, 1000)
+    expected = [
+        *(("cifar-faster", ratio(runs, "relu", "tanh", window)) for window in (*ends, whole)),
+        *(("cifar-faster", ratio(runs, "relu", "plu", window)) for window in (*ends, whole)),
+        *(("cifar-identity", ratio(runs, "identity", "relu", window)) for window in ends[:2]),
+        ("", 100 * np.median(accuracy["plu"] - accuracy["relu"])),
+    ]
+    claims = list(cifar10.claims(runs, {}))
+    assert [claim.statement for claim in claims] == [statement for statement, _ in expected]
+    assert [claim.value for claim in claims] == pytest.approx([value for _, value in expected])
+    assert [claim.sentence.removeprefix("On CIFAR-10, ") for claim in claims] == [
+        *(f"tanh trains faster than ReLU: loss after {step} steps." for step in ("100", "500", "1,000")),
+        "tanh trains faster than ReLU: area under the curve of 1,000 steps.",
+        *(f"PLU trains faster than ReLU: loss after {step} steps." for step in ("100", "500", "1,000")),
+        "PLU trains faster than ReLU: area under the curve of 1,000 steps.",
+        *(f"the identity does well in the first steps: no worse than ReLU after {step}." for step in (100, 500)),
+        "PLU's test accuracy on CIFAR-10 is at least that of ReLU after 1,000 steps.",
+    ]
+    assert all(claim.statistic.endswith(", this run of 1,000 steps, 2 seeds") for claim in claims)
+    assert {(claim.n, claim.verdict) for claim in claims} == {(2, "cannot be decided")}
+
+
+def test_ranges_say_who_is_ahead(cifar10, runs):
+    claims = {claim.sentence: str(claim.claimed) for claim in cifar10.claims(runs, {})}
+    assert claims["On CIFAR-10, PLU trains faster than ReLU: loss after 500 steps."] == ">= 1"
+    assert claims["On CIFAR-10, tanh trains faster than ReLU: area under the curve of 1,000 steps."] == ">= 1"
+    identity = "On CIFAR-10, the identity does well in the first steps: no worse than ReLU after 100."
+    assert claims[identity] == "<= 1"
+    assert claims["PLU's test accuracy on CIFAR-10 is at least that of ReLU after 1,000 steps."] == ">= 0"
+
+
+def test_more_favourable_than_the_fits_is_judged_against_their_smallest_ratio(cifar10, runs):
+    fits = {
+        name: {activation: {"final_loss": np.full(8, value)} for activation, value in (("relu", ratio), ("plu", 1.0))}
+        for name, ratio in {"sine": 9.0, "parametric": 3.0, "surface": 5.0}.items()
+    }
+    (claim,) = [claim for claim in cifar10.claims(runs, fits) if claim.statement == "cifar-favourable"]
+    assert claim.value == pytest.approx(ratio(runs, "relu", "plu", slice(950, 1000)))
+    assert (claim.claimed.high, claim.weaker.high) == pytest.approx((3, 3))
+    part = {name: {"relu": fits[name]["relu"]} if name == "sine" else fits[name] for name in fits}
+    assert not [claim for claim in cifar10.claims(runs, part) if claim.statement == "cifar-favourable"]
+
+
+def test_early_claims_are_judged_on_a_record_of_five_seeds(cifar10, runs, longer, put):
+    put("seeds", longer)
+    claims = list(cifar10.claims(runs, {}))
+    assert {claim.n for claim in claims} == {5}
+    assert all(claim.statistic.endswith(", the stored run of 2,000 steps, 5 seeds") for claim in claims)
+    assert all(claim.low <= claim.value <= claim.high for claim in claims)
+    assert not {claim.verdict for claim in claims} & {"cannot be decided"}
+    found = {claim.sentence: claim.value for claim in claims}
+    after = found["On CIFAR-10, PLU trains faster than ReLU: loss after 500 steps."]
+    assert after == pytest.approx(ratio(longer, "relu", "plu", slice(450, 500)), rel=1e-4)
+    area = found["On CIFAR-10, tanh trains faster than ReLU: area under the curve of 2,000 steps."]
+    assert area == pytest.approx(ratio(longer, "relu", "tanh", slice(0, 2000)), rel=1e-4)
+
+
+def test_late_claims_are_judged_on_the_record_that_is_long_enough(cifar10, runs, longer, longest, put):
+    put("seeds", longer)
+    put("full", longest)
+    claims = {claim.sentence: claim for claim in cifar10.claims(runs, {})}
+    late = {sentence for sentence, claim in claims.items() if claim.n == 1}
+    assert late == {
+        *(f"On CIFAR-10, {name} trains faster than ReLU: loss after 5,000 steps." for name in ("tanh", "PLU")),
+        *(
+            f"On CIFAR-10, {name} trains faster than ReLU: area under the curve of {steps} steps."
+            for name in ("tanh", "PLU")
+            for steps in ("5,000", "12,000")
+        ),
+        "On CIFAR-10, ReLU overtakes PLU in training loss after the first 5,000 steps.",
+        "PLU's test accuracy on CIFAR-10 is at least that of ReLU after 12,000 steps.",
+    }
+    assert {claims[sentence].verdict for sentence in late} == {"cannot be decided"}
+    assert {claim.n for sentence, claim in claims.items() if sentence not in late} == {5}
+    assert {claim.statement for claim in claims.values() if "12,000" in claim.sentence} == {""}
+    area = claims["On CIFAR-10, PLU trains faster than ReLU: area under the curve of 5,000 steps."]
+    assert area.value == pytest.approx(ratio(longest, "relu", "plu", slice(0, 5000)), rel=1e-4)
+    assert area.statement == "cifar-faster"
+
+
+def test_relu_overtakes_at_the_thousand_from_which_it_stays_below(cifar10, made):
+    runs = {activation: made(activation, 12_000, 5) for activation in ACTIVATIONS}
+    starts = np.array([7000, 7000, 9000, 11_000, 12_000])  # the last one is never ahead
+    step = np.arange(12_000)[:, None]
+    runs["plu"]["loss"] = np.ones((12_000, 5))
+    runs["relu"]["loss"] = np.where((step >= starts) | (step // 1000 == 3), 0.5, 2.0)
+    (claim,) = [claim for claim in cifar10.claims(runs, {}) if "overtakes" in claim.sentence]
+    assert (claim.n, claim.value) == (5, 9)
+    assert str(claim.claimed) == "5 to 12"
+
+
+def test_only_runs_with_all_activations_of_the_paper_are_judged(cifar10, runs):
+    assert list(cifar10.claims({}, {})) == []
+    assert list(cifar10.claims({"plu": runs["plu"], "relu": runs["relu"]}, {})) == []
+    assert cifar10.finding({"plu": runs["plu"]}) == ""
+    more = {**runs, "gelu": runs["tanh"]}
+    assert list(cifar10.claims(more, {})) == list(cifar10.claims(runs, {}))
+
+
+def test_records_are_those_of_the_usual_spec(runs, longer, put):
+    put("seeds", longer)
+    varied = USUAL.varied({"lr": 0.01})
+    assert {claim.n for claim in varied.claims(runs, {})} == {2}
+    assert {claim.n for claim in dataclasses.replace(MATCHED).claims(runs, {})} == {2}
+
+
+def evidence(seeds, steps):
+    one = Curve(1, np.ones((steps, seeds)), *[np.ones((1, seeds))] * 3)
+    return Evidence({"relu": one, "plu": one}, f"{seeds} of {steps}")
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [(1, "5 of 20"), (20, "5 of 20"), (21, "2 of 40"), (40, "2 of 40"), (41, "1 of 60"), (61, None)],
+)
+def test_the_run_of_most_seeds_that_reaches_the_step_is_the_best(step, expected):
+    known = [evidence(*one) for one in ((1, 50), (5, 10), (2, 30), (1, 60), (5, 20), (2, 40), (4, 19))]
+    best = _best(known, step)
+    assert (best and best.where) == expected
+
+
+def test_a_run_is_as_long_and_wide_as_its_least_activation():
+    short, narrow = (evidence(*one).curves["plu"] for one in ((5, 10), (2, 30)))
+    both = Evidence({"relu": short, "plu": narrow}, "")
+    assert (both.steps, both.seeds) == (10, 2)
+
+
+def first_that_lasts(ours, theirs):
+    """Try every group in turn."""
+    ahead = [k for k in range(len(ours)) if all(a < b for a, b in zip(ours[k:], theirs[k:], strict=True))]
+    return ahead[0] if ahead else np.inf
+
+
+@pytest.mark.parametrize("groups", [1, 2, 5])
+def test_the_crossing_is_the_first_group_from_which_one_stays_below(groups):
+    rng = np.random.default_rng(groups)
+    ours, theirs = rng.integers(0, 3, (2, groups, 300)).astype(float)  # ties among them
+    expected = [first_that_lasts(a, b) for a, b in zip(ours.T, theirs.T, strict=True)]
+    assert crossing(ours, theirs).tolist() == expected
+    assert len(set(expected)) == groups + 1
+
+
+def listed(runs, window):
+    medians = {name: np.median(runs[name]["loss"][window].mean(0)) for name in ACTIVATIONS}
+    labels = {"tanh": "tanh", "relu": "ReLU", "plu": "PLU", "identity": "identity"}
+    accuracy = {name: 100 * np.median(runs[name]["test_accuracy"][-1]) for name in ACTIVATIONS}
+    losses = ", ".join(f"{labels[name]} {value:.3g}" for name, value in medians.items())
+    return losses, ", ".join(f"{labels[name]} {value:.1f} %" for name, value in accuracy.items())
+
+
+def test_the_finding_gives_losses_and_accuracies_of_the_run_of_most_seeds(runs, longer, longest, put):
+    losses, accuracies = listed(runs, slice(950, 1000))
+    assert dataclasses.replace(USUAL).finding(runs) == (
+        f"This run of 1,000 steps, 2 seeds: training loss after 1,000 steps {losses}; "
+        f"test accuracy at the end {accuracies}."
+    )
+    put("full", longest)
+    put("seeds", longer)
+    losses, accuracies = listed(longer, slice(950, 1000))
+    assert dataclasses.replace(USUAL).finding(runs) == (
+        f"The stored run of 2,000 steps, 5 seeds: training loss after 1,000 steps {losses}; "
+        f"test accuracy at the end {accuracies}."
+    )
+
+
+def test_a_short_run_has_a_finding_and_claims_of_its_length(cifar10, made):
+    runs = {activation: made(activation, 24) for activation in ACTIVATIONS}
+    losses, accuracies = listed(runs, slice(0, 24))
+    assert cifar10.finding(runs) == (
+        f"This run of 24 steps, 2 seeds: training loss after 24 steps {losses}; test accuracy at the end {accuracies}."
+    )
+    tanh, plu, _ = cifar10.claims(runs, {})
+    assert (tanh.value, plu.value) == pytest.approx([ratio(runs, "relu", one, slice(0, 24)) for one in ("tanh", "plu")])
+
+
+def test_the_figure_shows_run_and_records(runs, longer, longest, put, tmp_path):
+    (alone,) = dataclasses.replace(USUAL).figures(runs)
+    assert len(alone.figure.axes) == 2
+    put("seeds", longer)
+    put("full", longest)
+    (picture,) = dataclasses.replace(USUAL).figures(runs)
+    titles = [axes.get_title() for axes in picture.figure.axes[:3]]
+    assert titles == [
+        "this run of 1,000 steps, 2 seeds",
+        "the stored run of 2,000 steps, 5 seeds",
+        "the stored run of 12,000 steps, 1 seed",
+    ]
+    (_, ours), (_, theirs) = listed(runs, slice(0, 50)), listed(longer, slice(0, 50))
+    assert f"{titles[0]}: {ours}; {titles[1]}: {theirs}; " in picture.caption
+    line = picture.figure.axes[4].lines[2]  # PLU's accuracy in the record of five seeds
+    np.testing.assert_allclose(line.get_xdata(), [100, 2000])
+    np.testing.assert_allclose(line.get_ydata(), 100 * np.median(longer["plu"]["test_accuracy"], axis=1), atol=0.01)
+    picture.figure.savefig(tmp_path / "figure.png")
+
+
+def test_the_figure_draws_runs_of_other_activations(cifar10, runs):
+    (picture,) = cifar10.figures({"gelu": runs["tanh"]})
+    assert picture.alt.endswith("for GELU.")
+
+
+def test_rows_state_losses_and_accuracy_and_a_table_the_time(cifar10, runs, tmp_path):
+    rows = list(cifar10.rows(runs))
+    assert [(row["activation"], row["seed"]) for row in rows] == [
+        (name, seed) for name in ACTIVATIONS for seed in (0, 1)
+    ]
+    assert rows[5] == {
+        "experiment": "cifar10",
+        "activation": "plu",
+        "seed": 1,
+        "final_loss": pytest.approx(runs["plu"]["loss"][950:, 1].mean()),
+        "steps": 1000,
+        "test_loss": runs["plu"]["test_loss"][-1, 1],
+        "test_accuracy": runs["plu"]["test_accuracy"][-1, 1],
+    }
+    write_tables(tmp_path, {"cifar10": cifar10}, {"cifar10": runs}, [])
+    with (tmp_path / "timings.csv").open() as file:
+        times = list(csv.DictReader(file))
+    assert times[5] == {"experiment": "cifar10", "activation": "plu", "seed": "1", "seconds": "2.0"}
+    assert len(times) == 8
+
+
+def test_a_curve_of_a_record_is_that_of_its_run(longer, put):
+    found = put("seeds", longer)
+    np.testing.assert_allclose(found["plu"].loss, curve(longer["plu"]).loss, atol=1e-5)

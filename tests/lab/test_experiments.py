@@ -1,0 +1,134 @@
+"""What holds for every experiment: its arrays, cells, rows, claims and finding."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from plunit.lab.cell import program_of
+from plunit.lab.experiment import catalogue
+from plunit.lab.paper import SECTIONS, STATEMENTS
+from plunit.lab.plan import Part
+
+CIFAR10 = ("cifar10", "cifar10-gain")
+COMPUTED = [name for name in catalogue() if name not in (*CIFAR10, "compare")]
+SEEDS = 5
+
+
+def convolutional():
+    """Arrays of CIFAR-10 as a run of 500 steps would give them."""
+    falling = np.linspace(2, 1, 500)[:, None] * np.linspace(1, 1.1, SEEDS)
+    test = np.ones((1, SEEDS))
+    tests = {"test_step": (500 * test).astype(int), "test_loss": test, "test_accuracy": test / 2}
+    return {"seed": np.arange(SEEDS), "loss": falling, "seconds": np.ones(SEEDS), **tests}
+
+
+def compared(shift):
+    losses = {name: shift + np.linspace(0.1, 0.2, SEEDS) for name in ("test_loss", "train_loss", "baseline")}
+    return {"seed": np.arange(SEEDS), **losses}
+
+
+@pytest.fixture(scope="module")
+def experiments(small):
+    return dict(catalogue())
+
+
+@pytest.fixture(scope="module")
+def results(experiments, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scratch")
+    found = {name: {} for name in experiments}
+    for name in COMPUTED:
+        one = experiments[name]
+        for activation in one.activations:
+            cell, *_ = one.cells((activation,), SEEDS, "eager" if one.engines else "")
+            cell = dataclasses.replace(cell, last=SEEDS)
+            found[name][activation] = one.compute(cell, folder / f"{name}-{activation}")
+    for name in CIFAR10:
+        found[name] = {activation: convolutional() for activation in experiments[name].activations}
+    found["compare"] = {activation: compared(i) for i, activation in enumerate(experiments["compare"].activations)}
+    return found
+
+
+def test_a_part_of_a_plan_is_the_small_experiment(small):
+    assert small["sine"].experiment().spec.steps == 32
+    assert Part("warp", 5, ("plu",)).experiment().spec.steps == 8
+    assert {len(part.cells()) for part in small.values()} == {1, 3, 4}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_arrays_have_the_seeds_on_their_last_axis(results, name):
+    members = {activation: arrays["seed"].size for activation, arrays in results[name].items()}
+    axes = {activation: {array.shape[-1] for array in arrays.values()} for activation, arrays in results[name].items()}
+    assert axes == {activation: {size} for activation, size in members.items()}
+    assert {tuple(np.unique(arrays["seed"])) for arrays in results[name].values()} == {tuple(range(SEEDS))}
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_cells_cover_every_seed_once_for_every_activation(experiments, name):
+    one = experiments[name]
+    seeds = 2 * one.chunk + 1
+    cells = one.cells(one.activations, seeds, "eager")
+    covered = {a: [seed for cell in cells if cell.activation == a for seed in cell.seeds] for a in one.activations}
+    assert covered == {a: [*range(seeds)] for a in one.activations}
+    assert max(len(cell.seeds) for cell in cells) <= one.chunk
+    assert {cell.program for cell in cells} == {program_of(one.compute)}
+    assert {(cell.experiment, cell.spec) for cell in cells} == {(name, one.spec)}
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_activations_are_among_the_choices_and_the_cost_is_a_number(experiments, name):
+    one = experiments[name]
+    assert set(one.activations) <= set(one.choices)
+    cell, *_ = one.cells(one.activations, SEEDS, "eager")
+    assert 0 < one.cost(cell) < np.inf
+    assert one.section in SECTIONS
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_rows_name_experiment_activation_and_seed(experiments, results, name):
+    rows = list(experiments[name].rows(results[name]))
+    assert {row["experiment"] for row in rows} == {name}
+    assert {(row["activation"], row["seed"]) for row in rows} == {
+        (activation, seed) for activation in results[name] for seed in range(SEEDS)
+    }
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_claims_test_statements_of_the_paper_or_are_ours(experiments, results, name):
+    claims = list(experiments[name].claims(results[name], results))
+    assert {claim.statement for claim in claims} <= {"", *STATEMENTS}
+    assert all(claim.sentence.endswith(".") and claim.statistic for claim in claims)
+    assert len({(claim.sentence, claim.statistic) for claim in claims}) == len(claims)
+
+
+def test_every_statement_of_the_paper_is_tested_by_some_experiment(experiments, results):
+    found = {claim.statement for name, runs in results.items() for claim in experiments[name].claims(runs, results)}
+    assert {*STATEMENTS} - found == set()
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_the_finding_is_one_sentence_with_numbers(experiments, results, name):
+    finding = experiments[name].finding(results[name])
+    assert re.fullmatch(r"[A-Z][^\n]*[^.]\.", finding)
+    assert ". " not in finding
+    assert len(re.findall(r"\d", finding)) >= 3
+    assert "nan" not in finding
+
+
+def test_the_finding_of_a_comparison_gives_the_median_test_losses(experiments):
+    runs = {
+        "plu": {"seed": np.arange(3), "test_loss": np.array([0.3, 0.1, 0.9])},
+        "relu": {"seed": np.arange(4), "test_loss": np.array([0.1, 0.2, np.nan, 0.3])},
+    }
+    assert experiments["compare"].finding(runs) == (
+        "Median test losses over 4 splits and starts, in units of the target's variance: PLU 0.3, ReLU 0.2; "
+        "the lowest is ReLU's."
+    )
+
+
+def test_figures_have_names_of_their_own(experiments, results):
+    shown = [name for name in COMPUTED if name.startswith(("map", "depth", "warp", "inverse"))]
+    pictures = [picture for name in shown for picture in experiments[name].figures(results[name])]
+    assert len({picture.name for picture in pictures}) == len(pictures) == len(shown)
+    assert all(picture.caption.endswith(".") and picture.alt.endswith(".") for picture in pictures)

@@ -1,0 +1,88 @@
+"""What the report says, from claims and results."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from plunit.lab.claims import mean, measure
+from plunit.lab.fit.read import EXPERIMENTS as FITS
+from plunit.lab.paper import STATEMENTS
+from plunit.lab.ranges import Range
+from plunit.lab.story import final_losses, judge, opening, statements, tally
+from plunit.lab.warp.read import EXPERIMENTS as WARPS
+
+SINE, WARP = FITS[0], WARPS[0]
+
+
+def claim(statement, value, seeds=6):
+    return measure(statement, "Said.", "what", mean, np.full(seeds, float(value)), claimed=Range(high=1))
+
+
+def test_statements_are_judged_together_and_in_the_order_of_the_paper():
+    claims = [claim("dead", 2), claim("", 2), claim("sine-tanh", 0), claim("dead", 0), claim("sine-relu", 2, seeds=4)]
+    judged = statements(claims)
+    assert [(one.key, one.verdict) for one in judged] == [
+        ("sine-tanh", "holds"),
+        ("sine-relu", "cannot be decided"),
+        ("dead", "holds weakly"),
+    ]
+    assert [(one.section, one.sentence) for one in judged] == [STATEMENTS[one.key] for one in judged]
+    assert [one.claims for one in judged] == [[claims[2]], [claims[4]], [claims[0], claims[3]]]
+    assert tally(judged) == "1 hold, 1 hold weakly, 0 do not hold, 1 cannot be decided"
+    assert tally(judged[:1]) == "1 hold, 0 hold weakly, 0 do not hold"
+
+
+def losses(**factors):
+    counts = {
+        f"{stage}_{kind}": np.ones(5) for stage in ("initial", "random", "trained") for kind in ("pieces", "patterns")
+    }
+    column = np.linspace(0.5, 1.5, 5)
+    more = counts | {"seed": np.arange(5), "dead": np.zeros(5), "history": np.ones((1, 5))}
+    return {name: more | {"final_loss": factor * column} for name, factor in factors.items()}
+
+
+RUNS = losses(tanh=1, relu=10, plu=2)
+
+
+def test_claims_have_the_name_of_their_experiment_and_those_of_a_variant_are_ours():
+    varied = SINE.varied({"lr": 0.1})
+    claims = judge({"sine": SINE, varied.name: varied}, {"sine": RUNS, varied.name: RUNS})
+    ours, theirs = ([one for one in claims if one.experiment == name] for name in (varied.name, "sine"))
+    assert len(ours) == len(theirs) == len(claims) / 2
+    assert {one.statement for one in ours} == {""}
+    assert {one.statement for one in theirs} == {"", "sine-tanh", "sine-relu", "dead", "sine-pieces"}
+    plain = [dataclasses.replace(one, experiment="", statement="") for one in ours]
+    assert plain == [dataclasses.replace(one, experiment="", statement="") for one in theirs]
+
+
+def test_the_opening_counts_verdicts_compares_losses_and_names_what_failed():
+    experiments, results = {"sine": SINE}, {"sine": RUNS}
+    judged = statements([claim("sine-tanh", 0), claim("sine-relu", 2, seeds=1200)])
+    assert opening(experiments, results, judged) == [
+        "Of 2 statements of the paper, judged on up to 1,200 seeds, 1 hold, 0 hold weakly, 1 do not hold.",
+        "Seed by seed, ReLU's final loss is this many times PLU's: 5 (5 to 5) on the sine.",
+        "Not confirmed: “On the sine, ReLU's loss is two orders of magnitude higher”.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "runs", [losses(tanh=1, plu=2), {"relu": {"seed": np.arange(5)}, "plu": {"seed": np.arange(5)}}]
+)
+def test_losses_are_compared_only_where_both_are_there(runs):
+    judged = statements([claim("sine-tanh", 0)])
+    assert len(opening({"sine": SINE}, {"sine": runs}, judged)) == 1
+
+
+def test_without_statements_the_opening_is_the_findings():
+    runs = {"plu": {"seed": np.arange(5), "loss": np.ones((9, 5)), "inverse_error": np.linspace(0.1, 0.3, 5)}}
+    experiments = {"warp": WARP, "sine": SINE}
+    assert opening(experiments, {"warp": runs, "sine": RUNS}, []) == [WARP.finding(runs), SINE.finding(RUNS)]
+
+
+def test_final_losses_are_quantiles_of_those_who_fit_and_diverged_ones_are_the_largest():
+    runs = losses(relu=1, plu=2)
+    runs["relu"]["final_loss"] = np.array([np.nan, 3.0, 1.0, np.nan, 2.0])
+    assert final_losses({"sine": runs, "warp": {"plu": {"loss": np.ones((9, 5))}}}) == {
+        "sine": {"relu": (1, 3, np.inf), "plu": (1, 2, 3)}
+    }
