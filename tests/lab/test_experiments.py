@@ -122,7 +122,7 @@ def test_the_finding_of_a_comparison_gives_the_median_test_losses(experiments):
         "relu": {"seed": np.arange(4), "test_loss": np.array([0.1, 0.2, np.nan, 0.3])},
     }
     assert experiments["compare"].finding(runs) == (
-        "Median test losses over 4 splits and starts, in units of the target's variance: PLU 0.3, ReLU 0.2; "
+        "Median test losses over 4 splits and starts, in units of the target's variance: PLU 0.3, ReLU 0.25; "
         "the lowest is ReLU's."
     )
 

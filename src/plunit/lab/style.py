@@ -156,10 +156,7 @@ def listed(values: dict[str, float]) -> str:
 
 
 def save(picture: Picture, folder: Path) -> str:
-    """Write the figure as PNG and as SVG; the same figure gives the same bytes. Return it inside a URL.
-
-    That is the SVG, which knows the dark, or, where it would be large, a WebP.
-    """
+    """Write the figure as PNG and SVG, the same bytes each time; return the SVG, or a WebP if it is large, as a URL."""
     place(picture.figure)
     png, svg = io.BytesIO(), io.StringIO()
     picture.figure.savefig(png, format="png", metadata={"Software": None})
