@@ -81,7 +81,7 @@ def test_ctrl_c_stops_long_cells_at_once(training):
     wait_until(lambda: not family(training.pid), seconds=5)  # the tracker of resources follows
 
 
-@pytest.mark.parametrize("after", [0.0, 0.3, 1.0, 2.0])
+@pytest.mark.parametrize("after", [0.0, 1.0])
 def test_ctrl_c_while_workers_start_is_one_line(tmp_path, after):
     process = start(*LONG, tmp_path)
     wait_until((tmp_path / "run.json").exists, process)
