@@ -29,6 +29,7 @@ NAN = math.nan
     [
         (150, 100, 200, "holds"),
         (150, 99, 200, "holds weakly"),
+        (150, 5, 200, "holds weakly"),
         (50, 10, 99, "holds weakly"),
         (50, 9, 99, "does not hold"),
         (5, 1, 9, "does not hold"),

@@ -80,8 +80,8 @@ def test_ranges_say_who_is_ahead(cifar10, runs):
 
 def test_more_favourable_than_the_fits_is_judged_against_their_smallest_ratio(cifar10, runs):
     fits = {
-        name: {activation: {"final_loss": np.full(8, value)} for activation, value in (("relu", ratio), ("plu", 1.0))}
-        for name, ratio in {"sine": 9.0, "parametric": 3.0, "surface": 5.0}.items()
+        name: {activation: {"final_loss": np.full(8, value)} for activation, value in (("relu", times), ("plu", 1.0))}
+        for name, times in {"sine": 9.0, "parametric": 3.0, "surface": 5.0}.items()
     }
     (claim,) = [claim for claim in cifar10.claims(runs, fits) if claim.statement == "cifar-favourable"]
     assert claim.value == pytest.approx(ratio(runs, "relu", "plu", slice(950, 1000)))
