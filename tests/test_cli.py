@@ -63,7 +63,7 @@ def test_help(run_cli, command, option):
         (["run", "sine", "--engine", "turbo"], "unknown engine 'turbo'; choose native or eager"),
         (["reproduce", "--seeds", "0"], "--seeds must be a whole number from 1 to 100,000, got 0"),
         (["run", "sine", "--seeds", "-3"], "got -3"),
-        (["run", "sine", "--workers", "-1"], "--workers must be 0 or more"),
+        (["run", "sine", "--workers", "-1"], "--workers must be a whole number from 0 to 1,024, got -1"),
         (["run", "sine", "--workers", "2", "--cluster", "tcp://127.0.0.1:1"], "choose either --workers or --cluster"),
         (
             ["run", "sine", "--out", "/dev/null/here"],

@@ -16,6 +16,7 @@ LEVELS = {
     "files": 0,
     "machine": 0,
     "progress": 0,
+    "ranges": 0,
     "cache": 0,
     "functional": 0,
     "learned": 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import io
 import os
 import secrets
@@ -45,6 +46,17 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]
     writer.writeheader()
     writer.writerows(rows)
     write_atomically(path, text.getvalue().encode())
+
+
+def shortened(name: str, most: int = 100) -> str:
+    """Return a name that any file system takes: a long one is cut, and ends in a hash of the whole.
+
+    >>> shortened("sine-loss"), len(shortened("x" * 1000))
+    ('sine-loss', 100)
+    """
+    if len(name.encode()) <= most:
+        return name
+    return name.encode()[: most - 9].decode(errors="ignore") + "-" + hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
 def sweep(folder: Path) -> None:

@@ -19,7 +19,7 @@ from plunit.lab.claims import (
     median_ratio,
     overall,
 )
-from plunit.lab.ranges import Range
+from plunit.ranges import Range
 
 NAN = math.nan
 

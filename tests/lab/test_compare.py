@@ -145,3 +145,33 @@ def test_options_are_checked(tmp_path, table, assignment, said):
     with pytest.raises(UserError) as error:
         wanted(tmp_path, table, assignments=[assignment])
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize("assignment", ["inputs=a", "target=b", "path=/etc/passwd", "sha256=00"])
+def test_the_table_is_not_changed_by_set(tmp_path, table, assignment):
+    with pytest.raises(UserError, match="--target and --inputs name columns"):
+        wanted(tmp_path, table, assignments=[assignment])
+
+
+@pytest.mark.parametrize("name", ["trail.csv ", "損失" * 20 + ".csv", "a" * 200 + ".csv", "dollar $\\frac$.csv"])
+def test_odd_file_names_and_columns_do_not_block_the_folder(tmp_path, table, name):
+    odd, out = tmp_path / name, tmp_path / "out"
+    odd.write_text(table.read_text().replace("height", "y$\\frac$" + "損" * 60))
+    found = requests.comparison(
+        out, odd, "-1", "", ["widths=4", "steps=9"], seeds=5, activations="relu,plu", report=pytest.fail
+    )
+    running.execute(out, found, running.Where(), Console(quiet=True))
+    running.publish(out, Console(quiet=True))
+    assert "\\frac" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["new\nline.csv", "escape\x1b.csv", "\udcff.csv"])
+def test_file_names_that_cannot_be_printed_are_refused(tmp_path, name):
+    with pytest.raises(UserError, match="rename the file"):
+        requests.comparison(tmp_path, tmp_path / name, "y", "", [])
+
+
+def test_numbers_too_large_to_square_are_refused(tmp_path, table):
+    table.write_text(table.read_text().replace("\n", "e300\n").replace("heighte300", "height"))
+    with pytest.raises(UserError, match="scale its column"):
+        wanted(tmp_path, table)

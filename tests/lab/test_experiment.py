@@ -14,8 +14,8 @@ from rich.console import Console
 from plunit.lab import experiment, plan, requests, running, store
 from plunit.lab.claims import mean, measure
 from plunit.lab.experiment import Experiment, catalogue
-from plunit.lab.ranges import Range
 from plunit.lab.style import Picture
+from plunit.ranges import Range
 
 
 # An experiment in 36 lines: from here ...

@@ -16,7 +16,7 @@ from plunit.lab.claims import VERDICTS, Claim
 from plunit.lab.experiment import catalogue
 from plunit.lab.paper import STATEMENTS
 from plunit.lab.plan import Part
-from plunit.lab.ranges import Range
+from plunit.ranges import Range
 
 SEEDS = 6
 NAMES = ("sine", "parametric", "surface", "map-sine", "depth", "inverse")

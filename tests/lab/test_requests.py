@@ -29,7 +29,7 @@ def test_activations_are_names_with_commas(tmp_path, text):
 @pytest.mark.parametrize(
     ("name", "keywords", "said"),
     [
-        ("sine", {"steps": 5}, "for sine write --set steps=5"),
+        ("sine", {"steps": 5}, "--steps is for cifar10, cifar10-gain, warp, density"),
         ("cifar10", {"steps": 0}, "--steps must be a whole number from 1"),
         ("cifar10", {"seeds": 0}, "--seeds must be a whole number from 1 to 100,000, got 0"),
         ("sine", {"seeds": 10**12}, "got 1000000000000"),
@@ -41,6 +41,12 @@ def test_activations_are_names_with_commas(tmp_path, text):
         ("nothing", {}, "unknown experiment 'nothing'; `plunit list`"),
         ("compare", {}, "compare has a command of its own"),
         ("sine", {"assignments": ["lr=0"]}, "lr must be a number"),
+        ("sine", {"assignments": ["low=-1e308"]}, "low must be a number (-1e+06 to 1e+06)"),
+        ("depth", {"assignments": ["low=7"]}, "low must be below high"),
+        ("depth", {"assignments": ["depths=5,3"]}, "depths must increase"),
+        ("map-sine", {"assignments": ["fit.=3"]}, "unknown field 'fit.'"),
+        ("map-sine", {"assignments": ["__class__.lr=1"]}, "unknown field '__class__.lr'"),
+        ("warp", {"steps": 3, "assignments": ["steps=5"]}, "choose either --steps or --set steps="),
     ],
 )
 def test_a_request_that_cannot_be_met_is_one_line(tmp_path, name, keywords, said):
@@ -72,3 +78,9 @@ def test_reproduce_keeps_long_experiments_short_unless_full(tmp_path):
     assert {"sine", "warp", "depth-scaled"} <= everything.keys()
     with pytest.raises(UserError, match="no part of the reproduction"):
         requests.everything(tmp_path, ["compare"])
+
+
+@pytest.mark.parametrize("only", [[","], [""], [" , "]])
+def test_a_list_of_no_experiment_is_not_all_of_them(tmp_path, only):
+    with pytest.raises(UserError, match="--only names no experiment"):
+        requests.everything(tmp_path, only)

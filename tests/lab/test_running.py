@@ -199,7 +199,14 @@ def test_progress_of_unfinished_cells_counts(tmp_path):
     assert list(path.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize(("where", "said"), [((-1, ""), "--workers must be 0 or more"), ((2, "tcp://a:1"), "either")])
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ((-1, ""), "--workers must be a whole number from 0"),
+        ((10**11, ""), "to 1,024, got 1000"),
+        ((2, "tcp://a:1"), "either"),
+    ],
+)
 def test_places_that_are_none(where, said):
     with pytest.raises(UserError, match=said):
         Where(*where)

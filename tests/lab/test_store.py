@@ -52,6 +52,12 @@ def declare(path, shape):
             archive.writestr(f"{name}.npy", buffer.getvalue() + array.tobytes())
 
 
+def headed(path, header):
+    """Let the description have a header of one's choice."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("about.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
+
+
 DAMAGE = {
     "empty": lambda path: path.write_bytes(b""),
     "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
@@ -64,6 +70,9 @@ DAMAGE = {
     "edited description": lambda path: edit(path, "about", np.array(json.dumps({"lr": 1}))),
     "745 GiB": lambda path: declare(path, (100_000_000_000,)),
     "another shape of the same size": lambda path: declare(path, (5, 8)),
+    "odd header": lambda path: headed(path, "{'descr': ("),
+    "odd type": lambda path: headed(path, "{'descr': (), 'fortran_order': False, 'shape': ()}"),
+    "odd indent": lambda path: headed(path, "  x\n y"),
     "no checksum": lambda path: np.savez(path, **ARRAYS),
     "folder": lambda path: (path.unlink(), path.mkdir()),
 }

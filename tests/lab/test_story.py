@@ -8,9 +8,9 @@ import pytest
 from plunit.lab.claims import mean, measure
 from plunit.lab.fit.read import EXPERIMENTS as FITS
 from plunit.lab.paper import STATEMENTS
-from plunit.lab.ranges import Range
 from plunit.lab.story import final_losses, judge, opening, statements, tally
 from plunit.lab.warp.read import EXPERIMENTS as WARPS
+from plunit.ranges import Range
 
 SINE, WARP = FITS[0], WARPS[0]
 

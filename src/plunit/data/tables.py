@@ -19,6 +19,7 @@ from plunit.errors import UserError
 
 MIN_ROWS = 10
 _NAMED = 8  # column names a message lists
+_LARGEST = 1e100  # squares and their sums must stay finite
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,10 @@ def _check_rows(path: Path, values: Array, missing: str, target: str) -> None:
     if rows < MIN_ROWS:
         count = "1 row" if rows == 1 else f"{rows} rows"
         raise UserError(f"{shown(path)} has {count} of numbers. At least {MIN_ROWS} are needed: add rows.")
+    if (largest := np.abs(values).max()) > _LARGEST:
+        raise UserError(
+            f"{shown(path)} holds a number of size {largest:g}. The limit is {_LARGEST:g}: scale its column."
+        )
     if (values[:, -1] == values[0, -1]).all():
         raise UserError(
             f"{shown(path)}: the target {quoted(target)} is {values[0, -1]} in every row. "

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.lab.ranges import Range
+from plunit.ranges import Range
 
 Column = np.ndarray[Any, Any]
 

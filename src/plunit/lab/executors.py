@@ -55,7 +55,7 @@ def cluster(address: str) -> Iterator[Executor]:
         raise UserError(f"--cluster takes the address of a Dask scheduler, such as tcp://host:8786, got {address!r}")
     try:
         client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, TimeoutError) as error:
+    except (OSError, ValueError, TypeError, TimeoutError) as error:
         raise UserError(
             f"no Dask scheduler answers at {address} ({error or type(error).__name__}); start one with `dask scheduler`"
         ) from error

@@ -34,7 +34,7 @@ def final_losses(losses: dict[str, dict[str, tuple[float, float, float]]], title
         marker = _MARKERS.get(activation, "^")
         axes.plot([], [], marker, color=look(activation)["color"], label=label(activation))
     axes.set(xscale="log", xlabel="final loss (mean square error), lower is better")
-    axes.set_yticks(range(0, -len(losses), -1), [textwrap.fill(titles[name], 34) for name in losses])
+    axes.set_yticks(range(0, -len(losses), -1), [textwrap.fill(_plain(titles[name]), 34) for name in losses])
     axes.set_ylim(-len(losses) + 0.45, 0.55)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=5)
     rows = "; ".join(f"{titles[name]}: {listed({a: q[1] for a, q in row.items()})}" for name, row in losses.items())
@@ -57,7 +57,7 @@ def forest(claims: list[Claim]) -> Picture:
         if not math.isnan(claim.low):
             axes.plot([scale(claim.low), scale(claim.high)], [y, y], color=colour, linewidth=1.4)
         axes.plot(scale(claim.value), y, "o", color=colour, markersize=3.5)
-    axes.set_yticks(range(0, -len(claims), -1), [_short(claim.sentence) for claim in claims], fontsize=5.5)
+    axes.set_yticks(range(0, -len(claims), -1), [_short(_plain(claim.sentence)) for claim in claims], fontsize=5.5)
     axes.set_ylim(-len(claims) + 0.3, 0.7)
     axes.set_xlim(left - 0.2, right + 0.2)
     for verdict, colour in VERDICT_COLOURS.items():
@@ -70,6 +70,11 @@ def forest(claims: list[Claim]) -> Picture:
     )
     counts = ", ".join(f"{sum(c.verdict == v for c in claims)} {v}" for v in VERDICT_COLOURS)
     return Picture("forest", caption, f"{len(claims)} rows with intervals: {counts}.", figure)
+
+
+def _plain(text: str) -> str:
+    """Return a text in which Matplotlib finds no formula."""
+    return text.replace("$", r"\$")
 
 
 def _axis(axes: Any) -> Callable[[float], float]:

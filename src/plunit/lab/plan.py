@@ -119,7 +119,7 @@ def collect(plan: Plan, have: dict[Cell, Arrays], folder: Path, report: Callable
                 chunks = [found[cell] for cell in cells if cell.activation == activation]
                 results.setdefault(name, {})[activation] = store.join(chunks)
         if unfinished:
-            command = f"{part.command()} --out {folder}"
+            command = f"{part.command()} --out {shlex.quote(str(folder))}"
             what = f"{name} with {', '.join(unfinished)}"
             report(f"{what} is unfinished, or of another state of the program, and left out; run `{command}`")
     return results

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from plunit import ensemble
@@ -32,9 +32,12 @@ def one(
     if base.by_itself:
         raise UserError(f"{name} has a command of its own: plunit {name} --help")
     if steps is not None and not base.short:
-        long = ", ".join(one.name for one in catalogue().values() if one.short)
-        raise UserError(f"--steps is for {long}; for {name} write --set steps={steps}")
+        raise UserError(
+            f"--steps is for {', '.join(one.name for one in catalogue().values() if one.short)}, not for {name}"
+        )
     changes = settings.parse(base.spec, assignments)
+    if steps is not None and "steps" in changes:
+        raise UserError("choose either --steps or --set steps=")
     varied = base.varied(changes)
     stored = plan.load(folder).get(varied.name)
     usual = stored.seeds if stored and not quick else base.seeds_within(QUICK_SEEDS if quick else base.seeds)
@@ -66,6 +69,10 @@ def comparison(
     base = catalogue()["compare"]
     changes = settings.parse(base.spec, assignments)
     names = tuple(name.strip() for name in inputs.split(",") if name.strip())
+    if (own := changes.keys() & {"path", "sha256", "target", "inputs"}) or bool(inputs) > bool(names):
+        raise UserError(f"--target and --inputs name columns, got --inputs {inputs!r} and --set {', '.join(own)}")
+    if not str(table).isprintable():
+        raise UserError(f"{str(table)!r} has characters that cannot be printed; rename the file")
     found = read_table(table, target, names, report)
     changes |= {"path": str(table.resolve()), "sha256": found.sha256, "target": found.target, "inputs": found.inputs}
     varied = base.varied(changes)
@@ -77,7 +84,7 @@ def comparison(
 
 def everything(
     folder: Path,
-    only: Iterable[str] = (),
+    only: Sequence[str] = (),
     *,
     seeds: int | None = None,
     engine: str = "",
@@ -90,6 +97,8 @@ def everything(
     folder has is kept if it is no shorter and no narrower.
     """
     names = [name.strip() for text in only for name in text.split(",") if name.strip()]
+    if only and not names:
+        raise UserError(f"--only names no experiment, got {', '.join(map(repr, only))}")
     chosen_ones = [find(name) for name in names] or [one for one in catalogue().values() if not one.by_itself]
     count = _positive("--seeds", seeds, QUICK_SEEDS if quick else 0, MOST_SEEDS)
     stored = plan.load(folder)

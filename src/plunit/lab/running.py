@@ -34,8 +34,8 @@ class Where:
     cluster: str = ""
 
     def __post_init__(self) -> None:
-        if self.workers < 0:
-            raise UserError(f"--workers must be 0 or more, got {self.workers}")
+        if not 0 <= self.workers <= 1024:
+            raise UserError(f"--workers must be a whole number from 0 to 1,024, got {self.workers}")
         if self.workers and self.cluster:
             raise UserError("choose either --workers or --cluster")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from plunit.errors import UserError
-from plunit.lab.ranges import Range
+from plunit.ranges import Range
 
 Changes = dict[str, Any]
 """Field, or field.field of a spec within a spec, to its value."""
@@ -27,7 +27,7 @@ def parse(spec: Any, assignments: Iterable[str]) -> Changes:
         if not equals or not value:
             raise UserError(f"--set takes field=value, such as --set lr=0.003, got {text!r}")
         hint = _hint(spec, name)
-        changes[name] = _value(name, value.split(",") if _is_tuple(hint) else [value], hint)
+        changes[name] = _value(name, [part.strip() for part in value.split(",")] if _is_tuple(hint) else [value], hint)
     return changes
 
 
@@ -67,14 +67,14 @@ def _hint(spec: Any, name: str) -> Any:
     """Return the type of a field, with its range."""
     hints = get_type_hints(type(spec), include_extras=True)
     head, _, rest = name.partition(".")
-    inner = getattr(spec, head, None)
+    inner = getattr(spec, head) if head in hints else None
     if rest and dataclasses.is_dataclass(inner):
         return _hint(inner, rest)
-    known = [f"{n}." if dataclasses.is_dataclass(getattr(spec, n)) else n for n in hints]
-    if name not in known:
+    if name not in hints or dataclasses.is_dataclass(inner):
+        known = [f"{n}.FIELD" if dataclasses.is_dataclass(getattr(spec, n)) else n for n in hints]
         near = difflib.get_close_matches(name, known, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise UserError(f"unknown field {name!r}; the fields are {', '.join(known)}{hint}")
+        raise UserError(f"unknown field {name[:80]!r}; the fields are {', '.join(known)}{hint}")
     return hints[name]
 
 
@@ -83,11 +83,11 @@ def _value(name: str, parts: list[str], hint: Any) -> Any:
     kind, limits = get_args(hint) if get_origin(hint) is Annotated else (hint, Range())
     one = get_args(kind)[0] if _is_tuple(hint) else kind
     try:
-        values = [_one(part.strip(), one) for part in parts]
+        values = [_one(part, one) for part in parts]
     except (ValueError, OverflowError):
         values = []
     if not values or (one in (int, float) and not limits.holds(*values)):
-        raise UserError(f"{name} must be {_kind(hint)}, got {','.join(parts)}")
+        raise UserError(f"{name} must be {_kind(hint)}, got {','.join(parts)[:80]}")
     return tuple(values) if _is_tuple(hint) else values[0]
 
 

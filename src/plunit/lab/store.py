@@ -8,7 +8,6 @@ import io
 import json
 import math
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,6 @@ import numpy as np
 from plunit import files
 from plunit.files import write_atomically
 from plunit.lab.cell import Arrays, Cell
-
-_DAMAGE = (OSError, EOFError, KeyError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 class Damaged(Exception):
@@ -44,7 +41,7 @@ def read(folder: Path, cell: Cell) -> Arrays | None:
         arrays = _arrays(path)
         checksum = str(arrays.pop("checksum"))
         about = json.loads(str(arrays["about"]))
-    except (*_DAMAGE, RecursionError) as error:
+    except Exception as error:  # a file of any content can fail in any way
         raise Damaged(f"{path} cannot be read ({error})") from error
     if checksum != _checksum(arrays):
         raise Damaged(f"{path} does not match its checksum")
@@ -73,7 +70,7 @@ def join(chunks: list[Arrays]) -> Arrays:
 
 def path_of(folder: Path, cell: Cell) -> Path:
     """Return where a cell's file is."""
-    return folder / "cells" / f"{cell.experiment[:80]}-{cell.activation}-{cell.first}-{cell.key}.npz"
+    return folder / "cells" / f"{files.shortened(cell.experiment)}-{cell.activation}-{cell.first}-{cell.key}.npz"
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from plunit.files import write_atomically
+from plunit.files import shortened, write_atomically
 from plunit.lab.cell import Arrays
 
 COLOURS = {
@@ -163,8 +163,8 @@ def save(picture: Picture, folder: Path) -> str:
     picture.figure.savefig(svg, format="svg", metadata={"Date": None})
     head, defs, rest = svg.getvalue().partition("<defs>")
     text = (head + _DARK + defs + _PATH.sub(lambda path: _DIGITS.sub(r"\1", path[0]), rest)).encode()
-    write_atomically(folder / f"{picture.name}.png", png.getvalue())
-    write_atomically(folder / f"{picture.name}.svg", text)
+    for kind, content in (("png", png.getvalue()), ("svg", text)):
+        write_atomically(folder / f"{shortened(picture.name)}.{kind}", content)
     if len(text) <= _LARGE:
         return "data:image/svg+xml," + urllib.parse.quote(text, safe=_SAFE)
     webp = io.BytesIO()

@@ -19,8 +19,8 @@ from plunit.lab.cifar10.record import WINDOW, Curves, curve, read
 from plunit.lab.cifar10.run import Cifar10Spec
 from plunit.lab.claims import Claim, Column, measure, measure_ratio, median, median_difference, median_ratio
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.ranges import Range
 from plunit.lab.style import Picture, label, listed, look
+from plunit.ranges import Range
 
 _STEPS = (100, 500, 1000, 5000)
 _FITS = ("sine", "parametric", "surface")

@@ -18,7 +18,7 @@ from plunit.data.cifar10 import Bytes, Labels
 from plunit.ensemble import one_thread
 from plunit.lab import scratch as scratch_files
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.ranges import COUNT, RATE, SHARE, WIDTH, Range
+from plunit.ranges import COUNT, RATE, SHARE, WIDTH, Range
 from plunit.torch import PLU, init_
 
 SAVE_EVERY, REPORT_EVERY = 500, 20

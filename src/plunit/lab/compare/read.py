@@ -22,8 +22,8 @@ from plunit.lab.claims import Claim, measure_ratio, median_ratio
 from plunit.lab.compare import run
 from plunit.lab.compare.run import CompareSpec
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.ranges import Range
 from plunit.lab.style import Picture, distribution, draw_band, label, listed, median_loss
+from plunit.ranges import Range
 
 _TABLE = ("path", "sha256", "target", "inputs")
 
@@ -45,7 +45,7 @@ class Compare(Experiment):
         spec: CompareSpec = settings.changed(self.spec, changes)
         others = {name: value for name, value in changes.items() if name not in _TABLE}
         texts = settings.texts({name: value for name, value in others.items() if value != getattr(self.spec, name)})
-        mark = hashlib.sha256(repr((spec.sha256, spec.inputs)).encode()).hexdigest()[:6]
+        mark = hashlib.sha256(repr((spec.sha256, spec.inputs, texts)).encode()).hexdigest()[:6]
         about = [Path(spec.path).stem, spec.target, *(f"{name}={text}" for name, text in texts.items()), mark]
         name = "+".join(["compare", *(re.sub(r"[^\w.=-]", "_", part)[:40] for part in about)])
         title = f"{_column(spec.target)} of {Path(spec.path).name}, learned from {len(spec.inputs)} columns"

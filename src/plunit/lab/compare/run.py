@@ -17,7 +17,7 @@ from plunit.ensemble import Network, forward, initial, one_thread, train
 from plunit.ensemble.data import Data
 from plunit.errors import UserError
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.ranges import COUNT, RATE, SHARE, WIDTH, Range
+from plunit.ranges import COUNT, RATE, SHARE, WIDTH, Range
 
 _MOST_TESTED = 10_000  # rows, of either kind, on which a loss is taken
 

@@ -16,8 +16,8 @@ from plunit.lab.claims import Claim, mean, measure
 from plunit.lab.density import run
 from plunit.lab.density.run import DensitySpec
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.ranges import Range
 from plunit.lab.style import Picture, look
+from plunit.ranges import Range
 
 METHODS = {
     "gaussian": "Gaussian",

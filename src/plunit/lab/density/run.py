@@ -16,8 +16,8 @@ from plunit.errors import UserError
 from plunit.invertible import LU, RHO, TOYS, Flow, stacked, toy
 from plunit.invertible import density as bijection
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.ranges import COUNT, RATE, Range
 from plunit.lab.scratch import report
+from plunit.ranges import COUNT, RATE, Range
 
 _GAUSSIAN_POINTS = 100_000
 

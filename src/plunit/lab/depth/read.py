@@ -15,8 +15,8 @@ from plunit.lab.claims import Claim, measure_ratio, median_ratio
 from plunit.lab.depth import run
 from plunit.lab.depth.run import DepthSpec
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.ranges import Range
 from plunit.lab.style import Picture, draw_band, label, listed
+from plunit.ranges import Range
 
 _FLOOR = 1e-16
 

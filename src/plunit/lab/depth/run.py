@@ -13,7 +13,7 @@ from torch import Tensor
 
 from plunit.ensemble import Network, forward, initial, one_thread
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.ranges import SHARE, WIDTH, Range
+from plunit.ranges import DOMAIN, SHARE, WIDTH, Range
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,15 @@ class DepthSpec:
     depths: Annotated[tuple[int, ...], Range(2, 1024)] = (2, 4, 8, 16, 32, 64)
     width: Annotated[int, Range(1, 256)] = 5
     scale: Literal["paper", "fan_in"] = "paper"
-    low: float = -2 * math.pi
-    high: float = 2 * math.pi
+    low: Annotated[float, DOMAIN] = -2 * math.pi
+    high: Annotated[float, DOMAIN] = 2 * math.pi
     points: Annotated[int, Range(2, 10_000)] = 50
     alpha: Annotated[float, SHARE] = 0.1
     c: Annotated[float, WIDTH] = 1.0
+
+    def __post_init__(self) -> None:
+        if self.low >= self.high or list(self.depths) != sorted(set(self.depths)):
+            raise ValueError(f"low must be below high, and depths must increase, got {self}")
 
 
 @one_thread()

@@ -14,8 +14,8 @@ from plunit.lab.claims import Claim, mean, measure, measure_ratio, median
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.fit import figures, run
 from plunit.lab.fit.run import FitSpec
-from plunit.lab.ranges import Range
 from plunit.lab.style import Picture, label, listed, median_loss
+from plunit.ranges import Range
 
 _STARTS = {
     "initial": "Before training, with biases 0,",

@@ -17,7 +17,7 @@ from plunit.ensemble.data import Data, Stream
 from plunit.ensemble.network import spread
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.fit import pieces
-from plunit.lab.ranges import COUNT, RATE, SHARE, WIDTH, Range
+from plunit.ranges import COUNT, DOMAIN, RATE, SHARE, WIDTH, Range
 
 Array = np.ndarray[Any, Any]
 
@@ -65,8 +65,8 @@ class FitSpec:
     target: Literal["sine", "curve", "saddle"]
     widths: Annotated[tuple[int, ...], Range(1, 256)]
     steps: Annotated[int, COUNT]
-    low: float = -2 * math.pi
-    high: float = 2 * math.pi
+    low: Annotated[float, DOMAIN] = -2 * math.pi
+    high: Annotated[float, DOMAIN] = 2 * math.pi
     points: Annotated[int, Range(2, 10_000)] = 50
     batch: Annotated[int, Range(0, 100_000)] = 0
     lr: Annotated[float, RATE] = 0.01
@@ -80,8 +80,8 @@ class FitSpec:
         if len(self.widths) < 3 or (self.widths[0], self.widths[-1]) != (inputs, outputs):
             got = ",".join(map(str, self.widths))
             raise ValueError(f"widths for {self.target} must be {inputs},...,{outputs} with hidden layers, got {got}")
-        if not -math.inf < self.low < self.high < math.inf:
-            raise ValueError(f"low must be below high, both finite, got {self.low} and {self.high}")
+        if not self.low < self.high:
+            raise ValueError(f"low must be below high, got {self.low} and {self.high}")
         if list(self.checkpoints) != sorted(set(self.checkpoints)):
             raise ValueError(f"checkpoints must increase, got {self.checkpoints}")
         if self.points ** self.widths[0] > 10**6:

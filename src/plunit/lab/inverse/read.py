@@ -15,8 +15,8 @@ from plunit.lab.claims import Claim, Column, largest, mean, measure, median
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.inverse import run
 from plunit.lab.inverse.run import InverseSpec
-from plunit.lab.ranges import Range
 from plunit.lab.style import Picture, label, listed, look
+from plunit.ranges import Range
 
 _ALL, _NONE, _SOME = Range(1, 1), Range(0, 0), Range(low=0.01)
 _CEILING = 1e3

@@ -17,7 +17,7 @@ from plunit.invertible import PLU, Activation, Chain, InvertibleNetwork, LeakyRe
 from plunit.invertible.certificate import round_trip_errors
 from plunit.invertible.frozen import part_by_part
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.ranges import COUNT, Range
+from plunit.ranges import COUNT, Range
 from plunit.torch import plu
 
 Linear = Literal["lu", "orthogonal"]

@@ -15,10 +15,10 @@ from plunit.lab.cell import Arrays, Cell
 from plunit.lab.claims import Claim, Column, measure
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.fit.read import EXPERIMENTS as FITS
-from plunit.lab.ranges import Range
 from plunit.lab.shape import run
 from plunit.lab.shape.run import ShapeSpec
 from plunit.lab.style import Picture, number
+from plunit.ranges import Range
 
 
 @dataclass(frozen=True)

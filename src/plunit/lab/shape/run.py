@@ -13,7 +13,7 @@ import torch
 from plunit.ensemble import Network, initial, train
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.fit.run import FitSpec, final_loss, fixed
-from plunit.lab.ranges import SHARE, WIDTH
+from plunit.ranges import SHARE, WIDTH
 
 
 @dataclass(frozen=True)

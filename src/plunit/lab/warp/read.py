@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from plunit.lab.cell import Cell
 from plunit.lab.claims import Claim, measure, median
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.ranges import Range
-from plunit.lab.style import Picture, label, listed, look, median_member
+from plunit.lab.style import Picture, label, listed, look, median_loss, median_member
 from plunit.lab.warp import run
 from plunit.lab.warp.run import WarpSpec
+from plunit.ranges import Range
 
 _ERRORS = ("forward_error", "inverse_error", "round_trip")
 
@@ -53,7 +53,7 @@ class Warp(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Give the errors of the inverse."""
-        errors = {name: float(np.median(arrays["inverse_error"])) for name, arrays in runs.items()}
+        errors = {name: median_loss(arrays["inverse_error"]) for name, arrays in runs.items()}
         steps = max(len(arrays["loss"]) for arrays in runs.values())
         return f"Median error of the inverse, which no step saw, after {steps:,} steps: {listed(errors)}."
 

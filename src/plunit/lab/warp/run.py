@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from plunit.ensemble import one_thread
 from plunit.invertible import PLU, Bijection, InvertibleNetwork, LeakyReLU, alternating, stacked
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.ranges import COUNT, RATE, Range
 from plunit.lab.scratch import report
+from plunit.ranges import COUNT, RATE, Range
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ COUNT = Range(1, 1_000_000)
 RATE = Range(1e-9, 100)
 """Step sizes of an optimiser."""
 
+DOMAIN = Range(-1e6, 1e6)
 SHARE = Range(0, 1)
 
 WIDTH = Range(0, 1e6)
