@@ -146,6 +146,7 @@ def test_fit_is_repeatable_and_reports_progress():
 
 def test_the_bar_shows_the_steps_and_the_loss(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich draws on a terminal only: let it take the test for one
+    monkeypatch.setattr("rich._console", None)  # and look at it anew
     losses = seeded().fit(torch.randn(50, 2), 3, progress=True)
     shown = re.sub(r"\x1b\[[0-9;?]*\w", "", capsys.readouterr().out)
     assert "3/3" in shown

@@ -1,5 +1,6 @@
 """Kills at random moments, over all experiments: `make soak`. The tables are those of an undisturbed run."""
 
+import math
 import os
 import random
 import signal
@@ -16,49 +17,36 @@ from plunit.lab import plan, store
 COMMAND = [sys.executable, "-c", "from plunit.cli import main; main()"]
 PAIRS = int(os.environ.get("PLUNIT_PAIRS", "100"))
 KILLS = int(os.environ.get("PLUNIT_KILLS", "100"))
-WORK = [
-    [
-        "reproduce",
-        "--seeds",
-        "24",
-        "--only",
-        "sine,parametric,surface,map-sine,depth,inverse,density-wine,density-cancer",
-    ],
-    ["run", "warp", "--steps", "60", "--seeds", "2"],
-    ["run", "density", "--steps", "20", "--seeds", "1", "--activations", "gaussian,plain,annealed"],
-    ["run", "cifar10", "--steps", "1600", "--activations", "plu,relu"],  # three checkpoints
-]
+WORK = {  # arguments: the share of all kills, and the longest time before one in seconds
+    "reproduce --seeds 24 --only sine,parametric,surface,map-sine,depth,inverse,density-wine": (0.45, 9),
+    "run warp --steps 60 --seeds 2": (0.25, 12),
+    "run density --steps 20 --seeds 1 --activations gaussian,plain,annealed": (0.2, 12),
+    "run cifar10 --steps 1600 --activations plu,relu": (0.1, 60),  # checkpoints after 500, 1,000 and 1,500
+}
 
 
 def finish(folder):
     for arguments in WORK:
-        subprocess.run([*COMMAND, *arguments, "--out", str(folder)], check=True, capture_output=True)
+        subprocess.run([*COMMAND, *arguments.split(), "--out", str(folder)], check=True, capture_output=True)
 
 
-def disturbed(folder, chance):
-    """Run the work and kill it at random moments, KILLS times in all; return how often a checkpoint was resumed."""
-    left, resumed = KILLS, 0
-    for i, arguments in enumerate(WORK):
-        share = left if i == len(WORK) - 1 else KILLS // len(WORK)
-        while True:
-            resumed += bool(list(folder.glob("unfinished/cifar10*.safetensors")))
-            process = subprocess.Popen(
-                [*COMMAND, *arguments, "--out", str(folder)],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            try:
-                process.communicate(timeout=chance.uniform(1, 12) if share > 0 else None)
-            except subprocess.TimeoutExpired:
-                # the process alone, or all of its session at once, as when the machine goes down
-                (os.kill if chance.random() < 0.5 else os.killpg)(process.pid, signal.SIGKILL)
-                process.communicate()
-                share, left = share - 1, left - 1
-            if process.returncode == 0:
-                break
-            assert process.returncode == -signal.SIGKILL
-    return KILLS - left, resumed
+def kill_now_and_then(arguments, folder, kills, longest, chance):
+    """Run a command until it ends by itself and kill it at random moments before; return kills and resumptions."""
+    done = resumed = 0
+    while True:
+        resumed += bool(list(folder.glob("unfinished/*.safetensors")))
+        command = [*COMMAND, *arguments.split(), "--out", str(folder)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+        try:
+            _, said = process.communicate(timeout=chance.uniform(0.5, longest) if done < kills else None)
+        except subprocess.TimeoutExpired:
+            # the process alone, or all of its session at once, as when the machine goes down
+            (os.kill if chance.random() < 0.5 else os.killpg)(process.pid, signal.SIGKILL)
+            process.communicate()
+            done += 1
+        else:
+            assert process.returncode == 0, said
+            return done, resumed
 
 
 @pytest.mark.soak
@@ -67,9 +55,12 @@ def test_runs_killed_at_random_moments_end_with_the_same_tables(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     start = time.monotonic()
     finish(whole)
-    kills, resumed = disturbed(killed, random.Random(0))
-    print(f"{kills} kills, CIFAR-10 resumed {resumed} times, {time.monotonic() - start:.0f} s")
-    assert resumed >= 3
+    chance, kills, resumed = random.Random(0), 0, 0
+    for arguments, (share, longest) in WORK.items():
+        some, again = kill_now_and_then(arguments, killed, math.ceil(share * KILLS), longest, chance)
+        kills, resumed = kills + some, resumed + again
+    print(f"{kills} kills, CIFAR-10 resumed from a checkpoint {resumed} times, {time.monotonic() - start:.0f} s")
+    assert resumed >= 2
     names = ("summary.csv", "claims.csv", "histories.npz")
     assert [name for name in names if (whole / name).read_bytes() != (killed / name).read_bytes()] == []
     cells = [cell for part in plan.load(whole).values() for cell in part.cells()]
