@@ -80,8 +80,8 @@ class FitSpec:
         if len(self.widths) < 3 or (self.widths[0], self.widths[-1]) != (inputs, outputs):
             got = ",".join(map(str, self.widths))
             raise ValueError(f"widths for {self.target} must be {inputs},...,{outputs} with hidden layers, got {got}")
-        if not self.low < self.high:
-            raise ValueError(f"low must be below high, got {self.low} and {self.high}")
+        if not -math.inf < self.low < self.high < math.inf:
+            raise ValueError(f"low must be below high, both finite, got {self.low} and {self.high}")
         if list(self.checkpoints) != sorted(set(self.checkpoints)):
             raise ValueError(f"checkpoints must increase, got {self.checkpoints}")
         if self.points ** self.widths[0] > 10**6:
