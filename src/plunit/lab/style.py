@@ -64,7 +64,7 @@ _DARK = (
 
 _PATH = re.compile(r' d="[^"]*"')
 _DIGITS = re.compile(r"(\d\.\d\d)\d+")  # a hundredth of a point is more than a screen can show
-_LARGE = 128_000
+_LARGE = 90_000
 _SAFE = " /:;,=()!@$*+[]{}|~?-_.'\n"  # what may stand in a quoted URL as it is
 
 
