@@ -6,7 +6,6 @@ outer value that would round to c is moved to the next number above; and x - m =
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import torch
@@ -14,11 +13,9 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from plunit.functional import check, formula, log_slope_formula, slope_formula
+from plunit.torch import native
 
-try:
-    _native: Any = importlib.import_module("plunit.torch._native")
-except ImportError:  # installed without a compiler, or for another release of PyTorch
-    _native = None
+_native: Any = native.load()
 
 Parameter = float | Tensor
 """alpha or c: a number, or a tensor that broadcasts with x."""
@@ -50,6 +47,8 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
         if y is not None:
             return y  # type: ignore[no-any-return]
     x, alpha, c = _checked(x, alpha, c)
+    if _native is None and x.is_cpu and not torch.compiler.is_compiling():
+        native.notice()
     if inplace:
         return _overwrite(x, alpha, c)
     if _is_transformed(x, alpha, c):
