@@ -35,7 +35,7 @@ def main() -> int:
         if found:
             print(f"plunit: the native op for torch {torch.__version__} is there: {found}")
         else:
-            build()
+            build_into_cache()
     except UserError as error:
         print(f"plunit: {error}", file=sys.stderr)
         return 2
@@ -45,7 +45,7 @@ def main() -> int:
     return 0
 
 
-def build() -> Path:
+def build_into_cache() -> Path:
     """Compile the native op into the user's cache and return its path."""
     check_tools()
     folder = _cache_folder()
@@ -95,7 +95,7 @@ def compile_into(folder: str) -> None:
     from setuptools import Distribution
     from torch.utils.cpp_extension import BuildExtension
 
-    command = BuildExtension(Distribution({"name": "plunit", "ext_modules": [extension.extension(extension.CSRC)]}))
+    command = BuildExtension(Distribution({"name": "plunit", "ext_modules": [extension.native_op(extension.CSRC)]}))
     command.build_lib, command.build_temp = os.path.join(folder, "lib"), os.path.join(folder, "objects")
     command.ensure_finalized()
     command.run()

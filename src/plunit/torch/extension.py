@@ -15,7 +15,7 @@ CSRC = Path(__file__).with_name("csrc")
 
 def flags() -> tuple[list[str], list[str]]:
     """Return what the compiler and the linker of this system are told."""
-    if platform.system() == "Windows":
+    if platform.system() == "Windows":  # never tried
         return ["/O2", "/std:c++20", "/fp:precise", "/openmp"], []
     # PyTorch's own threads are OpenMP; without the flag at::parallel_for runs on one
     openmp = [] if platform.system() == "Darwin" else ["-fopenmp"]
@@ -35,7 +35,7 @@ def headers(csrc: Path) -> list[Path]:
     return sorted(csrc.glob("*.h"))
 
 
-def extension(csrc: Path) -> Any:
+def native_op(csrc: Path) -> Any:
     """Return the native op as an extension module for setuptools; `csrc` is its folder, relative in setup.py."""
     from torch.utils.cpp_extension import CppExtension
 
