@@ -218,9 +218,9 @@ def test_content_is_on_the_disk_before_its_name(tmp_path, monkeypatch):
     def sync(handle):
         events.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else f"{os.fstat(handle).st_size} bytes")
 
-    replace = os.replace
+    replace = Path.replace
     monkeypatch.setattr(os, "fsync", sync)
-    monkeypatch.setattr(os, "replace", lambda *names: events.append("name") or replace(*names))
+    monkeypatch.setattr(Path, "replace", lambda *names: events.append("name") or replace(*names))
     cache.write_atomically(tmp_path / "file", CONTENT)
     assert events == [f"{len(CONTENT)} bytes", "name", "folder"]
 
@@ -241,7 +241,7 @@ def test_a_library_that_windows_holds_is_left_if_it_is_whole(file, monkeypatch):
     def held(*names):
         raise PermissionError(13, "Access is denied")
 
-    monkeypatch.setattr(os, "replace", held)
+    monkeypatch.setattr(Path, "replace", held)
     cache.write_verified(file, b"new")
     assert file.read_bytes() == CONTENT
     file.write_bytes(b"damaged")
