@@ -211,7 +211,7 @@ def test_bounds_are_strict(raw, dtype):
     layer = PLU(learnable=True, dtype=dtype)
     layer.build((None, 4))
     layer.set_weights([np.float32(raw), np.float32(raw)])
-    alpha, c = (ops.cast(value, layer.variable_dtype) for value in (layer.alpha, layer.c))
+    alpha, c = layer.alpha, layer.c
     assert 0 < float(array(alpha)) < 1
     assert 0 < float(array(c)) < np.inf
 

@@ -31,7 +31,7 @@ def test_starts_exactly_where_it_was_told(learnable, num_parameters, dtype):
     assert torch.as_tensor(module.c).eq(1.0).all()
     expected = {False: set(), True: {"raw_alpha", "raw_c"}, "alpha": {"raw_alpha"}, "c": {"raw_c"}}[learnable]
     assert {name for name, _ in module.named_parameters()} == expected
-    assert all(p.shape == (() if num_parameters == 1 else (4,)) and p.dtype == dtype for p in module.parameters())
+    assert all(p.shape == (num_parameters,) and p.dtype == dtype for p in module.parameters())
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])

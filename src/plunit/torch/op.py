@@ -96,20 +96,20 @@ def _checked(x: Tensor, alpha: Any, c: Any) -> tuple[Tensor, Parameter, Paramete
 
 
 def _parameter(value: Any, x: Tensor) -> Parameter:
-    dtype = _wide(x).dtype
+    dtype = widened(x).dtype
     if isinstance(value, (int, float)):
         # what underflows is 0, and 0 has rules of its own
         return float(value) if value >= torch.finfo(dtype).tiny else 0.0
     return torch.as_tensor(value, device=x.device).to(dtype)
 
 
-def _wide(x: Tensor) -> Tensor:
+def widened(x: Tensor) -> Tensor:
     """Return x with enough digits to compute in: half precision as float32."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
 def _wide_formula(function: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
-    return function(torch, _wide(x), alpha, c).to(x.dtype)  # type: ignore[no-any-return]
+    return function(torch, widened(x), alpha, c).to(x.dtype)  # type: ignore[no-any-return]
 
 
 def _is_transformed(*values: Parameter) -> bool:
@@ -141,16 +141,16 @@ def _overwrite(x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
 
 def _rim(c: Parameter, x: Tensor) -> Tensor:
     """Return the least number of the dtype of x above c."""
-    c = torch.as_tensor(c, dtype=_wide(x).dtype, device=x.device)
+    c = torch.as_tensor(c, dtype=widened(x).dtype, device=x.device)
     near = c.to(x.dtype)
     bits = near.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[x.dtype.itemsize])
-    return torch.where(_wide(near) > c, near, (bits + 1).view(x.dtype))
+    return torch.where(widened(near) > c, near, (bits + 1).view(x.dtype))
 
 
 def _evaluate(x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
     """Evaluate the formula so that y, too, tells the piece: |y| > c iff |x| > c for alpha > 0."""
     y, rim = _wide_formula(formula, x, alpha, c), _rim(c, x)
-    rounded_in = (_wide(x).abs() > c) & (y.abs() < rim)
+    rounded_in = (widened(x).abs() > c) & (y.abs() < rim)
     if not _output_tells(alpha):
         rounded_in &= torch.as_tensor(alpha, device=x.device) > 0
     return torch.where(rounded_in, rim.copysign(x), y)
@@ -172,7 +172,7 @@ class _PLU(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
         saved = list(ctx.saved_tensors)
-        kept, grad = _wide(saved.pop(0)), _wide(grads[0])
+        kept, grad = widened(saved.pop(0)), widened(grads[0])
         alpha = saved.pop(0) if ctx.alpha is None else ctx.alpha
         c = saved.pop(0) if ctx.c is None else ctx.c
         outside, sign, zero = kept.abs() > c, kept.sign(), grad.new_zeros(())
