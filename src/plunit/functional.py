@@ -7,7 +7,6 @@ JAX and Keras all evaluate it through their own `where`.
 
 from __future__ import annotations
 
-import importlib
 import math
 import sys
 from types import ModuleType
@@ -125,8 +124,20 @@ def _at_least(name: str, value: Array, low: float) -> bool:
 
 def _home(*arrays: Array) -> ModuleType:
     """Return the module that serves these arrays, among the frameworks already imported."""
-    for framework, kind in (("torch", "Tensor"), ("jax", "Array")):
-        array_type = getattr(sys.modules.get(framework), kind, ())
-        if any(isinstance(array, array_type) for array in arrays):
-            return importlib.import_module(f"plunit.{framework}")
-    return importlib.import_module("plunit.numpy")
+    # import statements, because compilers trace them
+    if _any_is(arrays, "torch", "Tensor"):
+        from plunit import torch
+
+        return torch
+    if _any_is(arrays, "jax", "Array"):
+        from plunit import jax
+
+        return jax
+    from plunit import numpy
+
+    return numpy
+
+
+def _any_is(arrays: tuple[Array, ...], framework: str, kind: str) -> bool:
+    array_type = getattr(sys.modules.get(framework), kind, ())
+    return any(isinstance(array, array_type) for array in arrays)

@@ -91,7 +91,7 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
         super().__init__(**kwargs)
         self.supports_masking = True
         self.learnable = learnable
-        axes = (shared_axes,) if isinstance(shared_axes, numbers.Integral) else shared_axes or ()
+        axes: Any = (shared_axes,) if isinstance(shared_axes, numbers.Integral) else shared_axes or ()
         self.shared_axes = axes if axes == "all" else tuple(map(int, axes))
         self._alpha, self._c = float(alpha), float(c)
         self._starts = {f"raw_{name}": learned.raw(name, getattr(self, f"_{name}")) for name in names}

@@ -1,8 +1,8 @@
 """Learnable alpha and c, once for every framework: alpha = sigmoid(raw_alpha) in (0, 1), c = exp(raw_c) > 0.
 
 The raw numbers are free. Beyond +-LIMIT they have no further effect, so that the bounds are strict in floating point
-too: 2^-23 <= alpha <= 1 - 2^-23 and 2^-23 <= c <= 2^23, to rounding. The bounds are the same for every dtype, so a change
-of dtype changes alpha and c by the rounding of the raw numbers only. Half precision cannot hold these bounds:
+too: 2^-23 <= alpha <= 1 - 2^-23 and 2^-23 <= c <= 2^23, to rounding. The bounds are the same for every dtype, so a
+change of dtype changes alpha and c by the rounding of the raw numbers only. Half precision cannot hold these bounds:
 frameworks convert raw numbers of half precision to float32 first.
 """
 

@@ -2,7 +2,7 @@
 
 from plunit.torch.module import PLU
 from plunit.torch.network import to_ensemble, to_network
-from plunit.torch.op import has_native, inverse, log_slope, plu, slope
+from plunit.torch.op import has_native, inverse, kernels, log_slope, plu, slope, use_triton
 from plunit.torch.surgery import convert, init_, param_groups
 
 __all__ = [
@@ -11,10 +11,12 @@ __all__ = [
     "has_native",
     "init_",
     "inverse",
+    "kernels",
     "log_slope",
     "param_groups",
     "plu",
     "slope",
     "to_ensemble",
     "to_network",
+    "use_triton",
 ]

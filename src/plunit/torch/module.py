@@ -6,11 +6,17 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-
 from torch.nn.utils import parametrize
 
 from plunit import learned
-from plunit.torch.op import inverse, plu, widened
+from plunit.torch.kernel import widened
+from plunit.torch.op import inverse, plu
+
+
+class _Functions:
+    """What `plunit.learned` needs; the gradient of hardtanh is one op, that of clip five."""
+
+    sigmoid, exp, clip = staticmethod(torch.sigmoid), staticmethod(torch.exp), staticmethod(nn.functional.hardtanh)
 
 
 class PLU(nn.Module):
@@ -81,6 +87,8 @@ class PLU(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return PLU(input)."""
+        if self.learnable is False:
+            return plu(input, self.initial_alpha, self.initial_c, inplace=self.inplace)
         return plu(input, *self._along_channels(input), inplace=self.inplace)
 
     def inverse(self, y: Tensor) -> Tensor:
@@ -104,7 +112,7 @@ class PLU(nn.Module):
             return initial
         # the attribute, not self._parameters: parametrisations, pruning, replicas and shards keep it elsewhere
         raw: Tensor = widened(getattr(self, f"raw_{name}"))
-        return learned.value_of(torch, name, raw)  # type: ignore[no-any-return]
+        return learned.value_of(_Functions, name, raw)  # type: ignore[no-any-return]
 
     def _along_channels(self, x: Tensor) -> tuple[float | Tensor, float | Tensor]:
         """Return alpha and c, shaped to broadcast along axis `dim` of x."""
