@@ -8,7 +8,7 @@ bit (`lerp` rounds once on some devices and twice on others), and -0.0 becomes 0
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -45,9 +45,9 @@ def edge(c: float, dtype: torch.dtype) -> _Edge:
 
 
 def _find_edge(c: float, dtype: torch.dtype) -> _Edge:
-    kind = {torch.float16: np.float16, torch.float64: np.float64}.get(dtype, np.float32)
+    kind: Any = {torch.float16: np.float16, torch.float64: np.float64}.get(dtype, np.float32)
     with np.errstate(over="ignore"):
-        value = np.float64(c) if dtype == torch.float64 else np.float32(c)
+        value: Any = np.float64(c) if dtype == torch.float64 else np.float32(c)
         if dtype == torch.bfloat16:
             bits = value.view(np.uint32)
             above = (bits & np.uint32(0xFFFF0000)) + np.uint32(0x10000)
@@ -80,7 +80,7 @@ def backward(grad: Tensor, kept: Tensor, alpha: float, c: float) -> Tensor:
 def backward_learned(grad: Tensor, x: Tensor, alpha: Parameter, c: Parameter) -> Gradients:
     """Return the gradients of x, alpha and c; comparisons and `where` are avoided, which are slow on a CPU."""
     g, wide = widened(grad), widened(x)
-    excess = wide - torch.clamp(wide, -c, c)
+    excess = wide - _clipped(wide, c)
     side = excess.sign()  # -1, 0 and 1 on the three pieces
     dalpha = reduced(excess * g, alpha) if isinstance(alpha, Tensor) else None
     dc = _gradient_of_c(side * g, alpha, c) if isinstance(c, Tensor) else None
@@ -117,13 +117,17 @@ def _from_clipped(m: Tensor, x: Tensor, alpha: float) -> Tensor:
 
 
 def _tensors(x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
-    m = torch.clamp(x, -c, c)
+    m = _clipped(x, c)
     if not isinstance(alpha, Tensor):
         return _from_clipped(m, x, alpha)
     if alpha.requires_grad:  # then alpha is not 0 for long, and the product needs no guard
         return torch.addcmul(m, alpha, m - x, value=-1)
     # infinity times alpha = 0 is NaN, but a flat piece stays at the edge; a NaN of x stays in m
     return m - ((m - x) * alpha).nan_to_num_(0.0, math.inf, -math.inf)
+
+
+def _clipped(x: Tensor, c: Parameter) -> Tensor:
+    return torch.clamp(x, -c, c)  # type: ignore[arg-type]  # both numbers or both tensors
 
 
 def _outward(x: Tensor, alpha: float, c: float) -> Tensor:

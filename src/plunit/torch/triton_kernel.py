@@ -8,7 +8,7 @@ and read the compiled code. Backward reads the output, and the input where alpha
 from __future__ import annotations
 
 import contextlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -169,7 +169,7 @@ def forward(x: Tensor, alpha: Parameter, c: Parameter, *, outward: bool, inplace
     grid, n, wide = (triton.cdiv(x.numel(), BLOCK),), x.numel(), x.numel() > _MOST
     with _current(x):
         if isinstance(alpha, Tensor) or isinstance(c, Tensor):
-            layout = _layout(dense, alpha, c)
+            layout: Any = _layout(dense, alpha, c)
             alphas, cs = _values(alpha, x), _values(c, x)
             steps = int(alphas.numel() > 1), int(cs.numel() > 1)
             arguments = (dense, y, alphas, cs, n, *layout[1:], *steps, BLOCK, wide)
@@ -194,7 +194,7 @@ def backward_learned(grad: Tensor, x: Tensor, alpha: Parameter, c: Parameter) ->
     """Return the gradients of x, alpha and c: sums over tiles that depend on the shape alone, then a sum of these."""
     x = _dense(x)
     grad, dx = _like(grad, x), torch.empty_like(x)
-    layout = _layout(x, alpha, c)
+    layout: Any = _layout(x, alpha, c)
     last = layout.inner == 1 and layout.channels > 1
     rows, columns = (ROWS, COLUMNS) if last else (1, BLOCK)
     slabs = triton.cdiv(layout.outer, rows) if last else layout.outer * triton.cdiv(layout.inner, BLOCK)
