@@ -79,7 +79,7 @@ def test_code_for_amd(name, dtype):
         {"2"} if dtype == "fp64" else set()
     )
     assert vectors == {str(words)}
-    if not (name, dtype) == ("_learned_backward", "fp16"):  # there the compiler fuses products with conversions
+    if (name, dtype) != ("_learned_backward", "fp16"):  # there the compiler fuses products with conversions
         assert not re.search(r"\bv_(pk_)?fma", code)
     assert re.search(r"\.vgpr_spill_count: +0\b", code)
 
