@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 BUILD  := pyproject.toml setup.py constraints.txt $(wildcard src/plunit/torch/csrc/*)
 
-.PHONY: reproduce test lint types unit tensorflow soak bench clean
+.PHONY: reproduce test lint types unit tensorflow libraries soak bench clean
 
 reproduce: $(VENV)/lab
 	$(BIN)/plunit reproduce
@@ -24,6 +24,11 @@ unit: $(VENV)/dev
 
 tensorflow: $(VENV)/tensorflow
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/test_keras.py
+
+# PLU by name in other libraries; timm runs where torchvision is installed
+libraries: $(VENV)/dev
+	$(PIP) deepxde monai skorch stable-baselines3 transformers
+	$(BIN)/python -m pytest tests/torch/test_libraries.py
 
 # a hundred kills at random moments: a quarter of an hour on a quiet machine
 soak: $(VENV)/dev

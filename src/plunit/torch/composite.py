@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch._C._nn import hardtanh  # F.hardtanh without its checks
 
 from plunit.torch.kernel import Gradients, Parameter, reduced, widened
 
@@ -62,8 +62,11 @@ def forward(x: Tensor, alpha: Parameter, c: Parameter, *, outward: bool, inplace
         y = _tensors(widened(x), alpha, c).to(x.dtype)
     elif outward:
         y = _outward(x, alpha, c)
+    elif edge(c, x.dtype).exact:
+        y = _from_clipped(hardtanh(x, -c, c), x, alpha)
     else:
-        y = _numbers(x if edge(c, x.dtype).exact else widened(x), alpha, c).to(x.dtype)
+        wide = widened(x)
+        y = _from_clipped(hardtanh(wide, -c, c), wide, alpha).to(x.dtype)
     return x.copy_(y) if inplace else y
 
 
@@ -103,16 +106,12 @@ def _one(like: Tensor) -> Tensor:
     return _ONES[like.dtype] if is_plain else like.new_ones(())
 
 
-def _numbers(x: Tensor, alpha: float, c: float) -> Tensor:
-    return _from_clipped(F.hardtanh(x, -c, c), x, alpha)
-
-
 def _from_clipped(m: Tensor, x: Tensor, alpha: float) -> Tensor:
     """Evaluate m + alpha * (x - m) in one or two passes over memory, into m."""
+    if 0 < alpha < 0.5:
+        return m.lerp_(x, alpha)
     if alpha == 0:
         return m
-    if alpha < 0.5:
-        return m.lerp_(x, alpha)
     return m.sub_(m - x, alpha=alpha)  # from 1/2 on, lerp starts at its other end: infinity - infinity
 
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 from typing import Any
 
@@ -88,7 +89,8 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
         y = _native.plu(x, alpha, c, inplace)
         if y is not None:
             return y  # type: ignore[no-any-return]
-    x, alpha, c = _checked(x, alpha, c)
+    if not (type(x) is Tensor and x.dtype is torch.float32 and _are_usual(alpha, c)):
+        x, alpha, c = _checked(x, alpha, c)
     if _is_transformed(x, alpha, c):
         y = _wide_formula(formula, x, alpha, c)
         return x.copy_(y) if inplace else y
@@ -123,6 +125,11 @@ def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     tensor([-2.3026,  0.0000, -2.3026])
     """
     return _wide_formula(log_slope_formula, *_checked(x, alpha, c))
+
+
+def _are_usual(alpha: Any, c: Any) -> bool:
+    """Whether alpha and c are floats that need no further check; a tenth of the time of a small PLU."""
+    return type(alpha) is type(c) is float and 1e-30 < alpha < math.inf and 0 <= c < math.inf
 
 
 def _checked(x: Tensor, alpha: Any, c: Any) -> tuple[Tensor, Parameter, Parameter]:
