@@ -289,6 +289,7 @@ def test_nothing_is_copied_to_a_gpu_or_waits_for_one(learned, dtype):
         y = plu(x, *parameters)
         backward = composite.backward_learned if learned else composite.backward
         results = backward(grad, x, *parameters)
+    assert composite._one(x).device.type == "meta"
     assert {t.device.type for t in (y, *(results if learned else (results,)))} == {"meta"}
     allowed = ("aten._to_copy.default",) if dtype.itemsize == 2 else ()  # between dtypes, on the device
     assert [name for name in ops.names if any(word in name for word in WAITS) and name not in allowed] == []

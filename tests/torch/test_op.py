@@ -373,9 +373,10 @@ def test_complex_parameters():
         plu(torch.ones(3), torch.tensor(0.1 + 1j))
 
 
-def test_a_subnormal_c_is_not_zero():
-    x = torch.tensor([1e-41, 1e-39], requires_grad=True)
-    plu(x, 0.5, 1e-40).sum().backward()
+@pytest.mark.parametrize(("c", "dtype"), [(1e-40, torch.float32), (1e-310, torch.float64)])
+def test_a_subnormal_c_is_not_zero(c, dtype):
+    x = torch.tensor([c / 10, c * 10], dtype=dtype, requires_grad=True)
+    plu(x, 0.5, c).sum().backward()
     assert x.grad.tolist() == [1, 0.5]
 
 

@@ -195,6 +195,19 @@ def test_convert_names_what_it_could_not_reach():
     assert text.count("\n- ") == 2  # and not self.relu(x)
 
 
+class Named(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.relu = nn.ReLU()
+
+    def forward(self, x):
+        return self.relu(x)
+
+
+def test_a_module_named_relu_is_reached():
+    assert list(convert(nn.Sequential(Named()), {nn.ReLU: PLU})) == ["0.relu"]  # a warning would be an error
+
+
 class OtherGELU(nn.Module):
     def forward(self, x):
         return x
