@@ -5,7 +5,11 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 BUILD  := pyproject.toml setup.py constraints.txt $(wildcard src/plunit/torch/csrc/*)
 
-.PHONY: reproduce test lint types unit tensorflow libraries soak bench clean
+# tests that need NumPy alone
+NUMPY  := tests/pieces tests/test_cache.py tests/test_dist.py tests/test_functional.py tests/test_gains.py \
+          tests/test_imports.py
+
+.PHONY: reproduce test lint types unit tensorflow libraries numpy soak bench dist clean
 
 reproduce: $(VENV)/lab
 	$(BIN)/plunit reproduce
@@ -15,6 +19,8 @@ test: lint types unit tensorflow
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 
 types: $(VENV)/dev
 	$(BIN)/mypy
@@ -30,6 +36,13 @@ libraries: $(VENV)/dev
 	$(PIP) deepxde monai skorch stable-baselines3 transformers
 	$(BIN)/python -m pytest tests/torch/test_libraries.py
 
+# the wheel with nothing but NumPy, on another Python if wanted: make numpy PYTHON=python3.14
+numpy:
+	$(PYTHON) -m venv --clear build/numpy
+	build/numpy/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt \
+	  . hypothesis pytest 'setuptools>=77'
+	build/numpy/bin/python -m pytest $(NUMPY)
+
 # a hundred kills at random moments: a quarter of an hour on a quiet machine
 soak: $(VENV)/dev
 	$(BIN)/plunit data cifar10
@@ -38,8 +51,12 @@ soak: $(VENV)/dev
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
 
+# build the sdist and the wheel, check them, and use the wheel in an empty environment
+dist: $(VENV)/dev
+	$(BIN)/python tools/dist.py
+
 clean:
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build dist
 
 $(VENV)/base: $(BUILD)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "plunit needs Python 3.10 or newer: make PYTHON=python3.12 ...")'

@@ -19,7 +19,7 @@ def main() -> None:
         with contextlib.suppress(BrokenPipeError):
             _run()
     except ModuleNotFoundError as missing:
-        package = str(missing.name).partition(".")[0]
+        package = str(missing.name).removeprefix("plunit.").partition(".")[0]
         if package not in _EXTRA:
             raise
         _end(f"{package} is not installed: pip install 'plunit[lab]'")

@@ -1,5 +1,13 @@
 """PLU for PyTorch."""
 
+try:
+    import torch as _torch  # noqa: F401
+except ModuleNotFoundError as missing:
+    if missing.name != "torch":
+        raise
+    # a name of plunit's own: so Python says this in one line under `python -m plunit.torch.build`
+    raise ModuleNotFoundError("PyTorch is not installed: pip install 'plunit[torch]'", name=__name__) from None
+
 from plunit.torch.module import PLU
 from plunit.torch.network import to_ensemble, to_network
 from plunit.torch.op import has_native, inverse, kernels, log_slope, plu, slope, use_triton

@@ -18,13 +18,10 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from plunit.functional import check, formula, log_slope_formula, slope_formula
-from plunit.torch import composite, kernel
+from plunit.torch import composite, kernel, native
 from plunit.torch.kernel import Parameter, widened
 
-try:
-    _native: Any = importlib.import_module("plunit.torch._native")
-except ImportError:  # installed without a compiler, or for another release of PyTorch
-    _native = None
+_native: Any = native.load()
 
 _WIDE = {
     torch.float16: torch.float32,
@@ -94,6 +91,8 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
     if _is_transformed(x, alpha, c):
         y = _wide_formula(formula, x, alpha, c)
         return x.copy_(y) if inplace else y
+    if _native is None and x.is_cpu:
+        native.notice()
     use_triton_here = _triton is not None and _triton.takes(x, alpha, c)
     return kernel.apply(_triton if use_triton_here else composite, x, alpha, c, inplace)
 

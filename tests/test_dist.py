@@ -1,0 +1,158 @@
+"""What an sdist and a wheel hold, whatever lies about in the folder they are built from. `make dist` tries them out."""
+
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import plunit
+
+pytest.importorskip("setuptools", minversion="77")
+
+ROOT = Path(__file__).parents[1]
+BINARY = f"plunit/torch/_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+LITTER = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "*.so", "*.pyd", "build", "dist", "runs")
+BUILD = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A copy of this folder, in which tests have run."""
+    folder = tmp_path_factory.mktemp("checkout") / "plunit"
+    shutil.copytree(ROOT, folder, ignore=LITTER)
+    shutil.copytree(ROOT / ".github", folder / ".github")
+    (folder / "tests" / "__pycache__").mkdir()
+    (folder / "tests" / "__pycache__" / "test_dist.pyc").touch()
+    return folder
+
+
+def leave_binaries(checkout):
+    """Put stale binaries where builds leave them, and return their paths."""
+    platform = f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
+    paths = [checkout / "build" / folder / BINARY for folder in (platform, "lib")] + [checkout / "src" / BINARY]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"stale")
+    return paths
+
+
+def run(checkout, *command, **environment):
+    """Run Python in the checkout, without what is set in this process."""
+    settings = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PLUNIT_NATIVE")}
+    settings.update(environment)
+    return subprocess.run([sys.executable, *command], cwd=checkout, env=settings, capture_output=True, text=True)
+
+
+def built(kind, checkout, out, **environment):
+    """Build, and return the archive and what was said."""
+    done = run(checkout, "-c", BUILD, f"build_{kind}", str(out), **environment)
+    assert done.returncode == 0, done.stderr
+    return out / done.stdout.splitlines()[-1], done.stderr
+
+
+def files_below(folder):
+    """Return the files that belong to a folder of this checkout."""
+    paths = (path for path in (ROOT / folder).rglob("*") if path.is_file())
+    return {str(path.relative_to(ROOT)) for path in paths if not re.search(r"__pycache__|\.(so|pyd|pyc)$", str(path))}
+
+
+def test_the_wheel_has_the_package_and_nothing_else(checkout, tmp_path):
+    leave_binaries(checkout)
+    wheel, _ = built("wheel", checkout, tmp_path, PLUNIT_NATIVE="0")
+    assert wheel.name == f"plunit-{plunit.__version__}-py3-none-any.whl"
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {name for name in names if ".dist-info/" not in name} == {
+        name.removeprefix("src/") for name in files_below("src/plunit")
+    }
+
+
+def test_the_sdist_has_what_its_tests_need(checkout, tmp_path):
+    leave_binaries(checkout)
+    sdist, _ = built("sdist", checkout, tmp_path, PLUNIT_NATIVE="0")
+    with tarfile.open(sdist) as tar:
+        names = {member.name.partition("/")[2] for member in tar if member.isfile()}
+    folders = ("src/plunit", "tests", "benchmarks", "docs", "results", "tools", ".github")
+    assert set().union(*map(files_below, folders)) <= names
+    assert {"conftest.py", "constraints.txt", "Makefile", "MANIFEST.in", "setup.py", "CITATION.cff"} <= names
+    assert not [name for name in names if re.search(r"__pycache__|\.(so|pyd|pyc)$", name)]
+
+
+def test_without_pytorch_the_build_leaves_the_native_op_out_and_says_so(checkout, tmp_path):
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')")
+    leave_binaries(checkout)
+    wheel, said = built("wheel", checkout, tmp_path, PYTHONPATH=str(tmp_path))
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert BINARY not in zipfile.ZipFile(wheel).namelist()
+    assert "plunit: no PyTorch in this environment, the native op is left out" in said
+
+
+def test_a_failed_rebuild_packs_no_stale_binary(checkout, tmp_path):
+    pytest.importorskip("torch")
+    leave_binaries(checkout)
+    wheel, said = built("wheel", checkout, tmp_path, CXX="false")
+    assert BINARY not in zipfile.ZipFile(wheel).namelist()
+    assert "plunit: the native op was not built" in said
+
+
+def test_a_failed_rebuild_in_place_leaves_no_stale_binary(checkout):
+    pytest.importorskip("torch")
+    *_, in_place = leave_binaries(checkout)
+    done = run(checkout, "setup.py", "build_ext", "--inplace", CXX="false")
+    assert "plunit: the native op was not built" in done.stderr
+    assert not in_place.exists()
+
+
+def test_an_old_setuptools_is_one_line(checkout, tmp_path):
+    (tmp_path / "setuptools" / "command").mkdir(parents=True)
+    (tmp_path / "setuptools" / "__init__.py").write_text("__version__ = '76.1.0'")
+    (tmp_path / "setuptools" / "command" / "build_py.py").write_text("build_py = object")
+    done = run(checkout, "setup.py", "--version", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr == "plunit needs setuptools 77, this is 76.1.0; run: pip install 'setuptools>=77'\n"
+
+
+TRACKED = {"setup.py", "tests/test_a.py", "src/plunit/a.py", "src/plunit/csrc/a.h", ".gitignore", ".ci/run"}
+SDIST = {"setup.py", "tests/test_a.py", "src/plunit/a.py", "src/plunit/csrc/a.h", "PKG-INFO", "plunit.egg-info/x.txt"}
+WHEEL = {"plunit/a.py", "plunit/csrc/a.h", "plunit-1.dist-info/METADATA"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "faults"),
+    [
+        ("sdist", SDIST, []),
+        ("sdist", SDIST - {"tests/test_a.py"}, ["the sdist lacks tests/test_a.py; add it to MANIFEST.in"]),
+        ("sdist", SDIST | {"notes.txt"}, ["the sdist has notes.txt, which git does not know"]),
+        ("wheel", WHEEL, []),
+        ("wheel", WHEEL - {"plunit/csrc/a.h"}, ["the wheel lacks plunit/csrc/a.h; see [tool.setuptools.package-data]"]),
+        ("wheel", WHEEL | {"tests/test_a.py"}, ["the wheel has tests/test_a.py, which is no file of the package"]),
+    ],
+)
+def test_make_dist_names_what_is_missing_or_too_much(kind, names, faults):
+    dist = runpy.run_path(str(ROOT / "tools" / "dist.py"))
+    assert dist[f"{kind}_faults"](names, TRACKED) == faults
+
+
+def test_everything_that_development_needs_is_pinned():
+    tomllib = pytest.importorskip("tomllib")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    pins = {line.partition("==")[0].lower() for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    wanted = {re.match(r"[\w.-]+", line)[0].lower() for lines in extras.values() for line in lines}
+    assert wanted - pins == {"plunit"}
+
+
+def test_the_versions_of_python_that_are_claimed_are_tested():
+    claimed = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', (ROOT / "pyproject.toml").read_text())
+    tested = re.findall(r"python: \[(.*)\]", (ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    assert tested == [", ".join(f'"{version}"' for version in claimed)] * 2  # with PyTorch, and with NumPy alone
+
+
+def test_the_citation_is_of_this_version():
+    assert f'\nversion: "{plunit.__version__}"\n' in (ROOT / "CITATION.cff").read_text()
