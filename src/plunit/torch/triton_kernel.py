@@ -23,7 +23,6 @@ KEEPS_OUTPUT = True
 BLOCK, WARPS = 1024, 4
 ROWS, COLUMNS = 16, 64  # of a tile where channels are last
 _MOST = 2**31 - 2 * BLOCK  # offsets beyond need 64 bits
-_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _OPTIONS = {"num_warps": WARPS, "enable_fp_fusion": False}  # fused multiply-adds would give other bits
 
 
@@ -136,7 +135,7 @@ class Layout(NamedTuple):
 
 def takes(x: Tensor, alpha: Parameter, c: Parameter) -> bool:
     """Whether the kernels serve this call: plain tensors on a GPU; one value, or one per channel on one axis."""
-    if type(x) is not Tensor or x.dtype not in _DTYPES or not x.numel() or not _is_served(x.device):
+    if type(x) is not Tensor or not x.numel() or not _is_served(x.device):
         return False
     return _layout(x, alpha, c) is not None
 
@@ -219,8 +218,7 @@ def _current(x: Tensor) -> contextlib.AbstractContextManager[object]:
     """Make the device of x the current one, where Triton launches."""
     if x.device.type == "cpu":
         return contextlib.nullcontext()
-    device: contextlib.AbstractContextManager[object] = torch.get_device_module(x.device).device(x.device)
-    return device
+    return torch.get_device_module(x.device).device(x.device)  # type: ignore[no-any-return]
 
 
 def _dense(x: Tensor) -> Tensor:
