@@ -9,7 +9,7 @@ BUILD  := pyproject.toml setup.py constraints.txt $(wildcard src/plunit/torch/cs
 NUMPY  := tests/pieces tests/test_cache.py tests/test_dist.py tests/test_functional.py tests/test_gains.py \
           tests/test_imports.py
 
-.PHONY: reproduce test lint types unit tensorflow numpy soak bench dist clean
+.PHONY: reproduce test lint types unit tensorflow libraries numpy soak bench dist clean
 
 reproduce: $(VENV)/lab
 	$(BIN)/plunit reproduce
@@ -30,6 +30,11 @@ unit: $(VENV)/dev
 
 tensorflow: $(VENV)/tensorflow
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/test_keras.py
+
+# PLU by name in other libraries; timm runs where torchvision is installed
+libraries: $(VENV)/dev
+	$(PIP) deepxde monai skorch stable-baselines3 transformers
+	$(BIN)/python -m pytest tests/torch/test_libraries.py
 
 # the wheel with nothing but NumPy, on another Python if wanted: make numpy PYTHON=python3.14
 numpy:

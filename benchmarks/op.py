@@ -1,10 +1,16 @@
-"""PLU against PyTorch's own activations: ratio medians in one run, float32, 2 threads."""
+"""PLU against PyTorch's own activations: ratio medians in one run, float32, 2 threads.
+
+Rows with `native off` are what a GPU tensor, or an install without a compiler, gets: PyTorch's own ops.
+"""
+
+import contextlib
+from collections.abc import Iterator
 
 import torch
 from torch import nn
 
 from benchmarks.timing import Bar, ratio, report
-from plunit.torch import PLU, has_native, plu
+from plunit.torch import PLU, has_native, op, plu
 
 LARGE = (1_000_000, 4_000_000, 16_000_000)
 
@@ -42,6 +48,28 @@ def both(ours: nn.Module | object, theirs: nn.Module | object, *shape: int) -> f
     return ratio(step(ours), step(theirs))
 
 
+@contextlib.contextmanager
+def native_off() -> Iterator[None]:
+    """Let the composite serve CPU tensors."""
+    native, op._native = op._native, None
+    try:
+        yield
+    finally:
+        op._native = native
+
+
+def without_native() -> None:
+    """Print the rows of the composite."""
+    for n, limit in ((1000, 2.0), (100_000, None), (1_000_000, 1.8), (16_000_000, 1.6)):
+        bar = Bar(limit) if limit else None
+        report(f"PLU forward+backward / relu, {n:,} elements, native off", both(PLU(), nn.ReLU(), n), bar)
+    learned = {(1000, 1000): 1, (100, 16, 32, 32): 16, (100, 64, 8, 8): 64}
+    for shape, channels in learned.items():
+        value = both(PLU(learnable=True, num_parameters=channels), nn.PReLU(channels), *shape)
+        kind = "per-channel" if channels > 1 else "one-value"
+        report(f"learnable {kind} PLU / nn.PReLU, forward+backward, {shape}, native off", value, Bar(2))
+
+
 def main() -> None:
     """Print the table."""
     torch.set_num_threads(2)
@@ -60,6 +88,8 @@ def main() -> None:
         )
     typed = both(paper_formula, PLU(), 1_000_000)
     report("the paper's formula typed in PyTorch / PLU, forward+backward, 1,000,000", typed, Bar(5, at_least=True))
+    with native_off():
+        without_native()
 
 
 if __name__ == "__main__":

@@ -173,3 +173,17 @@ def test_public_names_are_complete_and_sorted(name):
     assert module.__all__ == sorted(module.__all__)
     assert {"plu", "inverse", "slope", "log_slope"} <= set(module.__all__)
     assert all(hasattr(module, public) for public in module.__all__)
+
+
+@pytest.mark.parametrize("function", [plunit.plu, plunit.inverse, plunit.slope, plunit.log_slope])
+def test_torch_compiles_and_exports_the_root_functions_without_a_graph_break(function):
+    torch = pytest.importorskip("torch")
+    x = torch.linspace(-3, 3, 7)
+    compiled = torch.compile(function, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(x), function(x))
+
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    torch.testing.assert_close(torch.export.export(Model(), (x,), strict=True).module()(x), function(x))

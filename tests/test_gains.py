@@ -50,3 +50,21 @@ def test_signals_that_never_reach_a_kink_need_no_gain(arguments, mode):
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         plunit.gain(**arguments)
+
+
+@pytest.mark.parametrize("mode", ["forward", "backward"])
+@pytest.mark.parametrize("alpha", [0.0, 1e-12, 0.1, 1.0, 3.0])
+@pytest.mark.parametrize("c", [1e-150, 1e-8, 1e-3, 0.49, 0.51, 1.0, 5.0])
+def test_gain_has_all_its_digits(alpha, c, mode):
+    mpmath = pytest.importorskip("mpmath")
+    if mode == "backward" and alpha == 0 and c < 1e-100:
+        pytest.skip("the energy itself is next to 0")
+    with mpmath.workdps(400):
+        a, k = mpmath.mpf(alpha), mpmath.mpf(c)
+        p = mpmath.erf(k / mpmath.sqrt(2))
+        density = k * mpmath.npdf(k)
+        inner, cross = p - 2 * density, 4 * a * (1 - a) * density
+        outer = a**2 * (1 - p + 2 * density) + cross + ((1 - a) * k) ** 2 * (1 - p)
+        energy = inner + outer if mode == "forward" else p + (1 - p) * a**2
+        expected = float(1 / mpmath.sqrt(energy))
+    assert plunit.gain(alpha, c, mode=mode) == pytest.approx(expected, rel=4e-15)

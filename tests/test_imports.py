@@ -27,6 +27,7 @@ LEVELS = {
     "torch": 2,
     "jax": 2,
     "keras": 2,
+    "dispatch": 3,
     "invertible": 3,
     "ensemble": 3,
     "lab": 4,

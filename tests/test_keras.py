@@ -187,6 +187,14 @@ def test_shared_axes(shared_axes, shape, broadcast):
     np.testing.assert_allclose(array(layer.inverse(layer(x))), x, rtol=1e-4)
 
 
+@pytest.mark.parametrize("axes", [np.int64(1), (np.int64(1),), 1])
+def test_shared_axes_of_numpy(axes):
+    layer = PLU(learnable=True, shared_axes=axes)
+    layer.build((None, 5, 3))
+    assert tuple(layer.raw_c.shape) == (3,)
+    assert layer.get_config()["shared_axes"] == (1,)
+
+
 def test_values_of_their_own_fix_the_input_shape():
     layer = PLU(learnable=True, shared_axes=(1, 2))
     layer.build((None, 4, 5, 3))
@@ -211,7 +219,7 @@ def test_bounds_are_strict(raw, dtype):
     layer = PLU(learnable=True, dtype=dtype)
     layer.build((None, 4))
     layer.set_weights([np.float32(raw), np.float32(raw)])
-    alpha, c = (ops.cast(value, layer.variable_dtype) for value in (layer.alpha, layer.c))
+    alpha, c = layer.alpha, layer.c
     assert 0 < float(array(alpha)) < 1
     assert 0 < float(array(c)) < np.inf
 

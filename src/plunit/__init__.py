@@ -1,6 +1,6 @@
 """plunit: the Piecewise Linear Unit. This module imports no framework; see `plunit.torch`, `.jax` and `.keras`."""
 
-from plunit.functional import inverse, log_slope, plu, slope
+from plunit.dispatch import inverse, log_slope, plu, slope
 from plunit.gains import gain
 
 __all__ = ["__version__", "gain", "inverse", "log_slope", "plu", "slope"]

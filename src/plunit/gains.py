@@ -34,14 +34,25 @@ def gain(
         raise ValueError(f'mode must be "forward" or "backward", got {mode!r}')
     if tail == 0:  # nothing reaches the kinks
         return 1.0
-    if mode == "backward":
-        energy = p + tail * (alpha * alpha)
-    else:
-        # E[PLU(z)^2] / variance: z inside, alpha z + (1 - alpha) c outside; density is k phi(k)
-        density = k * math.exp(-k * k / 2) / math.sqrt(2 * math.pi)
-        inner = p - 2 * density
-        outer = alpha * alpha * (tail + 2 * density) + 4 * alpha * (1 - alpha) * density
-        energy = inner + outer + ((1 - alpha) * k) * ((1 - alpha) * k) * tail
-    if not 0 < energy < math.inf:
+    root = math.sqrt(p + tail * (alpha * alpha)) if mode == "backward" else _spread(k, alpha, p, tail)
+    if not 0 < root < math.inf:
         raise ValueError(f"PLU with alpha={alpha}, c={c} has no finite gain: it takes N(0, {variance}) to 0 or beyond")
-    return 1 / math.sqrt(energy)
+    return 1 / root
+
+
+def _spread(k: float, alpha: float, p: float, tail: float) -> float:
+    """Return sqrt(E[PLU(z)^2]) for z ~ N(0, 1) and kinks at +-k: z inside, alpha z + (1 - alpha) k outside."""
+    density = k * math.exp(-k * k / 2) / math.sqrt(2 * math.pi)  # k phi(k)
+    beta = 1 - alpha
+    inner, edge, slope = _inner(k, p, density), beta * k * math.sqrt(tail), alpha * math.sqrt(tail + 2 * density)
+    if beta >= 0:  # all terms are positive, and hypot neither underflows nor overflows
+        return math.hypot(inner, edge, slope, 2 * math.sqrt(alpha * beta * density))
+    return math.sqrt(inner * inner + edge * edge + slope * slope + 4 * alpha * beta * density)
+
+
+def _inner(k: float, p: float, density: float) -> float:
+    """Return sqrt(E[z^2; |z| <= k]): p - 2 density, whose digits cancel for a small k, where a series serves."""
+    if k > 0.5:
+        return math.sqrt(p - 2 * density)
+    terms = ((-0.5 * k * k) ** n / (math.factorial(n) * (2 * n + 3)) for n in range(9))
+    return k * math.sqrt(k * math.sqrt(2 / math.pi) * math.fsum(terms))

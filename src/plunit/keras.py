@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -15,12 +16,11 @@ except ModuleNotFoundError as error:
         "KERAS_BACKEND to torch or jax before the first import of keras",
         name=error.name,
     ) from error
-import ml_dtypes
 import numpy as np
 from keras import ops
 
+from plunit import learned
 from plunit.functional import check, formula, inverse_formula
-from plunit.learned import alpha_of, c_of, raw_of_alpha, raw_of_c
 
 __all__ = ["PLU", "inverse", "plu"]
 
@@ -87,21 +87,14 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
         shared_axes: Literal["all"] | int | Iterable[int] | None = "all",
         **kwargs: Any,
     ) -> None:
-        check(alpha, c)
-        if learnable not in (False, True, "alpha", "c"):
-            raise ValueError(f'learnable must be False, True, "alpha" or "c", got {learnable!r}; True learns both')
+        names = learned.names(alpha, c, learnable)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.learnable = learnable
-        axes = (shared_axes,) if isinstance(shared_axes, int) else shared_axes or ()
-        self.shared_axes = axes if axes == "all" else tuple(axes)
+        axes: Any = (shared_axes,) if isinstance(shared_axes, numbers.Integral) else shared_axes or ()
+        self.shared_axes = axes if axes == "all" else tuple(map(int, axes))
         self._alpha, self._c = float(alpha), float(c)
-        self._eps = float(ml_dtypes.finfo(self.variable_dtype).eps)  # type: ignore[no-untyped-call]
-        self._starts = {}
-        if learnable in (True, "alpha"):
-            self._starts["raw_alpha"] = raw_of_alpha(self._alpha, self._eps)
-        if learnable in (True, "c"):
-            self._starts["raw_c"] = raw_of_c(self._c, self._eps)
+        self._starts = {f"raw_{name}": learned.raw(name, getattr(self, f"_{name}")) for name in names}
         self.raw_alpha: Any = None
         self.raw_c: Any = None
 
@@ -130,14 +123,12 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
     @property
     def alpha(self) -> Any:
         """The outer slope: a number, or the learned values in a shape that broadcasts with the input."""
-        if self.raw_alpha is None:
-            return self._alpha
-        return ops.reshape(alpha_of(ops, self.raw_alpha, self._eps), self._shape)
+        return self._alpha if self.raw_alpha is None else self._learned("alpha", self.raw_alpha)
 
     @property
     def c(self) -> Any:
         """The half-width of the inner piece, likewise."""
-        return self._c if self.raw_c is None else ops.reshape(c_of(ops, self.raw_c, self._eps), self._shape)
+        return self._c if self.raw_c is None else self._learned("c", self.raw_c)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """Return the shape of the input."""
@@ -147,6 +138,10 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
         """Return the arguments that make this layer anew."""
         own = {"alpha": self._alpha, "c": self._c, "learnable": self.learnable, "shared_axes": self.shared_axes}
         return {**super().get_config(), **own}
+
+    def _learned(self, name: str, raw: Any) -> Any:
+        wide = "float64" if self.variable_dtype == "float64" else "float32"
+        return ops.reshape(learned.value_of(ops, name, ops.cast(raw, wide)), self._shape)
 
     def _own_axes(self, input_shape: tuple[int | None, ...]) -> dict[int, int | None]:
         """Map each axis that is not shared to its size."""

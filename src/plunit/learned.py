@@ -1,42 +1,102 @@
-"""Learnable alpha and c: alpha = sigmoid(raw_alpha) in (0, 1), c = exp(raw_c) > 0, for any array namespace.
+"""Learnable alpha and c, once for every framework: alpha = sigmoid(raw_alpha) in (0, 1), c = exp(raw_c) > 0.
 
-The raw numbers are free. Beyond +-limit(eps) they have no further effect, so that the bounds are strict in floating
-point too: eps <= alpha <= 1 - eps and eps <= c <= 1/eps for a dtype of machine precision eps.
+The raw numbers are free. Beyond +-LIMIT they have no further effect, so that the bounds are strict in floating point
+too: 2^-23 <= alpha <= 1 - 2^-23 and 2^-23 <= c <= 2^23, to rounding. The bounds are the same for every dtype, so a
+change of dtype changes alpha and c by the rounding of the raw numbers only. Half precision cannot hold these bounds:
+frameworks convert raw numbers of half precision to float32 first.
 """
 
 from __future__ import annotations
 
 import math
+import numbers
+from collections.abc import Sequence
 from typing import Any
 
+from plunit.functional import check
 
-def limit(eps: float) -> float:
-    """Return the largest useful |raw|, log(1/eps)."""
-    return -math.log(eps)
+LIMIT = 23 * math.log(2)
+"""The largest |raw| that has an effect."""
 
-
-def alpha_of(xp: Any, raw: Any, eps: float) -> Any:
-    """Return alpha = sigmoid(raw), with the functions of the array namespace `xp`."""
-    return xp.sigmoid(xp.clip(raw, -limit(eps), limit(eps)))
+_LEAST = 2.0**-23
 
 
-def c_of(xp: Any, raw: Any, eps: float) -> Any:
-    """Return c = exp(raw), with the functions of the array namespace `xp`."""
-    return xp.exp(xp.clip(raw, -limit(eps), limit(eps)))
+def names(alpha: Any, c: Any, learnable: Any, num_parameters: int = 1) -> tuple[str, ...]:
+    """Return which of "alpha" and "c" a layer learns, and raise if its arguments do not make sense.
 
-
-def raw_of_alpha(alpha: float, eps: float) -> float:
-    """Return the raw number of a learnable alpha, logit(alpha)."""
-    if not eps <= alpha <= 1 - eps:
+    >>> names(0.1, 1.0, learnable=True), names(0.1, 1.0, learnable="c"), names(0.1, 1.0, learnable=False)
+    (('alpha', 'c'), ('c',), ())
+    """
+    for name, value in (("alpha", alpha), ("c", c)):
+        if not isinstance(value, numbers.Real):
+            raise TypeError(
+                f"{name} of a layer must be one number, got {value!r}; learnable=True with num_parameters learns one "
+                f"value per channel, and the function `plu` takes arrays"
+            )
+    check(alpha, c)
+    if not (isinstance(learnable, bool) or learnable in ("alpha", "c")):
+        raise ValueError(f'learnable must be False, True, "alpha" or "c", got {learnable!r}; True learns both')
+    if num_parameters < 1 or (num_parameters > 1 and not learnable):
         raise ValueError(
-            f"a learnable alpha must lie in (0, 1), here {eps:.1e} to 1 - {eps:.1e}, got {alpha}; start from 0.1, "
-            f"or keep alpha fixed"
+            f"num_parameters must be 1, or the number of channels of a learnable PLU, got {num_parameters} "
+            f"with learnable={learnable!r}"
         )
-    return math.log(alpha) - math.log1p(-alpha)
+    found = tuple(name for name in ("alpha", "c") if learnable in (True, name))
+    for name in found:
+        raw(name, alpha if name == "alpha" else c)
+    return found
 
 
-def raw_of_c(c: float, eps: float) -> float:
-    """Return the raw number of a learnable c, log(c)."""
-    if not eps <= c <= 1 / eps:
-        raise ValueError(f"a learnable c must be positive, {eps:.1e} to {1 / eps:.1e}, got {c}; start from 1.0")
-    return math.log(c)
+def raw(name: str, value: float) -> float:
+    """Return the raw number of a learnable alpha (its logit) or c (its logarithm)."""
+    return raw_fraction(value, name) if name == "alpha" else raw_positive(value, name)
+
+
+def value_of(xp: Any, name: str, raw: Any) -> Any:
+    """Return alpha or c of raw numbers, with the functions of the array namespace `xp`."""
+    return fraction(xp, raw) if name == "alpha" else positive(xp, raw)
+
+
+def fraction(xp: Any, raw: Any) -> Any:
+    """Return sigmoid(raw) in (0, 1)."""
+    return xp.sigmoid(xp.clip(raw, -LIMIT, LIMIT))
+
+
+def positive(xp: Any, raw: Any) -> Any:
+    """Return exp(raw) > 0."""
+    return xp.exp(xp.clip(raw, -LIMIT, LIMIT))
+
+
+def raw_fraction(value: float, name: str = "alpha") -> float:
+    """Return the raw number of a value in (0, 1), logit(value)."""
+    if not _LEAST <= value <= 1 - _LEAST:
+        raise ValueError(
+            f"a learnable {name} must lie in (0, 1), here {_LEAST:.1e} to 1 - {_LEAST:.1e}, got {value}; "
+            f"start from 0.1, or keep {name} fixed"
+        )
+    return math.log(value) - math.log1p(-value)
+
+
+def raw_positive(value: float, name: str = "c") -> float:
+    """Return the raw number of a positive value, log(value)."""
+    if not _LEAST <= value <= 1 / _LEAST:
+        raise ValueError(
+            f"a learnable {name} must be positive, {_LEAST:.1e} to {1 / _LEAST:.1e}, got {value}; start from 1.0"
+        )
+    return math.log(value)
+
+
+def channel_shape(shape: Sequence[int], num_parameters: int, axis: int) -> list[int]:
+    """Return the shape in which one value per channel broadcasts with an input of the given shape.
+
+    >>> channel_shape((32, 16, 8, 8), 16, axis=1)
+    [1, 16, 1, 1]
+    """
+    if not -len(shape) <= axis < len(shape) or shape[axis] != num_parameters:
+        raise ValueError(
+            f"expected {num_parameters} channels on axis {axis}, got an input of shape {tuple(shape)}; "
+            f"set num_parameters and the axis to match"
+        )
+    broadcast = [1] * len(shape)
+    broadcast[axis] = num_parameters
+    return broadcast

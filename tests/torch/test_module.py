@@ -7,6 +7,7 @@ import pytest
 import safetensors.torch
 import torch
 from torch import nn
+from torch.nn.utils import parametrize, prune
 
 from plunit.torch import PLU, plu
 
@@ -31,7 +32,7 @@ def test_starts_exactly_where_it_was_told(learnable, num_parameters, dtype):
     assert torch.as_tensor(module.c).eq(1.0).all()
     expected = {False: set(), True: {"raw_alpha", "raw_c"}, "alpha": {"raw_alpha"}, "c": {"raw_c"}}[learnable]
     assert {name for name, _ in module.named_parameters()} == expected
-    assert all(p.shape == (() if num_parameters == 1 else (4,)) and p.dtype == dtype for p in module.parameters())
+    assert all(p.shape == (num_parameters,) and p.dtype == dtype for p in module.parameters())
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
@@ -112,11 +113,11 @@ def saved_bytes(activation, x):
     return sum(storages.values()), y.untyped_storage().data_ptr() in storages
 
 
-def test_backward_keeps_the_output_only(path):
+def test_backward_keeps_one_tensor_and_the_native_kernel_the_output(path):
     x = torch.randn(1000, 100, requires_grad=True) * 1
     relu, keeps_output = saved_bytes(torch.relu, x)
     assert keeps_output
-    assert saved_bytes(PLU(), x) == (relu, True)
+    assert saved_bytes(PLU(), x) == (relu, path == "native")
     assert saved_bytes(PLU(alpha=0.0), x) == (relu, False)  # a flat output cannot tell
     assert saved_bytes(paper_formula, x)[0] >= 3.2 * relu
     learned, keeps_output = saved_bytes(PLU(learnable=True, num_parameters=100), x)
@@ -193,3 +194,69 @@ def test_channels_that_do_not_match_change_nothing(shape, inplace):
 def test_inverse_of_a_flat_module():
     with pytest.raises(ValueError, match="the inverse needs alpha > 0"):
         PLU(alpha=0.0).inverse(torch.ones(2))
+
+
+def test_states_with_single_values_of_0_1_still_load():
+    module = PLU(learnable=True)
+    old = {"raw_alpha": torch.tensor(-1.0), "raw_c": torch.tensor(0.5)}
+    model = torch.nn.Sequential(module)
+    model.load_state_dict({f"0.{name}": value for name, value in old.items()})
+    assert [module.raw_alpha.tolist(), module.raw_c.tolist()] == [[-1], [0.5]]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_a_change_of_dtype_keeps_learned_values_to_rounding(dtype):
+    module = PLU(1e-3, 200.0, learnable=True)
+    module.to(dtype)
+    eps = torch.finfo(dtype).eps
+    assert module.c.item() == pytest.approx(200, rel=8 * eps + 1e-5)
+    assert module.alpha.item() == pytest.approx(1e-3, rel=8 * eps + 1e-5)
+    x = torch.tensor([1000.0, 0.5], dtype=dtype, requires_grad=True)
+    module(x).sum().backward()
+    assert module.raw_c.grad.item() > 0
+
+
+class Doubled(torch.nn.Module):
+    def forward(self, raw):
+        return raw * 2
+
+    def right_inverse(self, value):
+        return value / 2
+
+
+def test_a_parametrised_value_is_used_and_trained():
+    module = PLU(learnable=True)
+    parametrize.register_parametrization(module, "raw_c", Doubled())
+    with torch.no_grad():
+        module.parametrizations.raw_c.original.fill_(0.5)
+    assert module.c.item() == pytest.approx(math.e)
+    module(torch.tensor([5.0])).sum().backward()
+    assert module.parametrizations.raw_c.original.grad.item() > 0
+    module.reset_parameters()
+    assert module.c.item() == pytest.approx(1)
+
+
+def test_a_pruned_value_is_used():
+    module = PLU(learnable=True, num_parameters=4)
+    prune.random_unstructured(module, "raw_alpha", amount=2)
+    assert sorted(module.alpha.tolist()) == pytest.approx([0.1, 0.1, 0.5, 0.5])
+
+
+def test_a_replica_uses_its_own_values():
+    module = PLU(learnable=True)
+    replica = module._replicate_for_data_parallel()
+    replica.raw_c = module.raw_c * 1 + 1  # as DataParallel sets it: a tensor, not a parameter
+    assert replica.c.item() == pytest.approx(math.e)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"alpha": [0.1, 0.2]}, r"alpha of a layer must be one number, got \[0\.1, 0\.2\]"),
+        ({"c": torch.nn.Parameter(torch.ones(1))}, "c of a layer must be one number, got Parameter"),
+        ({"learnable": 0, "num_parameters": 5}, "learnable must be False, True"),
+    ],
+)
+def test_arguments_that_used_to_pass(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        PLU(**arguments)

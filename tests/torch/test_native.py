@@ -23,23 +23,6 @@ def both(monkeypatch, function):
 
 
 @native_only
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-@pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.1, 0.7), (0.37, 0.0), (1.0, 1.0), (4.0, 0.3)])
-def test_native_and_composite_are_equal_to_the_bit(monkeypatch, dtype, alpha, c):
-    x = (torch.randn(10_000) * 2).to(dtype)
-    x[:40] = c + (torch.arange(40) - 10) * torch.finfo(dtype).eps
-    x.requires_grad_()
-
-    def value_and_gradient():
-        y = plu(x, alpha, c)
-        return y.detach(), torch.autograd.grad(y, x, x.detach())[0]
-
-    (y, dx), (y_composite, dx_composite) = both(monkeypatch, value_and_gradient)
-    assert torch.equal(y, y_composite)
-    assert torch.equal(dx, dx_composite)
-
-
-@native_only
 @pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
 def test_native_learned_values_are_equal_to_the_bit(monkeypatch, memory_format):
     x = (torch.randn(4, 5, 33, 7) * 2).contiguous(memory_format=memory_format)

@@ -48,17 +48,18 @@ def test_gradient_is_one_up_to_the_kink_and_alpha_beyond(alpha, c, dtype):
 
 @pytest.mark.parametrize("alpha", [0.1, 1e-3, 1.0])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_output_tells_the_piece_after_rounding(alpha, dtype):
+def test_output_determines_the_piece_where_backward_keeps_it(path, alpha, dtype):
     x, c = kink_points(0.7, dtype), torch.tensor(0.7, dtype=torch.float64 if dtype == torch.float64 else torch.float32)
-    assert torch.equal(plu(x, alpha, 0.7).abs().to(c.dtype) > c, x.abs().to(c.dtype) > c)
+    y = plu(x.clone(), alpha, 0.7, inplace=path == "composite")
+    assert torch.equal(y.abs().to(c.dtype) > c, x.abs().to(c.dtype) > c)
 
 
 @pytest.mark.parametrize("inplace", [False, True])
-def test_special_values(inplace):
+def test_special_values(path, inplace):
     inf, nan = torch.inf, torch.nan
     y = plu(torch.tensor([nan, inf, -inf, -0.0, 0.0]), inplace=inplace)
     torch.testing.assert_close(y, torch.tensor([nan, inf, -inf, -0.0, 0.0]), rtol=0, atol=0, equal_nan=True)
-    assert y.signbit().tolist()[3:] == [True, False]
+    assert y.signbit().tolist()[3:] == [path == "native" or inplace, False]  # the composite has no -0.0
     assert plu(torch.tensor([inf, -inf, 3.0]), 0.0, 2.0, inplace=inplace).tolist() == [2, -2, 2]
 
 
@@ -228,10 +229,21 @@ def test_tensor_subclasses_are_kept():
 
 
 @pytest.mark.parametrize("function", [plu, inverse, slope, log_slope])
-@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
-def test_integers_and_complex_numbers(function, dtype):
-    x = torch.ones(3, dtype=dtype)
-    with pytest.raises(TypeError, match=rf"real floating-point tensors, got {dtype}; convert it"):
+@pytest.mark.parametrize(
+    ("dtype", "remedy"),
+    [
+        (torch.int64, r"x\.float\(\)"),
+        (torch.bool, r"x\.float\(\)"),
+        (torch.float8_e4m3fn, r"x\.float\(\)"),
+        (torch.complex64, r"x\.real and x\.imag"),
+        (torch.qint8, r"x\.dequantize\(\)"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
+def test_other_numbers(function, dtype, remedy):
+    x = torch.ones(3) if dtype == torch.qint8 else torch.ones(3).to(dtype)
+    x = torch.quantize_per_tensor(x, 0.1, 0, dtype) if dtype == torch.qint8 else x
+    with pytest.raises(TypeError, match=rf"float32 and float64, got {dtype}; .*{remedy}"):
         function(x)
 
 
@@ -251,8 +263,10 @@ def test_inverse_of_flat_pieces():
 
 
 def test_not_a_tensor():
-    with pytest.raises(TypeError, match="takes tensors, got list"):
+    with pytest.raises(TypeError, match=r"x must be a tensor, got list; make it one with torch\.tensor\(x\)"):
         plu([1.0, 2.0])
+    with pytest.raises(TypeError, match=r"x must be a tensor, got float"):
+        plunit.plu(2.0, torch.tensor(0.1))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -313,3 +327,67 @@ def test_inplace_on_an_inference_tensor_is_refused_and_changes_nothing(alpha):
     with pytest.raises(RuntimeError, match="inference tensor cannot be overwritten"):
         plu(x, alpha, inplace=True)
     assert x.tolist() == [5, 5]
+
+
+PARAMETERS = {
+    "numbers": (0.1, 1.0),
+    "flat": (0.0, 1.0),
+    "above one": (2.0, 1.0),
+    "learned": (torch.tensor(0.3, requires_grad=True), torch.tensor(1.0, requires_grad=True)),
+    "constant tensors": (torch.tensor([0.3, 0.2, 0.1]), torch.tensor([1.0, 0.5, 0.2])),
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("inplace", [False, True])
+@pytest.mark.parametrize("function", [plu, inverse])
+def test_second_derivatives_are_zeros_as_those_of_relu(name, inplace, function):
+    if function is inverse and (inplace or name == "flat"):
+        pytest.skip("there is no such inverse")
+    options = {"inplace": inplace} if function is plu else {}
+    x = torch.tensor([-2.0, 0.5, 2.0], requires_grad=True)
+    (first,) = torch.autograd.grad(function(x * 1, *PARAMETERS[name], **options).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), x)
+    assert second.tolist() == [0, 0, 0]
+
+
+def test_a_loss_with_a_second_derivative_trains():
+    torch.manual_seed(0)
+    layers = torch.nn.Linear(1, 8), torch.nn.Linear(8, 1)
+    x = torch.linspace(-1, 1, 20)[:, None].requires_grad_()
+    u = layers[1](plu(layers[0](x) * 3))
+    (u_x,) = torch.autograd.grad(u.sum(), x, create_graph=True)
+    (u_xx,) = torch.autograd.grad(u_x.sum(), x, create_graph=True)
+    (u_xx + u - 1).square().mean().backward()
+    assert layers[0].weight.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_inverse_divides_in_the_precision_of_y(dtype):
+    alpha, x = torch.tensor(0.1, dtype=dtype), torch.linspace(-50, 50, 101, dtype=torch.float64)
+    torch.testing.assert_close(inverse(plu(x, alpha), alpha), x, rtol=1e-12, atol=1e-12)
+
+
+def test_complex_parameters():
+    with pytest.raises(TypeError, match=r"alpha must be real, got a tensor of torch\.complex64; take its real part"):
+        plu(torch.ones(3), torch.tensor(0.1 + 1j))
+
+
+@pytest.mark.parametrize(("c", "dtype"), [(1e-40, torch.float32), (1e-310, torch.float64)])
+def test_a_subnormal_c_is_not_zero(c, dtype):
+    x = torch.tensor([c / 10, c * 10], dtype=dtype, requires_grad=True)
+    plu(x, 0.5, c).sum().backward()
+    assert x.grad.tolist() == [1, 0.5]
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # compiled autograd itself reads it
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize("inplace", [False, True])
+def test_compiled_autograd(learned, inplace):
+    alpha, c = torch.tensor(0.1, requires_grad=True), torch.tensor(1.0, requires_grad=True)
+    x = torch.tensor([-2.0, 0.5, 2.0], requires_grad=True)
+    y = plu(x * 1, alpha if learned else 0.1, c if learned else 1.0, inplace=inplace)
+    with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")):
+        y.sum().backward()
+    assert x.grad.tolist() == pytest.approx([0.1, 1, 0.1])
+    torch._dynamo.reset()

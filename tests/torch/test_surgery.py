@@ -1,6 +1,8 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils import parametrizations
 
 import plunit
 from plunit.torch import PLU, convert, init_, param_groups
@@ -172,3 +174,136 @@ def test_param_groups_skip_what_is_frozen():
 def test_param_groups_bad_decay():
     with pytest.raises(ValueError, match="weight_decay must be >= 0, got -1"):
         param_groups(nn.Linear(2, 2), weight_decay=-1)
+
+
+class Functional(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.relu, self.kept = nn.Linear(4, 4), nn.ReLU(), F.relu
+
+    def forward(self, x):
+        return torch.relu(self.linear(x)) + F.relu(x) + self.relu(x)
+
+
+def test_convert_names_what_it_could_not_reach():
+    model = nn.Sequential(Functional())
+    with pytest.warns(UserWarning, match="could not replace") as caught:
+        assert list(convert(model, {nn.ReLU: PLU})) == ["0.relu"]
+    text = str(caught[0].message)
+    assert "Functional.forward calls relu; replace the call by a PLU module" in text
+    assert "0: attribute kept is the function relu; set it to a PLU()" in text
+    assert text.count("\n- ") == 2  # and not self.relu(x)
+
+
+class Named(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.relu = nn.ReLU()
+
+    def forward(self, x):
+        return self.relu(x)
+
+
+def test_a_module_named_relu_is_reached():
+    assert list(convert(nn.Sequential(Named()), {nn.ReLU: PLU})) == ["0.relu"]  # a warning would be an error
+
+
+class OtherGELU(nn.Module):
+    def forward(self, x):
+        return x
+
+
+def test_convert_names_a_class_of_the_same_kind():
+    with pytest.warns(UserWarning, match=r"0: .*OtherGELU is a class of its own; add it to the replacements"):
+        convert(nn.Sequential(OtherGELU(), nn.GELU()), {nn.GELU: PLU})
+
+
+def test_convert_says_that_nothing_matched():
+    with pytest.warns(UserWarning, match="found no module of the types GELU"):
+        convert(nn.Sequential(nn.ReLU()), {nn.GELU: PLU})
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", F.relu, nn.ReLU()], ids=["relu", "gelu", "F.relu", "module"])
+@pytest.mark.parametrize("layers", [0, 2])
+def test_a_transformer_evaluates_what_it_trains(activation, layers):
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, activation=activation, batch_first=True)
+    model = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False) if layers else nn.Sequential(layer)
+    replaced = convert(model, {nn.ReLU: PLU, nn.GELU: PLU})
+    assert len(replaced) == max(layers, 1)
+    assert all(isinstance(m.activation, PLU) for m in model.modules() if isinstance(m, nn.TransformerEncoderLayer))
+    x = torch.randn(3, 5, 8)
+    trained = model(x)
+    model.eval()
+    with torch.no_grad():
+        torch.testing.assert_close(model(x), trained)
+
+
+def test_hooks_move_and_can_be_removed():
+    model, seen = nn.Sequential(nn.Linear(4, 4), nn.ReLU()), []
+    handles = [
+        model[1].register_forward_hook(lambda module, args, output: seen.append("forward")),
+        model[1].register_forward_pre_hook(lambda module, args: seen.append("pre")),
+        model[1].register_full_backward_hook(lambda module, grads, outputs: seen.append("backward")),
+    ]
+    convert(model, {nn.ReLU: PLU})
+    model(torch.randn(2, 4)).sum().backward()
+    assert seen == ["pre", "forward", "backward"]
+    for handle in handles:
+        handle.remove()
+    model(torch.randn(2, 4))
+    assert len(seen) == 3
+
+
+def test_the_factory_gets_the_old_module_if_it_wants_one():
+    model = nn.Sequential(nn.LeakyReLU(0.2), nn.ReLU(inplace=True))
+    convert(model, {nn.LeakyReLU: lambda old: PLU(alpha=old.negative_slope), nn.ReLU: PLU})
+    assert model[0].initial_alpha == 0.2
+    assert model[1].inplace
+
+
+def test_learnable_replacements_are_where_their_neighbours_are():
+    model = nn.Sequential(
+        nn.Linear(2, 2, dtype=torch.float64), nn.ReLU(), nn.Linear(2, 2, dtype=torch.float32, device="meta"), nn.ReLU()
+    )
+    convert(model, {nn.ReLU: lambda: PLU(learnable=True)})
+    assert (model[1].raw_c.dtype, model[1].raw_c.device.type) == (torch.float64, "cpu")
+    assert (model[3].raw_c.dtype, model[3].raw_c.device.type) == (torch.float32, "meta")
+
+
+def test_convert_of_a_type_instead_of_a_mapping():
+    with pytest.raises(TypeError, match=r"as \{nn\.ReLU: PLU\}; got <class 'plunit"):
+        convert(nn.Sequential(nn.ReLU()), PLU)
+
+
+def test_init_of_a_weight_normed_layer():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(400, 400), PLU(), parametrizations.weight_norm(nn.Linear(400, 300)))
+    init_(model)
+    assert model[2].weight.std().item() == pytest.approx(plunit.gain() / 20, rel=0.02)
+    assert model[2].bias.abs().max() == 0
+
+
+@pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated:FutureWarning")
+@pytest.mark.parametrize("wrap", [parametrizations.spectral_norm, nn.utils.weight_norm])
+def test_init_of_a_weight_that_is_computed_changes_nothing(wrap):
+    model = nn.Sequential(nn.Linear(4, 4), PLU(), wrap(nn.Linear(4, 4)))
+    before = model[0].weight.clone()
+    with pytest.raises(ValueError, match=r"is computed .*; call init_ before you add that"):
+        init_(model)
+    assert torch.equal(model[0].weight, before)
+
+
+def test_one_value_can_be_sharded():
+    from torch import distributed
+    from torch.distributed.fsdp import fully_shard
+
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    try:
+        model = nn.Sequential(nn.Linear(4, 4), PLU(learnable=True))
+        mesh = distributed.device_mesh.init_device_mesh("cpu", (1,))
+        fully_shard(model, mesh=mesh)
+        model(torch.randn(8, 4) * 5).sum().backward()
+        assert model[1].raw_c.grad.full_tensor().item() != 0
+    finally:
+        distributed.destroy_process_group()

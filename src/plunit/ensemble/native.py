@@ -59,7 +59,7 @@ def run(program: ctypes.CDLL, state: State, x: Tensor, y: Tensor, first: int, la
         depth=network.depth,
         activation=list(ACTIVATIONS).index(network.activation),
         learned=network.learned,
-        limit=learned.limit(torch.finfo(torch.float32).eps),
+        limit=learned.LIMIT,
         **{name: array.ctypes.data for name, array in arrays.items()},
         **{name: tensor.data_ptr() for name, tensor in zip(_ARRAYS, tensors, strict=True)},
     )

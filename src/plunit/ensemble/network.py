@@ -64,8 +64,7 @@ class Network:
         if not self.learned:
             return alpha, c
         raw_alpha, raw_c = theta[self.rows - 2 * (self.depth - 1) :].chunk(2)
-        eps = torch.finfo(theta.dtype).eps
-        return learned.alpha_of(torch, raw_alpha, eps), learned.c_of(torch, raw_c, eps)
+        return learned.fraction(torch, raw_alpha), learned.positive(torch, raw_c)
 
 
 def initial(
@@ -90,10 +89,9 @@ def initial(
     ):
         weight.copy_((draw * scale).view_as(weight))
     if network.learned:
-        eps = torch.finfo(theta.dtype).eps
         raw_alpha, raw_c = theta[network.rows - 2 * (network.depth - 1) :].chunk(2)
-        raw_alpha.fill_(learned.raw_of_alpha(alpha, eps))
-        raw_c.fill_(learned.raw_of_c(c, eps))
+        raw_alpha.fill_(learned.raw_fraction(alpha))
+        raw_c.fill_(learned.raw_positive(c))
     return theta
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
-from plunit import learned
+from plunit.invertible import positive
 from plunit.invertible.axes import is_permutation
 from plunit.invertible.bijection import Leaf
 
@@ -100,7 +100,7 @@ class LU(Leaf):
     def faults(self, state: Mapping[str, Tensor]) -> list[str]:
         """Values that are not finite, a diagonal of 0 (to rounding), a broken permutation or sign."""
         found = super().faults(state)
-        limit = learned.limit(torch.finfo(self.raw_diagonal.dtype).eps)
+        limit = positive.limit(self.raw_diagonal.dtype)
         raw = state.get("raw_diagonal")
         if raw is not None and raw.isfinite().all() and raw.abs().max() > limit:
             found.append(
@@ -115,7 +115,7 @@ class LU(Leaf):
         return found
 
     def _log_diagonal(self) -> Tensor:
-        limit = learned.limit(torch.finfo(self.raw_diagonal.dtype).eps)
+        limit = positive.limit(self.raw_diagonal.dtype)
         return self.raw_diagonal.clamp(-limit, limit)
 
     def _factors(self) -> tuple[Tensor, Tensor]:

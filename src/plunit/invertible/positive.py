@@ -7,8 +7,6 @@ import math
 import torch
 from torch import Tensor, nn
 
-from plunit import learned
-
 
 def register(module: nn.Module, name: str, value: float, features: int, learnable: bool) -> None:
     """Add a positive number to a module: the parameter `raw_<name>` if learnable, else the buffer `fixed_<name>`."""
@@ -46,9 +44,14 @@ def of(module: nn.Module, name: str) -> Tensor:
     return fixed
 
 
+def limit(dtype: torch.dtype) -> float:
+    """Return the largest useful |raw|, log(1/eps)."""
+    return -math.log(torch.finfo(dtype).eps)
+
+
 def exp(raw: Tensor) -> Tensor:
     """Return the exponential, kept between eps and 1/eps of the dtype."""
-    return learned.c_of(torch, raw, torch.finfo(raw.dtype).eps)  # type: ignore[no-any-return]
+    return raw.clamp(-limit(raw.dtype), limit(raw.dtype)).exp()
 
 
 def share(source: nn.Module, target: nn.Module, name: str) -> None:

@@ -67,7 +67,7 @@ class SmoothPLU(Elementwise):
     @property
     def rho(self) -> Tensor:
         """The half-width of the rounding in units of c, one per feature. It can be set to a number."""
-        return learned.alpha_of(torch, self.raw_rho, torch.finfo(self.raw_rho.dtype).eps)  # type: ignore[no-any-return]
+        return learned.fraction(torch, self.raw_rho)  # type: ignore[no-any-return]
 
     @rho.setter
     def rho(self, rho: float) -> None:
@@ -139,7 +139,7 @@ def _line(q: Tensor, one: Tensor, alpha: Tensor, c: Tensor, w: Tensor) -> tuple[
 def raw_of_rho(rho: float) -> float:
     """Return the raw number of rho, logit(rho)."""
     check_rho(rho)
-    return learned.raw_of_alpha(rho, _EPS)
+    return learned.raw_fraction(rho)
 
 
 def check_rho(rho: float) -> None:

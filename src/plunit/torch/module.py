@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from plunit import learned
-from plunit.functional import check
+from plunit.torch.kernel import widened
 from plunit.torch.op import inverse, plu
+
+
+class _Functions:
+    """What `plunit.learned` needs; the gradient of hardtanh is one op, that of clip five."""
+
+    sigmoid, exp, clip = staticmethod(torch.sigmoid), staticmethod(torch.exp), staticmethod(nn.functional.hardtanh)
 
 
 class PLU(nn.Module):
@@ -27,7 +34,7 @@ class PLU(nn.Module):
     Shape: any; the output has the shape, dtype and memory format of the input. With num_parameters > 1,
     input.shape[dim] must be num_parameters.
 
-    The raw parameters have at most one axis, so the usual rule "no weight decay on ndim <= 1" leaves them alone
+    The raw parameters have one axis, so the usual rule "no weight decay on ndim <= 1" leaves them alone
     (`plunit.torch.param_groups` applies it): decay would pull alpha to 0.5 and c to 1.
 
     >>> PLU()
@@ -49,43 +56,39 @@ class PLU(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        if learnable not in (False, True, "alpha", "c"):
-            raise ValueError(f'learnable must be False, True, "alpha" or "c", got {learnable!r}')
-        if num_parameters < 1 or (num_parameters > 1 and learnable is False):
-            raise ValueError(
-                f"num_parameters must be 1, or the number of channels of a learnable PLU, got {num_parameters} "
-                f"with learnable={learnable!r}"
-            )
-        check(alpha, c)
+        names = learned.names(alpha, c, learnable, num_parameters)
         self.initial_alpha, self.initial_c = float(alpha), float(c)
         self.learnable, self.num_parameters, self.dim, self.inplace = learnable, num_parameters, dim, inplace
-        shape = () if num_parameters == 1 else (num_parameters,)
-        for name in ("alpha", "c"):
-            if learnable in (True, name):
-                self.register_parameter(f"raw_{name}", nn.Parameter(torch.empty(shape, device=device, dtype=dtype)))
+        for name in names:
+            raw = torch.empty(num_parameters, device=device, dtype=dtype)
+            self.register_parameter(f"raw_{name}", nn.Parameter(raw))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Set what is learned back to the initial alpha and c."""
-        for name, raw in self.named_parameters():
-            to_raw = learned.raw_of_alpha if name == "raw_alpha" else learned.raw_of_c
-            initial = self.initial_alpha if name == "raw_alpha" else self.initial_c
-            nn.init.constant_(raw, to_raw(initial, torch.finfo(raw.dtype).eps))
+        for name in ("alpha", "c"):
+            if self.learnable in (True, name):
+                start = learned.raw(name, getattr(self, f"initial_{name}"))
+                raw = getattr(self, f"raw_{name}")
+                if parametrize.is_parametrized(self, f"raw_{name}"):
+                    setattr(self, f"raw_{name}", torch.full_like(raw, start))
+                else:
+                    nn.init.constant_(raw, start)
 
     @property
     def alpha(self) -> float | Tensor:
-        """The outer slope: a number, or the learned values, 0-D or 1-D."""
-        raw = self._parameters.get("raw_alpha")
-        return self.initial_alpha if raw is None else learned.alpha_of(torch, raw, torch.finfo(raw.dtype).eps)
+        """The outer slope: a number, or the learned values [num_parameters], float32 where the raw ones are half."""
+        return self._value("alpha")
 
     @property
     def c(self) -> float | Tensor:
-        """The half-width of the inner piece: a number, or the learned values, 0-D or 1-D."""
-        raw = self._parameters.get("raw_c")
-        return self.initial_c if raw is None else learned.c_of(torch, raw, torch.finfo(raw.dtype).eps)
+        """The half-width of the inner piece: a number, or the learned values, likewise."""
+        return self._value("c")
 
     def forward(self, input: Tensor) -> Tensor:
         """Return PLU(input)."""
+        if self.learnable is False:
+            return plu(input, self.initial_alpha, self.initial_c, inplace=self.inplace)
         return plu(input, *self._along_channels(input), inplace=self.inplace)
 
     def inverse(self, y: Tensor) -> Tensor:
@@ -103,16 +106,27 @@ class PLU(nn.Module):
             parts.append("inplace=True")
         return ", ".join(parts)
 
+    def _value(self, name: str) -> float | Tensor:
+        if self.learnable not in (True, name):
+            initial: float = getattr(self, f"initial_{name}")
+            return initial
+        # the attribute, not self._parameters: parametrisations, pruning, replicas and shards keep it elsewhere
+        raw: Tensor = widened(getattr(self, f"raw_{name}"))
+        return learned.value_of(_Functions, name, raw)  # type: ignore[no-any-return]
+
     def _along_channels(self, x: Tensor) -> tuple[float | Tensor, float | Tensor]:
         """Return alpha and c, shaped to broadcast along axis `dim` of x."""
         alpha, c = self.alpha, self.c
-        if self.num_parameters == 1:
+        if not self.learnable:
             return alpha, c
-        if not -x.ndim <= self.dim < x.ndim or x.shape[self.dim] != self.num_parameters:
-            raise ValueError(
-                f"expected {self.num_parameters} channels on axis {self.dim}, got an input of shape {tuple(x.shape)}; "
-                f"set num_parameters and dim to match"
-            )
-        shape = [1] * x.ndim
-        shape[self.dim] = -1
+        several = self.num_parameters > 1
+        shape = learned.channel_shape(x.shape, self.num_parameters, self.dim) if several else []
         return tuple(v.reshape(shape) if isinstance(v, Tensor) else v for v in (alpha, c))  # type: ignore[return-value]
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        """Load; up to 0.1 a single learned value was saved as a 0-D tensor."""
+        for name in ("raw_alpha", "raw_c"):
+            saved = state_dict.get(prefix + name)
+            if isinstance(saved, Tensor) and saved.ndim == 0 and self.num_parameters == 1:
+                state_dict[prefix + name] = saved.reshape(1)
+        super()._load_from_state_dict(state_dict, prefix, *args)

@@ -1,11 +1,16 @@
-"""PLU on PyTorch tensors: a native kernel on the CPU, and the same function from PyTorch's own ops everywhere else.
+"""PLU on PyTorch tensors. `plu` decides which implementation serves a call.
 
-Backward works from the output alone. Its piece is that of the input, |y| > c iff |x| > c, also after rounding, for an
-outer value that would round to c is moved to the next number above; and x - m = (y - m) / alpha.
+- The native kernel (csrc) serves plain CPU tensors; csrc/binding.cpp says which and returns None for the others.
+- The Triton kernel serves GPU tensors after `use_triton()`.
+- The composite, PyTorch's own ops, serves all other eager tensors.
+- Compilers, exporters, torch.func and forward mode get the formula itself.
 """
 
 from __future__ import annotations
 
+import importlib
+import math
+import os
 from typing import Any
 
 import torch
@@ -13,17 +18,52 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from plunit.functional import check, formula, log_slope_formula, slope_formula
-from plunit.torch import native
+from plunit.torch import composite, kernel, native
+from plunit.torch.kernel import Parameter, widened
 
 _native: Any = native.load()
 
-Parameter = float | Tensor
-"""alpha or c: a number, or a tensor that broadcasts with x."""
+_WIDE = {
+    torch.float16: torch.float32,
+    torch.bfloat16: torch.float32,
+    torch.float32: torch.float32,
+    torch.float64: torch.float64,
+}
+"""The dtypes of x, and those in which PLU is computed."""
+
+
+_triton: Any = None  # the module of the Triton kernel, once `use_triton` was called
 
 
 def has_native() -> bool:
     """Whether the native kernel is there; without it PLU has the same values and gradients, more slowly."""
     return _native is not None
+
+
+def use_triton(on: bool = True) -> None:
+    """Let Triton serve plain tensors on CUDA, ROCm and XPU devices; PLUNIT_TRITON=1 in the environment does the same.
+
+    The kernel is opt-in because it has never run on a GPU; see README. Triton comes with PyTorch for CUDA and ROCm.
+    """
+    global _triton
+    if not on:
+        _triton = None
+        return
+    try:
+        _triton = importlib.import_module("plunit.torch.triton_kernel")
+    except ImportError as error:
+        raise ImportError(f"the Triton kernel needs Triton, which does not import here ({error})") from error
+
+
+def kernels() -> dict[str, str]:
+    """Return the implementations of PLU, and what each serves here.
+
+    >>> list(kernels())
+    ['native', 'triton', 'composite']
+    """
+    native = "plain CPU tensors" if has_native() else "not built: python -m plunit.torch.build"
+    triton = "plain tensors on CUDA, ROCm and XPU" if _triton else "off: plunit.torch.use_triton()"
+    return {"native": native, "triton": triton, "composite": "all other tensors"}
 
 
 def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool = False) -> Tensor:
@@ -35,9 +75,9 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
         c: half-width of the inner piece, c >= 0; likewise. The values of tensors are not checked.
         inplace: overwrite x with the result.
 
-    The derivative is 1 where |x| <= c and alpha elsewhere; so it is 1 at the kinks. Backward keeps one tensor, the
-    output; the input instead where that cannot do, namely for alpha = 0 and, off the native kernel or in half
-    precision, for the gradient of alpha.
+    The derivative is 1 where |x| <= c and alpha elsewhere; so it is 1 at the kinks. Backward keeps one tensor: the
+    output on the native and Triton kernels, else the input. They keep the input, too, for alpha = 0, because the output
+    does not determine the piece, and where the gradient of alpha needs more digits than the output has.
 
     >>> plu(torch.tensor([-2.0, 0.5, 2.0]))
     tensor([-1.1000,  0.5000,  1.1000])
@@ -46,14 +86,15 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
         y = _native.plu(x, alpha, c, inplace)
         if y is not None:
             return y  # type: ignore[no-any-return]
-    x, alpha, c = _checked(x, alpha, c)
-    if _native is None and x.is_cpu and not torch.compiler.is_compiling():
-        native.notice()
-    if inplace:
-        return _overwrite(x, alpha, c)
+    if not (type(x) is Tensor and x.dtype is torch.float32 and _are_usual(alpha, c)):
+        x, alpha, c = _checked(x, alpha, c)
     if _is_transformed(x, alpha, c):
-        return _wide_formula(formula, x, alpha, c)
-    return _PLU.apply(x, alpha, c, False)  # type: ignore[no-any-return, no-untyped-call]
+        y = _wide_formula(formula, x, alpha, c)
+        return x.copy_(y) if inplace else y
+    if _native is None and x.is_cpu:
+        native.notice()
+    use_triton_here = _triton is not None and _triton.takes(x, alpha, c)
+    return kernel.apply(_triton if use_triton_here else composite, x, alpha, c, inplace)
 
 
 def inverse(y: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
@@ -63,6 +104,7 @@ def inverse(y: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     tensor([-2.0000,  0.5000,  2.0000])
     """
     check(alpha, c, invertible=True)
+    y, alpha, c = _checked(y, alpha, c)  # 1 / alpha in the precision of y, not in that of alpha
     return plu(y, 1 / alpha, c)
 
 
@@ -84,31 +126,43 @@ def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     return _wide_formula(log_slope_formula, *_checked(x, alpha, c))
 
 
+def _are_usual(alpha: Any, c: Any) -> bool:
+    """Whether alpha and c are floats that need no further check; a tenth of the time of a small PLU."""
+    return type(alpha) is type(c) is float and 1e-30 < alpha < math.inf and 0 <= c < math.inf
+
+
 def _checked(x: Tensor, alpha: Any, c: Any) -> tuple[Tensor, Parameter, Parameter]:
     """Return the arguments with alpha and c as numbers, or as tensors in the precision that x is computed in."""
     check(alpha, c)
     if not isinstance(x, Tensor):
-        raise TypeError(f"plunit.torch takes tensors, got {type(x).__name__}; plunit.plu takes numbers and arrays")
-    if not x.is_floating_point():
-        raise TypeError(f"PLU is defined for real floating-point tensors, got {x.dtype}; convert it with x.float()")
-    return x, _parameter(alpha, x), _parameter(c, x)
+        raise TypeError(
+            f"x must be a tensor, got {type(x).__name__}; make it one with torch.tensor(x), or call plunit.plu with "
+            f"numbers and arrays only"
+        )
+    if x.dtype not in _WIDE:
+        raise TypeError(f"PLU is computed in float16, bfloat16, float32 and float64, got {x.dtype}; {_remedy(x)}")
+    return x, _parameter("alpha", alpha, x), _parameter("c", c, x)
 
 
-def _parameter(value: Any, x: Tensor) -> Parameter:
-    dtype = _wide(x).dtype
+def _remedy(x: Tensor) -> str:
+    if x.is_quantized:
+        return "convert it with x.dequantize()"
+    return "apply PLU to x.real and x.imag" if x.is_complex() else "convert it with x.float()"
+
+
+def _parameter(name: str, value: Any, x: Tensor) -> Parameter:
+    dtype = _WIDE[x.dtype]
     if isinstance(value, (int, float)):
-        # what underflows is 0, and 0 has rules of its own
-        return float(value) if value >= torch.finfo(dtype).tiny else 0.0
-    return torch.as_tensor(value, device=x.device).to(dtype)
-
-
-def _wide(x: Tensor) -> Tensor:
-    """Return x with enough digits to compute in: half precision as float32."""
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+        # an alpha that underflows is 0, which has rules of its own
+        return 0.0 if name == "alpha" and value < torch.finfo(dtype).tiny else float(value)
+    tensor = torch.as_tensor(value, device=x.device)
+    if tensor.is_complex():
+        raise TypeError(f"{name} must be real, got a tensor of {tensor.dtype}; take its real part")
+    return tensor.to(dtype)
 
 
 def _wide_formula(function: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
-    return function(torch, _wide(x), alpha, c).to(x.dtype)  # type: ignore[no-any-return]
+    return function(torch, widened(x), alpha, c).to(x.dtype)  # type: ignore[no-any-return]
 
 
 def _is_transformed(*values: Parameter) -> bool:
@@ -117,72 +171,11 @@ def _is_transformed(*values: Parameter) -> bool:
         return True
     if torch._C._functorch.maybe_current_level() is not None:
         return True
+    if forward_ad._current_level < 0:
+        return False
     tensors = [value for value in values if isinstance(value, Tensor)]
     return any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)  # type: ignore[no-untyped-call]
 
 
-def _output_tells(alpha: Parameter) -> bool:
-    """Whether y is enough for backward: alpha is a number, not 0 (a tensor may hold a 0, and wants x - m itself)."""
-    return not isinstance(alpha, Tensor) and alpha > 0
-
-
-def _overwrite(x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
-    """Replace x by PLU(x); where PyTorch forbids that, it raises before x is touched."""
-    if _is_transformed(x, alpha, c):
-        return x.copy_(_wide_formula(formula, x, alpha, c))
-    if x.is_inference() and not torch.is_inference_mode_enabled():
-        raise RuntimeError("an inference tensor cannot be overwritten outside inference mode; use inplace=False")
-    is_plain = x._base is None and not (x.is_leaf and x.requires_grad and torch.is_grad_enabled())
-    if is_plain and _output_tells(alpha):
-        return _PLU.apply(x, alpha, c, True)  # type: ignore[no-any-return, no-untyped-call]
-    return x.copy_(_PLU.apply(x.clone(), alpha, c, False))  # type: ignore[no-untyped-call]
-
-
-def _rim(c: Parameter, x: Tensor) -> Tensor:
-    """Return the least number of the dtype of x above c."""
-    c = torch.as_tensor(c, dtype=_wide(x).dtype, device=x.device)
-    near = c.to(x.dtype)
-    bits = near.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[x.dtype.itemsize])
-    return torch.where(_wide(near) > c, near, (bits + 1).view(x.dtype))
-
-
-def _evaluate(x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
-    """Evaluate the formula so that y, too, tells the piece: |y| > c iff |x| > c for alpha > 0."""
-    y, rim = _wide_formula(formula, x, alpha, c), _rim(c, x)
-    rounded_in = (_wide(x).abs() > c) & (y.abs() < rim)
-    if not _output_tells(alpha):
-        rounded_in &= torch.as_tensor(alpha, device=x.device) > 0
-    return torch.where(rounded_in, rim.copysign(x), y)
-
-
-class _PLU(torch.autograd.Function):
-    """PLU with gradients to all orders from one tensor: the output, or the input where that cannot do."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, alpha: Parameter, c: Parameter, inplace: bool) -> Tensor:
-        y = _evaluate(x, alpha, c)
-        if inplace:
-            y = x.copy_(y)
-            ctx.mark_dirty(x)
-        ctx.save_for_backward(y if _output_tells(alpha) else x, *(v for v in (alpha, c) if isinstance(v, Tensor)))
-        ctx.alpha, ctx.c = (None if isinstance(v, Tensor) else v for v in (alpha, c))
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
-        saved = list(ctx.saved_tensors)
-        kept, grad = _wide(saved.pop(0)), _wide(grads[0])
-        alpha = saved.pop(0) if ctx.alpha is None else ctx.alpha
-        c = saved.pop(0) if ctx.c is None else ctx.c
-        outside, sign, zero = kept.abs() > c, kept.sign(), grad.new_zeros(())
-        dx = torch.where(outside, alpha * grad, grad)
-        dalpha = torch.where(outside, (kept - c * sign) * grad, zero) if ctx.alpha is None else None
-        dc = torch.where(outside, (1 - alpha) * sign * grad, zero) if ctx.c is None else None
-        return dx.to(grads[0].dtype), _reduced(dalpha, alpha), _reduced(dc, c), None
-
-
-def _reduced(grad: Tensor | None, parameter: Parameter) -> Tensor | None:
-    """Sum a gradient over the axes along which its parameter was broadcast."""
-    if grad is None or not isinstance(parameter, Tensor):
-        return None
-    return grad.sum_to_size(parameter.shape).to(parameter.dtype)
+if os.environ.get("PLUNIT_TRITON") == "1":
+    use_triton()

@@ -1,61 +1,16 @@
-"""Put PLU into an existing model: swap its activations, initialise its weights, group its parameters."""
+"""Initialise the weights of a model with PLU, and group its parameters for an optimiser."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from plunit.gains import gain
 from plunit.torch.module import PLU
-
-
-def convert(model: nn.Module, replacements: Mapping[type[nn.Module], Callable[[], nn.Module]]) -> dict[str, nn.Module]:
-    """Replace every module of the given types in place, and return what was replaced, by qualified name.
-
-    Args:
-        model: any module; it is changed only if every replacement could be made.
-        replacements: from a type (exactly that, not its subclasses) to a function that makes the replacement.
-
-    A module that stands in several places stays one module, unless its replacement has parameters: each place then
-    learns its own. Replacements take over the training mode, and the device and dtype of the model's parameters.
-
-    >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
-    >>> convert(model, {nn.ReLU: PLU})
-    {'1': ReLU()}
-    >>> model[1]
-    PLU(alpha=0.1, c=1.0)
-    """
-    for kind, make in replacements.items():
-        if not isinstance(kind, type) or not callable(make) or isinstance(make, nn.Module):
-            raise TypeError(
-                f"replacements go from a module type to a function that makes a module, as {{nn.ReLU: PLU}}; "
-                f"got {{{kind!r}: {make!r}}}"
-            )
-    if type(model) in replacements:
-        raise TypeError(
-            f"the model itself is a {type(model).__name__} and cannot be replaced in place; make a PLU instead"
-        )
-    like = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(0))
-    shared: dict[nn.Module, nn.Module] = {}
-    places: list[tuple[nn.Module, str, nn.Module]] = []
-    replaced: dict[str, nn.Module] = {}
-    for parent_name, parent in model.named_modules():
-        for name, old in parent._modules.items():
-            if old is None or type(old) not in replacements:
-                continue
-            new = shared[old] if old in shared else replacements[type(old)]().to(like.device, like.dtype)
-            new.train(old.training)
-            if next(new.parameters(), None) is None:
-                shared[old] = new
-            places.append((parent, name, new))
-            replaced[f"{parent_name}.{name}" if parent_name else name] = old
-    for parent, name, new in places:
-        setattr(parent, name, new)
-    return replaced
 
 
 def init_(
@@ -78,8 +33,15 @@ def init_(
             factor = 1.0
         else:
             factor = _gain_of(layer, mode, factor)
+    for weighted in spreads:
+        _check_weight(weighted)
     for weighted, spread in spreads.items():
-        nn.init.normal_(weighted.weight, 0.0, spread, generator=generator)
+        weight = torch.empty_like(weighted.weight).normal_(0.0, spread, generator=generator)
+        with torch.no_grad():
+            if parametrize.is_parametrized(weighted, "weight"):
+                weighted.weight = weight
+            else:
+                weighted.weight.copy_(weight)
         if weighted.bias is not None:
             nn.init.zeros_(weighted.bias)
     return module
@@ -99,6 +61,20 @@ def param_groups(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any
         {"params": [p for p in trainable if p.ndim > 1], "weight_decay": weight_decay},
         {"params": [p for p in trainable if p.ndim <= 1], "weight_decay": 0.0},
     ]
+
+
+def _check_weight(layer: nn.Module) -> None:
+    """Raise unless the weight can be set: as a parameter, or through weight norm, which keeps what it is given."""
+    if not parametrize.is_parametrized(layer, "weight"):
+        if "weight" in layer._parameters:
+            return
+        how = "is computed from other parameters by a hook, as in weight_norm of torch.nn.utils or pruning"
+    else:
+        kinds = [type(one).__name__ for one in layer.parametrizations["weight"]]  # type: ignore[index]
+        if kinds == ["_WeightNorm"]:
+            return
+        how = f"is computed by {', '.join(kinds)}"
+    raise ValueError(f"the weight of {layer} {how}; call init_ before you add that, or initialise this layer yourself")
 
 
 def _fan(layer: nn.Linear | nn.modules.conv._ConvNd, mode: Literal["forward", "backward"]) -> float:

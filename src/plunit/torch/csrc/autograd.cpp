@@ -74,6 +74,26 @@ struct LearnedPLU : torch::autograd::Function<LearnedPLU> {
   }
 };
 
+// A node remembers the input that it overwrote; compiled autograd does not accept that, and nothing needs it afterwards.
+template <typename Node>
+void forget_overwritten(const Tensor& x) {
+  if (auto* node = dynamic_cast<torch::autograd::CppNode<Node>*>(x.grad_fn().get())) node->ctx_.mark_dirty({});
+}
+
+// The identity of dx with a derivative of 0 by y: PyTorch's activations have second derivatives, which are 0.
+struct Connected : torch::autograd::Function<Connected> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& dx, const Tensor& y) {
+    ctx->save_for_backward({y});
+    return dx.view_as(dx);
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    return {grads[0], at::zeros_like(ctx->get_saved_variables()[0])};
+  }
+};
+
+Tensor connected(const Tensor& dx, const Tensor& y) { return y.requires_grad() ? Connected::apply(dx, y) : dx; }
+
 bool tracked(at::ArrayRef<Tensor> tensors) {
   return at::GradMode::is_enabled() &&
          std::any_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) { return tensor.requires_grad(); });
@@ -92,11 +112,13 @@ Tensor plu_learned_autograd(const Tensor& x, const Tensor& alpha, const Tensor& 
 void plu_autograd_(Tensor& x, double alpha, double c) {
   torch::autograd::check_inplace(x, tracked({x}));
   PLU::apply(x, alpha, c, true);
+  forget_overwritten<PLU>(x);
 }
 
 void plu_learned_autograd_(Tensor& x, const Tensor& alpha, const Tensor& c) {
   torch::autograd::check_inplace(x, tracked({x, alpha, c}));
   LearnedPLU::apply(x, alpha, c, true);
+  forget_overwritten<LearnedPLU>(x);
 }
 
 // The precision of the kernels: half precision is computed in float.
@@ -107,7 +129,7 @@ at::ScalarType wide_type(const Tensor& tensor) {
 Tensor plu_backward_autograd(const Tensor& grad, const Tensor& y, double alpha, double c) {
   if (tracked({grad, y})) {
     const Tensor g = grad.to(wide_type(y));
-    return at::where(y.to(wide_type(y)).abs() > c, g * alpha, g).to(y.scalar_type());
+    return connected(at::where(y.to(wide_type(y)).abs() > c, g * alpha, g).to(y.scalar_type()), y);
   }
   at::AutoDispatchBelowADInplaceOrView below;
   return plu_backward(grad, y, alpha, c);
@@ -120,7 +142,8 @@ Gradients plu_learned_backward_autograd(const Tensor& grad, const Tensor& y, con
     const Tensor outside = out.abs() > edge, sign = out.sign(), none = at::zeros({}, out.options());
     const Tensor dalpha = at::where(outside, g * (out - edge * sign) / a, none);
     const Tensor dc = at::where(outside, g * sign * (1 - a), none);
-    return {at::where(outside, g * a, g).to(y.scalar_type()), at::sum_to(dalpha, alpha.sizes()).to(alpha.scalar_type()),
+    const Tensor dx = at::where(outside, g * a, g).to(y.scalar_type());
+    return {connected(dx, y), at::sum_to(dalpha, alpha.sizes()).to(alpha.scalar_type()),
             at::sum_to(dc, c.sizes()).to(c.scalar_type())};
   }
   at::AutoDispatchBelowADInplaceOrView below;

@@ -62,6 +62,22 @@ PyObject* call(Tensor x, Parameter alpha, Parameter c, bool inplace) {
   return THPVariable_Wrap(std::move(x));
 }
 
+// Whether the kernels serve these numbers. Backward divides by alpha.
+bool are_served(double alpha, double c) {
+  return alpha >= std::numeric_limits<float>::min() && c >= 0 && std::isfinite(alpha) && std::isfinite(c);
+}
+
+// Whether the kernels serve these tensors. The gradient of alpha needs x - m = (y - m) / alpha. For a small alpha, and in
+// half precision, y has too few digits for it.
+bool are_served(const Tensor& x, const Tensor& alpha, const Tensor& c) {
+  if (!alpha.defined() || !c.defined()) return false;
+  const auto least = plunit::least_of(x, alpha, c);
+  if (!least || !are_served(least->alpha, least->c)) return false;
+  const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
+  return !torch::autograd::compute_requires_grad(alpha) || (least->alpha >= 1e-3 && !half);
+}
+
+// This function decides which calls the native kernels serve; it returns None for the others.
 PyObject* plu(PyObject*, PyObject* const* args, Py_ssize_t count) {
   HANDLE_TH_ERRORS
   if (count != 4) {
@@ -75,15 +91,11 @@ PyObject* plu(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (inplace && x.is_inference() && !c10::InferenceMode::is_enabled()) Py_RETURN_NONE;
 
   const double alpha = number(args[1]), c = number(args[2]);
-  if (alpha >= std::numeric_limits<float>::min() && c >= 0 && std::isfinite(alpha) && std::isfinite(c))
-    return call(x, alpha, c, inplace);
+  if (are_served(alpha, c)) return call(x, alpha, c, inplace);
 
   const Tensor alphas = parameter(args[1]), cs = parameter(args[2]);
-  if (!alphas.defined() || !cs.defined() || !plunit::takes(x, alphas, cs)) Py_RETURN_NONE;
-  // half precision keeps too few digits of y to give x - m back
-  const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
-  if (half && torch::autograd::compute_requires_grad(alphas)) Py_RETURN_NONE;
-  return call<const Tensor&>(x, alphas, cs, inplace);
+  if (are_served(x, alphas, cs)) return call<const Tensor&>(x, alphas, cs, inplace);
+  Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
 

@@ -182,13 +182,18 @@ std::tuple<Tensor, Tensor, Tensor> plu_learned_backward_cpu(const Tensor& grad, 
 
 }  // namespace
 
-bool takes(const Tensor& x, const Tensor& alpha, const Tensor& c) {
+std::optional<Least> least_of(const Tensor& x, const Tensor& alpha, const Tensor& c) {
   const auto values = values_of(x, alpha, c);
-  if (!values) return false;
-  const double least = alpha.requires_grad() ? 1e-3 : std::numeric_limits<float>::min();
-  const auto fits = [](double low) { return [low](double v) { return std::isfinite(v) && v >= low; }; };
-  return std::all_of(values->alpha.begin(), values->alpha.end(), fits(least)) &&
-         std::all_of(values->c.begin(), values->c.end(), fits(0));
+  if (!values) return std::nullopt;
+  const auto least = [](const auto& numbers) {
+    double low = std::numeric_limits<double>::infinity();
+    for (const double number : numbers) {
+      if (!std::isfinite(number)) return std::nan("");
+      low = std::min(low, number);
+    }
+    return low;
+  };
+  return Least{least(values->alpha), least(values->c)};
 }
 
 TORCH_LIBRARY(plunit, m) {

@@ -13,8 +13,11 @@ void plu_(at::Tensor& x, double alpha, double c);
 at::Tensor plu(const at::Tensor& x, const at::Tensor& alpha, const at::Tensor& c);
 void plu_(at::Tensor& x, const at::Tensor& alpha, const at::Tensor& c);
 
-// Whether the kernels take these parameters: one value, or one per channel on a single axis of x; c >= 0, and alpha
-// far enough from 0 that x - m = (y - m) / alpha keeps its digits where the gradient of alpha needs it.
-bool takes(const at::Tensor& x, const at::Tensor& alpha, const at::Tensor& c);
+// The least alpha and c, NaN if one of them is not finite; none if the kernels have no loop for these shapes. They have
+// loops for one value, and for one value per channel on a single axis of x.
+struct Least {
+  double alpha, c;
+};
+std::optional<Least> least_of(const at::Tensor& x, const at::Tensor& alpha, const at::Tensor& c);
 
 }  // namespace plunit

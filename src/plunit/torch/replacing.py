@@ -1,0 +1,137 @@
+"""Replace the activations of an existing model."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from plunit.torch.unreached import describe_unreached
+
+Make = Callable[..., nn.Module]
+"""Makes a replacement, from nothing or from the old module."""
+
+_HOOKS = [name for name in vars(nn.Module()) if "_hook" in name and not name.startswith(("_state", "_load"))]
+_FUNCTIONS: dict[Any, type[nn.Module]] = {F.relu: nn.ReLU, torch.relu: nn.ReLU, F.gelu: nn.GELU}
+"""The activations that a layer of nn.Transformer holds as functions."""
+
+
+def convert(model: nn.Module, replacements: Mapping[type[nn.Module], Make]) -> dict[str, Any]:
+    """Replace every module of the given types in place, and return what was replaced, by qualified name.
+
+    Args:
+        model: any module; it is changed only if every replacement could be made.
+        replacements: from a type (exactly that, not its subclasses) to a function that makes the replacement. A
+            function with a parameter that has no default gets the old module:
+            `{nn.LeakyReLU: lambda old: PLU(alpha=old.negative_slope)}`.
+
+    A module that stands in several places stays one module, unless its replacement has parameters: each place then
+    learns its own. Replacements take over the training mode, hooks, the `inplace` flag, and the device and dtype of
+    the closest parameters before them. The functions `relu` and `gelu` in layers of nn.Transformer are replaced like
+    nn.ReLU and nn.GELU. A warning names activations that cannot be reached, such as `F.relu` in a forward method.
+
+    >>> from plunit.torch import PLU
+    >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+    >>> convert(model, {nn.ReLU: PLU})
+    {'1': ReLU()}
+    >>> model[1]
+    PLU(alpha=0.1, c=1.0)
+    """
+    _check(model, replacements)
+    places = list(_places(model, replacements))
+    shared: dict[Any, nn.Module] = {}
+    made = [_made(place, replacements[place.kind], shared) for place in places]
+    for place, new in zip(places, made, strict=True):
+        setattr(place.parent, place.name, new)
+        if isinstance(place.parent, nn.TransformerEncoderLayer):
+            place.parent.activation_relu_or_gelu = 0  # else evaluation would run PyTorch's fused ReLU or GELU
+    left = describe_unreached(model, replacements)
+    if left:
+        warnings.warn("convert could not replace:\n" + "\n".join(left), stacklevel=2)
+    elif not places:
+        kinds = ", ".join(kind.__name__ for kind in replacements)
+        warnings.warn(f"convert found no module of the types {kinds}; print(model) shows what there is", stacklevel=2)
+    return {place.full_name: place.old for place in places}
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where an activation stands: attribute `name` of `parent`, after the parameter `like`, if there is one."""
+
+    full_name: str
+    parent: nn.Module
+    name: str
+    old: Any
+    kind: type[nn.Module]
+    like: Tensor
+
+
+def _check(model: nn.Module, replacements: Any) -> None:
+    is_mapping = isinstance(replacements, Mapping)
+    for kind, make in replacements.items() if is_mapping else [(replacements, None)]:
+        if not isinstance(kind, type) or not callable(make) or isinstance(make, nn.Module):
+            given = f"{{{kind!r}: {make!r}}}" if is_mapping else repr(replacements)
+            rule = "replacements go from a module type to a function that makes a module, as {nn.ReLU: PLU}"
+            raise TypeError(f"{rule}; got {given}")
+    if type(model) in replacements:
+        raise TypeError(
+            f"the model itself is a {type(model).__name__} and cannot be replaced in place; make a PLU instead"
+        )
+
+
+def _places(model: nn.Module, replacements: Mapping[type[nn.Module], Make]) -> Iterator[_Place]:
+    """Yield all places in the order of registration; modules that stand twice are entered once."""
+    like = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(0))
+    entered = set()
+
+    def walk(parent: nn.Module, prefix: str) -> Iterator[_Place]:
+        nonlocal like
+        entered.add(parent)
+        like = next((p for p in parent._parameters.values() if p is not None and p.is_floating_point()), like)
+        for name, child in parent._modules.items():
+            if child is None:
+                continue
+            if type(child) in replacements:
+                yield _Place(prefix + name, parent, name, child, type(child), like)
+            elif child not in entered:
+                yield from walk(child, f"{prefix}{name}.")
+        function = vars(parent).get("activation")
+        is_transformer = isinstance(parent, (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer))
+        if is_transformer and _FUNCTIONS.get(function) in replacements:
+            yield _Place(f"{prefix}activation", parent, "activation", function, _FUNCTIONS[function], like)
+
+    yield from walk(model, "")
+
+
+def _made(place: _Place, make: Make, shared: dict[Any, nn.Module]) -> nn.Module:
+    old = place.old
+    if isinstance(old, nn.Module) and old in shared:
+        return shared[old]
+    new = make(old) if _wants_old(make) else make()
+    new = new.to(place.like.device, place.like.dtype)
+    new.train(place.parent.training)
+    if isinstance(old, nn.Module):
+        new.train(old.training)
+        if getattr(old, "inplace", False) and hasattr(new, "inplace"):
+            setattr(new, "inplace", True)  # noqa: B010  # a module of any type
+        for name in _HOOKS:  # the very dictionaries, so that handles of hooks still remove them
+            setattr(new, name, getattr(old, name))
+        if next(new.parameters(), None) is None:
+            shared[old] = new
+    return new
+
+
+def _wants_old(make: Make) -> bool:
+    """Whether a function has a positional parameter without a default."""
+    try:
+        parameters = inspect.signature(make).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(p.kind in positional and p.default is p.empty for p in parameters)

@@ -1,0 +1,295 @@
+"""The contract of `plunit.torch.kernel.Kernel`: every implementation gives the bits of the native one.
+
+In a process with TRITON_INTERPRET=1 the Triton kernel runs, too, on CPU tensors; the last test starts such a process.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from plunit.torch import PLU, composite, has_native, kernel, op, plu
+
+HAS_TRITON = importlib.util.find_spec("triton") is not None
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+native_only = pytest.mark.skipif(not has_native(), reason="the native op was not built")
+
+# NumPy, in which the interpreter computes, warns where a GPU gives an infinity
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning") if INTERPRETED else []
+
+DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+NUMBERS = [(0.1, 1.0), (0.1, 0.7), (0.37, 0.0), (0.5, 1.0), (1.0, 1.0), (4.0, 0.3), (0.1, 1e-40)]
+BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def native():
+    """The registered operators as a kernel."""
+    ops = torch.ops.plunit
+    return SimpleNamespace(
+        forward=lambda x, alpha, c, outward: ops.plu(x, alpha, c),
+        backward=lambda grad, kept, alpha, c: ops.plu_backward(grad, kept, alpha, c),
+    )
+
+
+def load(name):
+    if name != "triton":
+        return {"native": native, "composite": lambda: composite}[name]()
+    from triton.runtime import interpreter
+
+    from plunit.torch import triton_kernel
+
+    original = interpreter._convert_float
+
+    def converted(data, source, target, mode):  # the interpreter truncates to bfloat16 and flushes; a GPU does neither
+        if source.is_fp32() and target.is_bf16():
+            return torch.from_numpy(data.astype(np.float32)).bfloat16().view(torch.int16).numpy().view(np.uint16)
+        if source.is_bf16() and target.is_fp32():
+            return data.view(np.uint16).astype(np.uint32) << np.uint32(16)
+        return original(data, source, target, mode)
+
+    if original.__name__ != "converted":
+        interpreter._convert_float = converted
+    return triton_kernel
+
+
+KERNELS = ["triton"] if INTERPRETED else [pytest.param("native", marks=native_only), "composite"]
+
+
+@pytest.fixture(params=KERNELS)
+def implementation(request):
+    return load(request.param)
+
+
+def points(c, dtype, count=3000):
+    """Ordinary numbers, the closest neighbours of both kinks, and special values."""
+    near = torch.tensor(c).to(dtype).view(BITS[dtype.itemsize]) + torch.arange(-5, 40, dtype=BITS[dtype.itemsize])
+    near = near.clamp(min=0).view(dtype)
+    special = torch.tensor([torch.inf, -torch.inf, 0.0, 1e-40, 60000.0], dtype=dtype)
+    generator = torch.Generator().manual_seed(0)
+    return torch.cat([(torch.randn(count, generator=generator) * 2).to(dtype), near, -near, special])
+
+
+def assert_same_bits(actual, expected):
+    assert actual.dtype == expected.dtype
+    assert torch.equal(actual.view(BITS[actual.itemsize]), expected.view(BITS[actual.itemsize]))
+
+
+@native_only
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("alpha", "c"), NUMBERS)
+def test_values_rounded_outward_are_those_of_the_native_kernel_to_the_bit(implementation, alpha, c, dtype):
+    x = points(c, dtype)
+    assert_same_bits(implementation.forward(x, alpha, c, outward=True), torch.ops.plunit.plu(x, alpha, c))
+
+
+@native_only
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("alpha", "c"), NUMBERS)
+@pytest.mark.parametrize("from_output", [True, False])
+def test_gradients_are_those_of_the_native_kernel_to_the_bit(implementation, alpha, c, dtype, from_output):
+    x = points(c, dtype)
+    y = torch.ops.plunit.plu(x, alpha, c)
+    grad = torch.randn(x.shape, generator=torch.Generator().manual_seed(1)).to(dtype)
+    grad[:4] = torch.tensor([torch.inf, -torch.inf, -0.0, torch.nan])
+    got = implementation.backward(grad, y if from_output else x, alpha, c)
+    assert_same_bits(got.nan_to_num(5.0), torch.ops.plunit.plu_backward(grad, y, alpha, c).nan_to_num(5.0))
+
+
+@pytest.mark.skipif(INTERPRETED, reason="the Triton kernel always rounds outward")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("alpha", "c"), [*NUMBERS, (0.0, 1.0)])
+def test_the_composite_keeps_the_input_inside_and_is_within_a_rounding_step_outside(alpha, c, dtype):
+    x = points(c, dtype)
+    y, wide = composite.forward(x, alpha, c, outward=False), x.double()
+    edge = torch.tensor(c, dtype=torch.float64 if dtype == torch.float64 else torch.float32).double()
+    inside = wide.abs() <= edge
+    assert torch.equal(y[inside], x[inside])
+    exact = (
+        torch.where(wide.isinf() & (alpha == 0), 0, wide.abs() - edge)
+        * np.dtype(np.float64 if dtype == torch.float64 else np.float32).type(alpha)
+        + edge
+    )
+    step = 2 * torch.finfo(dtype).eps * exact.abs() + torch.finfo(dtype).smallest_normal
+    wrong = ~inside & ~((y.double().abs() - exact).abs() <= step) & ~(y.isinf() & (exact > torch.finfo(dtype).max))
+    assert x[wrong].tolist() == []
+    assert (y * x.sign() >= 0).all()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 2.0])
+def test_nan_stays_and_an_infinity_stays_or_becomes_c(implementation, alpha):
+    if alpha == 0 and isinstance(implementation, SimpleNamespace):
+        pytest.skip("alpha = 0 is not for the native kernel")
+    y = implementation.forward(torch.tensor([torch.nan, torch.inf, -torch.inf]), alpha, 2.0, outward=alpha > 0)
+    assert y[0].isnan()
+    assert y[1:].tolist() == ([2, -2] if alpha == 0 else [torch.inf, -torch.inf])
+
+
+LAYOUTS = {
+    "one value": ((3, 5, 7, 2), None, torch.contiguous_format),
+    "axis 1": ((3, 5, 7, 2), 1, torch.contiguous_format),
+    "channels last": ((2, 70, 5, 5), 1, torch.channels_last),
+    "long runs": ((2, 3, 1100), 1, torch.contiguous_format),
+    "square": ((70, 70), 1, torch.contiguous_format),
+    "axis 0": ((33, 70), 0, torch.contiguous_format),
+    "one axis": ((5,), 0, torch.contiguous_format),
+    "a block": ((1024,), None, torch.contiguous_format),
+    "a block and one": ((1025,), None, torch.contiguous_format),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("learnable", ["both", "alpha", "c", "one alpha", "one c"])
+def test_learned_values_and_gradients_are_those_of_the_definition(layout, learnable):
+    implementation = load("triton") if INTERPRETED else composite
+    shape, axis, memory_format = LAYOUTS[layout]
+    torch.manual_seed(0)
+    x = (torch.randn(shape, dtype=torch.float64) * 2).contiguous(memory_format=memory_format)
+    grad, one = torch.randn(shape, dtype=torch.float64), [1] * x.ndim
+    per_channel = one if axis is None else [size if d == axis else 1 for d, size in enumerate(shape)]
+    alpha = torch.rand(one if learnable == "one alpha" else per_channel, dtype=torch.float64) * 0.9 + 0.05
+    c = torch.rand(one if learnable == "one c" else per_channel, dtype=torch.float64) + 0.3
+    alpha, c = (0.3 if learnable == "c" else alpha), (0.7 if learnable == "alpha" else c)
+    y = implementation.forward(x, alpha, c, outward=False)
+    got = implementation.backward_learned(grad, x, alpha, c)
+    inputs = [v.clone().requires_grad_() if isinstance(v, torch.Tensor) else v for v in (x, alpha, c)]
+    m = torch.clamp(inputs[0], *(torch.as_tensor(s * inputs[2]) for s in (-1, 1)))
+    expected_y = m + inputs[1] * (inputs[0] - m)
+    torch.testing.assert_close(y, expected_y.detach())
+    assert y.stride() == x.stride()
+    wanted = [v for v in inputs if isinstance(v, torch.Tensor)]
+    expected = iter(torch.autograd.grad(expected_y, wanted, grad))
+    for value, given in zip(got, inputs, strict=True):
+        assert (value is None) == (not isinstance(given, torch.Tensor))
+        if value is not None:
+            torch.testing.assert_close(value, next(expected))
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="for the Triton kernel")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("inplace", [False, True])
+@pytest.mark.parametrize("learned", [False, True])
+def test_triton_serves_plu_and_its_derivatives(monkeypatch, dtype, inplace, learned):
+    from plunit.torch import triton_kernel, use_triton
+
+    monkeypatch.setattr(op, "_native", None)
+    monkeypatch.setattr(op, "_triton", None)
+    use_triton()
+    assert op._triton is triton_kernel
+    parameters = (torch.full((5, 1), 0.2), torch.rand(5, 1)) if learned else (0.1, 0.7)
+    parameters = [p.requires_grad_() if learned else p for p in parameters]
+    x = (torch.randn(3, 5, 40) * 2).to(dtype).requires_grad_()
+    served = []
+    monkeypatch.setattr(triton_kernel, "forward", _noted(served, triton_kernel.forward))
+    y = plu(x * 1, *parameters, inplace=inplace)
+    wanted = [x, *(parameters if learned else [])]
+    gradients = torch.autograd.grad(y, wanted, torch.ones_like(y), create_graph=True)
+    assert served
+    monkeypatch.setattr(op, "_triton", None)
+    expected = torch.autograd.grad(plu(x * 1, *parameters), wanted, torch.ones_like(y), create_graph=True)
+    tolerance = {"rtol": 1e-2, "atol": 1e-2} if dtype.itemsize == 2 else {}
+    torch.testing.assert_close(gradients, expected, **tolerance)
+    second, expected_second = (torch.autograd.grad(g[0].sum(), x)[0] for g in (gradients, expected))
+    torch.testing.assert_close(second, expected_second)
+
+
+def _noted(calls, function):
+    def called(*args, **kwargs):
+        calls.append(args)
+        return function(*args, **kwargs)
+
+    return called
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="for the Triton kernel")
+def test_sums_do_not_depend_on_chance():
+    implementation = load("triton")
+    x, grad = torch.randn(64, 8, 30), torch.randn(64, 8, 30)
+    alpha, c = torch.rand(8, 1), torch.rand(8, 1)
+    first, second = (implementation.backward_learned(grad, x, alpha, c) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+class Ops(TorchDispatchMode):
+    """Count the ops that compute something."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if not any(word in str(func) for word in ("detach", "view", "reshape", "expand", "alias")):
+            self.names.append(str(func))
+        return func(*args, **kwargs or {})
+
+
+@pytest.mark.parametrize(
+    ("module", "most"),
+    [
+        (lambda: PLU(), 4),
+        (lambda: PLU(alpha=0.7), 5),
+        (lambda: PLU(alpha=0.0), 2),
+        (lambda: PLU(learnable=True), 24),
+        (lambda: PLU(learnable=True, num_parameters=8), 24),
+    ],
+)
+def test_number_of_ops_without_a_kernel(monkeypatch, module, most):
+    monkeypatch.setattr(op, "_native", None)
+    module = module()
+    x, grad = torch.randn(4, 8, 5, requires_grad=True), torch.randn(4, 8, 5)
+    with Ops() as ops:
+        torch.autograd.grad(module(x), [x, *module.parameters()], grad)
+    assert len(ops.names) <= most
+
+
+@pytest.mark.parametrize("c", [0.0, 1e-45, 1e-40, 0.3, 0.7, 1.0, 1000.1, 65504.0, 1e5, 1e300])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_rim_is_the_least_number_above_c(c, dtype):
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    edge = torch.tensor(c, dtype=torch.float64).to(wide)
+    rim, exact = composite._find_edge(c, dtype)
+    if edge.isinf():
+        return
+    assert exact == (edge.to(dtype).to(wide) == edge).item()
+    assert torch.tensor(rim, dtype=wide) > edge
+    below = torch.tensor(rim, dtype=dtype).view(BITS[dtype.itemsize]) - 1
+    assert below.view(dtype).to(wide) <= edge
+
+
+def test_kernels_are_named():
+    assert list(kernel_names := op.kernels()) == ["native", "triton", "composite"]
+    assert kernel_names["triton"].startswith("off") == (op._triton is None)
+    assert kernel.Kernel.__doc__
+
+
+@pytest.mark.skipif(INTERPRETED or not HAS_TRITON, reason="starts the process that runs the others on Triton")
+def test_this_file_passes_on_triton():
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+WAITS = ("copy", "_local_scalar_dense", "lift_fresh", "nonzero", "item")
+"""Ops that copy between host and device or wait for one; none of them can be recorded in a CUDA graph."""
+
+
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_nothing_is_copied_to_a_gpu_or_waits_for_one(learned, dtype):
+    x, grad = (torch.empty(4, 8, 5, device="meta", dtype=dtype) for _ in range(2))  # a device that is not the host
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    parameters = (torch.empty(8, 1, device="meta", dtype=wide),) * 2 if learned else (0.1, 0.7)
+    with Ops() as ops, torch.no_grad():
+        y = plu(x, *parameters)
+        backward = composite.backward_learned if learned else composite.backward
+        results = backward(grad, x, *parameters)
+    assert composite._one(x).device.type == "meta"
+    assert {t.device.type for t in (y, *(results if learned else (results,)))} == {"meta"}
+    allowed = ("aten._to_copy.default",) if dtype.itemsize == 2 else ()  # between dtypes, on the device
+    assert [name for name in ops.names if any(word in name for word in WAITS) and name not in allowed] == []
