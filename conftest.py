@@ -1,5 +1,12 @@
-"""Keras takes TensorFlow unless told otherwise; the tests run it on PyTorch, and `make tensorflow` on TensorFlow."""
+"""Keras takes TensorFlow unless told otherwise; the tests run it on PyTorch, and `make tensorflow` on TensorFlow.
+
+Modules whose optional package is not installed are left out, with their tests.
+"""
 
 import os
+from importlib.util import find_spec
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
+
+ABSENT = [name for name in ("jax", "equinox", "flax", "flowjax", "numpyro") if find_spec(name) is None]
+collect_ignore = [path for name in ABSENT for path in (f"src/plunit/{name}.py", f"tests/test_{name}.py")]
