@@ -154,6 +154,6 @@ def test_training_keeps_it_a_density():
 
 
 def activation_of(flows):
-    leaves = jax.tree.leaves(paramax.unwrap(flows), is_leaf=lambda leaf: isinstance(leaf, SmoothPLU))
-    (found,) = [leaf for leaf in leaves if isinstance(leaf, SmoothPLU)]
+    leaves = jax.tree.leaves(flows, is_leaf=lambda leaf: isinstance(leaf, SmoothPLU))
+    (found,) = [paramax.unwrap(leaf) for leaf in leaves if isinstance(leaf, SmoothPLU)]
     return found.alpha, found.c, found.rho

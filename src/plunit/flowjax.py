@@ -1,7 +1,7 @@
 """PLU and SmoothPLU as bijections of FlowJAX, fixed or learnable.
 
 As the activation of a block neural autoregressive flow they map R onto R, so that its density integrates to 1. With
-tanh, which does not, the integral is 0.3 to 0.7 (`tests/test_flowjax.py`).
+tanh, which does not, the integral is 0.67 to 0.70 in `tests/test_flowjax.py` (flowjax #102).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class PLU(AbstractBijection):
     `SmoothPLU`.
 
     >>> y, log_det = PLU(alpha=0.5, shape=(3,)).transform_and_log_det(jnp.array([-2.0, 0.5, 2.0]))
-    >>> print(y, log_det)
-    [-1.5 0.5 1.5] -1.3862944
+    >>> y.tolist(), round(log_det.item(), 4)
+    ([-1.5, 0.5, 1.5], -1.3863)
     """
 
     alpha: Any

@@ -75,8 +75,9 @@ class PLUTransform(_Elementwise):
     `SmoothPLUTransform`.
 
     >>> from numpyro.distributions import Normal, TransformedDistribution
-    >>> print(TransformedDistribution(Normal(), PLUTransform()).log_prob(jnp.array([0.0, 1.1])).round(3))
-    [-0.919 -0.616]
+    >>> squeezed = TransformedDistribution(Normal(), PLUTransform())
+    >>> round(squeezed.log_prob(1.1).item(), 4)  # that of Normal at 2, with a slope of 0.1
+    -0.6164
     """
 
     names = ("alpha", "c")
@@ -110,7 +111,7 @@ class SmoothPLUTransform(_Elementwise):
 def block_activation(transform: Transform) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return a bijection of R as the (init, apply) pair that `numpyro.nn.BlockNeuralAutoregressiveNN` takes.
 
-    With an activation that maps R onto R the flow's density integrates to 1. With tanh it integrates to 0.17.
+    With an activation that maps R onto R the flow's density integrates to 1. With tanh it does not: 0.17 in numpyro #1655.
 
     >>> from numpyro.nn.block_neural_arn import BlockNeuralAutoregressiveNN
     >>> init, apply = BlockNeuralAutoregressiveNN(2, activation=block_activation(SmoothPLUTransform()))

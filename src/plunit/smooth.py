@@ -41,12 +41,12 @@ def log_slope_formula(xp: Any, x: Array, alpha: Array, c: Array, rho: Array) -> 
 
 
 def inverse_formula(xp: Any, y: Array, alpha: Array, c: Array, rho: Array) -> Array:
-    """Evaluate the inverse, alpha > 0: r = (1 + d) / (1 + s) with d = (|y| - c) / w and s^2 = alpha - (1 - alpha) d.
+    """Evaluate the inverse, alpha > 0: r = (1 + d) / (1 + s) with d = (|y| - c) / w and s^2 = alpha (1 + d) - d.
 
-    s is the slope at the x that is sought. Of the ways to write s^2 the one whose terms are all positive is taken.
+    s is the slope at the x that is sought. In a corner d < alpha, so that s^2 > 0 holds in floating point too.
     """
     near, at, w, d = _corner(xp, y, c, rho, end=alpha)
-    s = xp.sqrt(xp.where(d < 0, alpha * (1 + d) - d, (alpha - d) + alpha * d))
+    s = xp.sqrt(alpha * (1 + d) - d)
     r = (1 + d) / (1 + s)
     rounded = (at - xp.sign(at) * (1 - alpha) * r * (c - w * (1 - r))) / s
     return xp.where(near, rounded, functional.inverse_formula(xp, y, alpha, c))
