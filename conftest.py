@@ -1,8 +1,14 @@
-"""Keras takes TensorFlow unless told otherwise; the tests run it on PyTorch, and `make tensorflow` on TensorFlow."""
+"""Keras takes TensorFlow unless told otherwise; the tests run it on PyTorch, and `make tensorflow` on TensorFlow.
+
+Modules whose optional package is not installed are left out, with their tests.
+"""
 
 import os
 from importlib.util import find_spec
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
 
-collect_ignore = [] if find_spec("triton") else ["src/plunit/torch/triton_kernel.py"]
+ABSENT = [name for name in ("jax", "equinox", "flax", "flowjax", "numpyro") if find_spec(name) is None]
+collect_ignore = [path for name in ABSENT for path in (f"src/plunit/{name}.py", f"tests/test_{name}.py")]
+if find_spec("triton") is None:
+    collect_ignore.append("src/plunit/torch/triton_kernel.py")

@@ -4,6 +4,8 @@ And a module has another name than what it holds, so that `from package import n
 """
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ LEVELS = {
     "cache": 0,
     "functional": 0,
     "learned": 0,
+    "smooth": 0,
     "numpy": 0,
     "gains": 0,
     "pieces": 1,
@@ -28,6 +31,10 @@ LEVELS = {
     "jax": 2,
     "keras": 2,
     "dispatch": 3,
+    "equinox": 3,
+    "flax": 3,
+    "flowjax": 3,
+    "numpyro": 3,
     "invertible": 3,
     "ensemble": 3,
     "lab": 4,
@@ -95,3 +102,22 @@ def test_no_module_holds_something_of_its_own_name():
 
 def test_a_namesake_is_found():
     assert namesakes("gain", "def gain(): ...\nclass Gain: ...\ngains = 1") == ["gain"]
+
+
+ABSENT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{name}":
+            raise ModuleNotFoundError("No module named " + repr(name), name=name)
+sys.meta_path.insert(0, Absent())
+"""
+
+
+@pytest.mark.parametrize("name", ["jax", "equinox", "flax", "flowjax", "numpyro"])
+def test_a_missing_package_is_one_line(name):
+    program = ABSENT.format(name=name) + f"import plunit.{name}"
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    expected = f"ModuleNotFoundError: plunit.{name} needs {name}, which is not installed; pip install 'plunit[{name}]'"
+    assert done.stderr.splitlines()[-1] == expected
+    assert done.stderr.count("Traceback") == 1

@@ -1,16 +1,29 @@
-"""PLU on JAX arrays: each function is one compiled kernel, and composes with jit, vmap and every derivative."""
+"""PLU and SmoothPLU on JAX arrays: each function is one compiled kernel, and composes with jit, vmap and derivatives.
+
+`learned_value` and `along_channels` serve the layers of `plunit.equinox` and `plunit.flax`.
+"""
 
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
-import jax
-import jax.numpy as jnp
+from plunit.errors import missing
 
+try:
+    import jax
+    import jax.numpy as jnp
+except ModuleNotFoundError as error:
+    raise missing(error, "jax") from None
+
+from plunit import learned, smooth
 from plunit.functional import check, formula, inverse_formula, log_slope_formula, slope_formula
 
-__all__ = ["inverse", "log_slope", "plu", "slope"]
+__all__ = ["inverse", "log_slope", "plu", "slope", "smooth_inverse", "smooth_log_slope", "smooth_plu"]
+
+NAMESPACE = SimpleNamespace(clip=jnp.clip, exp=jnp.exp, sigmoid=jax.nn.sigmoid)
+"""What `plunit.learned` needs of an array namespace; `jax.numpy` has no sigmoid."""
 
 
 def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
@@ -63,13 +76,66 @@ def log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     return _evaluate(log_slope_formula, x, alpha, c)
 
 
+def smooth_plu(x: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> Any:
+    """SmoothPLU(x): PLU but for ||x| - c| < w = rho * c, where the slope falls linearly from 1 to alpha.
+
+    There it is x - sign(x) (1 - alpha) w r^2 with r = (|x| - c + w) / (2 w).
+
+    Args:
+        x: a real array; integers become floats.
+        alpha: the outer slope, alpha >= 0; a number or an array that broadcasts with x.
+        c: the half-width of the inner piece, c >= 0; likewise.
+        rho: the rounding's half-width in units of c, 0 <= rho <= 1; likewise. For rho = 0 this is PLU.
+
+    The slope is continuous, so that the gradient of a likelihood sees the corners; rho has a derivative in the corners
+    only. `plunit.invertible.SmoothPLU` is the same function for PyTorch.
+
+    >>> [round(y.item(), 4) for y in smooth_plu(jnp.array([-2.0, 0.5, 1.0, 2.0]))]
+    [-1.1, 0.5, 0.8875, 1.1]
+    >>> round(jax.grad(smooth_plu)(1.0).item(), 4)
+    0.55
+    """
+    smooth.check(alpha, c, rho)
+    return _evaluate(smooth.formula, x, alpha, c, rho)
+
+
+def smooth_inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> Any:
+    """Return the x with SmoothPLU(x) = y, elementwise; alpha > 0.
+
+    >>> smooth_inverse(smooth_plu(jnp.array([-2.0, 0.5, 1.0, 2.0]))).round(4).tolist()
+    [-2.0, 0.5, 1.0, 2.0]
+    """
+    smooth.check(alpha, c, rho, invertible=True)
+    return _evaluate(smooth.inverse_formula, y, alpha, c, rho)
+
+
+def smooth_log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> Any:
+    """Log of the slope of SmoothPLU: log(1 - r + alpha r) in the corners, 0 inside, log(alpha) outside.
+
+    >>> [round(value.item(), 4) for value in smooth_log_slope(jnp.array([0.0, 1.0, 2.0]))]
+    [0.0, -0.5978, -2.3026]
+    """
+    smooth.check(alpha, c, rho)
+    return _evaluate(smooth.log_slope_formula, x, alpha, c, rho)
+
+
+def learned_value(name: str, raw: Any) -> Any:
+    """Return "alpha" or "c" of raw numbers, those of half precision through float32; see `plunit.learned`."""
+    return learned.value_of(NAMESPACE, name, jnp.asarray(raw, jnp.promote_types(raw.dtype, jnp.float32)))
+
+
+def along_channels(values: tuple[Any, ...], shape: tuple[int, ...], num_parameters: int, axis: int) -> tuple[Any, ...]:
+    """Return learned values in a shape that broadcasts with an input of the given shape, and numbers as they are."""
+    target = learned.channel_shape(shape, num_parameters, axis) if num_parameters > 1 else []
+    return tuple(value.reshape(target) if isinstance(value, jax.Array) else value for value in values)
+
+
 @partial(jax.jit, static_argnums=0)
-def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
+def _evaluate(function: Any, x: Any, *parameters: Any) -> Any:
     """Evaluate on x as floats, half precision through float32; the result has the type of x."""
     x = jnp.asarray(x)
     dtype = jnp.result_type(x, float)
     if not jnp.issubdtype(dtype, jnp.floating):
         raise TypeError(f"PLU is defined for real numbers, got an array of {dtype}; convert it to a float dtype first")
     wide = jnp.float32 if dtype.itemsize < 4 else dtype
-    x, alpha, c = (jnp.asarray(value, wide) for value in (x, alpha, c))
-    return function(jnp, x, alpha, c).astype(dtype)
+    return function(jnp, *(jnp.asarray(value, wide) for value in (x, *parameters))).astype(dtype)

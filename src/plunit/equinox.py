@@ -1,0 +1,93 @@
+"""PLU for Equinox: the layer `PLU`, fixed or learnable."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from plunit.errors import missing
+
+try:
+    import equinox as eqx
+except ModuleNotFoundError as error:
+    raise missing(error, "equinox") from None
+import jax
+import jax.numpy as jnp
+
+from plunit import learned
+from plunit.jax import along_channels, inverse, learned_value, plu
+
+__all__ = ["PLU"]
+
+
+class PLU(eqx.Module):
+    """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), as a layer whose alpha and c may be learned.
+
+    Args:
+        alpha: outer slope, alpha >= 0; where learnable, 0 < alpha < 1.
+        c: half-width of the inner piece, c >= 0; where learnable, c > 0.
+        learnable: what is trained: False (nothing), True (both), "alpha" or "c". The bounds hold by construction,
+            alpha = sigmoid(raw_alpha) and c = exp(raw_c); training starts from the given values, to rounding.
+        num_parameters: how many values of each are learned: 1, or one per channel.
+        axis: the axis of the channels: 0 for the layers of `equinox.nn`, which take one sample at a time.
+        dtype: the dtype of the raw parameters; JAX's default float if None.
+
+    Shape: any; the output has the shape and dtype of the input. With num_parameters > 1, x.shape[axis] must be
+    num_parameters. `equinox.nn.MLP` calls its activation unit by unit, and gives each unit a copy of its parameters: as
+    its activation, a learnable PLU has num_parameters=1 and learns one value per unit.
+
+    The raw parameters have one axis. A rule "no weight decay on ndim <= 1" leaves them alone; decay would pull alpha to
+    0.5 and c to 1. What is not learned is not a leaf of the tree.
+
+    >>> PLU(alpha=0.5)(jnp.array([-2.0, 0.5, 2.0])).tolist()
+    [-1.5, 0.5, 1.5]
+    >>> mlp = eqx.nn.MLP(2, 1, width_size=8, depth=2, activation=PLU(learnable=True), key=jax.random.key(0))
+    >>> mlp(jnp.ones(2)).shape, mlp.activation.alpha.shape  # layer, unit, 1
+    ((1,), (2, 8, 1))
+    """
+
+    raw_alpha: jax.Array | None
+    raw_c: jax.Array | None
+    initial_alpha: float = eqx.field(static=True)
+    initial_c: float = eqx.field(static=True)
+    num_parameters: int = eqx.field(static=True)
+    axis: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        alpha: float = 0.1,
+        c: float = 1.0,
+        *,
+        learnable: bool | Literal["alpha", "c"] = False,
+        num_parameters: int = 1,
+        axis: int = 0,
+        dtype: Any = None,
+    ) -> None:
+        names = learned.names(alpha, c, learnable, num_parameters)
+        self.initial_alpha, self.initial_c = float(alpha), float(c)
+        self.num_parameters, self.axis = num_parameters, axis
+        dtype = jnp.result_type(float) if dtype is None else dtype
+        self.raw_alpha, self.raw_c = (
+            jnp.full(num_parameters, learned.raw(name, start), dtype) if name in names else None
+            for name, start in (("alpha", alpha), ("c", c))
+        )
+
+    @property
+    def alpha(self) -> float | jax.Array:
+        """The outer slope: a number, or the learned values [num_parameters], float32 where the raw ones are half."""
+        return self.initial_alpha if self.raw_alpha is None else learned_value("alpha", self.raw_alpha)
+
+    @property
+    def c(self) -> float | jax.Array:
+        """The half-width of the inner piece: a number, or the learned values, likewise."""
+        return self.initial_c if self.raw_c is None else learned_value("c", self.raw_c)
+
+    def __call__(self, x: Any, *, key: Any = None) -> Any:
+        """Return PLU(x). The key is ignored; `equinox.nn.Sequential` passes one to every layer."""
+        return plu(x, *self._along_channels(x))
+
+    def inverse(self, y: Any) -> Any:
+        """Return the x with PLU(x) = y; alpha > 0."""
+        return inverse(y, *self._along_channels(y))
+
+    def _along_channels(self, x: Any) -> tuple[Any, ...]:
+        return along_channels((self.alpha, self.c), jnp.shape(x), self.num_parameters, self.axis)

@@ -1,0 +1,84 @@
+"""PLU for Flax NNX: the layer `PLU`, fixed or learnable."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from plunit.errors import missing
+
+try:
+    from flax import nnx
+except ModuleNotFoundError as error:
+    raise missing(error, "flax") from None
+import jax
+import jax.numpy as jnp
+
+from plunit import learned
+from plunit.jax import along_channels, inverse, learned_value, plu
+
+__all__ = ["PLU"]
+
+
+class PLU(nnx.Module):
+    """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), as a layer whose alpha and c may be learned.
+
+    Args:
+        alpha: outer slope, alpha >= 0; where learnable, 0 < alpha < 1.
+        c: half-width of the inner piece, c >= 0; where learnable, c > 0.
+        learnable: what is trained: False (nothing), True (both), "alpha" or "c". The bounds hold by construction,
+            alpha = sigmoid(raw_alpha) and c = exp(raw_c); training starts from the given values, to rounding.
+        num_parameters: how many values of each are learned: 1, or one per channel.
+        axis: the axis of the channels, the last one as in every layer of Flax.
+        param_dtype: the dtype of the raw parameters.
+
+    Shape: any; the output has the shape and dtype of the input. With num_parameters > 1, x.shape[axis] must be
+    num_parameters.
+
+    The raw parameters have one axis. A rule "no weight decay on ndim <= 1" leaves them alone; decay would pull alpha to
+    0.5 and c to 1. What is not learned is no part of the state.
+
+    >>> PLU(alpha=0.5)(jnp.array([-2.0, 0.5, 2.0])).tolist()
+    [-1.5, 0.5, 1.5]
+    >>> model = nnx.Sequential(nnx.Linear(2, 8, rngs=nnx.Rngs(0)), PLU(learnable=True, num_parameters=8))
+    >>> model(jnp.ones((5, 2))).shape, model.layers[1].alpha.shape
+    ((5, 8), (8,))
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.1,
+        c: float = 1.0,
+        *,
+        learnable: bool | Literal["alpha", "c"] = False,
+        num_parameters: int = 1,
+        axis: int = -1,
+        param_dtype: Any = jnp.float32,
+    ) -> None:
+        names = learned.names(alpha, c, learnable, num_parameters)
+        self.initial_alpha, self.initial_c = float(alpha), float(c)
+        self.num_parameters, self.axis, self.param_dtype = num_parameters, axis, param_dtype
+        self.raw_alpha, self.raw_c = (
+            nnx.Param(jnp.full(num_parameters, learned.raw(name, start), param_dtype)) if name in names else None
+            for name, start in (("alpha", alpha), ("c", c))
+        )
+
+    @property
+    def alpha(self) -> float | jax.Array:
+        """The outer slope: a number, or the learned values [num_parameters], float32 where the raw ones are half."""
+        return self.initial_alpha if self.raw_alpha is None else learned_value("alpha", self.raw_alpha[...])
+
+    @property
+    def c(self) -> float | jax.Array:
+        """The half-width of the inner piece: a number, or the learned values, likewise."""
+        return self.initial_c if self.raw_c is None else learned_value("c", self.raw_c[...])
+
+    def __call__(self, x: Any) -> Any:
+        """Return PLU(x)."""
+        return plu(x, *self._along_channels(x))
+
+    def inverse(self, y: Any) -> Any:
+        """Return the x with PLU(x) = y; alpha > 0."""
+        return inverse(y, *self._along_channels(y))
+
+    def _along_channels(self, x: Any) -> tuple[Any, ...]:
+        return along_channels((self.alpha, self.c), jnp.shape(x), self.num_parameters, self.axis)
