@@ -10,3 +10,5 @@ os.environ.setdefault("KERAS_BACKEND", "torch")
 
 ABSENT = [name for name in ("jax", "equinox", "flax", "flowjax", "numpyro") if find_spec(name) is None]
 collect_ignore = [path for name in ABSENT for path in (f"src/plunit/{name}.py", f"tests/test_{name}.py")]
+if "jax" in ABSENT:
+    collect_ignore.append("tests/test_smooth.py")
