@@ -109,7 +109,7 @@ class SmoothPLUTransform(_Elementwise):
 
 
 def block_activation(transform: Transform) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return a bijection of R as an (init, apply) pair: `BlockNeuralAutoregressiveNN(2, activation=block_activation(f))`.
+    """Return a bijection of R as an (init, apply) pair, for `BlockNeuralAutoregressiveNN(..., activation=pair)`.
 
     With an activation that maps R onto R the flow's density integrates to 1. With tanh it was 0.17 in numpyro #1655.
 
