@@ -15,6 +15,7 @@ import plunit
 ROOT = Path(plunit.__file__).parent
 LEVELS = {
     "errors": 0,
+    "extras": 0,
     "files": 0,
     "machine": 0,
     "progress": 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from plunit.errors import missing
+from plunit.extras import missing
 
 try:
     import equinox as eqx
