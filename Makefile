@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
-BUILD  := pyproject.toml setup.py constraints.txt $(wildcard src/plunit/torch/csrc/*)
+BUILD  := pyproject.toml setup.py constraints.txt src/plunit/torch/extension.py $(wildcard src/plunit/torch/csrc/*)
 
 # tests that need NumPy alone
 NUMPY  := tests/pieces tests/test_cache.py tests/test_dist.py tests/test_functional.py tests/test_gains.py \

@@ -66,7 +66,7 @@ def test_help(run_cli, command, option):
         (["run", "sine", "--workers", "-1"], "--workers must be a whole number from 0 to 1,024, got -1"),
         (["run", "sine", "--workers", "2", "--cluster", "tcp://127.0.0.1:1"], "choose either --workers or --cluster"),
         (
-            ["run", "sine", "--out", "/dev/null/here"],
+            ["run", "depth", "--out", "/dev/null/here"],
             "/dev/null/here: Not a directory; put that right",
         ),
         (["report", "/no/such/folder"], "/no/such/folder holds no results"),

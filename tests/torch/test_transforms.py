@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from compilers import needs_compiler
 from torch import nn
 from torch.autograd import forward_ad
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
@@ -101,6 +102,7 @@ class TestFunc:
 
 
 @modules
+@needs_compiler
 def test_compiled_is_eager_without_a_graph_break(module):
     torch.compiler.reset()
     x = points(3, 4, 5).requires_grad_()
@@ -113,6 +115,7 @@ def test_compiled_is_eager_without_a_graph_break(module):
     torch.testing.assert_close(*gradients)
 
 
+@needs_compiler
 def test_compiled_plu_is_fused_with_its_neighbours():
     from torch._inductor.utils import run_and_get_code
 
@@ -129,6 +132,7 @@ def test_compiled_plu_is_fused_with_its_neighbours():
     assert "plunit" not in source
 
 
+@needs_compiler
 def test_compiled_with_dynamic_shapes():
     torch.compiler.reset()
     compiled = torch.compile(PLU(), fullgraph=True, dynamic=True)
