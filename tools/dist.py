@@ -4,7 +4,7 @@
    and no binary, which would be good for one release of PyTorch on one platform (docs/release.md).
 2. `twine check`, and the contents: the sdist has every file that git knows, the wheel every file of the package.
 3. The wheel is installed into an empty environment, where nothing but NumPy follows it, and used from an empty folder;
-   then with PyTorch, for which the native op is compiled; then with JAX, Keras and the lab. What is tried at each stage
+   then with PyTorch, for which the native op is compiled; then with JAX, the lab, and what all examples of the README need. What is tried at each stage
    is in `STAGES`. `--stages numpy,torch` leaves out the others.
 """
 
@@ -74,8 +74,9 @@ STAGES = {
     },
     "jax": {"plunit.jax": ["-c", JAX]},
     "lab": {"plunit run sine": ["-c", SINE, "run", "sine", "--seeds", "8", "--set", "steps=50", "--out", "runs"]},
-    "keras": {"README, all of it": README},
+    "readme": {"README, all of it": README},
 }
+EXTRAS = {"numpy": "", "readme": "[keras,equinox,flax]"}  # those of the other stages have the name of the stage
 
 
 def main() -> None:
@@ -160,7 +161,7 @@ def try_stages(wheel: Path, stages: list[str], folder: Path) -> None:
     options = ["--no-compile", "--constraint", str(ROOT / "constraints.txt")]  # most modules are never imported
     pip = [str(scripts / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *options]
     for stage in stages:
-        extra = "" if stage == "numpy" else f"[{stage}]"
+        extra = EXTRAS.get(stage, f"[{stage}]")
         run([*pip, f"{wheel}{extra}"], f"pip install plunit{extra}")
         for what, arguments in STAGES[stage].items():
             run([str(scripts / "python"), *arguments], what, folder / "empty", **environment)
