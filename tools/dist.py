@@ -4,8 +4,8 @@
    and no binary, which would be good for one release of PyTorch on one platform (docs/release.md).
 2. `twine check`, and the contents: the sdist has every file that git knows, the wheel every file of the package.
 3. The wheel is installed into an empty environment, where nothing but NumPy follows it, and used from an empty folder;
-   then with PyTorch, for which the native op is compiled; then with JAX, the lab, and what all examples of the README need. What is tried at each stage
-   is in `STAGES`. `--stages numpy,torch` leaves out the others.
+   then with PyTorch, for which the native op is compiled; then with JAX, the lab and the README's extras.
+   What is tried at each stage is in `STAGES`. `--stages numpy,torch` leaves out the others.
 """
 
 from __future__ import annotations
