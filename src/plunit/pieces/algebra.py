@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plunit.pieces.arrays import Floats, runs
-from plunit.pieces.curve import Curve
-from plunit.pieces.layer import EPS, SAFETY
+from plunit.pieces.curve import NEAR, Curve
 
 
 def solve(f: Curve, y: float, output: int = 0) -> Floats:
@@ -20,7 +19,7 @@ def solve(f: Curve, y: float, output: int = 0) -> Floats:
     if not np.isfinite(y):
         raise ValueError(f"y must be finite, got {y}")
     gap = f.values[:, output] - y
-    gap[np.abs(gap) <= SAFETY * EPS * max(abs(y), np.abs(f.values[:, output]).max())] = 0.0
+    gap[np.abs(gap) <= NEAR * max(abs(y), np.abs(f.values[:, output]).max())] = 0.0
     crossing = np.flatnonzero(gap[:-1] * np.sign(gap[1:]) < 0)
     between = f.knots[crossing] + gap[crossing] / (gap[crossing] - gap[crossing + 1]) * np.diff(f.knots)[crossing]
     level = np.concatenate([[False], gap == 0, [False]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,10 +11,13 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
 from plunit.pieces.crossing import Points
-from plunit.pieces.layer import EPS, Layer, affine, largest, rounding
-from plunit.pieces.mesh import Faces, Mesh, cut_edges, faces_of
+from plunit.pieces.layer import Affine, Units
+from plunit.pieces.limits import Crowded, Progress, check_memory, limited
+from plunit.pieces.mesh import Mesh, cut_edges, faces_of
 from plunit.pieces.networks import Network
-from plunit.pieces.splitting import Splits, split
+from plunit.pieces.splitting import Part, Splits, least_cells, split
+
+ROWS = 2**10
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,137 +31,140 @@ class Tree:
     child: Ints
     cell: Ints
 
-    def descend(self, layer: Layer, rows: Floats, node: Ints) -> Ints:
-        """Return the leaf under each node that holds rows [n, in]."""
-        z = affine(layer.weight, layer.bias, rows, node)
+    def descend(self, units: Units, z: Floats, node: Ints) -> Ints:
+        """Return the leaf under each node that holds a point with these z [n, units]."""
         node = node.copy()
         going = np.flatnonzero(self.line[node] >= 0)
         while len(going):
-            knot, unit = layer.named(self.line[node[going]])
-            node[going] = self.child[node[going]] + (z[going, unit] > layer.knots[0, unit, knot])
+            knot, unit = units.named(self.line[node[going]])
+            node[going] = self.child[node[going]] + (z[going, unit] > units.knots[0, unit, knot])
             going = going[self.line[node[going]] >= 0]
         return node
 
 
-ROWS = 2**10
-Onward = Callable[[Floats, Ints], Any]
-
-
-def partition(net: Network, mesh: Mesh, limit: int) -> tuple[Mesh, list[Words], list[Tree]]:
-    """Return the mesh with the network's outputs as rows, and for each layer the pattern of the cells and the tree."""
+def partition(
+    net: Network, mesh: Mesh, limit: int, progress: Progress | None = None
+) -> tuple[Mesh, list[Words], list[Tree]]:
+    """Return the mesh with the outputs as values, and for each layer the pattern of the cells and the tree."""
     patterns: list[Words] = []
     trees: list[Tree] = []
-    error = EPS * largest(mesh.rows, mesh.member, net.members)
+    first, *others = (Affine(weight, bias) for weight, bias in zip(net.weights, net.biases, strict=True))
+    mesh = replace(mesh, state=first.of(mesh.state, mesh.member))
+    for i, (f, after) in enumerate(zip(net.activations, others, strict=True)):
 
-    def outputs(rows: Floats, member: Ints) -> Floats:
-        return affine(net.weights[-1], net.biases[-1], rows, member)
+        def tell(part: float, cells: int, i: int = i) -> None:
+            if progress:
+                progress((i + part) / len(others), f"layer {i + 1} of {len(others)}: {cells:,} cells")
 
-    for i, f in enumerate(net.activations):
-        error = rounding(net.weights[i], net.biases[i], largest(mesh.rows, mesh.member, net.members), error)
-        layer = Layer.of(net.weights[i], net.biases[i], f, error)
-        onward = _then(layer.forward, outputs) if i == len(net.activations) - 1 else layer.forward
-        mesh, parent, above, tree = _through(layer, mesh, onward, limit)
+        with limited(limit, i + 1, len(others)):
+            mesh, parent, above, tree = _Layer(Units.of(f), after, limit, tell).applied(mesh)
         patterns = [*(pattern[:, parent] for pattern in patterns), above]
         trees.append(tree)
-        error = layer.steepest * error
-    if not net.activations:
-        mesh = Mesh(mesh.place, outputs(mesh.rows, mesh.member), mesh.member, mesh.faces)
     return mesh, patterns, trees
 
 
-def _then(first: Onward, second: Onward) -> Onward:
-    return lambda rows, member: second(first(rows, member), member)
+def onward(points: Points, units: Units, after: Affine) -> Floats:
+    """Return W f(z) + b with its error, a few points at a time: what is needed in between stays in the caches."""
+    state = np.empty((len(points), 2, len(after.bias[0])))
+    for block in blocks(len(points), ROWS):
+        part = points.take(block)
+        state[block] = after.of(part.onward(units), part.member)
+    return state
 
 
 @dataclass(frozen=True, eq=False)
-class _Shard:
-    """The parts of one block of cells: its new vertices and edges, its cells, and its branches of the tree."""
+class _Layer:
+    """One layer at work: the arrays of the mesh after it, as they are found."""
 
-    place: Floats
-    rows: Floats
-    member: Ints
-    ends: Ints
-    halves: Ints
-    sizes: Ints
-    above: Words
-    root: Ints
-    node: Ints
-    parent: Ints
-    line: Ints
-    child: Ints
+    units: Units
+    after: Affine
+    limit: int
+    tell: Callable[[float, int], None]
+    found: dict[str, list[Any]] = field(default_factory=dict)
 
+    def applied(self, mesh: Mesh) -> tuple[Mesh, Ints, Words, Tree]:
+        """Split the cells block by block: once the edges are cut, cells have nothing more to do with one another.
 
-def _through(layer: Layer, mesh: Mesh, onward: Onward, limit: int) -> tuple[Mesh, Ints, Words, Tree]:
-    """Split the cells block by block: once the edges are cut, cells have nothing more to do with one another."""
-    points, faces = cut_edges(layer, mesh, limit)
-    vertices, edges, nodes, cells = len(points), len(faces.ends), len(faces), 0
-    shards = []
-    for low, high in _cell_blocks(faces, points.rows.shape[1]):
-        local, own, vertex, edge = _local(points, faces, low, high)
-        splits = split(layer, local, own, np.arange(low, high), nodes, limit - cells)
-        shard = _shard(splits, onward, vertex, edge, vertices, edges)
-        shards.append(shard)
-        vertices += len(shard.place)
-        edges += len(shard.ends)
-        nodes += 2 * len(shard.line)
-        cells += len(shard.sizes)
-    old = points.place, blockwise(onward, points.rows, points.member), points.member, faces.ends
-    place, rows, member, ends = (
-        np.concatenate([first, *(getattr(shard, name) for shard in shards)])
-        for name, first in zip(("place", "rows", "member", "ends"), old, strict=True)
-    )
-    halves, sizes, above, root, node, parent, line, child = (
-        np.concatenate([getattr(shard, name) for shard in shards], axis=-1)
-        for name in ("halves", "sizes", "above", "root", "node", "parent", "line", "child")
-    )
-    tree = _tree(nodes, node, parent, line, child)
-    return Mesh(place, rows, member, faces_of(ends, halves, sizes)), root, above, tree
+        Cells that become many are divided into blocks again, so that few points are at work at a time.
+        """
+        points, faces = cut_edges(self.units, mesh, self.limit)
+        expected = least_cells(points, faces)
+        if expected > self.limit:
+            raise Crowded(f"{expected:,}")
+        # about as many vertices as cells
+        check_memory(expected, 2 * len(self.after.bias[0]))
+        self._store(points, faces.ends)
+        cells = np.arange(len(faces))
+        whole = Part(points, faces, cells, cells, np.zeros((points.sides.shape[1], len(cells)), dtype=np.uint64))
+        counts = {"vertices": len(points), "edges": len(faces.ends), "nodes": len(faces), "cells": 0}
+        waiting = _blocks(whole, np.arange(len(points)), np.arange(len(faces.ends)))
+        while waiting:
+            part, vertex, edge = waiting.pop()
+            most = 4 * _corners(part.points.state.shape[2])
+            splits = split(self.units, part, counts["nodes"], self.limit - counts["cells"], most)
+            vertex, edge = self._numbered(splits, vertex, edge, counts)
+            waiting += _blocks(splits.left, vertex, edge)
+            self.tell(min(counts["cells"] / expected, 1.0), counts["cells"])
+            check_memory(counts["vertices"], 2 * len(self.after.bias[0]))
+        return self._result(counts["nodes"])
 
+    def _numbered(self, splits: Splits, vertex: Ints, edge: Ints, counts: dict[str, int]) -> tuple[Ints, Ints]:
+        """Give new vertices and edges the next free numbers, keep what is done, and return all numbers of the part."""
+        points, faces = splits.done.points, splits.done.faces
+        new = points.take(slice(len(vertex), None))
+        ends = faces.ends[len(edge) :]
+        vertex = np.concatenate([vertex, counts["vertices"] + np.arange(len(new))])
+        edge = np.concatenate([edge, counts["edges"] + np.arange(len(ends))])
+        self._store(new, vertex[ends])
+        halves = 2 * edge[faces.halves >> 1] + (faces.halves & 1)
+        self._keep(halves=halves, sizes=faces.sizes, above=splits.done.above, root=splits.done.root)
+        self._keep(node=splits.done.node, parent=splits.parent, line=splits.line, child=splits.child)
+        counts["vertices"] += len(new)
+        counts["edges"] += len(ends)
+        counts["nodes"] += 2 * len(splits.line)
+        counts["cells"] += len(faces)
+        return vertex, edge
 
-def _shard(splits: Splits, onward: Onward, vertex: Ints, edge: Ints, vertices: int, edges: int) -> _Shard:
-    """Give the new vertices and edges of a block the next free numbers, and take the vertices onward."""
-    points, faces = splits.points, splits.faces
-    old, old_edges = len(vertex), len(edge)
-    vertex = np.concatenate([vertex, vertices + np.arange(len(points) - old)])
-    edge = np.concatenate([edge, edges + np.arange(len(faces.ends) - old_edges)])
-    return _Shard(
-        points.place[old:],
-        blockwise(onward, points.rows[old:], points.member[old:]),
-        points.member[old:],
-        vertex[faces.ends[old_edges:]],
-        2 * edge[faces.halves >> 1] + (faces.halves & 1),
-        faces.sizes,
-        *(splits.above, splits.root, splits.node, splits.parent, splits.line, splits.child),
-    )
+    def _store(self, points: Points, ends: Ints) -> None:
+        state = onward(points, self.units, self.after)
+        self._keep(place=points.place.copy(), state=state, member=points.member.copy(), ends=ends)
 
+    def _keep(self, **arrays: Any) -> None:
+        for name, array in arrays.items():
+            self.found.setdefault(name, []).append(array)
 
-def _tree(nodes: int, leaf: Ints, parent: Ints, line: Ints, child: Ints) -> Tree:
-    tree = Tree(*np.full((3, nodes), -1))
-    tree.line[parent] = line
-    tree.child[parent] = child
-    tree.cell[leaf] = np.arange(len(leaf))
-    return tree
-
-
-def blockwise(onward: Onward, rows: Floats, member: Ints) -> Any:
-    """Apply `onward` to a few rows at a time, so that what it needs in between stays in the caches."""
-    if len(rows) <= ROWS:
-        return onward(rows, member)
-    return np.concatenate([onward(rows[block], member[block]) for block in blocks(len(rows), ROWS)])
+    def _result(self, nodes: int) -> tuple[Mesh, Ints, Words, Tree]:
+        arrays = {name: np.concatenate(parts, axis=-1 if name == "above" else 0) for name, parts in self.found.items()}
+        faces = faces_of(arrays["ends"], arrays["halves"], arrays["sizes"])
+        mesh = Mesh(arrays["place"], arrays["state"], arrays["member"], faces)
+        tree = Tree(*np.full((3, nodes), -1))
+        tree.line[arrays["parent"]] = arrays["line"]
+        tree.child[arrays["parent"]] = arrays["child"]
+        tree.cell[arrays["node"]] = np.arange(len(arrays["node"]))
+        return mesh, arrays["root"], arrays["above"], tree
 
 
-def _cell_blocks(faces: Faces, width: int) -> list[tuple[int, int]]:
-    """Return ranges of cells whose corners, with `width` numbers each, stay in the caches."""
-    size = min(max(2**20 // width, 2**10), 2**14)
+def _corners(width: int) -> int:
+    """Return how many corners, with `width` numbers each, stay in the caches."""
+    return min(max(2**20 // width, 2**10), 2**14)
+
+
+def _blocks(part: Part, vertex: Ints, edge: Ints) -> list[tuple[Part, Ints, Ints]]:
+    """Divide a part into blocks with their own vertices and edges, last block first; vertex, edge: their numbers."""
+    faces = part.faces
+    size = _corners(part.points.state.shape[2])
     bounds = np.searchsorted(faces.offsets, np.arange(0, faces.offsets[-1] + size, size))
     bounds = np.unique(np.append(bounds, len(faces)).clip(0, len(faces)))
-    return list(pairwise(bounds.tolist()))
+    if len(bounds) == 2 and part.root is part.node:
+        return [(part, vertex, edge)]
+    return [_block(part, vertex, edge, low, high) for low, high in reversed(list(pairwise(bounds.tolist())))]
 
 
-def _local(points: Points, faces: Faces, low: int, high: int) -> tuple[Points, Faces, Ints, Ints]:
-    """Return some cells with their own vertices and edges, and the indices of these."""
+def _block(part: Part, vertex: Ints, edge: Ints, low: int, high: int) -> tuple[Part, Ints, Ints]:
+    faces = part.faces
     halves = faces.halves[faces.offsets[low] : faces.offsets[high]]
-    edge, which = np.unique(halves >> 1, return_inverse=True)
-    vertex, ends = np.unique(faces.ends[edge], return_inverse=True)
+    edges, which = np.unique(halves >> 1, return_inverse=True)
+    vertices, ends = np.unique(faces.ends[edges], return_inverse=True)
     own = faces_of(ends.reshape(-1, 2), 2 * which + (halves & 1), faces.sizes[low:high])
-    return points.take(vertex), own, vertex, edge
+    block = Part(part.points.take(vertices), own, part.root[low:high], part.node[low:high], part.above[:, low:high])
+    return block, vertex[vertices], edge[edges]
