@@ -194,6 +194,9 @@ def test_scale_of_the_weights_does_not_matter(scale):
         (lambda net: cells(net, ((0.0, 0.0), (0.0, 1.0))), "low < high.* for x"),
         (lambda net: cells(net, ((0.0, 1.0), (0.0, np.inf))), "finite.* for y"),
         (lambda net: cells(net, ((0.0, 1.0), (np.nan, 1.0))), "finite.* for y"),
+        (lambda net: cells(net, (-3, 3)), r"a box is \(\(x low, x high\), \(y low, y high\)\), got \(-3, 3\)"),
+        (lambda net: cells(net, ((0, 1), (0, 1), (0, 1))), "a box is"),
+        (lambda net: cells(net, ((0, 1, 2), (0, 1))), "a box needs two numbers, low and high, got .* for x"),
         (lambda net: cells(net, BOX, limit=10), "limit=10 .*raise limit"),
         (lambda net: cell_counts(net, BOX, limit=10), "limit=10 "),
         (lambda net: cells(random_network(0, 1, 2, 1), BOX), r"1 inputs.*plane"),
@@ -210,6 +213,53 @@ def test_bad_input(call, message):
 def test_a_wide_network_stops_at_the_limit_soon():
     with pytest.raises(ValueError, match="limit=20000 "):
         cells(dense((500, 500), activation.plu(), 2), BOX, limit=20_000)
+
+
+def test_the_limit_names_the_layer_and_the_count_before_the_work():
+    """Lines in general position make 1 + lines + crossings cells, which is known as soon as the edges are cut."""
+    net = dense((110, 300), activation.plu(), 3)
+    whole = len(cells(network([(net.weights[0][0], net.biases[0][0]), activation.plu()]), BOX, limit=10**6))
+    told = []
+    with pytest.raises(
+        ValueError, match=rf"layer 1 of 2 makes {whole:,} pieces or more, more than limit={whole - 1} allows"
+    ):
+        cells(net, BOX, limit=whole - 1, progress=lambda done, text: told.append(text))
+    assert told == []
+
+
+def test_memory_is_asked_before_it_is_used(monkeypatch):
+    monkeypatch.setattr("plunit.pieces.limits.MEMORY", 2**24)
+    net = dense((60, 2000), activation.plu(), 3)
+    with pytest.raises(
+        ValueError, match=r"layer 1 of 2 makes .* points or more with 4,000 numbers each, 0\.\d GB, more than the 0.0"
+    ):
+        cells(net, BOX)
+
+
+def test_cells_that_become_many_are_divided(monkeypatch):
+    net = dense((40, 10), activation.plu(), 4)
+    whole = cells(net, BOX)
+    monkeypatch.setattr("plunit.pieces.partitioning._corners", lambda width: 30)
+    found = cells(net, BOX)
+    assert (len(found), found.pieces) == (len(whole), whole.pieces)
+    check_partition(net, found)
+
+
+def test_progress_is_told():
+    told = []
+    cells(dense((20, 20), activation.plu(), 5), BOX, progress=lambda done, text: told.append((done, text)))
+    parts = [done for done, _ in told]
+    assert parts == sorted(parts)
+    assert parts[-1] == 1.0
+    assert {text.partition(":")[0] for _, text in told} == {"layer 1 of 2", "layer 2 of 2"}
+    assert told[-1][1] == f"layer 2 of 2: {len(cells(dense((20, 20), activation.plu(), 5), BOX)):,} cells"
+
+
+def test_a_torch_module_is_no_network():
+    torch = pytest.importorskip("torch")
+    for call in (cells, cell_counts):
+        with pytest.raises(TypeError, match=r"got Linear; plunit\.torch\.to_network"):
+            call(torch.nn.Linear(2, 1), BOX)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -53,18 +53,21 @@ def compose(f: Curve, g: Curve) -> Curve:
     low, high = g.minimum()[1], g.maximum()[1]
     if low < f.low or high > f.high:
         raise ValueError(f"the inner curve reaches [{low}, {high}], outside [{f.low}, {f.high}] of the outer one")
-    inner = f.knots[1:-1]
+    levels = f.knots[1:-1]
     bounds = np.sort(np.stack([g.values[:-1, 0], g.values[1:, 0]]), axis=0)
-    start, stop = np.searchsorted(inner, bounds[0], side="right"), np.searchsorted(inner, bounds[1], side="left")
+    start, stop = np.searchsorted(levels, bounds[0], side="right"), np.searchsorted(levels, bounds[1], side="left")
     piece, rank = runs(np.maximum(stop - start, 0))
-    level = inner[start[piece] + rank]
+    level = levels[start[piece] + rank]
     x = g.knots[piece] + (level - g.values[piece, 0]) / g.slopes[piece, 0]
     x = np.clip(x, g.knots[piece], g.knots[piece + 1])
     knots, pick = np.unique(np.concatenate([g.knots, x]), return_index=True)
     middle = np.concatenate([g.values[:, 0], level])[pick]
     # on each new piece g stays within one piece of f, which its middle value tells
-    outer = f.derivative(np.clip(0.5 * (middle[1:] + middle[:-1]), low, high))
-    return Curve(knots, f(middle), outer * g.derivative(knots[:-1]))
+    outer = f.piece(np.clip(0.5 * (middle[1:] + middle[:-1]), low, high))
+    inner = g.piece(knots[:-1])
+    slopes = f.slopes[outer] * g.slopes[inner]
+    tolerance = np.abs(f.slopes[outer]) * g.tolerance[inner] + f.tolerance[outer] * np.abs(g.slopes[inner])
+    return Curve(knots, f(middle), slopes, tolerance=tolerance)
 
 
 def inverse(f: Curve) -> Curve:
@@ -81,4 +84,5 @@ def inverse(f: Curve) -> Curve:
     if len(wrong):
         x = f.knots[wrong[0]]
         raise ValueError(f"not monotone: the curve turns or is flat at x = {x}; invert it on an interval without that")
-    return Curve(f.values[order, 0], f.knots[order, None], 1 / f.slopes[order])
+    tolerance = f.tolerance[order] / f.slopes[order] ** 2
+    return Curve(f.values[order, 0], f.knots[order, None], 1 / f.slopes[order], tolerance=tolerance)

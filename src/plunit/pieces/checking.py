@@ -1,7 +1,8 @@
-"""Is it right? Values come from points and slopes from patterns, so they must agree; and errors must be small.
+"""Is it right? Values come from points and slopes from patterns: so they must agree.
 
-A value is right to 1e-7 of the largest |f| on the domain, or of the largest term in the sum that f is, beyond the
-rounding of x. What is not is a fault, and its reason says where.
+They agree to 1e-7 of the largest |f| on the domain, or of the largest term in the sum that f is, beyond the rounding
+of x and of the network itself. What does not is a fault, and its reason says where: a piece too short for
+floating-point numbers has been lost there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from plunit.pieces.tracing import Line
 
 AGREE = 1e-7
 
-_REMEDY = "in double precision; give the weights more even scales, or take a domain without that place"
+_REASON = (
+    "pieces there are too short to be told apart in double precision; give the weights more even scales, or take a "
+    "domain without that place"
+)
 
 
 def gaps(knots: Floats, values: Floats, slopes: Floats, tolerance: Floats) -> tuple[Floats, Floats]:
@@ -59,34 +63,28 @@ def checked_line(net: Network, line: Line, x: Floats) -> tuple[Line, dict[int, s
     """
     (value, error), (slope, slope_error) = line.value.swapaxes(0, 1), line.slope.swapaxes(0, 1)
     first = np.flatnonzero(~line.last)
-    gap, rounding = (part[first] for part in gaps(line.t, value, slope[:-1], SAFETY * slope_error[:-1]))
-    steep = np.where(line.last[:, None], 0.0, np.abs(slope))
-    steep[1:] = np.maximum(steep[1:], steep[:-1])
-    steep *= SAFETY * EPS * np.abs(line.t)[:, None]
-    scale = AGREE * _largest(np.abs(value), line.member, net.members)[line.member]
-    large = gap > rounding + scale[first]
-    if not (large.any() or (error > steep + scale).any()):
+    member = line.member[first]
+    gap, allowed = (part[first] for part in gaps(line.t, value, slope[:-1], SAFETY * slope_error[:-1]))
+    scale = AGREE * _largest(np.abs(value), line.member, net.members)
+    large = gap > allowed + scale[member]
+    if not large.any():
         return line, {}
     slope_error = slope_error.copy()
     slope_error[first] = np.where(large, gap / np.diff(line.t)[first, None] / SAFETY, slope_error[first])
-    scale = np.maximum(scale, AGREE * _largest(terms(net, x, line.member), line.member, net.members)[line.member])
-    lost = (gap > rounding + scale[first] + SAFETY * (error[first] + error[first + 1])).any(axis=1)
-    faults: dict[int, str] = {}
-    for a in first[lost]:
-        faults.setdefault(
-            int(line.member[a]),
-            f"between x = {line.t[a]} and {line.t[a + 1]} f goes from {_text(value[a])} to {_text(value[a + 1])}, but "
-            f"its slope there is {_text(slope[a])}: pieces are too short to be told apart {_REMEDY}",
-        )
-    for i in np.flatnonzero((error > steep + scale).any(axis=1)):
-        faults.setdefault(int(line.member[i]), _uncertain(line.t[i], value[i], error[i]))
+    scale = np.maximum(scale, AGREE * _largest(terms(net, x, line.member), line.member, net.members))
+    lost = gap > allowed + scale[member] + SAFETY * (error[first] + error[first + 1])
+    faults = {
+        int(line.member[a]): f"between x = {line.t[a]} and {line.t[a + 1]} f goes from {_text(value[a])} to "
+        f"{_text(value[a + 1])}, but its slope is {_text(slope[a])}: {_REASON}"
+        for a in reversed(first[lost.any(axis=1)])
+    }
     return replace(line, slope=np.stack([slope, slope_error], axis=1)), faults
 
 
 def mesh_faults(net: Network, mesh: Mesh, patterns: Sequence[Words]) -> dict[int, str]:
     """Return what is wrong with the values at the vertices of a mesh, by member.
 
-    Only where an error is too large are the values compared with the maps of the cells around.
+    Only where an error is large are the values compared with the maps of the cells around.
     """
     value, error = mesh.state.swapaxes(0, 1)
     scale = AGREE * _largest(np.abs(value), mesh.member, net.members)
@@ -94,26 +92,22 @@ def mesh_faults(net: Network, mesh: Mesh, patterns: Sequence[Words]) -> dict[int
     if not doubtful.any():
         return {}
     faces, corner = mesh.faces, np.flatnonzero(doubtful[mesh.faces.tails])
-    vertex = faces.tails[corner]
     cells, which = np.unique(faces.owner[corner], return_inverse=True)
     owner = mesh.member[faces.tails[faces.offsets[cells]]]
-    gradient, intercept, _ = maps(net, [above[:, cells] for above in patterns], owner)
+    gradient, intercept, _ = (part[which] for part in maps(net, [above[:, cells] for above in patterns], owner))
+    vertex = faces.tails[corner]
     member, place = mesh.member[vertex], mesh.place[vertex]
-    scale = np.maximum(scale, AGREE * _largest(terms(net, place, member), member, net.members))[member]
-    steep = np.zeros_like(value)
-    np.maximum.at(steep, vertex, np.einsum("noi,ni->no", np.abs(gradient[which]), np.abs(place)))
-    scale += SAFETY * EPS * steep[vertex]
-    gap = np.abs(np.einsum("noi,ni->no", gradient[which], place) + intercept[which] - value[vertex])
-    wrong = (error[vertex] > scale) | (gap > scale + SAFETY * error[vertex])
-    faults: dict[int, str] = {}
-    for i in np.flatnonzero(wrong.any(axis=1)):
-        size = np.maximum(error[vertex[i]], gap[i])
-        faults.setdefault(int(member[i]), _uncertain(place[i], value[vertex[i]], size))
-    return faults
-
-
-def _uncertain(x: Floats, value: Floats, error: Floats) -> str:
-    return f"at x = {_text(x)} f is {_text(value)}, but rounding may move it by {_text(error)}: too much {_REMEDY}"
+    scale = np.maximum(scale, AGREE * _largest(terms(net, place, member), member, net.members))
+    steep = SAFETY * EPS * np.einsum("noi,ni->no", np.abs(gradient), np.abs(place))
+    expected = np.einsum("noi,ni->no", gradient, place) + intercept
+    lost = np.abs(expected - value[vertex]) > scale[member] + steep + SAFETY * error[vertex]
+    return {
+        int(
+            member[i]
+        ): f"at x = {_text(place[i])} f is {_text(value[vertex[i]])}, but by the map of the cell beside it "
+        f"{_text(expected[i])}: {_REASON}"
+        for i in reversed(np.flatnonzero(lost.any(axis=1)))
+    }
 
 
 def _text(numbers: Floats) -> str:

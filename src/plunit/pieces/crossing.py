@@ -8,13 +8,14 @@ at again with its ends.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from plunit.pieces.arrays import WORD, Bools, Floats, Ints, Words, blocks, runs, set_bits
 from plunit.pieces.layer import EPS, SAFETY, Units
-from plunit.pieces.limits import Crowded, check_memory
+from plunit.pieces.limits import check_memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +96,13 @@ class Pool:
         room.sides[:, :, at] = points.sides
 
 
-def cuts(units: Units, points: Points, tail: Ints, head: Ints, room: int) -> tuple[list[Points], Ints]:
+def cuts(
+    units: Units, points: Points, tail: Ints, head: Ints, check: Callable[[int], None]
+) -> tuple[list[Points], Ints]:
     """Return new points in parts, and the segment of each, in order along the segments tail[i] -> head[i].
 
-    With the new points in place no unit is below a knot at one end of a segment and above it at the other. More than
-    `room` of them are an error.
+    With the new points in place no unit is below a knot at one end of a segment and above it at the other. `check` is
+    called with the number of new points so far, and raises if it is too large.
     """
     parts, segments, total = [], [np.zeros(0, dtype=np.int64)], 0
     for block in blocks(len(tail), 2**21 // max(points.sides.shape[1] * WORD, 1) + 1):
@@ -107,8 +110,7 @@ def cuts(units: Units, points: Points, tail: Ints, head: Ints, room: int) -> tup
         parts.append(new)
         segments.append(segment + block.start)
         total += len(new)
-        if total > room:
-            raise Crowded(f"{total:,}")
+        check(total)
         check_memory(len(points) + total, 2 * (points.state.shape[2] + points.sides.shape[1]))
     return parts, np.concatenate(segments)
 

@@ -107,10 +107,14 @@ class Curve:
 
     def derivative(self, x: Any) -> Floats:
         """f'(x): [...] -> [..., out]; at a knot that of the piece to its right, at the last knot to its left."""
+        return self.slopes[self.piece(x)]
+
+    def piece(self, x: Any) -> Ints:
+        """Return the index of the piece that holds x, [...]; at a knot that to its right, at the last to its left."""
         x, i = self._find(x)
         if np.isnan(x).any():
             raise ValueError(f"x must be numbers in [{self.low}, {self.high}], got NaN, which lies on no piece")
-        return self.slopes[i]
+        return i
 
     def integral(self, a: float, b: float) -> Floats:
         """Integrate f from a to b, [out]; negative of the integral from b to a."""

@@ -17,7 +17,7 @@ Progress = Callable[[float, str], None]
 
 
 class Crowded(Exception):
-    """There are more pieces than there is room for."""
+    """There are more pieces than the limit: at least as many as it says."""
 
 
 class Heavy(Exception):
@@ -32,6 +32,12 @@ def check_limit(limit: int) -> None:
         raise TypeError(f"limit must be a positive integer, got {limit!r}; the default is {LIMIT}") from None
     if not positive:
         raise ValueError(f"limit must be a positive integer, got {limit}; the default is {LIMIT}")
+
+
+def check_count(pieces: int, limit: int) -> None:
+    """Raise Crowded if there are more pieces than the limit."""
+    if pieces > limit:
+        raise Crowded(f"{pieces:,}")
 
 
 def check_memory(points: int, numbers: int) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from plunit.pieces.arrays import Bools, Floats, Ints, runs, starts
 from plunit.pieces.crossing import Points, cuts, joined
 from plunit.pieces.layer import EPS, Units
+from plunit.pieces.limits import check_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +82,11 @@ def box_mesh(x: tuple[float, float], y: tuple[float, float], members: int) -> Me
 
 
 def cut_edges(units: Units, mesh: Mesh, limit: int) -> tuple[Points, Faces]:
-    """Add every vertex where a unit crosses a knot inside an edge; at most 2 for each of `limit` cells."""
+    """Add every vertex where a unit crosses a knot inside an edge; no more than `limit` cells allow."""
     points = Points.at(units, mesh.place, mesh.state, mesh.member)
     ends = mesh.faces.ends
-    parts, edge = cuts(units, points, ends[:, 0], ends[:, 1], 2 * limit)
+    # every vertex has three or more edges in the end, so that there are at most two for each cell
+    parts, edge = cuts(units, points, ends[:, 0], ends[:, 1], lambda new: check_count(new // 2, limit))
     cut_ends, first, count = subdivide(ends, edge, len(points) + np.arange(len(edge)))
     e, flip = np.divmod(mesh.faces.halves, 2)
     corner, rank = runs(count[e] + 1)

@@ -12,7 +12,7 @@ import numpy as np
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
 from plunit.pieces.crossing import Points
 from plunit.pieces.layer import Affine, Units
-from plunit.pieces.limits import Crowded, Progress, check_memory, limited
+from plunit.pieces.limits import Progress, check_count, check_memory, limited
 from plunit.pieces.mesh import Mesh, cut_edges, faces_of
 from plunit.pieces.networks import Network
 from plunit.pieces.splitting import Part, Splits, least_cells, split
@@ -89,8 +89,7 @@ class _Layer:
         """
         points, faces = cut_edges(self.units, mesh, self.limit)
         expected = least_cells(points, faces)
-        if expected > self.limit:
-            raise Crowded(f"{expected:,}")
+        check_count(expected, self.limit)
         # about as many vertices as cells
         check_memory(expected, 2 * len(self.after.bias[0]))
         self._store(points, faces.ends)
@@ -101,12 +100,15 @@ class _Layer:
         while waiting:
             part, vertex, edge = waiting.pop()
             most = 4 * _corners(part.points.state.shape[2])
-            splits = split(self.units, part, counts["nodes"], self.limit - counts["cells"], most)
+            splits = split(self.units, part, counts["nodes"], self._check(counts["cells"]), most)
             vertex, edge = self._numbered(splits, vertex, edge, counts)
             waiting += _blocks(splits.left, vertex, edge)
             self.tell(min(counts["cells"] / expected, 1.0), counts["cells"])
             check_memory(counts["vertices"], 2 * len(self.after.bias[0]))
         return self._result(counts["nodes"])
+
+    def _check(self, done: int) -> Callable[[int], None]:
+        return lambda new: check_count(done + new, self.limit)
 
     def _numbered(self, splits: Splits, vertex: Ints, edge: Ints, counts: dict[str, int]) -> tuple[Ints, Ints]:
         """Give new vertices and edges the next free numbers, keep what is done, and return all numbers of the part."""

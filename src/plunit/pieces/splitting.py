@@ -7,6 +7,7 @@ line through them at once: each takes its first line, and the two parts wait for
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy as np
 from plunit.pieces.arrays import WORD, Bools, Ints, Words, lowest_bit, runs, starts, unpack
 from plunit.pieces.crossing import Points, Pool, cuts
 from plunit.pieces.layer import Units
-from plunit.pieces.limits import Crowded
 from plunit.pieces.mesh import Faces, faces_of, subdivide
 
 MANY = 400
@@ -54,14 +54,14 @@ class Splits:
     child: Ints
 
 
-def split(units: Units, part: Part, next_node: int, room: int, most: int) -> Splits:
+def split(units: Units, part: Part, next_node: int, check: Callable[[int], None], most: int) -> Splits:
     """Split cells until no unit is below a knot in one corner of a cell and above it in another.
 
     Args:
         units: the units and their knots.
         part: the cells, their edges cut.
         next_node: the number of the first new node.
-        room: more cells than that are too many.
+        check: is called with a number of cells that there will be, and raises if it is too large.
         most: with more vertices than that, the cells that are not done are left.
     """
     pool, faces, root, node = Pool(part.points), part.faces, part.root, part.node
@@ -75,8 +75,7 @@ def split(units: Units, part: Part, next_node: int, room: int, most: int) -> Spl
         done.append(now.where(ready))
         left = now.where(~ready)
         finished += len(done[-1].faces)
-        if finished + 2 * len(left.faces) > room:
-            raise Crowded(f"{finished + 2 * len(left.faces):,}")
+        check(finished + 2 * len(left.faces))
         if not len(left.faces) or (len(points) > most and len(left.faces) > 1):
             break
         word, mask = lowest_bit(crossed[:, ~ready])
@@ -84,8 +83,7 @@ def split(units: Units, part: Part, next_node: int, room: int, most: int) -> Spl
         tree.append(np.stack([left.node, word * WORD + np.log2(mask.astype(np.float64)).astype(np.int64), child]))
         root, node = np.repeat(left.root, 2), np.stack([child, child + 1], axis=1).reshape(-1)
         next_node += len(node)
-        # every vertex has three or more edges in the end, so that there are at most two for each cell
-        faces = _halve(units, pool, left.faces, *_chord(points, left.faces, word, mask), len(points) + 2 * room)
+        faces = _halve(units, pool, left.faces, *_chord(points, left.faces, word, mask), check)
     return Splits(_collected(done, left), left, *np.concatenate(tree, axis=1))
 
 
@@ -165,12 +163,13 @@ def following(faces: Faces, corner: Ints) -> Ints:
     return np.where(corner + 1 == faces.offsets[1:], faces.offsets[:-1], corner + 1)
 
 
-def _halve(units: Units, pool: Pool, faces: Faces, down: Ints, up: Ints, most: int) -> Faces:
+def _halve(units: Units, pool: Pool, faces: Faces, down: Ints, up: Ints, check: Callable[[int], None]) -> Faces:
     """Replace each cell by its part below the chord from corner `down` to corner `up`, and its part above."""
     corners, sizes = faces.tails, faces.sizes
     chords = np.stack([corners[down], corners[up]], axis=1)
     points = pool.points
-    parts, chord = cuts(units, points, chords[:, 0], chords[:, 1], most - len(points))
+    # every vertex has three or more edges in the end, so that there are at most two for each cell
+    parts, chord = cuts(units, points, chords[:, 0], chords[:, 1], lambda new: check(new // 2))
     pieces, first, count = subdivide(chords, chord, len(points) + np.arange(len(chord)))
     cell = faces.owner
     rank = (np.arange(len(cell)) - down[cell]) % sizes[cell]

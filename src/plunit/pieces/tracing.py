@@ -7,6 +7,7 @@ an activation first adds the points where a unit crosses a knot.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from plunit.pieces.arrays import Bools, Floats, Ints, Words
 from plunit.pieces.crossing import Points, cuts, joined
 from plunit.pieces.layer import EPS, Affine, Units
-from plunit.pieces.limits import Crowded, Progress, limited
+from plunit.pieces.limits import Progress, check_count, limited
 from plunit.pieces.networks import Network, check_size
 
 
@@ -45,17 +46,16 @@ def trace(net: Network, t: Floats, points: Floats, limit: int, progress: Progres
     """
     check_size(net, np.abs(points).max(axis=0))
     line, layers = _start(net.members, t, points), len(net.activations)
-    room = limit + net.members * int((t[1:-1] == 0).any())
+    extra = net.members * int((t[1:-1] == 0).any())
     for i, f in enumerate(net.activations):
         if progress:
             progress(i / layers, f"layer {i + 1} of {layers}: {len(line.t):,} knots")
         line = _moved(Affine(net.weights[i], net.biases[i]), line)
         with limited(limit, i + 1, layers):
-            line = _through(Units.of(f), line, room)
+            line = _through(Units.of(f), line, lambda pieces: check_count(pieces - extra, limit))
     line = _distinct(_moved(Affine(net.weights[-1], net.biases[-1]), line))
     with limited(limit, layers, layers):
-        if len(line.t) - net.members > limit:
-            raise Crowded(f"{len(line.t) - net.members:,}")
+        check_count(len(line.t) - net.members, limit)
     return line
 
 
@@ -83,11 +83,11 @@ def _moved(layer: Affine, line: Line) -> Line:
     return replace(line, value=layer.of(line.value, line.member), slope=linear.of(line.slope, line.member))
 
 
-def _through(units: Units, line: Line, limit: int) -> Line:
+def _through(units: Units, line: Line, check: Callable[[int], None]) -> Line:
     """Add the points where a unit crosses a knot, and apply the activation."""
     points = Points.at(units, line.t[:, None], line.value, line.member)
     tail = np.flatnonzero(~line.last)
-    parts, segment = cuts(units, points, tail, tail + 1, limit - len(tail))
+    parts, segment = cuts(units, points, tail, tail + 1, lambda new: check(len(tail) + new))
     after = tail[segment]
     source = np.zeros(len(points) + len(segment), dtype=np.int64)
     inserted = np.zeros(len(source), dtype=np.bool_)
