@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from plunit.pieces import activation, network
-from plunit.pieces.crossing import Points, Pool, cuts, joined
+from plunit.pieces.crossing import cuts
 from plunit.pieces.layer import Affine, Units
+from plunit.pieces.points import Points, Pool, joined
 
 
 def random_points(units, f, n, seed):

@@ -210,49 +210,13 @@ def test_bad_input(call, message):
         call(dense((20,), activation.plu(), 1))
 
 
-def test_a_wide_network_stops_at_the_limit_soon():
-    with pytest.raises(ValueError, match="limit=20000 "):
-        cells(dense((500, 500), activation.plu(), 2), BOX, limit=20_000)
-
-
-def test_the_limit_names_the_layer_and_the_count_before_the_work():
-    """Lines in general position make 1 + lines + crossings cells, which is known as soon as the edges are cut."""
-    net = dense((110, 300), activation.plu(), 3)
-    whole = len(cells(network([(net.weights[0][0], net.biases[0][0]), activation.plu()]), BOX, limit=10**6))
-    told = []
-    with pytest.raises(
-        ValueError, match=rf"layer 1 of 2 makes {whole:,} pieces or more, more than limit={whole - 1} allows"
-    ):
-        cells(net, BOX, limit=whole - 1, progress=lambda done, text: told.append(text))
-    assert told == []
-
-
-def test_memory_is_asked_before_it_is_used(monkeypatch):
-    monkeypatch.setattr("plunit.pieces.limits.MEMORY", 2**24)
-    net = dense((60, 2000), activation.plu(), 3)
-    with pytest.raises(
-        ValueError, match=r"layer 1 of 2 makes .* points or more with 4,000 numbers each, 0\.\d GB, more than the 0.0"
-    ):
-        cells(net, BOX)
-
-
 def test_cells_that_become_many_are_divided(monkeypatch):
     net = dense((40, 10), activation.plu(), 4)
     whole = cells(net, BOX)
-    monkeypatch.setattr("plunit.pieces.partitioning._corners", lambda width: 30)
+    monkeypatch.setattr("plunit.pieces.partitioning._corners", lambda part: 30)
     found = cells(net, BOX)
     assert (len(found), found.pieces) == (len(whole), whole.pieces)
     check_partition(net, found)
-
-
-def test_progress_is_told():
-    told = []
-    cells(dense((20, 20), activation.plu(), 5), BOX, progress=lambda done, text: told.append((done, text)))
-    parts = [done for done, _ in told]
-    assert parts == sorted(parts)
-    assert parts[-1] == 1.0
-    assert {text.partition(":")[0] for _, text in told} == {"layer 1 of 2", "layer 2 of 2"}
-    assert told[-1][1] == f"layer 2 of 2: {len(cells(dense((20, 20), activation.plu(), 5), BOX)):,} cells"
 
 
 def test_a_torch_module_is_no_network():
@@ -324,13 +288,3 @@ def test_each_member_has_its_own_tolerance():
     out = out[None, :, None] * np.ones(2)
     group = ensemble([(weight, np.zeros((9, 2))), activation.relu(), (out, np.zeros((1, 2)))])
     assert cell_counts(group, BOX).pieces.tolist() == [1, 1]
-
-
-@pytest.mark.parametrize(("limit", "enough"), [(9, True), (8, False)])
-def test_the_limit_is_exact(limit, enough):
-    net = network([(np.eye(2), np.zeros(2)), activation.plu(), ([[1.0, 1.0]], [0.0])])
-    if enough:
-        assert cells(net, BOX, limit=limit).patterns == 9
-    else:
-        with pytest.raises(ValueError, match="limit=8"):
-            cells(net, BOX, limit=limit)

@@ -91,7 +91,7 @@ def _interval(net: Network, low: float, high: float) -> Floats:
 
 def _parts(net: Network) -> list[Network]:
     """Split a large ensemble so that the weights of all its points stay within the caches."""
-    return [net.part(block) for block in blocks(net.members, 512)]
+    return [net.part(block) for block in blocks(net.members, 1024)]
 
 
 def _counts(net: Network, t: Floats, limit: int) -> Counts:

@@ -13,9 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints, runs, starts
-from plunit.pieces.crossing import Points, cuts, joined
+from plunit.pieces.crossing import cuts
 from plunit.pieces.layer import EPS, Units
 from plunit.pieces.limits import check_count
+from plunit.pieces.points import Points, joined
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ class Network:
         return Network(
             tuple(weight[pick] for weight in self.weights),
             tuple(bias[pick] for bias in self.biases),
-            tuple(Activation(f.knots[pick], f.slopes[pick], f.at_zero[pick]) for f in self.activations),
+            tuple(f.part(pick) for f in self.activations),
         )
 
     def __call__(self, x: Any) -> Floats:

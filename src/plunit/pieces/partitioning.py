@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
-from plunit.pieces.crossing import Points
 from plunit.pieces.layer import Affine, Units
 from plunit.pieces.limits import Progress, check_count, check_memory, limited
 from plunit.pieces.mesh import Mesh, cut_edges, faces_of
 from plunit.pieces.networks import Network
+from plunit.pieces.points import Points
 from plunit.pieces.splitting import Part, Splits, least_cells, split
 
 ROWS = 2**10
@@ -72,101 +73,95 @@ def onward(points: Points, units: Units, after: Affine) -> Floats:
     return state
 
 
-@dataclass(frozen=True, eq=False)
 class _Layer:
-    """One layer at work: the arrays of the mesh after it, as they are found."""
+    """One layer at work, with what is known of the mesh after it so far."""
 
-    units: Units
-    after: Affine
-    limit: int
-    tell: Callable[[float, int], None]
-    found: dict[str, list[Any]] = field(default_factory=dict)
+    def __init__(self, units: Units, after: Affine, limit: int, tell: Callable[[float, int], None]) -> None:
+        self._units, self._after, self._limit, self._tell = units, after, limit, tell
+        self._found: dict[str, list[Any]] = defaultdict(list)
+        self._vertices = self._edges = self._nodes = self._cells = self._expected = 0
 
     def applied(self, mesh: Mesh) -> tuple[Mesh, Ints, Words, Tree]:
+        """Return the mesh after the layer; for each of its cells the one it is a part of, and the pattern; the tree."""
+        points, faces = cut_edges(self._units, mesh, self._limit)
+        self._expected = least_cells(points, faces)
+        check_count(self._expected, self._limit)
+        # there are about as many vertices as cells
+        check_memory(self._expected, 2 * len(self._after.bias[0]))
+        vertex, edge = self._added(points, faces.ends)
+        self._nodes = len(faces)
+        cells = np.arange(len(faces))
+        nothing = np.zeros((points.sides.shape[1], len(cells)), dtype=np.uint64)
+        self._split(Part(points, faces, cells, cells, nothing), vertex, edge)
+        return self._result()
+
+    def _split(self, part: Part, vertex: Ints, edge: Ints) -> None:
         """Split the cells block by block: once the edges are cut, cells have nothing more to do with one another.
 
         Cells that become many are divided into blocks again, so that few points are at work at a time.
         """
-        points, faces = cut_edges(self.units, mesh, self.limit)
-        expected = least_cells(points, faces)
-        check_count(expected, self.limit)
-        # about as many vertices as cells
-        check_memory(expected, 2 * len(self.after.bias[0]))
-        self._store(points, faces.ends)
-        cells = np.arange(len(faces))
-        whole = Part(points, faces, cells, cells, np.zeros((points.sides.shape[1], len(cells)), dtype=np.uint64))
-        counts = {"vertices": len(points), "edges": len(faces.ends), "nodes": len(faces), "cells": 0}
-        waiting = _blocks(whole, np.arange(len(points)), np.arange(len(faces.ends)))
-        while waiting:
-            part, vertex, edge = waiting.pop()
-            most = 4 * _corners(part.points.state.shape[2])
-            splits = split(self.units, part, counts["nodes"], self._check(counts["cells"]), most)
-            vertex, edge = self._numbered(splits, vertex, edge, counts)
-            waiting += _blocks(splits.left, vertex, edge)
-            self.tell(min(counts["cells"] / expected, 1.0), counts["cells"])
-            check_memory(counts["vertices"], 2 * len(self.after.bias[0]))
-        return self._result(counts["nodes"])
+        for block, own_vertex, own_edge in _blocks(part, vertex, edge):
+            splits = split(self._units, block, self._nodes, self._check, 4 * _corners(block))
+            points, faces = splits.done.points.take(slice(len(own_vertex), None)), splits.done.faces
+            new_vertex, new_edge = self._added(points, faces.ends[len(own_edge) :], own_vertex)
+            own_vertex, own_edge = np.append(own_vertex, new_vertex), np.append(own_edge, new_edge)
+            self._done(splits, own_edge)
+            if len(splits.left.faces):
+                self._split(splits.left, own_vertex, own_edge)
 
-    def _check(self, done: int) -> Callable[[int], None]:
-        return lambda new: check_count(done + new, self.limit)
+    def _check(self, cells: int) -> None:
+        check_count(self._cells + cells, self._limit)
 
-    def _numbered(self, splits: Splits, vertex: Ints, edge: Ints, counts: dict[str, int]) -> tuple[Ints, Ints]:
-        """Give new vertices and edges the next free numbers, keep what is done, and return all numbers of the part."""
-        points, faces = splits.done.points, splits.done.faces
-        new = points.take(slice(len(vertex), None))
-        ends = faces.ends[len(edge) :]
-        vertex = np.concatenate([vertex, counts["vertices"] + np.arange(len(new))])
-        edge = np.concatenate([edge, counts["edges"] + np.arange(len(ends))])
-        self._store(new, vertex[ends])
-        halves = 2 * edge[faces.halves >> 1] + (faces.halves & 1)
-        self._keep(halves=halves, sizes=faces.sizes, above=splits.done.above, root=splits.done.root)
-        self._keep(node=splits.done.node, parent=splits.parent, line=splits.line, child=splits.child)
-        counts["vertices"] += len(new)
-        counts["edges"] += len(ends)
-        counts["nodes"] += 2 * len(splits.line)
-        counts["cells"] += len(faces)
-        return vertex, edge
+    def _added(self, points: Points, ends: Ints, vertex: Ints | None = None) -> tuple[Ints, Ints]:
+        """Give new vertices and edges the next free numbers, and return these; vertex: the numbers before them."""
+        check_memory(self._vertices + len(points), 2 * len(self._after.bias[0]))
+        numbers = self._vertices + np.arange(len(points)), self._edges + np.arange(len(ends))
+        self._vertices += len(points)
+        self._edges += len(ends)
+        own = numbers[0] if vertex is None else np.append(vertex, numbers[0])
+        self._keep(place=points.place.copy(), member=points.member.copy(), ends=own[ends])
+        self._keep(state=onward(points, self._units, self._after))
+        return numbers
 
-    def _store(self, points: Points, ends: Ints) -> None:
-        state = onward(points, self.units, self.after)
-        self._keep(place=points.place.copy(), state=state, member=points.member.copy(), ends=ends)
+    def _done(self, splits: Splits, edge: Ints) -> None:
+        """Keep the cells that are done, and the splits that led to them."""
+        done, faces = splits.done, splits.done.faces
+        self._keep(halves=2 * edge[faces.halves >> 1] + (faces.halves & 1), sizes=faces.sizes, above=done.above)
+        self._keep(root=done.root, node=done.node, parent=splits.parent, line=splits.line, child=splits.child)
+        self._nodes += 2 * len(splits.line)
+        self._cells += len(faces)
+        self._tell(min(self._cells / self._expected, 1.0), self._cells)
 
     def _keep(self, **arrays: Any) -> None:
         for name, array in arrays.items():
-            self.found.setdefault(name, []).append(array)
+            self._found[name].append(array)
 
-    def _result(self, nodes: int) -> tuple[Mesh, Ints, Words, Tree]:
-        arrays = {name: np.concatenate(parts, axis=-1 if name == "above" else 0) for name, parts in self.found.items()}
-        faces = faces_of(arrays["ends"], arrays["halves"], arrays["sizes"])
-        mesh = Mesh(arrays["place"], arrays["state"], arrays["member"], faces)
-        tree = Tree(*np.full((3, nodes), -1))
-        tree.line[arrays["parent"]] = arrays["line"]
-        tree.child[arrays["parent"]] = arrays["child"]
-        tree.cell[arrays["node"]] = np.arange(len(arrays["node"]))
-        return mesh, arrays["root"], arrays["above"], tree
-
-
-def _corners(width: int) -> int:
-    """Return how many corners, with `width` numbers each, stay in the caches."""
-    return min(max(2**20 // width, 2**10), 2**14)
+    def _result(self) -> tuple[Mesh, Ints, Words, Tree]:
+        found = {name: np.concatenate(parts, axis=-1 if name == "above" else 0) for name, parts in self._found.items()}
+        tree = Tree(*np.full((3, self._nodes), -1))
+        tree.line[found["parent"]] = found["line"]
+        tree.child[found["parent"]] = found["child"]
+        tree.cell[found["node"]] = np.arange(len(found["node"]))
+        faces = faces_of(found["ends"], found["halves"], found["sizes"])
+        return Mesh(found["place"], found["state"], found["member"], faces), found["root"], found["above"], tree
 
 
-def _blocks(part: Part, vertex: Ints, edge: Ints) -> list[tuple[Part, Ints, Ints]]:
-    """Divide a part into blocks with their own vertices and edges, last block first; vertex, edge: their numbers."""
-    faces = part.faces
-    size = _corners(part.points.state.shape[2])
+def _corners(part: Part) -> int:
+    """Return how many corners, with z and its error in each, stay in the caches."""
+    return int(min(max(2**20 // part.points.state.shape[2], 2**10), 2**14))
+
+
+def _blocks(part: Part, vertex: Ints, edge: Ints) -> Iterator[tuple[Part, Ints, Ints]]:
+    """Yield blocks of cells with their own vertices and edges, and the numbers of these, given those of all."""
+    faces, size = part.faces, _corners(part)
+    if faces.offsets[-1] <= size and len(part.points) <= size:
+        yield part, vertex, edge
+        return
     bounds = np.searchsorted(faces.offsets, np.arange(0, faces.offsets[-1] + size, size))
-    bounds = np.unique(np.append(bounds, len(faces)).clip(0, len(faces)))
-    if len(bounds) == 2 and part.root is part.node:
-        return [(part, vertex, edge)]
-    return [_block(part, vertex, edge, low, high) for low, high in reversed(list(pairwise(bounds.tolist())))]
-
-
-def _block(part: Part, vertex: Ints, edge: Ints, low: int, high: int) -> tuple[Part, Ints, Ints]:
-    faces = part.faces
-    halves = faces.halves[faces.offsets[low] : faces.offsets[high]]
-    edges, which = np.unique(halves >> 1, return_inverse=True)
-    vertices, ends = np.unique(faces.ends[edges], return_inverse=True)
-    own = faces_of(ends.reshape(-1, 2), 2 * which + (halves & 1), faces.sizes[low:high])
-    block = Part(part.points.take(vertices), own, part.root[low:high], part.node[low:high], part.above[:, low:high])
-    return block, vertex[vertices], edge[edges]
+    for low, high in pairwise(np.unique(np.append(bounds, len(faces)).clip(0, len(faces))).tolist()):
+        halves = faces.halves[faces.offsets[low] : faces.offsets[high]]
+        edges, which = np.unique(halves >> 1, return_inverse=True)
+        vertices, ends = np.unique(faces.ends[edges], return_inverse=True)
+        own = faces_of(ends.reshape(-1, 2), 2 * which + (halves & 1), faces.sizes[low:high])
+        root, node, above = part.root[low:high], part.node[low:high], part.above[:, low:high]
+        yield Part(part.points.take(vertices), own, root, node, above), vertex[vertices], edge[edges]

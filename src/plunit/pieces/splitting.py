@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from plunit.pieces.arrays import WORD, Bools, Ints, Words, lowest_bit, runs, starts, unpack
-from plunit.pieces.crossing import Points, Pool, cuts
+from plunit.pieces.crossing import cuts
 from plunit.pieces.layer import Units
 from plunit.pieces.mesh import Faces, faces_of, subdivide
+from plunit.pieces.points import Points, Pool
 
 MANY = 400
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints, Words
-from plunit.pieces.crossing import Points, cuts, joined
+from plunit.pieces.crossing import cuts
 from plunit.pieces.layer import EPS, Affine, Units
 from plunit.pieces.limits import Progress, check_count, limited
 from plunit.pieces.networks import Network, check_size
+from plunit.pieces.points import Points, joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,8 @@ def _distinct(line: Line) -> Line:
     Points that round to the same number have no piece between them. Where that matters, values show it: see `checking`.
     """
     first = np.concatenate([[True], line.last[:-1]])
-    line = line.where((line.t != 0) | line.turn | first | line.last)
+    keep = (line.t != 0) | line.turn | first | line.last
+    line = line if keep.all() else line.where(keep)
     while True:
         empty = np.flatnonzero((np.diff(line.t) <= 0) & ~line.last[:-1])
         if not len(empty):
