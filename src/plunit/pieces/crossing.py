@@ -40,18 +40,18 @@ def cuts(
 
 def _cuts(units: Units, points: Points, tail: Ints, head: Ints) -> tuple[Points, Ints]:
     parts = _Segments(np.arange(len(tail)), tail, head, np.tile([0.0, 1.0], (len(tail), 1)))
-    found = []
+    found: list[tuple[Ints, Floats, Points]] = []
     while True:
         part, line, weights, crowded = _sharpest(units, points, parts)
         new = _between(units, points, parts.tail[part], parts.head[part], weights, line)
+        if not found and not crowded.any():
+            return new, part
         rank = _ranks(part, parts.span)
         found.append((parts.owner[part], rank, new))
         if not crowded.any():
             break
         points, parts = _subdivided(points, parts, crowded, part, rank, new)
     owners, ranks, made = zip(*found, strict=True)
-    if len(found) == 1:
-        return made[0], owners[0]
     segment = np.concatenate(owners)
     order = np.lexsort((np.concatenate(ranks), segment))
     return joined(*made).take(order), segment[order]
@@ -91,10 +91,11 @@ def _sharpest(units: Units, points: Points, parts: _Segments) -> tuple[Ints, Int
     part, line, weights, blur = part[order], line[order], weights[:, order], blur[order]
     s = weights[1]
     apart = (part[1:] != part[:-1]) | (s[1:] - s[:-1] > np.maximum(blur[1:], blur[:-1]))
-    first = np.concatenate([[True], apart])[: len(part)]
-    cluster = np.cumsum(first)
-    sharpest = np.lexsort((blur, cluster))[first]
     crowded = np.zeros(len(tail), dtype=np.bool_)
+    if apart.all():
+        return part, line, weights, crowded
+    first = np.concatenate([[True], apart])
+    sharpest = np.lexsort((blur, np.cumsum(first)))[first]
     crowded[part[~first]] = True
     return part[sharpest], line[sharpest], weights[:, sharpest], crowded
 

@@ -12,8 +12,10 @@ the rounding of a knot's place on a steep piece does not reach the flat piece be
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -122,24 +124,36 @@ class Units:
         state[row, 1, unit] = np.abs(state[row, 0, unit] - knot)
         state[row, 0, unit] = knot
 
-    def forward(self, z: Floats, member: Ints) -> tuple[Floats, Floats]:
-        """Return y = f(z) and f'(z), at a knot that of its steeper side."""
-        first = (self.slopes[..., 0], self.intercepts[..., 0])
-        slope, intercept = (np.broadcast_to(of_members(part, member), z.shape) for part in first)
-        for j in range(self.knots.shape[-1]):
-            beyond = z > of_members(self._bounds[..., j], member)
-            slope = np.where(beyond, of_members(self.slopes[..., j + 1], member), slope)
-            intercept = np.where(beyond, of_members(self.intercepts[..., j + 1], member), intercept)
-        return slope * z + intercept, slope
+    def values(self, z: Floats, member: Ints) -> Floats:
+        """Return y = f(z), [n, units]."""
+        y = np.empty(z.shape)
+        for where, slope, intercept in self._pieces(z, member):
+            np.copyto(y, slope * z + intercept, where=where)
+        return y
+
+    def forward(self, state: Floats, member: Ints) -> Floats:
+        """Return y = f(z) with its error |f'(z)| e_z, at a knot that of its steeper side; both [n, 2, units]."""
+        y = np.empty_like(state)
+        for where, slope, intercept in self._pieces(state[:, 0], member):
+            np.copyto(y[:, 0], slope * state[:, 0] + intercept, where=where)
+            np.copyto(y[:, 1], np.abs(slope) * state[:, 1], where=where)
+        return y
+
+    def _pieces(self, z: Floats, member: Ints) -> Iterator[tuple[Any, Floats, Floats]]:
+        """Yield where z is beyond the first, second, ... knot, and the slope and intercept there; first everywhere."""
+        for j in range(self.slopes.shape[-1]):
+            where = z > of_members(self._bounds[..., j - 1], member) if j else True
+            yield where, of_members(self.slopes[..., j], member), of_members(self.intercepts[..., j], member)
 
     def chosen(self, part: Floats, above: Words, member: Ints) -> Floats:
         """Return `slopes` or `intercepts` [n, units] of pieces that are given by the knots they are above."""
         units = self.knots.shape[1]
         words = -(-units // WORD)
-        found = np.broadcast_to(of_members(part[..., 0], member), (above.shape[1], units))
+        found = np.empty((above.shape[1], units))
+        found[:] = of_members(part[..., 0], member)
         for j in range(self.knots.shape[-1]):
             beyond = unpack(above[j * words : (j + 1) * words], units)
-            found = np.where(beyond, of_members(part[..., j + 1], member), found)
+            np.copyto(found, of_members(part[..., j + 1], member), where=beyond)
         return found
 
     def level(self, member: Ints, line: Ints) -> Floats:

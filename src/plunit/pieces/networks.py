@@ -69,7 +69,7 @@ class Network:
 def _last_hidden(net: Network, rows: Floats, member: Ints) -> Floats:
     """Return what the last affine layer gets for x = rows [n, in]."""
     for weight, bias, f in zip(net.weights, net.biases, net.activations, strict=False):
-        rows = Units.of(f).forward(affine(weight, bias, rows, member), member)[0]
+        rows = Units.of(f).values(affine(weight, bias, rows, member), member)
     return rows
 
 

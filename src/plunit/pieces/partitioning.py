@@ -69,7 +69,7 @@ def onward(points: Points, units: Units, after: Affine) -> Floats:
     state = np.empty((len(points), 2, len(after.bias[0])))
     for block in blocks(len(points), ROWS):
         part = points.take(block)
-        state[block] = after.of(part.onward(units), part.member)
+        state[block] = after.of(units.forward(part.state, part.member), part.member)
     return state
 
 

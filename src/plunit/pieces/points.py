@@ -38,13 +38,6 @@ class Points:
         """Return the points with these indices."""
         return Points(self.place[index], self.state[index], self.member[index], self.sides[:, :, index])
 
-    def onward(self, units: Units) -> Floats:
-        """Return y = f(z) with its error, [n, 2, units]."""
-        y = np.empty_like(self.state)
-        y[:, 0], slope = units.forward(self.state[:, 0], self.member)
-        np.multiply(np.abs(slope), self.state[:, 1], out=y[:, 1])
-        return y
-
 
 def joined(*parts: Points) -> Points:
     """Return all points, one part after the other."""

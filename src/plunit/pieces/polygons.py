@@ -119,7 +119,7 @@ class Cells:
             units = Units.of(f)
             z = affine(weight, bias, rows, cell)
             cell = tree.cell[tree.descend(units, z, cell)]
-            rows = units.forward(z, cell)[0]
+            rows = units.values(z, cell)
         return cell
 
     def _points(self, points: Any) -> Floats:

@@ -105,7 +105,7 @@ def _through(units: Units, line: Line, check: Callable[[int], None]) -> Line:
     rise[:, 0] *= slope
     rise[:, 1] *= np.abs(slope)
     turn = line.turn[origin] & ~inserted | _turns(above, last)
-    return Line(points.place[:, 0], points.member, last, turn, points.onward(units), rise)
+    return Line(points.place[:, 0], points.member, last, turn, units.forward(points.state, points.member), rise)
 
 
 def _turns(above: Words, last: Bools) -> Bools:
