@@ -1,13 +1,17 @@
 """The lines of `plunit pieces`: a table of pieces, or a summary of regions."""
 
+import io
 import re
 
 import pytest
 import torch
+from rich.console import Console
 from torch import nn
 
+from plunit.cli import pieces
 from plunit.cli.pieces import lines
 from plunit.errors import UserError
+from plunit.pieces import cells
 from plunit.torch import PLU, to_network
 
 USUAL = (-2 * torch.pi, 2 * torch.pi)
@@ -88,4 +92,37 @@ def test_a_bad_domain_is_one_line(inputs, interval, box, text):
     with pytest.raises(UserError) as error:
         lines(net(nn.Linear(inputs, 1)), interval, box)
     assert str(error.value).startswith(text)
+    assert "\n" not in str(error.value)
+
+
+def test_a_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=True, width=100)
+    monkeypatch.setattr(pieces, "Console", lambda **options: console)
+    torch.save(nn.Sequential(nn.Linear(2, 6), PLU(), nn.Linear(6, 6), PLU(), nn.Linear(6, 1)), tmp_path / "model.pt")
+    pieces.pieces_of(tmp_path / "model.pt")
+    assert re.search(r"layer 2 of 2: \d+ cells", shown.getvalue())
+    assert "cells (activation patterns) on" in capsys.readouterr().out
+
+
+def test_without_a_terminal_there_is_no_progress(tmp_path, capsys):
+    torch.save(nn.Sequential(nn.Linear(1, 6), PLU(), nn.Linear(6, 1)), tmp_path / "model.pt")
+    pieces.pieces_of(tmp_path / "model.pt")
+    assert capsys.readouterr().err == ""
+
+
+def test_an_activation_may_stand_in_several_places(tmp_path, capsys):
+    act, middle = PLU(alpha=0.0), linear([[1.0]], [0.5])
+    torch.save(nn.Sequential(linear([[1.0]], [0.0]), act, middle, act), tmp_path / "model.pt")
+    pieces.pieces_of(tmp_path / "model.pt", low=-2.0, high=2.0)
+    # clip(clip(x) + 1/2): kinks at -1 and 1/2, not at 1
+    assert "3 pieces, 4 activation patterns on [-2, 2]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("inputs", "text"), [(1, "pieces there are too short"), (2, "layer 1 of 1 makes 2 pieces")])
+def test_what_stops_the_work_is_one_line(inputs, text, monkeypatch):
+    layers = linear([[1e17] * inputs], [-3e16]), nn.Hardtanh(), linear([[1.0]], [0.0])
+    monkeypatch.setattr("plunit.cli.pieces.cells", lambda net, box, progress: cells(net, box, limit=1))
+    with pytest.raises(UserError, match=text) as error:
+        lines(net(*layers), USUAL)
     assert "\n" not in str(error.value)

@@ -194,6 +194,9 @@ def test_scale_of_the_weights_does_not_matter(scale):
         (lambda net: cells(net, ((0.0, 0.0), (0.0, 1.0))), "low < high.* for x"),
         (lambda net: cells(net, ((0.0, 1.0), (0.0, np.inf))), "finite.* for y"),
         (lambda net: cells(net, ((0.0, 1.0), (np.nan, 1.0))), "finite.* for y"),
+        (lambda net: cells(net, (-3, 3)), r"a box is \(\(x low, x high\), \(y low, y high\)\), got \(-3, 3\)"),
+        (lambda net: cells(net, ((0, 1), (0, 1), (0, 1))), "a box is"),
+        (lambda net: cells(net, ((0, 1, 2), (0, 1))), "a box needs two numbers, low and high, got .* for x"),
         (lambda net: cells(net, BOX, limit=10), "limit=10 .*raise limit"),
         (lambda net: cell_counts(net, BOX, limit=10), "limit=10 "),
         (lambda net: cells(random_network(0, 1, 2, 1), BOX), r"1 inputs.*plane"),
@@ -207,9 +210,20 @@ def test_bad_input(call, message):
         call(dense((20,), activation.plu(), 1))
 
 
-def test_a_wide_network_stops_at_the_limit_soon():
-    with pytest.raises(ValueError, match="limit=20000 "):
-        cells(dense((500, 500), activation.plu(), 2), BOX, limit=20_000)
+def test_cells_that_become_many_are_divided(monkeypatch):
+    net = dense((40, 10), activation.plu(), 4)
+    whole = cells(net, BOX)
+    monkeypatch.setattr("plunit.pieces.partitioning._corners", lambda part: 30)
+    found = cells(net, BOX)
+    assert (len(found), found.pieces) == (len(whole), whole.pieces)
+    check_partition(net, found)
+
+
+def test_a_torch_module_is_no_network():
+    torch = pytest.importorskip("torch")
+    for call in (cells, cell_counts):
+        with pytest.raises(TypeError, match=r"got Linear; plunit\.torch\.to_network"):
+            call(torch.nn.Linear(2, 1), BOX)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -274,13 +288,3 @@ def test_each_member_has_its_own_tolerance():
     out = out[None, :, None] * np.ones(2)
     group = ensemble([(weight, np.zeros((9, 2))), activation.relu(), (out, np.zeros((1, 2)))])
     assert cell_counts(group, BOX).pieces.tolist() == [1, 1]
-
-
-@pytest.mark.parametrize(("limit", "enough"), [(9, True), (8, False)])
-def test_the_limit_is_exact(limit, enough):
-    net = network([(np.eye(2), np.zeros(2)), activation.plu(), ([[1.0, 1.0]], [0.0])])
-    if enough:
-        assert cells(net, BOX, limit=limit).patterns == 9
-    else:
-        with pytest.raises(ValueError, match="limit=8"):
-            cells(net, BOX, limit=limit)

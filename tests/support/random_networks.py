@@ -1,8 +1,8 @@
-"""Random networks: generic ones, and ones whose kinks coincide, lie on the boundary, are parallel or dead."""
+"""Random networks: generic, with kinks that coincide, lie on the boundary, are parallel or dead, and of wild scales."""
 
 import numpy as np
 
-from plunit.pieces import activation, network
+from plunit.pieces import Activation, activation, network
 
 KINDS = ("generic", "integer", "sparse", "repeated")
 
@@ -47,3 +47,58 @@ def random_network(seed, inputs, width, depth, outputs=1):
         before = units
     last = random_matrix(rng, kind, (outputs, before))
     return network([*layers, (last, random_matrix(rng, kind, (outputs,)))])
+
+
+SHAPES = [
+    activation.relu(),
+    activation.leaky_relu(0.25),
+    activation.leaky_relu(0.01),
+    activation.plu(),
+    activation.plu(0.5, 0.5),
+    activation.hardtanh(),
+    activation.absolute(),
+    activation.relu6(),
+    activation.identity(),
+]
+
+
+def mixture(rng, units):
+    """One shape for all units, or another one for each."""
+    chosen = [SHAPES[i] for i in rng.integers(len(SHAPES), size=units if rng.random() < 0.5 else 1)] * units
+    knots, slopes, at_zero = np.full((units, 2), np.inf), np.zeros((units, 3)), np.zeros(units)
+    for i, f in enumerate(chosen[:units]):
+        count = f.knots.shape[-1]
+        knots[i, :count], slopes[i, : count + 1], at_zero[i] = f.knots, f.slopes, f.at_zero
+        slopes[i, count + 1 :] = f.slopes[-1]
+    return Activation(knots, slopes, at_zero)
+
+
+def rows(rng, shape, wild):
+    """Return (weight, bias): normal or whole numbers, some rows repeated; where wild, rows scaled from 1e-12 to 1e8."""
+    whole = rng.random() < 0.5
+    weight, bias = (
+        rng.integers(-2, 3, size).astype(float) if whole else rng.normal(size=size) for size in (shape, shape[:1])
+    )
+    if rng.random() < 0.25:
+        bias *= 0.0
+    if rng.random() < 0.3:
+        factor = rng.choice([-1.0, 1.0, 2.0, 0.1, 3.0] if wild else [-1.0, 1.0, 2.0])
+        weight[1::2] = factor * weight[::2][: len(weight[1::2])]
+        bias[1::2] = (factor if rng.random() < 0.5 else 1.0) * bias[::2][: len(bias[1::2])]
+    if wild:
+        scale = np.where(rng.random(shape[0]) < 0.7, 10.0 ** rng.uniform(-12, 8, shape[0]), 1.0)
+        weight *= scale[:, None]
+        if rng.random() < 0.5:
+            bias *= scale
+    return weight, bias
+
+
+def scaled_network(seed, inputs, width, depth):
+    """Return a random network of up to two outputs; odd seeds make it wild."""
+    rng = np.random.default_rng([seed, inputs])
+    layers, before = [], inputs
+    for _ in range(int(rng.integers(1, depth + 1))):
+        units = int(rng.integers(1, width + 1))
+        layers += [rows(rng, (units, before), seed % 2 == 1), mixture(rng, units)]
+        before = units
+    return network([*layers, rows(rng, (int(rng.integers(1, 3)), before), seed % 2 == 1)])

@@ -6,6 +6,7 @@ numbers Fractions. An affine map of d variables is a tuple of d coefficients and
 
 from fractions import Fraction
 from itertools import pairwise
+from operator import eq
 
 
 def rational(net):
@@ -45,6 +46,38 @@ def activate(f, z):
     marks = [path[0], *(k for k in knots if path[0] < k < path[1]), path[1]]
     rise = sum(((b - a) * slopes[sum((a + b) / 2 > k for k in knots)] for a, b in pairwise(marks)), Fraction(0))
     return zero + (rise if z > 0 else -rise), slopes[piece]
+
+
+def forward(layers, x):
+    """Return f(x) for a point x, a list of Fractions."""
+    for weight, bias, f in layers:
+        z = [sum((w * y for w, y in zip(row, x, strict=True)), b) for row, b in zip(weight, bias, strict=True)]
+        x = z if f is None else [activate(unit, number)[0] for unit, number in zip(f, z, strict=True)]
+    return x
+
+
+def terms(layers, x):
+    """Return sum |w| |y| + |b| of the last layer at x: the size of the terms whose sum is f(x)."""
+    *hidden, (weight, bias, _) = layers
+    y = forward(hidden, x)
+    return [
+        sum((abs(w * number) for w, number in zip(row, y, strict=True)), abs(b))
+        for row, b in zip(weight, bias, strict=True)
+    ]
+
+
+def slope_sizes(layers, x):
+    """Return sum |w_n f' w_{n-1} ... w_1| over all paths: the size of the terms whose sum is f'(x), for one input."""
+    y, sizes = [x], [Fraction(1)]
+    for weight, bias, f in layers:
+        z = [
+            sum((w * number for w, number in zip(row, y, strict=True)), b) for row, b in zip(weight, bias, strict=True)
+        ]
+        sizes = [sum(abs(w) * size for w, size in zip(row, sizes, strict=True)) for row in weight]
+        if f is not None:
+            pairs = [activate(unit, number) for unit, number in zip(f, z, strict=True)]
+            y, sizes = [p[0] for p in pairs], [abs(p[1]) * size for p, size in zip(pairs, sizes, strict=True)]
+    return sizes
 
 
 def through(f, affine, middle):
@@ -126,7 +159,7 @@ def area(corners):
     return sum(p[0] * q[1] - p[1] * q[0] for p, q in zip(corners, corners[1:] + corners[:1], strict=True)) / 2
 
 
-def merged_cells(found):
+def merged_cells(found, same=eq):
     """Count the pieces when cells with a common edge and the same maps are one."""
     root = list(range(len(found)))
 
@@ -148,6 +181,6 @@ def merged_cells(found):
     for edges in on_line.values():
         for low, high, i in edges:
             for low2, high2, j in edges:
-                if i < j and min(high, high2) > max(low, low2) and found[i][1] == found[j][1]:
+                if i < j and min(high, high2) > max(low, low2) and same(found[i][1], found[j][1]):
                     root[find(i)] = find(j)
     return sum(find(i) == i for i in range(len(found)))

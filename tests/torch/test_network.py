@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -95,3 +97,133 @@ def test_nan_weights():
     nn.init.constant_(model[0].weight, float("nan"))
     with pytest.raises(ValueError, match="finite"):
         to_network(model)
+
+
+def sequence(*layers):
+    torch.manual_seed(4)
+    return perturbed(nn.Sequential(*layers))
+
+
+def agree(model):
+    x = torch.linspace(-3, 3, 101, dtype=torch.float64)[:, None]
+    np.testing.assert_allclose(to_network(model)(x.numpy()), model.eval()(x).detach().numpy(), rtol=0, atol=1e-12)
+
+
+def test_a_module_may_stand_in_several_places():
+    act, middle = PLU(), nn.Linear(8, 8)
+    model = sequence(nn.Linear(1, 8), act, middle, act, nn.Sequential(middle, act), nn.Linear(8, 1))
+    assert len(to_network(model).activations) == 3
+    agree(model)
+
+
+class Doubled(nn.Sequential):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+class Named(nn.Sequential):
+    """A Sequential under another name computes the same."""
+
+
+def test_a_subclass_with_the_same_forward_is_a_sequence():
+    agree(sequence(nn.Linear(1, 4), Named(PLU(), nn.Linear(4, 1))))
+
+
+def with_attribute(layer, **attributes):
+    for name, value in attributes.items():
+        vars(layer)[name] = value
+    return layer
+
+
+def with_hook(layer, register):
+    getattr(layer, register)(lambda *parts: None)
+    return layer
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm.*:FutureWarning")
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Doubled(nn.Linear(3, 3)), TypeError, r"layer '1', Doubled\(\), has a forward of its own"),
+        (
+            lambda: with_attribute(nn.ReLU(), forward=torch.tanh),
+            TypeError,
+            r"layer '1', ReLU\(\), has a forward of its own",
+        ),
+        (lambda: with_hook(nn.Linear(3, 3), "register_forward_hook"), ValueError, r"layer '1', Linear.* forward hooks"),
+        (lambda: with_hook(nn.ReLU(), "register_forward_pre_hook"), ValueError, r"layer '1', ReLU.* forward hooks"),
+        (lambda: with_hook(nn.Sequential(), "register_forward_hook"), ValueError, r"layer '1', Sequential.* hooks"),
+        (
+            lambda: nn.utils.weight_norm(nn.Linear(3, 3)),
+            ValueError,
+            r"layer '1', Linear.*\(WeightNorm\).*parametrizations",
+        ),
+        (lambda: nn.utils.spectral_norm(nn.Linear(3, 3)), ValueError, r"layer '1', Linear.*\(SpectralNorm\)"),
+        (lambda: nn.Linear(3, 3, dtype=torch.complex64), ValueError, r"layer '1', Linear.*complex \(torch.complex64\)"),
+        (
+            lambda: nn.Linear(3, 3, device="meta"),
+            ValueError,
+            "layer '1', Linear.*on the meta device, which holds no numbers",
+        ),
+        (lambda: nn.PReLU(device="meta"), ValueError, "layer '1', PReLU.*meta device"),
+        (lambda: nn.LazyLinear(3), ValueError, r"layer '1', LazyLinear.*\(_infer_parameters\)"),
+        (lambda: nn.ModuleList([nn.ReLU()]), TypeError, "layer '1' is ModuleList"),
+    ],
+)
+def test_what_may_compute_something_else_is_refused(make, error, message):
+    model = nn.Sequential(nn.Linear(2, 3), nn.Identity())
+    # past add_module, so that any object can stand there
+    model._modules["1"] = make()
+    with pytest.raises(error, match=message) as raised:
+        to_network(model)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("change", ["deleted", "None"])
+def test_a_linear_layer_without_weight(change):
+    model = nn.Sequential(nn.Linear(1, 1))
+    del model[0].weight
+    if change == "None":
+        model[0].weight = None
+    with pytest.raises(ValueError, match=r"layer '0', Linear.*it has no weight"):
+        to_network(model)
+
+
+def test_a_sequence_that_contains_itself():
+    model = nn.Sequential(nn.Linear(1, 1), nn.Sequential(nn.ReLU()))
+    model[1].add_module("again", model)
+    with pytest.raises(ValueError, match=r"layer '1.again' contains itself"):
+        to_network(model)
+
+
+def test_a_place_without_module():
+    model = nn.Sequential(nn.Linear(1, 1), nn.ReLU())
+    model._modules["1"] = None
+    with pytest.raises(TypeError, match="layer '1' is None"):
+        to_network(model)
+
+
+@pytest.mark.parametrize("norm", ["weight_norm", "spectral_norm", "orthogonal"])
+@pytest.mark.parametrize("training", [False, True])
+def test_a_parametrised_weight_is_evaluated(norm, training):
+    torch.manual_seed(5)
+    layer = getattr(nn.utils.parametrizations, norm)(nn.Linear(4, 4, dtype=torch.float64))
+    model = nn.Sequential(
+        nn.Linear(1, 4, dtype=torch.float64), PLU(), layer, PLU(), nn.Linear(4, 1, dtype=torch.float64)
+    )
+    with torch.no_grad():
+        # the weight that was there when the layer was made would be a stale one
+        for parameter in layer.parametrizations.parameters():
+            parameter *= 1.3
+    model.train(training)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    agree_in_eval(model)
+    assert model.training == training
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def agree_in_eval(model):
+    """Compare with a copy in eval mode, and leave the model as it is."""
+    x = torch.linspace(-3, 3, 101, dtype=torch.float64)[:, None]
+    found = to_network(model)(x.numpy())
+    np.testing.assert_allclose(found, copy.deepcopy(model).eval()(x).detach().numpy(), rtol=0, atol=1e-12)

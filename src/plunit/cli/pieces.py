@@ -9,9 +9,12 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from rich.console import Console
 
 from plunit.errors import UserError
 from plunit.pieces import Cells, Curve, Network, cells, curve
+from plunit.pieces.limits import Progress
+from plunit.progress import bars
 
 ROWS = 40
 
@@ -30,10 +33,20 @@ def pieces_of(
     """Print the linear pieces of a saved model, exactly: knots, slopes and intercepts, or its regions."""
     from plunit.torch import saved
 
-    print(*lines(saved.load(model), (low, high), (box[:2], box[2:]) if box else None), sep="\n")
+    net = saved.load(model)
+    with bars(Console(stderr=True)) as bar:
+        task = bar.add_task("pieces", total=1.0)
+
+        def show(done: float, text: str) -> None:
+            bar.update(task, completed=done, description=text)
+
+        found = lines(net, (low, high), (box[:2], box[2:]) if box else None, show)
+    print(*found, sep="\n")
 
 
-def lines(net: Network, interval: Interval, box: tuple[Interval, Interval] | None = None) -> list[str]:
+def lines(
+    net: Network, interval: Interval, box: tuple[Interval, Interval] | None = None, progress: Progress | None = None
+) -> list[str]:
     """Return the pieces on the interval of a network of one input, or the cells of one of two inputs.
 
     Cells are those on the box, or, without one, on the square of the interval.
@@ -42,9 +55,9 @@ def lines(net: Network, interval: Interval, box: tuple[Interval, Interval] | Non
         raise UserError("the model has one input; give --low and --high rather than --box")
     try:
         if net.inputs == 1:
-            return list(_curve(curve(net, *interval)))
+            return list(_curve(curve(net, *interval, progress=progress)))
         if net.inputs == 2:
-            return list(_cells(cells(net, box or (interval, interval))))
+            return list(_cells(cells(net, box or (interval, interval), progress=progress)))
     except ValueError as error:
         raise UserError(str(error)) from None
     raise UserError(

@@ -11,12 +11,14 @@ from plunit.pieces.activation import Activation
 from plunit.pieces.algebra import compose, distance, inverse, solve
 from plunit.pieces.curve import Curve
 from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface
-from plunit.pieces.export import save_c, save_onnx
+from plunit.pieces.formats.c_header import save_c
+from plunit.pieces.formats.csv_table import load_csv, save_csv
+from plunit.pieces.formats.json_text import load_json, save_json
+from plunit.pieces.formats.onnx_model import save_onnx
 from plunit.pieces.level import Level, level_set
 from plunit.pieces.line import Counts, along, counts, curve, curves
 from plunit.pieces.networks import Network, ensemble, network, plane
 from plunit.pieces.polygons import Cells, cell_counts, cells
-from plunit.pieces.saving import load_csv, load_json, save_csv, save_json
 
 __all__ = [
     "Activation",

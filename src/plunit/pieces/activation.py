@@ -53,6 +53,10 @@ class Activation:
         home = np.sum(self.knots < 0, axis=-1, keepdims=True)
         return np.asarray(climb - np.take_along_axis(climb, home, axis=-1) + self.at_zero[..., None])
 
+    def part(self, pick: slice) -> Activation:
+        """Return this activation for a slice of its first axis."""
+        return Activation(self.knots[pick], self.slopes[pick], self.at_zero[pick])
+
     def spread(self, units: int, members: int) -> Activation:
         """Return this activation with leading shape [members, units]."""
         shape = self.at_zero.shape + (1,) * (2 - self.at_zero.ndim)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plunit.pieces.arrays import Floats, runs
-from plunit.pieces.curve import Curve
-from plunit.pieces.layer import EPS, SAFETY
+from plunit.pieces.curve import NEAR, Curve
 
 
 def solve(f: Curve, y: float, output: int = 0) -> Floats:
@@ -20,7 +19,7 @@ def solve(f: Curve, y: float, output: int = 0) -> Floats:
     if not np.isfinite(y):
         raise ValueError(f"y must be finite, got {y}")
     gap = f.values[:, output] - y
-    gap[np.abs(gap) <= SAFETY * EPS * max(abs(y), np.abs(f.values[:, output]).max())] = 0.0
+    gap[np.abs(gap) <= NEAR * max(abs(y), np.abs(f.values[:, output]).max())] = 0.0
     crossing = np.flatnonzero(gap[:-1] * np.sign(gap[1:]) < 0)
     between = f.knots[crossing] + gap[crossing] / (gap[crossing] - gap[crossing + 1]) * np.diff(f.knots)[crossing]
     level = np.concatenate([[False], gap == 0, [False]])
@@ -54,18 +53,21 @@ def compose(f: Curve, g: Curve) -> Curve:
     low, high = g.minimum()[1], g.maximum()[1]
     if low < f.low or high > f.high:
         raise ValueError(f"the inner curve reaches [{low}, {high}], outside [{f.low}, {f.high}] of the outer one")
-    inner = f.knots[1:-1]
+    levels = f.knots[1:-1]
     bounds = np.sort(np.stack([g.values[:-1, 0], g.values[1:, 0]]), axis=0)
-    start, stop = np.searchsorted(inner, bounds[0], side="right"), np.searchsorted(inner, bounds[1], side="left")
+    start, stop = np.searchsorted(levels, bounds[0], side="right"), np.searchsorted(levels, bounds[1], side="left")
     piece, rank = runs(np.maximum(stop - start, 0))
-    level = inner[start[piece] + rank]
+    level = levels[start[piece] + rank]
     x = g.knots[piece] + (level - g.values[piece, 0]) / g.slopes[piece, 0]
     x = np.clip(x, g.knots[piece], g.knots[piece + 1])
     knots, pick = np.unique(np.concatenate([g.knots, x]), return_index=True)
     middle = np.concatenate([g.values[:, 0], level])[pick]
     # on each new piece g stays within one piece of f, which its middle value tells
-    outer = f.derivative(np.clip(0.5 * (middle[1:] + middle[:-1]), low, high))
-    return Curve(knots, f(middle), outer * g.derivative(knots[:-1]))
+    outer = f.piece(np.clip(0.5 * (middle[1:] + middle[:-1]), low, high))
+    inner = g.piece(knots[:-1])
+    slopes = f.slopes[outer] * g.slopes[inner]
+    tolerance = np.abs(f.slopes[outer]) * g.tolerance[inner] + f.tolerance[outer] * np.abs(g.slopes[inner])
+    return Curve(knots, f(middle), slopes, tolerance=tolerance)
 
 
 def inverse(f: Curve) -> Curve:
@@ -82,4 +84,5 @@ def inverse(f: Curve) -> Curve:
     if len(wrong):
         x = f.knots[wrong[0]]
         raise ValueError(f"not monotone: the curve turns or is flat at x = {x}; invert it on an interval without that")
-    return Curve(f.values[order, 0], f.knots[order, None], 1 / f.slopes[order])
+    tolerance = f.tolerance[order] / f.slopes[order] ** 2
+    return Curve(f.values[order, 0], f.knots[order, None], 1 / f.slopes[order], tolerance=tolerance)

@@ -2,144 +2,64 @@
 
 Along a segment z is affine, so from z_0 below to z_1 above a knot it meets the knot at s = (knot - z_0) / (z_1 - z_0).
 A segment end that is on the knot (see `layer`) makes no cut: so a cut is never closer to an end than rounding can tell.
-Of cuts closer to one another than that, the sharpest (steepest against its tolerance) is made, and what is left is
-looked at again with its ends.
+Of cuts closer to one another than that, the sharpest (steepest against its error) is made, and what is left is looked
+at again with its ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from plunit.pieces.arrays import WORD, Bools, Floats, Ints, Words, blocks, set_bits
-from plunit.pieces.layer import Layer
-
-MEMORY = 2**27
-
-
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Points of the domain: place [n, d], what the layer gets there [n, in], their member, and the sides [words, n]."""
-
-    place: Floats
-    rows: Floats
-    member: Ints
-    above: Words
-    below: Words
-
-    @classmethod
-    def at(cls, layer: Layer, place: Floats, rows: Floats, member: Ints) -> Points:
-        """Decide the sides of new points."""
-        return cls(place, rows, member, *layer.sides(rows, member))
-
-    def __len__(self) -> int:
-        return len(self.place)
-
-    def take(self, index: Ints) -> Points:
-        """Return the points with these indices."""
-        sides = self.above[:, index], self.below[:, index]
-        return Points(self.place[index], self.rows[index], self.member[index], *sides)
+from plunit.pieces.arrays import WORD, Bools, Floats, Ints, blocks, runs, set_bits
+from plunit.pieces.layer import EPS, SAFETY, Units
+from plunit.pieces.limits import check_memory
+from plunit.pieces.points import Points, joined
 
 
-def joined(*parts: Points) -> Points:
-    """Return all points, one part after the other."""
-    return Points(
-        np.concatenate([part.place for part in parts]),
-        np.concatenate([part.rows for part in parts]),
-        np.concatenate([part.member for part in parts]),
-        np.concatenate([part.above for part in parts], axis=1),
-        np.concatenate([part.below for part in parts], axis=1),
-    )
-
-
-def check_memory(count: int, like: Points) -> None:
-    """Raise ValueError if so many points with such rows and sides need more than 1 GB."""
-    if count * (like.rows.shape[1] + 2 * len(like.above)) > MEMORY:
-        raise ValueError(
-            f"{count} points at once, with {like.rows.shape[1]} inputs and {len(like.above) * WORD} knots each, need "
-            "more than 1 GB; take a smaller domain or a narrower network"
-        )
-
-
-class Pool:
-    """Points that grow in place: the old ones are copied only when the room for them doubles."""
-
-    def __init__(self, points: Points) -> None:
-        self._room, self._count = points, len(points)
-
-    @property
-    def points(self) -> Points:
-        """The points so far."""
-        room, n = self._room, self._count
-        return Points(room.place[:n], room.rows[:n], room.member[:n], room.above[:, :n], room.below[:, :n])
-
-    def append(self, new: Points) -> None:
-        """Put new points after the old ones."""
-        start, self._count = self._count, self._count + len(new)
-        check_memory(self._count, new)
-        if self._count > len(self._room):
-            self._room = joined(self._room, self._room, new)
-        room, fresh = self._room, slice(start, self._count)
-        room.place[fresh], room.rows[fresh], room.member[fresh] = new.place, new.rows, new.member
-        room.above[:, fresh], room.below[:, fresh] = new.above, new.below
-
-
-def cuts(layer: Layer, points: Points, tail: Ints, head: Ints, room: int) -> tuple[list[Points], Ints]:
+def cuts(
+    units: Units, points: Points, tail: Ints, head: Ints, check: Callable[[int], None]
+) -> tuple[list[Points], Ints]:
     """Return new points in parts, and the segment of each, in order along the segments tail[i] -> head[i].
 
-    With the new points in place no unit is below a knot at one end of a segment and above it at the other. More than
-    `room` of them are an error.
+    With the new points in place no unit is below a knot at one end of a segment and above it at the other. `check` is
+    called with the number of new points so far, and raises if it is too large.
     """
     parts, segments, total = [], [np.zeros(0, dtype=np.int64)], 0
-    for block in blocks(len(tail), 2**21 // max(len(points.above) * WORD, 1)):
-        new, segment = _cuts(layer, points, tail[block], head[block])
+    for block in blocks(len(tail), 2**21 // max(points.sides.shape[1] * WORD, 1) + 1):
+        new, segment = _cuts(units, points, tail[block], head[block])
         parts.append(new)
         segments.append(segment + block.start)
         total += len(new)
-        if total > room:
-            raise Crowded
+        check(total)
+        check_memory(len(points) + total, 2 * (points.state.shape[2] + points.sides.shape[1]))
     return parts, np.concatenate(segments)
 
 
-class Crowded(ValueError):
-    """There are more pieces than there is room for."""
-
-
-@contextmanager
-def limited(limit: int) -> Iterator[None]:
-    """Name the limit in the error when there is no more room."""
-    try:
-        yield
-    except Crowded:
-        raise ValueError(f"more than limit={limit} pieces; take a smaller domain, or raise limit") from None
-
-
-def _cuts(layer: Layer, points: Points, tail: Ints, head: Ints) -> tuple[Points, Ints]:
+def _cuts(units: Units, points: Points, tail: Ints, head: Ints) -> tuple[Points, Ints]:
     parts = _Segments(np.arange(len(tail)), tail, head, np.tile([0.0, 1.0], (len(tail), 1)))
-    found = []
+    found: list[tuple[Ints, Floats, Points]] = []
     while True:
-        part, line, s, crowded = _sharpest(layer, points, parts)
-        new = _between(layer, points, parts.tail[part], parts.head[part], s, line)
-        span = parts.span[part]
-        s = span[:, 0] + s * (span[:, 1] - span[:, 0])
-        found.append((parts.owner[part], s, new))
+        part, line, weights, crowded = _sharpest(units, points, parts)
+        new = _between(units, points, parts.tail[part], parts.head[part], weights, line)
+        if not found and not crowded.any():
+            return new, part
+        rank = _ranks(part, parts.span)
+        found.append((parts.owner[part], rank, new))
         if not crowded.any():
             break
-        points, parts = _subdivided(points, parts, crowded, part, s, new)
-    owners, places, made = zip(*found, strict=True)
-    if len(found) == 1:
-        return made[0], owners[0]
+        points, parts = _subdivided(points, parts, crowded, part, rank, new)
+    owners, ranks, made = zip(*found, strict=True)
     segment = np.concatenate(owners)
-    order = np.lexsort((np.concatenate(places), segment))
+    order = np.lexsort((np.concatenate(ranks), segment))
     return joined(*made).take(order), segment[order]
 
 
 @dataclass(frozen=True, eq=False)
 class _Segments:
-    """Parts of segments: part i runs from point tail[i] to head[i], over the range [s_0, s_1] of segment owner[i]."""
+    """Parts of segments: part i runs from point tail[i] to head[i]; its points get ranks in span[i] of owner[i]."""
 
     owner: Ints
     tail: Ints
@@ -147,53 +67,72 @@ class _Segments:
     span: Floats
 
 
-def _sharpest(layer: Layer, points: Points, parts: _Segments) -> tuple[Ints, Ints, Floats, Bools]:
-    """Return part, line and s of the sharpest cut of every cluster, in order, and which parts have crowded clusters."""
+def _ranks(part: Ints, span: Floats) -> Floats:
+    """Return increasing numbers within span [parts, 2] for new points that are in order, part after part."""
+    count = np.bincount(part, minlength=len(span))
+    owner, rank = runs(count)
+    return np.asarray(span[owner, 0] + (rank + 1) / (count[owner] + 1) * (span[owner, 1] - span[owner, 0]))
+
+
+def _sharpest(units: Units, points: Points, parts: _Segments) -> tuple[Ints, Ints, Floats, Bools]:
+    """Return part, line and weights (1 - s, s) of the sharpest cut of every cluster, and which parts are crowded.
+
+    The cuts are in order. A part is crowded if one of its clusters has several cuts.
+    """
     tail, head = parts.tail, parts.head
-    opposite = points.above[:, tail] & points.below[:, head] | points.below[:, tail] & points.above[:, head]
-    part, line = set_bits(opposite)
-    start = layer.excess(points.rows, points.member, tail[part], line)
-    drop = start - layer.excess(points.rows, points.member, head[part], line)
-    s = start / drop
-    blur = layer.margin(points.member[tail[part]], line) / np.abs(drop)
-    order = np.lexsort((s, part))
-    part, line, s, blur = part[order], line[order], s[order], blur[order]
+    start, stop = points.sides[:, :, tail], points.sides[:, :, head]
+    part, line = set_bits(start[0] & stop[1] | start[1] & stop[0])
+    knot, unit = units.level(points.member[tail[part]], line), units.named(line)[1]
+    (back, before), (front, behind) = (points.state[end[part], :, unit].T for end in (tail, head))
+    back, front = np.abs(back - knot), np.abs(front - knot)
+    weights = np.stack([front, back]) / (back + front)
+    blur = SAFETY * (weights[0] * before + weights[1] * behind) / (back + front) + 4 * EPS
+    order = np.lexsort((weights[1], part))
+    part, line, weights, blur = part[order], line[order], weights[:, order], blur[order]
+    s = weights[1]
     apart = (part[1:] != part[:-1]) | (s[1:] - s[:-1] > np.maximum(blur[1:], blur[:-1]))
-    first = np.concatenate([[True], apart])[: len(part)]
-    cluster = np.cumsum(first)
-    sharpest = np.lexsort((blur, cluster))[first]
     crowded = np.zeros(len(tail), dtype=np.bool_)
+    if apart.all():
+        return part, line, weights, crowded
+    first = np.concatenate([[True], apart])
+    sharpest = np.lexsort((blur, np.cumsum(first)))[first]
     crowded[part[~first]] = True
-    return part[sharpest], line[sharpest], s[sharpest], crowded
+    return part[sharpest], line[sharpest], weights[:, sharpest], crowded
 
 
-def _between(layer: Layer, points: Points, tail: Ints, head: Ints, s: Floats, line: Ints) -> Points:
-    """Return the points at tail + s (head - tail), each exactly on its line.
+def _between(units: Units, points: Points, tail: Ints, head: Ints, weights: Floats, line: Ints) -> Points:
+    """Return the points (1 - s) tail + s head, each exactly on its line.
 
     A point is above or below a line only if an end of its segment is: so a line through both ends holds all points
     between them, whatever rounding says, and splitting always ends.
     """
-    check_memory(len(line), points)
-    place, rows = (start[tail] + s[:, None] * (start[head] - start[tail]) for start in (points.place, points.rows))
-    new = Points.at(layer, place, rows, points.member[tail])
-    new.above[:] &= points.above[:, tail] | points.above[:, head]
-    new.below[:] &= points.below[:, tail] | points.below[:, head]
+    # with both weights at hand nothing cancels: near 0, and near either end, a place is as exact as a number can be
+    back, front = weights[:, :, None]
+    start, stop = points.place[tail], points.place[head]
+    place = np.minimum(np.maximum(back * start + front * stop, np.minimum(start, stop)), np.maximum(start, stop))
+    state, other = points.state[tail], points.state[head]
+    state *= back[..., None]
+    other *= front[..., None]
+    state += other
+    member, column = points.member[tail], np.arange(len(line))
+    unit = units.named(line)[1]
+    state[column, 0, unit], state[column, 1, unit] = units.level(member, line), 0.0
+    sides = units.sides(state, member)
+    sides &= points.sides[:, :, tail] | points.sides[:, :, head]
     word, bit = np.divmod(line, WORD)
-    keep = ~(np.uint64(1) << bit.astype(np.uint64))
-    column = np.arange(len(line))
-    new.above[word, column] &= keep
-    new.below[word, column] &= keep
-    return new
+    sides[:, word, column] &= ~(np.uint64(1) << bit.astype(np.uint64))
+    units.settle(state, member, sides)
+    return Points(place, state, member, sides)
 
 
 def _subdivided(
-    points: Points, parts: _Segments, crowded: Bools, part: Ints, s: Floats, new: Points
+    points: Points, parts: _Segments, crowded: Bools, part: Ints, ranks: Floats, new: Points
 ) -> tuple[Points, _Segments]:
-    """Return the crowded parts as the parts between their ends and the new points; `part` and `s` are in order."""
+    """Return the crowded parts as the parts between their ends and the new points; `part` is in order."""
     inside = np.flatnonzero(crowded[part])
     old = np.flatnonzero(crowded)
     pool = joined(points.take(parts.tail[old]), points.take(parts.head[old]), new.take(inside))
-    where = np.concatenate([parts.span[old, 0], parts.span[old, 1], s[inside]])
+    where = np.concatenate([parts.span[old, 0], parts.span[old, 1], ranks[inside]])
     rank = (np.cumsum(crowded) - 1)[part[inside]]
     point = 2 * len(old) + np.arange(len(inside))
     leads = np.diff(rank, prepend=-1) != 0

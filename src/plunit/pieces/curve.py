@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.layer import EPS, SAFETY
+from plunit.pieces.checking import agreeing, check_agreement
+from plunit.pieces.layer import EPS
+from plunit.pieces.merging import group_starts
+
+NEAR = 512 * EPS
+"""Numbers closer than that, relative to the largest, are equal where nothing better is known about them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,9 +23,10 @@ class Curve:
     Args:
         knots: [n + 1], increasing; the first and the last are the ends of the domain.
         values: [n + 1, out], f at the knots.
-        slopes: [n, out], f' between them.
+        slopes: [n, out], f' between them; they must agree with the values.
         patterns: how many activation patterns the network goes through; n if not told.
-        tolerance: [out], neighbouring slopes closer than that are equal; 512 eps max|slope| if not told.
+        tolerance: [n, out], slopes that differ by no more than the sum of theirs are equal; 512 eps max|slope| if not
+            told.
 
     `pieces` counts functionally distinct pieces: neighbours with equal slopes in every output are one. The two numbers
     differ where a kink is dead, and `merged` leaves dead kinks out.
@@ -37,17 +43,22 @@ class Curve:
     tolerance: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
-        for name in ("knots", "values", "slopes"):
+        for name in ("knots", "values", "slopes", "tolerance"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
-        n = len(self.knots) - 1
-        if n < 1 or self.values.shape[:1] != (n + 1,) or self.slopes.shape != (n, *self.values.shape[1:]):
-            shapes = self.knots.shape, self.values.shape, self.slopes.shape
-            raise ValueError(f"a curve needs knots [n + 1], values [n + 1, out] and slopes [n, out], got {shapes}")
-        if not (np.diff(self.knots) > 0).all() or not np.isfinite(self.knots).all():
-            raise ValueError("knots must be finite and increasing; leave out knots that repeat")
-        object.__setattr__(self, "patterns", self.patterns or n)
+        _check_shapes(self.knots, self.values, self.slopes)
         if self.tolerance.size == 0:
-            object.__setattr__(self, "tolerance", SAFETY * EPS * np.abs(self.slopes).max(axis=0))
+            object.__setattr__(self, "tolerance", NEAR * np.abs(self.slopes).max(axis=0, keepdims=True))
+        _check_numbers(self)
+        object.__setattr__(self, "tolerance", _spread(self.tolerance, self.slopes.shape))
+        object.__setattr__(self, "patterns", self.patterns or len(self.slopes))
+        check_agreement(self.knots, self.values, self.slopes, self.tolerance)
+
+    @classmethod
+    def traced(cls, knots: Floats, values: Floats, slopes: Floats, patterns: int, tolerance: Floats) -> Curve:
+        """Return a curve that has been checked already, together with others (see `line`)."""
+        curve = object.__new__(cls)
+        vars(curve).update(knots=knots, values=values, slopes=slopes, patterns=patterns, tolerance=tolerance)
+        return curve
 
     @property
     def low(self) -> float:
@@ -67,7 +78,7 @@ class Curve:
     @property
     def kinks(self) -> Bools:
         """Which of knots[1:-1] bend some output, [n - 1]."""
-        return np.asarray((np.abs(np.diff(self.slopes, axis=0)) > self.tolerance).any(axis=1))
+        return group_starts(self.slopes, self.tolerance, np.arange(len(self.slopes)) == 0)[1:]
 
     @property
     def pieces(self) -> int:
@@ -77,22 +88,33 @@ class Curve:
     def merged(self) -> Curve:
         """Return the same function without the knots that bend no output."""
         keep = np.concatenate([[True], self.kinks, [True]])
-        return replace(self, knots=self.knots[keep], values=self.values[keep], slopes=self.slopes[keep[:-1]])
+        first = keep[:-1]
+        knots, values, slopes = self.knots[keep], self.values[keep], self.slopes[first]
+        tolerance = agreeing(knots, values, slopes, self.tolerance[first])
+        return self.traced(knots, values, slopes, self.patterns, tolerance)
 
     def output(self, index: int) -> Curve:
         """Return one output as a curve."""
         columns = [index]
-        values, slopes, tolerance = self.values[:, columns], self.slopes[:, columns], self.tolerance[columns]
-        return replace(self, values=values, slopes=slopes, tolerance=tolerance)
+        values, slopes, tolerance = self.values[:, columns], self.slopes[:, columns], self.tolerance[:, columns]
+        return self.traced(self.knots, values, slopes, self.patterns, tolerance)
 
     def __call__(self, x: Any) -> Floats:
         """f(x): [...] -> [..., out], for x in the domain."""
         x, i = self._find(x)
-        return np.asarray(self.values[i] + self.slopes[i] * (x - self.knots[i])[..., None])
+        s = ((x - self.knots[i]) / (self.knots[i + 1] - self.knots[i]))[..., None]
+        return np.asarray((1 - s) * self.values[i] + s * self.values[i + 1])
 
     def derivative(self, x: Any) -> Floats:
         """f'(x): [...] -> [..., out]; at a knot that of the piece to its right, at the last knot to its left."""
-        return self.slopes[self._find(x)[1]]
+        return self.slopes[self.piece(x)]
+
+    def piece(self, x: Any) -> Ints:
+        """Return the index of the piece that holds x, [...]; at a knot that to its right, at the last to its left."""
+        x, i = self._find(x)
+        if np.isnan(x).any():
+            raise ValueError(f"x must be numbers in [{self.low}, {self.high}], got NaN, which lies on no piece")
+        return i
 
     def integral(self, a: float, b: float) -> Floats:
         """Integrate f from a to b, [out]; negative of the integral from b to a."""
@@ -112,8 +134,7 @@ class Curve:
         at, i = self._find(x)
         widths = np.diff(self.knots[: int(i) + 1])[:, None]
         whole = (0.5 * (self.values[: int(i)] + self.values[1 : int(i) + 1]) * widths).sum(axis=0)
-        step = at - self.knots[i]
-        return np.asarray(whole + step * (self.values[i] + 0.5 * step * self.slopes[i]))
+        return np.asarray(whole + 0.5 * (at - self.knots[i]) * (self.values[i] + self(at)))
 
     def _find(self, x: Any) -> tuple[Floats, Ints]:
         """Return x as an array and the piece that holds it."""
@@ -122,3 +143,33 @@ class Curve:
             worst = x[(x < self.low) | (x > self.high)].flat[0]
             raise ValueError(f"x = {worst} is outside [{self.low}, {self.high}]; build the curve on a larger interval")
         return x, np.searchsorted(self.knots[1:-1], x, side="right")
+
+
+def _check_shapes(knots: Floats, values: Floats, slopes: Floats) -> None:
+    n = len(knots) - 1 if knots.ndim == 1 else 0
+    if n < 1 or values.ndim != 2 or len(values) != n + 1 or slopes.shape != (n, *values.shape[1:]) or not slopes.size:
+        shapes = knots.shape, values.shape, slopes.shape
+        raise ValueError(f"a curve needs knots [n + 1], values [n + 1, out] and slopes [n, out], got shapes {shapes}")
+
+
+def _check_numbers(curve: Curve) -> None:
+    for name in ("knots", "values", "slopes", "tolerance"):
+        wrong = ~np.isfinite(getattr(curve, name))
+        if wrong.any():
+            raise ValueError(f"{name} must be finite, got {getattr(curve, name)[wrong][0]}")
+    if not (np.diff(curve.knots) > 0).all():
+        at = int(np.argmin(np.diff(curve.knots) > 0))
+        raise ValueError(f"knots must be increasing, got {curve.knots[at]} before {curve.knots[at + 1]}; sort them")
+    if (curve.tolerance < 0).any():
+        raise ValueError(f"tolerance must be >= 0, got {curve.tolerance.min()}")
+    if isinstance(curve.patterns, bool) or not isinstance(curve.patterns, int) or curve.patterns < 0:
+        raise ValueError(f"patterns must be a positive integer, or 0 if it is not known, got {curve.patterns!r}")
+
+
+def _spread(tolerance: Floats, shape: tuple[int, ...]) -> Floats:
+    try:
+        return np.broadcast_to(tolerance, shape)
+    except ValueError:
+        raise ValueError(
+            f"tolerance must have a number for each slope {shape}, or for each output, got {tolerance.shape}"
+        ) from None

@@ -1,64 +1,58 @@
-"""df/dx = W_n D_{n-1} W_{n-1} ... D_1 W_1 on every cell, from its activation pattern, with D_i = diag f_i'.
+"""f(x) = G x + b on every cell, from its activation pattern: G = W_n D_{n-1} W_{n-1} ... D_1 W_1 with D_i = diag f_i'.
 
-Gradients by the chain rule are exact to rounding on the thinnest cell; differences of values are not.
+Maps by the chain rule are exact to rounding on the thinnest cell; differences of values are not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
-from plunit.pieces.layer import EPS, SAFETY, TINY, Layer
+from plunit.pieces.layer import EPS, SAFETY, TINY, Affine, Units, of_members
 from plunit.pieces.networks import Network
 
 BLOCK = 2**12
 
 
-def gradients(net: Network, patterns: Sequence[Words], member: Ints) -> tuple[Floats, Floats]:
-    """Return df/dx of cells with these patterns [cells, out, in], and the tolerance within which two are equal.
+class Maps(NamedTuple):
+    """gradient [cells, out, in], intercept [cells, out], and the tolerance of the gradient [cells, out, in]."""
 
-    The tolerance [members, out, in] is 512 times the rounding error, by the rule of `layer` from the last layer back.
+    gradient: Floats
+    intercept: Floats
+    tolerance: Floats
+
+
+def maps(net: Network, patterns: Sequence[Words], member: Ints) -> Maps:
+    """Return the affine maps of cells with these patterns and members [cells].
+
+    The tolerance is 32 times the rounding error of the gradient, by the rule of `layer` from the last layer back.
     """
-    layers = net.layers()
-    sizes = [np.zeros((net.members, net.outputs, len(layer.bias[0]))) for layer in layers]
-    found = np.empty((len(member), net.outputs, net.inputs))
-    for block in blocks(len(member), BLOCK):
-        who = member[block]
-        gradient = np.broadcast_to(_of(net.weights[-1], who), (len(who), *net.weights[-1].shape[1:]))
-        for layer, above, size in zip(reversed(layers), reversed(patterns), reversed(sizes), strict=True):
-            gradient = gradient * layer.slope(above[:, block], who)[:, None, :]
-            _raise(size, who, gradient)
-            gradient = _times(gradient, layer.weight, who)
-        found[block] = gradient
-    return found, SAFETY * _error(net, layers, sizes) + TINY
+    found = [_maps(net, [above[:, block] for above in patterns], member[block]) for block in blocks(len(member), BLOCK)]
+    return Maps(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _error(net: Network, layers: Sequence[Layer], sizes: Sequence[Floats]) -> Floats:
-    """Return the rounding error of the gradients, given the largest entries [members, out, units] after each D."""
-    error = EPS * np.abs(net.weights[-1])
-    for layer, size in zip(reversed(layers), reversed(sizes), strict=True):
-        carried = (error * layer.steepest[:, None, :]) ** 2 @ layer.weight**2
-        error = np.sqrt(carried + (EPS * size @ np.abs(layer.weight)) ** 2)
-    return error
-
-
-def _of(array: Floats, member: Ints) -> Floats:
-    return array if len(array) == 1 else array[member]
-
-
-def _times(gradient: Floats, weight: Floats, member: Ints) -> Floats:
-    """Return the product gradient [cells, out, units] W [units, in] of each cell."""
-    if len(weight) > 1:
-        return np.asarray(gradient @ weight[member])
-    cells, out, units = gradient.shape
-    return np.asarray(gradient.reshape(cells * out, units) @ weight[0]).reshape(cells, out, -1)
-
-
-def _raise(size: Floats, member: Ints, gradient: Floats) -> None:
-    """Raise size to the largest entries of the gradients of each member."""
-    if len(size) == 1:
-        np.maximum(size[0], np.abs(gradient).max(axis=0, initial=0.0), out=size[0])
-    else:
-        np.maximum.at(size, member, np.abs(gradient))
+def _maps(net: Network, patterns: Sequence[Words], member: Ints) -> Maps:
+    outputs = net.outputs
+    # a row for each output of each cell
+    who = np.repeat(member, outputs)
+    rows = np.broadcast_to(of_members(net.weights[-1], member), (len(member), *net.weights[-1].shape[1:]))
+    rows = rows.reshape(len(who), -1)
+    state = np.stack([rows, EPS * np.abs(rows)], axis=1)
+    constant = np.broadcast_to(of_members(net.biases[-1], member), (len(member), outputs)).reshape(-1).copy()
+    for i in reversed(range(len(patterns))):
+        units = Units.of(net.activations[i])
+        slope, shift = (
+            np.repeat(units.chosen(part, patterns[i], member), outputs, axis=0)
+            for part in (units.slopes, units.intercepts)
+        )
+        constant += (state[:, 0] * shift).sum(axis=1)
+        state[:, 0] *= slope
+        state[:, 1] *= np.abs(slope)
+        constant += (state[:, 0] * of_members(net.biases[i], who)).sum(axis=1)
+        weight = net.weights[i].swapaxes(1, 2)
+        state = Affine(weight, np.zeros(weight.shape[:2])).of(state, who)
+    state = state.reshape(len(member), outputs, 2, net.inputs)
+    return Maps(state[:, :, 0], constant.reshape(len(member), outputs), SAFETY * state[:, :, 1] + TINY)

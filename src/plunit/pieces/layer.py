@@ -1,134 +1,178 @@
-"""y = f(W x + b) for many points at once, and on which side of each knot every unit is: the rule of tolerance.
+"""z = W x + b and y = f(z) for many points at once, each number with its rounding error: the rule of tolerance.
 
-A unit is *on* a knot where |z - knot| <= tolerance, else below or above it. The tolerance is 512 times the rounding
-error of z, estimated from layer to layer as if single errors were independent:
+A unit is *on* a knot where |z - knot| <= 32 e_z, else below or above it. The error e_z is followed from layer to layer,
+point by point and unit by unit, as if single errors were independent:
 
-    e_z^2 = W^2 e_x^2 + (eps (|W| max|x| + |b|))^2,        e_y = max|f'| e_z,        e_x = eps max|x| at the input,
+    e_z = sqrt(W^2 (e_x^2 + in (eps x)^2)) + eps |b|,        e_y = |f'(z)| e_z,        e_x = eps |x| at the input.
 
-with the maximum over all points of the domain. So kinks that coincide but for rounding are one kink; a piece appears
-only where some unit is beyond the tolerance; and no value moves by more than the tolerance.
+So an error ends where a unit is flat, and a large weight blurs only what depends on it. A unit that is on a knot is put
+there: z = knot, with the distance as its error. Hence both pieces that meet at a knot have the same value there, and
+the rounding of a knot's place on a steep piece does not reach the flat piece behind it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from plunit.pieces.activation import Activation
-from plunit.pieces.arrays import WORD, Bools, Floats, Ints, Words, blocks, pack, unpack
+from plunit.pieces.arrays import WORD, Floats, Ints, Words, blocks, pack, set_bits, unpack
 
-SAFETY = 512.0
-CHUNK = 2**17
+SAFETY = 32.0
+"""Coincident kinks have been seen up to 2 e_z apart."""
+
+CHUNK = 2**16
+"""So many numbers, with what is computed from them, stay in the caches."""
+
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)
 
 
 def affine(weight: Floats, bias: Floats, rows: Floats, member: Ints) -> Floats:
     """W x + b of rows [n, in], with weight [members, out, in] and bias [members, out] of the member of each row."""
+    return _times(weight, rows, member) + of_members(bias, member)
+
+
+def _times(weight: Floats, rows: Floats, member: Ints) -> Floats:
     if len(weight) == 1:
-        return np.asarray(rows @ weight[0].T + bias[0])
-    return np.asarray(np.einsum("noi,ni->no", weight[member], rows) + bias[member])
+        return np.asarray(rows @ weight[0].T)
+    return np.asarray(np.einsum("noi,ni->no", weight[member], rows))
 
 
-def rounding(weight: Floats, bias: Floats, size: Floats, error: Floats) -> Floats:
-    """e_z = sqrt(W^2 e_x^2 + (eps (|W| |x| + |b|))^2): the rounding error of z = W x + b, [members, out].
-
-    Args:
-        weight: W [members, out, in].
-        bias: b [members, out].
-        size: max |x| [members, in].
-        error: e_x [members, in].
-    """
-    carried = np.einsum("moi,mi->mo", weight**2, error**2)
-    fresh = EPS * (np.einsum("moi,mi->mo", np.abs(weight), size) + np.abs(bias))
-    return np.asarray(np.sqrt(carried + fresh**2))
-
-
-def largest(rows: Floats, member: Ints, members: int) -> Floats:
-    """Return the largest |rows[n, k]| of each member, [members, k]."""
-    if members == 1:
-        return np.asarray(np.abs(rows).max(axis=0, keepdims=True))
-    top = np.zeros((members, rows.shape[1]))
-    np.maximum.at(top, member, np.abs(rows))
-    return top
+def of_members(array: Floats, member: Ints) -> Floats:
+    """Return array [members, units] for rows of these members, so that it broadcasts with [rows, units]."""
+    return array[0] if len(array) == 1 else array[member]
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
-    """An affine layer and the activation after it; every array starts with the axis of the members."""
+class Affine:
+    """W x + b with its rounding error; weight [members, out, in], bias [members, out]."""
 
     weight: Floats
     bias: Floats
+
+    def of(self, x: Floats, member: Ints) -> Floats:
+        """Return W x + b with its error, [n, 2, out], of x with its error, [n, 2, in]."""
+        rows, error = x[:, 0], x[:, 1]
+        found = np.empty((len(x), 2, self.weight.shape[1]))
+        np.add(_times(self.weight, rows, member), of_members(self.bias, member), out=found[:, 0])
+        # squares of very large or very small numbers overflow or vanish: `unit` and `_scale` keep them near 1
+        unit = max(float(error.max(initial=0.0)), EPS * float(np.abs(rows).max(initial=0.0)), TINY)
+        squares = error / unit
+        squares *= squares
+        fresh = rows * (EPS / unit * np.sqrt(self.weight.shape[2]))
+        fresh *= fresh
+        squares += fresh
+        np.sqrt(_times(self._squares, squares, member), out=found[:, 1])
+        found[:, 1] *= of_members(unit * self._scale, member)
+        found[:, 1] += of_members(EPS * np.abs(self.bias), member)
+        return found
+
+    @cached_property
+    def _scale(self) -> Floats:
+        largest = np.abs(self.weight).max(axis=2)
+        return np.where(largest > 0, largest, 1.0)
+
+    @cached_property
+    def _squares(self) -> Floats:
+        return np.asarray((self.weight / self._scale[..., None]) ** 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The activation f of a layer; every array starts with the axis of the members, then that of the units.
+
+    A *line* is a unit on one of its knots: line = knot * 64 ceil(units / 64) + unit is a bit of `sides`.
+    """
+
     knots: Floats
     slopes: Floats
     intercepts: Floats
-    tolerance: Floats
 
     @classmethod
-    def of(cls, weight: Floats, bias: Floats, activation: Activation, error: Floats | None = None) -> Layer:
-        """Take the tolerance from the rounding error of z [members, out]; without it the sides are strict."""
-        tolerance = np.zeros_like(bias) if error is None else SAFETY * error + TINY
-        return cls(weight, bias, activation.knots, activation.slopes, activation.intercepts, tolerance)
+    def of(cls, f: Activation) -> Units:
+        """Take an activation of leading shape [members, units]; once for all members if they have the same."""
+        same = all((part == part[:1]).all() for part in (f.knots, f.slopes, f.at_zero))
+        f = f.part(slice(1)) if same else f
+        return cls(f.knots, f.slopes, f.intercepts)
 
-    @property
-    def steepest(self) -> Floats:
-        """The largest |f'| of each unit, [members, units]."""
-        return np.asarray(np.abs(self.slopes).max(axis=-1))
+    def sides(self, state: Floats, member: Ints) -> Words:
+        """Return the knots that each z is above, and those that it is below: [2, knots ceil(units / 64), n].
 
-    def forward(self, rows: Floats, member: Ints) -> Floats:
-        """f(W x + b) of rows [n, in]."""
-        z = affine(self.weight, self.bias, rows, member)
-        y = self._of(self.slopes[..., 0], member) * z
-        y += self._of(self.intercepts[..., 0], member)
-        for j in range(self.knots.shape[-1]):
-            piece = self._of(self.slopes[..., j + 1], member) * z
-            piece += self._of(self.intercepts[..., j + 1], member)
-            np.copyto(y, piece, where=z > self._of(self.knots[..., j], member))
-        return np.asarray(y)
-
-    def sides(self, rows: Floats, member: Ints) -> tuple[Words, Words]:
-        """Return which knots each row is above, and which it is below, as words [knots * ceil(units / 64), rows]."""
-        words = -(-self.bias.shape[1] // WORD)
-        above = np.empty((self.knots.shape[-1] * words, len(rows)), dtype=np.uint64)
-        below = np.empty_like(above)
-        for block in blocks(len(rows), CHUNK // self.bias.shape[1] + 1):
-            z = affine(self.weight, self.bias, rows[block], member[block])
-            for j in range(self.knots.shape[-1]):
-                knot = self.knots[..., j]
-                lines = slice(j * words, (j + 1) * words)
-                above[lines, block] = pack(z > self._of(knot + self.tolerance, member[block]))
-                below[lines, block] = pack(z < self._of(knot - self.tolerance, member[block]))
-        return above, below
-
-    def slope(self, above: Words, member: Ints) -> Floats:
-        """Return f' [n, units] of pieces that are given by the knots they are above."""
-        units = self.bias.shape[1]
+        state: [n, 2, units], z and its error.
+        """
+        units, knots = self.knots.shape[1:]
         words = -(-units // WORD)
-        slope = np.broadcast_to(self._of(self.slopes[..., 0], member), (above.shape[1], units))
+        sides = np.empty((2, knots * words, len(state)), dtype=np.uint64)
+        for block in blocks(len(state), CHUNK // units + 1):
+            z, tolerance = state[block, 0], SAFETY * state[block, 1] + TINY
+            for j in range(knots):
+                gap = z - of_members(self.knots[..., j], member[block])
+                lines = slice(j * words, (j + 1) * words)
+                sides[0, lines, block] = pack(gap > tolerance)
+                sides[1, lines, block] = pack(gap < -tolerance)
+        return sides
+
+    def settle(self, state: Floats, member: Ints, sides: Words) -> None:
+        """Put each unit that is on a knot there, with the distance as its error."""
+        row, line = set_bits(~(sides[0] | sides[1]) & self._used[:, None])
+        knot, unit = self.level(member[row], line), self.named(line)[1]
+        state[row, 1, unit] = np.abs(state[row, 0, unit] - knot)
+        state[row, 0, unit] = knot
+
+    def values(self, z: Floats, member: Ints) -> Floats:
+        """Return y = f(z), [n, units]."""
+        y = np.empty(z.shape)
+        for where, slope, intercept in self._pieces(z, member):
+            np.copyto(y, slope * z + intercept, where=where)
+        return y
+
+    def forward(self, state: Floats, member: Ints) -> Floats:
+        """Return y = f(z) with its error |f'(z)| e_z, at a knot that of its steeper side; both [n, 2, units]."""
+        y = np.empty_like(state)
+        for where, slope, intercept in self._pieces(state[:, 0], member):
+            np.copyto(y[:, 0], slope * state[:, 0] + intercept, where=where)
+            np.copyto(y[:, 1], np.abs(slope) * state[:, 1], where=where)
+        return y
+
+    def _pieces(self, z: Floats, member: Ints) -> Iterator[tuple[Any, Floats, Floats]]:
+        """Yield where z is beyond the first, second, ... knot, and the slope and intercept there; first everywhere."""
+        for j in range(self.slopes.shape[-1]):
+            where = z > of_members(self._bounds[..., j - 1], member) if j else True
+            yield where, of_members(self.slopes[..., j], member), of_members(self.intercepts[..., j], member)
+
+    def chosen(self, part: Floats, above: Words, member: Ints) -> Floats:
+        """Return `slopes` or `intercepts` [n, units] of pieces that are given by the knots they are above."""
+        units = self.knots.shape[1]
+        words = -(-units // WORD)
+        found = np.empty((above.shape[1], units))
+        found[:] = of_members(part[..., 0], member)
         for j in range(self.knots.shape[-1]):
-            beyond: Bools = unpack(above[j * words : (j + 1) * words], units)
-            slope = np.where(beyond, self._of(self.slopes[..., j + 1], member), slope)
-        return slope
+            beyond = unpack(above[j * words : (j + 1) * words], units)
+            np.copyto(found, of_members(part[..., j + 1], member), where=beyond)
+        return found
 
-    def excess(self, rows: Floats, member: Ints, at: Ints, line: Ints) -> Floats:
-        """Return z - knot of row at[i] on line[i]; line = knot * 64 ceil(units / 64) + unit is a bit of `sides`."""
+    def level(self, member: Ints, line: Ints) -> Floats:
+        """Return the knot of each line."""
         knot, unit = self.named(line)
-        who = member[at] if len(self.weight) > 1 else np.zeros_like(at)
-        excess = self.bias[who, unit] - self.knots[who, unit, knot]
-        for block in blocks(len(at), CHUNK // rows.shape[1] + 1):
-            excess[block] += np.einsum("ni,ni->n", rows[at[block]], self.weight[who[block], unit[block]])
-        return excess
-
-    def margin(self, member: Ints, line: Ints) -> Floats:
-        """Return the tolerance of each line."""
-        who = member if len(self.weight) > 1 else np.zeros_like(line)
-        return self.tolerance[who, self.named(line)[1]]
+        return np.asarray(self.knots[member if len(self.knots) > 1 else 0, unit, knot])
 
     def named(self, line: Ints) -> tuple[Ints, Ints]:
         """Return (knot, unit) of each line."""
-        return np.divmod(line, -(-self.bias.shape[1] // WORD) * WORD)
+        return np.divmod(line, -(-self.knots.shape[1] // WORD) * WORD)
 
-    def _of(self, array: Floats, member: Ints) -> Floats:
-        """Return array [members, units] for rows of these members, so that it broadcasts with [rows, units]."""
-        return array[0] if len(array) == 1 else array[member]
+    @cached_property
+    def _used(self) -> Words:
+        """The bits of each word that stand for a unit."""
+        units, knots = self.knots.shape[1:]
+        return np.tile(pack(np.ones((1, units), dtype=np.bool_))[:, 0], knots)
+
+    @cached_property
+    def _bounds(self) -> Floats:
+        """The knots, or the numbers just below them where the right side is steeper."""
+        size = np.abs(self.slopes)
+        return np.where(size[..., 1:] > size[..., :-1], np.nextafter(self.knots, -np.inf), self.knots)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.layer import EPS, SAFETY
+from plunit.pieces.curve import NEAR
 from plunit.pieces.polygons import Cells
 from plunit.pieces.splitting import following, turns
 
@@ -35,7 +35,7 @@ def level_set(cells: Cells, y: float, output: int = 0) -> Level:
     if not np.isfinite(y):
         raise ValueError(f"y must be finite, got {y}")
     gap = cells.values[:, output] - y
-    gap[np.abs(gap) <= SAFETY * EPS * max(abs(y), float(np.abs(cells.values[:, output]).max()))] = 0.0
+    gap[np.abs(gap) <= NEAR * max(abs(y), float(np.abs(cells.values[:, output]).max()))] = 0.0
     faces, corners = cells.faces, cells.faces.tails
     highest = np.maximum.reduceat(gap[corners], faces.offsets[:-1])
     lowest = np.minimum.reduceat(gap[corners], faces.offsets[:-1])

@@ -7,22 +7,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints, blocks
+from plunit.pieces.checking import checked_line
 from plunit.pieces.curve import Curve
-from plunit.pieces.networks import Network, single
-from plunit.pieces.tracing import Trace, trace
-
-LIMIT = 2_000_000
+from plunit.pieces.layer import SAFETY
+from plunit.pieces.limits import LIMIT, Progress, check_limit
+from plunit.pieces.merging import group_starts
+from plunit.pieces.networks import Network, check_network, interval, single
+from plunit.pieces.tracing import Line, inputs, trace
 
 
 class Counts(NamedTuple):
-    """How many activation patterns each member has, and how many functionally distinct pieces; both [members]."""
+    """How many activation patterns each member has, and how many functionally distinct pieces; both [members].
+
+    Both are 0 for a member whose pieces cannot be told apart in double precision; `curve` or `cells` of it says why.
+    """
 
     patterns: Ints
     pieces: Ints
 
 
-def curve(net: Network, low: float, high: float, *, limit: int = LIMIT) -> Curve:
+def curve(net: Network, low: float, high: float, *, limit: int = LIMIT, progress: Progress | None = None) -> Curve:
     """Return f on [low, high] as a Curve: all its knots, slopes and intercepts; for a network of one input.
+
+    Right to 1e-7 of the largest |f|, beyond the rounding of x, or an error that says where and why not.
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[2.0]], [0.0]), activation.plu(), ([[3.0]], [1.0])])
@@ -31,13 +38,14 @@ def curve(net: Network, low: float, high: float, *, limit: int = LIMIT) -> Curve
     ([-1.0, -0.5, 0.5, 2.0], [0.6, 6.0, 0.6], [-1.7, 1.0, 3.7])
     """
     single(net)
-    return curves(net, low, high, limit=limit)[0]
+    t = _interval(net, low, high)
+    return _curves(net, t, t[:, None], limit, progress)[0]
 
 
 def curves(net: Network, low: float, high: float, *, limit: int = LIMIT) -> list[Curve]:
     """Return the curve of every member of an ensemble of one-input networks on [low, high]."""
     t = _interval(net, low, high)
-    return [each for part in _parts(net) for each in _curves(trace(part, t, t[:, None], limit))]
+    return [each for part in _parts(net) for each in _curves(part, t, t[:, None], limit)]
 
 
 def counts(net: Network, low: float, high: float, *, limit: int = LIMIT) -> Counts:
@@ -48,7 +56,8 @@ def counts(net: Network, low: float, high: float, *, limit: int = LIMIT) -> Coun
     Counts(patterns=array([3]), pieces=array([2]))
     """
     t = _interval(net, low, high)
-    parts = [_counts(trace(part, t, t[:, None], limit)) for part in _parts(net)]
+    check_limit(limit)
+    parts = [_counts(part, t, limit) for part in _parts(net)]
     return Counts(*(np.concatenate(numbers) for numbers in zip(*parts, strict=True)))
 
 
@@ -68,35 +77,53 @@ def along(net: Network, *points: Any, limit: int = LIMIT) -> Curve:
     path = np.stack(corners)
     if not np.isfinite(path).all():
         raise ValueError(f"the points of a line must be finite, got {path.tolist()}")
-    return _curves(trace(net, np.arange(len(path), dtype=np.float64), path, limit))[0]
+    return _curves(net, np.arange(len(path), dtype=np.float64), path, limit)[0]
 
 
 def _interval(net: Network, low: float, high: float) -> Floats:
+    """Return low, 0 if it lies between, and high: cuts near 0 are found from there, where numbers are densest."""
+    check_network(net)
     if net.inputs != 1:
         raise ValueError(f"this network has {net.inputs} inputs, a curve on an interval needs 1; use along(net, a, b)")
-    if not -np.inf < low < high < np.inf:
-        raise ValueError(f"an interval needs finite low < high, got [{low}, {high}]")
-    return np.array([low, high], dtype=np.float64)
+    low, high = interval((low, high), "an interval")
+    return np.array([low, 0.0, high] if low < 0 < high else [low, high])
 
 
 def _parts(net: Network) -> list[Network]:
     """Split a large ensemble so that the weights of all its points stay within the caches."""
-    return [net.part(block) for block in blocks(net.members, 512)]
+    return [net.part(block) for block in blocks(net.members, 1024)]
 
 
-def _counts(lines: Trace) -> Counts:
-    members = len(lines.tolerance)
-    bend = np.zeros(len(lines.t), dtype=np.bool_)
-    jump = np.abs(np.diff(lines.slope, axis=0)) > lines.tolerance[lines.member[1:]]
-    bend[1:] = jump.any(axis=1) & ~lines.last[1:] & ~lines.last[:-1]
-    return Counts(*(1 + np.bincount(lines.member[flag], minlength=members) for flag in (lines.turn, bend)))
+def _counts(net: Network, t: Floats, limit: int) -> Counts:
+    line = trace(net, t, t[:, None], limit)
+    line, faults = checked_line(net, line, line.t[:, None])
+    found = Counts(_patterns(line, net.members), _pieces(line, net.members))
+    for member in faults:
+        found.patterns[member] = found.pieces[member] = 0
+    return found
 
 
-def _curves(lines: Trace) -> list[Curve]:
-    patterns = _counts(lines).patterns
-    ends = np.flatnonzero(lines.last) + 1
+def _patterns(line: Line, members: int) -> Ints:
+    return np.asarray(1 + np.bincount(line.member[line.turn], minlength=members))
+
+
+def _pieces(line: Line, members: int) -> Ints:
+    pieces = np.flatnonzero(~line.last)
+    fresh = np.concatenate([[True], line.last[pieces[1:] - 1]])
+    first = group_starts(line.slope[pieces, 0], SAFETY * line.slope[pieces, 1], fresh)
+    return np.bincount(line.member[pieces[first]], minlength=members)
+
+
+def _curves(net: Network, t: Floats, points: Floats, limit: int, progress: Progress | None = None) -> list[Curve]:
+    check_limit(limit)
+    line = trace(net, t, points, limit, progress)
+    line, faults = checked_line(net, line, inputs(line, t, points))
+    for member, reason in faults.items():
+        raise ValueError(reason if net.members == 1 else f"member {member}: {reason}")
+    patterns, ends = _patterns(line, net.members).tolist(), (np.flatnonzero(line.last) + 1).tolist()
+    tolerance = SAFETY * line.slope[:, 1]
     result = []
-    for member, (start, end) in enumerate(zip(np.append(0, ends[:-1]), ends, strict=True)):
-        knots, values, slopes = lines.t[start:end], lines.value[start:end], lines.slope[start : end - 1]
-        result.append(Curve(knots, values, slopes, int(patterns[member]), lines.tolerance[member]))
+    for count, start, end in zip(patterns, [0, *ends[:-1]], ends, strict=True):
+        knots, values, slopes = line.t[start:end], line.value[start:end, 0], line.slope[start : end - 1, 0]
+        result.append(Curve.traced(knots, values, slopes, count, tolerance[start : end - 1]))
     return result

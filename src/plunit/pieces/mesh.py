@@ -8,12 +8,15 @@ is decided once (see `layer`), whoever shares it: neighbours cannot disagree, an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints, runs, starts
-from plunit.pieces.crossing import Points, cuts, joined
-from plunit.pieces.layer import Layer
+from plunit.pieces.crossing import cuts
+from plunit.pieces.layer import EPS, Units
+from plunit.pieces.limits import check_count
+from plunit.pieces.points import Points, joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,17 +30,17 @@ class Faces:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @property
+    @cached_property
     def sizes(self) -> Ints:
         """The number of corners of each cell."""
         return np.diff(self.offsets)
 
-    @property
+    @cached_property
     def tails(self) -> Ints:
         """The vertex at which each half-edge starts: the corners of the cells, in order."""
         return self.ends.reshape(-1)[self.halves]
 
-    @property
+    @cached_property
     def owner(self) -> Ints:
         """The cell of each half-edge, and so of each corner, in order."""
         return np.repeat(np.arange(len(self)), self.sizes)
@@ -61,10 +64,10 @@ def faces_of(ends: Ints, halves: Ints, sizes: Ints) -> Faces:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """The partition before a layer: place [n, 2], what the layer gets there [n, in], member [n] of vertices; cells."""
+    """Cells, and their vertices: place [n, 2], member [n], and values with their errors, state [n, 2, units]."""
 
     place: Floats
-    rows: Floats
+    state: Floats
     member: Ints
     faces: Faces
 
@@ -76,14 +79,15 @@ def box_mesh(x: tuple[float, float], y: tuple[float, float], members: int) -> Me
     tail = np.arange(4 * members)
     head = tail - tail % 4 + (tail + 1) % 4
     faces = faces_of(np.stack([tail, head], axis=1), 2 * tail, np.full(members, 4))
-    return Mesh(place, place, tail // 4, faces)
+    return Mesh(place, np.stack([place, EPS * np.abs(place)], axis=1), tail // 4, faces)
 
 
-def cut_edges(layer: Layer, mesh: Mesh, limit: int) -> tuple[Points, Faces]:
-    """Add every vertex where a unit of the layer crosses a knot inside an edge; at most 2 for each of `limit` cells."""
-    points = Points.at(layer, mesh.place, mesh.rows, mesh.member)
+def cut_edges(units: Units, mesh: Mesh, limit: int) -> tuple[Points, Faces]:
+    """Add every vertex where a unit crosses a knot inside an edge; no more than `limit` cells allow."""
+    points = Points.at(units, mesh.place, mesh.state, mesh.member)
     ends = mesh.faces.ends
-    parts, edge = cuts(layer, points, ends[:, 0], ends[:, 1], 2 * limit)
+    # every vertex has three or more edges in the end, so that there are at most two for each cell
+    parts, edge = cuts(units, points, ends[:, 0], ends[:, 1], lambda new: check_count(new // 2, limit))
     cut_ends, first, count = subdivide(ends, edge, len(points) + np.arange(len(edge)))
     e, flip = np.divmod(mesh.faces.halves, 2)
     corner, rank = runs(count[e] + 1)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.activation import Activation
-from plunit.pieces.arrays import Floats
-from plunit.pieces.layer import Layer, affine
+from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.layer import Units, affine
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Network:
         return Network(
             tuple(weight[pick] for weight in self.weights),
             tuple(bias[pick] for bias in self.biases),
-            tuple(Activation(f.knots[pick], f.slopes[pick], f.at_zero[pick]) for f in self.activations),
+            tuple(f.part(pick) for f in self.activations),
         )
 
     def __call__(self, x: Any) -> Floats:
@@ -61,15 +61,22 @@ class Network:
         x = np.asarray(x, dtype=np.float64)
         if x.ndim == 0 or x.shape[-1] != self.inputs:
             raise ValueError(f"this network takes x of shape [..., {self.inputs}], got {x.shape}")
-        rows = x.reshape(-1, self.inputs)
         nobody = np.zeros(0, dtype=np.int64)
-        for layer in self.layers():
-            rows = layer.forward(rows, nobody)
+        rows = _last_hidden(self, x.reshape(-1, self.inputs), nobody)
         return affine(self.weights[-1], self.biases[-1], rows, nobody).reshape(*x.shape[:-1], self.outputs)
 
-    def layers(self) -> list[Layer]:
-        """Return each affine layer together with the activation that follows it."""
-        return [Layer.of(*parts) for parts in zip(self.weights, self.biases, self.activations, strict=False)]
+
+def _last_hidden(net: Network, rows: Floats, member: Ints) -> Floats:
+    """Return what the last affine layer gets for x = rows [n, in]."""
+    for weight, bias, f in zip(net.weights, net.biases, net.activations, strict=False):
+        rows = Units.of(f).values(affine(weight, bias, rows, member), member)
+    return rows
+
+
+def terms(net: Network, rows: Floats, member: Ints) -> Floats:
+    """Return sum |w| |y| + |b| of the last affine layer: the size of the terms whose sum is f(x), [n, out]."""
+    hidden = np.abs(_last_hidden(net, rows, member))
+    return affine(np.abs(net.weights[-1]), np.abs(net.biases[-1]), hidden, member)
 
 
 def network(layers: Sequence[Activation | tuple[Any, Any]]) -> Network:
@@ -112,6 +119,7 @@ def ensemble(layers: Sequence[Activation | tuple[Any, Any]]) -> Network:
 
 def plane(net: Network, origin: Any, u: Any, v: Any) -> Network:
     """g(s, t) = f(origin + s u + t v): the network on a plane through its input space, as a network of two inputs."""
+    check_network(net)
     axes = np.stack([np.asarray(axis, dtype=np.float64) for axis in (u, v)], axis=-1)
     origin = np.asarray(origin, dtype=np.float64)
     if origin.shape != (net.inputs,) or axes.shape != (net.inputs, 2):
@@ -124,23 +132,44 @@ def plane(net: Network, origin: Any, u: Any, v: Any) -> Network:
     return Network((net.weights[0] @ axes, *net.weights[1:]), (bias, *net.biases[1:]), net.activations)
 
 
+def check_network(net: Network) -> None:
+    """Raise TypeError if this is something else, such as a PyTorch model."""
+    if not isinstance(net, Network):
+        raise TypeError(
+            f"this needs a plunit.pieces.Network, got {type(net).__name__}; plunit.torch.to_network makes one from a "
+            "PyTorch model, plunit.pieces.network from arrays"
+        )
+
+
 def single(net: Network) -> None:
-    """Raise ValueError if this is an ensemble of several."""
+    """Raise TypeError if this is no network, ValueError if it is an ensemble of several."""
+    check_network(net)
     if net.members != 1:
         raise ValueError(f"this needs one network, got an ensemble of {net.members}; pick one with .member(i)")
 
 
+def interval(ends: Any, name: str, side: str = "") -> tuple[float, float]:
+    """Return (low, high) as floats; raise ValueError if they are not two finite numbers in order."""
+    try:
+        low, high = (float(end) for end in ends)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} needs two numbers, low and high, got {ends!r}{side}") from None
+    if not -np.inf < low < high < np.inf:
+        raise ValueError(f"{name} needs finite low < high, got [{low}, {high}]{side}")
+    return low, high
+
+
 def check_size(net: Network, size: Floats) -> None:
-    """Raise ValueError if values or slopes for |x| <= size might be so large that their squares overflow."""
+    """Raise ValueError if values or slopes for |x| <= size might be too large for a number."""
     with np.errstate(over="ignore", invalid="ignore"):
         bound = np.broadcast_to(np.maximum(size, 1.0), (net.members, net.inputs))
         for weight, bias, f in zip(net.weights, net.biases, (*net.activations, None), strict=True):
             bound = np.einsum("moi,mi->mo", np.abs(weight), bound) + np.abs(bias)
             if f is not None:
                 bound = np.abs(f.slopes).max(axis=-1) * bound + np.abs(f.at_zero)
-            if not (bound < 1e150).all():
+            if not (bound < 1e300).all():
                 raise ValueError(
-                    f"values may reach {bound.max():.1e} on this domain, more than 1e150; scale the weights"
+                    f"values may reach {bound.max():.1e} on this domain, more than 1e300; scale the weights"
                 )
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
-from plunit.pieces.crossing import Points
-from plunit.pieces.layer import EPS, Layer, affine, largest, rounding
-from plunit.pieces.mesh import Faces, Mesh, cut_edges, faces_of
+from plunit.pieces.layer import Affine, Units
+from plunit.pieces.limits import Progress, check_count, check_memory, limited
+from plunit.pieces.mesh import Mesh, cut_edges, faces_of
 from plunit.pieces.networks import Network
-from plunit.pieces.splitting import Splits, split
+from plunit.pieces.points import Points
+from plunit.pieces.splitting import Part, Splits, least_cells, split
+
+ROWS = 2**10
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,137 +32,136 @@ class Tree:
     child: Ints
     cell: Ints
 
-    def descend(self, layer: Layer, rows: Floats, node: Ints) -> Ints:
-        """Return the leaf under each node that holds rows [n, in]."""
-        z = affine(layer.weight, layer.bias, rows, node)
+    def descend(self, units: Units, z: Floats, node: Ints) -> Ints:
+        """Return the leaf under each node that holds a point with these z [n, units]."""
         node = node.copy()
         going = np.flatnonzero(self.line[node] >= 0)
         while len(going):
-            knot, unit = layer.named(self.line[node[going]])
-            node[going] = self.child[node[going]] + (z[going, unit] > layer.knots[0, unit, knot])
+            knot, unit = units.named(self.line[node[going]])
+            node[going] = self.child[node[going]] + (z[going, unit] > units.knots[0, unit, knot])
             going = going[self.line[node[going]] >= 0]
         return node
 
 
-ROWS = 2**10
-Onward = Callable[[Floats, Ints], Any]
-
-
-def partition(net: Network, mesh: Mesh, limit: int) -> tuple[Mesh, list[Words], list[Tree]]:
-    """Return the mesh with the network's outputs as rows, and for each layer the pattern of the cells and the tree."""
+def partition(
+    net: Network, mesh: Mesh, limit: int, progress: Progress | None = None
+) -> tuple[Mesh, list[Words], list[Tree]]:
+    """Return the mesh with the outputs as values, and for each layer the pattern of the cells and the tree."""
     patterns: list[Words] = []
     trees: list[Tree] = []
-    error = EPS * largest(mesh.rows, mesh.member, net.members)
+    first, *others = (Affine(weight, bias) for weight, bias in zip(net.weights, net.biases, strict=True))
+    mesh = replace(mesh, state=first.of(mesh.state, mesh.member))
+    for i, (f, after) in enumerate(zip(net.activations, others, strict=True)):
 
-    def outputs(rows: Floats, member: Ints) -> Floats:
-        return affine(net.weights[-1], net.biases[-1], rows, member)
+        def tell(part: float, cells: int, i: int = i) -> None:
+            if progress:
+                progress((i + part) / len(others), f"layer {i + 1} of {len(others)}: {cells:,} cells")
 
-    for i, f in enumerate(net.activations):
-        error = rounding(net.weights[i], net.biases[i], largest(mesh.rows, mesh.member, net.members), error)
-        layer = Layer.of(net.weights[i], net.biases[i], f, error)
-        onward = _then(layer.forward, outputs) if i == len(net.activations) - 1 else layer.forward
-        mesh, parent, above, tree = _through(layer, mesh, onward, limit)
+        with limited(limit, i + 1, len(others)):
+            mesh, parent, above, tree = _Layer(Units.of(f), after, limit, tell).applied(mesh)
         patterns = [*(pattern[:, parent] for pattern in patterns), above]
         trees.append(tree)
-        error = layer.steepest * error
-    if not net.activations:
-        mesh = Mesh(mesh.place, outputs(mesh.rows, mesh.member), mesh.member, mesh.faces)
     return mesh, patterns, trees
 
 
-def _then(first: Onward, second: Onward) -> Onward:
-    return lambda rows, member: second(first(rows, member), member)
+def onward(points: Points, units: Units, after: Affine) -> Floats:
+    """Return W f(z) + b with its error, a few points at a time: what is needed in between stays in the caches."""
+    state = np.empty((len(points), 2, len(after.bias[0])))
+    for block in blocks(len(points), ROWS):
+        part = points.take(block)
+        state[block] = after.of(units.forward(part.state, part.member), part.member)
+    return state
 
 
-@dataclass(frozen=True, eq=False)
-class _Shard:
-    """The parts of one block of cells: its new vertices and edges, its cells, and its branches of the tree."""
+class _Layer:
+    """One layer at work, with what is known of the mesh after it so far."""
 
-    place: Floats
-    rows: Floats
-    member: Ints
-    ends: Ints
-    halves: Ints
-    sizes: Ints
-    above: Words
-    root: Ints
-    node: Ints
-    parent: Ints
-    line: Ints
-    child: Ints
+    def __init__(self, units: Units, after: Affine, limit: int, tell: Callable[[float, int], None]) -> None:
+        self._units, self._after, self._limit, self._tell = units, after, limit, tell
+        self._found: dict[str, list[Any]] = defaultdict(list)
+        self._vertices = self._edges = self._nodes = self._cells = self._expected = 0
 
+    def applied(self, mesh: Mesh) -> tuple[Mesh, Ints, Words, Tree]:
+        """Return the mesh after the layer; for each of its cells the one it is a part of, and the pattern; the tree."""
+        points, faces = cut_edges(self._units, mesh, self._limit)
+        self._expected = least_cells(points, faces)
+        check_count(self._expected, self._limit)
+        # there are about as many vertices as cells
+        check_memory(self._expected, 2 * len(self._after.bias[0]))
+        vertex, edge = self._added(points, faces.ends)
+        self._nodes = len(faces)
+        cells = np.arange(len(faces))
+        nothing = np.zeros((points.sides.shape[1], len(cells)), dtype=np.uint64)
+        self._split(Part(points, faces, cells, cells, nothing), vertex, edge)
+        return self._result()
 
-def _through(layer: Layer, mesh: Mesh, onward: Onward, limit: int) -> tuple[Mesh, Ints, Words, Tree]:
-    """Split the cells block by block: once the edges are cut, cells have nothing more to do with one another."""
-    points, faces = cut_edges(layer, mesh, limit)
-    vertices, edges, nodes, cells = len(points), len(faces.ends), len(faces), 0
-    shards = []
-    for low, high in _cell_blocks(faces, points.rows.shape[1]):
-        local, own, vertex, edge = _local(points, faces, low, high)
-        splits = split(layer, local, own, np.arange(low, high), nodes, limit - cells)
-        shard = _shard(splits, onward, vertex, edge, vertices, edges)
-        shards.append(shard)
-        vertices += len(shard.place)
-        edges += len(shard.ends)
-        nodes += 2 * len(shard.line)
-        cells += len(shard.sizes)
-    old = points.place, blockwise(onward, points.rows, points.member), points.member, faces.ends
-    place, rows, member, ends = (
-        np.concatenate([first, *(getattr(shard, name) for shard in shards)])
-        for name, first in zip(("place", "rows", "member", "ends"), old, strict=True)
-    )
-    halves, sizes, above, root, node, parent, line, child = (
-        np.concatenate([getattr(shard, name) for shard in shards], axis=-1)
-        for name in ("halves", "sizes", "above", "root", "node", "parent", "line", "child")
-    )
-    tree = _tree(nodes, node, parent, line, child)
-    return Mesh(place, rows, member, faces_of(ends, halves, sizes)), root, above, tree
+    def _split(self, part: Part, vertex: Ints, edge: Ints) -> None:
+        """Split the cells block by block: once the edges are cut, cells have nothing more to do with one another.
 
+        Cells that become many are divided into blocks again, so that few points are at work at a time.
+        """
+        for block, own_vertex, own_edge in _blocks(part, vertex, edge):
+            splits = split(self._units, block, self._nodes, self._check, 4 * _corners(block))
+            points, faces = splits.done.points.take(slice(len(own_vertex), None)), splits.done.faces
+            new_vertex, new_edge = self._added(points, faces.ends[len(own_edge) :], own_vertex)
+            own_vertex, own_edge = np.append(own_vertex, new_vertex), np.append(own_edge, new_edge)
+            self._done(splits, own_edge)
+            if len(splits.left.faces):
+                self._split(splits.left, own_vertex, own_edge)
 
-def _shard(splits: Splits, onward: Onward, vertex: Ints, edge: Ints, vertices: int, edges: int) -> _Shard:
-    """Give the new vertices and edges of a block the next free numbers, and take the vertices onward."""
-    points, faces = splits.points, splits.faces
-    old, old_edges = len(vertex), len(edge)
-    vertex = np.concatenate([vertex, vertices + np.arange(len(points) - old)])
-    edge = np.concatenate([edge, edges + np.arange(len(faces.ends) - old_edges)])
-    return _Shard(
-        points.place[old:],
-        blockwise(onward, points.rows[old:], points.member[old:]),
-        points.member[old:],
-        vertex[faces.ends[old_edges:]],
-        2 * edge[faces.halves >> 1] + (faces.halves & 1),
-        faces.sizes,
-        *(splits.above, splits.root, splits.node, splits.parent, splits.line, splits.child),
-    )
+    def _check(self, cells: int) -> None:
+        check_count(self._cells + cells, self._limit)
 
+    def _added(self, points: Points, ends: Ints, vertex: Ints | None = None) -> tuple[Ints, Ints]:
+        """Give new vertices and edges the next free numbers, and return these; vertex: the numbers before them."""
+        check_memory(self._vertices + len(points), 2 * len(self._after.bias[0]))
+        numbers = self._vertices + np.arange(len(points)), self._edges + np.arange(len(ends))
+        self._vertices += len(points)
+        self._edges += len(ends)
+        own = numbers[0] if vertex is None else np.append(vertex, numbers[0])
+        self._keep(place=points.place.copy(), member=points.member.copy(), ends=own[ends])
+        self._keep(state=onward(points, self._units, self._after))
+        return numbers
 
-def _tree(nodes: int, leaf: Ints, parent: Ints, line: Ints, child: Ints) -> Tree:
-    tree = Tree(*np.full((3, nodes), -1))
-    tree.line[parent] = line
-    tree.child[parent] = child
-    tree.cell[leaf] = np.arange(len(leaf))
-    return tree
+    def _done(self, splits: Splits, edge: Ints) -> None:
+        """Keep the cells that are done, and the splits that led to them."""
+        done, faces = splits.done, splits.done.faces
+        self._keep(halves=2 * edge[faces.halves >> 1] + (faces.halves & 1), sizes=faces.sizes, above=done.above)
+        self._keep(root=done.root, node=done.node, parent=splits.parent, line=splits.line, child=splits.child)
+        self._nodes += 2 * len(splits.line)
+        self._cells += len(faces)
+        self._tell(min(self._cells / self._expected, 1.0), self._cells)
 
+    def _keep(self, **arrays: Any) -> None:
+        for name, array in arrays.items():
+            self._found[name].append(array)
 
-def blockwise(onward: Onward, rows: Floats, member: Ints) -> Any:
-    """Apply `onward` to a few rows at a time, so that what it needs in between stays in the caches."""
-    if len(rows) <= ROWS:
-        return onward(rows, member)
-    return np.concatenate([onward(rows[block], member[block]) for block in blocks(len(rows), ROWS)])
+    def _result(self) -> tuple[Mesh, Ints, Words, Tree]:
+        found = {name: np.concatenate(parts, axis=-1 if name == "above" else 0) for name, parts in self._found.items()}
+        tree = Tree(*np.full((3, self._nodes), -1))
+        tree.line[found["parent"]] = found["line"]
+        tree.child[found["parent"]] = found["child"]
+        tree.cell[found["node"]] = np.arange(len(found["node"]))
+        faces = faces_of(found["ends"], found["halves"], found["sizes"])
+        return Mesh(found["place"], found["state"], found["member"], faces), found["root"], found["above"], tree
 
 
-def _cell_blocks(faces: Faces, width: int) -> list[tuple[int, int]]:
-    """Return ranges of cells whose corners, with `width` numbers each, stay in the caches."""
-    size = min(max(2**20 // width, 2**10), 2**14)
+def _corners(part: Part) -> int:
+    """Return how many corners, with z and its error in each, stay in the caches."""
+    return int(min(max(2**20 // part.points.state.shape[2], 2**10), 2**14))
+
+
+def _blocks(part: Part, vertex: Ints, edge: Ints) -> Iterator[tuple[Part, Ints, Ints]]:
+    """Yield blocks of cells with their own vertices and edges, and the numbers of these, given those of all."""
+    faces, size = part.faces, _corners(part)
+    if faces.offsets[-1] <= size and len(part.points) <= size:
+        yield part, vertex, edge
+        return
     bounds = np.searchsorted(faces.offsets, np.arange(0, faces.offsets[-1] + size, size))
-    bounds = np.unique(np.append(bounds, len(faces)).clip(0, len(faces)))
-    return list(pairwise(bounds.tolist()))
-
-
-def _local(points: Points, faces: Faces, low: int, high: int) -> tuple[Points, Faces, Ints, Ints]:
-    """Return some cells with their own vertices and edges, and the indices of these."""
-    halves = faces.halves[faces.offsets[low] : faces.offsets[high]]
-    edge, which = np.unique(halves >> 1, return_inverse=True)
-    vertex, ends = np.unique(faces.ends[edge], return_inverse=True)
-    own = faces_of(ends.reshape(-1, 2), 2 * which + (halves & 1), faces.sizes[low:high])
-    return points.take(vertex), own, vertex, edge
+    for low, high in pairwise(np.unique(np.append(bounds, len(faces)).clip(0, len(faces))).tolist()):
+        halves = faces.halves[faces.offsets[low] : faces.offsets[high]]
+        edges, which = np.unique(halves >> 1, return_inverse=True)
+        vertices, ends = np.unique(faces.ends[edges], return_inverse=True)
+        own = faces_of(ends.reshape(-1, 2), 2 * which + (halves & 1), faces.sizes[low:high])
+        root, node, above = part.root[low:high], part.node[low:high], part.above[:, low:high]
+        yield Part(part.points.take(vertices), own, root, node, above), vertex[vertices], edge[edges]

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces.arrays import Bools, Floats, Ints, Words
-from plunit.pieces.crossing import limited
-from plunit.pieces.gradient import gradients
+from plunit.pieces.arrays import Floats, Ints, Words, blocks
+from plunit.pieces.checking import mesh_faults
+from plunit.pieces.gradient import Maps, maps
+from plunit.pieces.layer import Units, affine
+from plunit.pieces.limits import LIMIT, Progress, check_limit
 from plunit.pieces.line import Counts
-from plunit.pieces.mesh import Faces, Mesh, box_mesh
-from plunit.pieces.networks import Network, check_size, single
-from plunit.pieces.partitioning import Tree, blockwise, partition
+from plunit.pieces.merging import same_maps
+from plunit.pieces.mesh import Faces, box_mesh
+from plunit.pieces.networks import Network, check_network, check_size, interval, single
+from plunit.pieces.partitioning import ROWS, Tree, partition
 
-LIMIT = 2_000_000
 Range = tuple[float, float]
 
 
@@ -47,8 +49,7 @@ class Cells:
     @cached_property
     def labels(self) -> Ints:
         """The functional piece that each cell is part of [cells]: neighbours with the same map are one piece."""
-        equal = same_map(self.gradients, self._maps[1][0], self.adjacency)
-        return connected(len(self), self.adjacency[equal])
+        return same_maps(self._maps, self.adjacency)
 
     @property
     def pieces(self) -> int:
@@ -68,13 +69,12 @@ class Cells:
     @property
     def gradients(self) -> Floats:
         """The matrix of each cell's map, [cells, out, 2]."""
-        return self._maps[0]
+        return self._maps.gradient
 
-    @cached_property
+    @property
     def intercepts(self) -> Floats:
         """The constant of each cell's map, [cells, out]."""
-        first = self.faces.tails[self.faces.offsets[:-1]]
-        return np.asarray(self.values[first] - np.einsum("coi,ci->co", self.gradients, self.vertices[first]))
+        return self._maps.intercept
 
     @cached_property
     def adjacency(self) -> Ints:
@@ -85,7 +85,7 @@ class Cells:
         """Return the cell of each point [..., 2]; on a common edge one of its cells, outside the box -1."""
         points = self._points(points)
         rows = points.reshape(-1, 2)
-        found = blockwise(self._leaf, rows, np.zeros(len(rows), dtype=np.int64))
+        found = np.concatenate([np.zeros(0, dtype=np.int64), *(self._leaf(rows[b]) for b in blocks(len(rows), ROWS))])
         (left, right), (bottom, top) = self.box
         x, y = rows.T
         inside = (x >= left) & (x <= right) & (y >= bottom) & (y <= top)
@@ -97,16 +97,29 @@ class Cells:
         points = self._points(points)
         if (cell < 0).any():
             raise ValueError(f"point {points[cell < 0][0].tolist()} is outside the box {self.box}; take larger cells")
-        return np.asarray(np.einsum("...oi,...i->...o", self.gradients[cell], points) + self.intercepts[cell])
+        found = np.einsum("...oi,...i->...o", self.gradients[cell], points) + self.intercepts[cell]
+        # on a steep cell rounding could lead beyond the values at its corners
+        low, high = self._ranges
+        return np.asarray(np.minimum(np.maximum(found, low[cell]), high[cell]))
 
     @cached_property
-    def _maps(self) -> tuple[Floats, Floats]:
-        return gradients(self.network, self.bits, np.zeros(len(self), dtype=np.int64))
+    def _ranges(self) -> tuple[Floats, Floats]:
+        """The smallest and the largest value at the corners of each cell, [cells, out]."""
+        corners, first = self.values[self.faces.tails], self.faces.offsets[:-1]
+        return np.minimum.reduceat(corners, first), np.maximum.reduceat(corners, first)
 
-    def _leaf(self, rows: Floats, cell: Ints) -> Ints:
-        for layer, tree in zip(self.network.layers(), self.trees, strict=True):
-            cell = tree.cell[tree.descend(layer, rows, cell)]
-            rows = layer.forward(rows, cell)
+    @cached_property
+    def _maps(self) -> Maps:
+        return maps(self.network, self.bits, np.zeros(len(self), dtype=np.int64))
+
+    def _leaf(self, rows: Floats) -> Ints:
+        cell = np.zeros(len(rows), dtype=np.int64)
+        net = self.network
+        for weight, bias, f, tree in zip(net.weights, net.biases, net.activations, self.trees, strict=False):
+            units = Units.of(f)
+            z = affine(weight, bias, rows, cell)
+            cell = tree.cell[tree.descend(units, z, cell)]
+            rows = units.values(z, cell)
         return cell
 
     def _points(self, points: Any) -> Floats:
@@ -116,10 +129,11 @@ class Cells:
         return array
 
 
-def cells(net: Network, box: tuple[Range, Range], *, limit: int = LIMIT) -> Cells:
+def cells(net: Network, box: tuple[Range, Range], *, limit: int = LIMIT, progress: Progress | None = None) -> Cells:
     """Return all cells of a network of two inputs on the box ((x low, x high), (y low, y high)).
 
-    For a plane through a larger input space: cells(plane(net, origin, u, v), box).
+    Right to 1e-7 of the largest |f|, beyond the rounding of x, or an error that says where and why not. For a plane
+    through a larger input space: cells(plane(net, origin, u, v), box).
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), activation.relu(), ([[1.0, 0.0]], [0.0])])
@@ -128,32 +142,41 @@ def cells(net: Network, box: tuple[Range, Range], *, limit: int = LIMIT) -> Cell
     (4, 2, [1.0, 1.0, 1.0, 1.0])
     """
     single(net)
-    mesh, bits, trees = _partition(net, box, limit)
-    return Cells(net, box, mesh.place, mesh.rows, mesh.faces, tuple(bits), tuple(trees))
+    box = _box(net, box)
+    check_limit(limit)
+    mesh, bits, trees = partition(net, box_mesh(*box, 1), limit, progress)
+    for reason in mesh_faults(net, mesh, bits).values():
+        raise ValueError(reason)
+    return Cells(net, box, mesh.place, mesh.state[:, 0], mesh.faces, tuple(bits), tuple(trees))
 
 
 def cell_counts(net: Network, box: tuple[Range, Range], *, limit: int = LIMIT) -> Counts:
     """Count patterns and pieces on the box in every member of an ensemble of two-input networks."""
-    mesh, bits, _ = _partition(net, box, limit)
+    check_network(net)
+    box = _box(net, box)
+    check_limit(limit)
+    mesh, bits, _ = partition(net, box_mesh(*box, net.members), limit)
     faces = mesh.faces
     member = mesh.member[faces.tails[faces.offsets[:-1]]]
-    maps, tolerance = gradients(net, bits, member)
-    pairs = adjacent(faces)
-    equal = same_map(maps, tolerance[member[pairs[:, 0]]] if net.members > 1 else tolerance[0], pairs)
-    labels = connected(len(faces), pairs[equal])
+    labels = same_maps(maps(net, bits, member), adjacent(faces))
     first = np.unique(labels, return_index=True)[1]
-    return Counts(*(np.bincount(who, minlength=net.members) for who in (member, member[first])))
+    found = Counts(*(np.bincount(who, minlength=net.members) for who in (member, member[first])))
+    for wrong in mesh_faults(net, mesh, bits):
+        found.patterns[wrong] = found.pieces[wrong] = 0
+    return found
 
 
-def _partition(net: Network, box: tuple[Range, Range], limit: int) -> tuple[Mesh, list[Words], list[Tree]]:
+def _box(net: Network, box: Any) -> tuple[Range, Range]:
     if net.inputs != 2:
         raise ValueError(f"this network has {net.inputs} inputs, cells need 2; use plane(net, origin, u, v)")
-    for name, (low, high) in zip("xy", box, strict=True):
-        if not -np.inf < low < high < np.inf:
-            raise ValueError(f"a box needs finite low < high, got [{low}, {high}] for {name}")
-    check_size(net, np.abs(box).max(axis=1))
-    with limited(limit):
-        return partition(net, box_mesh(*box, net.members), limit)
+    try:
+        x, y = box
+        len(x), len(y)
+    except (TypeError, ValueError):
+        raise ValueError(f"a box is ((x low, x high), (y low, y high)), got {box!r}") from None
+    sides = interval(x, "a box", " for x"), interval(y, "a box", " for y")
+    check_size(net, np.abs(sides).max(axis=1))
+    return sides
 
 
 def polygon_areas(vertices: Floats, faces: Faces) -> Floats:
@@ -168,24 +191,3 @@ def adjacent(faces: Faces) -> Ints:
     sides = np.sort(faces.beside, axis=1)
     code = np.unique((sides[:, 0] * len(faces) + sides[:, 1])[sides[:, 0] >= 0])
     return np.stack(np.divmod(code, len(faces)), axis=1)
-
-
-def same_map(maps: Floats, tolerance: Floats, pairs: Ints) -> Bools:
-    """Return which pairs of neighbours have equal gradients; being continuous, they are then one affine map."""
-    return np.asarray((np.abs(maps[pairs[:, 0]] - maps[pairs[:, 1]]) <= tolerance).all(axis=(1, 2)))
-
-
-def connected(count: int, pairs: Ints) -> Ints:
-    """Return the connected component, 0, 1, ..., of each vertex of a graph with these pairs as edges.
-
-    >>> connected(5, np.array([[0, 3], [3, 4]])).tolist()
-    [0, 1, 2, 0, 0]
-    """
-    label = np.arange(count)
-    while True:
-        ends = np.sort(label[pairs], axis=1)
-        if (ends[:, 0] == ends[:, 1]).all():
-            return np.asarray(np.unique(label, return_inverse=True)[1])
-        np.minimum.at(label, ends[:, 1], ends[:, 0])
-        while (label != label[label]).any():
-            label = label[label]

@@ -7,109 +7,139 @@ line through them at once: each takes its first line, and the two parts wait for
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from plunit.pieces.arrays import WORD, Bools, Ints, Words, lowest_bit, runs, starts
-from plunit.pieces.crossing import Crowded, Points, Pool, cuts
-from plunit.pieces.layer import Layer
+from plunit.pieces.arrays import WORD, Bools, Ints, Words, lowest_bit, runs, starts, unpack
+from plunit.pieces.crossing import cuts
+from plunit.pieces.layer import Units
 from plunit.pieces.mesh import Faces, faces_of, subdivide
+from plunit.pieces.points import Points, Pool
+
+MANY = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Splits:
-    """What became of some cells: the finished parts, and the tree of splits that leads to them.
+class Part:
+    """Some cells with their vertices and edges.
 
-    points, faces: as given, with the new vertices and edges at the end.
-    above: [words, cells], the knots that each part is above.
-    root, node: [cells], the cell that it is a part of, and where it is in the tree.
-    parent, line, child: split i divides node parent[i] by line[i] into child[i] below it and child[i] + 1 above it.
+    root, node: [cells], the cell before the layer that each is a part of, and where it is in the tree of splits.
+    above: [words, cells], the knots that each cell is above.
     """
 
     points: Points
     faces: Faces
-    above: Words
     root: Ints
     node: Ints
+    above: Words
+
+    def where(self, keep: Bools) -> Part:
+        """Return the cells that are kept, with all vertices and edges."""
+        return Part(self.points, self.faces.where(keep), self.root[keep], self.node[keep], self.above[:, keep])
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """What became of a part: cells that no line passes through, and cells that are left for later.
+
+    Both have the vertices and edges that were given, and the new ones after them.
+    parent, line, child: split i divides node parent[i] by line[i] into child[i] below it and child[i] + 1 above it.
+    """
+
+    done: Part
+    left: Part
     parent: Ints
     line: Ints
     child: Ints
 
 
-def split(layer: Layer, points: Points, faces: Faces, root: Ints, next_node: int, room: int) -> Splits:
+def split(units: Units, part: Part, next_node: int, check: Callable[[int], None], most: int) -> Splits:
     """Split cells until no unit is below a knot in one corner of a cell and above it in another.
 
     Args:
-        layer: the units and their knots.
-        points: the vertices.
-        faces: the cells, their edges cut.
-        root: [cells], the node of each cell in the tree of splits.
+        units: the units and their knots.
+        part: the cells, their edges cut.
         next_node: the number of the first new node.
-        room: more cells than that are too many.
+        check: is called with a number of cells that there will be, and raises if it is too large.
+        most: with more vertices than that, the cells that are not done are left.
     """
-    pool, node, done, tree = Pool(points), root, [], [np.zeros((3, 0), dtype=np.int64)]
-    # every vertex has three or more edges in the end, so that there are at most two for each cell
-    most = len(points) + 2 * room
-    while len(faces):
-        above, crossed = _sides(pool.points, faces)
+    pool, faces, root, node = Pool(part.points), part.faces, part.root, part.node
+    done, tree = [part.where(np.zeros(len(faces), dtype=np.bool_))], [np.zeros((3, 0), dtype=np.int64)]
+    finished = 0
+    while True:
+        points = pool.points
+        above, crossed = _sides(points, faces)
         ready = (crossed == 0).all(axis=0)
-        done.append(_Done(faces.where(ready), above[:, ready], root[ready], node[ready]))
-        faces, parent, root = faces.where(~ready), node[~ready], np.repeat(root[~ready], 2)
-        room -= len(done[-1].node)
-        if 2 * len(faces) > room:
-            raise Crowded
-        if len(faces):
-            word, mask = lowest_bit(crossed[:, ~ready])
-            child = next_node + 2 * np.arange(len(faces))
-            tree.append(np.stack([parent, word * WORD + np.log2(mask.astype(np.float64)).astype(np.int64), child]))
-            node = np.stack([child, child + 1], axis=1).reshape(-1)
-            next_node += len(node)
-            faces = _halve(layer, pool, faces, *_chord(pool.points, faces, word, mask), most)
-    return _collected(pool.points, faces.ends, done, np.concatenate(tree, axis=1))
+        now = Part(points, faces, root, node, above)
+        done.append(now.where(ready))
+        left = now.where(~ready)
+        finished += len(done[-1].faces)
+        check(finished + 2 * len(left.faces))
+        if not len(left.faces) or (len(points) > most and len(left.faces) > 1):
+            break
+        word, mask = lowest_bit(crossed[:, ~ready])
+        child = next_node + 2 * np.arange(len(left.faces))
+        tree.append(np.stack([left.node, word * WORD + np.log2(mask.astype(np.float64)).astype(np.int64), child]))
+        root, node = np.repeat(left.root, 2), np.stack([child, child + 1], axis=1).reshape(-1)
+        next_node += len(node)
+        faces = _halve(units, pool, left.faces, *_chord(points, left.faces, word, mask), check)
+    return Splits(_collected(done, left), left, *np.concatenate(tree, axis=1))
 
 
-@dataclass(frozen=True, eq=False)
-class _Done:
-    """Cells that no line passes through, as in Splits."""
+def least_cells(points: Points, faces: Faces) -> int:
+    """Return how many cells there will be, or somewhat fewer: lines through a cell make 1 + lines + crossings of it.
 
-    faces: Faces
-    above: Words
-    root: Ints
-    node: Ints
+    Crossings are counted in cells with many corners only; few of the others' matter for limits.
+    """
+    many = np.flatnonzero(faces.sizes > MANY)
+    total = len(faces)
+    for cell in many:
+        corners = faces.tails[faces.offsets[cell] : faces.offsets[cell + 1]]
+        above, below = (unpack(side[:, corners], side.shape[0] * WORD) for side in points.sides)
+        through = np.flatnonzero(above.any(axis=0) & below.any(axis=0))
+        total += len(through) + _crossings(above[:, through])
+    return total
 
 
-def _collected(points: Points, ends: Ints, done: list[_Done], tree: Ints) -> Splits:
-    halves = np.concatenate([part.faces.halves for part in done])
-    sizes = np.concatenate([part.faces.sizes for part in done])
-    above = np.concatenate([part.above for part in done], axis=1)
-    root, node = (np.concatenate([getattr(part, name) for part in done]) for name in ("root", "node"))
-    return Splits(points, faces_of(ends, halves, sizes), above, root, node, *tree)
+def _crossings(above: Bools) -> int:
+    """Return how many pairs of lines cross, given which corners of a convex cell are above each, [corners, lines]."""
+    corners = len(above)
+    rising = above & ~np.roll(above, 1, axis=0)
+    falling = ~above & np.roll(above, 1, axis=0)
+    ends = np.sort(np.stack([rising.argmax(axis=0), falling.argmax(axis=0)]), axis=0)
+    start, stop = ends[:, np.argsort(ends[0], kind="stable")]
+    # chords cross if the second begins strictly inside the first and ends strictly outside
+    inside = (start[None] > start[:, None]) & (start[None] < stop[:, None]) & (stop[None] > stop[:, None])
+    return int(np.count_nonzero(inside)) if corners else 0
+
+
+def _collected(parts: list[Part], last: Part) -> Part:
+    """Return all cells of the parts, with the vertices and edges of the last."""
+    halves, sizes = (np.concatenate([getattr(part.faces, name) for part in parts]) for name in ("halves", "sizes"))
+    root, node = (np.concatenate([getattr(part, name) for part in parts]) for name in ("root", "node"))
+    above = np.concatenate([part.above for part in parts], axis=1)
+    return Part(last.points, faces_of(last.faces.ends, halves, sizes), root, node, above)
 
 
 def _sides(points: Points, faces: Faces) -> tuple[Words, Words]:
     """Return the lines that each cell is above in some corner, and those that pass through it."""
     corners, first = faces.tails, faces.offsets[:-1]
-    above = np.bitwise_or.reduceat(points.above[:, corners], first, axis=1)
-    below = np.bitwise_or.reduceat(points.below[:, corners], first, axis=1)
-    return above, np.bitwise_and(above, below)
+    above, below = np.bitwise_or.reduceat(points.sides[:, :, corners], first, axis=2)
+    return above, above & below
 
 
 def _chord(points: Points, faces: Faces, word: Ints, mask: Words) -> tuple[Ints, Ints]:
     """Return the corners at which the line of each cell goes from above to below, and back, counter-clockwise.
 
-    Both are on the line, since the edges are cut; they are put there once more, for then the line is done with in both
-    parts, and splitting ends whatever rounding does.
+    Both are on the line, because the edges are cut: so the line passes through neither part, and splitting ends.
     """
     corners = faces.tails
     cell = faces.owner
-    over = points.above[word[cell], corners] & mask[cell] != 0
-    under = points.below[word[cell], corners] & mask[cell] != 0
+    over, under = points.sides[:, word[cell], corners] & mask[cell] != 0
     down, up = turns(faces, over, under)
-    down, up = following(faces, down), following(faces, up)
-    for side, corner in ((points.above, down), (points.below, down), (points.above, up), (points.below, up)):
-        np.bitwise_and.at(side, (word, corners[corner]), ~mask)
-    return down, up
+    return following(faces, down), following(faces, up)
 
 
 def turns(faces: Faces, over: Bools, under: Bools) -> tuple[Ints, Ints]:
@@ -134,12 +164,13 @@ def following(faces: Faces, corner: Ints) -> Ints:
     return np.where(corner + 1 == faces.offsets[1:], faces.offsets[:-1], corner + 1)
 
 
-def _halve(layer: Layer, pool: Pool, faces: Faces, down: Ints, up: Ints, most: int) -> Faces:
+def _halve(units: Units, pool: Pool, faces: Faces, down: Ints, up: Ints, check: Callable[[int], None]) -> Faces:
     """Replace each cell by its part below the chord from corner `down` to corner `up`, and its part above."""
     corners, sizes = faces.tails, faces.sizes
     chords = np.stack([corners[down], corners[up]], axis=1)
     points = pool.points
-    parts, chord = cuts(layer, points, chords[:, 0], chords[:, 1], most - len(points))
+    # every vertex has three or more edges in the end, so that there are at most two for each cell
+    parts, chord = cuts(units, points, chords[:, 0], chords[:, 1], lambda new: check(new // 2))
     pieces, first, count = subdivide(chords, chord, len(points) + np.arange(len(chord)))
     cell = faces.owner
     rank = (np.arange(len(cell)) - down[cell]) % sizes[cell]

@@ -7,23 +7,25 @@ an activation first adds the points where a unit crosses a knot.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints, Words
-from plunit.pieces.crossing import Points, cuts, joined, limited
-from plunit.pieces.layer import EPS, SAFETY, TINY, Layer, affine, largest, rounding
+from plunit.pieces.crossing import cuts
+from plunit.pieces.layer import EPS, Affine, Units
+from plunit.pieces.limits import Progress, check_count, limited
 from plunit.pieces.networks import Network, check_size
+from plunit.pieces.points import Points, joined
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
-    """Points t in order, member after member, with what the network is there.
+class Line:
+    """Points t in order, member after member, with what the network is there, up to some layer.
 
-    t, member, turn: [n]; turn says that the activation pattern changes at t.
-    value, slope: [n, out]; the slope is that of the segment that starts at t.
-    last: [n], the end of a member's line. tolerance: [members, out], slopes closer than that are equal.
+    t, member: [n]; last: [n], the end of a member's line; turn: [n], the activation pattern changes at t.
+    value, slope: [n, 2, units], with their errors; the slope is that of the segment that starts at t.
     """
 
     t: Floats
@@ -32,62 +34,61 @@ class Trace:
     turn: Bools
     value: Floats
     slope: Floats
-    tolerance: Floats
+
+    def where(self, keep: Bools) -> Line:
+        """Return the points that are kept."""
+        return Line(*(getattr(self, part.name)[keep] for part in fields(self)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Line:
-    """The state before a layer: like Trace, with the rounding errors of values and slopes [members, in]."""
+def trace(net: Network, t: Floats, points: Floats, limit: int, progress: Progress | None = None) -> Line:
+    """Return the pieces of f along the polyline through points [n, in] at parameters t [n], in every member.
 
-    t: Floats
-    member: Ints
-    last: Bools
-    turn: Bools
-    value: Floats
-    slope: Floats
-    value_error: Floats
-    slope_error: Floats
-
-
-def trace(net: Network, t: Floats, points: Floats, limit: int) -> Trace:
-    """Return the pieces of f along the polyline through points [n, in] at parameters t [n], in every member."""
+    A point at t = 0 is left out in the end if nothing turns there and it is neither the first nor the last.
+    """
     check_size(net, np.abs(points).max(axis=0))
-    line = _start(net.members, t, points)
-    for weight, bias, activation in zip(net.weights, net.biases, net.activations, strict=False):
-        slope = affine(weight, np.zeros_like(bias), line.slope, line.member)
-        error = rounding(weight, bias, largest(line.value, line.member, net.members), line.value_error)
-        # t itself is rounded: with this no two cuts have the same t
-        error = np.hypot(error, EPS * np.abs(t).max() * largest(slope, line.member, net.members))
-        slope_error = rounding(
-            weight, np.zeros_like(bias), largest(line.slope, line.member, net.members), line.slope_error
-        )
-        layer = Layer.of(weight, bias, activation, error)
-        with limited(limit):
-            line = _through(layer, line, slope, error, slope_error, limit)
-    return _finish(net, line)
+    line, layers = _start(net.members, t, points), len(net.activations)
+    extra = net.members * int((t[1:-1] == 0).any())
+    for i, f in enumerate(net.activations):
+        if progress:
+            progress(i / layers, f"layer {i + 1} of {layers}: {len(line.t):,} knots")
+        line = _moved(Affine(net.weights[i], net.biases[i]), line)
+        with limited(limit, i + 1, layers):
+            line = _through(Units.of(f), line, lambda pieces: check_count(pieces - extra, limit))
+    line = _distinct(_moved(Affine(net.weights[-1], net.biases[-1]), line))
+    with limited(limit, layers, layers):
+        check_count(len(line.t) - net.members, limit)
+    return line
 
 
-def _start(members: int, t: Floats, points: Floats) -> _Line:
+def inputs(line: Line, t: Floats, points: Floats) -> Floats:
+    """Return x [n, in] at the points of a line along the polyline through points [m, in] at parameters t [m]."""
+    return np.stack([np.interp(line.t, t, column) for column in points.T], axis=1)
+
+
+def _start(members: int, t: Floats, points: Floats) -> Line:
     slope = np.zeros_like(points)
     slope[:-1] = np.diff(points, axis=0) / np.diff(t)[:, None]
     last = np.arange(len(t)) == len(t) - 1
-    return _Line(
+    return Line(
         np.tile(t, members),
         np.repeat(np.arange(members), len(t)),
         np.tile(last, members),
         np.zeros(members * len(t), dtype=np.bool_),
-        np.tile(points, (members, 1)),
-        np.tile(slope, (members, 1)),
-        np.tile(EPS * np.abs(points).max(axis=0), (members, 1)),
-        np.tile(EPS * np.abs(slope).max(axis=0), (members, 1)),
+        *(np.tile(np.stack([part, EPS * np.abs(part)], axis=1), (members, 1, 1)) for part in (points, slope)),
     )
 
 
-def _through(layer: Layer, line: _Line, slope: Floats, error: Floats, slope_error: Floats, limit: int) -> _Line:
+def _moved(layer: Affine, line: Line) -> Line:
+    """Apply an affine layer."""
+    linear = Affine(layer.weight, np.zeros_like(layer.bias))
+    return replace(line, value=layer.of(line.value, line.member), slope=linear.of(line.slope, line.member))
+
+
+def _through(units: Units, line: Line, check: Callable[[int], None]) -> Line:
     """Add the points where a unit crosses a knot, and apply the activation."""
-    points = Points.at(layer, line.t[:, None], line.value, line.member)
+    points = Points.at(units, line.t[:, None], line.value, line.member)
     tail = np.flatnonzero(~line.last)
-    parts, segment = cuts(layer, points, tail, tail + 1, limit - len(tail))
+    parts, segment = cuts(units, points, tail, tail + 1, lambda new: check(len(tail) + new))
     after = tail[segment]
     source = np.zeros(len(points) + len(segment), dtype=np.int64)
     inserted = np.zeros(len(source), dtype=np.bool_)
@@ -98,17 +99,13 @@ def _through(layer: Layer, line: _Line, slope: Floats, error: Floats, slope_erro
     origin = np.cumsum(~inserted) - 1
     points, last = joined(points, *parts).take(source), line.last[origin] & ~inserted
     last[:-1] &= ~inserted[1:]
-    above = points.above | points.above[:, np.where(last, np.arange(len(last)), np.arange(1, len(last) + 1))]
-    return _Line(
-        points.place[:, 0],
-        points.member,
-        last,
-        line.turn[origin] | _turns(above, last),
-        layer.forward(points.rows, points.member),
-        slope[origin] * layer.slope(above, points.member),
-        layer.steepest * error,
-        layer.steepest * slope_error,
-    )
+    above = points.sides[0] | points.sides[0][:, np.where(last, np.arange(len(last)), np.arange(1, len(last) + 1))]
+    slope = units.chosen(units.slopes, above, points.member)
+    rise = line.slope[origin]
+    rise[:, 0] *= slope
+    rise[:, 1] *= np.abs(slope)
+    turn = line.turn[origin] & ~inserted | _turns(above, last)
+    return Line(points.place[:, 0], points.member, last, turn, units.forward(points.state, points.member), rise)
 
 
 def _turns(above: Words, last: Bools) -> Bools:
@@ -118,10 +115,20 @@ def _turns(above: Words, last: Bools) -> Bools:
     return turns
 
 
-def _finish(net: Network, line: _Line) -> Trace:
-    """Apply the last affine layer."""
-    weight, none = net.weights[-1], np.zeros_like(net.biases[-1])
-    value = affine(weight, net.biases[-1], line.value, line.member)
-    slope = affine(weight, none, line.slope, line.member)
-    error = rounding(weight, none, largest(line.slope, line.member, net.members), line.slope_error)
-    return Trace(line.t, line.member, line.last, line.turn, value, slope, SAFETY * error + TINY)
+def _distinct(line: Line) -> Line:
+    """Leave out pieces without length, and a point at 0 where nothing turns.
+
+    Points that round to the same number have no piece between them. Where that matters, values show it: see `checking`.
+    """
+    first = np.concatenate([[True], line.last[:-1]])
+    keep = (line.t != 0) | line.turn | first | line.last
+    line = line if keep.all() else line.where(keep)
+    while True:
+        empty = np.flatnonzero((np.diff(line.t) <= 0) & ~line.last[:-1])
+        if not len(empty):
+            return line
+        line.turn[empty + 1] |= line.turn[empty]
+        keep = np.ones(len(line.t), dtype=np.bool_)
+        keep[empty] = False
+        line = line.where(keep)
+        line.turn[np.concatenate([[True], line.last[:-1]]) | line.last] = False

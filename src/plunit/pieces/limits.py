@@ -1,0 +1,62 @@
+"""How much is too much: a limit of pieces and one of memory; and a listener that is told how far the work is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from operator import index
+
+LIMIT = 2_000_000
+"""So many pieces are allowed unless told otherwise."""
+
+MEMORY = 2**31
+"""So many bytes may the points of one layer need."""
+
+Progress = Callable[[float, str], None]
+"""Is called with the part of the work that is done, from 0 to 1, and with what is being done."""
+
+
+class Crowded(Exception):
+    """There are more pieces than the limit: at least as many as it says."""
+
+
+class Heavy(Exception):
+    """There are more points than there is memory for."""
+
+
+def check_limit(limit: int) -> None:
+    """Raise ValueError or TypeError if the limit is not a positive integer."""
+    try:
+        positive = index(limit) > 0
+    except TypeError:
+        raise TypeError(f"limit must be a positive integer, got {limit!r}; the default is {LIMIT}") from None
+    if not positive:
+        raise ValueError(f"limit must be a positive integer, got {limit}; the default is {LIMIT}")
+
+
+def check_count(pieces: int, limit: int) -> None:
+    """Raise Crowded if there are more pieces than the limit."""
+    if pieces > limit:
+        raise Crowded(f"{pieces:,}")
+
+
+def check_memory(points: int, numbers: int) -> None:
+    """Raise Heavy if so many points, with so many numbers each, need more than `MEMORY`."""
+    if 8 * points * numbers > MEMORY:
+        raise Heavy(f"{points:,} points or more with {numbers:,} numbers each, {8e-9 * points * numbers:.1f} GB")
+
+
+@contextmanager
+def limited(limit: int, layer: int, layers: int) -> Iterator[None]:
+    """Name the layer, the count and the limit where there is no more room."""
+    place = f"layer {layer} of {layers} makes"
+    try:
+        yield
+    except Crowded as count:
+        raise ValueError(
+            f"{place} {count} pieces or more, more than limit={limit} allows; take a smaller domain, or raise limit"
+        ) from None
+    except Heavy as size:
+        raise ValueError(
+            f"{place} {size}, more than the {1e-9 * MEMORY:.1f} GB allowed; take a smaller domain or a narrower network"
+        ) from None

@@ -1,0 +1,76 @@
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from random_networks import random_network
+
+from plunit.pieces import Curve, activation, curve, network, save_c
+
+PROGRAM = """
+#include <stdio.h>
+{includes}
+int main(void) {{
+    double x, y[8];
+    while (scanf("%lf", &x) == 1) {{
+        {name}(x, y);
+        for (int i = 0; i < {outputs}; i++) printf("%.17g\\n", y[i]);
+    }}
+    return 0;
+}}
+"""
+
+
+def run(name, outputs, x, folder, flags=("-std=c99",)):
+    """Compile a program that includes all headers of the folder, and return what `name` gives for x."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler: cc is not on the path")
+    includes = "\n".join(f'#include "{path.name}"' for path in sorted(folder.glob("*.h")))
+    (folder / "main.c").write_text(PROGRAM.format(includes=includes, name=name, outputs=outputs))
+    warnings = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
+    subprocess.run([compiler, *flags, *warnings, "main.c", "-o", "main"], cwd=folder, check=True)
+    text = "\n".join(repr(float(number)) for number in x)
+    done = subprocess.run([folder / "main"], input=text, capture_output=True, text=True, check=True)
+    return np.array(done.stdout.split(), dtype=float).reshape(len(x), outputs)
+
+
+@pytest.mark.parametrize(("seed", "outputs"), [(0, 1), (4, 2), (12, 3), (1, 1)])
+def test_the_program_is_the_network(seed, outputs, tmp_path):
+    net = random_network(seed, 1, 8, 3, outputs)
+    found = curve(net, -3.0, 3.0)
+    save_c(found, tmp_path / "wave.h", "wave")
+    x = np.concatenate([np.linspace(-3, 3, 501), found.knots])
+    np.testing.assert_allclose(run("wave", outputs, x, tmp_path), net(x[:, None]), rtol=1e-12, atol=1e-12)
+
+
+def test_one_piece_and_beyond_the_ends(tmp_path):
+    net = network([([[2.0]], [1.0]), activation.plu(1.0), ([[3.0]], [0.0])])
+    save_c(curve(net, -1.0, 1.0), tmp_path / "wave.h", "wave")
+    np.testing.assert_allclose(run("wave", 1, [-5.0, 0.0, 7.0], tmp_path)[:, 0], [-27.0, 3.0, 45.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("weight", [1e8, 1e13])
+def test_a_steep_step_stays(weight, tmp_path):
+    net = network([([[weight]], [-0.3 * weight]), activation.hardtanh(), ([[1.0]], [0.0])])
+    save_c(curve(net, -3.0, 3.0), tmp_path / "step.h", "step")
+    assert run("step", 1, [-3.0, 0.2, 0.4, 3.0], tmp_path).ravel().tolist() == [-1, -1, 1, 1]
+
+
+def test_dead_kinks_are_left_out(tmp_path):
+    save_c(curve(network([([[1.0]], [0.0]), activation.plu(1.0)]), -2.0, 2.0), tmp_path / "f.h")
+    assert "1 pieces" in (tmp_path / "f.h").read_text()
+
+
+@pytest.mark.parametrize("name", ["f", "F"])
+def test_names_that_differ_in_case_go_together(name, tmp_path):
+    for sign, each in ((1.0, "f"), (-1.0, "F")):
+        save_c(Curve([0, 1], [[0], [sign]], [[sign]]), tmp_path / f"{ord(each)}.h", each)
+    assert run(name, 1, [0.5], tmp_path).tolist() == [[0.5 if name == "f" else -0.5]]
+
+
+@pytest.mark.parametrize("name", ["", "1st", "a b", "x;", "int", "for", "main", "restrict", "class", "é"])
+def test_the_name_must_be_an_identifier(name, tmp_path):
+    with pytest.raises(ValueError, match="C identifier and no keyword"):
+        save_c(curve(random_network(0, 1, 3, 1), -1.0, 1.0), tmp_path / "f.h", name)
+    assert not (tmp_path / "f.h").exists()

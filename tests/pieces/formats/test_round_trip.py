@@ -1,0 +1,155 @@
+"""Every format that can be read: the same curve comes back, and what is no curve is one clear line."""
+
+import json
+
+import numpy as np
+import pytest
+from random_networks import random_network, scaled_network
+
+from plunit.pieces import Curve, activation, curve, load_csv, load_json, network, save_csv, save_json
+
+FORMATS = {"csv": (save_csv, load_csv), "json": (save_json, load_json)}
+NAMES = ("knots", "slopes", "intercepts", "values", "tolerance")
+
+
+def bits(line):
+    arrays = {name: np.ascontiguousarray(getattr(line, name)) for name in NAMES}
+    return (
+        {name: (array.shape, array.dtype, array.tobytes()) for name, array in arrays.items()},
+        line.patterns,
+        line.pieces,
+    )
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("seed", [0, 1, 4, 12])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_every_bit_comes_back(form, seed, outputs, tmp_path):
+    save, load = FORMATS[form]
+    found = curve(random_network(seed, 1, 6, 3, outputs), -3.0, 1 / 3)
+    save(found, tmp_path / "curve")
+    assert bits(load(tmp_path / "curve")) == bits(found)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("seed", range(1, 80, 2))
+def test_wild_scales_come_back(form, merge, seed, tmp_path):
+    save, load = FORMATS[form]
+    found = curve(scaled_network(seed, 1, 5, 3), -3.0, 3.0)
+    found = found.merged() if merge else found
+    save(found, tmp_path / "curve")
+    assert bits(load(tmp_path / "curve")) == bits(found)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_kinks_that_cancel_stay_one_piece(form, tmp_path):
+    """50 kinks that cancel but for rounding: the tolerance tells that they are none."""
+    save, load = FORMATS[form]
+    weight, bias = np.ones((100, 1)), -np.repeat(np.linspace(-0.9, 0.9, 50), 2)
+    out = np.tile([0.1, -0.1], 50)
+    out[1::2] *= 1 + 1e-15
+    found = curve(network([(weight, bias), activation.relu(), (out[None], [1.0])]), -1.0, 1.0)
+    assert (found.patterns, found.pieces) == (51, 1)
+    for each in (found, found.merged()):
+        save(each, tmp_path / "curve")
+        assert (load(tmp_path / "curve").patterns, load(tmp_path / "curve").pieces) == (51, 1)
+
+
+def table(**changes):
+    """A tent as JSON, with changes."""
+    tent = {"knots": [0, 1, 2], "values": [[0], [1], [0]], "slopes": [[1], [-1]], "intercepts": [[0], [2]]}
+    return json.dumps({**tent, "tolerance": [[0], [0]], "patterns": 2, **changes})
+
+
+HEADER = "low,high,patterns,slope_0,intercept_0,start_0,end_0,tolerance_0\n"
+
+BAD = {
+    "json, empty": (load_json, "", "Expecting value"),
+    "json, a list": (load_json, "[1, 2]", "it holds a list, not an object"),
+    "json, half": (load_json, '{"knots": []}', "it lacks intercepts, patterns, slopes, tolerance, values"),
+    "json, deep": (load_json, "[" * 100_000, "nested too deeply"),
+    "json, ragged": (load_json, table(values=[[0], [1, 2], [0]]), "values must be numbers in lists of equal lengths"),
+    "json, deeper": (
+        load_json,
+        table(knots=[[0], [1], [2]]),
+        "knots must be numbers in lists of equal lengths, nested 1",
+    ),
+    "json, texts": (load_json, table(knots=["0", "1", "2"]), "knots must be numbers"),
+    "json, true": (load_json, table(slopes=[[True], [False]]), "slopes must be numbers"),
+    "json, one knot": (load_json, table(knots=[0]), "a curve needs knots"),
+    "json, NaN": (load_json, table(values=[[0], [float("nan")], [0]]), "values must be finite, got nan"),
+    "json, inf": (load_json, table(slopes=[[float("inf")], [-1]]), "slopes must be finite, got inf"),
+    "json, order": (load_json, table(knots=[0, 2, 1]), "knots must be increasing, got 2.0 before 1.0"),
+    "json, slopes": (load_json, table(slopes=[[1], [5]]), "values and slopes must agree: between x = 1.0 and 2.0"),
+    "json, intercepts": (load_json, table(intercepts=[[0], [3]]), "intercept 3.0 of piece 1 contradicts"),
+    "json, few intercepts": (load_json, table(intercepts=[[0]]), "intercepts must have a number for each slope"),
+    "json, patterns": (load_json, table(patterns=-1), "patterns must be a positive integer"),
+    "json, half a pattern": (load_json, table(patterns=1.5), "patterns must be a positive integer"),
+    "json, tolerance": (load_json, table(tolerance=[[-1], [0]]), "tolerance must be >= 0, got -1.0"),
+    "json, few tolerances": (load_json, table(tolerance=[[0, 0, 0]]), "tolerance must have a number for each slope"),
+    "csv, empty": (load_csv, "", "it starts ''"),
+    "csv, other": (load_csv, "a,b,c\n1,2,3\n", "it starts 'a,b,c'"),
+    "csv, header": (load_csv, HEADER, "it has a header but no pieces"),
+    "csv, ragged": (load_csv, HEADER + "0,1,1,1,0,0,1,0\n1,2\n", "piece 1 has 2 columns, but the header has 8"),
+    "csv, texts": (load_csv, HEADER + "0,1,1,1,0,0,one,0\n", "could not convert string to float: 'one'"),
+    "csv, gap": (
+        load_csv,
+        HEADER + "0,1,2,1,0,0,1,0\n1.5,2,2,0,1,1,1,0\n",
+        "piece 1 has low [1.5], but piece 0 has high [1.0]",
+    ),
+    "csv, jump": (
+        load_csv,
+        HEADER + "0,1,2,1,0,0,1,0\n1,2,2,0,3,3,3,0\n",
+        "piece 1 has start [3.0], but piece 0 has end [1.0]",
+    ),
+    "csv, slope": (load_csv, HEADER + "0,1,1,7,0,0,1,0\n", "values and slopes must agree"),
+    "csv, intercept": (load_csv, HEADER + "0,1,1,1,4,0,1,0\n", "intercept 4.0 of piece 0 contradicts"),
+    "csv, patterns": (
+        load_csv,
+        HEADER + "0,1,2,1,0,0,1,0\n1,2,3,1,0,1,2,0\n",
+        "patterns must hold one positive integer",
+    ),
+    "csv, inf": (load_csv, HEADER + "0,1,1,inf,0,0,1,0\n", "slopes must be finite, got inf"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_curve_is_one_line(name, tmp_path):
+    load, text, reason = BAD[name]
+    (tmp_path / "other").write_text(text)
+    with pytest.raises(ValueError, match="is not a curve") as error:
+        load(tmp_path / "other")
+    assert str(error.value).startswith(f"{tmp_path / 'other'} is not a curve: ")
+    assert reason in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("load", [load_csv, load_json])
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"\x00" * 100, b"PK\x03\x04"])
+def test_what_is_no_text_is_one_line(load, content, tmp_path):
+    (tmp_path / "other").write_bytes(content)
+    with pytest.raises(ValueError, match="is not a curve"):
+        load(tmp_path / "other")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="none"):
+        load_csv(tmp_path / "none")
+
+
+def test_csv_is_a_table_of_pieces(tmp_path):
+    save_csv(Curve([0, 1, 3], [[0], [1], [1]], [[1], [0]]), tmp_path / "curve.csv")
+    header, *rows = (tmp_path / "curve.csv").read_text().splitlines()
+    assert header + "\n" == HEADER
+    assert [row.split(",")[:7] for row in rows] == [
+        ["0.0", "1.0", "2", "1.0", "0.0", "0.0", "1.0"],
+        ["1.0", "3.0", "2", "0.0", "1.0", "1.0", "1.0"],
+    ]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_table(tmp_path):
+    save_csv(Curve([0, 1], [[0], [1]], [[1]]), tmp_path / "curve.csv")
+    text = (tmp_path / "curve.csv").read_text()
+    (tmp_path / "curve.csv").write_text(text, encoding="utf-8-sig")
+    assert load_csv(tmp_path / "curve.csv").values.ravel().tolist() == [0, 1]

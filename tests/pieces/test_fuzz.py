@@ -1,0 +1,99 @@
+"""A short run of the fuzz (`make fuzz` is the long one), and what makes its judges say that a curve is wrong."""
+
+import dataclasses
+
+import fuzz
+import judges
+import numpy as np
+import pytest
+
+from plunit.pieces import Curve, curve
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_curve_is_right(seed):
+    assert judges.judge_curve(seed) == "right"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_cells_are_right(seed):
+    assert judges.judge_cells(seed) == "right"
+
+
+@pytest.mark.parametrize("seed", [101851, 105439])
+def test_what_cannot_be_told_apart_is_refused(seed):
+    assert judges.judge_curve(seed).startswith("refused: between x = ")
+
+
+def moved(found):
+    """Move a value by 1e-5 of the largest."""
+    values = found.values.copy()
+    values[len(values) // 2] += 1e-5 * np.abs(values).max()
+    return Curve.traced(found.knots, values, found.slopes, found.patterns, found.tolerance)
+
+
+def bent(found):
+    """Make a slope wrong by 1e-6 of the largest."""
+    slopes = found.slopes.copy()
+    slopes[len(slopes) // 2] += 1e-6 * np.abs(slopes).max()
+    return Curve.traced(found.knots, found.values, slopes, found.patterns, found.tolerance)
+
+
+def blurred(found):
+    """Take all slopes for equal."""
+    tolerance = np.full_like(found.tolerance, np.abs(found.slopes).max())
+    return Curve.traced(found.knots, found.values, found.slopes, found.patterns, tolerance)
+
+
+def sharp(found):
+    """Take slopes for different, however little they differ."""
+    return Curve.traced(
+        found.knots,
+        found.values,
+        found.slopes + np.arange(len(found.slopes))[:, None] * 1e-14,
+        found.patterns,
+        0 * found.tolerance,
+    )
+
+
+def without_a_pattern(found):
+    return Curve.traced(found.knots, found.values, found.slopes, found.patterns - 1, found.tolerance)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "text"),
+    [
+        (moved, "curve[0] at "),
+        (bent, "slope "),
+        (blurred, "merged[0] at "),
+        (sharp, " pieces"),
+        (without_a_pattern, " patterns and "),
+    ],
+)
+def test_the_judge_sees_what_is_wrong(spoil, text, monkeypatch):
+    monkeypatch.setattr(judges, "curve", lambda *place: spoil(curve(*place)))
+    verdicts = [judges.judge_curve(seed) for seed in (2, 4, 6, 8, 10, 12)]
+    assert any(verdict.startswith("wrong: ") and text in verdict for verdict in verdicts)
+
+
+def test_the_judge_of_cells_sees_what_is_wrong(monkeypatch):
+    def spoiled(*place):
+        found = exact_cells(*place)
+        weights = (*found.network.weights[:-1], found.network.weights[-1] * (1 + 1e-5))
+        return dataclasses.replace(found, network=dataclasses.replace(found.network, weights=weights))
+
+    exact_cells = judges.cells
+    monkeypatch.setattr(judges, "cells", spoiled)
+    assert any(judges.judge_cells(seed).startswith("wrong: cells[0] at ") for seed in (2, 4, 6, 8))
+
+
+def test_what_is_raised_besides_a_refusal_is_wrong(monkeypatch):
+    monkeypatch.setattr(judges, "curve", lambda *place: 1 / 0)
+    assert judges.verdict(("curve", 2)) == (("curve", 2), "wrong: ZeroDivisionError: division by zero")
+
+
+def test_counts_are_printed_and_wrong_ones_named(capsys):
+    assert fuzz.report([("curve", seed) for seed in range(10)] + [("cells", 3)], 1) == 0
+    text = capsys.readouterr().out
+    assert "curve, ordinary                 5        0        0" in text
+    assert "cells, wild scales              1        0        0" in text

@@ -1,0 +1,94 @@
+"""Limits of pieces and memory: the layer and the count are named, before the work; and progress is told."""
+
+import numpy as np
+import pytest
+
+from plunit.pieces import activation, cells, curve, network
+
+BOX = ((-3.0, 3.0), (-2.0, 4.0))
+PLU = network([([[1.0]], [0.0]), activation.plu(), ([[1.0]], [0.0])])
+
+
+def dense(widths, inputs, seed):
+    rng = np.random.default_rng(seed)
+    layers, before = [], inputs
+    for width in widths:
+        layers += [(rng.normal(size=(width, before)) / np.sqrt(before), rng.normal(size=width)), activation.plu()]
+        before = width
+    return network([*layers, (rng.normal(size=(1, before)), rng.normal(size=1))])
+
+
+@pytest.mark.parametrize(("limit", "enough"), [(3, True), (2, False)])
+def test_the_limit_of_a_curve_is_exact(limit, enough):
+    net = PLU
+    if enough:
+        assert curve(net, -2.0, 2.0, limit=limit).patterns == 3
+    else:
+        with pytest.raises(ValueError, match="limit=2"):
+            curve(net, -2.0, 2.0, limit=limit)
+
+
+@pytest.mark.parametrize("limit", [None, 2.5, "many"])
+def test_the_limit_is_an_integer(limit):
+    with pytest.raises(TypeError, match="limit must be a positive integer, got"):
+        curve(PLU, -3.0, 3.0, limit=limit)
+
+
+def test_progress_of_a_curve_is_told():
+    told = []
+    net = dense((5, 5, 5), 1, 0)
+    curve(net, -3.0, 3.0, progress=lambda done, text: told.append((done, text.partition(":")[0])))
+    assert told == [(0.0, "layer 1 of 3"), (1 / 3, "layer 2 of 3"), (2 / 3, "layer 3 of 3")]
+
+
+def test_exponentially_many_pieces_stop_at_the_limit():
+    tent = [([[2.0], [4.0]], [0.0, -2.0]), activation.relu(), ([[1.0, -1.0]], [0.0])]
+    assert curve(network(tent * 10), 0.0, 1.0).pieces == 2**10
+    with pytest.raises(ValueError, match=r"layer 14 of 60 makes 16,384 pieces or more, more than limit=10000"):
+        curve(network(tent * 60), 0.0, 1.0, limit=10_000)
+
+
+def test_a_wide_network_stops_at_the_limit_soon():
+    with pytest.raises(ValueError, match="limit=20000 "):
+        cells(dense((500, 500), 2, 2), BOX, limit=20_000)
+
+
+def test_the_limit_names_the_layer_and_the_count_before_the_work():
+    """Lines in general position make 1 + lines + crossings cells, which is known as soon as the edges are cut."""
+    net = dense((110, 300), 2, 3)
+    whole = len(cells(network([(net.weights[0][0], net.biases[0][0]), activation.plu()]), BOX, limit=10**6))
+    told = []
+    with pytest.raises(
+        ValueError, match=rf"layer 1 of 2 makes {whole:,} pieces or more, more than limit={whole - 1} allows"
+    ):
+        cells(net, BOX, limit=whole - 1, progress=lambda done, text: told.append(text))
+    assert told == []
+
+
+def test_memory_is_asked_before_it_is_used(monkeypatch):
+    monkeypatch.setattr("plunit.pieces.limits.MEMORY", 2**24)
+    net = dense((60, 2000), 2, 3)
+    with pytest.raises(
+        ValueError, match=r"layer 1 of 2 makes .* points or more with 4,000 numbers each, 0\.\d GB, more than the 0.0"
+    ):
+        cells(net, BOX)
+
+
+def test_progress_of_cells_is_told():
+    told = []
+    cells(dense((20, 20), 2, 5), BOX, progress=lambda done, text: told.append((done, text)))
+    parts = [done for done, _ in told]
+    assert parts == sorted(parts)
+    assert parts[-1] == 1.0
+    assert {text.partition(":")[0] for _, text in told} == {"layer 1 of 2", "layer 2 of 2"}
+    assert told[-1][1] == f"layer 2 of 2: {len(cells(dense((20, 20), 2, 5), BOX)):,} cells"
+
+
+@pytest.mark.parametrize(("limit", "enough"), [(9, True), (8, False)])
+def test_the_limit_of_cells_is_exact(limit, enough):
+    net = network([(np.eye(2), np.zeros(2)), activation.plu(), ([[1.0, 1.0]], [0.0])])
+    if enough:
+        assert cells(net, BOX, limit=limit).patterns == 9
+    else:
+        with pytest.raises(ValueError, match="limit=8"):
+            cells(net, BOX, limit=limit)

@@ -1,0 +1,122 @@
+"""Networks of very different scales: nothing is lost on a steep piece, and nothing blurs what does not depend on it."""
+
+import numpy as np
+import pytest
+
+from plunit.pieces import activation, cell_counts, cells, counts, curve, network
+
+BOX = ((-3.0, 3.0), (-1.0, 1.0))
+
+
+def step(weight, at=0.3):
+    """hardtanh(weight (x - at)): from -1 to 1 within 2 / weight."""
+    return network([([[weight]], [-weight * at]), activation.hardtanh(), ([[1.0]], [0.0])])
+
+
+@pytest.mark.parametrize("weight", [1e8, 1e12, 1e13, 1e14])
+def test_a_steep_step_is_a_piece(weight):
+    found = curve(step(weight), -3.0, 3.0)
+    assert (found.patterns, found.pieces) == (3, 3)
+    assert found.slopes.ravel().tolist() == [0, weight, 0]
+    for f in (found, found.merged()):
+        assert f([-3.0, 0.2, 0.4, 3.0]).ravel().tolist() == [-1, -1, 1, 1]
+
+
+@pytest.mark.parametrize("weight", [1e8, 1e12, 1e13])
+def test_a_flat_piece_is_exact_behind_a_steep_one(weight):
+    # 1e12 makes any error of the step's height visible
+    net = network([([[weight]], [-0.7 * weight]), activation.hardtanh(), ([[1e12]], [-1e12])])
+    found = curve(net, -3.0, 3.0)
+    assert found([1.0, 3.0]).ravel().tolist() == [0, 0] == net([[1.0], [3.0]]).ravel().tolist()
+
+
+@pytest.mark.parametrize("weight", [1e17, 1e18, 1e30])
+def test_a_step_between_neighbouring_numbers_is_refused(weight):
+    with pytest.raises(
+        ValueError, match=r"between x = .* and .* f goes from -?1 to -?1, but its slope is 0: pieces there are"
+    ):
+        curve(step(weight), -3.0, 3.0)
+    assert [number.tolist() for number in counts(step(weight), -3.0, 3.0)] == [[0], [0]]
+
+
+@pytest.mark.parametrize("weight", [1e18, 1e100])
+def test_numbers_are_dense_around_zero(weight):
+    found = curve(step(weight, at=0.0), -3.0, 3.0)
+    np.testing.assert_allclose(found.knots, [-3, -1 / weight, 1 / weight, 3], rtol=1e-15)
+    np.testing.assert_allclose(found([-2 / weight, 0.0, 0.5 / weight, 2 / weight]).ravel(), [-1, 0, 0.5, 1], rtol=1e-15)
+
+
+def saturated(inputs):
+    """A unit of weight 1e8 that saturates at once, next to one of weight 0.5, both seen through 1e5 relu."""
+    first = np.zeros((2, inputs))
+    first[:, 0] = [1e8, 0.5]
+    return network(
+        [(first, [0.0, 0.0]), activation.hardtanh(), ([[1.0, 1e-5]], [-1.0]), activation.relu(), ([[1e5]], [0.0])]
+    )
+
+
+def test_an_error_ends_where_a_unit_saturates_on_a_curve():
+    found = curve(saturated(1), -3.0, 3.0)
+    np.testing.assert_allclose(found([0.5, 0.9, 3.0]).ravel(), [0.25, 0.45, 1.0], rtol=1e-9)
+
+
+def test_an_error_ends_where_a_unit_saturates_in_cells():
+    found = cells(saturated(2), BOX)
+    np.testing.assert_allclose(found([[0.5, 0.0], [0.9, 0.5], [3.0, -1.0]]).ravel(), [0.25, 0.45, 1.0], rtol=1e-9)
+    net = network([([[1e13, 0.0]], [-3e12]), activation.hardtanh(), ([[1.0]], [0.0])])
+    assert cells(net, BOX)([[0.2, 0.0], [0.4, 0.0]]).ravel().tolist() == [-1, 1]
+
+
+def staircase(kinks, size):
+    """Return x + 2 + size sum relu(x - k), with kinks k in (0, 1): each bends by less than rounding can tell."""
+    at = np.linspace(0.0, 1.0, kinks + 2)[1:-1]
+    weight = np.ones((kinks + 1, 1))
+    return weight, np.concatenate([[2.0], -at]), np.concatenate([[1.0], np.full(kinks, size)])[None]
+
+
+def test_tiny_kinks_do_not_add_up_in_a_curve():
+    weight, bias, out = staircase(1000, 6e-15)
+    found = curve(network([(weight, bias), activation.relu(), (out, [0.0])]), -1.0, 2.0)
+    x = np.linspace(-1, 2, 1001)
+    assert np.abs(found.merged()(x) - found(x)).max() < 1e-13
+    assert 1 < found.pieces < 1000
+
+
+def test_tiny_kinks_do_not_add_up_in_cells():
+    weight, bias, out = staircase(300, 2e-14)
+    net = network([(np.hstack([weight, 0 * weight]), bias), activation.relu(), (out, [0.0])])
+    found = cells(net, BOX)
+    first = np.unique(found.labels, return_index=True)[1]
+    assert np.abs(found.gradients - found.gradients[first[found.labels]]).max() < 1e-12
+    assert 1 < found.pieces < 300
+    assert cell_counts(net, BOX).pieces.tolist() == [found.pieces]
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_a_large_weight_elsewhere_hides_no_kink(inputs):
+    # the unit of weight 2e7 is done with after 1e-7; the other kinks bend by 1e-7 each
+    first = np.zeros((4, inputs))
+    first[:, 0] = [2e7, 1.0, 1.0, 1.0]
+    layers = [
+        (first, [0.0, -0.5, -1.0, -1.5]),
+        activation.piecewise([0.0, np.array([1.0, np.inf, np.inf, np.inf])], [0.0, 1.0, np.array([0.0, 1, 1, 1])]),
+    ]
+    net = network([*layers, ([[1.0, 1e-7, 1e-7, 1e-7]], [0.0])])
+    assert (curve(net, -1.0, 2.0) if inputs == 1 else cells(net, BOX)).pieces == 6
+
+
+@pytest.mark.parametrize("weight", [1e154, 1e160, 1e290])
+def test_weights_whose_squares_are_no_numbers(weight):
+    net = network([([[weight], [1.0]], [0.0, -1.0]), activation.relu(), ([[1 / weight, 1.0]], [0.0])])
+    found = curve(net, -2.0, 2.0)
+    assert np.isfinite(found.tolerance).all()
+    assert found.knots.tolist() == [-2, 0, 1, 2]
+    np.testing.assert_allclose(found.slopes.ravel(), [0, 1, 2], rtol=1e-15)
+    small = network([([[1 / weight]], [-1 / weight]), activation.relu(), ([[weight]], [0.0])])
+    assert curve(small, -2.0, 2.0).knots.tolist() == [-2, 1, 2]
+
+
+def test_too_large_for_any_number():
+    net = network([([[1e200]], [0.0]), activation.plu(), ([[1e200]], [0.0])])
+    with pytest.raises(ValueError, match=r"values may reach inf .*scale the weights"):
+        curve(net, -1.0, 1.0)
