@@ -1,4 +1,6 @@
-"""The exact piecewise-linear function that a network is: curves on a line, cells on a plane. NumPy only.
+"""The exact piecewise-linear function that a network is: curves on a line, cells on a plane, proofs in any dimension.
+
+NumPy only; more than two inputs need the solver HiGHS (extra `exact`).
 
 >>> net = network([([[1.0], [2.0]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.5])])
 >>> f = curve(net, -3, 3)
@@ -8,7 +10,8 @@
 
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
-from plunit.pieces.algebra import compose, distance, inverse, solve
+from plunit.pieces.algebra import compose, inverse, solve
+from plunit.pieces.combining import combination, difference
 from plunit.pieces.curve import Curve
 from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface
 from plunit.pieces.formats.c_header import save_c
@@ -19,31 +22,46 @@ from plunit.pieces.level import Level, level_set
 from plunit.pieces.line import Counts, along, counts, curve, curves
 from plunit.pieces.networks import Network, ensemble, network, plane
 from plunit.pieces.polygons import Cells, cell_counts, cells
+from plunit.pieces.proofs.asking import Undecided
+from plunit.pieces.proofs.maximising import Optimum
+from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
+from plunit.pieces.proofs.steepness import is_monotone, lipschitz
 
 __all__ = [
     "Activation",
+    "Bounds",
     "Cells",
     "Counts",
     "Curve",
     "Level",
     "Network",
+    "Optimum",
+    "Undecided",
     "activation",
     "along",
+    "bounds",
     "cell_counts",
     "cells",
+    "combination",
     "compose",
+    "counterexample",
     "counts",
     "curve",
     "curves",
+    "difference",
     "distance",
     "draw_cells",
     "draw_curve",
     "draw_surface",
     "ensemble",
     "inverse",
+    "is_monotone",
     "level_set",
+    "lipschitz",
     "load_csv",
     "load_json",
+    "maximum",
+    "minimum",
     "network",
     "plane",
     "save_c",

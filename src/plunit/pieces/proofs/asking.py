@@ -1,0 +1,81 @@
+"""What all questions share: a box, constraints, a time limit, someone who is told how far the work is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces.combining import combination
+from plunit.pieces.limits import Progress
+from plunit.pieces.networks import Network
+from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.maximising import Effort, Optimum, maximise
+
+Box = Sequence[Any]
+"""A pair (low, high) for each input."""
+
+Constraints = tuple[Any, Any] | None
+"""(A, b) for A x <= b."""
+
+SECONDS = 60.0
+"""The time limit unless told otherwise."""
+
+
+class Undecided(Exception):
+    """The time limit came before the answer. `best` has the best point so far and a bound."""
+
+    def __init__(self, best: Optimum) -> None:
+        super().__init__(
+            f"undecided after {best.seconds:.0f} s: the largest value found is {best.value:.9g}, and none is above "
+            f"{best.bound:.9g}; raise time_limit or take a smaller box"
+        )
+        self.best = best
+
+
+def effort_of(time_limit: float | None, progress: Progress | None) -> Effort:
+    """Check a time limit; None is no limit."""
+    seconds = np.inf if time_limit is None else float(time_limit)
+    if not seconds > 0:
+        raise ValueError(f"time_limit must be a positive number of seconds, or None for no limit, got {time_limit}")
+    return Effort(seconds, progress=progress)
+
+
+def output_index(net: Network, output: int) -> int:
+    """Check the index of an output."""
+    if not 0 <= output < net.outputs:
+        raise ValueError(f"output must be one of 0 to {net.outputs - 1}, got {output}")
+    return output
+
+
+def one_output(net: Network, output: int, sign: float = 1.0) -> Network:
+    """Return x -> sign f_output(x)."""
+    return combination(net, sign * np.eye(net.outputs)[[output_index(net, output)]])
+
+
+def maximise_each(domain: Domain, parts: list[Network], effort: Effort) -> list[Optimum]:
+    """Return the maximum of each network; they share the time."""
+    return [maximise(part, domain, share) for part, share in shares(parts, effort)]
+
+
+def shares(parts: list[Network], effort: Effort) -> Iterator[tuple[Network, Effort]]:
+    """Yield each part with a fair share of the time that is left."""
+    end = time.monotonic() + effort.seconds
+    for done, part in enumerate(parts):
+        left = max(end - time.monotonic(), 0.01)
+        yield part, replace(effort, seconds=left / (len(parts) - done))
+
+
+def largest_of(found: list[Optimum]) -> Optimum:
+    """Return the largest of some maxima; its bound is above all of them."""
+    best = max(found, key=lambda part: part.value)
+    bound = max(part.bound for part in found)
+    return replace(
+        best,
+        bound=bound,
+        proved=all(part.proved or part.bound <= best.value for part in found),
+        seconds=sum(part.seconds for part in found),
+    )

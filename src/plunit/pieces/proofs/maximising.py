@@ -1,0 +1,158 @@
+"""max f(x) over a domain: a good point, a program for everything better, and a check of the answer in the network."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats
+from plunit.pieces.limits import Progress
+from plunit.pieces.line import curve
+from plunit.pieces.networks import Network
+from plunit.pieces.polygons import cells
+from plunit.pieces.proofs.domain import LARGEST, Domain
+from plunit.pieces.proofs.encoding import Encoding
+from plunit.pieces.proofs.program import Contradiction, Listener, Solution
+from plunit.pieces.proofs.regions import best_corner
+from plunit.pieces.proofs.searching import climb, search
+from plunit.pieces.proofs.tightening import encode_domain, tighten
+
+PROVED = 1e-6
+"""A value is proved if no other can be larger by more than this part of the size of the outputs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """An extreme value and its proof.
+
+    x: [in], where it is reached; value: the network's output at x; bound: no value in the domain is beyond it, by the
+    solver; proved: value and bound agree to 1e-6 of the size of the outputs; seconds: how long it took.
+    """
+
+    x: Floats
+    value: float
+    bound: float
+    proved: bool
+    seconds: float
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to do: search for so many seconds; until a value is above the target; whom to tell how far it is."""
+
+    seconds: float = np.inf
+    target: float = np.inf
+    progress: Progress | None = None
+
+
+def maximise(net: Network, domain: Domain, how: Effort) -> Optimum:
+    """Return the largest value of the network's first output."""
+    start = time.monotonic()
+    if net.inputs <= 2 and domain.free:
+        found = _by_pieces(net, domain, how.progress)
+        if found is not None:
+            return _optimum(net, found, float(net(found)[0]), 0.0, start)
+    return _by_program(net, domain, how, start)
+
+
+def _by_pieces(net: Network, domain: Domain, progress: Progress | None) -> Floats | None:
+    """Return the best knot of a curve or vertex of cells; None if there are more of them than the limit."""
+    try:
+        if net.inputs == 1:
+            line = curve(net, *domain.box[0], progress=progress)
+            return line.knots[[np.argmax(line.values[:, 0])]]
+        found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
+    except ValueError:
+        return None
+    return np.asarray(found.vertices[np.argmax(found.values[:, 0])])
+
+
+def _by_program(net: Network, domain: Domain, how: Effort, start: float) -> Optimum:
+    size = _size(net, domain)
+    x = search(net, domain)
+    value = float(net(x)[0])
+    if value > how.target:
+        return _optimum(net, x, np.inf, size, start)
+    deadline = start + how.seconds
+    listener = _listener(how, start, value, size)
+    try:
+        # whatever is worse than the point that is known already needs no proof
+        encoding = tighten(net, domain, value - 1e-7 * size, deadline)
+        solution = _solve(encoding, deadline, how.target, listener)
+        _check(solution, value, size)
+    except Contradiction:
+        # HiGHS has given wrong answers (its issue 3094): ask once more, without ranges from linear programs
+        encoding = encode_domain(net, domain)
+        solution = _solve(encoding, deadline, how.target, listener)
+        _check(solution, value, size)
+    better = _read(net, domain, encoding, solution)
+    if better is not None and net(better)[0] > value:
+        x = better
+    upper = float(encode_domain(net, domain).output.range()[1][0])
+    return _optimum(net, x, min(solution.bound, upper), size, start)
+
+
+def _solve(encoding: Encoding, deadline: float, target: float, listener: Listener | None) -> Solution:
+    seconds = deadline - time.monotonic()
+    return encoding.program.maximise(encoding.output[:1], seconds=seconds, target=target, listener=listener)
+
+
+def _check(solution: Solution, value: float, size: float) -> None:
+    """Raise `Contradiction` if the solver's bound is below a value that the network has."""
+    if solution.bound < value - PROVED * size:
+        raise Contradiction(f"HiGHS finds no value above {solution.bound}, but the network has the value {value}")
+
+
+def _read(net: Network, domain: Domain, encoding: Encoding, solution: Solution) -> Floats | None:
+    """Return the solution's x, moved to the very corner of its region."""
+    if solution.t is None:
+        return None
+    corner = best_corner(net, domain, encoding.pattern(solution.t))
+    x = domain.clip((encoding.x.matrix @ solution.t[: encoding.x.matrix.shape[1]]) + encoding.x.constant)
+    points = np.stack([point for point in (x, corner) if point is not None])
+    points = points[domain.holds(points)]
+    if not len(points):
+        return None
+    return climb(net, domain, points[np.argmax(net(points)[:, 0])])
+
+
+def _optimum(net: Network, x: Floats, bound: float, size: float, start: float) -> Optimum:
+    value = float(net(x)[0])
+    bound = max(bound, value)
+    return Optimum(x, value, bound, bound - value <= PROVED * size, time.monotonic() - start)
+
+
+def negated(found: Optimum) -> Optimum:
+    """Return the minimum of f from the maximum of -f."""
+    return replace(found, value=-found.value, bound=-found.bound)
+
+
+def _size(net: Network, domain: Domain) -> float:
+    """Return the largest |f| that the box allows; raise ValueError if values are too large for the solver."""
+    found = encode_domain(net, domain)
+    largest = max(float(np.abs(part).max()) for bounds in (*found.ranges, found.output.range()) for part in bounds)
+    if largest > LARGEST:
+        raise ValueError(
+            f"values reach {largest:.1e} inside the network on this box, more than {LARGEST:.0e}, beyond which HiGHS "
+            "cannot be trusted; scale the weights or take a smaller box"
+        )
+    return max(float(np.abs(found.output.range()).max()), 1e-300)
+
+
+def _listener(how: Effort, start: float, value: float, size: float) -> Listener | None:
+    if how.progress is None:
+        return None
+    tell = how.progress
+
+    def listen(best: float, bound: float) -> None:
+        gap = max(bound - max(best, value), 0.0)
+        spent = time.monotonic() - start
+        closed = 1 - min(gap / size, 1.0) if np.isfinite(gap) else 0.0
+        tell(max(closed, min(spent / how.seconds, 1.0)), f"gap {gap:.3g} after {spent:.0f} s")
+
+    return listen

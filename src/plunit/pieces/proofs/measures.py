@@ -1,0 +1,90 @@
+"""Numbers that tell how steep a gradient is, and the goals of a program that bound them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from plunit.pieces.activation import absolute, piecewise
+from plunit.pieces.arrays import Floats
+from plunit.pieces.proofs.encoding import Encoding, Range, add_units
+from plunit.pieces.proofs.program import Form
+
+SPLITS = 8
+"""A square is bounded by so many chords at first."""
+
+Measure = Callable[[Floats], Floats]
+"""Turns gradients [..., in] into numbers [...]."""
+
+
+@dataclass(frozen=True)
+class Steepness:
+    """What is to be as large as possible: a function of the gradient, and the program's goals that bound it.
+
+    goals: from the encoding, the gradient's form and range and the gradients found so far, forms of one row each, whose
+    largest maximum, through `back`, is a bound.
+    """
+
+    measure: Measure
+    goals: Callable[[Encoding, Form, Range, list[Floats]], list[Form]]
+    back: Callable[[float], float] = float
+
+
+def along(direction: Floats) -> Steepness:
+    """Direction . gradient."""
+
+    def goals(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
+        return [gradient.map(direction[None], np.zeros(1))]
+
+    return Steepness(lambda gradient: np.asarray(gradient @ direction), goals)
+
+
+def dual_norm(order: float) -> Steepness:
+    """The norm of the gradient that is dual to the norm of x of order 1, 2 or inf."""
+    return {1.0: _LARGEST, 2.0: _EUCLID, np.inf: _SUM}[order]
+
+
+def _largest(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
+    size = _sizes(encoding, gradient, bounds)
+    return [size[i : i + 1] for i in range(len(bounds[0]))]
+
+
+def _sum(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
+    return [_sizes(encoding, gradient, bounds).map(np.ones((1, len(bounds[0]))), np.zeros(1))]
+
+
+def _sizes(encoding: Encoding, gradient: Form, bounds: Range) -> Form:
+    count = len(bounds[0])
+    return add_units(encoding.program, absolute().spread(count, 1), gradient, bounds)[0]
+
+
+def _squares(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
+    """Sum g_i^2 from above, by chords: exact at the ends of the ranges, on a grid, and at the gradients seen so far."""
+    total = encoding.program.form(1)
+    for i, (low, high) in enumerate(zip(*bounds, strict=True)):
+        places = np.array([*np.linspace(low, high, SPLITS + 1), *(g[i] for g in seen)])
+        places = np.unique(np.clip(places, low, high))
+        if len(places) == 1:
+            total.constant[0] += low**2
+            continue
+        chords = places[1:] + places[:-1]
+        f = piecewise(places[1:-1], chords, _chord_at_zero(places))
+        part = add_units(encoding.program, f.spread(1, 1), gradient[i : i + 1], (places[:1], places[-1:]))[0]
+        total = encoding.program.padded(total)
+        total = Form(total.matrix + part.matrix, total.constant + part.constant)
+    return [total]
+
+
+def _chord_at_zero(places: Floats) -> float:
+    """Return the value at 0 of the chords of g^2 between neighbouring places, continued beyond them."""
+    j = int(np.clip(np.searchsorted(places, 0.0) - 1, 0, len(places) - 2))
+    return float(-places[j] * places[j + 1])
+
+
+_LARGEST = Steepness(lambda g: np.asarray(np.abs(g).max(axis=-1)), _largest)
+_SUM = Steepness(lambda g: np.asarray(np.abs(g).sum(axis=-1)), _sum)
+_EUCLID = Steepness(
+    lambda g: np.asarray(np.sqrt((g**2).sum(axis=-1))), _squares, lambda bound: float(np.sqrt(max(bound, 0.0)))
+)

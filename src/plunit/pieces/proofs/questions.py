@@ -1,0 +1,168 @@
+"""Questions about values: how large, how small, how far apart, and where does one output exceed another.
+
+One input is answered by its curve and two by their cells. More inputs, or constraints, are answered by a mixed-integer
+program (`encoding`), solved by HiGHS. Each answer is evaluated in the network before it is given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import overload
+
+import numpy as np
+
+from plunit.pieces import algebra
+from plunit.pieces.arrays import Floats
+from plunit.pieces.combining import combination, difference
+from plunit.pieces.curve import Curve
+from plunit.pieces.limits import Progress
+from plunit.pieces.networks import Network, single
+from plunit.pieces.proofs.asking import (
+    SECONDS,
+    Box,
+    Constraints,
+    Undecided,
+    effort_of,
+    largest_of,
+    maximise_each,
+    one_output,
+    output_index,
+)
+from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.maximising import Optimum, maximise, negated
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """low <= f(x) <= high for all x in the domain, [out] each; proved: both are reached, to 1e-6 of their size."""
+
+    low: Floats
+    high: Floats
+    proved: bool
+
+
+def maximum(
+    net: Network,
+    box: Box,
+    *,
+    output: int = 0,
+    constraints: Constraints = None,
+    time_limit: float | None = SECONDS,
+    progress: Progress | None = None,
+) -> Optimum:
+    """Max f(x) over x in the box: where it is, and a bound that no value exceeds.
+
+    Args:
+        net: a single network.
+        box: a pair (low, high) for each input.
+        output: which output.
+        constraints: (A, b) for A x <= b besides the box.
+        time_limit: in seconds; None for no limit. When it is over, the best point and the bound so far are returned,
+            and `proved` is False.
+        progress: is told how far the work is.
+
+    >>> from plunit.pieces import activation, network
+    >>> net = network([(np.eye(3), np.zeros(3)), activation.relu(), ([[1.0, -1.0, 0.5]], [0.0])])
+    >>> found = maximum(net, [(-1, 2)] * 3)
+    >>> found.value, found.bound, found.proved
+    (3.0, 3.0, True)
+    """
+    domain = Domain.of(net, box, constraints)
+    return maximise(one_output(net, output), domain, effort_of(time_limit, progress))
+
+
+def minimum(
+    net: Network,
+    box: Box,
+    *,
+    output: int = 0,
+    constraints: Constraints = None,
+    time_limit: float | None = SECONDS,
+    progress: Progress | None = None,
+) -> Optimum:
+    """Min f(x) over x in the box: where it is, and a bound that every value exceeds; arguments as `maximum`."""
+    domain = Domain.of(net, box, constraints)
+    return negated(maximise(one_output(net, output, -1.0), domain, effort_of(time_limit, progress)))
+
+
+def bounds(
+    net: Network,
+    box: Box,
+    *,
+    constraints: Constraints = None,
+    time_limit: float | None = SECONDS,
+    progress: Progress | None = None,
+) -> Bounds:
+    """Low <= f(x) <= high for every output, each as narrow as can be; `time_limit` is for all of them together."""
+    domain = Domain.of(net, box, constraints)
+    effort = effort_of(time_limit, progress)
+    tops = maximise_each(domain, [one_output(net, i, sign) for sign in (-1.0, 1.0) for i in range(net.outputs)], effort)
+    ends = np.array([top.bound for top in tops])
+    return Bounds(-ends[: net.outputs], ends[net.outputs :], all(top.proved for top in tops))
+
+
+@overload
+def distance(one: Curve, other: Curve) -> float: ...
+@overload
+def distance(
+    one: Network,
+    other: Network,
+    box: Box,
+    *,
+    constraints: Constraints = None,
+    time_limit: float | None = SECONDS,
+    progress: Progress | None = None,
+) -> Optimum: ...
+def distance(
+    one: Network | Curve,
+    other: Network | Curve,
+    box: Box | None = None,
+    *,
+    constraints: Constraints = None,
+    time_limit: float | None = SECONDS,
+    progress: Progress | None = None,
+) -> Optimum | float:
+    """Sup |f(x) - g(x)| over the box and all outputs, of two networks; or of two curves over their domain.
+
+    >>> from plunit.pieces import activation, network
+    >>> f = network([(np.eye(3), np.zeros(3)), activation.plu(), ([[1.0, 1.0, 1.0]], [0.0])])
+    >>> g = network([([[1.0, 1.0, 1.0]], [0.0])])
+    >>> round(float(distance(f, g, [(-3, 3)] * 3)), 6)
+    5.4
+    """
+    if isinstance(one, Curve) and isinstance(other, Curve):
+        return algebra.distance(one, other)
+    if not (isinstance(one, Network) and isinstance(other, Network)) or box is None:
+        raise TypeError(
+            f"distance takes two curves, or two networks and a box, got {type(one).__name__}, {type(other).__name__}"
+            f"{' without a box' if box is None else ''}"
+        )
+    both = difference(one, other)
+    domain = Domain.of(both, box, constraints)
+    parts = [one_output(both, i, sign) for sign in (-1.0, 1.0) for i in range(both.outputs)]
+    return largest_of(maximise_each(domain, parts, effort_of(time_limit, progress)))
+
+
+def counterexample(
+    net: Network,
+    box: Box,
+    condition: tuple[int, int],
+    *,
+    constraints: Constraints = None,
+    time_limit: float | None = SECONDS,
+    progress: Progress | None = None,
+) -> Optimum | None:
+    """Find an x in the box where output i exceeds output j, condition = (i, j); None if it is proved that none does.
+
+    `value` of the answer is f_i(x) - f_j(x). If time is over before either, `Undecided` is raised.
+    """
+    single(net)
+    i, j = (output_index(net, output) for output in condition)
+    margin = combination(net, np.eye(net.outputs)[[i]] - np.eye(net.outputs)[[j]])
+    domain = Domain.of(margin, box, constraints)
+    found = maximise(margin, domain, replace(effort_of(time_limit, progress), target=0.0))
+    if found.value > 0:
+        return found
+    if not found.proved and found.bound > 0:
+        raise Undecided(found)
+    return None

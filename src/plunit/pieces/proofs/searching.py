@@ -1,0 +1,64 @@
+"""Good points before the proof: ascent from many starts, then along the linear regions. Nothing here is proved."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats
+from plunit.pieces.networks import Network
+from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.regions import best_corner, gradient_of, pieces_at, some_point
+
+STARTS = 1000
+STEPS = 60
+CLIMBS = 8
+"""So many of the best points climb along regions."""
+
+
+def starts(domain: Domain, count: int) -> Floats:
+    """Return at most so many points of the domain, [n, in]; at least one, or ValueError if the domain is empty."""
+    low, high = domain.box.T
+    points = np.random.default_rng(0).uniform(low, high, (count, len(low)))
+    points = points[domain.holds(points)]
+    if len(points):
+        return points
+    point = some_point(domain)
+    if point is None:
+        raise ValueError("no x in the box meets the constraints; take a larger box or fewer constraints")
+    return point[None]
+
+
+def search(net: Network, domain: Domain) -> Floats:
+    """Return a point x [in] where the network's first output is large."""
+    points = _ascend(net, domain, starts(domain, STARTS))
+    values = net(points)[:, 0]
+    climbed = np.stack([climb(net, domain, points[i]) for i in np.argsort(-values)[:CLIMBS]])
+    return np.asarray(climbed[np.argmax(net(climbed)[:, 0])])
+
+
+def climb(net: Network, domain: Domain, x: Floats) -> Floats:
+    """Go from x to the best corner of its linear region, a little beyond, and on, while the value grows."""
+    best = float(net(x)[0])
+    for _ in range(100):
+        corner = best_corner(net, domain, pieces_at(net, x))
+        if corner is None:
+            return x
+        beyond = domain.clip(corner + (corner - x) * np.array([0, 1e-7, 1e-5, 1e-3, 1e-1])[:, None])
+        beyond = beyond[domain.holds(beyond)]
+        values = net(beyond)[:, 0] if len(beyond) else np.full(1, -np.inf)
+        if not values.max() > best + 1e-13 * abs(best):
+            return x
+        x, best = beyond[values.argmax()], float(values.max())
+    return x
+
+
+def _ascend(net: Network, domain: Domain, x: Floats) -> Floats:
+    """Move each x [n, in] along the sign of its gradient by steps that shrink; a step out of the domain is not made."""
+    width = domain.box[:, 1] - domain.box[:, 0]
+    best, top = x, net(x)[:, 0]
+    for step in np.geomspace(0.1, 1e-3, STEPS):
+        moved = domain.clip(x + step * width * np.sign(gradient_of(net, pieces_at(net, x))))
+        x = np.where(domain.holds(moved)[:, None], moved, x)
+        value = net(x)[:, 0]
+        best, top = np.where((value > top)[:, None], x, best), np.maximum(value, top)
+    return best

@@ -1,0 +1,180 @@
+"""How steep a network is on a domain: its Lipschitz constant, and whether it rises along one input."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.limits import Progress
+from plunit.pieces.line import curve
+from plunit.pieces.networks import Network
+from plunit.pieces.polygons import cells
+from plunit.pieces.proofs.asking import SECONDS, Box, Constraints, Undecided, effort_of, largest_of, one_output, shares
+from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.maximising import PROVED, Effort, Optimum
+from plunit.pieces.proofs.measures import Steepness, along, dual_norm
+from plunit.pieces.proofs.regions import gradient_of, inner_point, pieces_at
+from plunit.pieces.proofs.searching import starts
+from plunit.pieces.proofs.slopes import exclude, gradient_form
+from plunit.pieces.proofs.tightening import tighten
+
+SAMPLES = 20_000
+"""So many gradients are looked at before the proof."""
+
+
+def lipschitz(
+    net: Network,
+    box: Box,
+    *,
+    norm: float = 2,
+    constraints: Constraints = None,
+    time_limit: float | None = SECONDS,
+    progress: Progress | None = None,
+) -> Optimum:
+    """The smallest L with |f_i(x) - f_i(y)| <= L ||x - y|| on the box, for every output i.
+
+    `norm` is the order of ||x - y||: 1, 2 or inf. L is the largest dual norm of a gradient. The gradient at x has the
+    norm `value`, and no gradient has a norm above `bound`. If `proved`, the two are equal, else L is between them.
+    """
+    if norm not in (1, 2, np.inf):
+        raise ValueError(f"norm must be 1, 2 or inf, got {norm!r}")
+    domain = Domain.of(net, box, constraints)
+    effort = effort_of(time_limit, progress)
+    parts = [one_output(net, i) for i in range(net.outputs)]
+    what = dual_norm(float(norm))
+    return largest_of([steepest(part, domain, what, share) for part, share in shares(parts, effort)])
+
+
+def is_monotone(
+    net: Network,
+    feature: int,
+    box: Box,
+    *,
+    increasing: bool = True,
+    output: int = 0,
+    constraints: Constraints = None,
+    time_limit: float | None = SECONDS,
+    progress: Progress | None = None,
+) -> bool:
+    """Return whether f(x) never falls (or never rises) as x[feature] grows in the box; `Undecided` if time is over.
+
+    Slopes within 1e-6 of the largest possible slope count as 0.
+    """
+    domain = Domain.of(net, box, constraints)
+    if not 0 <= feature < net.inputs:
+        raise ValueError(f"feature must be an input, 0 to {net.inputs - 1}, got {feature}")
+    wrong = np.zeros(net.inputs)
+    wrong[feature] = -1.0 if increasing else 1.0
+    flat = PROVED * _scale(net, feature)
+    effort = replace(effort_of(time_limit, progress), target=flat)
+    found = steepest(one_output(net, output), domain, along(wrong), effort)
+    if found.value > flat:
+        return False
+    if found.bound > flat:
+        raise Undecided(found)
+    return True
+
+
+def _scale(net: Network, feature: int) -> float:
+    """Return a bound of |df/dx_feature| from the sizes of weights and slopes."""
+    bound = np.abs(net.weights[0][0, :, feature])
+    for weight, f in zip(net.weights[1:], net.activations, strict=True):
+        bound = np.abs(weight[0]) @ (np.abs(f.slopes[0]).max(axis=-1) * bound)
+    return float(bound.max())
+
+
+def steepest(net: Network, domain: Domain, what: Steepness, how: Effort) -> Optimum:
+    """Return where a function of the gradient of the network's first output is largest."""
+    start = time.monotonic()
+    if net.inputs <= 2 and domain.free:
+        found = _by_pieces(net, domain, what, start)
+        if found is not None:
+            return found
+    return _by_program(net, domain, what, how, start)
+
+
+def _by_pieces(net: Network, domain: Domain, what: Steepness, start: float) -> Optimum | None:
+    try:
+        if net.inputs == 1:
+            line = curve(net, *domain.box[0])
+            gradients, middles = line.slopes[:, :1], (line.knots[1:, None] + line.knots[:-1, None]) / 2
+        else:
+            found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])))
+            gradients = found.gradients[:, 0]
+            middles = np.stack([polygon.mean(axis=0) for polygon in found.polygons])
+    except ValueError:
+        return None
+    values = what.measure(gradients)
+    best = int(np.argmax(values))
+    value = float(values[best])
+    return Optimum(middles[best], value, value, True, time.monotonic() - start)
+
+
+def _by_program(net: Network, domain: Domain, what: Steepness, how: Effort, start: float) -> Optimum:
+    points = starts(domain, SAMPLES)
+    gradients = np.broadcast_to(gradient_of(net, pieces_at(net, points)), points.shape)
+    values = what.measure(gradients)
+    best = int(np.argmax(values))
+    x, value, bound, deadline = points[best], float(values[best]), np.inf, start + how.seconds
+    seen, thin = [gradients[best]], _Thin([], -np.inf)
+    while not (_closed(value, bound) or bound <= how.target < np.inf or value > how.target):
+        tops, found = _solve(net, domain, what, how, deadline, seen, thin)
+        bound = min(bound, max(value, thin.largest, *tops))
+        known = len(seen), len(thin.columns), value
+        for t, pattern in found:
+            gradient, here = gradient_of(net, pattern), inner_point(net, domain, pattern)
+            steep = float(what.measure(gradient))
+            if not any(np.array_equal(gradient, old) for old in seen):
+                seen.append(gradient)
+            if here is None:
+                thin = _Thin([*thin.columns, t], thin.largest)
+            elif not all(map(np.array_equal, pieces_at(net, here), pattern)):
+                thin = _Thin([*thin.columns, t], max(thin.largest, steep))
+            elif steep > value:
+                x, value = here, steep
+        if known == (len(seen), len(thin.columns), value) or time.monotonic() > deadline:
+            break
+    bound = max(bound, value)
+    return Optimum(x, value, bound, _closed(value, bound), time.monotonic() - start)
+
+
+@dataclass(frozen=True)
+class _Thin:
+    """Patterns that are not asked for again: of regions that are empty, or so thin that no number x is inside.
+
+    Units with a common kink, and kinks on the edge of the box, have such patterns. `largest` is the largest measure
+    of a gradient of the thin ones. It counts for the bound and not for the value.
+    """
+
+    columns: list[Floats]
+    largest: float
+
+
+def _closed(value: float, bound: float) -> bool:
+    return bound < np.inf and bound - value <= PROVED * max(abs(value), abs(bound))
+
+
+def _solve(
+    net: Network, domain: Domain, what: Steepness, how: Effort, deadline: float, seen: list[Floats], thin: _Thin
+) -> tuple[list[float], list[tuple[Floats, list[Ints]]]]:
+    """Return the bounds from the goals of a measure, and the best columns of each with their patterns."""
+    encoding = tighten(net, domain, -np.inf, deadline)
+    gradient, bounds = gradient_form(net, encoding)
+    for t in thin.columns:
+        exclude(encoding, t)
+    tops, found = [], []
+    for goal in what.goals(encoding, gradient, bounds, seen):
+        listener = None if how.progress is None else partial(_tell, how.progress, what)
+        solution = encoding.program.maximise(goal, seconds=deadline - time.monotonic(), listener=listener)
+        tops.append(what.back(min(solution.bound, float(goal.range()[1][0]))))
+        if solution.t is not None:
+            found.append((solution.t, encoding.pattern(solution.t)))
+    return tops, found
+
+
+def _tell(progress: Progress, what: Steepness, best: float, bound: float) -> None:
+    progress(0.5, f"steepness at most {what.back(bound):.4g}")

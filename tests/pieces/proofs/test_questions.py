@@ -1,0 +1,248 @@
+"""Questions about values, against the enumeration of all patterns, cells and curves."""
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from plunit.pieces import (
+    Undecided,
+    activation,
+    bounds,
+    cells,
+    counterexample,
+    curve,
+    distance,
+    maximum,
+    minimum,
+    network,
+)
+from plunit.pieces.proofs.program import Contradiction, Program, Solution
+
+pytest.importorskip("highspy")
+
+ACTIVATIONS = {
+    "plu": activation.plu(),
+    "steep plu": activation.plu(3.0, 0.5),
+    "relu": activation.relu(),
+    "leaky relu": activation.leaky_relu(0.2),
+    "hardtanh": activation.hardtanh(-0.5, 1.5),
+    "hardsigmoid": activation.hardsigmoid(),
+    "absolute": activation.absolute(),
+}
+
+
+def random_net(seed, *widths, f, outputs=1):
+    rng = np.random.default_rng(seed)
+    layers = []
+    for before, width in itertools.pairwise((*widths, outputs)):
+        layers += [(1.5 * rng.standard_normal((width, before)) / np.sqrt(before), 0.5 * rng.standard_normal(width)), f]
+    return network(layers[:-1])
+
+
+def forced(inputs):
+    """A constraint that every x meets: so one and two inputs go to the solver as well."""
+    return np.zeros((1, inputs)), np.ones(1)
+
+
+def by_enumeration(net, box, rows=None, limits=None):
+    """The largest value over all patterns of one hidden layer, a linear program each."""
+    linprog = pytest.importorskip("scipy.optimize").linprog
+    weight, bias, f = net.weights[0][0], net.biases[0][0], net.activations[0]
+    ends = np.pad(f.knots[0], ((0, 0), (1, 1)), constant_values=((0, 0), (-1e6, 1e6)))
+    best = -np.inf
+    for pattern in itertools.product(range(f.slopes.shape[-1]), repeat=len(bias)):
+        unit = np.arange(len(bias))
+        slope, intercept = f.slopes[0][unit, pattern], f.intercepts[0][unit, pattern]
+        out = net.weights[1][0, 0]
+        a = [weight, -weight, *([] if rows is None else [rows])]
+        b = [ends[unit, np.add(pattern, 1)] - bias, bias - ends[unit, pattern], *([] if rows is None else [limits])]
+        found = linprog(-(out * slope) @ weight, A_ub=np.concatenate(a), b_ub=np.concatenate(b), bounds=box)
+        if found.status == 0:
+            best = max(best, -found.fun + out @ (slope * bias + intercept) + net.biases[1][0, 0])
+    return best
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_the_maximum_is_that_of_all_patterns(name):
+    net, box = random_net(1, 3, 4, f=ACTIVATIONS[name]), [(-2, 1), (-1, 2), (0, 3)]
+    found = maximum(net, box)
+    assert found.proved
+    assert found.value == pytest.approx(by_enumeration(net, box), abs=1e-9)
+    assert found.bound == pytest.approx(found.value, abs=1e-6)
+    assert found.value == net(found.x)[0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_inputs_through_the_solver_agree_with_cells(seed):
+    net = random_net(seed, 2, 6, 5, f=list(ACTIVATIONS.values())[seed % len(ACTIVATIONS)])
+    box = ((-2, 2), (-1, 3))
+    exact = cells(net, box).values
+    assert maximum(net, box, constraints=forced(2)).value == pytest.approx(exact.max(), abs=1e-9)
+    assert minimum(net, box, constraints=forced(2)).value == pytest.approx(exact.min(), abs=1e-9)
+    assert maximum(net, box).value == pytest.approx(exact.max(), abs=1e-9)
+
+
+def test_one_input_is_its_curve():
+    net = random_net(3, 1, 5, 4, f=activation.plu())
+    exact = curve(net, -2, 3).values
+    assert float(maximum(net, [(-2, 3)])) == pytest.approx(exact.max(), abs=1e-12)
+    assert float(minimum(net, [(-2, 3)], constraints=forced(1))) == pytest.approx(exact.min(), abs=1e-9)
+
+
+def test_constraints_hold_besides_the_box():
+    net, box = random_net(5, 3, 4, f=activation.plu()), [(-2, 2)] * 3
+    rows, limits = np.array([[-1.0, -1.0, -1.0], [-1.0, 2.0, 0.0]]), np.array([3.0, 0.5])
+    found = maximum(net, box, constraints=(rows, limits))
+    assert (rows @ found.x <= limits + 1e-8).all()
+    assert found.value == pytest.approx(by_enumeration(net, box, rows, limits), abs=1e-8)
+    assert found.value < maximum(net, box).value - 1e-3
+
+
+def test_constraints_that_nothing_meets_are_an_error():
+    with pytest.raises(ValueError, match="no x in the box meets the constraints"):
+        maximum(random_net(0, 3, 4, f=activation.plu()), [(-1, 1)] * 3, constraints=([[1.0, 0, 0]], [-5.0]))
+
+
+def test_bounds_are_those_of_every_output():
+    net, box = random_net(7, 3, 5, f=activation.plu(), outputs=3), [(-1, 1)] * 3
+    found = bounds(net, box)
+    assert found.proved
+    for i in range(3):
+        assert found.high[i] == pytest.approx(maximum(net, box, output=i).value, abs=1e-6)
+        assert found.low[i] == pytest.approx(minimum(net, box, output=i).value, abs=1e-6)
+    values = net(np.random.default_rng(0).uniform(-1, 1, (10_000, 3)))
+    assert (values >= found.low - 1e-9).all()
+    assert (values <= found.high + 1e-9).all()
+
+
+def test_distance_is_the_largest_difference():
+    one = random_net(1, 3, 4, f=activation.plu(), outputs=2)
+    other = random_net(2, 3, 3, 4, f=activation.relu(), outputs=2)
+    box = [(-1, 1)] * 3
+    found = distance(one, other, box)
+    assert found.proved
+    assert np.abs(one(found.x) - other(found.x)).max() == pytest.approx(found.value, abs=1e-9)
+    points = np.random.default_rng(0).uniform(-1, 1, (20_000, 3))
+    sampled = np.abs(one(points) - other(points)).max()
+    assert sampled <= found.value <= 2 * sampled
+    assert distance(one, one, box).value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_counterexample_is_one():
+    net = random_net(4, 4, 5, f=activation.plu(), outputs=2)
+    box = [(-2, 2)] * 4
+    found = counterexample(net, box, (0, 1))
+    values = net(found.x)
+    assert values[0] > values[1]
+    assert found.value == pytest.approx(values[0] - values[1])
+
+
+def test_no_counterexample_is_proved():
+    weight = np.eye(3)
+    net = network([(weight, np.zeros(3)), activation.plu(), ([[1.0, 1, 1], [1.0, 1, 1]], [0.0, 0.5])])
+    assert counterexample(net, [(-2, 2)] * 3, (0, 1)) is None
+    assert counterexample(net, [(-2, 2)] * 3, (1, 0)).value == pytest.approx(0.5)
+
+
+@pytest.fixture(scope="module")
+def hard():
+    return random_net(0, 8, 32, 32, f=activation.plu(), outputs=1)
+
+
+def test_a_time_limit_gives_a_point_and_a_bound(hard):
+    found = maximum(hard, [(-2, 2)] * 8, time_limit=1.0)
+    assert not found.proved
+    assert found.value == hard(found.x)[0]
+    assert found.bound > found.value
+    # no value that ascent from other starts finds is above the bound
+    points = np.random.default_rng(1).uniform(-2, 2, (100_000, 8))
+    assert hard(points).max() <= found.bound
+
+
+def test_an_undecided_question_is_an_error_with_the_best_point(hard):
+    top = maximum(hard, [(-2, 2)] * 8, time_limit=0.5)
+    level = (top.value + top.bound) / 2
+    layers = [(w[0], b[0]) for w, b in zip(hard.weights, hard.biases, strict=True)]
+    last, bias = np.concatenate([layers[2][0], np.zeros((1, 32))]), np.array([layers[2][1][0], level])
+    net = network([layers[0], activation.plu(), layers[1], activation.plu(), (last, bias)])
+    with pytest.raises(Undecided, match="raise time_limit") as caught:
+        counterexample(net, [(-2, 2)] * 8, (0, 1), time_limit=0.5)
+    assert caught.value.best.value <= 0 < caught.value.best.bound
+
+
+def test_progress_shows_gap_and_time(hard):
+    said = []
+    maximum(hard, [(-2, 2)] * 8, time_limit=3.0, progress=lambda part, text: said.append((part, text)))
+    assert any("gap" in text for _, text in said)
+    assert all(0 <= part <= 1 for part, _ in said)
+
+
+def test_a_solver_that_is_wrong_is_not_believed(monkeypatch):
+    net = random_net(1, 3, 4, f=activation.plu())
+
+    def wrong(self, goal, **options):
+        return Solution("optimal", None, -100.0)
+
+    monkeypatch.setattr(Program, "maximise", wrong)
+    with pytest.raises(Contradiction, match="the network has the value"):
+        maximum(net, [(-2, 2)] * 3)
+
+
+def test_a_solver_that_is_wrong_once_is_asked_again(monkeypatch):
+    net, box = random_net(1, 3, 4, f=activation.plu()), [(-2, 2)] * 3
+    right, calls = Program.maximise, []
+
+    def sometimes(self, goal, **options):
+        calls.append(goal)
+        return Solution("infeasible", None, -np.inf) if len(calls) == 1 else right(self, goal, **options)
+
+    monkeypatch.setattr(Program, "maximise", sometimes)
+    assert maximum(net, box).value == pytest.approx(by_enumeration(net, box), abs=1e-9)
+    assert len(calls) == 2
+
+
+NET = random_net(0, 3, 4, f=activation.plu(), outputs=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: maximum(NET, (-3, 3)), ValueError, r"a box of 3 inputs is 3 pairs \(low, high\)"),
+        (lambda: maximum(NET, [(-3, 3)]), ValueError, "a box of 3 inputs is 3 pairs .*got 1"),
+        (lambda: maximum(NET, [(-3, 3), (3, -3), (0, 1)]), ValueError, "low < high.*input 1"),
+        (lambda: maximum(NET, [(-3, 3), (0, np.nan), (0, 1)]), ValueError, "low < high.*input 1"),
+        (lambda: maximum(NET, [(-1, 1)] * 3, output=2), ValueError, "0 to 1, got 2"),
+        (lambda: maximum(NET, [(-1, 1)] * 3, time_limit=0), ValueError, "positive number of seconds"),
+        (lambda: maximum(NET, [(-1, 1)] * 3, constraints=[1]), ValueError, r"a pair \(A, b\)"),
+        (lambda: maximum(NET, [(-1, 1)] * 3, constraints=([[1, 2]], [1])), ValueError, r"A \[m, 3\]"),
+        (lambda: maximum(NET, [(-1, 1)] * 3, constraints=([[1, 2, np.inf]], [1])), ValueError, "finite"),
+        (lambda: maximum("net", [(-1, 1)] * 3), TypeError, "needs a plunit.pieces.Network"),
+        (lambda: counterexample(NET, [(-1, 1)] * 3, (0, 5)), ValueError, "0 to 1, got 5"),
+        (lambda: distance(NET, NET), TypeError, "without a box"),
+        (
+            lambda: distance(NET, random_net(0, 3, 4, f=activation.plu()), [(-1, 1)] * 3),
+            ValueError,
+            "3 -> 2 and 3 -> 1",
+        ),
+        (lambda: maximum(NET, [(-1e12, 1e12)] * 3), ValueError, "beyond which HiGHS cannot be trusted"),
+    ],
+)
+def test_bad_input_is_one_clear_line(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_without_the_solver_the_extra_is_named():
+    code = (
+        "import sys; sys.modules['highspy'] = None\n"
+        "import numpy as np\n"
+        "from plunit.pieces import activation, maximum, network\n"
+        "net = network([(np.eye(3), np.zeros(3)), activation.plu(), (np.ones((1, 3)), [0.0])])\n"
+        "try: maximum(net, [(-1, 1)] * 3)\n"
+        "except ModuleNotFoundError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'plunit[exact]'" in done.stdout

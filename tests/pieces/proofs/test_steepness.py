@@ -1,0 +1,104 @@
+"""Lipschitz constants and monotony, against curves, cells and patterns that are known."""
+
+import numpy as np
+import pytest
+
+from plunit.pieces import activation, cells, curve, is_monotone, lipschitz, network
+
+pytest.importorskip("highspy")
+
+DUAL = {1: np.inf, 2: 2, np.inf: 1}
+
+
+def random_net(seed, inputs, outputs=1):
+    rng = np.random.default_rng(seed)
+    first = rng.standard_normal((5, inputs)), rng.standard_normal(5)
+    second = rng.standard_normal((4, 5)), rng.standard_normal(4)
+    return network(
+        [
+            first,
+            activation.plu(),
+            second,
+            activation.leaky_relu(0.1),
+            (rng.standard_normal((outputs, 4)), [0.0] * outputs),
+        ]
+    )
+
+
+def forced(inputs):
+    return np.zeros((1, inputs)), np.ones(1)
+
+
+@pytest.mark.parametrize("norm", DUAL)
+@pytest.mark.parametrize("seed", range(3))
+def test_two_inputs_through_the_solver_agree_with_cells(norm, seed):
+    net, box = random_net(seed, 2, 2), ((-2, 2), (-1, 3))
+    exact = np.linalg.norm(cells(net, box).gradients, ord=DUAL[norm], axis=-1).max()
+    for constraints in (None, forced(2)):
+        found = lipschitz(net, box, norm=norm, constraints=constraints)
+        assert found.proved
+        assert found.value == pytest.approx(exact, rel=1e-9)
+
+
+def test_one_input_is_the_steepest_piece():
+    net = random_net(5, 1)
+    exact = np.abs(curve(net, -2, 2).slopes).max()
+    assert lipschitz(net, [(-2, 2)]).value == pytest.approx(exact)
+    assert lipschitz(net, [(-2, 2)], constraints=forced(1)).value == pytest.approx(exact)
+
+
+def test_the_gradient_at_x_has_the_norm():
+    net, step = random_net(2, 4), 1e-7
+    found = lipschitz(net, [(-2, 2)] * 4)
+    slopes = [(net(found.x + step * e)[0] - net(found.x - step * e)[0]) / (2 * step) for e in np.eye(4)]
+    assert np.linalg.norm(slopes) == pytest.approx(found.value, rel=1e-5)
+
+
+def test_a_common_kink_has_no_gradient_of_its_own():
+    """|x| as relu(x) + relu(-x): both units on at once would have slope 0, both off likewise, and no region."""
+    net = network([([[1.0, 0, 0], [-1.0, 0, 0]], [0.0, 0.0]), activation.relu(), ([[3.0, 3.0]], [0.0])])
+    found = lipschitz(net, [(-1, 1)] * 3)
+    assert found.value == pytest.approx(3.0)
+    assert found.bound >= 3.0
+    assert found.proved
+
+
+def test_a_pattern_without_a_region_is_not_believed():
+    """relu(x) - relu(-x) = x has slope 1, and would have 2 if both units could be on."""
+    net = network([([[1.0, 0, 0], [-1.0, 0, 0]], [0.0, 0.0]), activation.relu(), ([[1.0, -1.0]], [0.0])])
+    found = lipschitz(net, [(-1, 1)] * 3)
+    assert found.value == pytest.approx(1.0)
+    assert found.proved
+
+
+@pytest.mark.parametrize(("sign", "increasing", "answer"), [(1, True, True), (1, False, False), (-1, False, True)])
+def test_positive_weights_are_monotone(sign, increasing, answer):
+    rng = np.random.default_rng(0)
+    first, second = np.abs(rng.standard_normal((6, 3))), np.abs(rng.standard_normal((5, 6)))
+    layers = [(first, rng.standard_normal(6)), activation.plu(), (second, rng.standard_normal(5)), activation.plu()]
+    net = network([*layers, (sign * np.abs(rng.standard_normal((1, 5))), [0.0])])
+    assert is_monotone(net, 1, [(-2, 2)] * 3, increasing=increasing) is answer
+
+
+def test_monotone_on_a_part_of_the_box_only():
+    """|x_0| + x_1 + x_2 rises with x_0 where x_0 > 0 only."""
+    weight = np.array([[1.0, 0, 0], [0, 1.0, 1.0]])
+    f = activation.piecewise([0.0], [np.array([-1.0, 1.0]), 1.0])
+    net = network([(weight, np.zeros(2)), f, ([[1.0, 1.0]], [0.0])])
+    assert is_monotone(net, 0, [(0, 1), (-1, 1), (-1, 1)])
+    assert not is_monotone(net, 0, [(-1, 1), (-1, 1), (-1, 1)])
+    assert is_monotone(net, 0, [(-1, 1), (-1, 1), (-1, 1)], constraints=([[-1.0, 0, 0]], [-0.25]))
+    assert is_monotone(net, 1, [(-1, 1), (-1, 1), (-1, 1)])
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda net, box: lipschitz(net, box, norm=3), "norm must be 1, 2 or inf"),
+        (lambda net, box: is_monotone(net, 3, box), "0 to 2, got 3"),
+        (lambda net, box: is_monotone(net, 0, box, output=1), "0 to 0, got 1"),
+    ],
+)
+def test_bad_input_is_one_clear_line(call, text):
+    with pytest.raises(ValueError, match=text):
+        call(random_net(0, 3), [(-1, 1)] * 3)
