@@ -76,7 +76,7 @@ def big_m(net: Network, box: np.ndarray, seconds: float) -> tuple[float, float]:
 
 
 def _relus(program: Program, z: Form, low: np.ndarray, high: np.ndarray, shift: np.ndarray) -> Form:
-    """r = relu(z + shift): r >= z + shift, r <= z + shift - low (1 - d), r <= high d, with low <= z + shift <= high."""
+    """Return r = relu(z + shift) in [0, high]: r >= z + shift, r <= z + shift - low (1 - d), r <= high d."""
     low, high = np.minimum(low + shift, 0), np.maximum(high + shift, 0)
     r, d = program.columns(len(low)), program.columns(len(low), integer=True)
     z, found = program.padded(z), program.form(len(low))
