@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,16 +9,16 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
 
 from plunit.data import fetch
 from plunit.lab.cell import Cell
 from plunit.lab.cifar10 import run
+from plunit.lab.cifar10.panels import draw
 from plunit.lab.cifar10.record import WINDOW, Curves, curve, read
 from plunit.lab.cifar10.run import Cifar10Spec
 from plunit.lab.claims import Claim, Column, measure, measure_ratio, median, median_difference, median_ratio
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.style import Picture, label, listed, look
+from plunit.lab.style import Picture, label, listed
 from plunit.ranges import Range
 
 _STEPS = (100, 500, 1000, 5000)
@@ -188,23 +187,6 @@ def crossing(ours: Column, theirs: Column) -> Column:
     return np.where(lasting[-1] > 0, len(below) - lasting.sum(0), np.inf).astype(float)
 
 
-def draw(curves: Curves, top: Any, bottom: Any) -> None:
-    """Draw training loss on the upper axes and test accuracy on the lower ones."""
-    for activation, found in curves.items():
-        style = look(activation)
-        x = found.window * np.arange(1, len(found.loss) + 1)
-        top.plot(*_thinned(x, np.median(found.loss, axis=1)), **{**style, "linewidth": 1.2})
-        accuracy = 100 * np.median(found.test_accuracy, axis=1)
-        bottom.plot(found.test_step, accuracy, marker="o", markersize=2.5, **style)
-    top.set(yscale="log", ylabel="training loss (cross-entropy)")
-    bottom.set(xscale="log", xlabel="step", ylabel="test accuracy, %")
-    long = max(found.steps for found in curves.values()) > 2000
-    for axis, subs in ((top.yaxis, (1, 2, 5)), (bottom.xaxis, (1,) if long else (1, 2, 5))):
-        axis.set_major_locator(LogLocator(subs=subs))
-        axis.set_major_formatter("{x:,g}")
-        axis.set_minor_formatter("")
-
-
 def _best(known: list[Evidence], step: int) -> Evidence | None:
     """Return the run of most seeds, and of these the longest, that reaches a step."""
     reaching = [one for one in known if one.steps >= step]
@@ -216,13 +198,6 @@ def _told(what: str, curves: Curves) -> str:
         return ""
     steps, seeds = (min(getattr(found, key) for found in curves.values()) for key in ("steps", "seeds"))
     return f"{what} of {steps:,} steps, {seeds} seed{'s' if seeds > 1 else ''}"
-
-
-def _thinned(x: Any, y: Any) -> tuple[Any, Any]:
-    """Average neighbours at the far end of a long curve: at most 120 points, evenly spaced where x is logarithmic."""
-    edges = np.unique(np.geomspace(1, len(x) + 1, 120).astype(int)) - 1
-    groups = [slice(low, high) for low, high in itertools.pairwise(edges)]
-    return np.array([x[group][-1] for group in groups]), np.array([y[group].mean() for group in groups])
 
 
 def _accuracies(curves: Curves) -> str:
