@@ -33,6 +33,13 @@ def test_the_network_is_the_module(name, first):
     np.testing.assert_allclose(to_network(model, (3,))(x.numpy()), expected, rtol=0, atol=1e-12)
 
 
+def test_units_that_pass_x_on_have_no_knots():
+    net = to_network(Residual(nn.Sequential(nn.Linear(3, 5), PLU(), nn.Linear(5, 3))))
+    knots = net.activations[0].knots[0]
+    assert np.isinf(knots[:3]).all()
+    assert knots[3:].tolist() == [[-1.0, 1.0]] * 5
+
+
 def test_the_shape_may_follow_from_the_body():
     model = Residual(nn.Sequential(nn.ReLU(), nn.Linear(2, 2))).double()
     x = torch.randn(9, 2, dtype=torch.float64)

@@ -19,6 +19,7 @@ from plunit.pieces.level import Level, level_set
 from plunit.pieces.line import Counts, along, counts, curve, curves
 from plunit.pieces.networks import Network, ensemble, network, plane
 from plunit.pieces.polygons import Cells, cell_counts, cells
+from plunit.pieces.simplifying import Simplified, simplify
 
 __all__ = [
     "Activation",
@@ -27,6 +28,7 @@ __all__ = [
     "Curve",
     "Level",
     "Network",
+    "Simplified",
     "activation",
     "along",
     "cell_counts",
@@ -50,5 +52,6 @@ __all__ = [
     "save_csv",
     "save_json",
     "save_onnx",
+    "simplify",
     "solve",
 ]
