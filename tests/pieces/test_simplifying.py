@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from random_networks import random_network
+from random_networks import random_network, scaled_network
 
 from plunit.pieces import Curve, Simplified, curve, distance, simplify
 
@@ -73,6 +73,16 @@ def test_one_piece_is_the_best_line(seed):
     assert simplify(f, pieces=1).error == pytest.approx(best, rel=1e-9)
 
 
+@pytest.mark.parametrize("most", [1, 2, 3, 7])
+def test_a_parabola_has_equal_pieces(most):
+    """On a piece of width h the best line is off by f'' h^2 / 16, with equal values at common ends."""
+    x = np.linspace(0, 1, 2001)
+    f = Curve(x, x[:, None] ** 2, (x[1:] + x[:-1])[:, None])
+    found = simplify(f, pieces=most)
+    assert found.error == pytest.approx(2 / most**2 / 16, abs=1e-6)
+    np.testing.assert_allclose(found.curve.knots, np.linspace(0, 1, most + 1), atol=2e-3)
+
+
 def inside(f, e, a, b):
     """Return which segments from points a [n, 2] to points b [m, 2] stay within e of f, [n, m]."""
     step = b[None, :, 0] - a[:, None, 0]
@@ -138,6 +148,15 @@ def test_units_do_not_matter(scale, wide):
     expected, found = simplify(f, pieces=7), simplify(g, pieces=7)
     assert found.error == pytest.approx(scale * expected.error, rel=1e-9)
     np.testing.assert_allclose(found.curve.knots, wide * expected.curve.knots, rtol=1e-6)
+
+
+def test_where_rounding_is_more_than_the_tolerance_the_curve_stays():
+    """With a slope of 1e12, the rounding of a knot is 1e-4 in value."""
+    f = curve(scaled_network(107, 1, 8, 3), -3.0, 3.0).output(0)
+    assert np.abs(f.slopes).max() > 1e11
+    found = simplify(f, tolerance=1e-8)
+    assert found.curve is f
+    assert found.error == 0
 
 
 def test_a_tent():

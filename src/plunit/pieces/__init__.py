@@ -13,8 +13,12 @@ from plunit.pieces.curve import Curve
 from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface
 from plunit.pieces.formats.c_header import save_c
 from plunit.pieces.formats.csv_table import load_csv, save_csv
+from plunit.pieces.formats.geojson_map import save_geojson
 from plunit.pieces.formats.json_text import load_json, save_json
+from plunit.pieces.formats.obj_mesh import save_obj
 from plunit.pieces.formats.onnx_model import save_onnx
+from plunit.pieces.formats.ply_mesh import save_ply
+from plunit.pieces.formats.svg_picture import save_svg
 from plunit.pieces.level import Level, level_set
 from plunit.pieces.line import Counts, along, counts, curve, curves
 from plunit.pieces.networks import Network, ensemble, network, plane
@@ -50,8 +54,12 @@ __all__ = [
     "plane",
     "save_c",
     "save_csv",
+    "save_geojson",
     "save_json",
+    "save_obj",
     "save_onnx",
+    "save_ply",
+    "save_svg",
     "simplify",
     "solve",
 ]

@@ -15,6 +15,9 @@ from plunit.pieces.tube import SLACK, Point, chain
 CLOSE = 1e-13
 """The search for the smallest error ends when it is known to this part of it."""
 
+ROUNDING = 1e-12
+"""An error above the tolerance by no more than this part of the largest value is within it."""
+
 
 class Simplified(NamedTuple):
     """A curve with fewer pieces, and its largest distance from the one it was made from."""
@@ -49,7 +52,11 @@ def simplify(curve: Curve, *, pieces: int | None = None, tolerance: float | None
     x, y = merged.knots.tolist(), ((merged.values[:, 0] - middle) / (half or 1.0)).tolist()
     corners = _closest(x, y, len(merged.slopes), most, None if allowed is None else allowed / (half or 1.0))
     found = merged if corners is None else _through(corners, middle, half)
-    return Simplified(found, distance(curve, found))
+    error = distance(curve, found)
+    if allowed is not None and error > allowed + ROUNDING * float(np.abs(curve.values).max()):
+        # on a very steep piece the rounding of a knot is more than the tolerance
+        return Simplified(curve, 0.0)
+    return Simplified(found, error)
 
 
 def _closest(x: list[float], y: list[float], all_of: int, most: int | None, e: float | None) -> list[Point] | None:
