@@ -190,6 +190,11 @@ def test_a_shape_is_positive_integers(shape):
         to_network(nn.ReLU(), shape)
 
 
+def test_an_activation_alone_needs_a_shape():
+    with pytest.raises(ValueError, match=r"give to_network\(model, shape=\(features,\)\)"):
+        to_network(nn.ReLU())
+
+
 def test_an_activation_alone_has_its_shape_from_the_caller():
     assert to_network(nn.ReLU(), (2,))([[-1.0, 2.0]]).tolist() == [[0.0, 2.0]]
 
@@ -201,11 +206,19 @@ def test_an_activation_alone_has_its_shape_from_the_caller():
         (nn.Sequential(nn.AvgPool2d(2)), r"'0', AvgPool2d"),
         (nn.Sequential(nn.MaxPool2d(2)), r"'0', MaxPool2d"),
         (nn.Sequential(nn.ReLU(), Residual(nn.ReLU())), r"'1', Residual"),
+        (nn.Sequential(nn.ReLU()), r"'', Sequential"),
+        (nn.Sequential(nn.ReLU(), nn.BatchNorm2d(3).eval(), nn.ReLU()), r"'', Sequential"),
     ],
 )
 def test_a_large_image_is_refused_before_memory_is_used(model, name):
     with pytest.raises(ValueError, match=rf"layer {name}.*GB are left of the 2.1 GB allowed; take a smaller image"):
         to_network(model, (3, 224, 224))
+
+
+def test_the_identity_after_the_last_activation_counts(monkeypatch):
+    monkeypatch.setattr("plunit.torch.network.ROOM", 50)
+    with pytest.raises(ValueError, match="its matrix would have 10 x 10 numbers"):
+        to_network(nn.Sequential(nn.Linear(1, 10), nn.ReLU()))
 
 
 def test_the_matrices_of_all_layers_count(monkeypatch):

@@ -14,7 +14,7 @@ def gradient_colors(slopes: Floats, largest: float) -> Floats:
     """Return a colour for each gradient [n, 2]: hue for the direction, white for 0, deepest at `largest`; [n, 3]."""
     size = np.linalg.norm(slopes, axis=1)
     depth = np.sqrt(np.minimum(size / largest, 1.0))[:, None]
-    turn = (np.arctan2(slopes[:, 1], slopes[:, 0]) / (2 * np.pi))[:, None] % 1.0
+    turn = (np.arctan2(slopes[:, 1], slopes[:, 0]) / (2 * np.pi))[:, None]
     # red, green and blue are a third of a turn apart; each falls off between a sixth and a third of a turn
     away = (6 * turn + np.array([5.0, 3.0, 1.0])) % 6
     fall = np.clip(np.minimum(away, 4 - away), 0.0, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -43,6 +44,24 @@ def _dense(weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
     return np.diag(weight), bias
 
 
+def alternating(chain: Sequence[Layer], place: Place) -> list[Layer]:
+    """Return `joined` layers with an affine map before, between and after activations: the identity if there is none.
+
+    Without affine maps, the place tells the number of features.
+    """
+    units = inputs_of(chain) if place.shape is None else prod(place.shape)
+    found: list[Layer] = []
+    for layer in [*chain, None]:
+        if not isinstance(layer, tuple) and (not found or isinstance(found[-1], Activation)):
+            place.check(units, units)
+            found.append((np.eye(units), np.zeros(units)))
+        if layer is not None:
+            found.append(layer)
+        if isinstance(layer, tuple):
+            units = len(layer[1])
+    return found
+
+
 def residual(chain: list[Layer], size: int, place: Place) -> list[Layer]:
     """Return x + body(x) as layers, for the `joined` layers of a body that keeps `size` features.
 
@@ -50,12 +69,10 @@ def residual(chain: list[Layer], size: int, place: Place) -> list[Layer]:
     """
     place.check(size, size)
     one, zero = np.eye(size), np.zeros(size)
-    if not any(isinstance(layer, Activation) for layer in chain):
-        ((weight, bias),) = chain or [(one, zero)]  # type: ignore[misc]
-        return [(one + weight, bias)]
-    before = [] if isinstance(chain[0], tuple) else [(one, zero)]
-    after = [] if isinstance(chain[-1], tuple) else [(one, zero)]
-    (first, start), *inner, (last, end) = [*before, *chain, *after]  # type: ignore[misc]
+    (first, start), *inner = alternating(chain, place._replace(shape=(size,)))  # type: ignore[misc]
+    if not inner:
+        return [(one + first, start)]
+    *inner, (last, end) = inner  # type: ignore[misc]
     found: list[Layer] = [(np.vstack([one, first]), np.concatenate([zero, start]))]
     units = len(start)
     for layer in inner:

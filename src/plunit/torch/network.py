@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from math import prod
 from operator import index
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from plunit.pieces import Activation, Network, ensemble, network
-from plunit.torch.chains import inputs_of, joined, residual
+from plunit.torch.chains import alternating, inputs_of, joined, residual
 from plunit.torch.features import ROOM, Converter, Layer, Place, Shape, array, numbers
 from plunit.torch.images import IMAGES, VIEWS
 from plunit.torch.layers import FEATURES
@@ -45,11 +44,10 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
     >>> f.inputs, f.outputs
     (192, 36)
     """
-    known = _checked(shape)
-    layers = joined(_walk(module, "", (), Place(known, ROOM))[0])
-    if known is not None and not any(isinstance(layer, tuple) for layer in layers):
-        layers.insert(0, (np.eye(prod(known)), np.zeros(prod(known))))
-    return network(layers)
+    place = Place(_checked(shape), ROOM)
+    layers, _ = _walk(module, "", (), place)
+    with _named(module, ""):
+        return network(alternating(joined(layers), place))
 
 
 def to_ensemble(layers: Iterable[tuple[Tensor, Tensor]], activations: Activation | Sequence[Activation]) -> Network:
