@@ -8,7 +8,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402
 
-from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface, gradient_colors  # noqa: E402
+from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface  # noqa: E402
 
 BOX = ((-2.0, 2.0), (-2.0, 2.0))
 FOLD = cells(network([(np.eye(2), [0.0, 0.0]), activation.plu(), ([[1.0, 1.0]], [0.0])]), BOX)
@@ -53,12 +53,6 @@ def test_given_axes_are_used():
     _, ax = pyplot.subplots()
     assert draw_cells(FOLD, ax, key=False) is ax
     assert draw_curve(curve(network([([[1.0]], [0.0])]), 0.0, 1.0), ax) is ax
-
-
-def test_colours_tell_directions_apart():
-    colors = gradient_colors(np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, 0.0]]), 1.0)
-    assert len(np.unique(colors.round(3), axis=0)) == 4
-    np.testing.assert_allclose(colors[3], 1.0)
 
 
 @pytest.mark.parametrize("draw", [draw_cells, draw_surface, draw_curve])

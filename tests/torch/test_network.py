@@ -79,11 +79,13 @@ def test_ensemble_and_one_member():
     [
         (nn.Tanh(), TypeError, r"layer '1' is Tanh\(\)"),
         (nn.Sequential(nn.GELU()), TypeError, r"layer '1.0' is GELU"),
-        (nn.Conv1d(1, 1, 1), TypeError, "layer '1' is Conv1d"),
-        (nn.Dropout(), TypeError, "layer '1' is Dropout"),
+        (nn.Conv3d(1, 1, 1), TypeError, "layer '1' is Conv3d"),
+        (nn.Softmax(1), TypeError, "layer '1' is Softmax"),
+        (nn.Linear(4, 1), ValueError, r"layer '1', Linear.*takes 4 features, but its input has shape \(3,\)"),
         (nn.BatchNorm1d(3), ValueError, r"layer '1', BatchNorm1d.*call .eval\(\)"),
         (nn.BatchNorm1d(3, track_running_stats=False).eval(), ValueError, "track_running_stats"),
-        (nn.Flatten(0), ValueError, "layer '1' is Flatten"),
+        (nn.Flatten(0), ValueError, "layer '1', Flatten.*axis of the batch"),
+        (nn.PReLU(2), ValueError, "layer '1', PReLU.*has 2 channels.*has 3"),
         (PLU(learnable=True, num_parameters=3, dim=2), ValueError, "layer '1', PLU.*axis 1, not 2"),
     ],
 )

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from plunit.errors import UserError
-from plunit.torch import PLU, saved
+from plunit.torch import PLU, Residual, saved
 from plunit.torch.network import LAYERS
 
 
@@ -24,7 +24,23 @@ def test_every_layer_that_has_pieces_can_be_loaded(tmp_path):
     model = save(tmp_path / "model.pt", nn.Flatten(), nn.Linear(1, 3), *small, nn.Sequential(*units), nn.Linear(3, 2))
     x = torch.randn(20, 1)
     np.testing.assert_allclose(saved.load(tmp_path / "model.pt")(x.numpy()), model(x).detach(), atol=1e-6)
-    assert {type(module) for module in model.modules()} == set(LAYERS)
+    kinds = {type(module) for module in model.modules()}
+    body = [nn.Conv2d(3, 3, 3, padding="same"), nn.BatchNorm2d(3), nn.MaxPool2d(3, 1, 1), nn.Dropout2d()]
+    line = [nn.Conv1d(3, 2, 3), nn.MaxPool1d(2), nn.AvgPool1d(2), nn.AdaptiveAvgPool1d(3), nn.Dropout1d()]
+    rest = [nn.AlphaDropout(), nn.FeatureAlphaDropout(), nn.Dropout(), nn.Flatten(1), nn.Linear(6, 1)]
+    pools = [nn.AvgPool2d(2), nn.AdaptiveAvgPool2d((4, 5)), nn.Flatten(2)]
+    image = [nn.Unflatten(1, (3, 8, 8)), Residual(nn.Sequential(*body)), *pools, *line, *rest]
+    model = save(tmp_path / "images.pt", *image)
+    x = torch.randn(20, 192)
+    np.testing.assert_allclose(saved.load(tmp_path / "images.pt")(x.numpy()), model(x).detach(), atol=1e-5)
+    assert kinds | {type(module) for module in model.modules()} == set(LAYERS)
+
+
+def test_the_shape_of_an_image_is_passed_on(tmp_path):
+    save(tmp_path / "image.pt", nn.Conv2d(1, 1, 2))
+    assert saved.load(tmp_path / "image.pt", (1, 3, 3)).inputs == 9
+    with pytest.raises(UserError, match=r"image.pt: layer '0', Conv2d.*shape=\(channels, height, width\)"):
+        saved.load(tmp_path / "image.pt")
 
 
 class Trap:

@@ -16,8 +16,12 @@ from plunit.pieces.curve import Curve
 from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface
 from plunit.pieces.formats.c_header import save_c
 from plunit.pieces.formats.csv_table import load_csv, save_csv
+from plunit.pieces.formats.geojson_map import save_geojson
 from plunit.pieces.formats.json_text import load_json, save_json
+from plunit.pieces.formats.obj_mesh import save_obj
 from plunit.pieces.formats.onnx_model import save_onnx
+from plunit.pieces.formats.ply_mesh import save_ply
+from plunit.pieces.formats.svg_picture import save_svg
 from plunit.pieces.level import Level, level_set
 from plunit.pieces.line import Counts, along, counts, curve, curves
 from plunit.pieces.networks import Network, ensemble, network, plane
@@ -26,6 +30,7 @@ from plunit.pieces.proofs.asking import Undecided
 from plunit.pieces.proofs.maximising import Optimum
 from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
 from plunit.pieces.proofs.steepness import is_monotone, lipschitz
+from plunit.pieces.simplifying import Simplified, simplify
 
 __all__ = [
     "Activation",
@@ -36,6 +41,7 @@ __all__ = [
     "Level",
     "Network",
     "Optimum",
+    "Simplified",
     "Undecided",
     "activation",
     "along",
@@ -66,7 +72,12 @@ __all__ = [
     "plane",
     "save_c",
     "save_csv",
+    "save_geojson",
     "save_json",
+    "save_obj",
     "save_onnx",
+    "save_ply",
+    "save_svg",
+    "simplify",
     "solve",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces.arrays import Floats
+from plunit.pieces.colors import gradient_colors, largest_slope
 from plunit.pieces.curve import Curve
 from plunit.pieces.polygons import Cells
 
@@ -36,13 +36,13 @@ def draw_cells(cells: Cells, ax: Any = None, *, output: int = 0, key: bool = Tru
     slopes = cells.gradients[:, output]
     # thin edges on many cells would hide the colours
     width = float(np.clip(12 / np.sqrt(len(cells)), 0.0, 0.6))
-    colors = gradient_colors(slopes, _largest(slopes))
+    colors = gradient_colors(slopes, largest_slope(slopes))
     faces = PolyCollection(cells.polygons, facecolors=colors, edgecolors="black", linewidths=width)
     ax.add_collection(faces)
     ax.set(xlim=cells.box[0], ylim=cells.box[1], aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
     ax.set_title(f"{cells.patterns} cells")
     if key:
-        _draw_key(ax, _largest(slopes))
+        _draw_key(ax, largest_slope(slopes))
     return ax
 
 
@@ -58,23 +58,13 @@ def draw_surface(cells: Cells, ax: Any = None, *, output: int = 0) -> Any:
     corners = np.column_stack([cells.vertices, cells.values[:, output]])[cells.faces.tails]
     width = float(np.clip(8 / np.sqrt(len(cells)), 0.0, 0.4))
     slopes = cells.gradients[:, output]
-    colors = gradient_colors(slopes, _largest(slopes))
+    colors = gradient_colors(slopes, largest_slope(slopes))
     facets = np.split(corners, cells.faces.offsets[1:-1])
     ax.add_collection3d(Poly3DCollection(facets, facecolors=colors, edgecolors="black", linewidths=width))
     bottom, top = float(cells.values[:, output].min()), float(cells.values[:, output].max())
     ax.set(xlim=cells.box[0], ylim=cells.box[1], zlim=(bottom, top if top > bottom else bottom + 1))
     ax.set(xlabel="$x_1$", ylabel="$x_2$", zlabel="f")
     return ax
-
-
-def gradient_colors(slopes: Floats, largest: float) -> Floats:
-    """Return a colour for each gradient [n, 2]: hue for the direction, white for 0, deepest at `largest`; [n, 3]."""
-    from matplotlib.colors import hsv_to_rgb
-
-    size = np.linalg.norm(slopes, axis=1)
-    depth = np.sqrt(np.minimum(size / largest, 1.0))
-    hue = (np.arctan2(slopes[:, 1], slopes[:, 0]) / (2 * np.pi)) % 1.0
-    return np.asarray(hsv_to_rgb(np.stack([hue, 0.75 * depth, 1 - 0.15 * depth], axis=1)))
 
 
 def _draw_key(ax: Any, largest: float) -> None:
@@ -88,11 +78,6 @@ def _draw_key(ax: Any, largest: float) -> None:
     inset.set(xticks=[], yticks=[], title="gradient")
     inset.set_xlabel(f"radius {largest:.2g}")
     inset.set_frame_on(False)
-
-
-def _largest(slopes: Floats) -> float:
-    """Return the size of the largest gradient, or 1 if all are 0."""
-    return float(np.linalg.norm(slopes, axis=1).max()) or 1.0
 
 
 def _check_matplotlib() -> None:

@@ -103,18 +103,24 @@ def ensemble(layers: Sequence[Activation | tuple[Any, Any]]) -> Network:
     members, first = shapes[0][0], shapes[0][2]
     if any(shape[0] != members for shape in shapes):
         raise ValueError(f"all layers must have the same number of members, got {[shape[0] for shape in shapes]}")
-    weights, biases, activations = [_identity(members, first)[0]], [_identity(members, first)[1]], []
+    # None is the identity, which is not worth a product
+    weights: list[Floats | None] = [None]
+    biases, activations = [np.zeros((members, first))], []
     for i, part in enumerate(chain):
+        units = biases[-1].shape[1]
         if isinstance(part, Activation):
-            units = biases[-1].shape[1]
             activations.append(part.spread(units, members))
-            weights.append(_identity(members, units)[0])
-            biases.append(_identity(members, units)[1])
-        elif part[0].shape[2] != biases[-1].shape[1]:
-            raise ValueError(f"layer {i} takes {part[0].shape[2]} inputs, but {biases[-1].shape[1]} come before it")
+            weights.append(None)
+            biases.append(np.zeros((members, units)))
+        elif part[0].shape[2] != units:
+            raise ValueError(f"layer {i} takes {part[0].shape[2]} inputs, but {units} come before it")
+        elif (before := weights[-1]) is None:
+            weights[-1], biases[-1] = part
         else:
-            weights[-1], biases[-1] = part[0] @ weights[-1], (part[0] @ biases[-1][..., None])[..., 0] + part[1]
-    return Network(tuple(weights), tuple(biases), tuple(activations))
+            weights[-1], biases[-1] = part[0] @ before, (part[0] @ biases[-1][..., None])[..., 0] + part[1]
+    sizes = zip(weights, biases, strict=True)
+    dense = (_identity(members, bias.shape[1]) if weight is None else weight for weight, bias in sizes)
+    return Network(tuple(dense), tuple(biases), tuple(activations))
 
 
 def plane(net: Network, origin: Any, u: Any, v: Any) -> Network:
@@ -195,5 +201,5 @@ def _affine(i: int, weight: Any, bias: Any) -> tuple[Floats, Floats]:
     return np.ascontiguousarray(np.moveaxis(weight, 2, 0)), np.ascontiguousarray(bias.T)
 
 
-def _identity(members: int, units: int) -> tuple[Floats, Floats]:
-    return np.broadcast_to(np.eye(units), (members, units, units)), np.zeros((members, units))
+def _identity(members: int, units: int) -> Floats:
+    return np.broadcast_to(np.eye(units), (members, units, units))

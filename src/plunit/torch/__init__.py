@@ -12,10 +12,12 @@ from plunit.torch.module import PLU
 from plunit.torch.network import to_ensemble, to_network
 from plunit.torch.op import has_native, inverse, kernels, log_slope, plu, slope, use_triton
 from plunit.torch.replacing import convert
+from plunit.torch.residual import Residual
 from plunit.torch.surgery import init_, param_groups
 
 __all__ = [
     "PLU",
+    "Residual",
     "convert",
     "has_native",
     "init_",

@@ -5,6 +5,7 @@ A file may name the classes that `to_network` takes, besides tensors and plain c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -17,12 +18,12 @@ from plunit.torch.network import LAYERS, to_network
 _REMEDY = "save the model itself, an nn.Sequential, with torch.save(model, path)"
 
 
-def load(path: Path) -> Network:
-    """Return a saved nn.Sequential, or single layer, as a network for `plunit.pieces`."""
+def load(path: Path, shape: Sequence[int] | None = None) -> Network:
+    """Return a saved nn.Sequential, or single layer, as a network for `plunit.pieces`; `shape` as in `to_network`."""
     if not path.is_file():
         raise UserError(f"{path} is not a file; {_REMEDY}")
     try:
-        return to_network(_module(path))
+        return to_network(_module(path), shape)
     except (TypeError, ValueError) as error:
         raise UserError(f"{path}: {error}") from None
 

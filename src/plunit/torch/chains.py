@@ -1,0 +1,110 @@
+"""Chains of layers: neighbouring affine maps made one, and sums x + body(x)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from plunit.pieces import Activation
+from plunit.pieces.arrays import Floats
+from plunit.torch.features import ROOM, Layer, Place
+
+
+def joined(layers: Sequence[Layer]) -> list[Layer]:
+    """Return the same function with neighbouring affine maps made one, and no diagonal left among them.
+
+    >>> sum_of_two, diagonal = (np.ones((1, 2)), np.zeros(1)), (np.array([3.0]), np.ones(1))
+    >>> [tuple(part.tolist() for part in layer) for layer in joined([sum_of_two, diagonal])]
+    [([[3.0, 3.0]], [1.0])]
+    """
+    found: list[Layer] = []
+    for layer in layers:
+        before = found[-1] if found else None
+        if isinstance(layer, tuple) and isinstance(before, tuple):
+            found[-1] = _after(layer, before)
+        else:
+            found.append(layer)
+    return [_dense(*layer) if isinstance(layer, tuple) else layer for layer in found]
+
+
+def _after(layer: tuple[Floats, Floats], before: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """W (V x + c) + b, where W or V may be diagonals."""
+    (weight, bias), (inner, shift) = layer, before
+    if weight.ndim == 1:
+        return (inner.T * weight).T, weight * shift + bias
+    return weight * inner if inner.ndim == 1 else weight @ inner, weight @ shift + bias
+
+
+def _dense(weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
+    if weight.ndim > 1:
+        return weight, bias
+    Place(None, ROOM).check(len(weight), len(weight))
+    return np.diag(weight), bias
+
+
+def alternating(chain: Sequence[Layer], place: Place) -> list[Layer]:
+    """Return `joined` layers with an affine map before, between and after activations: the identity if there is none.
+
+    Without affine maps, the place tells the number of features.
+    """
+    units = inputs_of(chain) if place.shape is None else prod(place.shape)
+    found: list[Layer] = []
+    for layer in [*chain, None]:
+        if not isinstance(layer, tuple) and (not found or isinstance(found[-1], Activation)):
+            place.check(units, units)
+            found.append((np.eye(units), np.zeros(units)))
+        if layer is not None:
+            found.append(layer)
+        if isinstance(layer, tuple):
+            units = len(layer[1])
+    return found
+
+
+def residual(chain: list[Layer], size: int, place: Place) -> list[Layer]:
+    """Return x + body(x) as layers, for the `joined` layers of a body that keeps `size` features.
+
+    Beside the units of the body, units without knots pass x on.
+    """
+    place.check(size, size)
+    one, zero = np.eye(size), np.zeros(size)
+    (first, start), *inner = alternating(chain, place._replace(shape=(size,)))  # type: ignore[misc]
+    if not inner:
+        return [(one + first, start)]
+    *inner, (last, end) = inner  # type: ignore[misc]
+    found: list[Layer] = [(np.vstack([one, first]), np.concatenate([zero, start]))]
+    units = len(start)
+    for layer in inner:
+        units = len(layer[1]) if isinstance(layer, tuple) else units
+        found.append(_beside(layer, size, units, place))
+    return [*found, (np.hstack([one, last]), end)]
+
+
+def inputs_of(chain: Sequence[Layer]) -> int:
+    """Return the number of features that come into `joined` layers."""
+    weight = next((layer[0] for layer in chain if isinstance(layer, tuple)), None)
+    if weight is None:
+        raise ValueError("nothing tells how many features it has; give to_network(model, shape=(features,))")
+    return int(weight.shape[1])
+
+
+def _beside(layer: Layer, size: int, units: int, place: Place) -> Layer:
+    """Return a layer of so many units with `size` features passed on before them."""
+    if isinstance(layer, Activation):
+        knots, slopes, at_zero = (
+            np.broadcast_to(part, (units, *part.shape[layer.at_zero.ndim :]))
+            for part in (layer.knots, layer.slopes, layer.at_zero)
+        )
+        k = knots.shape[1]
+        return Activation(
+            np.concatenate([np.full((size, k), np.inf), knots]),
+            np.concatenate([np.ones((size, k + 1)), slopes]),
+            np.concatenate([np.zeros(size), at_zero]),
+        )
+    weight, bias = layer
+    place.check(size + weight.shape[0], size + weight.shape[1])
+    found = np.zeros((size + weight.shape[0], size + weight.shape[1]))
+    found[:size, :size] = np.eye(size)
+    found[size:, size:] = weight
+    return found, np.concatenate([np.zeros(size), bias])

@@ -1,0 +1,229 @@
+"""Every layer of images against the module itself, in float64 on random inputs, and convolutions against a loop."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from plunit.pieces import cells, curve, plane
+from plunit.torch import PLU, Residual, to_network
+from plunit.torch.features import Place, matrix
+from plunit.torch.images import IMAGES
+
+LINE, IMAGE = (4, 9), (4, 7, 6)
+
+
+def normed(layer):
+    with torch.no_grad():
+        layer.running_mean.normal_()
+        layer.running_var.uniform_(0.5, 2.0)
+    return layer
+
+
+CASES = {
+    "Conv1d": (LINE, lambda: nn.Conv1d(4, 3, 3)),
+    "Conv1d all": (LINE, lambda: nn.Conv1d(4, 6, 3, stride=2, padding=3, dilation=2, groups=2, bias=False)),
+    "Conv1d same": (LINE, lambda: nn.Conv1d(4, 2, 4, padding="same")),
+    "Conv1d valid": (LINE, lambda: nn.Conv1d(4, 2, 4, padding="valid")),
+    "Conv1d circular": (LINE, lambda: nn.Conv1d(4, 2, 3, padding=2, padding_mode="circular")),
+    "Conv2d": (IMAGE, lambda: nn.Conv2d(4, 3, 3)),
+    "Conv2d all": (IMAGE, lambda: nn.Conv2d(4, 8, (3, 2), stride=(2, 1), padding=(2, 1), dilation=(1, 2), groups=4)),
+    "Conv2d same": (IMAGE, lambda: nn.Conv2d(4, 2, (4, 3), padding="same", dilation=2)),
+    "Conv2d same reflect": (IMAGE, lambda: nn.Conv2d(4, 2, (4, 3), padding="same", padding_mode="reflect")),
+    "Conv2d reflect": (IMAGE, lambda: nn.Conv2d(4, 2, 3, padding=(1, 2), padding_mode="reflect")),
+    "Conv2d replicate": (IMAGE, lambda: nn.Conv2d(4, 2, 3, padding=(1, 2), padding_mode="replicate")),
+    "Conv2d circular": (IMAGE, lambda: nn.Conv2d(4, 2, 3, stride=2, padding=(1, 2), padding_mode="circular")),
+    "Conv2d normed": (IMAGE, lambda: nn.utils.parametrizations.weight_norm(nn.Conv2d(4, 2, 3))),
+    "AvgPool1d": (LINE, lambda: nn.AvgPool1d(3, 2, padding=1, count_include_pad=False)),
+    "AvgPool1d ceil": (LINE, lambda: nn.AvgPool1d(4, 3, padding=2, ceil_mode=True)),
+    "AvgPool2d": (IMAGE, lambda: nn.AvgPool2d((3, 2), (2, 1), padding=1)),
+    "AvgPool2d uncounted": (IMAGE, lambda: nn.AvgPool2d(3, 2, padding=1, ceil_mode=True, count_include_pad=False)),
+    "AvgPool2d divisor": (IMAGE, lambda: nn.AvgPool2d(3, 2, ceil_mode=True, divisor_override=5)),
+    "AdaptiveAvgPool1d": (LINE, lambda: nn.AdaptiveAvgPool1d(4)),
+    "AdaptiveAvgPool2d": (IMAGE, lambda: nn.AdaptiveAvgPool2d((3, None))),
+    "MaxPool1d": (LINE, lambda: nn.MaxPool1d(3, 2, padding=1)),
+    "MaxPool1d dilated": (LINE, lambda: nn.MaxPool1d(4, 1, padding=2, dilation=2)),
+    "MaxPool1d ceil": (LINE, lambda: nn.MaxPool1d(4, 3, ceil_mode=True)),
+    "MaxPool1d of one": (LINE, lambda: nn.MaxPool1d(1, 2)),
+    "MaxPool2d": (IMAGE, lambda: nn.MaxPool2d(2)),
+    "MaxPool2d overlapping": (IMAGE, lambda: nn.MaxPool2d(3, 1, padding=1)),
+    "MaxPool2d all": (IMAGE, lambda: nn.MaxPool2d((3, 2), (2, 3), padding=(1, 0), dilation=(2, 1), ceil_mode=True)),
+    "BatchNorm1d": (LINE, lambda: normed(nn.BatchNorm1d(4))),
+    "BatchNorm1d flat": ((5,), lambda: normed(nn.BatchNorm1d(5, affine=False))),
+    "BatchNorm2d": (IMAGE, lambda: normed(nn.BatchNorm2d(4))),
+    "Dropout": (IMAGE, nn.Dropout),
+    "Dropout1d": (LINE, nn.Dropout1d),
+    "Dropout2d": (IMAGE, nn.Dropout2d),
+    "AlphaDropout": (LINE, nn.AlphaDropout),
+    "FeatureAlphaDropout": (IMAGE, nn.FeatureAlphaDropout),
+    "Flatten": (IMAGE, nn.Flatten),
+    "Flatten part": (IMAGE, lambda: nn.Sequential(nn.Flatten(2), nn.BatchNorm1d(4))),
+    "Unflatten": (LINE, lambda: nn.Sequential(nn.Unflatten(2, (3, -1)), nn.Conv2d(4, 2, 2))),
+    "Identity": (IMAGE, nn.Identity),
+    "Linear on rows": (IMAGE, lambda: nn.Linear(6, 5)),
+    "PLU by channel": (IMAGE, lambda: PLU(learnable=True, num_parameters=4)),
+    "PLU by column": (IMAGE, lambda: PLU(learnable="alpha", num_parameters=6, dim=-1)),
+    "PReLU by channel": (IMAGE, lambda: nn.PReLU(4)),
+    "PReLU": (IMAGE, nn.PReLU),
+    "Residual": (IMAGE, lambda: Residual(nn.Sequential(nn.Conv2d(4, 4, 3, padding=1), PLU(), nn.Conv2d(4, 4, 1)))),
+    "norm first": (IMAGE, lambda: nn.Sequential(normed(nn.BatchNorm2d(4)), nn.Conv2d(4, 2, 3))),
+    "norm last": (IMAGE, lambda: nn.Sequential(nn.Conv2d(4, 2, 3), normed(nn.BatchNorm2d(2)), nn.ReLU())),
+    "norm alone": (IMAGE, lambda: nn.Sequential(nn.ReLU(), normed(nn.BatchNorm2d(4)), PLU())),
+}
+
+
+def made(name):
+    torch.manual_seed(0)
+    shape, make = CASES[name]
+    model = make().double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.3 * torch.randn_like(parameter)
+    return model, shape
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same':UserWarning")
+@pytest.mark.parametrize("name", CASES)
+def test_the_network_is_the_module(name):
+    model, shape = made(name)
+    x = 2 * torch.randn(30, *shape, dtype=torch.float64)
+    expected = model(x).flatten(1).detach().numpy()
+    found = to_network(model, shape)(x.flatten(1).numpy())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_every_layer_has_a_case():
+    seen = {type(part) for name in CASES for part in made(name)[0].modules()}
+    assert set(IMAGES) <= seen
+
+
+def test_a_convolution_against_a_loop():
+    torch.manual_seed(1)
+    layer = nn.Conv2d(2, 4, (2, 3), stride=(1, 2), padding=(1, 0), dilation=(2, 1), groups=2).double()
+    weight, bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()
+    x = np.random.default_rng(0).normal(size=(2, 4, 5))
+    out = np.zeros((4, 4, 2))
+    for o, i, j, a, b in itertools.product(range(4), range(4), range(2), range(2), range(3)):
+        row, column = i - 1 + 2 * a, 2 * j + b
+        if 0 <= row < 4:
+            out[o, i, j] += weight[o, 0, a, b] * x[o // 2, row, column]
+    found = to_network(layer, (2, 4, 5))
+    assert [part.shape for part in found.weights] == [(1, 32, 40)]
+    np.testing.assert_allclose(found(x.ravel()), (out + bias[:, None, None]).ravel(), rtol=0, atol=1e-13)
+
+
+def test_a_matrix_has_the_function_of_unit_vectors_as_columns():
+    weight, after = matrix(lambda x: x[:, :, 1:] - 2 * x[:, :, :-1], Place((1, 3), 100))
+    assert after == (1, 2)
+    assert weight.tolist() == [[-2, 1, 0], [0, -2, 1]]
+
+
+def convolutional():
+    torch.manual_seed(2)
+    block = nn.Sequential(nn.Conv2d(3, 3, 3, padding=1), nn.BatchNorm2d(3), PLU())
+    layers = [nn.Conv2d(1, 3, 3), PLU(), nn.MaxPool2d(2), Residual(block), nn.Dropout2d(), nn.AvgPool2d(2)]
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(3, 2)).double().eval()
+
+
+def test_curves_and_cells_of_a_convolutional_network():
+    model = convolutional()
+    net = to_network(model, (1, 6, 6))
+    generator = np.random.default_rng(3)
+    origin, u, v = generator.normal(size=(3, 36))
+    at = generator.uniform(-2, 2, (200, 2))
+    images = torch.from_numpy(origin + at @ np.stack([u, v])).reshape(-1, 1, 6, 6)
+    found = cells(plane(net, origin, u, v), ((-2, 2), (-2, 2)))
+    assert found.pieces > 50
+    np.testing.assert_allclose(found(at), model(images).detach(), rtol=0, atol=1e-9)
+
+
+def test_the_curve_of_a_model_with_one_input():
+    torch.manual_seed(4)
+    layers = nn.Linear(1, 12), nn.Unflatten(1, (2, 6)), nn.Conv1d(2, 3, 3), nn.ReLU(), nn.MaxPool1d(2), nn.Flatten()
+    model = nn.Sequential(*layers, nn.Linear(6, 1)).double()
+    found = curve(to_network(model), -3.0, 3.0)
+    assert found.pieces > 5
+    x = torch.linspace(-3, 3, 1001, dtype=torch.float64)[:, None]
+    np.testing.assert_allclose(found(x[:, 0].numpy()), model(x).detach(), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "message"),
+    [
+        (nn.Conv2d(1, 1, 3), None, r"layer '0', Conv2d.*give to_network\(model, shape=\(channels, height, width\)"),
+        (nn.MaxPool1d(2), None, r"layer '0', MaxPool1d.*shape=\(channels, length\)"),
+        (nn.BatchNorm2d(2).eval(), None, r"layer '0', BatchNorm2d.*shape=\(channels, height, width\)"),
+        (nn.Conv2d(1, 1, 3), (5,), r"must have the axes \(channels, height, width\), got features of shape \(5,\)"),
+        (nn.Conv2d(2, 1, 3), (1, 5, 5), r"layer '0', Conv2d.*does not take features of shape \(1, 5, 5\)"),
+        (nn.Conv2d(1, 1, 7), (1, 5, 5), r"layer '0', Conv2d.*does not take features of shape"),
+        (nn.Conv2d(1, 1, 3, padding=5, padding_mode="reflect"), (1, 5, 5), "does not take features of shape"),
+        (nn.BatchNorm1d(2).eval(), (2, 5, 5), r"must have the axes \(channels, length\)"),
+        (nn.BatchNorm2d(3).eval(), (2, 5, 5), "it has 3 channels.*has 2"),
+        (nn.BatchNorm2d(2), (2, 5, 5), r"call .eval\(\)"),
+        (nn.Dropout(), (3,), r"layer '0', Dropout.*random; call .eval\(\)"),
+        (nn.AlphaDropout(), None, r"layer '0', AlphaDropout.*random"),
+        (nn.MaxPool2d(2, return_indices=True), (1, 4, 4), "returns indices"),
+        (nn.MaxPool1d(2, padding=1, dilation=3), (1, 2), "nothing but padding"),
+        (nn.Flatten(0), (1, 4, 4), "axis of the batch"),
+        (nn.Flatten(-4), (1, 4, 4), "axis of the batch"),
+        (nn.Flatten(2), None, r"take Flatten\(\)"),
+        (nn.Unflatten(0, (1, 1)), (4,), "after that of the batch"),
+        (nn.Unflatten(-2, (1, 1)), (4,), "that of the batch"),
+        (nn.Unflatten("a", (2, 2)), (4,), "number of an axis"),
+        (nn.Unflatten(1, (2, -1)), None, "how many features"),
+        (nn.Unflatten(1, (2, 3)), (5,), "does not take features of shape"),
+        (PLU(learnable=True, num_parameters=3, dim=0), (3, 4, 4), "cannot be that of the channels"),
+        (PLU(learnable=True, num_parameters=3), (4, 4, 4), "it has 3 channels.*has 4"),
+    ],
+)
+def test_what_cannot_be_turned_into_layers_is_named(layer, shape, message):
+    with pytest.raises(ValueError, match=message) as raised:
+        to_network(nn.Sequential(layer), shape)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("shape", [3, (), (0, 2), (1.5, 2), "image"])
+def test_a_shape_is_positive_integers(shape):
+    with pytest.raises(ValueError, match="shape must be positive integers"):
+        to_network(nn.ReLU(), shape)
+
+
+def test_an_activation_alone_needs_a_shape():
+    with pytest.raises(ValueError, match=r"give to_network\(model, shape=\(features,\)\)"):
+        to_network(nn.ReLU())
+
+
+def test_an_activation_alone_has_its_shape_from_the_caller():
+    assert to_network(nn.ReLU(), (2,))([[-1.0, 2.0]]).tolist() == [[0.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (nn.Sequential(nn.Conv2d(3, 64, 3)), r"'0', Conv2d.*3,154,176 x 150,528"),
+        (nn.Sequential(nn.AvgPool2d(2)), r"'0', AvgPool2d"),
+        (nn.Sequential(nn.MaxPool2d(2)), r"'0', MaxPool2d"),
+        (nn.Sequential(nn.ReLU(), Residual(nn.ReLU())), r"'1', Residual"),
+        (nn.Sequential(nn.ReLU()), r"'', Sequential"),
+        (nn.Sequential(nn.ReLU(), nn.BatchNorm2d(3).eval(), nn.ReLU()), r"'', Sequential"),
+    ],
+)
+def test_a_large_image_is_refused_before_memory_is_used(model, name):
+    with pytest.raises(ValueError, match=rf"layer {name}.*GB are left of the 2.1 GB allowed; take a smaller image"):
+        to_network(model, (3, 224, 224))
+
+
+def test_the_identity_after_the_last_activation_counts(monkeypatch):
+    monkeypatch.setattr("plunit.torch.network.ROOM", 50)
+    with pytest.raises(ValueError, match="its matrix would have 10 x 10 numbers"):
+        to_network(nn.Sequential(nn.Linear(1, 10), nn.ReLU()))
+
+
+def test_the_matrices_of_all_layers_count(monkeypatch):
+    monkeypatch.setattr("plunit.torch.network.ROOM", 250)
+    model = nn.Sequential(nn.Conv1d(1, 1, 1), nn.Conv1d(1, 1, 1))
+    assert to_network(model, (1, 10)).outputs == 10
+    with pytest.raises(ValueError, match=r"layer '1', AvgPool1d.*10 x 10 numbers.*take a smaller image"):
+        to_network(nn.Sequential(model, nn.AvgPool1d(1)), (1, 10))
