@@ -80,7 +80,9 @@ def test_two_inputs_through_the_solver_agree_with_cells(seed):
     net = random_net(seed, 2, 6, 5, f=list(ACTIVATIONS.values())[seed % len(ACTIVATIONS)])
     box = ((-2, 2), (-1, 3))
     exact = cells(net, box).values
-    assert maximum(net, box, constraints=forced(2)).value == pytest.approx(exact.max(), abs=1e-9)
+    found = maximum(net, box, constraints=forced(2))
+    assert found.value == pytest.approx(exact.max(), abs=1e-9)
+    assert found.bound >= found.value
     assert minimum(net, box, constraints=forced(2)).value == pytest.approx(exact.min(), abs=1e-9)
     assert maximum(net, box).value == pytest.approx(exact.max(), abs=1e-9)
 
@@ -138,6 +140,12 @@ def test_a_counterexample_is_one():
     values = net(found.x)
     assert values[0] > values[1]
     assert found.value == pytest.approx(values[0] - values[1])
+
+
+def test_a_counterexample_that_ascent_finds_needs_no_program(monkeypatch):
+    monkeypatch.setattr(Program, "maximise", None)
+    net = random_net(4, 4, 5, f=activation.plu(), outputs=2)
+    assert counterexample(net, [(-2, 2)] * 4, (0, 1)).value > 0
 
 
 def test_no_counterexample_is_proved():
