@@ -83,7 +83,9 @@ def test_two_inputs_through_the_solver_agree_with_cells(seed):
     found = maximum(net, box, constraints=forced(2))
     assert found.value == pytest.approx(exact.max(), abs=1e-9)
     assert found.bound >= found.value
-    assert minimum(net, box, constraints=forced(2)).value == pytest.approx(exact.min(), abs=1e-9)
+    lowest = minimum(net, box, constraints=forced(2))
+    assert lowest.value == pytest.approx(exact.min(), abs=1e-9)
+    assert lowest.value - 1e-6 <= lowest.bound <= lowest.value
     assert maximum(net, box).value == pytest.approx(exact.max(), abs=1e-9)
 
 
@@ -98,6 +100,7 @@ def test_constraints_hold_besides_the_box():
     net, box = random_net(5, 3, 4, f=activation.plu()), [(-2, 2)] * 3
     rows, limits = np.array([[-1.0, -1.0, -1.0], [-1.0, 2.0, 0.0]]), np.array([3.0, 0.5])
     found = maximum(net, box, constraints=(rows, limits))
+    assert found.proved
     assert (rows @ found.x <= limits + 1e-8).all()
     assert found.value == pytest.approx(by_enumeration(net, box, rows, limits), abs=1e-8)
     assert found.value < maximum(net, box).value - 1e-3
