@@ -19,6 +19,7 @@ from plunit.pieces.level import Level, level_set
 from plunit.pieces.line import Counts, along, counts, curve, curves
 from plunit.pieces.networks import Network, ensemble, network, plane
 from plunit.pieces.polygons import Cells, cell_counts, cells
+from plunit.pieces.scaling import rescaled
 
 __all__ = [
     "Activation",
@@ -46,6 +47,7 @@ __all__ = [
     "load_json",
     "network",
     "plane",
+    "rescaled",
     "save_c",
     "save_csv",
     "save_json",
