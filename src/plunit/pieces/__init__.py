@@ -11,6 +11,10 @@ from plunit.pieces.activation import Activation
 from plunit.pieces.algebra import compose, distance, inverse, solve
 from plunit.pieces.curve import Curve
 from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface
+from plunit.pieces.fixed.integers import FixedNetwork
+from plunit.pieces.fixed.proving import error_bound
+from plunit.pieces.fixed.quantizing import quantize
+from plunit.pieces.fixed.subtracting import difference
 from plunit.pieces.formats.c_header import save_c
 from plunit.pieces.formats.csv_table import load_csv, save_csv
 from plunit.pieces.formats.json_text import load_json, save_json
@@ -26,6 +30,7 @@ __all__ = [
     "Cells",
     "Counts",
     "Curve",
+    "FixedNetwork",
     "Level",
     "Network",
     "activation",
@@ -36,17 +41,20 @@ __all__ = [
     "counts",
     "curve",
     "curves",
+    "difference",
     "distance",
     "draw_cells",
     "draw_curve",
     "draw_surface",
     "ensemble",
+    "error_bound",
     "inverse",
     "level_set",
     "load_csv",
     "load_json",
     "network",
     "plane",
+    "quantize",
     "rescaled",
     "save_c",
     "save_csv",

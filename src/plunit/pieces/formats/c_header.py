@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from plunit.pieces.curve import Curve
+from plunit.pieces.fixed.integers import FixedNetwork
+from plunit.pieces.fixed.proving import error_bound
 from plunit.pieces.formats.c_curve import curve_header
+from plunit.pieces.formats.c_fixed import fixed_header
 from plunit.pieces.formats.c_network import network_header
 from plunit.pieces.formats.c_text import check_name
 from plunit.pieces.networks import Network, single
@@ -14,7 +17,7 @@ from plunit.pieces.scaling import box_array, rescaled
 
 
 def save_c(
-    function: Curve | Network,
+    function: Curve | Network | FixedNetwork,
     path: str | Path,
     name: str | None = None,
     *,
@@ -29,15 +32,17 @@ def save_c(
     |---|---|---|
     | Curve | `void name(double x, double *y)`; dead kinks are left out | curve |
     | Network | `void name(const double *x, double *y)` | network |
+    | FixedNetwork | the same, and `void name_fixed(const int16_t *x, int32_t *y)` for integers | network |
 
     The header has static const tables, no other globals, no malloc and no libm. It compiles as C99 and as C++. Headers
     with different names can be used together, also if only their case differs.
 
     Args:
-        function: a curve, or a single network of any number of inputs, with any activation for each unit.
+        function: a curve, or a single network of any number of inputs, with any activation for each unit, or what
+            `quantize` made of one. In fixed point the header states its formats and a proved bound on the error.
         path: the file to write.
         name: the name of the function in C.
-        dtype: "double" or "float".
+        dtype: "double" or "float", of a curve or a network.
         box: for a network, ((low, high), ...) of the inputs that the function takes. With it the header states a proved
             bound on the rounding error for all x in the box (see `plunit.pieces.rounding`), and has a self-test.
         self_test: the number of points that the self-test stores; 0 for none. A program that includes the header with
@@ -48,10 +53,15 @@ def save_c(
     """
     chosen = name if name is not None else "curve" if isinstance(function, Curve) else "network"
     check_name(chosen)
+    options = sorted(scaling) + ["box"] * (box is not None)
     if isinstance(function, Curve):
-        if box is not None or scaling:
-            raise ValueError(f"a curve takes no {', '.join(['box'] * (box is not None) + sorted(scaling))}")
+        if options:
+            raise ValueError(f"a curve takes no {', '.join(options)}; a network does")
         text = curve_header(function, chosen, dtype)
+    elif isinstance(function, FixedNetwork):
+        if options or dtype != "double":
+            raise ValueError(f"a network in fixed point takes no {', '.join(options or ['dtype'])}; quantize has them")
+        text = fixed_header(function, chosen, error_bound(function), self_test)
     else:
         single(function)
         net = rescaled(function, **scaling) if scaling else function

@@ -1,0 +1,66 @@
+"""fixed(x) - net(x) as one network of x and of all rounding errors, for an optimiser to bound."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plunit.pieces.activation import Activation
+from plunit.pieces.arrays import Floats
+from plunit.pieces.fixed.integers import FixedNetwork
+from plunit.pieces.fixed.zonotopes import EPS, Pair, pairs
+from plunit.pieces.functions import Functions
+from plunit.pieces.networks import Network
+
+
+def difference(fixed: FixedNetwork) -> tuple[Network, Floats]:
+    """Return the network D and a box with fixed(x) - net(x) = D(x, e) for rounding errors e in that box.
+
+    The inputs of D are x, the errors of rounding x, and those of rounding the values of each layer that rounds, in
+    order. Units without knots pass the errors on to the layer that they belong to. Any bound on D is one on the error
+    of fixed point: `max |D|` over the box, as an optimiser proves it, is at least the error and at most `error_bound`,
+    but for its own gap.
+    """
+    layers = pairs(fixed)
+    groups = [fixed.net.inputs, *(len(pair.bias) if pair.rounding else 0 for pair in layers)]
+    weights, biases, activations = [], [], []
+    for i, pair in enumerate(layers):
+        rest = sum(groups[i + 1 :])
+        source = fixed.net.inputs if i == 0 else len(layers[i - 1].bias)
+        error = np.ones((source, groups[i])) if groups[i] == 0 else np.eye(source)
+        ours = np.concatenate([pair.fixed_weight, np.zeros((len(pair.bias), 0 if i == 0 else source))], axis=1)
+        ours = np.concatenate([ours, pair.fixed_weight @ error, np.zeros((len(pair.bias), rest))], axis=1)
+        theirs = np.zeros_like(ours)
+        theirs[:, (0 if i == 0 else source) :][:, :source] = pair.weight
+        passed = np.eye(ours.shape[1])[ours.shape[1] - rest :]
+        back = (fixed.offset, fixed.offset) if i == 0 else (np.zeros(source), np.zeros(source))
+        own, other = pair.fixed_bias - pair.fixed_weight @ back[0], pair.bias - pair.weight @ back[1]
+        if pair.f is not None and pair.fixed_f is not None:
+            weights.append(np.concatenate([ours, theirs, passed]))
+            biases.append(np.concatenate([own, other, np.zeros(rest)]))
+            activations.append(_beside(pair.fixed_f, pair.f, rest))
+        else:
+            weights.append(ours - theirs + (passed if rest else 0.0))
+            biases.append(own - other)
+    net = Network(tuple(w[None] for w in weights), tuple(b[None] for b in biases), tuple(activations))
+    return net, _error_box(fixed, layers)
+
+
+def _error_box(fixed: FixedNetwork, layers: list[Pair]) -> Floats:
+    """Return the sides of x and of all rounding errors, [inputs of D, 2]."""
+    reach = np.abs(fixed.box - fixed.offset[:, None]).max(axis=1)
+    halves = [np.ldexp(0.5, -fixed.fraction) + EPS * reach]
+    halves += [np.full(len(pair.bias), pair.rounding) for pair in layers if pair.rounding]
+    half = np.concatenate(halves)
+    return np.concatenate([fixed.box, np.stack([-half, half], axis=1)])
+
+
+def _beside(one: Functions, two: Functions, rest: int) -> Activation:
+    """Return the activation of a layer with the units of `one`, those of `two`, and `rest` units without knots."""
+    parts = [(*f.of_units()[:2], f(np.zeros(len(f.kinds)))) for f in (one, two)]
+    most = max(knots.shape[1] for knots, _, _ in parts)
+    parts.append((np.full((rest, most), np.inf), np.ones((rest, most + 1)), np.zeros(rest)))
+    knots = [np.pad(part[0], ((0, 0), (0, most - part[0].shape[1])), constant_values=np.inf) for part in parts]
+    slopes = [np.pad(part[1], ((0, 0), (0, most + 1 - part[1].shape[1])), mode="edge") for part in parts]
+    return Activation(
+        np.concatenate(knots)[None], np.concatenate(slopes)[None], np.concatenate([part[2] for part in parts])[None]
+    )
