@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,15 +39,17 @@ class Functions:
     def __call__(self, z: Floats) -> Floats:
         """f(z) for z [..., units], in double precision."""
         knots, slopes, intercepts = self.of_units()
-        piece = np.sum(z[..., None] > knots, axis=-1)[..., None]
-        shape = (*z.shape, slopes.shape[-1])
-        slope, intercept = (
-            np.take_along_axis(np.broadcast_to(part, shape), piece, axis=-1)[..., 0] for part in (slopes, intercepts)
-        )
-        return np.asarray(slope * z + intercept)
+        value = slopes[:, 0] * z + intercepts[:, 0]
+        for knot, slope, intercept in zip(knots.T, slopes.T[1:], intercepts.T[1:], strict=True):
+            value = np.where(z > knot, slope * z + intercept, value)
+        return np.asarray(value)
 
     def of_units(self) -> tuple[Floats, Floats, Floats]:
         """Return knots, slopes and intercepts of each unit, [units, ...], in double precision."""
+        return self._of_units
+
+    @cached_property
+    def _of_units(self) -> tuple[Floats, Floats, Floats]:
         return self.knots[self.kinds], self.slopes[self.kinds], self.intercepts.astype(np.float64)[self.kinds]
 
 

@@ -49,11 +49,13 @@ class FixedLayer:
         """Return the values [n, units] for h [n, inputs]."""
         # sums are integers below 2^44, so that products and sums of doubles are exact, in any order, and fast
         total = (h.astype(np.float64) @ self.weight.T.astype(np.float64)).astype(np.int64) + self.bias
-        return rounding_shift(self.activate(total), self.shift)
+        return np.asarray(rounding_shift(self.activate(total), self.shift))
 
     def activate(self, total: Ints) -> Ints:
         """Return slope * sum + intercept for sums [..., units]."""
-        slope, intercept = (np.broadcast_to(part[self.kinds, 0], total.shape) for part in (self.slopes, self.intercepts))
+        slope, intercept = (
+            np.broadcast_to(part[self.kinds, 0], total.shape) for part in (self.slopes, self.intercepts)
+        )
         for j in range(self.knots.shape[1]):
             beyond = total > self.knots[self.kinds, j]
             slope = np.where(beyond, self.slopes[self.kinds, j + 1], slope)
@@ -100,7 +102,7 @@ class FixedNetwork:
         return found.reshape(*x.shape[:-1], self.net.outputs)
 
     def rounded(self, x: Any) -> Ints:
-        """Return the integers q [..., in] that stand for x, rounded half up; x is clipped to the box, NaN to its low end."""
+        """Return the integers q [..., in] for x, rounded half up; x is clipped to the box, and NaN is its low end."""
         low, high = self.box.T
         x = np.where(x > low, x, low)
         x = np.where(x < high, x, high)
@@ -128,7 +130,7 @@ class FixedNetwork:
         for i, layer in enumerate(self.layers):
             values = "outputs int32" if i == len(self.layers) - 1 else "values int16"
             lines.append(
-                f"layer {i}: weights int{self.bits} 2^-{layer.weight_fraction}, "
-                f"sums int{64 if layer.wide else 32} 2^-{layer.sum_fraction}, {values} 2^-{layer.fraction}"
+                f"layer {i}: weights int{self.bits} 2^{-layer.weight_fraction}, "
+                f"sums int{64 if layer.wide else 32} 2^{-layer.sum_fraction}, {values} 2^{-layer.fraction}"
             )
         return lines

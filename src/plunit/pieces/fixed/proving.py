@@ -1,4 +1,4 @@
-"""|fixed(x) - net(x)| <= bound for all x in the box: linear forms (see `zonotopes`), with the box cut where they are loose."""
+"""|fixed(x) - net(x)| <= bound for all x in a box: linear forms (`zonotopes`), and cuts of the box where they are loose."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.fixed.integers import FixedNetwork
-from plunit.pieces.fixed.zonotopes import EPS, Form, Pair, activation, affine, pairs, start, symbols
+from plunit.pieces.fixed.zonotopes import EPS, Form, Pair, activation, affine, pairs, start
 
-BATCH = 256
+TINY = float(np.finfo(np.float64).tiny)
+BATCH = 128
 CLOSE = 1.05
 """A box is not cut any more if its bound is within this factor of the one at a single point."""
 
@@ -23,7 +24,7 @@ def error_bound(fixed: FixedNetwork, *, cuts: int = 4096) -> Floats:
     bounds, scores, point = _evaluate(fixed, layers, boxes)
     made = 0
     while made < cuts:
-        over = (bounds / np.maximum(point * CLOSE, np.finfo(np.float64).tiny)).max(axis=1) * (scores.max(axis=1) > 0)
+        over = (bounds / np.maximum(point * CLOSE, TINY)).max(axis=1) * (scores.max(axis=1) > 0)
         worst = np.argsort(-over)[: min(BATCH, cuts - made)]
         worst = worst[over[worst] > 1]
         if not len(worst):
@@ -40,14 +41,12 @@ def error_bound(fixed: FixedNetwork, *, cuts: int = 4096) -> Floats:
 
 
 def sum_ranges(fixed: FixedNetwork, weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
-    """Return the range of weight @ values + bias over the box, [units] each; values are those of the last layer there."""
+    """Return the range of weight @ h + bias over the box, [units] each, for h the values of the last layer so far."""
     layers = pairs(fixed)
     boxes = _centered(fixed)[None]
     while len(boxes) < BATCH:
-        y, d, _ = _forms(fixed, layers, boxes)
-        if len(boxes) * 2 > BATCH:
-            break
         boxes = _cut(boxes, (boxes[..., 1] - boxes[..., 0]) * np.abs(layers[0].weight).sum(axis=0))
+    y, d, _ = _forms(fixed, layers, boxes)
     total = (y + d).map(weight, bias)
     return total.low.min(axis=0), total.high.max(axis=0)
 
@@ -65,35 +64,36 @@ def _cut(boxes: Floats, scores: Floats) -> Floats:
     return np.concatenate([left, right])
 
 
-def _forms(fixed: FixedNetwork, layers: list[Pair], boxes: Floats) -> tuple[Form, Form, list[Form]]:
-    """Return y and d after all layers, and the z of those with an activation."""
+def _forms(fixed: FixedNetwork, layers: list[Pair], boxes: Floats) -> tuple[Form, Form, list[tuple[Form, Floats]]]:
+    """Return y and d after all layers, and for each activation z and what unknown pieces add to d."""
     half = np.ldexp(0.5, -fixed.fraction) + EPS * np.abs(_centered(fixed)).max(axis=1)
-    y, d = start(boxes, half, symbols(layers, len(half)))
-    first, seen = 2 * len(half), []
+    y, d = start(boxes, half)
+    seen = []
     for pair in layers:
         y, d = affine(pair, y, d)
         if pair.f is not None:
-            seen.append(y)
-            y, d = activation(pair, y, d, first)
-            first += 3 * len(pair.bias)
+            z = y
+            y, d, loose = activation(pair, z, d)
+            seen.append((z, loose / np.maximum(loose + pair.rounding, TINY)))
     return y, d, seen
 
 
 def _evaluate(fixed: FixedNetwork, layers: list[Pair], boxes: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the bound in each box [boxes, out], what a cut of each input promises [boxes, in], and a bound at points.
 
-    A unit of unknown piece costs its coefficient in the output; a cut of input j divides it by j's part in the range of z.
+    A unit of unknown piece costs its coefficients in the output; a cut of an input takes its part in the range of z.
     """
     _, d, seen = _forms(fixed, layers, boxes)
-    bounds = d.size + layers[-1].rounding
+    bounds = d.largest + layers[-1].rounding
     inputs, scores = boxes.shape[1], np.zeros(boxes.shape[:2])
-    cost, first = np.abs(d.coefficients).sum(axis=1), 2 * boxes.shape[1]
-    for z in seen:
+    cost, first = np.abs(d.coefficients).sum(axis=1), 2 * inputs
+    for z, part in seen:
         units = z.center.shape[1]
-        loose = cost[:, first + units : first + 2 * units] + cost[:, first + 2 * units : first + 3 * units]
-        share = np.abs(z.coefficients[..., :inputs]) / np.maximum(z.radius, np.finfo(np.float64).tiny)[..., None]
+        loose = cost[:, first : first + units] + part * cost[:, first + units : first + 2 * units]
+        share = np.abs(z.coefficients[..., :inputs]) / np.maximum(z.radius, TINY)[..., None]
         scores += np.einsum("bu,bui->bi", loose, share)
-        first += 3 * units
-    middle = boxes.mean(axis=2, keepdims=True)
+        first += 2 * units
+    some = np.argsort(-bounds.max(axis=1))[: 1 + len(boxes) // 16]
+    middle = boxes[some].mean(axis=2, keepdims=True)
     _, d, _ = _forms(fixed, layers, np.concatenate([middle, middle], axis=2))
-    return bounds, scores, (d.size + layers[-1].rounding).max(axis=0)
+    return bounds, scores, (d.largest + layers[-1].rounding).max(axis=0)

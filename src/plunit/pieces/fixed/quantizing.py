@@ -22,7 +22,7 @@ WIDEST = 2**44
 
 
 def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNetwork:
-    """Return the network in fixed point for all x in the box ((low, high), ...), with weights of 8 or 16 bits.
+    r"""Return the network in fixed point for all x in the box ((low, high), ...), with weights of 8 or 16 bits.
 
     All numbers are integers with a fixed binary point; each layer has formats of its own, which `.formats` states. The
     formats come from proved bounds of all values over the box, so that nothing overflows or saturates. Outside the box
@@ -34,14 +34,15 @@ def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNet
         bits: 8 or 16, the size of weights. Values between layers have 16 bits, outputs 32.
         **scaling: `shift`, `scale`, `output_shift`, `output_scale`, as `rescaled` takes them.
 
-    >>> from plunit.pieces import activation, network
+    >>> from plunit.pieces import activation, error_bound, network
     >>> net = network([([[1.0], [0.5]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.5])])
     >>> fixed = quantize(net, [(-4, 4)])
-    >>> print(*fixed.formats, sep="\\n")
+    >>> print(*fixed.formats, sep="\n")
     inputs: q = (x - offset) 2^f with f = 12
-    layer 0: weights int16 2^-26, sums int64 2^-26, values int16 2^-14
+    layer 0: weights int16 2^-26, sums int32 2^-26, values int16 2^-14
     layer 1: weights int16 2^-14, sums int32 2^-28, outputs int32 2^-28
-    >>> fixed([0.3]), net([0.3])
+    >>> bool(abs(fixed([0.3]) - net([0.3])) <= error_bound(fixed))
+    True
     """
     single(net)
     if bits not in (8, 16):
@@ -49,6 +50,8 @@ def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNet
     sides = box_array(net, box)
     net = rescaled(net, **scaling) if scaling else net
     offset, fraction = _input_format(sides)
+    if np.abs(fraction).max() > 1000:
+        raise ValueError(f"the sides of the box must be between 1e-290 and 1e290 long, got {box!r}; scale the inputs")
     fixed = FixedNetwork(net, sides, bits, offset, fraction, ())
     low, high = fixed.ends
     before = 0
@@ -64,7 +67,7 @@ def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNet
 
 
 def _input_format(box: Floats) -> tuple[Floats, Ints]:
-    """Return offset and fraction of each input: the middle of the box, and all 16 bits for what is left and right of it."""
+    """Return offset and fraction of each input: the middle of the box, and 16 bits for the distance from it."""
     offset = box.mean(axis=1)
     reach = np.maximum(box[:, 1] - offset, offset - box[:, 0])
     return offset, np.array([_fraction(LARGEST, number) for number in reach])
@@ -119,7 +122,7 @@ def _affine(w: Floats, b: Floats, size: Ints, before: int, bits: int) -> tuple[I
 
 
 def _activation(f: Functions | None, units: int, ends: Ints, total: int) -> tuple[Ints, Ints, Ints, Ints, int]:
-    """Return knots, slopes, intercepts, kinds and the fraction of slopes, for sums between `ends` of fraction `total`."""
+    """Return knots, slopes, intercepts, kinds and the slopes' fraction, for sums between `ends` of fraction `total`."""
     if f is None:
         identity = np.zeros((1, 1), dtype=np.int64), np.ones((1, 2), dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
         return *identity, np.zeros(units, dtype=np.int64), 0
@@ -135,7 +138,9 @@ def _activation(f: Functions | None, units: int, ends: Ints, total: int) -> tupl
     if value.any():
         fraction = min(fraction, _fraction(2**59, float(np.abs(value).max())) - total)
     slopes = np.floor(np.ldexp(f.slopes, fraction) + 0.5).astype(np.int64)
-    climb = np.concatenate([np.zeros((len(knots), 1), dtype=np.int64), -np.cumsum(np.diff(slopes) * knots, axis=1)], axis=1)
+    climb = np.concatenate(
+        [np.zeros((len(knots), 1), dtype=np.int64), -np.cumsum(np.diff(slopes) * knots, axis=1)], axis=1
+    )
     home = np.sum(anchor > knots, axis=1)[:, None]
     start = np.floor(np.ldexp(value, total + fraction) + 0.5).astype(np.int64)[:, None]
     start = start - np.take_along_axis(slopes, home, axis=1) * anchor - np.take_along_axis(climb, home, axis=1)

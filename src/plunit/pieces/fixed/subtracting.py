@@ -21,28 +21,35 @@ def difference(fixed: FixedNetwork) -> tuple[Network, Floats]:
     but for its own gap.
     """
     layers = pairs(fixed)
+    # the errors that enter each layer with its inputs, and those of the outputs
     groups = [fixed.net.inputs, *(len(pair.bias) if pair.rounding else 0 for pair in layers)]
     weights, biases, activations = [], [], []
     for i, pair in enumerate(layers):
-        rest = sum(groups[i + 1 :])
-        source = fixed.net.inputs if i == 0 else len(layers[i - 1].bias)
-        error = np.ones((source, groups[i])) if groups[i] == 0 else np.eye(source)
-        ours = np.concatenate([pair.fixed_weight, np.zeros((len(pair.bias), 0 if i == 0 else source))], axis=1)
-        ours = np.concatenate([ours, pair.fixed_weight @ error, np.zeros((len(pair.bias), rest))], axis=1)
-        theirs = np.zeros_like(ours)
-        theirs[:, (0 if i == 0 else source) :][:, :source] = pair.weight
-        passed = np.eye(ours.shape[1])[ours.shape[1] - rest :]
-        back = (fixed.offset, fixed.offset) if i == 0 else (np.zeros(source), np.zeros(source))
-        own, other = pair.fixed_bias - pair.fixed_weight @ back[0], pair.bias - pair.weight @ back[1]
+        ours, theirs, passed = _rows(pair, i == 0, groups[i], sum(groups[i + 1 :]))
+        back = fixed.offset if i == 0 else np.zeros(pair.weight.shape[1])
+        own, other = pair.fixed_bias - pair.fixed_weight @ back, pair.bias - pair.weight @ back
         if pair.f is not None and pair.fixed_f is not None:
             weights.append(np.concatenate([ours, theirs, passed]))
-            biases.append(np.concatenate([own, other, np.zeros(rest)]))
-            activations.append(_beside(pair.fixed_f, pair.f, rest))
+            biases.append(np.concatenate([own, other, np.zeros(len(passed))]))
+            activations.append(_beside(pair.fixed_f, pair.f, len(passed)))
         else:
-            weights.append(ours - theirs + (passed if rest else 0.0))
+            weights.append(ours - theirs + (passed if len(passed) else 0.0))
             biases.append(own - other)
     net = Network(tuple(w[None] for w in weights), tuple(b[None] for b in biases), tuple(activations))
     return net, _error_box(fixed, layers)
+
+
+def _rows(pair: Pair, first: bool, errors: int, rest: int) -> tuple[Floats, Floats, Floats]:
+    """Return the weights of the fixed units, of the network's own, and of `rest` errors that are passed on.
+
+    The columns: fixed inputs h, the network's inputs (both are x in the first layer), the errors of h, and the rest.
+    """
+    units, inputs = pair.weight.shape
+    none = np.zeros((units, 0 if first else inputs))
+    entering = pair.fixed_weight if errors else np.zeros((units, 0))
+    ours = np.concatenate([pair.fixed_weight, none, entering, np.zeros((units, rest))], axis=1)
+    theirs = np.concatenate([none, pair.weight, np.zeros((units, errors + rest))], axis=1)
+    return ours, theirs, np.eye(ours.shape[1])[ours.shape[1] - rest :]
 
 
 def _error_box(fixed: FixedNetwork, layers: list[Pair]) -> Floats:

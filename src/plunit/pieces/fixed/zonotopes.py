@@ -1,7 +1,7 @@
 """y and d = fixed y - y as linear forms in x and all rounding errors, for many boxes at once.
 
 A value is center + sum_i coefficient_i s_i with all symbols s_i in [-1, 1]: one for each input (its place in the box),
-one for each rounding, and two for each unit whose piece is not known in the box:
+one for the rounding of each, and two for each unit, whose piece may not be known in the box:
 
     y = f(z)                     = lambda z + mu +- r                      the chord, and the range of f(z) - lambda z
     fixed y - y = q(z + d) + s d,  q = fixed f - f,  s in [slopes that z and z + d meet]
@@ -26,19 +26,23 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """center [boxes, units] + coefficients [boxes, units, symbols] s, all symbols in [-1, 1], +- slack [boxes, units]."""
+    """center [boxes, units] + coefficients [boxes, units, symbols] s, all symbols in [-1, 1], +- slack [boxes, units].
+
+    size: [boxes, units], a bound on the absolute value that costs less than `radius` and may be larger.
+    """
 
     center: Floats
     coefficients: Floats
     slack: Floats
+    size: Floats
 
     @cached_property
     def radius(self) -> Floats:
         """The largest distance from the center."""
         return np.asarray(np.abs(self.coefficients).sum(axis=2) * (1 + 1e-12) + self.slack)
 
-    @property
-    def size(self) -> Floats:
+    @cached_property
+    def largest(self) -> Floats:
         """The largest absolute value."""
         return np.asarray(np.abs(self.center) + self.radius)
 
@@ -53,34 +57,31 @@ class Form:
         return self.center + self.radius
 
     def __add__(self, other: Form) -> Form:
-        rounding = 4 * EPS * (self.size + other.size)
-        return Form(
-            self.center + other.center, self.coefficients + other.coefficients, self.slack + other.slack + rounding
-        )
+        size = self.size + other.size
+        slack = self.slack + other.slack + 4 * EPS * size
+        return Form(self.center + other.center, self.coefficients + other.coefficients, slack, size)
 
     def times(self, factor: Floats, plus: Floats) -> Form:
-        """factor * form + plus, for factor and plus [boxes, units]."""
-        rounding = 4 * EPS * (np.abs(factor) * self.size + np.abs(plus))
-        return Form(
-            factor * self.center + plus,
-            factor[..., None] * self.coefficients,
-            np.abs(factor) * self.slack + rounding,
-        )
+        """Return factor * form + plus, for factor and plus [boxes, units]."""
+        size = np.abs(factor) * self.size + np.abs(plus)
+        slack = np.abs(factor) * self.slack + 4 * EPS * size
+        return Form(factor * self.center + plus, factor[..., None] * self.coefficients, slack, size)
 
     def map(self, weight: Floats, bias: Floats) -> Form:
-        """weight @ form + bias."""
-        size = np.abs(weight)
-        rounding = (weight.shape[1] + 4) * EPS * (self.size @ size.T + np.abs(bias))
-        return Form(
-            self.center @ weight.T + bias, np.matmul(weight, self.coefficients), self.slack @ size.T + rounding
-        )
+        """Return weight @ form + bias."""
+        steep = np.abs(weight).T
+        size = self.size @ steep + np.abs(bias)
+        slack = self.slack @ steep + (weight.shape[1] + 4) * EPS * size
+        return Form(self.center @ weight.T + bias, np.matmul(weight, self.coefficients), slack, size)
 
-    def spread(self, first: int, radius: Floats) -> Form:
-        """The form +- radius [boxes, units], with the symbols from `first` on, one for each unit."""
-        coefficients = self.coefficients.copy()
-        units = np.arange(radius.shape[1])
-        coefficients[:, units, first + units] += radius
-        return Form(self.center, coefficients, self.slack)
+    def spread(self, before: int, radius: Floats, after: int) -> Form:
+        """Return the form +- radius [boxes, units]: a new symbol for each unit, and others before and after them."""
+        boxes, units, count = self.coefficients.shape
+        coefficients = np.zeros((boxes, units, count + before + units + after))
+        coefficients[..., :count] = self.coefficients
+        own = np.arange(units)
+        coefficients[:, own, count + before + own] = radius
+        return Form(self.center, coefficients, self.slack, self.size + radius)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,18 +135,13 @@ def real_functions(layer: FixedLayer) -> Functions:
     )
 
 
-def symbols(layers: list[Pair], inputs: int) -> int:
-    """Return the number of symbols that `start` and `activation` need for these layers."""
-    return 2 * inputs + 3 * sum(len(pair.bias) for pair in layers if pair.f is not None)
-
-
-def start(boxes: Floats, rounding: Floats, count: int) -> tuple[Form, Form]:
+def start(boxes: Floats, rounding: Floats) -> tuple[Form, Form]:
     """Return the inputs y and the rounding d of each, for boxes [boxes, inputs, 2] that count from `offset`."""
     middle, reach = boxes.mean(axis=2), (boxes[..., 1] - boxes[..., 0]) / 2
-    zero = np.zeros((*middle.shape, count))
-    slack = 4 * EPS * np.abs(boxes).max(axis=2)
-    y, d = Form(middle, zero, slack), Form(np.zeros_like(middle), zero, np.zeros_like(middle))
-    return y.spread(0, reach), d.spread(len(rounding), np.broadcast_to(rounding, middle.shape))
+    none, zero = np.zeros((*middle.shape, 0)), np.zeros_like(middle)
+    y, d = Form(middle, none, 4 * EPS * np.abs(boxes).max(axis=2), np.abs(middle)), Form(zero, none, zero, zero)
+    inputs = len(rounding)
+    return y.spread(0, reach, inputs), d.spread(inputs, np.broadcast_to(rounding, middle.shape), 0)
 
 
 def affine(pair: Pair, y: Form, d: Form) -> tuple[Form, Form]:
@@ -153,52 +149,54 @@ def affine(pair: Pair, y: Form, d: Form) -> tuple[Form, Form]:
     z = y.map(pair.weight, pair.bias)
     gap = y.map(pair.fixed_weight - pair.weight, pair.fixed_bias - pair.bias)
     moved = gap + d.map(pair.fixed_weight, np.zeros_like(pair.bias))
-    known = Form(z.center, z.coefficients, z.slack + pair.bias_error)
-    return known, Form(moved.center, moved.coefficients, moved.slack + pair.bias_error)
+    return (
+        Form(z.center, z.coefficients, z.slack + pair.bias_error, z.size + pair.bias_error),
+        Form(moved.center, moved.coefficients, moved.slack + pair.bias_error, moved.size + pair.bias_error),
+    )
 
 
-def activation(pair: Pair, z: Form, d: Form, first: int) -> tuple[Form, Form]:
-    """Return y = f(z) and fixed y - y, with three symbols for each unit from `first` on: rounding, y, and d."""
-    assert pair.f is not None and pair.fixed_f is not None
+def activation(pair: Pair, z: Form, d: Form) -> tuple[Form, Form, Floats]:
+    """Return y = f(z), fixed y - y, and the part of the latter that is due to unknown pieces, [boxes, units].
+
+    There are two new symbols for each unit: first one for y, then one for the difference.
+    """
+    assert pair.f is not None
+    assert pair.fixed_f is not None
     units = len(pair.bias)
     slope, middle, reach = _chord([(1.0, pair.f)], z)
-    y = z.times(slope, middle).spread(first + units, reach)
     moved = z + d
     factor, plus, gap = _chord([(1.0, pair.fixed_f), (-1.0, pair.f)], moved)
     low, high = _slopes(pair.f, np.minimum(z.low, moved.low), np.maximum(z.high, moved.high))
-    kept = d.times((low + high) / 2, np.zeros_like(low)) + moved.times(factor, plus)
-    kept = kept.spread(first + 2 * units, (high - low) / 2 * d.size * (1 + 1e-12) + gap)
-    return y, kept.spread(first, np.full_like(low, pair.rounding))
+    loose = (high - low) / 2 * d.largest * (1 + 1e-12) + gap
+    kept = d.times((low + high) / 2, plus) + moved.times(factor, np.zeros_like(plus))
+    return z.times(slope, middle).spread(0, reach, units), kept.spread(units, loose + pair.rounding, 0), loose
 
 
 def _chord(parts: list[tuple[float, Functions]], z: Form) -> tuple[Floats, Floats, Floats]:
     """Return (lambda, mu, r) with g(z) = lambda z + mu +- r on the range of z, for g = sum of sign * f."""
     low, high = z.low, z.high
-    ends = [low, high, *(np.clip(k, low, high) for _, f in parts for k in f.of_units()[0].T)]
-    at = np.stack(ends)
-    values, size, limit = np.zeros(at.shape), np.zeros(at.shape), np.zeros(low.shape)
+    at = np.stack([low, high, *(np.clip(k, low, high) for _, f in parts for k in f.of_units()[0].T)])
+    values, size, limit = np.zeros(at.shape), np.zeros(low.shape), np.zeros(low.shape)
+    reach = np.maximum(np.abs(low), np.abs(high))
     for sign, f in parts:
-        value, (_, slopes, intercepts) = f(at), f.of_units()
-        values += sign * value
-        size += np.abs(slopes).max(axis=1) * np.abs(at) + np.abs(intercepts).max(axis=1)
+        _, slopes, intercepts = f.of_units()
+        values += sign * f(at)
         limit = limit + np.abs(slopes).max(axis=1)
+        size += np.abs(intercepts).max(axis=1)
     width = high - low
     slope = np.clip(np.divide(values[1] - values[0], width, out=np.zeros_like(width), where=width > 0), -limit, limit)
     rest = values - slope * at
     top, bottom = rest.max(axis=0), rest.min(axis=0)
-    margin = 8 * EPS * (size.max(axis=0) + limit * np.abs(at).max(axis=0))
-    return slope, (top + bottom) / 2, (top - bottom) / 2 + margin
+    return slope, (top + bottom) / 2, (top - bottom) / 2 + 16 * EPS * (size + limit * reach)
 
 
 def _slopes(f: Functions, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return the smallest and the largest slope that f has between low and high, [boxes, units]."""
     knots, slopes, _ = f.of_units()
     edge = np.full((len(knots), 1), np.inf)
-    met = (np.concatenate([-edge, knots], axis=1) <= high[..., None]) & (
-        np.concatenate([knots, edge], axis=1) >= low[..., None]
-    )
-    all_slopes = np.broadcast_to(slopes, met.shape)
-    return (
-        all_slopes.min(axis=-1, where=met, initial=np.inf),
-        all_slopes.max(axis=-1, where=met, initial=-np.inf),
-    )
+    starts, stops = np.concatenate([-edge, knots], axis=1), np.concatenate([knots, edge], axis=1)
+    least, most = np.full(low.shape, np.inf), np.full(low.shape, -np.inf)
+    for begin, end, slope in zip(starts.T, stops.T, slopes.T, strict=True):
+        met = (begin <= high) & (end >= low)
+        least, most = np.where(met & (slope < least), slope, least), np.where(met & (slope > most), slope, most)
+    return least, most

@@ -30,7 +30,7 @@ static inline void {name}_fixed(const int16_t *x, int32_t *y) {{
         clipped[i] = x[i] < {name}_low[i] ? {name}_low[i] : x[i] > {name}_high[i] ? {name}_high[i] : x[i];
 {body}}}
 
-/* y[0..{last_output}] = {name}(x[0..{last_input}]) for real numbers, through {name}_fixed; NaN counts as the low end. */
+/* y[0..{last_output}] = {name}(x[0..{last_input}]) for real numbers; NaN counts as the low end. */
 static inline void {name}(const double *x, double *y) {{
     int16_t given[{inputs}];
     int32_t found[{outputs}];
@@ -108,7 +108,7 @@ def _about(fixed: FixedNetwork, name: str, bound: Floats) -> list[str]:
         f"{origin(fixed.net)}.",
         *fixed.formats,
         f"For x in {box_text(fixed.box)}",
-        f"{name}(x) differs from the network in exact arithmetic by at most {', '.join(f'{b:.3e}' for b in bound * 1.001)}",
+        f"the values differ from the network in exact arithmetic by at most {', '.join(f'{b:.3e}' for b in bound * 1.001)}",
         "(proved, as is that no sum overflows). Other inputs are clipped to the box.",
     ]
 
