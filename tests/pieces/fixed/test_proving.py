@@ -35,9 +35,9 @@ def test_no_error_is_above_the_bound(name, bits, cuts):
 @pytest.mark.parametrize("f", [activation.plu(), activation.relu()], ids=["plu", "relu"])
 def test_the_bound_is_at_most_four_times_the_error_in_the_median(bits, f):
     ratios = []
-    for seed, inputs in enumerate([1, 1, 2, 2, 3, 3, 5]):
+    for seed, inputs in enumerate([1, 2, 3, 4, 5]):
         fixed = quantize(smooth(seed, inputs, f=f), [(-2, 2)] * inputs, bits)
-        x = np.random.default_rng(seed).uniform(-2, 2, (100_000, inputs))
+        x = np.random.default_rng(seed).uniform(-2, 2, (50_000, inputs))
         ratios.append(error_bound(fixed)[0] / np.abs(fixed(x) - fixed.net(x)).max())
     assert min(ratios) >= 1
     assert np.median(ratios) <= 4

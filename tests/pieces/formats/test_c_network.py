@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from compilers import LANGUAGES, NUMBERS, SANITIZER, call_c, compile_c
-from random_networks import mixture, random_network, scaled_network
+from fixed_networks import mixed
+from random_networks import random_network, scaled_network
 from rational import forward, rational
 
 from plunit.pieces import activation, network, save_c
@@ -21,21 +22,6 @@ NETS = {
     "one affine layer": network([([[1.5, -2.0], [0.1, 3.0]], [0.25, 0.0])]),
     "no knots": network([([[1.5, -2.0]], [0.25]), activation.identity(), ([[0.1]], [1.0])]),
 }
-
-
-def mixed(seed):
-    """Another activation for each unit."""
-    rng = np.random.default_rng(seed)
-    first, second = mixture(rng, 9), mixture(rng, 5)
-    return network(
-        [
-            (rng.normal(size=(9, 3)), rng.normal(size=9)),
-            first,
-            (rng.normal(size=(5, 9)), rng.normal(size=5)),
-            second,
-            (rng.normal(size=(2, 5)), rng.normal(size=2)),
-        ]
-    )
 
 
 NETS |= {f"mixed {seed}": mixed(seed) for seed in range(3)}

@@ -1,4 +1,4 @@
-"""|fixed(x) - net(x)| <= bound for all x in a box: linear forms (`zonotopes`), and cuts of the box where they are loose."""
+"""|fixed(x) - net(x)| <= bound for all x in a box: linear forms (`zonotopes`), with the box cut where they are loose."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _layer(
         sum_fraction=total,
         slope_fraction=slope_fraction,
         shift=0,
-        wide=bool(largest.max() >= 2**31),
+        wide=bool(largest.max() >= 2**31 - 1),
         low=ends[0],
         high=ends[1],
     )

@@ -102,13 +102,14 @@ def fixed_header(fixed: FixedNetwork, name: str, bound: Floats, points: int) -> 
 
 
 def _about(fixed: FixedNetwork, name: str, bound: Floats) -> list[str]:
+    stated = ", ".join(f"{number:.3e}" for number in bound * 1.001)
     widths = [fixed.net.inputs, *(len(layer.bias) for layer in fixed.layers)]
     return [
         f"{name}: a network {' - '.join(map(str, widths))} in fixed point; the integer q stands for q 2^-f.",
         f"{origin(fixed.net)}.",
         *fixed.formats,
         f"For x in {box_text(fixed.box)}",
-        f"the values differ from the network in exact arithmetic by at most {', '.join(f'{b:.3e}' for b in bound * 1.001)}",
+        f"the values differ from the network in exact arithmetic by at most {stated}",
         "(proved, as is that no sum overflows). Other inputs are clipped to the box.",
     ]
 
