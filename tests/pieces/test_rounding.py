@@ -62,6 +62,16 @@ def test_the_bound_is_small(name, dtype):
     assert (bound <= 5e3 * np.finfo(TYPES[dtype]).eps).all()
 
 
+@pytest.mark.parametrize("later", [[], [activation.identity(), ([[1.0]], [0.0])]], ids=["own", "passed on"])
+def test_terms_that_cancel_are_seen(later):
+    """1e6 / 3 (x - y) with x and y near 1: the error is that of the terms, not that of their sum."""
+    net = network([([[1e6 / 3, -1e6 / 3]], [0.0]), *later])
+    box = np.array([(1.0, 1.0 + 1e-6)] * 2)
+    x = np.float32([[1.0, 1.0 + 1e-6]])
+    error = abs(float(computed(net, x, np.float32)[0, 0]) - net(x.astype(float))[0, 0])
+    assert 1e-3 < error <= rounding_bound(net, box, "float")[0]
+
+
 def test_an_error_ends_where_units_are_flat():
     net = network([([[1e8]], [3e8]), activation.hardtanh(), ([[1.0]], [0.0])])
     assert rounding_bound(net, np.array([(-2.0, 2.0)]))[0] < 1e-14

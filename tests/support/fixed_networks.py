@@ -48,5 +48,7 @@ NETS = {
     "zeros": (network([(np.zeros((2, 2)), np.zeros(2)), activation.relu(), (np.zeros((1, 2)), [0.0])]), [(-2, 2)] * 2),
     "large biases": (network(TINY), [(-2, 2)]),
     "many knots": (network([([[1.0], [0.3]], [0.0, 0.1]), MANY, ([[1.0, -1.0]], [0.0])]), [(-3, 3)]),
+    "far knots": (network([([[1.0]], [0.0]), activation.plu(0.1, 1e30), ([[1.0]], [0.0])]), [(-2, 2)]),
+    "constant": (network([([[0.0]], [1 / 3])]), [(-2, 2)]),
     "steep": (network([([[1e6]], [-3e5]), activation.hardtanh(), ([[1e-3]], [0.0])]), [(-3, 3)]),
 }

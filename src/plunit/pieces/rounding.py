@@ -80,9 +80,10 @@ def _activation(
     met = _met(knots, low - error, high + error, 4 * unit * np.abs(knots) + lost)
     steep = np.abs(slopes).max(axis=1, where=met, initial=0.0)
     parts = np.abs(slopes) * size[:, None] + np.abs(intercepts)
+    parts = np.where(met, parts, 0.0)
     _check_size(parts, info)
     jumps = np.abs(np.diff(slopes)) * np.abs(knots)
-    fresh = _gamma(7, info) * parts.max(axis=1, where=met, initial=0.0) + lost * (1 + size + np.abs(slopes).max(axis=1))
+    fresh = _gamma(7, info) * parts.max(axis=1) + lost * (1 + size + np.abs(slopes).max(axis=1))
     near = met[:, 1:] & met[:, :-1]
     fresh += 2 * unit * jumps.sum(axis=1, where=near)
     values = [f(np.clip(end, low, high)) for end in (low, high, *knots.T)]

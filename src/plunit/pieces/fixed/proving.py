@@ -1,12 +1,13 @@
-"""|fixed(x) - net(x)| <= bound for all x in a box: linear forms (`zonotopes`), with the box cut where they are loose."""
+"""|fixed(x) - net(x)| <= bound for all x in a box: linear forms (`zonotopes`), and cuts where they are loose."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from plunit.pieces.arrays import Floats
+from plunit.pieces.fixed.forms import EPS, Form
 from plunit.pieces.fixed.integers import FixedNetwork
-from plunit.pieces.fixed.zonotopes import EPS, Form, Pair, activation, affine, pairs, start
+from plunit.pieces.fixed.zonotopes import Pair, activation, affine, pairs, start
 
 TINY = float(np.finfo(np.float64).tiny)
 BATCH = 128

@@ -90,8 +90,8 @@ def _layer(
     ends = np.sort(np.stack([weight * low, weight * high]), axis=0).sum(axis=2) + bias
     if fixed.layers:
         proved = sum_ranges(fixed, np.ldexp(weight, -weight_fraction), np.ldexp(bias, -total))
-        outward = np.stack([np.floor(np.ldexp(proved[0], total)), np.ceil(np.ldexp(proved[1], total))]).astype(np.int64)
-        ends = np.stack([np.maximum(ends[0], outward[0]), np.minimum(ends[1], outward[1])])
+        outward = np.stack([np.floor(np.ldexp(proved[0], total)), np.ceil(np.ldexp(proved[1], total))])
+        ends = np.clip(outward, ends[0], ends[1]).astype(np.int64)
     largest = np.abs(weight) @ np.maximum(np.abs(low), np.abs(high)) + np.abs(bias)
     knots, slopes, intercepts, kinds, slope_fraction = _activation(f, len(bias), ends, total)
     made = {"knots": knots, "slopes": slopes, "intercepts": intercepts, "kinds": kinds}

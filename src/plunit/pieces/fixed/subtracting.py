@@ -6,8 +6,9 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
+from plunit.pieces.fixed.forms import EPS
 from plunit.pieces.fixed.integers import FixedNetwork
-from plunit.pieces.fixed.zonotopes import EPS, Pair, pairs
+from plunit.pieces.fixed.zonotopes import Pair, pairs
 from plunit.pieces.functions import Functions
 from plunit.pieces.networks import Network
 

@@ -12,76 +12,15 @@ its coefficients. What double precision may lose is added as a range of its own 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from plunit.pieces.arrays import Floats
+from plunit.pieces.arrays import Bools, Floats
+from plunit.pieces.fixed.forms import EPS, Form
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
 from plunit.pieces.functions import Functions
-
-EPS = float(np.finfo(np.float64).eps)
-
-
-@dataclass(frozen=True, eq=False)
-class Form:
-    """center [boxes, units] + coefficients [boxes, units, symbols] s, all symbols in [-1, 1], +- slack [boxes, units].
-
-    size: [boxes, units], a bound on the absolute value that costs less than `radius` and may be larger.
-    """
-
-    center: Floats
-    coefficients: Floats
-    slack: Floats
-    size: Floats
-
-    @cached_property
-    def radius(self) -> Floats:
-        """The largest distance from the center."""
-        return np.asarray(np.abs(self.coefficients).sum(axis=2) * (1 + 1e-12) + self.slack)
-
-    @cached_property
-    def largest(self) -> Floats:
-        """The largest absolute value."""
-        return np.asarray(np.abs(self.center) + self.radius)
-
-    @property
-    def low(self) -> Floats:
-        """The smallest value."""
-        return self.center - self.radius
-
-    @property
-    def high(self) -> Floats:
-        """The largest value."""
-        return self.center + self.radius
-
-    def __add__(self, other: Form) -> Form:
-        size = self.size + other.size
-        slack = self.slack + other.slack + 4 * EPS * size
-        return Form(self.center + other.center, self.coefficients + other.coefficients, slack, size)
-
-    def times(self, factor: Floats, plus: Floats) -> Form:
-        """Return factor * form + plus, for factor and plus [boxes, units]."""
-        size = np.abs(factor) * self.size + np.abs(plus)
-        slack = np.abs(factor) * self.slack + 4 * EPS * size
-        return Form(factor * self.center + plus, factor[..., None] * self.coefficients, slack, size)
-
-    def map(self, weight: Floats, bias: Floats) -> Form:
-        """Return weight @ form + bias."""
-        steep = np.abs(weight).T
-        size = self.size @ steep + np.abs(bias)
-        slack = self.slack @ steep + (weight.shape[1] + 4) * EPS * size
-        return Form(self.center @ weight.T + bias, np.matmul(weight, self.coefficients), slack, size)
-
-    def spread(self, before: int, radius: Floats, after: int) -> Form:
-        """Return the form +- radius [boxes, units]: a new symbol for each unit, and others before and after them."""
-        boxes, units, count = self.coefficients.shape
-        coefficients = np.zeros((boxes, units, count + before + units + after))
-        coefficients[..., :count] = self.coefficients
-        own = np.arange(units)
-        coefficients[:, own, count + before + own] = radius
-        return Form(self.center, coefficients, self.slack, self.size + radius)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,27 +115,39 @@ def _chord(parts: list[tuple[float, Functions]], z: Form) -> tuple[Floats, Float
     """Return (lambda, mu, r) with g(z) = lambda z + mu +- r on the range of z, for g = sum of sign * f."""
     low, high = z.low, z.high
     at = np.stack([low, high, *(np.clip(k, low, high) for _, f in parts for k in f.of_units()[0].T)])
-    values, size, limit = np.zeros(at.shape), np.zeros(low.shape), np.zeros(low.shape)
+    values, terms, limit = np.zeros(at.shape), np.zeros(low.shape), np.zeros(low.shape)
     reach = np.maximum(np.abs(low), np.abs(high))
     for sign, f in parts:
-        _, slopes, intercepts = f.of_units()
         values += sign * f(at)
-        limit = limit + np.abs(slopes).max(axis=1)
-        size += np.abs(intercepts).max(axis=1)
+        steep = np.maximum(*np.abs(_slopes(f, low, high)))
+        limit += steep
+        terms += steep * reach + _largest_intercept(f, low, high)
     width = high - low
     slope = np.clip(np.divide(values[1] - values[0], width, out=np.zeros_like(width), where=width > 0), -limit, limit)
     rest = values - slope * at
     top, bottom = rest.max(axis=0), rest.min(axis=0)
-    return slope, (top + bottom) / 2, (top - bottom) / 2 + 16 * EPS * (size + limit * reach)
+    return slope, (top + bottom) / 2, (top - bottom) / 2 + 16 * EPS * terms
+
+
+def _met(f: Functions, low: Floats, high: Floats) -> Iterator[tuple[Bools, Floats, Floats]]:
+    """Yield, for each piece, where [low, high] meets it, its slope and its intercept."""
+    knots, slopes, intercepts = f.of_units()
+    edge = np.full((len(knots), 1), np.inf)
+    starts, stops = np.concatenate([-edge, knots], axis=1), np.concatenate([knots, edge], axis=1)
+    for begin, end, slope, intercept in zip(starts.T, stops.T, slopes.T, intercepts.T, strict=True):
+        yield (begin <= high) & (end >= low), slope, intercept
 
 
 def _slopes(f: Functions, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return the smallest and the largest slope that f has between low and high, [boxes, units]."""
-    knots, slopes, _ = f.of_units()
-    edge = np.full((len(knots), 1), np.inf)
-    starts, stops = np.concatenate([-edge, knots], axis=1), np.concatenate([knots, edge], axis=1)
     least, most = np.full(low.shape, np.inf), np.full(low.shape, -np.inf)
-    for begin, end, slope in zip(starts.T, stops.T, slopes.T, strict=True):
-        met = (begin <= high) & (end >= low)
+    for met, slope, _ in _met(f, low, high):
         least, most = np.where(met & (slope < least), slope, least), np.where(met & (slope > most), slope, most)
     return least, most
+
+
+def _largest_intercept(f: Functions, low: Floats, high: Floats) -> Floats:
+    found = np.zeros(low.shape)
+    for met, _, intercept in _met(f, low, high):
+        found = np.where(met, np.maximum(found, np.abs(intercept)), found)
+    return found
