@@ -14,6 +14,10 @@ from plunit.pieces.algebra import compose, inverse, solve
 from plunit.pieces.combining import combination, difference
 from plunit.pieces.curve import Curve
 from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface
+from plunit.pieces.fixed.integers import FixedNetwork
+from plunit.pieces.fixed.proving import error_bound
+from plunit.pieces.fixed.quantizing import quantize
+from plunit.pieces.fixed.subtracting import error_network
 from plunit.pieces.formats.c_header import save_c
 from plunit.pieces.formats.csv_table import load_csv, save_csv
 from plunit.pieces.formats.geojson_map import save_geojson
@@ -30,6 +34,7 @@ from plunit.pieces.proofs.asking import Undecided
 from plunit.pieces.proofs.maximising import Optimum
 from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
 from plunit.pieces.proofs.steepness import is_monotone, lipschitz
+from plunit.pieces.scaling import rescaled
 from plunit.pieces.simplifying import Simplified, simplify
 
 __all__ = [
@@ -38,6 +43,7 @@ __all__ = [
     "Cells",
     "Counts",
     "Curve",
+    "FixedNetwork",
     "Level",
     "Network",
     "Optimum",
@@ -60,6 +66,8 @@ __all__ = [
     "draw_curve",
     "draw_surface",
     "ensemble",
+    "error_bound",
+    "error_network",
     "inverse",
     "is_monotone",
     "level_set",
@@ -70,6 +78,8 @@ __all__ = [
     "minimum",
     "network",
     "plane",
+    "quantize",
+    "rescaled",
     "save_c",
     "save_csv",
     "save_geojson",

@@ -42,7 +42,7 @@ def difference(one: Network, other: Network) -> Network:
         return Network((one.weights[0] - other.weights[0],), (one.biases[0] - other.biases[0],), ())
     weights.append(np.concatenate([one.weights[-1], -other.weights[-1]], axis=2))
     biases.append(one.biases[-1] - other.biases[-1])
-    activations = [_beside(f, g) for f, g in zip(one.activations, other.activations, strict=True)]
+    activations = [beside(f, g) for f, g in zip(one.activations, other.activations, strict=True)]
     return Network(tuple(weights), tuple(biases), tuple(activations))
 
 
@@ -59,10 +59,10 @@ def _diagonal(a: Floats, b: Floats) -> Floats:
     return np.concatenate([top, np.pad(b, ((0, 0), (0, 0), (a.shape[2], 0)))], axis=1)
 
 
-def _beside(f: Activation, g: Activation) -> Activation:
-    """Return the activation of the units of f and then those of g; knots that one lacks are at infinity."""
-    knots = max(f.knots.shape[-1], g.knots.shape[-1])
-    padded = [_widened(part, knots) for part in (f, g)]
+def beside(*parts: Activation) -> Activation:
+    """Return the activation of the units of all parts, [1, units] each; knots that one lacks are at infinity."""
+    knots = max(f.knots.shape[-1] for f in parts)
+    padded = [_widened(f, knots) for f in parts]
     return Activation(*(np.concatenate(pair, axis=1) for pair in zip(*padded, strict=True)))
 
 

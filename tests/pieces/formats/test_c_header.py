@@ -3,6 +3,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from compilers import call_c
 from random_networks import random_network
 
 from plunit.pieces import Curve, activation, curve, network, save_c
@@ -74,3 +75,24 @@ def test_the_name_must_be_an_identifier(name, tmp_path):
     with pytest.raises(ValueError, match="C identifier and no keyword"):
         save_c(curve(random_network(0, 1, 3, 1), -1.0, 1.0), tmp_path / "f.h", name)
     assert not (tmp_path / "f.h").exists()
+
+
+def test_a_curve_in_float(tmp_path):
+    found = curve(random_network(0, 1, 8, 3), -3.0, 3.0)
+    save_c(found, tmp_path / "wave.h", "wave", dtype="float")
+    x = np.linspace(-3, 3, 501).astype(np.float32)[:, None]
+    (tmp_path / "wave_of.h").write_text("static inline void of(const float *x, float *y) { wave(*x, y); }\n")
+    y = call_c("of", x, 1, tmp_path, ("float", "float"))
+    np.testing.assert_allclose(y, found(x[:, 0].astype(float)), atol=1e-5 * np.abs(found.values).max())
+
+
+def test_pieces_too_short_for_float_are_refused(tmp_path):
+    net = network([([[1e13]], [-3e12]), activation.hardtanh(), ([[1.0]], [0.0])])
+    with pytest.raises(ValueError, match="too short for float; take dtype='double'"):
+        save_c(curve(net, -3.0, 3.0), tmp_path / "f.h", dtype="float")
+
+
+@pytest.mark.parametrize("options", [{"box": [(0, 1)]}, {"scale": 2.0}])
+def test_a_curve_takes_no_options_of_networks(options, tmp_path):
+    with pytest.raises(ValueError, match=f"a curve takes no {next(iter(options))}"):
+        save_c(Curve([0, 1], [[0], [1]], [[1]]), tmp_path / "f.h", **options)

@@ -1,75 +1,69 @@
-"""A curve as a C99 header: values[i] + slopes[i] (x - knots[i]) after a search for i."""
+"""`save_c`: a curve or a network as one C99 header."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
+from typing import Any
 
-from plunit.pieces.arrays import Floats
 from plunit.pieces.curve import Curve
-
-# no program in C or C++ can define a function with one of these names
-_TAKEN = """
-    main auto break case char const continue default do double else enum extern float for goto if inline int long
-    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while alignas
-    alignof bool complex constexpr false imaginary noreturn nullptr static_assert thread_local true typeof typeof_unqual
-    and and_eq asm atomic_cancel atomic_commit atomic_noexcept bitand bitor catch char8_t char16_t char32_t class
-    co_await co_return co_yield compl concept consteval constinit const_cast decltype delete dynamic_cast explicit
-    export friend mutable namespace new noexcept not not_eq operator or or_eq private protected public reflexpr
-    reinterpret_cast requires static_cast synchronized template this throw try typeid typename using virtual wchar_t xor
-    xor_eq
-"""
-
-_HEADER = """\
-/* {name}: a piecewise-linear function of one variable, {pieces} pieces on [{low}, {high}], {outputs} output(s).
-   Beyond the ends the first and the last piece go on. */
-#ifndef PLUNIT_{name}_H
-#define PLUNIT_{name}_H
-
-static const double {name}_knots[{pieces}] = {knots};
-static const double {name}_values[{pieces}][{outputs}] = {values};
-static const double {name}_slopes[{pieces}][{outputs}] = {slopes};
-
-/* y[0..{last}] = {name}(x) */
-static inline void {name}(double x, double *y) {{
-    int low = 0, high = {pieces} - 1;
-    while (low < high) {{
-        int middle = (low + high + 1) / 2;
-        if (x >= {name}_knots[middle]) low = middle;
-        else high = middle - 1;
-    }}
-    for (int i = 0; i < {outputs}; i++)
-        y[i] = {name}_values[low][i] + {name}_slopes[low][i] * (x - {name}_knots[low]);
-}}
-
-#endif
-"""
+from plunit.pieces.fixed.integers import FixedNetwork
+from plunit.pieces.fixed.proving import error_bound
+from plunit.pieces.formats.c_curve import curve_header
+from plunit.pieces.formats.c_fixed import fixed_header
+from plunit.pieces.formats.c_network import network_header
+from plunit.pieces.formats.c_text import check_name
+from plunit.pieces.networks import Network, single
+from plunit.pieces.scaling import box_array, rescaled
 
 
-def save_c(curve: Curve, path: str | Path, name: str = "curve") -> None:
-    """Write a C99 header without dependencies that defines `void name(double x, double *y)`; dead kinks are left out.
+def save_c(
+    function: Curve | Network | FixedNetwork,
+    path: str | Path,
+    name: str | None = None,
+    *,
+    dtype: str = "double",
+    box: Any = None,
+    self_test: int = 16,
+    **scaling: Any,
+) -> None:
+    """Write a C99 header without dependencies that defines the function `name`, in double or in float.
 
-    Headers with different names can be used together, also if only their case differs.
+    | function | C | name, if none is given |
+    |---|---|---|
+    | Curve | `void name(double x, double *y)`; dead kinks are left out | curve |
+    | Network | `void name(const double *x, double *y)` | network |
+    | FixedNetwork | the same, and `void name_fixed(const int16_t *x, int32_t *y)` for integers | network |
+
+    The header has static const tables, no other globals, no malloc and no libm. It compiles as C99 and as C++. Headers
+    with different names can be used together, also if only their case differs.
+
+    Args:
+        function: a curve, or a single network of any number of inputs, with any activation for each unit, or what
+            `quantize` made of one. In fixed point the header states its formats and a proved bound on the error.
+        path: the file to write.
+        name: the name of the function in C.
+        dtype: "double" or "float", of a curve or a network.
+        box: for a network, ((low, high), ...) of the inputs that the function takes. With it the header states a proved
+            bound on the rounding error for all x in the box (see `plunit.pieces.rounding`), and has a self-test.
+        self_test: the number of points that the self-test stores; 0 for none. A program that includes the header with
+            `name_SELF_TEST` defined has a main() that returns 0 if the values at these points are right.
+        **scaling: `shift`, `scale`, `output_shift`, `output_scale`, as `plunit.pieces.rescaled` takes them: the
+            function takes raw inputs x, gives the network (x - shift) / scale, and returns
+            output_shift + output_scale y.
     """
-    if not re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII) or name in _TAKEN.split():
-        raise ValueError(f"name must be a C identifier and no keyword of C or C++, got {name!r}; take another name")
-    merged = curve.merged()
-    outputs = merged.values.shape[1]
-    text = _HEADER.format(
-        name=name,
-        pieces=len(merged.slopes),
-        outputs=outputs,
-        last=outputs - 1,
-        low=merged.low,
-        high=merged.high,
-        knots=_braces(merged.knots[:-1]),
-        values=_braces(merged.values[:-1]),
-        slopes=_braces(merged.slopes),
-    )
+    chosen = name if name is not None else "curve" if isinstance(function, Curve) else "network"
+    check_name(chosen)
+    options = sorted(scaling) + ["box"] * (box is not None)
+    if isinstance(function, Curve):
+        if options:
+            raise ValueError(f"a curve takes no {', '.join(options)}; a network does")
+        text = curve_header(function, chosen, dtype)
+    elif isinstance(function, FixedNetwork):
+        if options or dtype != "double":
+            raise ValueError(f"a network in fixed point takes no {', '.join(options or ['dtype'])}; quantize has them")
+        text = fixed_header(function, chosen, error_bound(function), self_test)
+    else:
+        single(function)
+        net = rescaled(function, **scaling) if scaling else function
+        text = network_header(net, chosen, dtype, None if box is None else box_array(net, box), self_test)
     Path(path).write_text(text)
-
-
-def _braces(array: Floats) -> str:
-    if array.ndim == 1:
-        return "{" + ", ".join(repr(float(number)) for number in array) + "}"
-    return "{" + ",\n    ".join(_braces(row) for row in array) + "}"

@@ -1,0 +1,136 @@
+"""A network in integers: sum = b + sum_j w_j h_j, then (slope sum + intercept) 2^-shift, rounded half up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats, Ints, blocks
+from plunit.pieces.networks import Network
+
+CHUNK = 2**13
+"""So many rows, with what is computed from them, stay in the caches."""
+
+
+@dataclass(frozen=True, eq=False)
+class FixedLayer:
+    """A layer in integers; an integer q with fraction f stands for q 2^-f.
+
+    weight: [units, inputs] of int8 or int16, fraction `weight_fraction`.
+    bias: [units], fraction `sum_fraction`, as the sum has it. The sum is int64 if `wide`, else int32.
+    knots [functions, k], slopes and intercepts [functions, k + 1]: the activation of sums, one row for each distinct
+    function; unit u has row kinds[u]. Knots have `sum_fraction`, slopes `slope_fraction`, intercepts both together.
+    shift: by so many bits the product of slope and sum is too long; `fraction` is what remains: that of the values.
+    low, high: [units], the proved range of the values.
+    """
+
+    weight: Ints
+    bias: Ints
+    knots: Ints
+    slopes: Ints
+    intercepts: Ints
+    kinds: Ints
+    weight_fraction: int
+    sum_fraction: int
+    slope_fraction: int
+    shift: int
+    wide: bool
+    low: Ints
+    high: Ints
+
+    @property
+    def fraction(self) -> int:
+        """The number of fractional bits of the values."""
+        return self.sum_fraction + self.slope_fraction - self.shift
+
+    def __call__(self, h: Ints) -> Ints:
+        """Return the values [n, units] for h [n, inputs]."""
+        # sums are integers below 2^44, so that products and sums of doubles are exact, in any order, and fast
+        total = (h.astype(np.float64) @ self.weight.T.astype(np.float64)).astype(np.int64) + self.bias
+        return np.asarray(rounding_shift(self.activate(total), self.shift))
+
+    def activate(self, total: Ints) -> Ints:
+        """Return slope * sum + intercept for sums [..., units]."""
+        slope, intercept = (
+            np.broadcast_to(part[self.kinds, 0], total.shape) for part in (self.slopes, self.intercepts)
+        )
+        for j in range(self.knots.shape[1]):
+            beyond = total > self.knots[self.kinds, j]
+            slope = np.where(beyond, self.slopes[self.kinds, j + 1], slope)
+            intercept = np.where(beyond, self.intercepts[self.kinds, j + 1], intercept)
+        return np.asarray(slope * total + intercept)
+
+
+def rounding_shift(number: Any, bits: int) -> Any:
+    """Return floor(number / 2^bits + 1/2), for integers."""
+    return (number + ((1 << bits) >> 1)) >> bits
+
+
+@dataclass(frozen=True, eq=False)
+class FixedNetwork:
+    """A network in integers, with inputs x = offset + q 2^-fraction; build one with `quantize`.
+
+    fixed(x) is what the C program of `save_c` computes, bit by bit. x is clipped to the box first.
+
+    Args:
+        net: the network that was quantised.
+        box: [inputs, 2], the inputs for which all formats are proved.
+        bits: 8 or 16, the size of weights. Values have 16 bits, outputs 32.
+        offset: [inputs], the x that the integer 0 stands for.
+        fraction: [inputs], the fractional bits of each input.
+        layers: the layers, in order.
+    """
+
+    net: Network
+    box: Floats
+    bits: int
+    offset: Floats
+    fraction: Ints
+    layers: tuple[FixedLayer, ...]
+
+    def __call__(self, x: Any) -> Floats:
+        """f(x): [..., in] -> [..., out], as floating-point numbers."""
+        x = np.asarray(x, dtype=np.float64)
+        if x.ndim == 0 or x.shape[-1] != self.net.inputs:
+            raise ValueError(f"this network takes x of shape [..., {self.net.inputs}], got {x.shape}")
+        rows = x.reshape(-1, self.net.inputs)
+        found = np.empty((len(rows), self.net.outputs))
+        for block in blocks(len(rows), CHUNK):
+            found[block] = np.ldexp(self.integers(self.rounded(rows[block])), -self.layers[-1].fraction)
+        return found.reshape(*x.shape[:-1], self.net.outputs)
+
+    def rounded(self, x: Any) -> Ints:
+        """Return the integers q [..., in] for x, rounded half up; x is clipped to the box, and NaN is its low end."""
+        low, high = self.box.T
+        x = np.where(x > low, x, low)
+        x = np.where(x < high, x, high)
+        exact = np.ldexp(x - self.offset, self.fraction)
+        whole = np.trunc(exact)
+        rest = exact - whole
+        return np.asarray(whole + (rest >= 0.5) - (rest < -0.5)).astype(np.int64)
+
+    @property
+    def ends(self) -> tuple[Ints, Ints]:
+        """The smallest and the largest integer of each input."""
+        return self.rounded(self.box[:, 0]), self.rounded(self.box[:, 1])
+
+    def integers(self, q: Any) -> Ints:
+        """Return the integers of the outputs [n, out] for those of the inputs [n, in], clipped to `ends`."""
+        h = np.clip(np.asarray(q, dtype=np.int64), *self.ends)
+        for layer in self.layers:
+            h = layer(h)
+        return h
+
+    @property
+    def formats(self) -> list[str]:
+        """One line for the inputs and one for each layer, as the C header states them."""
+        lines = [f"inputs: q = (x - offset) 2^f with f = {', '.join(map(str, self.fraction))}"]
+        for i, layer in enumerate(self.layers):
+            values = "outputs int32" if i == len(self.layers) - 1 else "values int16"
+            lines.append(
+                f"layer {i}: weights int{self.bits} 2^{-layer.weight_fraction}, "
+                f"sums int{64 if layer.wide else 32} 2^{-layer.sum_fraction}, {values} 2^{-layer.fraction}"
+            )
+        return lines

@@ -1,0 +1,153 @@
+"""y and d = fixed y - y as linear forms in x and all rounding errors, for many boxes at once.
+
+A value is center + sum_i coefficient_i s_i with all symbols s_i in [-1, 1]: one for each input (its place in the box),
+one for the rounding of each, and two for each unit, whose piece may not be known in the box:
+
+    y = f(z)                     = lambda z + mu +- r                      the chord, and the range of f(z) - lambda z
+    fixed y - y = q(z + d) + s d,  q = fixed f - f,  s in [slopes that z and z + d meet]
+
+So a box in which every unit keeps to one piece has the exact difference, and the bound needs no more than the signs of
+its coefficients. What double precision may lose is added as a range of its own (`slack`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from plunit.pieces.arrays import Bools, Floats
+from plunit.pieces.fixed.forms import EPS, Form
+from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
+from plunit.pieces.functions import Functions
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A layer of the network and of its fixed-point version, both in real numbers; f is None in the last layer."""
+
+    weight: Floats
+    bias: Floats
+    fixed_weight: Floats
+    fixed_bias: Floats
+    f: Functions | None
+    fixed_f: Functions | None
+    rounding: float
+    bias_error: Floats
+
+
+def pairs(fixed: FixedNetwork) -> list[Pair]:
+    """Return the layers that are there, for inputs that count from `offset`."""
+    found = []
+    for i, layer in enumerate(fixed.layers):
+        weight, bias = fixed.net.weights[i][0], fixed.net.biases[i][0]
+        scale = fixed.fraction if i == 0 else 0
+        error = np.zeros(len(bias))
+        if i == 0:
+            terms = np.abs(bias) + np.abs(weight) @ np.abs(fixed.offset)
+            bias, error = bias + weight @ fixed.offset, (weight.shape[1] + 2) * EPS * terms
+        inner = i < len(fixed.net.activations)
+        found.append(
+            Pair(
+                weight,
+                bias,
+                np.ldexp(layer.weight, scale - layer.weight_fraction),
+                np.ldexp(layer.bias, -layer.sum_fraction),
+                Functions.of(fixed.net.activations[i]) if inner else None,
+                real_functions(layer) if inner else None,
+                float(np.ldexp(0.5, -layer.fraction)) if layer.shift else 0.0,
+                error,
+            )
+        )
+    return found
+
+
+def real_functions(layer: FixedLayer) -> Functions:
+    """Return the activation of a layer in real numbers."""
+    total, slope = layer.sum_fraction, layer.slope_fraction
+    return Functions(
+        np.ldexp(layer.knots, -total),
+        np.ldexp(layer.slopes, -slope),
+        np.ldexp(layer.intercepts, -total - slope),
+        layer.kinds,
+    )
+
+
+def start(boxes: Floats, rounding: Floats) -> tuple[Form, Form]:
+    """Return the inputs y and the rounding d of each, for boxes [boxes, inputs, 2] that count from `offset`."""
+    middle, reach = boxes.mean(axis=2), (boxes[..., 1] - boxes[..., 0]) / 2
+    none, zero = np.zeros((*middle.shape, 0)), np.zeros_like(middle)
+    y, d = Form(middle, none, 4 * EPS * np.abs(boxes).max(axis=2), np.abs(middle)), Form(zero, none, zero, zero)
+    inputs = len(rounding)
+    return y.spread(0, reach, inputs), d.spread(inputs, np.broadcast_to(rounding, middle.shape), 0)
+
+
+def affine(pair: Pair, y: Form, d: Form) -> tuple[Form, Form]:
+    """Return z = W y + b, and fixed z - z = (fixed W - W) y + fixed W d + fixed b - b."""
+    z = y.map(pair.weight, pair.bias)
+    gap = y.map(pair.fixed_weight - pair.weight, pair.fixed_bias - pair.bias)
+    moved = gap + d.map(pair.fixed_weight, np.zeros_like(pair.bias))
+    return (
+        Form(z.center, z.coefficients, z.slack + pair.bias_error, z.size + pair.bias_error),
+        Form(moved.center, moved.coefficients, moved.slack + pair.bias_error, moved.size + pair.bias_error),
+    )
+
+
+def activation(pair: Pair, z: Form, d: Form) -> tuple[Form, Form, Floats]:
+    """Return y = f(z), fixed y - y, and the part of the latter that is due to unknown pieces, [boxes, units].
+
+    There are two new symbols for each unit: first one for y, then one for the difference.
+    """
+    assert pair.f is not None
+    assert pair.fixed_f is not None
+    units = len(pair.bias)
+    slope, middle, reach = _chord([(1.0, pair.f)], z)
+    moved = z + d
+    factor, plus, gap = _chord([(1.0, pair.fixed_f), (-1.0, pair.f)], moved)
+    low, high = _slopes(pair.f, np.minimum(z.low, moved.low), np.maximum(z.high, moved.high))
+    loose = (high - low) / 2 * d.largest * (1 + 1e-12) + gap
+    kept = d.times((low + high) / 2, plus) + moved.times(factor, np.zeros_like(plus))
+    return z.times(slope, middle).spread(0, reach, units), kept.spread(units, loose + pair.rounding, 0), loose
+
+
+def _chord(parts: list[tuple[float, Functions]], z: Form) -> tuple[Floats, Floats, Floats]:
+    """Return (lambda, mu, r) with g(z) = lambda z + mu +- r on the range of z, for g = sum of sign * f."""
+    low, high = z.low, z.high
+    at = np.stack([low, high, *(np.clip(k, low, high) for _, f in parts for k in f.of_units()[0].T)])
+    values, terms, limit = np.zeros(at.shape), np.zeros(low.shape), np.zeros(low.shape)
+    reach = np.maximum(np.abs(low), np.abs(high))
+    for sign, f in parts:
+        values += sign * f(at)
+        steep = np.maximum(*np.abs(_slopes(f, low, high)))
+        limit += steep
+        terms += steep * reach + _largest_intercept(f, low, high)
+    width = high - low
+    slope = np.clip(np.divide(values[1] - values[0], width, out=np.zeros_like(width), where=width > 0), -limit, limit)
+    rest = values - slope * at
+    top, bottom = rest.max(axis=0), rest.min(axis=0)
+    return slope, (top + bottom) / 2, (top - bottom) / 2 + 16 * EPS * terms
+
+
+def _met(f: Functions, low: Floats, high: Floats) -> Iterator[tuple[Bools, Floats, Floats]]:
+    """Yield, for each piece, where [low, high] meets it, its slope and its intercept."""
+    knots, slopes, intercepts = f.of_units()
+    edge = np.full((len(knots), 1), np.inf)
+    starts, stops = np.concatenate([-edge, knots], axis=1), np.concatenate([knots, edge], axis=1)
+    for begin, end, slope, intercept in zip(starts.T, stops.T, slopes.T, intercepts.T, strict=True):
+        yield (begin <= high) & (end >= low), slope, intercept
+
+
+def _slopes(f: Functions, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return the smallest and the largest slope that f has between low and high, [boxes, units]."""
+    least, most = np.full(low.shape, np.inf), np.full(low.shape, -np.inf)
+    for met, slope, _ in _met(f, low, high):
+        least, most = np.where(met & (slope < least), slope, least), np.where(met & (slope > most), slope, most)
+    return least, most
+
+
+def _largest_intercept(f: Functions, low: Floats, high: Floats) -> Floats:
+    found = np.zeros(low.shape)
+    for met, _, intercept in _met(f, low, high):
+        found = np.where(met, np.maximum(found, np.abs(intercept)), found)
+    return found

@@ -1,0 +1,73 @@
+"""The distinct activations of a layer, with finite knots and exact intercepts: what programs are written from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces.activation import Activation
+from plunit.pieces.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Functions:
+    """f_i(z) = slopes[i, j] z + intercepts[i, j] beyond j of the knots[i]; unit u has the function f of index kinds[u].
+
+    knots: [functions, k], finite and in order, k >= 1; slopes and intercepts: [functions, k + 1]. A knot that a
+    function does not have stands at another of its knots, or at 0, with the same slope on both sides.
+    """
+
+    knots: Floats
+    slopes: Floats
+    intercepts: Any
+    kinds: Ints
+
+    @classmethod
+    def of(cls, f: Activation) -> Functions:
+        """Take the activation of a layer of a single network; intercepts are Fractions, in an array of objects."""
+        table = np.concatenate([f.knots[0], f.slopes[0], f.at_zero[0][:, None]], axis=1) + 0.0
+        rows, kinds = np.unique(table, axis=0, return_inverse=True)
+        k = f.knots.shape[-1]
+        knots, slopes = _finite(rows[:, :k], rows[:, k:-1])
+        exact = [_intercepts(*row) for row in zip(knots.tolist(), slopes.tolist(), rows[:, -1].tolist(), strict=True)]
+        return cls(knots, slopes, np.array(exact, dtype=object), kinds.reshape(-1))
+
+    def __call__(self, z: Floats) -> Floats:
+        """f(z) for z [..., units], in double precision."""
+        knots, slopes, intercepts = self.of_units()
+        value = slopes[:, 0] * z + intercepts[:, 0]
+        for knot, slope, intercept in zip(knots.T, slopes.T[1:], intercepts.T[1:], strict=True):
+            value = np.where(z > knot, slope * z + intercept, value)
+        return np.asarray(value)
+
+    def of_units(self) -> tuple[Floats, Floats, Floats]:
+        """Return knots, slopes and intercepts of each unit, [units, ...], in double precision."""
+        return self._of_units
+
+    @cached_property
+    def _of_units(self) -> tuple[Floats, Floats, Floats]:
+        return self.knots[self.kinds], self.slopes[self.kinds], self.intercepts.astype(np.float64)[self.kinds]
+
+
+def _finite(knots: Floats, slopes: Floats) -> tuple[Floats, Floats]:
+    """Put missing knots where they change nothing."""
+    if knots.shape[1] == 0:
+        return np.zeros((len(knots), 1)), np.repeat(slopes, 2, axis=1)
+    count = np.isfinite(knots).sum(axis=1, keepdims=True)
+    ranks = np.minimum(np.arange(knots.shape[1]), np.maximum(count - 1, 0))
+    placed = np.take_along_axis(knots, ranks, axis=1)
+    pieces = np.minimum(np.arange(slopes.shape[1]), count)
+    return np.where(np.isfinite(placed), placed, 0.0), np.take_along_axis(slopes, pieces, axis=1)
+
+
+def _intercepts(knots: list[float], slopes: list[float], at_zero: float) -> list[Fraction]:
+    """Return b of each piece f(z) = slope z + b, exactly."""
+    climb = [Fraction(0)]
+    for knot, left, right in zip(knots, slopes[:-1], slopes[1:], strict=True):
+        climb.append(climb[-1] + (Fraction(left) - Fraction(right)) * Fraction(knot))
+    home = sum(knot < 0 for knot in knots)
+    return [number - climb[home] + Fraction(at_zero) for number in climb]

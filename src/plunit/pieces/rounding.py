@@ -1,0 +1,99 @@
+"""|computed f(x) - exact f(x)| <= bound for all x in a box: the rounding errors of a network, bounded beforehand.
+
+Let u be the unit roundoff (2^-24 for float, 2^-53 for double) and gamma_k = k u / (1 - k u). Layer by layer, with h the
+exact values, E their error and m = max |h| + E over the box:
+
+    z = W h + b      E_z = |W| E + gamma_{n + 5} (|W| m + |b|)          n inputs, sums in any order, fused or not
+    y = f(z)         E_y = L E_z + gamma_7 (|slope| |z| + |intercept|) + 2 u |jump of slope| |knot|
+
+where L is the largest slope that z +- E_z can meet. Tables that are rounded to the type are part of it; so is what
+underflow may lose. Ranges of h and z come from interval arithmetic.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plunit.pieces.arrays import Bools, Floats
+from plunit.pieces.functions import Functions
+from plunit.pieces.networks import Network
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+def rounding_bound(net: Network, box: Floats, dtype: str = "double") -> Floats:
+    """Return a bound on the rounding error of each output in `dtype`, for x of that type in the box [in, 2]."""
+    info = np.finfo(np.float32 if dtype == "float" else np.float64)
+    low, high, error = box[:, 0], box[:, 1], np.zeros(len(box))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for i, (weight, bias) in enumerate(zip(net.weights, net.biases, strict=True)):
+            low, high, error = _affine(weight[0], bias[0], low, high, error, info)
+            if i < len(net.activations):
+                low, high, error = _activation(Functions.of(net.activations[i]), low, high, error, info)
+    # the bound is itself a sum of positive numbers in double precision
+    return np.asarray(error * (1 + 1e-6))
+
+
+def _check_size(terms: Floats, info: np.finfo) -> None:
+    if not (terms < float(info.max) / 4).all():
+        raise ValueError(
+            f"values may reach {terms.max():.1e} in this box, too large for {info.dtype}; take a smaller box, or scale "
+            "the weights"
+        )
+
+
+def _gamma(count: int, info: np.finfo) -> float:
+    unit = float(info.eps) / 2
+    return count * unit / (1 - count * unit)
+
+
+def _affine(
+    weight: Floats,
+    bias: Floats,
+    low: Floats,
+    high: Floats,
+    error: Floats,
+    info: np.finfo,
+) -> tuple[Floats, Floats, Floats]:
+    """Return the range of z = W h + b and the error of its computed value."""
+    size, count = np.maximum(np.abs(low), np.abs(high)) + error, len(low)
+    terms = np.abs(weight) @ size + np.abs(bias)
+    _check_size(terms, info)
+    lost = 2 * float(info.smallest_subnormal) * (size.sum() + count + 1)
+    found = np.abs(weight) @ error + _gamma(count + 5, info) * terms + lost
+    middle, radius = weight @ ((low + high) / 2) + bias, np.abs(weight) @ ((high - low) / 2)
+    radius = radius + (count + 8) * EPS * terms + lost
+    return middle - radius, middle + radius, found
+
+
+def _activation(
+    f: Functions,
+    low: Floats,
+    high: Floats,
+    error: Floats,
+    info: np.finfo,
+) -> tuple[Floats, Floats, Floats]:
+    """Return the range of y = f(z) and the error of its computed value."""
+    knots, slopes, intercepts = f.of_units()
+    unit, lost = float(info.eps) / 2, 4 * float(info.smallest_subnormal)
+    size = np.maximum(np.abs(low), np.abs(high)) + error
+    met = _met(knots, low - error, high + error, 4 * unit * np.abs(knots) + lost)
+    steep = np.abs(slopes).max(axis=1, where=met, initial=0.0)
+    parts = np.abs(slopes) * size[:, None] + np.abs(intercepts)
+    parts = np.where(met, parts, 0.0)
+    _check_size(parts, info)
+    jumps = np.abs(np.diff(slopes)) * np.abs(knots)
+    fresh = _gamma(7, info) * parts.max(axis=1) + lost * (1 + size + np.abs(slopes).max(axis=1))
+    near = met[:, 1:] & met[:, :-1]
+    fresh += 2 * unit * jumps.sum(axis=1, where=near)
+    values = [f(np.clip(end, low, high)) for end in (low, high, *knots.T)]
+    margin = 8 * EPS * parts.max(axis=1)
+    return np.min(values, axis=0) - margin, np.max(values, axis=0) + margin, steep * error + fresh
+
+
+def _met(knots: Floats, low: Floats, high: Floats, margin: Floats) -> Bools:
+    """Return the pieces [units, k + 1] that [low, high] meets, if knots may be off by the margin."""
+    ends = np.full((len(knots), 1), np.inf)
+    starts = np.concatenate([-ends, knots - margin], axis=1)
+    stops = np.concatenate([knots + margin, ends], axis=1)
+    return np.asarray((starts <= high[:, None]) & (stops >= low[:, None]))

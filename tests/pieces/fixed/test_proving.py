@@ -1,0 +1,82 @@
+"""The bound on the error of fixed point: never below what is observed, and not far above it."""
+
+import numpy as np
+import pytest
+from fixed_networks import NETS, corners, smooth
+
+from plunit.pieces import activation, error_bound, network, quantize
+from plunit.pieces.fixed.integers import FixedNetwork
+from plunit.pieces.fixed.proving import sum_ranges
+
+
+def observed(fixed, count, seed=0):
+    """Return the largest error at random points, at corners, and in ever smaller boxes around the worst ones."""
+    rng = np.random.default_rng(seed)
+    low, high = fixed.box.T
+    x = np.concatenate([rng.uniform(low, high, (count, len(low))), corners(fixed.box)])
+    error = np.abs(fixed(x) - fixed.net(x)).max(axis=1)
+    for size in (1e-1, 1e-2, 1e-3):
+        worst = x[np.argsort(error)[-20:]]
+        near = worst[:, None] + rng.normal(size=(20, count // 100, len(low))) * size * (high - low)
+        x = np.concatenate([worst, np.clip(near.reshape(-1, len(low)), low, high)])
+        error = np.abs(fixed(x) - fixed.net(x)).max(axis=1)
+    return error.max()
+
+
+@pytest.mark.parametrize("bits", [16, 8])
+@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("cuts", [0, 500])
+def test_no_error_is_above_the_bound(name, bits, cuts):
+    fixed = quantize(*NETS[name], bits)
+    assert observed(fixed, 20_000) <= error_bound(fixed, cuts=cuts).max()
+
+
+@pytest.mark.parametrize("bits", [16, 8])
+@pytest.mark.parametrize("f", [activation.plu(), activation.relu()], ids=["plu", "relu"])
+def test_the_bound_is_at_most_four_times_the_error_in_the_median(bits, f):
+    ratios = []
+    for seed, inputs in enumerate([1, 2, 3, 4, 5]):
+        fixed = quantize(smooth(seed, inputs, f=f), [(-2, 2)] * inputs, bits)
+        x = np.random.default_rng(seed).uniform(-2, 2, (50_000, inputs))
+        ratios.append(error_bound(fixed)[0] / np.abs(fixed(x) - fixed.net(x)).max())
+    assert min(ratios) >= 1
+    assert np.median(ratios) <= 4
+
+
+def test_the_rounding_of_an_input_is_half_a_unit():
+    fixed = quantize(network([([[1.0]], [0.0])]), [(-2, 2)])
+    assert fixed.fraction[0] == 13
+    np.testing.assert_allclose(error_bound(fixed), [2.0**-14], rtol=1e-9)
+
+
+def test_a_known_error_of_a_weight():
+    """f(x) = x / 3 with 8 bits on [0, 3]: the weight 1/3 becomes 85/256; the offset is in the bias, which is exact."""
+    fixed = quantize(network([([[1 / 3]], [0.0])]), [(0, 3)], 8)
+    unit = 2.0 ** -int(fixed.fraction[0])
+    weight = fixed.layers[0].weight[0, 0] * 2.0 ** -int(fixed.layers[0].weight_fraction) / unit
+    assert abs(weight - 1 / 3) > 1e-3
+    expected = 1.5 * abs(weight - 1 / 3) + abs(weight) * unit / 2
+    np.testing.assert_allclose(error_bound(fixed), [expected], rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["5 inputs", "mixed 0"])
+def test_cuts_make_the_bound_smaller(name):
+    fixed = quantize(*NETS[name])
+    bounds = [error_bound(fixed, cuts=cuts) for cuts in (0, 100, 1000)]
+    assert (bounds[1] < 0.95 * bounds[0]).all()
+    assert (bounds[2] <= bounds[1]).all()
+
+
+@pytest.mark.parametrize("bits", [16, 8])
+@pytest.mark.parametrize("name", ["5 inputs", "mixed 0", "mixed 1", "far box"])
+def test_ranges_hold_all_sums(name, bits):
+    fixed = quantize(*NETS[name], bits)
+    first, second = fixed.layers[:2]
+    before = FixedNetwork(fixed.net, fixed.box, bits, fixed.offset, fixed.fraction, (first,))
+    x = np.random.default_rng(0).uniform(*fixed.box.T, (50_000, len(fixed.box)))
+    weight, bias = second.weight * 2.0**-second.weight_fraction, second.bias * 2.0**-second.sum_fraction
+    total = (first(fixed.rounded(x)) * 2.0**-first.fraction) @ weight.T + bias
+    low, high = sum_ranges(before, weight, bias)
+    assert (low <= total.min(axis=0)).all()
+    assert (high >= total.max(axis=0)).all()
+    assert (high - low <= 4 * np.ptp(total, axis=0) + 1e-3).all()
