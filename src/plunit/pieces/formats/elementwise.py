@@ -121,7 +121,7 @@ def _compared(one: Wave, other: Wave) -> tuple[Wave, Wave, Bools]:
     low, high = _ends(a.knots)
     slope, rise = a.slopes - b.slopes, b.intercepts - a.intercepts
     root = np.divide(rise, slope, out=np.full_like(rise, np.inf), where=slope != 0)
-    root = np.where((low < root) & (root < high), root, np.inf)
+    root = np.where((low < root) & (root < high), root + 0.0, np.inf)  # no knot is -0.0
     knots = np.sort(np.concatenate([a.knots, root], axis=1), axis=1)
     a, b = _on(knots, a), _on(knots, b)
     inside = _inside(knots)

@@ -52,7 +52,7 @@ def _dense(layer: Saved) -> list[Layer]:
 
 def _activation(given: Any) -> list[Layer]:
     """Return an activation by its name, a function of plunit, or a layer without variables."""
-    if given is None:
+    if given in (None, "linear"):
         return []
     if isinstance(given, str) and given in _FUNCTIONS:
         return [_FUNCTIONS[given]()]
@@ -62,7 +62,7 @@ def _activation(given: Any) -> list[Layer]:
         if kind_of(given) in _POINTWISE:
             return _POINTWISE[kind_of(given)](Saved(dict(given["config"]), [], 1))
     raise ValueError(
-        f"its activation {_name(given)!r} is not known; known are {', '.join(_FUNCTIONS)} and plunit's PLU"
+        f"its activation {_name(given)!r} is not known; known are linear, {', '.join(_FUNCTIONS)} and plunit's PLU"
     )
 
 
@@ -156,7 +156,6 @@ def kind_of(layer: dict[str, Any]) -> str:
 
 
 _FUNCTIONS: dict[str, Callable[[], Activation]] = {
-    "linear": activation.identity,
     "relu": activation.relu,
     "relu6": activation.relu6,
     "leaky_relu": lambda: activation.leaky_relu(0.2),

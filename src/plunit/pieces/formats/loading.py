@@ -42,9 +42,9 @@ def load(path: str | Path) -> Network:
     except (OSError, MemoryError):
         raise
     except ImportError as error:
-        raise ModuleNotFoundError(
-            f"{path} is {importer.name}; to read it, install {error.name}: pip install {error.name}", name=error.name
-        ) from None
+        package = str(error.name).removeprefix("plunit.").partition(".")[0]
+        text = f"{path} is {importer.name}; to read it, install {package}: pip install {package}"
+        raise ModuleNotFoundError(text, name=package) from None
     # a file of any content can fail in any way
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__

@@ -73,7 +73,7 @@ def _is_clip_form(knots: Floats, slopes: Floats, at_zero: Floats) -> bool:
 
 
 def _clip_form(graph: Graph, knots: Floats, alpha: Floats, z: str) -> str:
-    """M + alpha (z - m), m = clip(z): exactly z between the knots, because z - m is 0 there."""
+    """Add m + alpha (z - m), m = clip(z), which is exactly z between the knots, because z - m is 0 there."""
     inner = _clip(graph, z, knots[:, 0], knots[:, 1])
     if not alpha.any():
         return inner

@@ -50,8 +50,14 @@ def _of_curve(write: Callable[[Curve, Path], None]) -> Writer:
 def _draw(net: Network, box: Box, path: Path) -> None:
     if net.inputs > 2:
         raise ValueError(f"a picture needs one or two inputs, and the network has {net.inputs}")
-    found = draw_curve(curve(net, *box[0])) if net.inputs == 1 else draw_cells(cells(net, (box[0], box[1])))
-    found.figure.savefig(path)
+    from matplotlib.figure import Figure  # without pyplot, which keeps figures open
+
+    figure = Figure()
+    if net.inputs == 1:
+        draw_curve(curve(net, *box[0]), figure.add_subplot())
+    else:
+        draw_cells(cells(net, (box[0], box[1])), figure.add_subplot())
+    figure.savefig(path, bbox_inches="tight")
 
 
 WRITERS: dict[str, Writer] = {
