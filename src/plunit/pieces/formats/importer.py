@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from plunit.pieces.activation import Activation
 from plunit.pieces.networks import Network, network
 
@@ -90,5 +92,6 @@ def build(layers: Sequence[Layer]) -> Network:
     A network may need a square matrix for a layer, however small the file is that names its width.
     """
     for weight, _ in (layer for layer in layers if not isinstance(layer, Activation)):
-        check_bytes(f"a layer of {max(weight.shape):,} units", 8 * max(weight.shape) ** 2)
+        width = max(np.shape(weight), default=0)
+        check_bytes(f"a layer of {width:,} units", 8 * width**2)
     return network(layers)

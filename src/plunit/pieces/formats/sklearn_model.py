@@ -44,7 +44,7 @@ def to_sklearn(net: Network) -> Any:
 
     single(net)
     plain = to_relu(net, only_relu=True)
-    model = MLPRegressor(tuple(bias.shape[1] for bias in plain.biases[:-1]), activation="relu")
+    model = MLPRegressor(hidden_layer_sizes=tuple(bias.shape[1] for bias in plain.biases[:-1]), activation="relu")
     model.coefs_ = [np.ascontiguousarray(weight[0].T) for weight in plain.weights]
     model.intercepts_ = [bias[0].copy() for bias in plain.biases]
     model.n_layers_, model.n_outputs_, model.n_features_in_ = len(plain.weights) + 1, plain.outputs, plain.inputs
