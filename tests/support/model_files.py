@@ -61,12 +61,14 @@ def export(model, path, dynamo=True):
 
 
 def onnx_file(path):
+    pytest.importorskip("onnx")
     pytest.importorskip("onnxscript")
     export(torch_model(), path)
     return Written(path, onnx_values(path), 2)
 
 
 def keras_file(path):
+    pytest.importorskip("h5py")
     os.environ.setdefault("KERAS_BACKEND", "torch")
     keras = pytest.importorskip("keras")
     from plunit.keras import PLU
@@ -112,9 +114,9 @@ def safetensors_file(path):
 
 
 def torch_file(path):
+    model = torch_model()
     import torch
 
-    model = torch_model()
     torch.save(model, path)
     return Written(path, torch_values(model), 2)
 
