@@ -197,6 +197,7 @@ def test_a_known_format_that_is_not_read_is_named_with_the_remedy(name, tmp_path
         b"4,1,\n1,2,\n",
         b"1,2\n",
         b"\x00" * 64,
+        b"12345678{}",
     ],
     ids=repr,
 )

@@ -70,6 +70,8 @@ UNITS = {
     "absolute": (activation.absolute(), ["PRelu"]),
     "four pieces": (activation.piecewise([-1, 0.3, 2], [1, 0, 3, -1], 0.5), None),
     "shifted": (activation.hardtanh(1, 2), None),
+    "outer slopes that differ": (activation.piecewise([-1, 1], [0.1, 1, 0.3]), None),
+    "another value at 0": (activation.piecewise([-1, 1], [0.1, 1, 0.1], 0.5), None),
 }
 
 
