@@ -1,20 +1,29 @@
 """The lines of `plunit pieces`: a table of pieces, or a summary of regions."""
 
 import io
+import pickle
 import re
+import sys
 
+import numpy as np
 import pytest
 import torch
 from rich.console import Console
 from torch import nn
 
-from plunit.cli import pieces
-from plunit.cli.pieces import lines
+from plunit import pieces as library
+from plunit.cli import main, pieces
+from plunit.cli.pieces import domain_of, joined
 from plunit.errors import UserError
-from plunit.pieces import cells
+from plunit.pieces import activation, cells, load_csv, load_json, network, save_onnx, save_safetensors
+from plunit.pieces.formats.saving import WRITERS
 from plunit.torch import PLU, to_network
 
 USUAL = (-2 * torch.pi, 2 * torch.pi)
+
+
+def lines(net, interval, box=None):
+    return pieces.lines(net, domain_of(net, interval, box))
 
 
 def linear(weight, bias):
@@ -62,7 +71,7 @@ QUARTERS = linear([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), nn.ReLU(), linear([[2.0
             None,
             "2 pieces, 4 cells (activation patterns) on [-6.28319, 6.28319] x [-6.28319, 6.28319], area 157.914",
         ),
-        (USUAL, ((-1, 3), (-1, 1)), "2 pieces, 4 cells (activation patterns) on [-1, 3] x [-1, 1], area 8"),
+        (USUAL, "-1 3 -1 1", "2 pieces, 4 cells (activation patterns) on [-1, 3] x [-1, 1], area 8"),
         ((1, 2), None, "1 pieces, 1 cells (activation patterns) on [1, 2] x [1, 2], area 1"),
     ],
 )
@@ -73,7 +82,7 @@ def test_a_network_of_two_inputs_has_cells(interval, box, expected):
 
 
 def test_areas_and_steepness_of_cells():
-    _, area, steepness, _ = lines(net(*QUARTERS), USUAL, ((-1, 3), (-1, 1)))
+    _, area, steepness, _ = lines(net(*QUARTERS), USUAL, "-1 3, -1 1")
     assert area.split() == ["area", "1", "2", "3"]
     assert steepness.split() == ["steepness", "0", "1", "2"]
 
@@ -83,9 +92,11 @@ def test_areas_and_steepness_of_cells():
     [
         (1, (3.0, 1.0), None, "an interval needs finite low < high, got [3.0, 1.0]"),
         (1, (0.0, torch.inf), None, "an interval needs finite low < high"),
-        (1, USUAL, ((0.0, 1.0), (0.0, 1.0)), "the model has one input; give --low and --high rather than --box"),
-        (2, USUAL, ((0.0, 1.0), (1.0, 0.0)), "a box needs finite low < high, got [1.0, 0.0] for y"),
-        (3, USUAL, None, "the model has 3 inputs, a table needs 1 or 2; in Python, plunit.pieces.along(net, a, b)"),
+        (1, USUAL, "0 1 0 1", "the model has one input, so --box needs low and high, got 4 numbers"),
+        (2, USUAL, "0 1 1 0", "a box needs finite low < high, got [1.0, 0.0] for y"),
+        (2, USUAL, "0 1 1", "the model has 2 inputs, so --box needs 2 numbers for all or 4 for each, got 3 numbers"),
+        (2, USUAL, "0 one", "--box needs numbers, low and high of all inputs or of each, got '0 one'"),
+        (2, USUAL, " ", "--box needs numbers, low and high of all inputs or of each, got ' '"),
     ],
 )
 def test_a_bad_domain_is_one_line(inputs, interval, box, text):
@@ -126,3 +137,201 @@ def test_what_stops_the_work_is_one_line(inputs, text, monkeypatch):
     with pytest.raises(UserError, match=text) as error:
         lines(net(*layers), USUAL)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--box", "-1", "3", "-1", "1", "m.pt"], ["--box", "-1 3 -1 1", "m.pt"]),
+        (["m.pt", "--box", "-1 1"], ["m.pt", "--box", "-1 1"]),
+        (["m.pt", "--box", "-1", "1e1", "--maximum"], ["m.pt", "--box", "-1 1e1", "--maximum"]),
+        (["m.pt", "--box"], ["m.pt", "--box"]),
+        (["m.pt", "--low", "-1"], ["m.pt", "--low", "-1"]),
+    ],
+)
+def test_numbers_behind_box_are_one_argument(arguments, expected):
+    assert joined(arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("inputs", "box", "expected"),
+    [
+        (1, "-2 3", ((-2, 3),)),
+        (3, "-2 3", ((-2, 3),) * 3),
+        (3, "-2,2 0,1 -1,5", ((-2, 2), (0, 1), (-1, 5))),
+        (2, None, ((-7, 7), (-7, 7))),
+    ],
+)
+def test_the_domain_of_every_input(inputs, box, expected):
+    assert domain_of(net(nn.Linear(inputs, 1)), (-7, 7), box) == expected
+
+
+def run(monkeypatch, capsys, *arguments):
+    """Run `plunit pieces` in this process; return exit code, output and errors."""
+    monkeypatch.setattr("sys.argv", ["plunit", "pieces", *map(str, arguments)])
+    try:
+        main()
+        code = 0
+    except SystemExit as stop:
+        code = stop.code or 0
+    return code, *capsys.readouterr()
+
+
+@pytest.fixture
+def tent(tmp_path):
+    """A file with |x| as a network."""
+    path = tmp_path / "tent.bin"
+    save_safetensors(network([([[1.0]], [0.0]), activation.absolute(), ([[1.0]], [0.0])]), path)
+    return path
+
+
+@pytest.fixture
+def wide(tmp_path):
+    """A file with a network of five inputs."""
+    path = tmp_path / "wide.bin"
+    save_onnx(network([([[1.0] * 5] * 3, [0.0] * 3), activation.plu(), ([[1.0] * 3], [0.0])]), path)
+    return path
+
+
+@pytest.mark.parametrize("box", [["--box", "-1", "2"], ["--box", "-1 2"], ["--low", "-1", "--high", "2"]])
+def test_any_format_and_any_form_of_box(box, tent, monkeypatch, capsys):
+    code, out, err = run(monkeypatch, capsys, tent, *box)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1] == "2 pieces, 2 activation patterns on [-1, 2]"
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_four_numbers_for_two_inputs(order, tmp_path, monkeypatch, capsys):
+    save_onnx(net(*QUARTERS), tmp_path / "model")
+    parts = [[tmp_path / "model"], ["--box", "-1", "3", "-1", "1"]][::order]
+    code, out, _ = run(monkeypatch, capsys, *(word for part in parts for word in part))
+    assert code == 0
+    assert out.splitlines()[-1] == "2 pieces, 4 cells (activation patterns) on [-1, 3] x [-1, 1], area 8"
+
+
+OF_CELLS = (".obj", ".ply", ".geojson")
+
+
+@pytest.mark.parametrize("ending", [ending for ending in WRITERS if ending not in OF_CELLS])
+def test_a_file_of_every_ending(ending, tent, tmp_path, monkeypatch, capsys):
+    target = tmp_path / f"out{ending}"
+    code, out, err = run(monkeypatch, capsys, tent, "--low", -1, "--high", 2, "--save", target)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1] == f"saved as {target}"
+    value = {
+        ".csv": lambda: load_csv(target)(1.5),
+        ".json": lambda: load_json(target)(1.5),
+        ".h": lambda: 1.5 * ("void out(const double *x, double *y)" in target.read_text()),
+        ".svg": lambda: 1.5 * ("<svg" in target.read_text() and "2 pieces" in target.read_text()),
+    }.get(ending, lambda: library.load(target)([1.5]))
+    assert float(np.squeeze(value())) == 1.5
+
+
+@pytest.mark.parametrize("ending", OF_CELLS)
+def test_cells_as_a_file_of_every_ending(ending, tmp_path, monkeypatch, capsys):
+    model, target = tmp_path / "model", tmp_path / f"out{ending}"
+    save_safetensors(network([(np.eye(2), np.zeros(2)), activation.relu(), ([[1.0, 1.0]], [0.0])]), model)
+    code, out, err = run(monkeypatch, capsys, model, "--box", "-1 1", "--save", target)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1] == f"saved as {target}"
+    assert target.stat().st_size > 100
+
+
+@pytest.mark.parametrize("ending", OF_CELLS)
+def test_cells_need_two_inputs(ending, tent, tmp_path, monkeypatch, capsys):
+    code, _, err = run(monkeypatch, capsys, tent, "--save", tmp_path / f"out{ending}")
+    assert code == 2
+    assert f"{ending} holds cells, so it needs two inputs, and the network has 1" in err
+
+
+def test_many_inputs_can_be_saved(wide, tmp_path, monkeypatch, capsys):
+    code, out, _ = run(monkeypatch, capsys, wide, "--box", "-2 2", "--save", tmp_path / "net.nnet")
+    assert (code, out) == (0, f"saved as {tmp_path / 'net.nnet'}\n")
+    assert (tmp_path / "net.nnet").read_text().splitlines()[4] == "-2.0,-2.0,-2.0,-2.0,-2.0,"
+
+
+def test_the_maximum_is_proved(wide, monkeypatch, capsys):
+    pytest.importorskip("highspy")
+    code, out, _ = run(monkeypatch, capsys, wide, "--maximum", "--box", "-2 2")
+    found = library.maximum(library.load(wide), [(-2, 2)] * 5)
+    assert code == 0
+    assert out.startswith(f"maximum {found.value:.9g} at x = [")
+    assert out.endswith("], proved\n")
+
+
+class Found:
+    value, bound, x, proved = 1.25, 1.5, np.array([2.0, -1.0, 0.0, 0.5, 1.0]), True
+
+
+def test_the_maximum_is_one_line(wide, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(library, "maximum", lambda net, box, progress: asked.append((net.inputs, box)) or Found)
+    code, out, _ = run(monkeypatch, capsys, wide, "--maximum", "--box", "-2 2")
+    assert (code, out) == (0, "maximum 1.25 at x = [2, -1, 0, 0.5, 1], proved\n")
+    assert asked == [(5, ((-2.0, 2.0),) * 5)]
+
+
+def test_a_maximum_that_is_not_proved_has_a_bound(tent, monkeypatch, capsys):
+    monkeypatch.setattr(Found, "proved", False)
+    monkeypatch.setattr(library, "maximum", lambda net, box, progress: Found)
+    _, out, _ = run(monkeypatch, capsys, tent, "--maximum")
+    assert out.splitlines()[-2].startswith("2 pieces")
+    assert out.splitlines()[-1] == "maximum 1.25 at x = [2, -1, 0, 0.5, 1], not proved: at most 1.5"
+
+
+@pytest.mark.parametrize("error", [ValueError("no\nsolution"), ImportError("highspy is missing")])
+def test_what_stops_the_maximum_is_one_line(error, tent, monkeypatch, capsys):
+    def fail(net, box, progress):
+        raise error
+
+    monkeypatch.setattr(library, "maximum", fail)
+    code, out, err = run(monkeypatch, capsys, tent, "--maximum")
+    assert (code, out, err) == (2, "", f"plunit: {' '.join(str(error).split())}\n")
+
+
+BAD = {
+    "three inputs": (lambda path: [path / "wide.bin"], "the model has 5 inputs, a table needs 1 or 2; --maximum and"),
+    "no file": (lambda path: [path / "none"], "none: No such file or directory; give the file of a model"),
+    "a folder": (lambda path: [path], "is a folder; give the file of a model"),
+    "another format": (lambda path: [path / "text"], "has no format that is known here"),
+    "a pickle": (lambda path: [path / "pickle"], "is a pickle: to unpickle is to run code"),
+    "another ending": (
+        lambda path: [path / "tent.bin", "--save", path / "net.txt"],
+        f"ends in '.txt'; a file can be saved as one of {', '.join(WRITERS)}",
+    ),
+    "a curve of five inputs": (
+        lambda path: [path / "wide.bin", "--save", path / "net.csv"],
+        ".csv holds a curve, a function of one input, and the network has 5",
+    ),
+    "a picture of five inputs": (
+        lambda path: [path / "wide.bin", "--save", path / "net.svg"],
+        "a picture needs one or two inputs, and the network has 5",
+    ),
+    "a folder that is not there": (
+        lambda path: [path / "tent.bin", "--save", path / "no/net.csv"],
+        "net.csv: No such file or directory; choose another place with --save",
+    ),
+    "a box of three numbers": (lambda path: [path / "tent.bin", "--box", 1, 2, 3], "got 3 numbers"),
+    "a box without numbers": (lambda path: [path / "tent.bin", "--box", ""], "--box needs numbers"),
+    "an empty box": (lambda path: [path / "tent.bin", "--box", 1, 1], "needs finite low < high"),
+}
+
+
+@pytest.mark.usefixtures("tent", "wide")
+@pytest.mark.parametrize("name", BAD)
+def test_a_user_s_error_is_one_line(name, tmp_path, monkeypatch, capsys):
+    (tmp_path / "text").write_text("hello")
+    (tmp_path / "pickle").write_bytes(pickle.dumps([1]))
+    arguments, text = BAD[name]
+    code, out, err = run(monkeypatch, capsys, *arguments(tmp_path))
+    assert (code, out) == (2, "")
+    assert err.startswith("plunit: ")
+    assert text in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.glob("net.*"))
+
+
+def test_a_package_that_is_missing_is_one_line(wide, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    code, _, err = run(monkeypatch, capsys, wide, "--maximum")
+    assert (code, err) == (2, f"plunit: {wide} is an ONNX model; to read it, install onnx: pip install onnx\n")

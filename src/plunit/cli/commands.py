@@ -34,7 +34,8 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for _command in (lab.reproduce, lab.run, lab.compare, lab.report, pieces.pieces_of, lab.data, lab.list_):
-    app.command({"pieces_of": "pieces", "list_": "list"}.get(_command.__name__))(_stoppable(_command))
+    _kind = pieces.BoxCommand if _command is pieces.pieces_of else None
+    app.command({"pieces_of": "pieces", "list_": "list"}.get(_command.__name__), cls=_kind)(_stoppable(_command))
 
 
 def _version(wanted: bool) -> None:

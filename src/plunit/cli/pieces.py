@@ -1,69 +1,158 @@
-"""The command `plunit pieces`: the pieces of one network as lines of text."""
+"""The command `plunit pieces`: the pieces of one network as lines of text, its maximum, and its files."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
+from plunit import pieces
 from plunit.errors import UserError
 from plunit.pieces import Cells, Curve, Network, cells, curve
+from plunit.pieces.formats.saving import WRITERS
 from plunit.pieces.limits import Progress
 from plunit.progress import bars
 
 ROWS = 40
 
-Interval = tuple[float, float]
+Box = tuple[tuple[float, float], ...]
+
+
+class BoxCommand(TyperCommand):
+    """A command whose option --box takes any number of numbers, in one argument or in several."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the numbers behind --box into one argument."""
+        return super().parse_args(ctx, joined(args))
 
 
 def pieces_of(
-    model: Annotated[Path, typer.Argument(help="An nn.Sequential of one or two inputs, saved by torch.save.")],
+    model: Annotated[
+        Path, typer.Argument(help="A network: ONNX, Keras, safetensors, .nnet, or an nn.Sequential by torch.save.")
+    ],
     low: Annotated[float, typer.Option(help="Lower end of the domain of every input.")] = -math.tau,
     high: Annotated[float, typer.Option(help="Upper end.")] = math.tau,
     box: Annotated[
-        tuple[float, float, float, float] | None,
-        typer.Option(metavar="X0 X1 Y0 Y1", help="Both ends for each of two inputs, rather than --low and --high."),
+        str | None,
+        typer.Option(
+            metavar="LOW HIGH ...",
+            help="Both ends for all inputs (-2 2) or for each (-2 2 0 1), rather than --low and --high.",
+        ),
     ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT", help=f"Write the network to a file that ends in one of {' '.join(WRITERS)}"),
+    ] = None,
+    maximum: Annotated[bool, typer.Option("--maximum", help="Print the first output's largest value, proved.")] = False,
 ) -> None:
-    """Print the linear pieces of a saved model, exactly: knots, slopes and intercepts, or its regions."""
-    from plunit.torch import saved
-
-    net = saved.load(model)
+    """Print the linear pieces of a saved network, exactly: knots, slopes and intercepts, or its regions."""
+    net = _load(model)
+    domain = domain_of(net, (low, high), box)
+    if net.inputs > 2 and save is None and not maximum:
+        raise UserError(
+            f"the model has {net.inputs} inputs, a table needs 1 or 2; --maximum and --save take any number, and in "
+            "Python plunit.pieces.along(net, a, b) takes a line and plunit.pieces.plane(net, origin, u, v) a plane"
+        )
+    if save is not None:
+        _save(net, save, domain)
     with bars(Console(stderr=True)) as bar:
         task = bar.add_task("pieces", total=1.0)
 
         def show(done: float, text: str) -> None:
             bar.update(task, completed=done, description=text)
 
-        found = lines(net, (low, high), (box[:2], box[2:]) if box else None, show)
+        found = lines(net, domain, show) if net.inputs <= 2 else []
+        if maximum:
+            found.append(largest(net, domain, show))
+    if save is not None:
+        found.append(f"saved as {save}")
     print(*found, sep="\n")
 
 
-def lines(
-    net: Network, interval: Interval, box: tuple[Interval, Interval] | None = None, progress: Progress | None = None
-) -> list[str]:
-    """Return the pieces on the interval of a network of one input, or the cells of one of two inputs.
+def joined(arguments: list[str]) -> list[str]:
+    """Return the arguments with all numbers that follow --box in one of them.
 
-    Cells are those on the box, or, without one, on the square of the interval.
+    >>> joined(["model.pt", "--box", "-1", "3", "--maximum"])
+    ['model.pt', '--box', '-1 3', '--maximum']
     """
-    if box and net.inputs == 1:
-        raise UserError("the model has one input; give --low and --high rather than --box")
+    found: list[str] = []
+    rest = list(arguments)
+    while rest:
+        found.append(rest.pop(0))
+        if found[-1] == "--box":
+            numbers = []
+            while rest and _is_number(rest[0]):
+                numbers.append(rest.pop(0))
+            found += [" ".join(numbers)] if numbers else []
+    return found
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def domain_of(net: Network, ends: tuple[float, float], box: str | None) -> Box:
+    """Return low and high of every input: those of --box, two numbers or two for each input, or of --low and --high."""
+    words = [] if box is None else box.replace(",", " ").split()
+    if not all(_is_number(word) for word in words) or (box is not None and not words):
+        raise UserError(f"--box needs numbers, low and high of all inputs or of each, got {box!r}")
+    numbers = [float(word) for word in words] or list(ends)
+    if len(numbers) not in (2, 2 * net.inputs):
+        count = "one input" if net.inputs == 1 else f"{net.inputs} inputs"
+        rule = "low and high" if net.inputs == 1 else f"2 numbers for all or {2 * net.inputs} for each"
+        raise UserError(f"the model has {count}, so --box needs {rule}, got {len(numbers)} numbers")
+    if len(numbers) == 2:
+        numbers *= net.inputs
+    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def lines(net: Network, domain: Box, progress: Progress | None = None) -> list[str]:
+    """Return the pieces of a network of one input, or the cells of one of two inputs."""
     try:
         if net.inputs == 1:
-            return list(_curve(curve(net, *interval, progress=progress)))
-        if net.inputs == 2:
-            return list(_cells(cells(net, box or (interval, interval), progress=progress)))
+            return list(_curve(curve(net, *domain[0], progress=progress)))
+        return list(_cells(cells(net, (domain[0], domain[1]), progress=progress)))
     except ValueError as error:
         raise UserError(str(error)) from None
-    raise UserError(
-        f"the model has {net.inputs} inputs, a table needs 1 or 2; in Python, plunit.pieces.along(net, a, b) takes a "
-        "line and plunit.pieces.plane(net, origin, u, v) a plane through them"
-    )
+
+
+def largest(net: Network, domain: Box, progress: Progress | None = None) -> str:
+    """Return the largest value on the domain, where it is, and whether it is proved."""
+    try:
+        found = pieces.maximum(net, domain, progress=progress)
+    except (ImportError, ValueError) as error:
+        raise UserError(str(error)) from None
+    place = ", ".join(f"{number:.6g}" for number in np.atleast_1d(found.x))
+    proof = "proved" if found.proved else f"not proved: at most {found.bound:.9g}"
+    return f"maximum {found.value:.9g} at x = [{place}], {proof}"
+
+
+def _load(path: Path) -> Network:
+    try:
+        return pieces.load(path)
+    except (ImportError, ValueError) as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; give the file of a model") from None
+
+
+def _save(net: Network, path: Path, domain: Box) -> None:
+    try:
+        pieces.save(net, path, domain)
+    except (ImportError, ValueError) as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; choose another place with --save") from None
 
 
 def _curve(f: Curve) -> Iterator[str]:

@@ -22,9 +22,14 @@ from plunit.pieces.formats.c_header import save_c
 from plunit.pieces.formats.csv_table import load_csv, save_csv
 from plunit.pieces.formats.geojson_map import save_geojson
 from plunit.pieces.formats.json_text import load_json, save_json
+from plunit.pieces.formats.loading import load
+from plunit.pieces.formats.nnet_text import save_nnet
 from plunit.pieces.formats.obj_mesh import save_obj
 from plunit.pieces.formats.onnx_model import save_onnx
 from plunit.pieces.formats.ply_mesh import save_ply
+from plunit.pieces.formats.safetensors_file import save_safetensors
+from plunit.pieces.formats.saving import save
+from plunit.pieces.formats.sklearn_model import from_sklearn, to_sklearn
 from plunit.pieces.formats.svg_picture import save_svg
 from plunit.pieces.level import Level, level_set
 from plunit.pieces.line import Counts, along, counts, curve, curves
@@ -34,6 +39,7 @@ from plunit.pieces.proofs.asking import Undecided
 from plunit.pieces.proofs.maximising import Optimum
 from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
 from plunit.pieces.proofs.steepness import is_monotone, lipschitz
+from plunit.pieces.relu import to_relu
 from plunit.pieces.scaling import rescaled
 from plunit.pieces.simplifying import Simplified, simplify
 
@@ -68,10 +74,12 @@ __all__ = [
     "ensemble",
     "error_bound",
     "error_network",
+    "from_sklearn",
     "inverse",
     "is_monotone",
     "level_set",
     "lipschitz",
+    "load",
     "load_csv",
     "load_json",
     "maximum",
@@ -80,14 +88,19 @@ __all__ = [
     "plane",
     "quantize",
     "rescaled",
+    "save",
     "save_c",
     "save_csv",
     "save_geojson",
     "save_json",
+    "save_nnet",
     "save_obj",
     "save_onnx",
     "save_ply",
+    "save_safetensors",
     "save_svg",
     "simplify",
     "solve",
+    "to_relu",
+    "to_sklearn",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.networks import Network, interval, single
+from plunit.pieces.networks import Network, single
 
 
 def rescaled(
@@ -42,23 +42,6 @@ def rescaled(
         tuple(_rounded(b, "bias")[None] for b in biases),
         net.activations,
     )
-
-
-def box_array(net: Network, box: Any) -> Floats:
-    """Return a box ((low, high), ...) with one side for each input as an array [inputs, 2], or raise ValueError."""
-    try:
-        sides = list(box)
-        if len(sides) != net.inputs:
-            raise ValueError
-        return np.array([interval(side, "a side of the box", f" for input {i}") for i, side in enumerate(sides)])
-    except TypeError:
-        pass
-    except ValueError as error:
-        if str(error):
-            raise
-    raise ValueError(
-        f"a box for this network is {net.inputs} pair(s) (low, high), one for each input, got {box!r}"
-    ) from None
 
 
 def _numbers(values: Any, count: int, name: str) -> Any:

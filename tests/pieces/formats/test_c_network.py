@@ -156,8 +156,8 @@ def test_the_header_says_where_it_comes_from(tmp_path):
 
 BAD = {
     "an ensemble": ({"box": None}, "an ensemble of 2"),
-    "a short box": ({"box": [(-1, 1)]}, "2 pair(s) (low, high), one for each input"),
-    "half a box": ({"box": (-1, 1)}, "needs two numbers, low and high"),
+    "a short box": ({"box": [(-1, 1)]}, "a box of 2 input(s) is 2 pair(s) (low, high), got 1"),
+    "half a box": ({"box": (-1, 1)}, "a box of 2 input(s) is 2 pair(s) (low, high), got (-1, 1)"),
     "an empty box": ({"box": [(1, 1), (0, 1)]}, "needs finite low < high"),
     "a type": ({"dtype": "half"}, "dtype must be one of double, float, got 'half'"),
     "no scale": ({"scale": [1, 0]}, "scale must not be 0"),

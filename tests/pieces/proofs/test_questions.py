@@ -221,8 +221,8 @@ NET = random_net(0, 3, 4, f=activation.plu(), outputs=2)
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: maximum(NET, (-3, 3)), ValueError, r"a box of 3 inputs is 3 pairs \(low, high\)"),
-        (lambda: maximum(NET, [(-3, 3)]), ValueError, "a box of 3 inputs is 3 pairs .*got 1"),
+        (lambda: maximum(NET, (-3, 3)), ValueError, r"a box of 3 input\(s\) is 3 pair\(s\) \(low, high\)"),
+        (lambda: maximum(NET, [(-3, 3)]), ValueError, r"a box of 3 input\(s\) is 3 pair\(s\) .*got 1"),
         (lambda: maximum(NET, [(-3, 3), (3, -3), (0, 1)]), ValueError, "low < high.*input 1"),
         (lambda: maximum(NET, [(-3, 3), (0, np.nan), (0, 1)]), ValueError, "low < high.*input 1"),
         (lambda: maximum(NET, [(-1, 1)] * 3, output=2), ValueError, "0 to 1, got 2"),

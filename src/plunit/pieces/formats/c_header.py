@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from plunit.pieces.boxes import box_array
 from plunit.pieces.curve import Curve
 from plunit.pieces.fixed.integers import FixedNetwork
 from plunit.pieces.fixed.proving import error_bound
@@ -13,7 +14,7 @@ from plunit.pieces.formats.c_fixed import fixed_header
 from plunit.pieces.formats.c_network import network_header
 from plunit.pieces.formats.c_text import check_name
 from plunit.pieces.networks import Network, single
-from plunit.pieces.scaling import box_array, rescaled
+from plunit.pieces.scaling import rescaled
 
 
 def save_c(

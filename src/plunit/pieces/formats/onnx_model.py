@@ -1,4 +1,7 @@
-"""A curve as an ONNX model: values[i] + slopes[i] (x - knots[i]) after a count of the knots that x is beyond."""
+"""Networks and curves as ONNX models.
+
+A curve is values[i] + slopes[i] (x - knots[i]) after a count of the knots that x is beyond; a network is its layers.
+"""
 
 from __future__ import annotations
 
@@ -8,48 +11,67 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.curve import Curve
+from plunit.pieces.formats.onnx_network import Graph, add_network
+from plunit.pieces.networks import Network, single
+from plunit.pieces.relu import to_relu
 
 
-def save_onnx(curve: Curve, path: str | Path) -> None:
-    """Write an ONNX model x [n, 1] -> y [n, out] in double precision; needs the package `onnx`.
+def save_onnx(function: Network | Curve, path: str | Path, *, dtype: Any = "float64", relu: bool = False) -> None:
+    """Write an ONNX model x [n, in] -> y [n, out]; needs the package `onnx`.
 
-    Beyond the ends of the domain the first and the last piece go on. Dead kinks are left out.
+    Args:
+        function: a network, or a curve, whose first and last piece go on beyond the ends and whose dead kinks are left
+            out.
+        path: the file.
+        dtype: "float64" or "float32", that of x, of y and of all numbers between.
+        relu: write the network as a plain ReLU network (`to_relu`), of Gemm and Relu alone.
+
+    In a network each layer is a Gemm, ReLU is Relu, a leaky ReLU PRelu, PLU m + alpha (z - m) with m = Clip(z), and any
+    other activation a sum over its pieces. `load` reads networks back.
     """
+    kind = np.dtype(dtype)
+    if kind not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+    if relu and isinstance(function, Curve):
+        raise ValueError("relu=True rewrites networks, and this is a curve; give the network it was found from")
     try:
         import onnx
     except ImportError:
         raise ImportError("save_onnx needs the package onnx: pip install onnx") from None
+    graph = Graph(onnx, kind)
+    if isinstance(function, Curve):
+        inputs, outputs = 1, function.values.shape[1]
+        _add_curve(graph, function.merged(), onnx)
+    else:
+        single(function)
+        net = to_relu(function, only_relu=True) if relu else function
+        inputs, outputs = net.inputs, net.outputs
+        add_network(graph, net, "x")
+    graph.nodes[-1].output[0] = "y"
+    _write(onnx, graph, kind, inputs, outputs, path)
+
+
+def _write(onnx: Any, graph: Graph, kind: np.dtype[Any], inputs: int, outputs: int, path: str | Path) -> None:
     make = onnx.helper
-    nodes = [
-        make.make_node("GreaterOrEqual", ["x", "inner"], ["beyond"]),
-        make.make_node("Cast", ["beyond"], ["ones"], to=onnx.TensorProto.INT64),
-        make.make_node("ReduceSum", ["ones", "axis"], ["count"], keepdims=0),
-        # x = inf is beyond the knot at infinity too
-        make.make_node("Min", ["count", "last"], ["piece"]),
-        make.make_node("Gather", ["knots", "piece"], ["knot"]),
-        make.make_node("Gather", ["slopes", "piece"], ["slope"]),
-        make.make_node("Gather", ["values", "piece"], ["value"]),
-        make.make_node("Sub", ["x", "knot"], ["step"]),
-        make.make_node("Mul", ["slope", "step"], ["rise"]),
-        make.make_node("Add", ["value", "rise"], ["y"]),
-    ]
-    double = onnx.TensorProto.DOUBLE
-    x = make.make_tensor_value_info("x", double, ["n", 1])
-    y = make.make_tensor_value_info("y", double, ["n", curve.values.shape[1]])
-    graph = make.make_graph(nodes, "curve", [x], [y], _tables(curve.merged(), onnx.numpy_helper))
-    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=8)
+    number = make.np_dtype_to_tensor_dtype(kind)
+    x = make.make_tensor_value_info("x", number, ["n", inputs])
+    y = make.make_tensor_value_info("y", number, ["n", outputs])
+    content = make.make_graph(graph.nodes, "plunit", [x], [y], graph.tables)
+    model = make.make_model(content, opset_imports=[make.make_opsetid("", 17)], ir_version=8, producer_name="plunit")
     onnx.checker.check_model(model)
     onnx.save(model, str(path))
 
 
-def _tables(merged: Curve, numpy_helper: Any) -> list[Any]:
+def _add_curve(graph: Graph, merged: Curve, onnx: Any) -> None:
+    """Add the nodes of a curve."""
     # a knot at infinity, so that a curve of one piece is no special case
-    tables = {
-        "inner": np.append(merged.knots[1:-1], np.inf)[None],
-        "axis": np.array([1], dtype=np.int64),
-        "last": np.array([len(merged.slopes) - 1], dtype=np.int64),
-        "knots": merged.knots[:-1, None],
-        "values": merged.values[:-1],
-        "slopes": merged.slopes,
-    }
-    return [numpy_helper.from_array(np.ascontiguousarray(table), name) for name, table in tables.items()]
+    inner = graph.table(np.append(merged.knots[1:-1], np.inf)[None])
+    beyond = graph.node("GreaterOrEqual", "x", inner)
+    ones = graph.node("Cast", beyond, to=onnx.TensorProto.INT64)
+    count = graph.node("ReduceSum", ones, graph.index(1), keepdims=0)
+    # x = inf is beyond the knot at infinity too
+    piece = graph.node("Min", count, graph.index(len(merged.slopes) - 1))
+    tables = {"knots": merged.knots[:-1, None], "slopes": merged.slopes, "values": merged.values[:-1]}
+    knot, slope, value = (graph.node("Gather", graph.table(table, name), piece) for name, table in tables.items())
+    rise = graph.node("Mul", slope, graph.node("Sub", "x", knot))
+    graph.node("Add", value, rise)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats
-from plunit.pieces.networks import Network, check_size, interval, single
+from plunit.pieces.boxes import box_array
+from plunit.pieces.networks import Network, check_size, single
 
 LARGEST = 1e9
 """Values of a network may be so large: HiGHS works with numbers near 1."""
@@ -27,7 +28,7 @@ class Domain:
     def of(cls, net: Network, box: Sequence[Any], constraints: tuple[Any, Any] | None = None) -> Domain:
         """Check the box, a pair (low, high) for each input, and constraints (A, b) that stand for A x <= b."""
         single(net)
-        sides = _box(net, box)
+        sides = box_array(net, box)
         check_size(net, np.abs(sides).max(axis=1))
         if constraints is None:
             return cls(sides, np.zeros((0, net.inputs)), np.zeros(0))
@@ -58,14 +59,3 @@ class Domain:
         size = np.abs(self.rows) @ np.abs(self.box).max(axis=1) + np.abs(self.limits)
         within = (x >= self.box[:, 0]) & (x <= self.box[:, 1])
         return np.asarray(within.all(axis=1) & (x @ self.rows.T <= self.limits + 1e-9 * size).all(axis=1))
-
-
-def _box(net: Network, box: Any) -> Floats:
-    form = f"a box of {net.inputs} inputs is {net.inputs} pairs (low, high)"
-    try:
-        pairs = [tuple(pair) for pair in box]
-    except TypeError:
-        raise ValueError(f"{form}, got {box!r}") from None
-    if len(pairs) != net.inputs:
-        raise ValueError(f"{form}, got {len(pairs)}")
-    return np.array([interval(pair, "a box", f" for input {i}") for i, pair in enumerate(pairs)])

@@ -1,0 +1,163 @@
+"""Functions of one unit made of straight pieces, with jumps: what is computed between two affine layers of a graph.
+
+Programs write PLU in many ways: by Clip, by Where, by Sign and Abs. Each step of any of them is a `Wave`, and only the
+last has to be continuous. So no form needs to be known beforehand. What happens in single points, as in sign(0), does
+not matter, because the last step is continuous.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces.activation import Activation
+from plunit.pieces.arrays import Bools, Floats
+
+_NEAR = 1e-6  # jumps up to this part of the terms are rounding, as constants in float32 make them
+
+
+@dataclass(frozen=True, eq=False)
+class Wave:
+    """f(z) = slopes[u, j] z + intercepts[u, j] between knots[u, j - 1] and knots[u, j].
+
+    knots: [units, k], in order, +inf where a unit has fewer; slopes and intercepts: [units, k + 1]. The number of units
+    is 1 if all have the same function.
+    """
+
+    knots: Floats
+    slopes: Floats
+    intercepts: Floats
+
+    @classmethod
+    def line(cls, slope: Any, intercept: Any) -> Wave:
+        """Return slope z + intercept, numbers or arrays [units]."""
+        slope, intercept = np.broadcast_arrays(*(np.atleast_1d(np.asarray(n, np.float64)) for n in (slope, intercept)))
+        return cls(np.zeros((len(slope), 0)), slope[:, None], intercept[:, None])
+
+    def __add__(self, other: Wave) -> Wave:
+        a, b = _joined(self, other)
+        return _tidy(Wave(a.knots, a.slopes + b.slopes, a.intercepts + b.intercepts))
+
+    def __neg__(self) -> Wave:
+        return Wave(self.knots, -self.slopes, -self.intercepts)
+
+    def __sub__(self, other: Wave) -> Wave:
+        return self + -other
+
+    def __mul__(self, other: Wave) -> Wave:
+        a, b = _joined(self, other)
+        if (a.slopes * b.slopes).any():
+            raise ValueError("two functions of the input are multiplied, which is not piecewise-linear")
+        slopes = a.slopes * b.intercepts + a.intercepts * b.slopes
+        return _tidy(Wave(a.knots, slopes, a.intercepts * b.intercepts))
+
+    def __gt__(self, other: Wave) -> Wave:
+        """1 where f > g, else 0."""
+        a, _, greater = _compared(self, other)
+        return _tidy(Wave(a.knots, np.zeros(greater.shape), greater.astype(np.float64)))
+
+    def maximum(self, other: Wave) -> Wave:
+        """max(f, g)."""
+        a, b, greater = _compared(self, other)
+        return _picked(greater, a, b)
+
+    def minimum(self, other: Wave) -> Wave:
+        """min(f, g)."""
+        a, b, greater = _compared(self, other)
+        return _picked(greater, b, a)
+
+    def where(self, yes: Wave, no: Wave) -> Wave:
+        """Return `yes` where this is 1, and `no` where it is 0."""
+        mask, a, b = _joined(self, yes, no)
+        return _picked(mask.intercepts > 0.5, a, b)
+
+    def activation(self) -> Activation:
+        """Return this function as an activation; ValueError if it jumps."""
+        knots = np.where(np.isfinite(self.knots), self.knots, 0.0)
+        left, right = (self.slopes[:, i] * knots + self.intercepts[:, i] for i in (slice(None, -1), slice(1, None)))
+        size = np.maximum(np.abs(self.intercepts[:, :-1]), np.abs(self.intercepts[:, 1:]))
+        size = np.maximum(size, np.maximum(np.abs(left), np.abs(right)))
+        jumps = np.isfinite(self.knots) & (np.abs(right - left) > _NEAR * size)
+        if jumps.any():
+            where = np.argmax(jumps)
+            jump, knot = float((right - left).flat[where]), float(knots.flat[where])
+            raise ValueError(
+                f"the function of a unit jumps by {jump:.6g} at {knot:.6g}; only continuous ones have pieces"
+            )
+        home = np.sum(self.knots < 0, axis=1, keepdims=True)
+        at_zero = np.take_along_axis(self.intercepts, home, axis=1)[:, 0]
+        same = len(self.knots) == 1
+        return Activation(*(part[0] if same else part for part in (self.knots, self.slopes, at_zero)))
+
+
+def _ends(knots: Floats) -> tuple[Floats, Floats]:
+    """Return the lower and the upper end of each piece, [units, k + 1]."""
+    ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
+    return ends[:, :-1], ends[:, 1:]
+
+
+def _on(knots: Floats, wave: Wave) -> Wave:
+    """Return a wave on more knots than it has; pieces may be empty or go on behind a knot."""
+    low, _ = _ends(knots)
+    # the piece that starts at a knot lies behind all knots up to it
+    piece = np.sum(wave.knots[:, None, :] <= low[:, :, None], axis=2)
+    spread = (np.broadcast_to(part, (len(knots), part.shape[1])) for part in (wave.slopes, wave.intercepts))
+    return Wave(knots, *(np.take_along_axis(part, piece, axis=1) for part in spread))
+
+
+def _joined(*waves: Wave) -> list[Wave]:
+    """Return the waves on the knots of all of them."""
+    units = max(len(wave.knots) for wave in waves)
+    all_knots = [np.broadcast_to(wave.knots, (units, wave.knots.shape[1])) for wave in waves]
+    knots = np.sort(np.concatenate(all_knots, axis=1), axis=1)
+    return [_on(knots, wave) for wave in waves]
+
+
+def _compared(one: Wave, other: Wave) -> tuple[Wave, Wave, Bools]:
+    """Return two waves on knots between which they do not cross, and on which pieces the first is greater."""
+    a, b = _joined(one, other)
+    low, high = _ends(a.knots)
+    slope, rise = a.slopes - b.slopes, b.intercepts - a.intercepts
+    root = np.divide(rise, slope, out=np.full_like(rise, np.inf), where=slope != 0)
+    root = np.where((low < root) & (root < high), root + 0.0, np.inf)  # no knot is -0.0
+    knots = np.sort(np.concatenate([a.knots, root], axis=1), axis=1)
+    a, b = _on(knots, a), _on(knots, b)
+    inside = _inside(knots)
+    return a, b, (a.slopes - b.slopes) * inside > b.intercepts - a.intercepts
+
+
+def _inside(knots: Floats) -> Floats:
+    """Return a point inside each piece, 0 where a piece is empty or has no ends."""
+    low, high = _ends(knots)
+    left, right = (np.where(np.isfinite(end), end, 0.0) for end in (low, high))
+    choices = [left / 2 + right / 2, left + 1 + np.abs(left), right - 1 - np.abs(right)]
+    bounded = [np.isfinite(low) & np.isfinite(high), np.isfinite(low), np.isfinite(high)]
+    return np.select(bounded, choices, 0.0)
+
+
+def _picked(first: Bools, a: Wave, b: Wave) -> Wave:
+    """Return the pieces of a where `first`, else those of b."""
+    return _tidy(Wave(a.knots, np.where(first, a.slopes, b.slopes), np.where(first, a.intercepts, b.intercepts)))
+
+
+def _tidy(wave: Wave) -> Wave:
+    """Return the same function without empty pieces, and without knots where nothing changes."""
+    low, high = _ends(wave.knots)
+    keep = np.zeros(wave.knots.shape, dtype=bool)
+    slope, intercept = wave.slopes[:, 0].copy(), wave.intercepts[:, 0].copy()
+    for j in range(wave.knots.shape[1]):
+        s, b = wave.slopes[:, j + 1], wave.intercepts[:, j + 1]
+        keep[:, j] = ((s != slope) | (b != intercept)) & (low[:, j + 1] < high[:, j + 1])
+        slope, intercept = np.where(keep[:, j], s, slope), np.where(keep[:, j], b, intercept)
+    count = int(keep.sum(axis=1).max(initial=0))
+    order = np.argsort(~keep, axis=1, kind="stable")[:, :count]
+    kept = np.take_along_axis(keep, order, axis=1)
+    knots = np.where(kept, np.take_along_axis(wave.knots, order, axis=1), np.inf)
+
+    def pieces(part: Floats, last: Floats) -> Floats:
+        behind = np.where(kept, np.take_along_axis(part, order + 1, axis=1), last[:, None])
+        return np.concatenate([part[:, :1], behind], axis=1)
+
+    return Wave(knots, pieces(wave.slopes, slope), pieces(wave.intercepts, intercept))

@@ -1,0 +1,97 @@
+"""The contract of importers: a format knows its files by their content, and reads them as a `Network`."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces.activation import Activation
+from plunit.pieces.networks import Network, network
+
+Layer = Activation | tuple[Any, Any]
+
+LIMIT = 2**30
+"""The largest file, part of a file, or array in bytes that is read: 1 GiB."""
+
+_HEAD = 2**16
+
+
+@dataclass(frozen=True)
+class Importer:
+    """A format that `load` reads.
+
+    To add one: write a module with an `Importer`, add it to `IMPORTERS` in `loading.py`, and give it a row in
+    tests/pieces/formats/test_importers.py, which runs the same tests on every format. Check-list:
+
+    - `recognises` looks at content alone, never at the file's ending. It is true for one format only. It needs no
+      other package, so that a file's format is named even if the package that reads it is missing.
+    - `read` executes nothing that a file holds: no pickle, no lambda, no import by a name in the file.
+    - `read` checks sizes before it reserves memory: no part of a file and no array has more than `LIMIT` bytes.
+    - Whatever `read` does not understand is an error that names the layer, never a layer left out.
+    - `read` makes its network with `build`, which checks the sizes of the layers.
+    - Weights keep their values: float32 becomes float64 without rounding.
+
+    Attributes:
+        name: what the file is, with its article: "an ONNX model".
+        recognises: whether the content is of this format.
+        read: returns the network; any exception becomes one line with the file, the name and the remedy.
+        remedy: how to make a file that can be read.
+    """
+
+    name: str
+    recognises: Callable[[Content], bool]
+    read: Callable[[Path], Network]
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """What `recognises` looks at: the first bytes, the size, and the names in a zip archive, () for other files."""
+
+    path: Path
+    head: bytes
+    size: int
+    members: tuple[str, ...]
+
+    @classmethod
+    def of(cls, path: Path) -> Content:
+        """Look into a file; OSError if there is none."""
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                members = tuple(archive.namelist())
+        # a zip archive is recognised by its end, and any file may look like half of one
+        except Exception:
+            members = ()
+        return cls(path, head, path.stat().st_size, members)
+
+    def text(self) -> str:
+        """Return the first bytes as text, "" if they are none."""
+        try:
+            # the last character may be cut
+            return self.head.decode("utf-8-sig", errors="strict" if self.size <= _HEAD else "ignore")
+        except UnicodeDecodeError:
+            return ""
+
+
+def check_bytes(what: str, count: int) -> None:
+    """Raise ValueError if this is more than will be read."""
+    if count > LIMIT:
+        raise ValueError(f"{what} has {count:,} bytes, and at most {LIMIT:,} are read")
+
+
+def build(layers: Sequence[Layer]) -> Network:
+    """Return the network of these layers; ValueError if one of them is too wide.
+
+    A network may need a square matrix for a layer, however small the file is that names its width.
+    """
+    for weight, _ in (layer for layer in layers if not isinstance(layer, Activation)):
+        width = max(np.shape(weight), default=0)
+        check_bytes(f"a layer of {width:,} units", 8 * width**2)
+    return network(layers)

@@ -1,0 +1,57 @@
+"""Read a network from a file of any known format, which is found by the file's content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from plunit.pieces.formats import keras_file, nnet_text, onnx_file, refused, safetensors_file, torch_file
+from plunit.pieces.formats.importer import Content, Importer, check_bytes
+from plunit.pieces.networks import Network
+
+IMPORTERS: tuple[Importer, ...] = (
+    onnx_file.IMPORTER,
+    keras_file.IMPORTER,
+    safetensors_file.IMPORTER,
+    torch_file.IMPORTER,
+    nnet_text.IMPORTER,
+)
+"""The formats that `load` reads."""
+
+
+def load(path: str | Path) -> Network:
+    """Return the network in a file: ONNX, Keras, safetensors with a list of layers, torch.save or .nnet.
+
+    The format is found by the file's content. Nothing in the file is executed. ValueError if the file has no known
+    format, or holds something else than affine layers and piecewise-linear activations, with the format and the
+    remedy in one line. ModuleNotFoundError names the package that a format needs: onnx, h5py, safetensors or torch.
+
+    Weights have the values of the file. So the network is the exact function of them, which a framework evaluates in
+    float32.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; give the file of a model")
+    content = Content.of(path)
+    importer = recognise(content)
+    if importer is None:
+        names = ", ".join(each.name for each in IMPORTERS)
+        raise ValueError(f"{path} has no format that is known here; known are {names}")
+    try:
+        check_bytes("it", content.size)
+        return importer.read(path)
+    except (OSError, MemoryError):
+        raise
+    except ImportError as error:
+        package = str(error.name).removeprefix("plunit.").partition(".")[0]
+        text = f"{path} is {importer.name}; to read it, install {package}: pip install {package}"
+        raise ModuleNotFoundError(text, name=package) from None
+    # a file of any content can fail in any way
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{path} is {importer.name}: {reason}; {importer.remedy}") from None
+
+
+def recognise(content: Content) -> Importer | None:
+    """Return the format of a file, or None if it is not known."""
+    known = (*IMPORTERS, *refused.REFUSED)
+    return next((importer for importer in known if importer.recognises(content)), None)

@@ -1,0 +1,95 @@
+"""Networks as .nnet files, the text format of ReLU networks that Reluplex, Marabou and their kin read.
+
+Comments behind //, then lines of numbers that end in a comma: layers, inputs, outputs, largest layer; the size of every
+layer; a flag; least and largest value of every input; mean and range of every input, and of all outputs; then the
+rows of the weights of each layer, and its biases one by one. Hidden layers are ReLU.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces import activation
+from plunit.pieces.arrays import Floats
+from plunit.pieces.boxes import box_pairs
+from plunit.pieces.formats.importer import Content, Importer, Layer, build
+from plunit.pieces.networks import Network, single
+from plunit.pieces.relu import to_relu
+
+
+def save_nnet(net: Network, path: str | Path, box: Any) -> None:
+    """Write a network as a .nnet file, as the plain ReLU network that it is (`to_relu`).
+
+    Args:
+        net: a network with any piecewise-linear activations.
+        path: the file.
+        box: low and high of every input, [inputs, 2]. Readers of the format keep inputs within it.
+    """
+    single(net)
+    domain = box_pairs(net, box)
+    plain = to_relu(net, only_relu=True)
+    sizes = [plain.inputs, *(bias.shape[1] for bias in plain.biases)]
+    low, high = zip(*domain, strict=True)
+    neutral = ([0.0] * (plain.inputs + 1), [1.0] * (plain.inputs + 1))
+    rows: list[Iterable[float]] = [[len(plain.weights), plain.inputs, plain.outputs, max(sizes)], sizes, [0]]
+    rows += [low, high, *neutral]
+    for weight, bias in zip(plain.weights, plain.biases, strict=True):
+        rows += [*weight[0].tolist(), *([number] for number in bias[0].tolist())]
+    lines = ("".join(f"{number!r}," for number in row) for row in rows)
+    Path(path).write_text("// a network of plunit.pieces, as plain ReLU\n" + "\n".join(lines) + "\n")
+
+
+def _rows(text: str) -> Iterator[list[str]]:
+    """Yield the numbers of each line that is neither empty nor a comment."""
+    for line in text.splitlines():
+        if line.strip() and not line.startswith("//"):
+            yield line.strip().rstrip(",").split(",")
+
+
+def _recognises(content: Content) -> bool:
+    first = list(itertools.islice(_rows(content.text()), 2))
+    if len(first) < 2 or len(first[0]) != 4:
+        return False
+    return all(word.strip().isdecimal() for row in first for word in row)
+
+
+def _read(path: Path) -> Network:
+    rows = _rows(path.read_text(encoding="utf-8-sig"))
+    count, inputs, outputs, _ = (int(word) for word in next(rows))
+    sizes = [int(word) for word in next(rows)]
+    if (len(sizes), sizes[0], sizes[-1]) != (count + 1, inputs, outputs):
+        raise ValueError(f"it has {count} layers from {inputs} inputs to {outputs} outputs, but the sizes {sizes}")
+    next(rows, None)
+    _numbers(rows, inputs, "the least values")
+    _numbers(rows, inputs, "the largest values")
+    mean = _numbers(rows, inputs + 1, "the means")
+    spread = _numbers(rows, inputs + 1, "the ranges")
+    if not spread.all():
+        raise ValueError("a range must not be 0, because inputs are divided by it")
+    layers: list[Layer] = []
+    for i, (before, units) in enumerate(itertools.pairwise(sizes)):
+        weight = np.array([_numbers(rows, before, f"row {row} of layer {i}") for row in range(units)])
+        bias = np.array([_numbers(rows, 1, f"bias {row} of layer {i}")[0] for row in range(units)])
+        if i == 0:
+            weight, bias = weight / spread[:-1], bias - weight @ (mean[:-1] / spread[:-1])
+        if i == count - 1:
+            weight, bias = spread[-1] * weight, spread[-1] * bias + mean[-1]
+        layers += [(weight, bias), activation.relu()]
+    if next(rows, None) is not None:
+        raise ValueError(f"it goes on behind the biases of its last layer, which is layer {count - 1}")
+    return build(layers[:-1])
+
+
+def _numbers(rows: Iterator[list[str]], count: int, what: str) -> Floats:
+    row = next(rows, [])
+    if len(row) != count:
+        raise ValueError(f"{what} must have {count} numbers, got {len(row)}")
+    return np.array([float(word) for word in row])
+
+
+IMPORTER = Importer("a .nnet file", _recognises, _read, "plunit.pieces.save_nnet writes such files")

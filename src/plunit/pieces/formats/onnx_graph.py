@@ -1,0 +1,130 @@
+"""Follow the nodes of an ONNX graph: a value is an array, or an elementwise function of the last affine layer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces.formats.elementwise import Wave
+from plunit.pieces.formats.importer import Layer, check_bytes
+from plunit.pieces.formats.onnx_ops import AFFINE, ELEMENTWISE, KNOWN, SHAPES, Call
+
+_FOLDED = """
+    Add And Cast Clip Concat Constant Div Equal Exp Greater Identity Less Max Min Mul Neg Not Or Reciprocal Reshape
+    Sigmoid Sqrt Squeeze Sub Transpose Unsqueeze Where
+"""
+"""What may be computed of arrays alone, as exporters leave it: a learned slope of PLU is the sigmoid of its weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """A value that depends on the input: wave(z) for the outputs z of affine layer `layer`, with these feature axes."""
+
+    layer: int
+    shape: tuple[int, ...]
+    wave: Wave
+
+
+class Chain:
+    """The affine layers found so far, and the values of the graph by name."""
+
+    def __init__(self, name: str, shape: tuple[int, ...], constants: Mapping[str, Any], version: int) -> None:
+        self.values: dict[str, Any] = {**constants, name: Signal(0, shape, Wave.line(1.0, 0.0))}
+        self.version = version
+        self._layers: list[Layer] = []
+        self._affine = 0
+
+    def follow(self, node: Any) -> None:
+        """Compute the value of one node; ValueError, with the node's name, if it is not piecewise-linear."""
+        try:
+            values = [self.values[name] if name else None for name in node.input]
+            if any(isinstance(value, Signal) for value in values):
+                result = self._signal(node, values)
+            else:
+                result = self._folded(node, values)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"node {node.name or node.output[0]!r}, {node.op_type}: {error}") from None
+        self.values[node.output[0]] = result
+
+    def layers(self, output: str) -> list[Layer]:
+        """Return all layers up to the value of this name."""
+        result = self.values.get(output)
+        if not isinstance(result, Signal) or len(result.shape) != 1:
+            raise ValueError(f"its output {output!r} must have shape [batch, features] and depend on the input")
+        return [*self._layers, *self._ended(result)]
+
+    def _signal(self, node: Any, values: list[Any]) -> Any:
+        """Compute a value that depends on the input."""
+        kind = node.op_type
+        signals = [value for value in values if isinstance(value, Signal)]
+        layer, shape = signals[0].layer, signals[0].shape
+        if any((signal.layer, signal.shape) != (layer, shape) for signal in signals):
+            raise ValueError("it joins values of different layers, and only a chain of layers can be read")
+        waves = [value.wave if isinstance(value, Signal) else value for value in values]
+        call = Call(waves, {attribute.name: _attribute(attribute) for attribute in node.attribute}, shape)
+        if kind in AFFINE:
+            return self._multiplied(AFFINE[kind](call), values[0])
+        if kind in SHAPES:
+            return Signal(layer, SHAPES[kind](call), call.wave(0))
+        if kind in ELEMENTWISE:
+            return Signal(layer, shape, ELEMENTWISE[kind](call))
+        if kind in ("IsInf", "IsNaN"):
+            return np.array(False)  # of finite numbers
+        raise ValueError(f"it is not piecewise-linear, or not known; known are {KNOWN}")
+
+    def _multiplied(self, affine: tuple[Any, Any], source: Any) -> Signal:
+        """Add an affine layer behind a signal."""
+        if not isinstance(source, Signal) or len(source.shape) != 1:
+            raise ValueError("it must multiply values [batch, features] by a matrix from the right")
+        weight, bias = affine
+        if weight.ndim != 2 or weight.shape[1] != source.shape[0]:
+            raise ValueError(f"its matrix has shape {weight.shape[::-1]}, but {source.shape[0]} features come in")
+        self._layers += [*self._ended(source), (weight, np.broadcast_to(bias, weight.shape[:1]))]
+        self._affine += 1
+        return Signal(self._affine, weight.shape[:1], Wave.line(1.0, 0.0))
+
+    def _ended(self, signal: Signal) -> list[Layer]:
+        """Return what stands between the last affine layer and the next one."""
+        if signal.layer != self._affine:
+            raise ValueError("it takes a value of an earlier layer, and only a chain of layers can be read")
+        wave, units = signal.wave, math.prod(signal.shape)
+        start = [] if self._layers else [_diagonal(units, 1.0, 0.0)]
+        if wave.knots.shape[1]:
+            return [*start, wave.activation()]
+        if (wave.slopes == 1).all() and not wave.intercepts.any():
+            return start
+        return [_diagonal(units, wave.slopes, wave.intercepts[:, 0])]
+
+    def _folded(self, node: Any, values: list[Any]) -> Any:
+        """Compute an array from arrays."""
+        from onnx.reference import ReferenceEvaluator
+
+        if node.op_type not in _FOLDED.split():
+            raise ValueError(f"it is not known; known are {KNOWN}")
+        shapes = [np.shape(value) for value in values if value is not None]
+        check_bytes("its result", 8 * math.prod(max(axes) for axes in _aligned(shapes)))
+        named = {name: value for name, value in zip(node.input, values, strict=True) if name}
+        results: Any = ReferenceEvaluator(node, opsets={"": self.version}).run(None, named)
+        return results[0]
+
+
+def _aligned(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return the sizes that meet when arrays of these shapes are broadcast, axis by axis."""
+    rank = max((len(shape) for shape in shapes), default=0)
+    return list(zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True))
+
+
+def _diagonal(units: int, slopes: Any, shifts: Any) -> Layer:
+    """Return the affine layer slope z + shift of every unit."""
+    check_bytes(f"a layer of {units:,} units", 8 * units**2)
+    return np.eye(units) * slopes, np.broadcast_to(shifts, (units,))
+
+
+def _attribute(attribute: Any) -> Any:
+    from onnx.helper import get_attribute_value
+
+    return get_attribute_value(attribute)

@@ -1,0 +1,96 @@
+"""Write a network, or the curve or the cells of it, in the format that a file's ending names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from plunit.pieces.boxes import Pairs, box_pairs
+from plunit.pieces.curve import Curve
+from plunit.pieces.formats.c_header import save_c
+from plunit.pieces.formats.c_text import check_name
+from plunit.pieces.formats.csv_table import save_csv
+from plunit.pieces.formats.geojson_map import save_geojson
+from plunit.pieces.formats.json_text import save_json
+from plunit.pieces.formats.nnet_text import save_nnet
+from plunit.pieces.formats.obj_mesh import save_obj
+from plunit.pieces.formats.onnx_model import save_onnx
+from plunit.pieces.formats.ply_mesh import save_ply
+from plunit.pieces.formats.safetensors_file import save_safetensors
+from plunit.pieces.formats.svg_picture import save_svg
+from plunit.pieces.line import curve
+from plunit.pieces.networks import Network, single
+from plunit.pieces.polygons import Cells, cells
+
+Writer = Callable[[Network, Pairs, Path], None]
+
+
+def save(net: Network, path: str | Path, box: Any) -> None:
+    """Write a network to a file whose ending is the format: one of those in `WRITERS`.
+
+    .h (C, with a bound on its rounding errors in the box), .onnx, .safetensors and .nnet hold the whole network. .csv
+    and .json hold its curve on the box, so they need one input. .svg is a picture of its curve or cells there, for one
+    or two inputs; .obj, .ply and .geojson hold its cells, so they need two.
+    """
+    single(net)
+    path = Path(path)
+    if path.suffix not in WRITERS:
+        raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(WRITERS)}")
+    WRITERS[path.suffix](net, box_pairs(net, box), path)
+
+
+def _of_curve(write: Callable[[Curve, Path], None]) -> Writer:
+    def writer(net: Network, box: Pairs, path: Path) -> None:
+        if net.inputs != 1:
+            raise ValueError(
+                f"{path.suffix} holds a curve, a function of one input, and the network has {net.inputs}; "
+                "plunit.pieces.along(net, a, b) takes a line through them"
+            )
+        write(curve(net, *box[0]), path)
+
+    return writer
+
+
+def _name(path: Path) -> str:
+    """Return the name of the C function: that of the file, if C allows it."""
+    name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
+    try:
+        check_name(name)
+    except ValueError:
+        return "network"
+    return name
+
+
+def _of_cells(write: Callable[[Cells, Path], None]) -> Writer:
+    def writer(net: Network, box: Pairs, path: Path) -> None:
+        if net.inputs != 2:
+            raise ValueError(
+                f"{path.suffix} holds cells, so it needs two inputs, and the network has {net.inputs}; "
+                "plunit.pieces.plane(net, origin, u, v) takes a plane through them"
+            )
+        write(cells(net, (box[0], box[1])), path)
+
+    return writer
+
+
+def _picture(net: Network, box: Pairs, path: Path) -> None:
+    if net.inputs > 2:
+        raise ValueError(f"a picture needs one or two inputs, and the network has {net.inputs}")
+    save_svg(curve(net, *box[0]) if net.inputs == 1 else cells(net, (box[0], box[1])), path)
+
+
+WRITERS: dict[str, Writer] = {
+    ".h": lambda net, box, path: save_c(net, path, _name(path), box=box),
+    ".onnx": lambda net, box, path: save_onnx(net, path),
+    ".csv": _of_curve(save_csv),
+    ".json": _of_curve(save_json),
+    ".svg": _picture,
+    ".obj": _of_cells(save_obj),
+    ".ply": _of_cells(save_ply),
+    ".geojson": _of_cells(save_geojson),
+    ".safetensors": lambda net, box, path: save_safetensors(net, path),
+    ".nnet": lambda net, box, path: save_nnet(net, path, box),
+}
+"""What writes a network to a file of each ending, given the box of its inputs."""

@@ -1,0 +1,54 @@
+"""scikit-learn's multilayer perceptrons, in and out: h = relu(h W + b) for each of coefs_ and intercepts_."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces import activation
+from plunit.pieces.formats.importer import Layer, build
+from plunit.pieces.networks import Network, single
+from plunit.pieces.relu import to_relu
+
+_HIDDEN = {"relu": activation.relu, "identity": activation.identity}
+
+
+def from_sklearn(model: Any) -> Network:
+    """Return a fitted MLPRegressor or MLPClassifier as a network; its activation must be relu or identity.
+
+    A classifier gives its logits, which is what stands before the logistic function or softmax. So the largest output
+    is the class, or the sign of the only one.
+    """
+    kind = type(model).__name__
+    if not hasattr(model, "coefs_") or not hasattr(model, "intercepts_"):
+        raise ValueError(
+            f"this needs a fitted MLPRegressor or MLPClassifier, got {kind} without coefs_; call fit first"
+        )
+    if model.activation not in _HIDDEN:
+        raise ValueError(
+            f"{kind} has activation={model.activation!r}, which is not piecewise-linear; train with relu or identity"
+        )
+    layers: list[Layer] = []
+    for weight, bias in zip(model.coefs_, model.intercepts_, strict=True):
+        layers += [(np.asarray(weight).T, np.asarray(bias)), _HIDDEN[model.activation]()]
+    return build(layers[:-1])
+
+
+def to_sklearn(net: Network) -> Any:
+    """Return a network as a fitted MLPRegressor of plain ReLU (`to_relu`); needs scikit-learn.
+
+    Tools that convert such models, emlearn for one, take it as it is.
+    """
+    from sklearn.neural_network import MLPRegressor
+
+    single(net)
+    plain = to_relu(net, only_relu=True)
+    model = MLPRegressor(hidden_layer_sizes=tuple(bias.shape[1] for bias in plain.biases[:-1]), activation="relu")
+    model.coefs_ = [np.ascontiguousarray(weight[0].T) for weight in plain.weights]
+    model.intercepts_ = [bias[0].copy() for bias in plain.biases]
+    model.n_layers_, model.n_outputs_, model.n_features_in_ = len(plain.weights) + 1, plain.outputs, plain.inputs
+    model.out_activation_ = "identity"
+    # what `fit` sets besides; nothing was iterated
+    model.n_iter_, model.t_, model.loss_, model.loss_curve_ = 0, 0, np.nan, []
+    return model

@@ -1,0 +1,142 @@
+"""Whole networks as ONNX models, against onnxruntime; and back again."""
+
+import numpy as np
+import pytest
+from random_networks import mixture, random_network, scaled_network
+
+from plunit.pieces import activation, curve, ensemble, load, network, save_onnx
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+RNG = np.random.default_rng(0)
+X = np.concatenate([RNG.normal(scale=4.0, size=(200, 2)), RNG.integers(-3, 4, size=(50, 2))])
+
+
+def run(net, path, x=X, **options):
+    save_onnx(net, path, **options)
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": np.asarray(x, dtype=options.get("dtype", "float64"))})[0]
+
+
+def operators(path):
+    return [node.op_type for node in onnx.load(path).graph.node]
+
+
+def of_kinds(seed):
+    """One hidden layer whose units have different activations."""
+    rng = np.random.default_rng(seed)
+    return network(
+        [(rng.normal(size=(6, 2)), rng.normal(size=6)), mixture(rng, 6), (rng.normal(size=(2, 6)), [0.5, 1])]
+    )
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_model_is_the_network(seed, tmp_path):
+    net = random_network(seed, 2, 6, 3, 2)
+    y = run(net, tmp_path / "net.onnx")
+    assert y.dtype == np.float64
+    np.testing.assert_allclose(y, net(X), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(load(tmp_path / "net.onnx")(X), net(X), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_units_of_different_kinds(seed, tmp_path):
+    net = of_kinds(seed)
+    np.testing.assert_allclose(run(net, tmp_path / "net.onnx"), net(X), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(load(tmp_path / "net.onnx")(X), net(X), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("make", [lambda seed: random_network(seed, 2, 6, 3, 2), of_kinds])
+@pytest.mark.parametrize("seed", range(8))
+def test_single_precision(make, seed, tmp_path):
+    net = make(seed)
+    y = run(net, tmp_path / "net.onnx", dtype="float32")
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y, net(X), rtol=1e-4, atol=2e-5 * np.abs(net(X)).max())
+
+
+UNITS = {
+    "plu": (activation.plu(0.1, 0.7), ["Clip", "Sub", "Mul", "Add"]),
+    "plu, alpha = 0": (activation.plu(0.0, 0.7), ["Clip"]),
+    "plu, learned for each unit": (activation.plu([0.1, 0.2], [0.7, 0.9]), ["Max", "Min", "Sub", "Mul", "Add"]),
+    "relu": (activation.relu(), ["Relu"]),
+    "leaky relu": (activation.leaky_relu(0.1), ["PRelu"]),
+    "a slope for each unit": (activation.leaky_relu([0.1, 0.2]), ["PRelu"]),
+    "hardtanh": (activation.hardtanh(-1, 2), ["Clip"]),
+    "relu6": (activation.relu6(), ["Clip"]),
+    "hardsigmoid": (activation.hardsigmoid(), ["Clip", "Mul", "Add"]),
+    "absolute": (activation.absolute(), ["PRelu"]),
+    "four pieces": (activation.piecewise([-1, 0.3, 2], [1, 0, 3, -1], 0.5), None),
+    "shifted": (activation.hardtanh(1, 2), None),
+    "outer slopes that differ": (activation.piecewise([-1, 1], [0.1, 1, 0.3]), None),
+    "another value at 0": (activation.piecewise([-1, 1], [0.1, 1, 0.1], 0.5), None),
+}
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_an_activation_is_exact_at_its_kinks(name, tmp_path):
+    f, expected = UNITS[name]
+    net = network([(np.eye(2), [0, 0]), f, (np.eye(2), [0, 0])])
+    kinks = np.unique(f.knots[np.isfinite(f.knots)])
+    near = np.concatenate([kinks, np.nextafter(kinks, 9), np.nextafter(kinks, -9), [-3, 0, 5]])
+    x = np.stack([near, near], axis=1)
+    y = run(net, tmp_path / "net.onnx", x)
+    np.testing.assert_allclose(y, net(x), rtol=4e-16, atol=2e-16)
+    if expected is not None:
+        assert operators(tmp_path / "net.onnx") == ["Gemm", *expected, "Gemm"]
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_an_activation_comes_back_as_it_was(name, tmp_path):
+    f, _ = UNITS[name]
+    net = network([(np.eye(2), [0, 0]), f, (np.eye(2), [0, 0])])
+    save_onnx(net, tmp_path / "net.onnx")
+    (found,), (given,) = load(tmp_path / "net.onnx").activations, net.activations
+    np.testing.assert_array_equal(found.knots, given.knots)
+    np.testing.assert_array_equal(found.slopes, given.slopes)
+    np.testing.assert_allclose(found.at_zero, given.at_zero, rtol=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(1, 40, 2))
+def test_wild_scales(seed, tmp_path):
+    net = scaled_network(seed, 2, 5, 3)
+    y = run(net, tmp_path / "net.onnx")
+    # differences in the order of sums, seen through the weights behind them
+    size = np.abs(X)
+    for weight, bias, f in zip(net.weights, net.biases, (*net.activations, None), strict=True):
+        size = size @ np.abs(weight[0]).T + np.abs(bias[0])
+        size = size if f is None else size * np.abs(f.slopes[0]).max(axis=1) + np.abs(f.at_zero[0])
+    assert (np.abs(y - net(X)) <= 1e-14 * size).all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_relu_alone(dtype, tmp_path):
+    net = random_network(4, 2, 6, 3, 2)
+    y = run(net, tmp_path / "net.onnx", dtype=dtype, relu=True)
+    assert set(operators(tmp_path / "net.onnx")) == {"Gemm", "Relu"}
+    np.testing.assert_allclose(y, net(X), rtol=1e-4, atol=1e-3 if dtype == "float32" else 1e-11)
+
+
+def test_a_curve_in_single_precision(tmp_path):
+    net = random_network(0, 1, 8, 3)
+    x = np.linspace(-3, 3, 100)[:, None]
+    y = run(curve(net, -3, 3), tmp_path / "curve.onnx", x, dtype=np.float32)
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y, net(x), rtol=1e-4, atol=1e-4)
+
+
+def test_bad_options(tmp_path):
+    net = network([([[1e300]], [0.0])])
+    with pytest.raises(ValueError, match=r"numbers up to 1\.0e\+300 do not fit float32; use dtype float64"):
+        save_onnx(net, tmp_path / "net", dtype="float32")
+    with pytest.raises(ValueError, match="dtype must be float32 or float64, got 'float16'"):
+        save_onnx(net, tmp_path / "net", dtype="float16")
+    with pytest.raises(ValueError, match="this is a curve; give the network"):
+        save_onnx(curve(network([([[1.0]], [0.0])]), 0, 1), tmp_path / "net", relu=True)
+    with pytest.raises(ValueError, match="pick one with"):
+        save_onnx(ensemble([(np.ones((1, 1, 2)), np.ones((1, 2)))]), tmp_path / "net")
+    with pytest.raises(TypeError, match=r"needs a plunit\.pieces\.Network"):
+        save_onnx("text", tmp_path / "net")
+    assert not (tmp_path / "net").exists()

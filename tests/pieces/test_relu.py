@@ -1,0 +1,82 @@
+"""Any network as a plain ReLU network: the same function everywhere, with as few units as said."""
+
+import numpy as np
+import pytest
+from random_networks import mixture, random_network
+
+from plunit.pieces import activation, ensemble, network, to_relu
+from plunit.pieces.activation import Activation
+
+POINTS = np.concatenate([np.random.default_rng(0).normal(scale=s, size=(200, 2)) for s in (1.0, 10.0, 1e6)])
+
+
+def is_plain(net, only_relu):
+    """Whether every hidden unit is max(0, z), or, where allowed, z."""
+    z = np.array([-2.0, -1e-9, 0.0, 1e-9, 3.0])
+    for f in net.activations:
+        for unit in range(f.knots.shape[1]):
+            one = Activation(f.knots[0, unit], f.slopes[0, unit], f.at_zero[0, unit])
+            values = network([([[1.0]], [0.0]), one])(z[:, None]).ravel()
+            if not (np.array_equal(values, np.maximum(z, 0)) or (not only_relu and np.array_equal(values, z))):
+                return False
+    return True
+
+
+@pytest.mark.parametrize("only_relu", [False, True])
+@pytest.mark.parametrize("seed", range(24))
+def test_the_function_stays_the_same(seed, only_relu):
+    net = random_network(seed, 2, 6, 3, 2)
+    plain = to_relu(net, only_relu=only_relu)
+    assert is_plain(plain, only_relu)
+    size = np.abs(POINTS).max(axis=1, keepdims=True) + 1
+    np.testing.assert_allclose(plain(POINTS) / size, net(POINTS) / size, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("only_relu", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_units_of_different_kinds(seed, only_relu):
+    rng = np.random.default_rng(seed)
+    net = network([(rng.normal(size=(7, 2)), rng.normal(size=7)), mixture(rng, 7), (rng.normal(size=(1, 7)), [0.5])])
+    plain = to_relu(net, only_relu=only_relu)
+    assert is_plain(plain, only_relu)
+    size = np.abs(POINTS).max(axis=1, keepdims=True) + 1
+    np.testing.assert_allclose(plain(POINTS) / size, net(POINTS) / size, rtol=0, atol=1e-12)
+
+
+COUNTS = {
+    "plu": (activation.plu(), 3, 3),
+    "plu, alpha = 0": (activation.plu(0.0), 2, 2),
+    "plu, c = 0": (activation.plu(0.5, 0.0), 1, 2),
+    "relu": (activation.relu(), 1, 1),
+    "leaky relu": (activation.leaky_relu(), 2, 2),
+    "absolute": (activation.absolute(), 2, 2),
+    "hardtanh": (activation.hardtanh(), 2, 2),
+    "identity": (activation.identity(), 1, 2),
+    "a constant": (activation.piecewise([], [0.0], 2.0), 1, 1),
+    "four pieces": (activation.piecewise([-1, 0, 2], [1, 0, 3, -1], 0.5), 4, 3),
+    "two knots at one place": (activation.piecewise([1, 1], [0, 5, 2]), 1, 1),
+    "a knot at infinity": (activation.piecewise([0, np.inf], [0, 1, 7]), 1, 1),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize("only_relu", [False, True])
+def test_units_are_as_few_as_said(name, only_relu):
+    f, passed, plain = COUNTS[name]
+    net = network([([[2.0]], [1.0]), f, ([[3.0]], [0.0])])
+    found = to_relu(net, only_relu=only_relu)
+    assert found.biases[0].shape[1] == (plain if only_relu else passed)
+    x = np.linspace(-4, 4, 101)[:, None]
+    np.testing.assert_allclose(found(x), net(x), rtol=1e-13, atol=1e-13)
+
+
+def test_plu_has_two_relu_and_one_that_passes():
+    found = to_relu(network([([[1.0]], [0.0]), activation.plu(), ([[1.0]], [0.0])]))
+    (f,) = found.activations
+    assert sorted(f.knots[0, :, 0].tolist()) == [0.0, 0.0, np.inf]
+    np.testing.assert_allclose(sorted(found.weights[1].ravel()), [-0.9, 0.1, 0.9])
+
+
+def test_an_ensemble_is_refused():
+    with pytest.raises(ValueError, match=r"pick one with \.member"):
+        to_relu(ensemble([(np.ones((1, 1, 2)), np.ones((1, 2)))]))
