@@ -109,9 +109,11 @@ class Units:
         units, knots = self.knots.shape[1:]
         words = -(-units // WORD)
         sides = np.empty((2, knots * words, len(state)), dtype=np.uint64)
+        shortest = self._reach.min(initial=np.inf)
         for block in blocks(len(state), CHUNK // units + 1):
             z, tolerance = state[block, 0], SAFETY * state[block, 1] + TINY
-            np.minimum(tolerance, of_members(self._reach, member[block]), out=tolerance)
+            if tolerance.max(initial=0.0) > shortest:
+                np.minimum(tolerance, of_members(self._reach, member[block]), out=tolerance)
             for j in range(knots):
                 gap = z - of_members(self.knots[..., j], member[block])
                 lines = slice(j * words, (j + 1) * words)
