@@ -62,12 +62,28 @@ def test_a_unit_within_its_error_of_a_knot_is_put_there():
     units = Units.of(network([(np.eye(3), np.zeros(3)), activation.plu()]).activations[0])
     state = np.array([[[0.9, 1.0, 1.5], [0.1, 1e-3, 1e-3]]])
     points = Points.at(units, np.zeros((1, 2)), state, np.zeros(1, dtype=np.int64))
-    # 0.9 is within 32 * 0.1 of both knots, 1.5 is above 1 for sure
+    # 0.9 is within 32 * 0.1 of both knots, but on the nearer one only; 1.5 is above 1 for sure
     assert points.state[0, 0].tolist() == [1.0, 1.0, 1.5]
     np.testing.assert_allclose(points.state[0, 1], [0.1, 0.0, 1e-3])
     above, below = points.sides[:, :, 0]
-    assert [int(word) for word in above] == [0b110, 0b100]
+    assert [int(word) for word in above] == [0b111, 0b100]
     assert [int(word) for word in below] == [0b000, 0b000]
+
+
+@pytest.mark.parametrize(
+    ("knots", "z", "on"),
+    [
+        ((-1.0, 1.0), 0.0, [False, False]),
+        ((-1.0, 1.0), -1.1, [True, False]),
+        ((-1.0, 1.0), 1.4, [False, True]),
+        ((0.5, 0.5), 3.0, [True, True]),
+        ((0.0, np.inf), 3.0, [True, False]),
+    ],
+)
+def test_a_unit_is_not_on_two_knots_however_large_its_error(knots, z, on):
+    units = Units.of(network([([[1.0]], [0.0]), activation.piecewise(knots, [0.0, 1.0, 0.0])]).activations[0])
+    sides = units.sides(np.array([[[z], [0.2]]]), np.zeros(1, dtype=np.int64))
+    assert (sides[0] | sides[1] == 0).ravel().tolist() == on
 
 
 def test_a_cut_on_a_knot_is_off_the_other_knots_of_the_unit():

@@ -7,7 +7,7 @@ import judges
 import numpy as np
 import pytest
 
-from plunit.pieces import Curve, curve
+from plunit.pieces import Curve, activation, curve, network
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -17,6 +17,18 @@ def test_a_curve_is_right(seed):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_cells_are_right(seed):
+    assert judges.judge_cells(seed) == "right"
+
+
+@pytest.mark.parametrize("seed", [2967, 9491, 25657])
+def test_a_curve_that_was_wrong_is_right(seed):
+    """A unit on both of its knots at once, a kink below the rounding of 1 - 1, and again a unit on both knots."""
+    assert judges.judge_curve(seed) == "right"
+
+
+@pytest.mark.parametrize("seed", [2323, 7611])
+def test_cells_that_were_wrong_are_right(seed):
+    """Points beside lines such as 1 + 1e-12 x = 1, which rounding blurs, were looked for in the wrong polygon."""
     assert judges.judge_cells(seed) == "right"
 
 
@@ -74,6 +86,17 @@ def test_the_judge_sees_what_is_wrong(spoil, text, monkeypatch):
     monkeypatch.setattr(judges, "curve", lambda *place: spoil(curve(*place)))
     verdicts = [judges.judge_curve(seed) for seed in (2, 4, 6, 8, 10, 12)]
     assert any(verdict.startswith("wrong: ") and text in verdict for verdict in verdicts)
+
+
+@pytest.mark.parametrize(("slope", "text"), [(1e-17, "right"), (1e-9, "wrong: no kink at 0.0")])
+def test_a_kink_must_move_f_by_more_than_the_rounding_of_its_terms(slope, text, monkeypatch):
+    """1 - 1 + slope relu(x), without its kink."""
+    first = ([[1.0], [0.0], [0.0]], [0.0, 1.0, 1.0])
+    net = network([first, activation.relu(), ([[slope, 1.0, -1.0]], [0.0])])
+    monkeypatch.setattr(judges, "scaled_network", lambda *_, **__: net)
+    monkeypatch.setattr(judges, "curve", lambda *place: blurred(curve(*place)))
+    monkeypatch.setattr(judges, "_values", lambda *_: None)
+    assert judges.judge_curve(1) == text
 
 
 def test_the_judge_of_cells_sees_what_is_wrong(monkeypatch):

@@ -120,3 +120,30 @@ def test_too_large_for_any_number():
     net = network([([[1e200]], [0.0]), activation.plu(), ([[1e200]], [0.0])])
     with pytest.raises(ValueError, match=r"values may reach inf .*scale the weights"):
         curve(net, -1.0, 1.0)
+
+
+def lost(inputs):
+    """min(max(1e14 (x - 1) + 1/2, 0), 1): 1e-14 wide, which 32 times the error of the inner 1e8 (x - 1) covers."""
+    first = np.zeros((2, inputs))
+    first[:, 0] = [1e8, 1.0]
+    bend = activation.piecewise([[-1.0, 0.0], [1.0, np.inf]], [0.0, 1.0, [0.0, 1.0]])
+    second = ([[1e6, 0.0], [1e6, 0.0]], [0.5, -0.5])
+    return network([(first, [-1e8, -1.0]), bend, second, activation.relu(), ([[1.0, -1.0]], [0.0])])
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: curve(lost(1), 0.5, 1.5),
+            r"between x = 1\.0 and 1\.00000001\d* f goes from 0 to 1, but its slope is 0",
+        ),
+        (
+            lambda: cells(lost(2), ((0.5, 1.5), (0.0, 1.0))),
+            r"at x = 1, \d f is 0, but by the map of the cell beside it 1",
+        ),
+    ],
+)
+def test_a_step_that_an_error_covers_is_refused(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()

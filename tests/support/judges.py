@@ -5,7 +5,9 @@ Right means, for every x that is looked at:
 - the value is off by at most 1e-6 of the largest |f|, or of the largest term in the sum that f is, beyond what f does
   within four units in the last place of x; where the network itself, in floating point, is off by more than 1e-9
   anywhere, by at most 32 times that;
-- slopes are right and no clear kink is missing, as far as values can show it;
+- slopes are right and no clear kink is missing, as far as values can show it: a kink that moves f by less than 32
+  roundings of the largest term in the sum that f is shows in no value, neither in the curve's nor in the network's
+  (1 - 1 - 1e-17 x is 0 or 2e-16 in floating point);
 - for networks of ordinary scales, the numbers of patterns and pieces are the exact ones, not counting what is shorter
   than 1e-12 or bends less than that; for wild ones, no piece is too many.
 """
@@ -22,7 +24,8 @@ from plunit.pieces import cells, curve
 
 LOW, HIGH = -3.0, 3.0
 BOX = ((-2.0, 2.0), (-1.5, 2.5))
-NEAR = 4 * 2.0**-52
+EPS = 2.0**-52
+NEAR = 4 * EPS
 WRONG = 1e-6
 SHORT = 1e-12
 
@@ -137,10 +140,17 @@ def _slopes(layers, exact, found):
                 return f"wrong: slope {got} between {float(low)} and {float(high)}, output {i}, not {slopes[i]}"
         if before and before[3] == piece:
             jumps = np.abs(np.subtract(slopes, before[0]))
-            if (jumps > np.add(size, before[1])).any() and (jumps * min(length, before[2]) > scale).any():
+            effect = jumps * min(length, before[2])
+            if (jumps > np.add(size, before[1])).any() and (effect > scale).any() and _shows(layers, exact, effect):
                 return f"wrong: no kink at {float(low)}"
         before = slopes, size, length, piece
     return None
+
+
+def _shows(layers, exact, effect):
+    """Return whether a change of f [out] is more than the rounding of the terms whose sum is f."""
+    sizes = [rational.terms(layers, [end]) for low, high, _ in exact for end in (low, high)]
+    return (effect > [32 * EPS * float(max(terms)) for terms in zip(*sizes, strict=True)]).any()
 
 
 def _curve_counts(seed, exact, found):

@@ -1,6 +1,7 @@
 """z = W x + b and y = f(z) for many points at once, each number with its rounding error: the rule of tolerance.
 
-A unit is *on* a knot where |z - knot| <= 32 e_z, else below or above it. The error e_z is followed from layer to layer,
+A unit is *on* a knot where |z - knot| <= 32 e_z, but never farther from it than a quarter of the distance to its other
+knots; else it is below or above it. The error e_z is followed from layer to layer,
 point by point and unit by unit, as if single errors were independent:
 
     e_z = sqrt(W^2 (e_x^2 + in (eps x)^2)) + eps |b|,        e_y = |f'(z)| e_z,        e_x = eps |x| at the input.
@@ -108,8 +109,11 @@ class Units:
         units, knots = self.knots.shape[1:]
         words = -(-units // WORD)
         sides = np.empty((2, knots * words, len(state)), dtype=np.uint64)
+        shortest = self._reach.min(initial=np.inf)
         for block in blocks(len(state), CHUNK // units + 1):
             z, tolerance = state[block, 0], SAFETY * state[block, 1] + TINY
+            if tolerance.max(initial=0.0) > shortest:
+                np.minimum(tolerance, of_members(self._reach, member[block]), out=tolerance)
             for j in range(knots):
                 gap = z - of_members(self.knots[..., j], member[block])
                 lines = slice(j * words, (j + 1) * words)
@@ -170,6 +174,13 @@ class Units:
         """The bits of each word that stand for a unit."""
         units, knots = self.knots.shape[1:]
         return np.tile(pack(np.ones((1, units), dtype=np.bool_))[:, 0], knots)
+
+    @cached_property
+    def _reach(self) -> Floats:
+        """A quarter of the distance between the closest knots of a unit: so no z is on two knots, or midway."""
+        with np.errstate(invalid="ignore"):
+            distance = np.diff(self.knots)
+        return np.asarray(np.where(distance > 0, distance / 4, np.inf).min(axis=-1, initial=np.inf))
 
     @cached_property
     def _bounds(self) -> Floats:

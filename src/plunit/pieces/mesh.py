@@ -41,11 +41,16 @@ class Faces:
         return self.ends.reshape(-1)[self.halves]
 
     @cached_property
+    def heads(self) -> Ints:
+        """The vertex at which each half-edge ends."""
+        return np.asarray(self.ends.reshape(-1)[self.halves ^ 1])
+
+    @cached_property
     def owner(self) -> Ints:
         """The cell of each half-edge, and so of each corner, in order."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
-    @property
+    @cached_property
     def beside(self) -> Ints:
         """The two cells beside each edge, [edges, 2]: beside[e, flip] owns half-edge 2 e + flip; -1 if no cell does."""
         beside = np.full(2 * len(self.ends), -1)

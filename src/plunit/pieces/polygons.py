@@ -11,13 +11,14 @@ import numpy as np
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
 from plunit.pieces.checking import mesh_faults
 from plunit.pieces.gradient import Maps, maps
-from plunit.pieces.layer import Units, affine
+from plunit.pieces.layer import EPS, SAFETY, Units, affine
 from plunit.pieces.limits import LIMIT, Progress, check_limit
 from plunit.pieces.line import Counts
 from plunit.pieces.merging import same_maps
 from plunit.pieces.mesh import Faces, box_mesh
 from plunit.pieces.networks import Network, check_network, check_size, interval, single
 from plunit.pieces.partitioning import ROWS, Tree, partition
+from plunit.pieces.walking import walked
 
 Range = tuple[float, float]
 
@@ -85,11 +86,13 @@ class Cells:
         """Return the cell of each point [..., 2]; on a common edge one of its cells, outside the box -1."""
         points = self._points(points)
         rows = points.reshape(-1, 2)
-        found = np.concatenate([np.zeros(0, dtype=np.int64), *(self._leaf(rows[b]) for b in blocks(len(rows), ROWS))])
         (left, right), (bottom, top) = self.box
         x, y = rows.T
-        inside = (x >= left) & (x <= right) & (y >= bottom) & (y <= top)
-        return np.where(inside, found, -1).reshape(points.shape[:-1])
+        inside = np.flatnonzero((x >= left) & (x <= right) & (y >= bottom) & (y <= top))
+        found = np.full(len(rows), -1)
+        for block in blocks(len(inside), ROWS):
+            found[inside[block]] = self._cell(rows[inside[block]])
+        return found.reshape(points.shape[:-1])
 
     def __call__(self, points: Any) -> Floats:
         """f(x): [..., 2] -> [..., out], from the map of the cell that holds x."""
@@ -111,6 +114,15 @@ class Cells:
     @cached_property
     def _maps(self) -> Maps:
         return maps(self.network, self.bits, np.zeros(len(self), dtype=np.int64))
+
+    def _cell(self, rows: Floats) -> Ints:
+        """Return the cell of points in the box.
+
+        The signs of z lead to it where numbers are exact. A line that rounding blurs, such as 1 + 1e-12 x = 1, is drawn
+        at some place of many, and a point can be on one side of it by z and on the other side of where it is drawn.
+        """
+        blur = SAFETY * EPS * float(np.abs(self.box).max())
+        return walked(self.vertices, self.faces, rows, self._leaf(rows), blur)
 
     def _leaf(self, rows: Floats) -> Ints:
         cell = np.zeros(len(rows), dtype=np.int64)
@@ -182,7 +194,7 @@ def _box(net: Network, box: Any) -> tuple[Range, Range]:
 def polygon_areas(vertices: Floats, faces: Faces) -> Floats:
     """1/2 sum (p_i - p_0) x (p_{i+1} - p_0) over the corners p of each cell."""
     origin = vertices[faces.tails[np.repeat(faces.offsets[:-1], faces.sizes)]]
-    a, b = vertices[faces.tails] - origin, vertices[faces.ends.reshape(-1)[faces.halves ^ 1]] - origin
+    a, b = vertices[faces.tails] - origin, vertices[faces.heads] - origin
     return np.asarray(0.5 * np.add.reduceat(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0], faces.offsets[:-1]))
 
 
