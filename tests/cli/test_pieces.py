@@ -244,6 +244,24 @@ def test_cells_need_two_inputs(ending, tent, tmp_path, monkeypatch, capsys):
     assert f"{ending} holds cells, so it needs two inputs, and the network has 1" in err
 
 
+def test_a_model_of_images_needs_its_shape(tmp_path, monkeypatch, capsys):
+    model = nn.Sequential(nn.Conv1d(1, 2, 2), PLU(), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(2, 1))
+    torch.save(model, tmp_path / "model")
+    code, out, _ = run(monkeypatch, capsys, tmp_path / "model", "--shape", "1,3", "--box", "-1 1", "--maximum")
+    found = library.maximum(to_network(model, shape=(1, 3)), [(-1, 1)] * 3)
+    assert code == 0
+    assert out.startswith(f"maximum {found.value:.9g} at")
+    code, _, err = run(monkeypatch, capsys, tmp_path / "model")
+    assert code == 2
+    assert "it needs the shape of its input; give shape=(channels, length)" in err
+
+
+@pytest.mark.parametrize("shape", ["", "a", "0,3", "-1", "1.5", ","])
+def test_a_shape_is_positive_integers(shape, tent, monkeypatch, capsys):
+    code, _, err = run(monkeypatch, capsys, tent, "--shape", shape)
+    assert (code, err) == (2, f"plunit: --shape needs positive integers, as in 3,32,32, got {shape!r}\n")
+
+
 def test_many_inputs_can_be_saved(wide, tmp_path, monkeypatch, capsys):
     code, out, _ = run(monkeypatch, capsys, wide, "--box", "-2 2", "--save", tmp_path / "net.nnet")
     assert (code, out) == (0, f"saved as {tmp_path / 'net.nnet'}\n")

@@ -152,7 +152,7 @@ def test_the_curve_of_a_model_with_one_input():
 @pytest.mark.parametrize(
     ("layer", "shape", "message"),
     [
-        (nn.Conv2d(1, 1, 3), None, r"layer '0', Conv2d.*give to_network\(model, shape=\(channels, height, width\)"),
+        (nn.Conv2d(1, 1, 3), None, r"layer '0', Conv2d.*give shape=\(channels, height, width\)"),
         (nn.MaxPool1d(2), None, r"layer '0', MaxPool1d.*shape=\(channels, length\)"),
         (nn.BatchNorm2d(2).eval(), None, r"layer '0', BatchNorm2d.*shape=\(channels, height, width\)"),
         (nn.Conv2d(1, 1, 3), (5,), r"must have the axes \(channels, height, width\), got features of shape \(5,\)"),

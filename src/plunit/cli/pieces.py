@@ -45,6 +45,10 @@ def pieces_of(
             help="Both ends for all inputs (-2 2) or for each (-2 2 0 1), rather than --low and --high.",
         ),
     ] = None,
+    shape: Annotated[
+        str | None,
+        typer.Option(metavar="C,H,W", help="Shape of the input of a PyTorch model with convolutions or pooling."),
+    ] = None,
     save: Annotated[
         Path | None,
         typer.Option(metavar="OUT", help=f"Write the network to a file that ends in one of {' '.join(WRITERS)}"),
@@ -52,7 +56,7 @@ def pieces_of(
     maximum: Annotated[bool, typer.Option("--maximum", help="Print the first output's largest value, proved.")] = False,
 ) -> None:
     """Print the linear pieces of a saved network, exactly: knots, slopes and intercepts, or its regions."""
-    net = _load(model)
+    net = _load(model, shape)
     domain = domain_of(net, (low, high), box)
     if net.inputs > 2 and save is None and not maximum:
         raise UserError(
@@ -137,9 +141,12 @@ def largest(net: Network, domain: Box, progress: Progress | None = None) -> str:
     return f"maximum {found.value:.9g} at x = [{place}], {proof}"
 
 
-def _load(path: Path) -> Network:
+def _load(path: Path, shape: str | None) -> Network:
+    words = [] if shape is None else shape.replace(",", " ").split()
+    if shape is not None and not (words and all(word.isdecimal() and int(word) > 0 for word in words)):
+        raise UserError(f"--shape needs positive integers, as in 3,32,32, got {shape!r}")
     try:
-        return pieces.load(path)
+        return pieces.load(path, tuple(map(int, words)) or None)
     except (ImportError, ValueError) as error:
         raise UserError(str(error)) from None
     except OSError as error:

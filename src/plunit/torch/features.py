@@ -39,8 +39,8 @@ class Place(NamedTuple):
         """Return the shape; ValueError if it is not known or does not have so many axes besides the channels."""
         if self.shape is None:
             raise ValueError(
-                f"it needs the shape of its input; give to_network(model, shape={AXES[axes]}), the shape of what the "
-                "model takes, without the batch axis"
+                f"it needs the shape of its input; give shape={AXES[axes]}, the shape of what the model takes, without "
+                "the batch axis"
             )
         if len(self.shape) != axes + 1:
             raise ValueError(f"its input must have the axes {AXES[axes]}, got features of shape {self.shape}")

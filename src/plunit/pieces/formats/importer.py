@@ -41,12 +41,20 @@ class Importer:
         recognises: whether the content is of this format.
         read: returns the network; any exception becomes one line with the file, the name and the remedy.
         remedy: how to make a file that can be read.
+        of_images: reads a network whose input has the given shape, if the format has convolutions.
     """
 
     name: str
     recognises: Callable[[Content], bool]
     read: Callable[[Path], Network]
     remedy: str
+    of_images: Callable[[Path, tuple[int, ...]], Network] | None = None
+
+    def read_shaped(self, path: Path, shape: tuple[int, ...]) -> Network:
+        """Read a network of images; ValueError if the format has none."""
+        if self.of_images is None:
+            raise ValueError(f"it takes no shape, got {shape}; convolutions are read from PyTorch alone")
+        return self.of_images(path, shape)
 
 
 @dataclass(frozen=True)

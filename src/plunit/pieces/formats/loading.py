@@ -18,12 +18,15 @@ IMPORTERS: tuple[Importer, ...] = (
 """The formats that `load` reads."""
 
 
-def load(path: str | Path) -> Network:
+def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     """Return the network in a file: ONNX, Keras, safetensors with a list of layers, torch.save or .nnet.
 
     The format is found by the file's content. Nothing in the file is executed. ValueError if the file has no known
     format, or holds something else than affine layers and piecewise-linear activations, with the format and the
     remedy in one line. ModuleNotFoundError names the package that a format needs: onnx, h5py, safetensors or torch.
+
+    A model of PyTorch with convolutions or pooling needs the `shape` of its input, (channels, height, width) or
+    (channels, length). Other formats have no such layers.
 
     Weights have the values of the file. So the network is the exact function of them, which a framework evaluates in
     float32.
@@ -38,7 +41,7 @@ def load(path: str | Path) -> Network:
         raise ValueError(f"{path} has no format that is known here; known are {names}")
     try:
         check_bytes("it", content.size)
-        return importer.read(path)
+        return importer.read(path) if shape is None else importer.read_shaped(path, shape)
     except (OSError, MemoryError):
         raise
     except ImportError as error:

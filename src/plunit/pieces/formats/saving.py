@@ -27,18 +27,23 @@ from plunit.pieces.polygons import Cells, cells
 Writer = Callable[[Network, Pairs, Path], None]
 
 
-def save(net: Network, path: str | Path, box: Any) -> None:
+def save(net: Network, path: str | Path, box: Any = None) -> None:
     """Write a network to a file whose ending is the format: one of those in `WRITERS`.
 
     .h (C, with a bound on its rounding errors in the box), .onnx, .safetensors and .nnet hold the whole network. .csv
     and .json hold its curve on the box, so they need one input. .svg is a picture of its curve or cells there, for one
-    or two inputs; .obj, .ply and .geojson hold its cells, so they need two.
+    or two inputs; .obj, .ply and .geojson hold its cells, so they need two. All but .h, .onnx and .safetensors need
+    the box, a pair (low, high) for each input.
     """
     single(net)
     path = Path(path)
     if path.suffix not in WRITERS:
         raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(WRITERS)}")
-    WRITERS[path.suffix](net, box_pairs(net, box), path)
+    if box is None and path.suffix not in _WITHOUT_BOX:
+        raise ValueError(
+            f"a {path.suffix} file needs a box, a pair (low, high) for each input; give save(net, path, box)"
+        )
+    WRITERS[path.suffix](net, () if box is None else box_pairs(net, box), path)
 
 
 def _of_curve(write: Callable[[Curve, Path], None]) -> Writer:
@@ -82,7 +87,7 @@ def _picture(net: Network, box: Pairs, path: Path) -> None:
 
 
 WRITERS: dict[str, Writer] = {
-    ".h": lambda net, box, path: save_c(net, path, _name(path), box=box),
+    ".h": lambda net, box, path: save_c(net, path, _name(path), box=box or None),
     ".onnx": lambda net, box, path: save_onnx(net, path),
     ".csv": _of_curve(save_csv),
     ".json": _of_curve(save_json),
@@ -94,3 +99,5 @@ WRITERS: dict[str, Writer] = {
     ".nnet": lambda net, box, path: save_nnet(net, path, box),
 }
 """What writes a network to a file of each ending, given the box of its inputs."""
+
+_WITHOUT_BOX = (".h", ".onnx", ".safetensors")

@@ -18,11 +18,11 @@ def _recognises(content: Content) -> bool:
     return content.head.startswith(_BEFORE_1_6) or (not program and any(name.endswith("/data.pkl") for name in names))
 
 
-def _read(path: Path) -> Network:
+def _read(path: Path, shape: tuple[int, ...] | None = None) -> Network:
     # by name, because plunit.pieces does not import PyTorch
     saved = importlib.import_module("plunit.torch.saved")
     try:
-        net: Network = saved.load(path)
+        net: Network = saved.load(path, shape)
     except UserError as error:
         raise ValueError(str(error).removeprefix(str(path)).lstrip(": ")) from None
     return net
@@ -33,4 +33,5 @@ IMPORTER = Importer(
     _recognises,
     _read,
     "an nn.Sequential of the layers that to_network takes can be read",
+    _read,
 )
