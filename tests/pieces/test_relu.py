@@ -80,3 +80,10 @@ def test_plu_has_two_relu_and_one_that_passes():
 def test_an_ensemble_is_refused():
     with pytest.raises(ValueError, match=r"pick one with \.member"):
         to_relu(ensemble([(np.ones((1, 1, 2)), np.ones((1, 2)))]))
+
+
+@pytest.mark.parametrize("only_relu", [False, True])
+@pytest.mark.parametrize("far", [1e9, 1e18, 1e300])
+def test_a_knot_far_away_costs_no_digits(far, only_relu):
+    f = network([(np.ones((2, 3)), [0, 0]), activation.piecewise([-far, far], [1.0, 2, 3], 1.0), ([[1, 1]], [0])])
+    assert to_relu(f, only_relu=only_relu)([1.0, 1, 1]).tolist() == f([1.0, 1, 1]).tolist() == [14.0]

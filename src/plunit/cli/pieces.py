@@ -134,7 +134,7 @@ def largest(net: Network, domain: Box, progress: Progress | None = None) -> str:
     """Return the largest value on the domain, where it is, and whether it is proved."""
     try:
         found = pieces.maximum(net, domain, progress=progress)
-    except (ImportError, ValueError) as error:
+    except (ImportError, ValueError, pieces.Contradiction) as error:
         raise UserError(str(error)) from None
     place = ", ".join(f"{number:.6g}" for number in np.atleast_1d(found.x))
     proof = "proved" if found.proved else f"not proved: at most {found.bound:.9g}"

@@ -37,6 +37,7 @@ from plunit.pieces.networks import Network, ensemble, network, plane
 from plunit.pieces.polygons import Cells, cell_counts, cells
 from plunit.pieces.proofs.asking import Undecided
 from plunit.pieces.proofs.maximising import Optimum
+from plunit.pieces.proofs.program import Contradiction
 from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
 from plunit.pieces.proofs.steepness import is_monotone, lipschitz
 from plunit.pieces.relu import to_relu
@@ -47,6 +48,7 @@ __all__ = [
     "Activation",
     "Bounds",
     "Cells",
+    "Contradiction",
     "Counts",
     "Curve",
     "FixedNetwork",

@@ -9,7 +9,11 @@ import numpy as np
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
+from plunit.pieces.layer import Units
 from plunit.pieces.networks import Network, network, single
+
+FAR = 1024.0
+"""A sum that starts at a knot of this size loses three digits of a z near 1."""
 
 
 def to_relu(net: Network, *, only_relu: bool = False) -> Network:
@@ -28,7 +32,9 @@ def to_relu(net: Network, *, only_relu: bool = False) -> Network:
         f(z) = f(t_1) - s_0 relu(t_1 - z) + s_1 relu(z - t_1) + sum_{j > 1} (s_j - s_{j-1}) relu(z - t_j),
 
     so that PLU takes three, whatever z is: -c - alpha relu(-z - c) + relu(z + c) - (1 - alpha) relu(z - c). A unit
-    without knots takes two, relu(z) and relu(-z). Units whose factor is 0 are left out: ReLU stays one ReLU.
+    without knots takes two, relu(z) and relu(-z). Units whose factor is 0 are left out: ReLU stays one ReLU. A sum that
+    started at a knot above 1024 in size would lose digits. It starts at the first knot that is nearer, or at 0. Bends on
+    its left are (s_j - s_{j-1}) relu(t_j - z).
 
     >>> net = network([([[1.0]], [0.0]), activation.plu(0.5), ([[2.0]], [0.0])])
     >>> plain = to_relu(net, only_relu=True)
@@ -82,20 +88,43 @@ def _expand(terms: _Terms, unit: int, f: Activation, only_relu: bool) -> None:
     # of several knots at one place, the slope behind the last counts
     behind = [np.sum(f.knots[0, unit] <= knot) for knot in knots]
     slopes = f.slopes[0, unit][[0, *behind]]
-    intercepts = f.intercepts[0, unit][[0, *behind]]
     bends = slopes[1:] - slopes[:-1]
-    if not only_relu:
-        terms.constants.append(float(intercepts[0]))
-        terms.add(unit, slopes[0], 1.0, 0.0, passed=True)
-        for knot, bend in zip(knots, bends, strict=True):
-            terms.add(unit, bend, 1.0, knot)
-    elif not len(knots):
-        terms.constants.append(float(intercepts[0]))
-        terms.add(unit, slopes[0], 1.0, 0.0)
-        terms.add(unit, -slopes[0], -1.0, 0.0)
+    first = _start(knots)
+    rest = [j for j in range(len(knots)) if j != first]
+    home = int((knots < 0).sum()) if first is None else first
+    if first is None:
+        terms.constants.append(float(f.at_zero[0, unit]))
+        _line(terms, unit, slopes[home], only_relu)
+    elif only_relu:
+        terms.constants.append(_at(f, unit, knots[first]))
+        terms.add(unit, -slopes[first], -1.0, -knots[first])
+        terms.add(unit, slopes[first + 1], 1.0, knots[first])
     else:
-        terms.constants.append(float(slopes[1] * knots[0] + intercepts[1]))
-        terms.add(unit, -slopes[0], -1.0, -knots[0])
-        terms.add(unit, slopes[1], 1.0, knots[0])
-        for knot, bend in zip(knots[1:], bends[1:], strict=True):
-            terms.add(unit, bend, 1.0, knot)
+        terms.constants.append(_at(f, unit, knots[first]) - float(slopes[first] * knots[first]))
+        _line(terms, unit, slopes[first], only_relu)
+        terms.add(unit, bends[first], 1.0, knots[first])
+    for j in rest:
+        # a bend left of where the sum starts is seen by z on its left only
+        sign = -1.0 if j < home else 1.0
+        terms.add(unit, bends[j], sign, sign * knots[j])
+
+
+def _start(knots: Floats) -> int | None:
+    """Return the knot at which the sum starts: the first that is not far away; None if all are."""
+    near = np.flatnonzero(np.abs(knots) <= FAR)
+    return int(near[0]) if len(near) else None
+
+
+def _line(terms: _Terms, unit: int, slope: float, only_relu: bool) -> None:
+    """Add slope z."""
+    if only_relu:
+        terms.add(unit, slope, 1.0, 0.0)
+        terms.add(unit, -slope, -1.0, 0.0)
+    else:
+        terms.add(unit, slope, 1.0, 0.0, passed=True)
+
+
+def _at(f: Activation, unit: int, z: float) -> float:
+    """Return f(z) of one unit."""
+    units = Units.of(f)
+    return float(units.values(np.full((1, f.knots.shape[1]), z), np.zeros(1, dtype=np.int64))[0, unit])

@@ -40,6 +40,8 @@ def simplify(curve: Curve, *, pieces: int | None = None, tolerance: float | None
     >>> simplify(tent, tolerance=0.1).curve.pieces, simplify(tent, tolerance=0.2).curve.pieces
     (3, 2)
     """
+    if not isinstance(curve, Curve):
+        raise TypeError(f"simplify needs a Curve, got {type(curve).__name__}; curve(net, low, high) makes one")
     if curve.values.shape[1] != 1:
         raise ValueError(f"simplify needs one output, got {curve.values.shape[1]}; pick one with .output(i)")
     if (pieces is None) == (tolerance is None):

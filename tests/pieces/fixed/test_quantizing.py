@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fixed_networks import NETS, corners
 
-from plunit.pieces import activation, network, quantize
+from plunit.pieces import activation, error_bound, error_network, network, quantize
 from plunit.pieces.networks import Network
 
 
@@ -98,3 +98,15 @@ def test_an_ensemble_is_refused():
     net = Network((np.ones((2, 1, 1)),), (np.zeros((2, 1)),), ())
     with pytest.raises(ValueError, match="an ensemble of 2"):
         quantize(net, [(0, 1)])
+
+
+@pytest.mark.parametrize("bits", [8.0, 12, "16", None])
+def test_bits_are_8_or_16(bits):
+    with pytest.raises(ValueError, match="bits must be 8 or 16"):
+        quantize(*next(iter(NETS.values())), bits)
+
+
+@pytest.mark.parametrize("ask", [error_bound, error_network])
+def test_only_fixed_networks_have_an_error(ask):
+    with pytest.raises(TypeError, match=r"what quantize\(net, box\) makes of a network, got Network"):
+        ask(next(iter(NETS.values()))[0])

@@ -159,6 +159,7 @@ BAD = {
     "a short box": ({"box": [(-1, 1)]}, "a box of 2 input(s) is 2 pair(s) (low, high), got 1"),
     "half a box": ({"box": (-1, 1)}, "a box of 2 input(s) is 2 pair(s) (low, high), got (-1, 1)"),
     "an empty box": ({"box": [(1, 1), (0, 1)]}, "needs finite low < high"),
+    "a self-test": ({"self_test": -1}, "self_test must be a number of points, 0 or more, got -1"),
     "a type": ({"dtype": "half"}, "dtype must be one of double, float, got 'half'"),
     "no scale": ({"scale": [1, 0]}, "scale must not be 0"),
     "three shifts": ({"shift": [1, 2, 3]}, "shift must be a finite number or 2 of them"),
@@ -176,3 +177,13 @@ def test_what_cannot_be_written_is_one_line(name, tmp_path):
     with pytest.raises(ValueError, match=re.escape(reason)):
         save_c(net, tmp_path / "f.h", "f", **options)
     assert not (tmp_path / "f.h").exists()
+
+
+SMALL = network([(np.eye(2), [0.0, 0.0]), activation.plu(), ([[1.0, 2.0]], [0.5])])
+
+
+@pytest.mark.parametrize("name", ["i", "y", "j", "gap", "x"])
+def test_a_name_of_one_letter_has_a_self_test(name, tmp_path):
+    save_c(SMALL, tmp_path / "f.h", name, box=[(-1, 1)] * 2)
+    program = compile_c(f'#define {name}_SELF_TEST\n#include "f.h"\n', tmp_path)
+    assert subprocess.run([program]).returncode == 0

@@ -68,6 +68,10 @@ CHANGES = {
     "more rows": ({8: "5,\n6,"}, "it goes on behind the biases of its last layer"),
     "texts": ({7: "3,four,"}, "could not convert string to float: 'four'"),
     "not a number": ({7: "3,nan,"}, "must be finite"),
+    "an infinite range": ({6: "inf,1,1,"}, "the ranges must be finite, got inf"),
+    "a number with underscores": ({7: "3,1_0,"}, "row 0 of layer 0 must be numbers, got '1_0'"),
+    "ends that are swapped": ({3: "2,-1,"}, "the least values [2.0, -1.0] must not be above the largest, [1.0, 1.0]"),
+    "a last number that is cut": ({8: "5"}, "it ends within a line"),
 }
 
 

@@ -140,3 +140,19 @@ def test_bad_options(tmp_path):
     with pytest.raises(TypeError, match=r"needs a plunit\.pieces\.Network"):
         save_onnx("text", tmp_path / "net")
     assert not (tmp_path / "net").exists()
+
+
+@pytest.mark.parametrize("relu", [False, True])
+def test_knots_that_become_one_number_are_refused(relu, tmp_path):
+    f = activation.piecewise([1.0, 1 + 1e-9], [0.0, 1e9, 0.0])
+    step = network([([[1.0]], [0.0]), f, ([[1.0]], [0.0])])
+    with pytest.raises(ValueError, match=r"two knots near 1.0 are one number in float32; use dtype float64"):
+        save_onnx(step, tmp_path / "step.onnx", dtype="float32", relu=relu)
+    save_onnx(step, tmp_path / "step.onnx", relu=relu)
+    assert load(tmp_path / "step.onnx")([2.0])[0] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_knot_far_away_costs_no_digits(tmp_path):
+    f = activation.piecewise([-1e300, 1e300], [1.0, 2, 3], 1.0)
+    save_onnx(network([([[1.0]], [0.0]), f, ([[1.0]], [0.0])]), tmp_path / "far.onnx")
+    assert load(tmp_path / "far.onnx")([1.0]).tolist() == [3.0]

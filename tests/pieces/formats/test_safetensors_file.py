@@ -110,3 +110,10 @@ def test_an_ensemble_is_refused(tmp_path):
 
     with pytest.raises(ValueError, match=r"pick one with \.member"):
         save_safetensors(ensemble([(np.ones((1, 1, 2)), np.ones((1, 2)))]), tmp_path / "net")
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path):
+    layers = '[{"linear": {"weight": "w", "bias": "b"}, "linear": {"weight": "w", "bias": "b"}}]'
+    save_file(ARRAYS, tmp_path / "net", metadata={"layers": layers})
+    with pytest.raises(ValueError, match="a layer has the keys linear, linear, one of them twice"):
+        load(tmp_path / "net")

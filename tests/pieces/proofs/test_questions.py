@@ -3,6 +3,7 @@
 import itertools
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -216,6 +217,33 @@ def test_a_solver_that_is_wrong_once_is_asked_again(monkeypatch):
 
 
 NET = random_net(0, 3, 4, f=activation.plu(), outputs=2)
+FOLD = random_net(0, 3, 4, f=activation.relu())
+LINE = curve(random_net(0, 1, 4, f=activation.plu()), -1, 1)
+
+
+def spike(width):
+    """A tent of height 1 over so narrow a foot that the solver would not see it."""
+    f = activation.piecewise([1.0, 1 + width, 1 + 2 * width], [0.0, 1 / width, -1 / width, 0.0])
+    return network([([[1.0, 0, 0]], [0.0]), f, ([[1.0]], [0.0])])
+
+
+def test_a_narrow_spike_is_found():
+    assert maximum(spike(1e-6), [(-3, 3)] * 3).value == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_time_limit_holds_for_cells_as_well():
+    net = random_net(0, 2, 150, 150, f=activation.plu())
+    start = time.monotonic()
+    found = maximum(net, [(-3, 3)] * 2, time_limit=0.3)
+    assert time.monotonic() - start < 20
+    assert found.bound >= found.value
+
+
+def test_a_program_too_large_for_memory_is_refused():
+    wide = np.ones((20_000, 3)), np.zeros(20_000)
+    net = network([wide, activation.plu(), (np.ones((1, 20_000)), [0.0])])
+    with pytest.raises(ValueError, match="GB are allowed; take a smaller network"):
+        maximum(net, [(-1, 1)] * 3, time_limit=5)
 
 
 @pytest.mark.parametrize(
@@ -226,6 +254,15 @@ NET = random_net(0, 3, 4, f=activation.plu(), outputs=2)
         (lambda: maximum(NET, [(-3, 3), (3, -3), (0, 1)]), ValueError, "low < high.*input 1"),
         (lambda: maximum(NET, [(-3, 3), (0, np.nan), (0, 1)]), ValueError, "low < high.*input 1"),
         (lambda: maximum(NET, [(-1, 1)] * 3, output=2), ValueError, "0 to 1, got 2"),
+        (lambda: maximum(NET, [(-1, 1)] * 3, output=True), ValueError, "0 to 1, got True"),
+        (lambda: maximum(NET, [(-1, 1)] * 3, output=0.5), ValueError, "0 to 1, got 0.5"),
+        (lambda: maximum(NET, [(-1, 1)] * 3, output="0"), ValueError, "0 to 1, got '0'"),
+        (lambda: maximum(NET, [(-1, 1)] * 3, time_limit=True), ValueError, "positive number of seconds.*got True"),
+        (lambda: maximum(NET, [(-1, 1)] * 3, time_limit="5"), ValueError, "positive number of seconds.*got '5'"),
+        (lambda: maximum(NET, [(-1, 1)] * 3, constraints=([[1e300, 0, 0]], [1.0])), ValueError, "at most 1e.09"),
+        (lambda: counterexample(NET, [(-1, 1)] * 3, (0,)), ValueError, "a pair of outputs"),
+        (lambda: distance(LINE, LINE, [(-1, 1)]), TypeError, "domain of their own"),
+        (lambda: maximum(spike(1e-12), [(-3, 3)] * 3), ValueError, "a piece of width .* cannot tell from none"),
         (lambda: maximum(NET, [(-1, 1)] * 3, time_limit=0), ValueError, "positive number of seconds"),
         (lambda: maximum(NET, [(-1, 1)] * 3, constraints=[1]), ValueError, r"a pair \(A, b\)"),
         (lambda: maximum(NET, [(-1, 1)] * 3, constraints=([[1, 2]], [1])), ValueError, r"A \[m, 3\]"),
@@ -238,7 +275,7 @@ NET = random_net(0, 3, 4, f=activation.plu(), outputs=2)
             ValueError,
             "3 -> 2 and 3 -> 1",
         ),
-        (lambda: maximum(NET, [(-1e12, 1e12)] * 3), ValueError, "beyond which HiGHS cannot be trusted"),
+        (lambda: maximum(FOLD, [(-1e12, 1e12)] * 3), ValueError, "beyond which HiGHS cannot be trusted"),
     ],
 )
 def test_bad_input_is_one_clear_line(call, error, text):

@@ -91,11 +91,20 @@ def test_monotone_on_a_part_of_the_box_only():
     assert is_monotone(net, 1, [(-1, 1), (-1, 1), (-1, 1)])
 
 
+def test_a_slope_is_measured_by_its_own_output():
+    """Another output that is steeper by 1e8 does not make this one flat."""
+    net = network([([[1.0]], [0.0]), activation.relu(), ([[1e8], [-1.0]], [0.0, 0.0])])
+    assert not is_monotone(net, 0, [(-1, 1)], output=1)
+    assert is_monotone(net, 0, [(-1, 1)], output=1, increasing=False)
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
         (lambda net, box: lipschitz(net, box, norm=3), "norm must be 1, 2 or inf"),
         (lambda net, box: is_monotone(net, 3, box), "0 to 2, got 3"),
+        (lambda net, box: is_monotone(net, True, box), "0 to 2, got True"),
+        (lambda net, box: lipschitz(net, box, norm=True), "norm must be 1, 2 or inf, got True"),
         (lambda net, box: is_monotone(net, 0, box, output=1), "0 to 0, got 1"),
     ],
 )

@@ -134,3 +134,9 @@ class FixedNetwork:
                 f"sums int{64 if layer.wide else 32} 2^{-layer.sum_fraction}, {values} 2^{-layer.fraction}"
             )
         return lines
+
+
+def check_fixed(fixed: FixedNetwork) -> None:
+    """Raise TypeError if this is something else, such as the network itself."""
+    if not isinstance(fixed, FixedNetwork):
+        raise TypeError(f"this needs what quantize(net, box) makes of a network, got {type(fixed).__name__}")

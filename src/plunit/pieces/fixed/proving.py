@@ -6,7 +6,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.fixed.forms import EPS, Form
-from plunit.pieces.fixed.integers import FixedNetwork
+from plunit.pieces.fixed.integers import FixedNetwork, check_fixed
 from plunit.pieces.fixed.zonotopes import Pair, activation, affine, pairs, start
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -21,6 +21,7 @@ def error_bound(fixed: FixedNetwork, *, cuts: int = 4096) -> Floats:
     The difference is a piecewise-linear function of x and of all rounding errors, each of which may be any number of at
     most half a unit. Boxes are cut in two where the bound is largest, at most `cuts` times.
     """
+    check_fixed(fixed)
     layers, boxes = pairs(fixed), _centered(fixed)[None]
     bounds, scores, point = _evaluate(fixed, layers, boxes)
     made = 0

@@ -46,7 +46,7 @@ def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNet
     True
     """
     single(net)
-    if bits not in (8, 16):
+    if not isinstance(bits, int) or bits not in (8, 16):
         raise ValueError(f"bits must be 8 or 16, got {bits!r}")
     sides = box_array(net, box)
     net = rescaled(net, **scaling) if scaling else net

@@ -8,7 +8,7 @@ from plunit.pieces.activation import Activation, identity
 from plunit.pieces.arrays import Floats
 from plunit.pieces.combining import beside
 from plunit.pieces.fixed.forms import EPS
-from plunit.pieces.fixed.integers import FixedNetwork
+from plunit.pieces.fixed.integers import FixedNetwork, check_fixed
 from plunit.pieces.fixed.zonotopes import Pair, pairs
 from plunit.pieces.functions import Functions
 from plunit.pieces.networks import Network
@@ -22,6 +22,7 @@ def error_network(fixed: FixedNetwork) -> tuple[Network, Floats]:
     of fixed point: `max |D|` over the box, as an optimiser proves it, is at least the error and at most `error_bound`,
     but for its own gap.
     """
+    check_fixed(fixed)
     layers = pairs(fixed)
     # the errors that enter each layer with its inputs, and those of the outputs
     groups = [fixed.net.inputs, *(len(pair.bias) if pair.rounding else 0 for pair in layers)]

@@ -70,11 +70,11 @@ _SELF_TEST = """
 {tables}
 
 int main(void) {{
-    for (int i = 0; i < {points}; i++) {{
-        int32_t y[{outputs}];
-        {name}_fixed({name}_test_x[i], y);
-        for (int j = 0; j < {outputs}; j++)
-            if (y[j] != {name}_test_y[i][j]) return 1;
+    for (int {name}_point = 0; {name}_point < {points}; {name}_point++) {{
+        int32_t {name}_result[{outputs}];
+        {name}_fixed({name}_test_x[{name}_point], {name}_result);
+        for (int {name}_j = 0; {name}_j < {outputs}; {name}_j++)
+            if ({name}_result[{name}_j] != {name}_test_y[{name}_point][{name}_j]) return 1;
     }}
     return 0;
 }}

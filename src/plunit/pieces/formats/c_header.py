@@ -54,6 +54,8 @@ def save_c(
     """
     chosen = name if name is not None else "curve" if isinstance(function, Curve) else "network"
     check_name(chosen)
+    if isinstance(self_test, bool) or not isinstance(self_test, int) or self_test < 0:
+        raise ValueError(f"self_test must be a number of points, 0 or more, got {self_test!r}")
     options = sorted(scaling) + ["box"] * (box is not None)
     if isinstance(function, Curve):
         if options:

@@ -46,12 +46,12 @@ _SELF_TEST = """
 {tables}
 
 int main(void) {{
-    for (int i = 0; i < {points}; i++) {{
-        {real} y[{outputs}];
-        {name}({name}_test_x[i], y);
-        for (int j = 0; j < {outputs}; j++) {{
-            const {real} gap = y[j] - {name}_test_y[i][j];
-            if (!(gap <= {name}_test_error[j] && -gap <= {name}_test_error[j])) return 1;
+    for (int {name}_point = 0; {name}_point < {points}; {name}_point++) {{
+        {real} {name}_result[{outputs}];
+        {name}({name}_test_x[{name}_point], {name}_result);
+        for (int {name}_j = 0; {name}_j < {outputs}; {name}_j++) {{
+            const {real} {name}_gap = {name}_result[{name}_j] - {name}_test_y[{name}_point][{name}_j];
+            if (!({name}_gap <= {name}_test_error[{name}_j] && -{name}_gap <= {name}_test_error[{name}_j])) return 1;
         }}
     }}
     return 0;

@@ -30,7 +30,8 @@ TYPES = {"double": np.float64, "float": np.float32}
 
 def check_name(name: str) -> None:
     """Raise ValueError if no function in C and C++ can have this name."""
-    if not re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII) or name in _TAKEN.split():
+    valid = isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII)
+    if not valid or name in _TAKEN.split():
         raise ValueError(f"name must be a C identifier and no keyword of C or C++, got {name!r}; take another name")
 
 

@@ -42,7 +42,7 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     try:
         check_bytes("it", content.size)
         return importer.read(path) if shape is None else importer.read_shaped(path, shape)
-    except (OSError, MemoryError):
+    except MemoryError:
         raise
     except ImportError as error:
         package = str(error.name).removeprefix("plunit.").partition(".")[0]
@@ -50,6 +50,8 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
         raise ModuleNotFoundError(text, name=package) from None
     # a file of any content can fail in any way
     except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{path} is {importer.name}: {reason}; {importer.remedy}") from None
 

@@ -59,14 +59,19 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(path: Path) -> Network:
-    rows = _rows(path.read_text(encoding="utf-8-sig"))
+    text = path.read_text(encoding="utf-8-sig")
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("//")]
+    if lines[0].endswith(",") and not lines[-1].endswith(","):
+        raise ValueError("it ends within a line: the last number has no comma behind it, as others have")
+    rows = _rows(text)
     count, inputs, outputs, _ = (int(word) for word in next(rows))
     sizes = [int(word) for word in next(rows)]
     if (len(sizes), sizes[0], sizes[-1]) != (count + 1, inputs, outputs):
         raise ValueError(f"it has {count} layers from {inputs} inputs to {outputs} outputs, but the sizes {sizes}")
     next(rows, None)
-    _numbers(rows, inputs, "the least values")
-    _numbers(rows, inputs, "the largest values")
+    least, largest = _numbers(rows, inputs, "the least values"), _numbers(rows, inputs, "the largest values")
+    if (least > largest).any():
+        raise ValueError(f"the least values {least.tolist()} must not be above the largest, {largest.tolist()}")
     mean = _numbers(rows, inputs + 1, "the means")
     spread = _numbers(rows, inputs + 1, "the ranges")
     if not spread.all():
@@ -89,7 +94,12 @@ def _numbers(rows: Iterator[list[str]], count: int, what: str) -> Floats:
     row = next(rows, [])
     if len(row) != count:
         raise ValueError(f"{what} must have {count} numbers, got {len(row)}")
-    return np.array([float(word) for word in row])
+    if any("_" in word for word in row):
+        raise ValueError(f"{what} must be numbers, got {next(word for word in row if '_' in word)!r}")
+    numbers = np.array([float(word) for word in row])
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{what} must be finite, got {numbers[~np.isfinite(numbers)][0]}")
+    return numbers
 
 
 IMPORTER = Importer("a .nnet file", _recognises, _read, "plunit.pieces.save_nnet writes such files")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.curve import Curve
-from plunit.pieces.formats.onnx_network import Graph, add_network
+from plunit.pieces.formats.onnx_network import Graph, add_network, check_knots
 from plunit.pieces.networks import Network, single
 from plunit.pieces.relu import to_relu
 
@@ -44,6 +44,7 @@ def save_onnx(function: Network | Curve, path: str | Path, *, dtype: Any = "floa
         _add_curve(graph, function.merged(), onnx)
     else:
         single(function)
+        check_knots(function, kind)
         net = to_relu(function, only_relu=True) if relu else function
         inputs, outputs = net.inputs, net.outputs
         add_network(graph, net, "x")

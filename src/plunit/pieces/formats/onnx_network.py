@@ -17,7 +17,7 @@ class Graph:
     def __init__(self, onnx: Any, dtype: np.dtype[Any]) -> None:
         self.nodes: list[Any] = []
         self.tables: list[Any] = []
-        self._onnx, self._dtype = onnx, dtype
+        self._onnx, self.dtype = onnx, dtype
 
     def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add a node and return the name of its output."""
@@ -29,9 +29,9 @@ class Graph:
         """Add an array and return its name."""
         name = name or f"array_{len(self.tables)}"
         with np.errstate(over="ignore"):
-            stored = np.ascontiguousarray(array, dtype=self._dtype).reshape(np.shape(array))
+            stored = np.ascontiguousarray(array, dtype=self.dtype).reshape(np.shape(array))
         if not np.array_equal(np.isfinite(stored), np.isfinite(array)):
-            raise ValueError(f"numbers up to {np.abs(array).max():.1e} do not fit {self._dtype}; use dtype float64")
+            raise ValueError(f"numbers up to {np.abs(array).max():.1e} do not fit {self.dtype}; use dtype float64")
         self.tables.append(self._onnx.numpy_helper.from_array(stored, name))
         return name
 
@@ -40,6 +40,16 @@ class Graph:
         name = f"array_{len(self.tables)}"
         self.tables.append(self._onnx.numpy_helper.from_array(np.array([number], dtype=np.int64), name))
         return name
+
+
+def check_knots(net: Network, dtype: np.dtype[Any]) -> None:
+    """Raise ValueError if two knots of a unit become one number in this type: the step between them would be lost."""
+    for f in net.activations:
+        with np.errstate(over="ignore", invalid="ignore"):
+            lost = (np.diff(f.knots) > 0) & (np.diff(f.knots.astype(dtype)) == 0)
+        if lost.any():
+            knot = f.knots[..., :-1][lost][0]
+            raise ValueError(f"two knots near {knot} are one number in {dtype}; use dtype float64")
 
 
 def add_network(graph: Graph, net: Network, x: str) -> None:
@@ -88,7 +98,7 @@ def _sum_form(graph: Graph, knots: Floats, slopes: Floats, at_zero: Floats, z: s
     for j in range(slopes.shape[1]):
         low, high = ends[:, j], ends[:, j + 1]
         # an infinite end is none, and an empty piece behind infinity ends at the last finite number
-        largest = float(np.finfo(np.float32).max)
+        largest = float(np.finfo(graph.dtype).max)
         start = np.clip(0.0, np.clip(low, -largest, largest), np.clip(high, -largest, largest))
         factor = np.where(np.isposinf(low), 0.0, slopes[:, j])
         if factor.any():

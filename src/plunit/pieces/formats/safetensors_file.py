@@ -71,11 +71,19 @@ def _read(path: Path) -> Network:
     from safetensors import safe_open
 
     with safe_open(str(path), "np") as file:
-        layers = json.loads((file.metadata() or {}).get("layers", "null"))
+        layers = json.loads((file.metadata() or {}).get("layers", "null"), object_pairs_hook=_once)
         if not isinstance(layers, list):
             raise ValueError("its metadata have no list `layers`, so it does not say how its arrays make a network")
         names = set(file.keys())
         return build([_layer(i, layer, file, names) for i, layer in enumerate(layers)])
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; ValueError if a key stands in it twice, because one of its values would be lost."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"a layer has the keys {', '.join(key for key, _ in pairs)}, one of them twice")
+    return found
 
 
 def _layer(i: int, layer: Any, file: Any, names: set[str]) -> Layer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -38,22 +39,28 @@ class Undecided(Exception):
 
 def effort_of(time_limit: float | None, progress: Progress | None) -> Effort:
     """Check a time limit; None is no limit."""
-    seconds = np.inf if time_limit is None else float(time_limit)
-    if not seconds > 0:
-        raise ValueError(f"time_limit must be a positive number of seconds, or None for no limit, got {time_limit}")
-    return Effort(seconds, progress=progress)
+    if time_limit is None:
+        return Effort(progress=progress)
+    number = isinstance(time_limit, (int, float, np.number)) and not isinstance(time_limit, bool)
+    if not number or not time_limit > 0:
+        raise ValueError(f"time_limit must be a positive number of seconds, or None for no limit, got {time_limit!r}")
+    return Effort(float(time_limit), progress=progress)
 
 
-def output_index(net: Network, output: int) -> int:
-    """Check the index of an output."""
-    if not 0 <= output < net.outputs:
-        raise ValueError(f"output must be one of 0 to {net.outputs - 1}, got {output}")
-    return output
+def checked_index(value: int, count: int, name: str, what: str) -> int:
+    """Check the index of one of `count` inputs or outputs."""
+    try:
+        found = -1 if isinstance(value, (bool, np.bool_)) else index(value)
+    except TypeError:
+        found = -1
+    if not 0 <= found < count:
+        raise ValueError(f"{name} must be one of the {what} 0 to {count - 1}, got {value!r}")
+    return found
 
 
 def one_output(net: Network, output: int, sign: float = 1.0) -> Network:
     """Return x -> sign f_output(x)."""
-    return combination(net, sign * np.eye(net.outputs)[[output_index(net, output)]])
+    return combination(net, sign * np.eye(net.outputs)[[checked_index(output, net.outputs, "output", "outputs")]])
 
 
 def maximise_each(domain: Domain, parts: list[Network], effort: Effort) -> list[Optimum]:

@@ -43,6 +43,8 @@ class Domain:
             )
         if not (np.isfinite(rows).all() and np.isfinite(limits).all()):
             raise ValueError("constraints must be finite, got NaN or inf; leave out rows that do not constrain")
+        if max(np.abs(rows).max(initial=0.0), np.abs(limits).max(initial=0.0)) > LARGEST:
+            raise ValueError(f"numbers of the constraints must be at most {LARGEST:.0e} in size; scale the rows")
         return cls(sides, rows, limits)
 
     @property

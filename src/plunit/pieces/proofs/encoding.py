@@ -23,6 +23,9 @@ from plunit.pieces.layer import Units
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.program import Form, Program
 
+NARROW = 1e-8
+"""The solver drops coefficients below 1e-9."""
+
 Range = tuple[Floats, Floats]
 """The lowest and the highest values of a layer's units, each [units]."""
 
@@ -102,6 +105,7 @@ def add_units(program: Program, f: Activation, z: Form, bounds: Range) -> tuple[
             continue
         t, b = place
         widths = np.diff([low[i], *knots, high[i]])
+        _check_widths(widths[1:-1], high[i] - low[i])
         y.matrix[i, t], y.constant[i] = slopes * widths, bottom[i]
         whole = -z.matrix[i : i + 1]
         whole[0, t] += widths
@@ -113,6 +117,16 @@ def add_units(program: Program, f: Activation, z: Form, bounds: Range) -> tuple[
         program.limit(order, 0.0, np.inf)
         units.append(Unit(first, slopes, b))
     return y, tuple(units)
+
+
+def _check_widths(widths: Floats, whole: float) -> None:
+    """Raise ValueError if a piece between two knots is too narrow for the solver to see."""
+    narrow = (widths > 0) & (widths < NARROW * whole)
+    if narrow.any():
+        raise ValueError(
+            f"a unit has a piece of width {widths[narrow].min():.1e} in a range of {whole:.1e}, which the solver "
+            f"cannot tell from none; pieces must be at least {NARROW:g} of the range: take a smaller box"
+        )
 
 
 def _inside(knots: Floats, low: float, high: float) -> tuple[int, Floats]:

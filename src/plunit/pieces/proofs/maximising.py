@@ -50,35 +50,51 @@ class Effort:
     progress: Progress | None = None
 
 
+class TimeOver(Exception):
+    """The time limit has come while pieces were counted."""
+
+
+def timed(how: Effort, start: float) -> Progress:
+    """Return a listener that tells the one of the effort, and raises `TimeOver` when time is over."""
+
+    def listen(part: float, text: str) -> None:
+        if time.monotonic() > start + how.seconds:
+            raise TimeOver
+        if how.progress is not None:
+            how.progress(part, text)
+
+    return listen
+
+
 def maximise(net: Network, domain: Domain, how: Effort) -> Optimum:
     """Return the largest value of the network's first output."""
     start = time.monotonic()
     if net.inputs <= 2 and domain.free:
-        found = _by_pieces(net, domain, how.progress)
+        found = _by_pieces(net, domain, timed(how, start))
         if found is not None:
             return _optimum(net, found, float(net(found)[0]), 0.0, start)
     return _by_program(net, domain, how, start)
 
 
 def _by_pieces(net: Network, domain: Domain, progress: Progress | None) -> Floats | None:
-    """Return the best knot of a curve or vertex of cells; None if there are more of them than the limit."""
+    """Return the best knot of a curve or vertex of cells; None if there are too many of them, or time is over."""
     try:
         if net.inputs == 1:
             line = curve(net, *domain.box[0], progress=progress)
             return line.knots[[np.argmax(line.values[:, 0])]]
         found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
-    except ValueError:
+    except (ValueError, TimeOver):
         return None
     return np.asarray(found.vertices[np.argmax(found.values[:, 0])])
 
 
 def _by_program(net: Network, domain: Domain, how: Effort, start: float) -> Optimum:
     size = _size(net, domain)
-    x = search(net, domain)
+    deadline = start + how.seconds
+    x = search(net, domain, deadline)
     value = float(net(x)[0])
     if value > how.target:
         return _optimum(net, x, np.inf, size, start)
-    deadline = start + how.seconds
     listener = _listener(how, start, value, size)
     try:
         # whatever is worse than the point that is known already needs no proof

@@ -9,7 +9,7 @@ import numpy as np
 
 from plunit.pieces.activation import absolute, piecewise
 from plunit.pieces.arrays import Floats
-from plunit.pieces.proofs.encoding import Encoding, Range, add_units
+from plunit.pieces.proofs.encoding import NARROW, Encoding, Range, add_units
 from plunit.pieces.proofs.program import Form
 
 SPLITS = 8
@@ -65,7 +65,7 @@ def _squares(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Float
     total = encoding.program.form(1)
     for i, (low, high) in enumerate(zip(*bounds, strict=True)):
         places = np.array([*np.linspace(low, high, SPLITS + 1), *(g[i] for g in seen)])
-        places = np.unique(np.clip(places, low, high))
+        places = _apart(np.unique(np.clip(places, low, high)), 2 * NARROW * (high - low))
         if len(places) == 1:
             total.constant[0] += low**2
             continue
@@ -75,6 +75,15 @@ def _squares(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Float
         total = encoding.program.padded(total)
         total = Form(total.matrix + part.matrix, total.constant + part.constant)
     return [total]
+
+
+def _apart(places: Floats, distance: float) -> Floats:
+    """Return places in order without those that follow another too closely; the ends stay."""
+    kept = [places[0]]
+    for place in places[1:-1]:
+        if place - kept[-1] > distance and places[-1] - place > distance:
+            kept.append(place)
+    return np.array([*kept, *places[1:][-1:]])
 
 
 def _chord_at_zero(places: Floats) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats
+from plunit.pieces.limits import MEMORY
 
 FEASIBLE = 1e-9
 """HiGHS may break rows, bounds and integrality by so much. Columns and rows are scaled to sizes near 1."""
@@ -77,10 +78,12 @@ class Program:
 
     def form(self, count: int) -> Form:
         """Return a form of zeros with room for all columns so far."""
+        _check_memory(count, self.count)
         return Form(np.zeros((count, self.count)), np.zeros(count))
 
     def padded(self, form: Form) -> Form:
         """Return the form with zeros for the columns that came after it."""
+        _check_memory(len(form.constant), self.count)
         missing = self.count - form.matrix.shape[1]
         return Form(np.pad(form.matrix, ((0, 0), (0, missing))), form.constant)
 
@@ -131,6 +134,7 @@ class Program:
 
     def _solver(self, integer: Bools | None) -> Any:
         highspy = _highspy()
+        _check_memory(sum(len(low) for _, low, _ in self._rows), self.count)
         model = highspy.HighsLp()
         matrix = np.concatenate([np.zeros((0, self.count)), *(_widened(rows, self.count) for rows, _, _ in self._rows)])
         low = np.concatenate([np.zeros(0), *(low for _, low, _ in self._rows)])
@@ -204,6 +208,14 @@ def _solution(solver: Any, value: Callable[[float], float]) -> Solution:
     bound = value(info.mip_dual_bound if integer else info.objective_function_value)
     t = np.array(solver.getSolution().col_value) if found else None
     return Solution(ended[status], t, bound if integer or ended[status] == "optimal" else np.inf)
+
+
+def _check_memory(rows: int, columns: int) -> None:
+    if 8 * rows * columns > MEMORY:
+        raise ValueError(
+            f"the program of this network has {rows:,} x {columns:,} numbers or more, {8e-9 * rows * columns:.1f} GB, "
+            f"and {1e-9 * MEMORY:.1f} GB are allowed; take a smaller network or a smaller box"
+        )
 
 
 def _widened(rows: Floats, count: int) -> Floats:

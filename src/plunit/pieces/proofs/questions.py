@@ -22,11 +22,11 @@ from plunit.pieces.proofs.asking import (
     Box,
     Constraints,
     Undecided,
+    checked_index,
     effort_of,
     largest_of,
     maximise_each,
     one_output,
-    output_index,
 )
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.maximising import Optimum, maximise, negated
@@ -131,6 +131,8 @@ def distance(
     5.4
     """
     if isinstance(one, Curve) and isinstance(other, Curve):
+        if box is not None or constraints is not None:
+            raise TypeError("curves have a domain of their own; give distance(one, other) alone")
         return algebra.distance(one, other)
     if not (isinstance(one, Network) and isinstance(other, Network)) or box is None:
         raise TypeError(
@@ -157,7 +159,11 @@ def counterexample(
     `value` of the answer is f_i(x) - f_j(x). If time is over before either, `Undecided` is raised.
     """
     single(net)
-    i, j = (output_index(net, output) for output in condition)
+    try:
+        first, second = condition
+    except (TypeError, ValueError):
+        raise ValueError(f"condition must be a pair of outputs (i, j), got {condition!r}") from None
+    i, j = (checked_index(output, net.outputs, "condition", "outputs") for output in (first, second))
     margin = combination(net, np.eye(net.outputs)[[i]] - np.eye(net.outputs)[[j]])
     domain = Domain.of(margin, box, constraints)
     found = maximise(margin, domain, replace(effort_of(time_limit, progress), target=0.0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from plunit.pieces.arrays import Floats
@@ -28,11 +30,12 @@ def starts(domain: Domain, count: int) -> Floats:
     return point[None]
 
 
-def search(net: Network, domain: Domain) -> Floats:
-    """Return a point x [in] where the network's first output is large."""
-    points = _ascend(net, domain, starts(domain, STARTS))
+def search(net: Network, domain: Domain, deadline: float) -> Floats:
+    """Return a point x [in] where the network's first output is large; the deadline is one of time.monotonic()."""
+    points = _ascend(net, domain, starts(domain, STARTS), deadline)
     values = net(points)[:, 0]
-    climbed = np.stack([climb(net, domain, points[i]) for i in np.argsort(-values)[:CLIMBS]])
+    best = points[np.argsort(-values)[:CLIMBS]]
+    climbed = np.stack([climb(net, domain, x) if time.monotonic() < deadline else x for x in best])
     return np.asarray(climbed[np.argmax(net(climbed)[:, 0])])
 
 
@@ -52,11 +55,13 @@ def climb(net: Network, domain: Domain, x: Floats) -> Floats:
     return x
 
 
-def _ascend(net: Network, domain: Domain, x: Floats) -> Floats:
+def _ascend(net: Network, domain: Domain, x: Floats, deadline: float) -> Floats:
     """Move each x [n, in] along the sign of its gradient by steps that shrink; a step out of the domain is not made."""
     width = domain.box[:, 1] - domain.box[:, 0]
     best, top = x, net(x)[:, 0]
     for step in np.geomspace(0.1, 1e-3, STEPS):
+        if time.monotonic() > deadline:
+            break
         moved = domain.clip(x + step * width * np.sign(gradient_of(net, pieces_at(net, x))))
         x = np.where(domain.holds(moved)[:, None], moved, x)
         value = net(x)[:, 0]

@@ -13,9 +13,19 @@ from plunit.pieces.limits import Progress
 from plunit.pieces.line import curve
 from plunit.pieces.networks import Network
 from plunit.pieces.polygons import cells
-from plunit.pieces.proofs.asking import SECONDS, Box, Constraints, Undecided, effort_of, largest_of, one_output, shares
+from plunit.pieces.proofs.asking import (
+    SECONDS,
+    Box,
+    Constraints,
+    Undecided,
+    checked_index,
+    effort_of,
+    largest_of,
+    one_output,
+    shares,
+)
 from plunit.pieces.proofs.domain import Domain
-from plunit.pieces.proofs.maximising import PROVED, Effort, Optimum
+from plunit.pieces.proofs.maximising import PROVED, Effort, Optimum, TimeOver, timed
 from plunit.pieces.proofs.measures import Steepness, along, dual_norm
 from plunit.pieces.proofs.regions import gradient_of, inner_point, pieces_at
 from plunit.pieces.proofs.searching import starts
@@ -40,7 +50,7 @@ def lipschitz(
     `norm` is the order of ||x - y||: 1, 2 or inf. L is the largest dual norm of a gradient. The gradient at x has the
     norm `value`, and no gradient has a norm above `bound`. If `proved`, the two are equal, else L is between them.
     """
-    if norm not in (1, 2, np.inf):
+    if isinstance(norm, bool) or not isinstance(norm, (int, float)) or norm not in (1, 2, np.inf):
         raise ValueError(f"norm must be 1, 2 or inf, got {norm!r}")
     domain = Domain.of(net, box, constraints)
     effort = effort_of(time_limit, progress)
@@ -65,13 +75,13 @@ def is_monotone(
     Slopes within 1e-6 of the largest possible slope count as 0.
     """
     domain = Domain.of(net, box, constraints)
-    if not 0 <= feature < net.inputs:
-        raise ValueError(f"feature must be an input, 0 to {net.inputs - 1}, got {feature}")
+    feature = checked_index(feature, net.inputs, "feature", "inputs")
     wrong = np.zeros(net.inputs)
     wrong[feature] = -1.0 if increasing else 1.0
-    flat = PROVED * _scale(net, feature)
+    part = one_output(net, output)
+    flat = PROVED * _scale(part, feature)
     effort = replace(effort_of(time_limit, progress), target=flat)
-    found = steepest(one_output(net, output), domain, along(wrong), effort)
+    found = steepest(part, domain, along(wrong), effort)
     if found.value > flat:
         return False
     if found.bound > flat:
@@ -91,22 +101,22 @@ def steepest(net: Network, domain: Domain, what: Steepness, how: Effort) -> Opti
     """Return where a function of the gradient of the network's first output is largest."""
     start = time.monotonic()
     if net.inputs <= 2 and domain.free:
-        found = _by_pieces(net, domain, what, start)
+        found = _by_pieces(net, domain, what, timed(how, start), start)
         if found is not None:
             return found
     return _by_program(net, domain, what, how, start)
 
 
-def _by_pieces(net: Network, domain: Domain, what: Steepness, start: float) -> Optimum | None:
+def _by_pieces(net: Network, domain: Domain, what: Steepness, progress: Progress, start: float) -> Optimum | None:
     try:
         if net.inputs == 1:
-            line = curve(net, *domain.box[0])
+            line = curve(net, *domain.box[0], progress=progress)
             gradients, middles = line.slopes[:, :1], (line.knots[1:, None] + line.knots[:-1, None]) / 2
         else:
-            found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])))
+            found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
             gradients = found.gradients[:, 0]
             middles = np.stack([polygon.mean(axis=0) for polygon in found.polygons])
-    except ValueError:
+    except (ValueError, TimeOver):
         return None
     values = what.measure(gradients)
     best = int(np.argmax(values))

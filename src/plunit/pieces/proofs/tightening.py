@@ -35,7 +35,7 @@ def tighten(net: Network, domain: Domain, above: float, deadline: float) -> Enco
     Raise `Contradiction` if there is no such part. The deadline is a time of time.monotonic().
     """
     encoding = _part(net, domain, above)
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if time.monotonic() < deadline else 0):
         before = encoding.inside
         ranges, box = _round(encoding, domain, deadline)
         domain = replace(domain, box=box)
