@@ -33,8 +33,8 @@ def to_relu(net: Network, *, only_relu: bool = False) -> Network:
 
     so that PLU takes three, whatever z is: -c - alpha relu(-z - c) + relu(z + c) - (1 - alpha) relu(z - c). A unit
     without knots takes two, relu(z) and relu(-z). Units whose factor is 0 are left out: ReLU stays one ReLU. A sum that
-    started at a knot above 1024 in size would lose digits. It starts at the first knot that is nearer, or at 0. Bends on
-    its left are (s_j - s_{j-1}) relu(t_j - z).
+    started at a knot above 1024 in size would lose digits. It starts at the first knot that is nearer, or at 0. Bends
+    on its left are (s_j - s_{j-1}) relu(t_j - z).
 
     >>> net = network([([[1.0]], [0.0]), activation.plu(0.5), ([[2.0]], [0.0])])
     >>> plain = to_relu(net, only_relu=True)
