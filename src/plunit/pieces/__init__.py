@@ -36,8 +36,8 @@ from plunit.pieces.line import Counts, along, counts, curve, curves
 from plunit.pieces.networks import Network, ensemble, network, plane
 from plunit.pieces.polygons import Cells, cell_counts, cells
 from plunit.pieces.proofs.asking import Undecided
+from plunit.pieces.proofs.highs import Contradiction
 from plunit.pieces.proofs.maximising import Optimum
-from plunit.pieces.proofs.program import Contradiction
 from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
 from plunit.pieces.proofs.steepness import is_monotone, lipschitz
 from plunit.pieces.relu import to_relu

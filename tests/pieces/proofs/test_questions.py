@@ -20,7 +20,8 @@ from plunit.pieces import (
     minimum,
     network,
 )
-from plunit.pieces.proofs.program import Contradiction, Program, Solution
+from plunit.pieces.proofs.highs import Contradiction, Solution
+from plunit.pieces.proofs.program import Program
 
 pytest.importorskip("highspy")
 

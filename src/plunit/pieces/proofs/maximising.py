@@ -14,7 +14,7 @@ from plunit.pieces.networks import Network
 from plunit.pieces.polygons import cells
 from plunit.pieces.proofs.domain import LARGEST, Domain
 from plunit.pieces.proofs.encoding import Encoding
-from plunit.pieces.proofs.program import Contradiction, Listener, Solution
+from plunit.pieces.proofs.highs import Contradiction, Listener, Solution
 from plunit.pieces.proofs.regions import best_corner
 from plunit.pieces.proofs.searching import climb, search
 from plunit.pieces.proofs.tightening import encode_domain, tighten

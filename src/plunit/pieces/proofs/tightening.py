@@ -11,7 +11,8 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.encoding import Encoding, Range, encode
-from plunit.pieces.proofs.program import Contradiction, Form, Relaxation
+from plunit.pieces.proofs.highs import Contradiction
+from plunit.pieces.proofs.program import Form, Relaxation
 
 MARGIN = 1e-7
 """A linear program's answer is taken to be wrong by no more than this part of the range."""

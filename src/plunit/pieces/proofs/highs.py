@@ -1,0 +1,120 @@
+"""The solver HiGHS (`highspy`, extra `exact`): matrices in, checked answers out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces.arrays import Bools, Floats
+
+FEASIBLE = 1e-9
+"""HiGHS may break rows, bounds and integrality by so much. Columns and rows are scaled to sizes near 1."""
+
+OPTIONS = {
+    "mip_rel_gap": 0.0,
+    "mip_abs_gap": FEASIBLE,
+    "mip_feasibility_tolerance": FEASIBLE,
+    # a good point is known before; and these programs have little that presolve could remove
+    "mip_heuristic_effort": 0.0,
+    "presolve": "off",
+}
+
+Listener = Callable[[float, float], None]
+"""Is called with the best value and the bound so far."""
+
+
+class Contradiction(RuntimeError):
+    """The solver's answer contradicts the network."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """status: optimal, infeasible, or limit; t: the best columns found, or None; bound: no value is larger."""
+
+    status: str
+    t: Floats | None
+    bound: float
+
+
+class Solver:
+    """low <= matrix t <= high with t in [0, 1], some t integers if `integer` says which."""
+
+    def __init__(self, matrix: Floats, low: Floats, high: Floats, integer: Bools | None = None) -> None:
+        self._library = _highspy()
+        model = self._library.HighsLp()
+        count = matrix.shape[1]
+        model.num_col_, model.num_row_ = count, len(matrix)
+        model.col_cost_, model.col_lower_, model.col_upper_ = np.zeros(count), np.zeros(count), np.ones(count)
+        model.row_lower_, model.row_upper_ = low, high
+        row, column = np.nonzero(matrix)
+        model.a_matrix_.format_ = self._library.MatrixFormat.kRowwise
+        model.a_matrix_.start_ = np.searchsorted(row, np.arange(len(matrix) + 1)).astype(np.int32)
+        model.a_matrix_.index_ = column.astype(np.int32)
+        model.a_matrix_.value_ = matrix[row, column]
+        if integer is not None and integer.any():
+            kinds = self._library.HighsVarType.kContinuous, self._library.HighsVarType.kInteger
+            model.integrality_ = [kinds[int(flag)] for flag in integer]
+        self._solver = self._library.Highs()
+        self._solver.silent()
+        self.set({"primal_feasibility_tolerance": FEASIBLE, "dual_feasibility_tolerance": FEASIBLE})
+        self._solver.passModel(model)
+
+    def set(self, options: Mapping[str, Any]) -> None:
+        """Set options of HiGHS."""
+        for name, value in options.items():
+            self._solver.setOptionValue(name, value)
+
+    def limit_time(self, seconds: float) -> None:
+        """Stop after so many seconds from now."""
+        self.set({"time_limit": self._solver.getRunTime() + max(seconds, 0.01)})
+
+    def listen(self, listener: Listener) -> None:
+        """Tell someone how far the search is."""
+
+        def tell(event: Any) -> None:
+            listener(event.data_out.mip_primal_bound, event.data_out.mip_dual_bound)
+
+        self._solver.cbMipInterrupt.subscribe(tell)
+
+    def maximise(self, costs: Floats) -> Solution:
+        """Maximise costs t."""
+        columns = np.arange(len(costs), dtype=np.int32)
+        self._solver.changeColsCost(len(costs), columns, np.ascontiguousarray(costs))
+        self._solver.changeObjectiveSense(self._library.ObjSense.kMaximize)
+        self._solver.HandleKeyboardInterrupt = True
+        self._solver.run()
+        return self._solution()
+
+    def _solution(self) -> Solution:
+        """Read what HiGHS found; anything unexpected is an error and never an answer."""
+        kinds = self._library.HighsModelStatus
+        status, info = self._solver.getModelStatus(), self._solver.getInfo()
+        if status in (kinds.kInfeasible, kinds.kUnboundedOrInfeasible):
+            return Solution("infeasible", None, -np.inf)
+        if status == kinds.kInterrupt:
+            raise KeyboardInterrupt
+        ended = {kinds.kOptimal: "optimal", kinds.kTimeLimit: "limit", kinds.kObjectiveTarget: "limit"}
+        if status not in ended:
+            text = self._solver.modelStatusToString(status)
+            raise Contradiction(f"HiGHS ended with {text!r}; scale the network's weights")
+        integer = info.mip_node_count >= 0
+        found = info.primal_solution_status == self._library.kSolutionStatusFeasible
+        t = np.array(self._solver.getSolution().col_value) if found else None
+        if integer:
+            return Solution(ended[status], t, info.mip_dual_bound)
+        return Solution(ended[status], t, info.objective_function_value if ended[status] == "optimal" else np.inf)
+
+
+def _highspy() -> Any:
+    try:
+        import highspy
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "this question about three or more inputs, or with constraints, needs the solver HiGHS, which is not "
+            "installed; pip install 'plunit[exact]'",
+            name="highspy",
+        ) from None
+    return highspy
