@@ -9,7 +9,7 @@ BUILD  := pyproject.toml setup.py constraints.txt src/plunit/torch/extension.py 
 NUMPY  := tests/pieces tests/test_cache.py tests/test_dist.py tests/test_functional.py tests/test_gains.py \
           tests/test_imports.py
 
-.PHONY: reproduce test lint types unit tensorflow libraries numpy soak fuzz bench dist clean
+.PHONY: reproduce test lint types unit unit-lab unit-rest tensorflow libraries numpy soak fuzz bench dist clean
 
 reproduce: $(VENV)/lab
 	$(BIN)/plunit reproduce
@@ -25,8 +25,15 @@ lint: $(VENV)/dev
 types: $(VENV)/dev
 	$(BIN)/mypy
 
+# in two processes, because one takes longer than 20 minutes: the lab, and everything else
 unit: $(VENV)/dev
-	$(BIN)/python -m pytest
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target unit-lab unit-rest
+
+unit-lab: $(VENV)/dev
+	$(BIN)/python -m pytest tests/lab tests/data
+
+unit-rest: $(VENV)/dev
+	$(BIN)/python -m pytest --ignore tests/lab --ignore tests/data -p no:cacheprovider
 
 tensorflow: $(VENV)/tensorflow
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/test_keras.py
