@@ -114,6 +114,16 @@ def test_the_closure_holds_what_the_program_runs(family, needs):
     assert set(needs) <= names
 
 
+def test_a_name_that_is_loaded_later_counts_where_it_is_used(tmp_path):
+    module = tmp_path / "run.py"
+    module.write_text("from plunit.pieces import counts\n")
+    files = {path.name for path in closure(module)}
+    assert "line.py" in files
+    assert not files & {"questions.py", "loading.py"}
+    module.write_text("from plunit.pieces import maximum\n")
+    assert {"questions.py", "encoding.py", "highs.py"} <= {path.name for path in closure(module)}
+
+
 def test_versions_of_libraries_are_in_the_key(monkeypatch):
     run = PACKAGE / "lab" / "fit" / "run.py"
     before = digest(run)

@@ -83,7 +83,7 @@ def digest(module: Path, package: Path = PACKAGE) -> str:
     text = hashlib.sha256()
     for name in sorted(names):
         text.update(f"{name}\0".encode() + names[name].read_bytes() + b"\0")
-    roots = {name.partition(".")[0] for file in files if file.suffix == ".py" for name in _names(file.read_bytes())}
+    roots = {name.partition(".")[0] for file in files if file.suffix == ".py" for name in _names(file.read_bytes())[0]}
     for library in sorted(roots & _LIBRARIES.keys()):
         text.update(f"{library} {metadata.version(_LIBRARIES[library])}\0".encode())
     return text.hexdigest()[:16]
@@ -103,7 +103,7 @@ def closure(module: Path, package: Path = PACKAGE) -> list[Path]:
         if file.suffix == ".py":
             inside = file.is_relative_to(package)
             own = ".".join((package.name, *file.relative_to(package).with_suffix("").parts)) if inside else ""
-            todo += [path for name in (own, *_names(file.read_bytes())) for path in _files(name, package)]
+            todo += [path for name in (own, *_names(file.read_bytes())[0]) for path in _files(name, package)]
             todo += sorted(file.parent.glob("csrc/*")) if inside else []
     return sorted(found)
 
@@ -114,15 +114,18 @@ def _program(module: Path) -> str:
 
 
 @functools.cache
-def _names(source: bytes) -> tuple[str, ...]:
-    """Return the dotted names a source imports, anywhere in it."""
+def _names(source: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the dotted names a source imports, anywhere in it, and by name those that only type checkers see."""
     found: list[str] = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree := ast.parse(source)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             found += [f"{node.module}.{alias.name}" for alias in node.names]
-    return tuple(found)
+    typed = [one for one in tree.body if isinstance(one, ast.If) and ast.unparse(one.test) == "TYPE_CHECKING"]
+    inside = (one for block in typed for one in block.body if isinstance(one, ast.ImportFrom))
+    later = {alias.name: f"{one.module}.{alias.name}" for one in inside for alias in one.names}
+    return tuple(name for name in found if name not in later.values()), later
 
 
 def _files(name: str, package: Path) -> Iterator[Path]:
@@ -133,3 +136,7 @@ def _files(name: str, package: Path) -> Iterator[Path]:
     for depth in range(len(parts) + 1):
         place = package.joinpath(*parts[:depth])
         yield from (path for path in (place / "__init__.py", place.with_suffix(".py")) if path.is_file())
+    # a package may load a name when it is used, and say where it is to type checkers alone
+    above = package.joinpath(*parts[:-1], "__init__.py")
+    if parts and above.is_file() and (later := _names(above.read_bytes())[1].get(parts[-1])):
+        yield from _files(later, package)

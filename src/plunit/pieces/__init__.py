@@ -1,6 +1,6 @@
 """The exact piecewise-linear function that a network is: curves on a line, cells on a plane, proofs in any dimension.
 
-NumPy only; more than two inputs need the solver HiGHS (extra `exact`).
+NumPy only; more than two inputs need the solver HiGHS (extra `exact`). Proofs and formats are loaded when used.
 
 >>> net = network([([[1.0], [2.0]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.5])])
 >>> f = curve(net, -3, 3)
@@ -8,41 +8,46 @@ NumPy only; more than two inputs need the solver HiGHS (extra `exact`).
 (4, [-3.0, -1.0, 0.0, 1.0, 3.0])
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
 from plunit.pieces.algebra import compose, inverse, solve
 from plunit.pieces.combining import combination, difference
 from plunit.pieces.curve import Curve
 from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface
-from plunit.pieces.fixed.integers import FixedNetwork
-from plunit.pieces.fixed.proving import error_bound
-from plunit.pieces.fixed.quantizing import quantize
-from plunit.pieces.fixed.subtracting import error_network
-from plunit.pieces.formats.c_header import save_c
-from plunit.pieces.formats.csv_table import load_csv, save_csv
-from plunit.pieces.formats.geojson_map import save_geojson
-from plunit.pieces.formats.json_text import load_json, save_json
-from plunit.pieces.formats.loading import load
-from plunit.pieces.formats.nnet_text import save_nnet
-from plunit.pieces.formats.obj_mesh import save_obj
-from plunit.pieces.formats.onnx_model import save_onnx
-from plunit.pieces.formats.ply_mesh import save_ply
-from plunit.pieces.formats.safetensors_file import save_safetensors
-from plunit.pieces.formats.saving import save
-from plunit.pieces.formats.sklearn_model import from_sklearn, to_sklearn
-from plunit.pieces.formats.svg_picture import save_svg
 from plunit.pieces.level import Level, level_set
 from plunit.pieces.line import Counts, along, counts, curve, curves
 from plunit.pieces.networks import Network, ensemble, network, plane
 from plunit.pieces.polygons import Cells, cell_counts, cells
-from plunit.pieces.proofs.asking import Undecided
-from plunit.pieces.proofs.highs import Contradiction
-from plunit.pieces.proofs.maximising import Optimum
-from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
-from plunit.pieces.proofs.steepness import is_monotone, lipschitz
-from plunit.pieces.relu import to_relu
-from plunit.pieces.scaling import rescaled
-from plunit.pieces.simplifying import Simplified, simplify
+
+if TYPE_CHECKING:
+    from plunit.pieces.fixed.integers import FixedNetwork
+    from plunit.pieces.fixed.proving import error_bound
+    from plunit.pieces.fixed.quantizing import quantize
+    from plunit.pieces.fixed.subtracting import error_network
+    from plunit.pieces.formats.c_header import save_c
+    from plunit.pieces.formats.csv_table import load_csv, save_csv
+    from plunit.pieces.formats.geojson_map import save_geojson
+    from plunit.pieces.formats.json_text import load_json, save_json
+    from plunit.pieces.formats.loading import load
+    from plunit.pieces.formats.nnet_text import save_nnet
+    from plunit.pieces.formats.obj_mesh import save_obj
+    from plunit.pieces.formats.onnx_model import save_onnx
+    from plunit.pieces.formats.ply_mesh import save_ply
+    from plunit.pieces.formats.safetensors_file import save_safetensors
+    from plunit.pieces.formats.saving import save
+    from plunit.pieces.formats.sklearn_model import from_sklearn, to_sklearn
+    from plunit.pieces.formats.svg_picture import save_svg
+    from plunit.pieces.proofs.asking import Undecided
+    from plunit.pieces.proofs.highs import Contradiction
+    from plunit.pieces.proofs.maximising import Optimum
+    from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
+    from plunit.pieces.proofs.steepness import is_monotone, lipschitz
+    from plunit.pieces.relu import to_relu
+    from plunit.pieces.scaling import rescaled
+    from plunit.pieces.simplifying import Simplified, simplify
 
 __all__ = [
     "Activation",
@@ -106,3 +111,52 @@ __all__ = [
     "to_relu",
     "to_sklearn",
 ]
+
+_LATER = {
+    "Bounds": "proofs.questions",
+    "Contradiction": "proofs.highs",
+    "FixedNetwork": "fixed.integers",
+    "Optimum": "proofs.maximising",
+    "Simplified": "simplifying",
+    "Undecided": "proofs.asking",
+    "bounds": "proofs.questions",
+    "counterexample": "proofs.questions",
+    "distance": "proofs.questions",
+    "error_bound": "fixed.proving",
+    "error_network": "fixed.subtracting",
+    "from_sklearn": "formats.sklearn_model",
+    "is_monotone": "proofs.steepness",
+    "lipschitz": "proofs.steepness",
+    "load": "formats.loading",
+    "load_csv": "formats.csv_table",
+    "load_json": "formats.json_text",
+    "maximum": "proofs.questions",
+    "minimum": "proofs.questions",
+    "quantize": "fixed.quantizing",
+    "rescaled": "scaling",
+    "save": "formats.saving",
+    "save_c": "formats.c_header",
+    "save_csv": "formats.csv_table",
+    "save_geojson": "formats.geojson_map",
+    "save_json": "formats.json_text",
+    "save_nnet": "formats.nnet_text",
+    "save_obj": "formats.obj_mesh",
+    "save_onnx": "formats.onnx_model",
+    "save_ply": "formats.ply_mesh",
+    "save_safetensors": "formats.safetensors_file",
+    "save_svg": "formats.svg_picture",
+    "simplify": "simplifying",
+    "to_relu": "relu",
+    "to_sklearn": "formats.sklearn_model",
+}
+"""Where the names are that are loaded when they are used; the imports above say the same to type checkers."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
