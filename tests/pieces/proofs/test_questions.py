@@ -186,6 +186,23 @@ def test_an_undecided_question_is_an_error_with_the_best_point(hard):
     assert caught.value.best.value <= 0 < caught.value.best.bound
 
 
+def test_ctrl_c_stops_a_long_search():
+    code = (
+        "import os, signal, threading\n"
+        "import numpy as np\n"
+        "from plunit.pieces import activation, maximum, network\n"
+        "rng = np.random.default_rng(0)\n"
+        "layers = [(rng.normal(size=(40, n)) / n**0.5 * 2, rng.normal(size=40)) for n in (8, 40)]\n"
+        "last = rng.normal(size=(1, 40)), [0.0]\n"
+        "net = network([layers[0], activation.plu(), layers[1], activation.plu(), last])\n"
+        "press = lambda part, text: os.kill(os.getpid(), signal.SIGINT)\n"
+        "try: maximum(net, [(-2, 2)] * 8, time_limit=300, progress=press)\n"
+        "except KeyboardInterrupt: print('stopped')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=True)
+    assert done.stdout.splitlines()[-1] == "stopped"
+
+
 def test_progress_shows_gap_and_time(hard):
     said = []
     maximum(hard, [(-2, 2)] * 8, time_limit=3.0, progress=lambda part, text: said.append((part, text)))

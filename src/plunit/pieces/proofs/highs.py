@@ -54,7 +54,8 @@ class Solver:
         model.a_matrix_.start_ = np.searchsorted(row, np.arange(len(matrix) + 1)).astype(np.int32)
         model.a_matrix_.index_ = column.astype(np.int32)
         model.a_matrix_.value_ = matrix[row, column]
-        if integer is not None and integer.any():
+        self._long = integer is not None and bool(integer.any())
+        if integer is not None and self._long:
             kinds = self._library.HighsVarType.kContinuous, self._library.HighsVarType.kInteger
             model.integrality_ = [kinds[int(flag)] for flag in integer]
         self._solver = self._library.Highs()
@@ -84,8 +85,9 @@ class Solver:
         columns = np.arange(len(costs), dtype=np.int32)
         self._solver.changeColsCost(len(costs), columns, np.ascontiguousarray(costs))
         self._solver.changeObjectiveSense(self._library.ObjSense.kMaximize)
-        self._solver.HandleKeyboardInterrupt = True
-        self._solver.run()
+        # in a thread of its own a long search can be stopped by Ctrl-C; linear programs take milliseconds
+        self._solver.HandleKeyboardInterrupt = self._long
+        self._solver.solve()
         return self._solution()
 
     def _solution(self) -> Solution:
