@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 BUILD  := pyproject.toml setup.py constraints.txt src/plunit/torch/extension.py $(wildcard src/plunit/torch/csrc/*)
 
+# one output after the other, where make can (macOS has an older one)
+SYNC   := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+
 # tests that need NumPy alone
 NUMPY  := tests/pieces tests/test_cache.py tests/test_dist.py tests/test_functional.py tests/test_gains.py \
           tests/test_imports.py
@@ -27,7 +30,7 @@ types: $(VENV)/dev
 
 # in two processes, because one takes longer than 20 minutes: the lab, and everything else
 unit: $(VENV)/dev
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target unit-lab unit-rest
+	$(MAKE) --no-print-directory --jobs 2 $(SYNC) unit-lab unit-rest
 
 unit-lab: $(VENV)/dev
 	$(BIN)/python -m pytest tests/lab tests/data
