@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from plunit.pieces import activation, cells, curve, is_monotone, lipschitz, network
+from plunit.pieces import Optimum, Undecided, activation, cells, curve, is_monotone, lipschitz, network
+from plunit.pieces.proofs import steepness
 
 pytest.importorskip("highspy")
 
@@ -96,6 +97,13 @@ def test_a_slope_is_measured_by_its_own_output():
     net = network([([[1.0]], [0.0]), activation.relu(), ([[1e8], [-1.0]], [0.0, 0.0])])
     assert not is_monotone(net, 0, [(-1, 1)], output=1)
     assert is_monotone(net, 0, [(-1, 1)], output=1, increasing=False)
+
+
+def test_a_slope_that_time_leaves_open_is_undecided(monkeypatch):
+    net, box = random_net(0, 3), [(-1, 1)] * 3
+    monkeypatch.setattr(steepness, "steepest", lambda *all_of: Optimum(np.zeros(3), -1.0, 1.0, False, 2.0))
+    with pytest.raises(Undecided, match="undecided after 2 s: the largest value found is -1, and none is above 1"):
+        is_monotone(net, 0, box)
 
 
 @pytest.mark.parametrize(
