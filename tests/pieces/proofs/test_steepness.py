@@ -1,10 +1,14 @@
 """Lipschitz constants and monotony, against curves, cells and patterns that are known."""
 
+import re
+
 import numpy as np
 import pytest
 
-from plunit.pieces import Optimum, Undecided, activation, cells, curve, is_monotone, lipschitz, network
+from plunit.pieces import Contradiction, Optimum, Undecided, activation, cells, curve, is_monotone, lipschitz, network
 from plunit.pieces.proofs import steepness
+from plunit.pieces.proofs.highs import Solution
+from plunit.pieces.proofs.program import Program
 
 pytest.importorskip("highspy")
 
@@ -97,6 +101,38 @@ def test_a_slope_is_measured_by_its_own_output():
     net = network([([[1.0]], [0.0]), activation.relu(), ([[1e8], [-1.0]], [0.0, 0.0])])
     assert not is_monotone(net, 0, [(-1, 1)], output=1)
     assert is_monotone(net, 0, [(-1, 1)], output=1, increasing=False)
+
+
+def test_a_flat_domain_is_refused():
+    """x_0 <= 0 and x_0 >= 0 leave a plane."""
+    with pytest.raises(ValueError, match="a flat domain, where a gradient has no meaning"):
+        lipschitz(random_net(0, 3), [(-1, 1)] * 3, constraints=([[1.0, 0, 0], [-1.0, 0, 0]], [0.0, 0.0]))
+
+
+def test_a_domain_that_samples_miss_is_looked_into():
+    """A corner of width 1e-4, far from all samples, where the network is |x_0|-like on one side only."""
+    weight = np.array([[1.0, 0, 0]])
+    net = network([(weight, [-0.9999]), activation.relu(), ([[5.0]], [0.0])])
+    inside = [[-1.0, 0, 0], [0, -1.0, 0], [0, 0, -1.0]]
+    found = lipschitz(net, [(-1, 1)] * 3, constraints=(inside, [-0.99995] * 3))
+    assert (found.value, found.proved) == (pytest.approx(5.0), True)
+    assert (found.x >= 0.99995).all()
+
+
+def test_a_solver_that_is_wrong_is_not_believed(monkeypatch):
+    def wrong(self, goal, **options):
+        return Solution("optimal", None, 1e-3)
+
+    monkeypatch.setattr(Program, "maximise", wrong)
+    with pytest.raises(Contradiction, match="finds no steepness above"):
+        lipschitz(random_net(0, 3), [(-1, 1)] * 3)
+
+
+def test_progress_shows_both_ends_and_the_time():
+    said = []
+    lipschitz(random_net(0, 4), [(-2, 2)] * 4, progress=lambda part, text: said.append((part, text)))
+    assert all(0 <= part <= 1 for part, _ in said)
+    assert all(re.fullmatch(r"steepness between \S+ and \S+ after \d+ s", text) for _, text in said)
 
 
 def test_a_slope_that_time_leaves_open_is_undecided(monkeypatch):

@@ -5,7 +5,7 @@ A pattern is the piece of each unit, layer by layer: arrays [units] of indices i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.program import Form, Program
+
+Side = tuple[Form, Floats | float, Floats]
+"""A form, and the least and the largest values that it may have."""
 
 INSIDE = 1e-13
 """A region narrower than this part of the box is no wider than the rounding of x, and has no inside."""
@@ -43,15 +46,28 @@ def best_corner(net: Network, domain: Domain, pattern: Sequence[Ints]) -> Floats
     x = _inputs(program, domain)
     for form, low, high in _sides(net, domain, pattern, x):
         program.limit(form, low, high)
-    return _place(domain, program, x, _output(net, pattern, x))
+    t = program.relaxation().maximum(list(_forms(net, pattern, x))[-1][:1]).t
+    return None if t is None else domain.clip(_at(x, t))
 
 
 def inner_point(net: Network, domain: Domain, pattern: Sequence[Ints]) -> Floats | None:
-    """Return the point of the region that is farthest from its sides, in a box of width 1; None if it has no inside."""
+    """Return the point of the region that is farthest from its sides; None if it has no inside."""
     program = Program()
     x = _inputs(program, domain)
+    found = _ball(domain, program, x, _sides(net, domain, pattern, x))
+    return None if found is None or found[1] <= INSIDE else found[0]
+
+
+def domain_ball(domain: Domain) -> tuple[Floats, float] | None:
+    """Return center and radius of the largest ball in the domain, for a box of width 1; None if the domain is empty."""
+    program = Program()
+    x = _inputs(program, domain)
+    return _ball(domain, program, x, [_constraints(domain, x)])
+
+
+def _ball(domain: Domain, program: Program, x: Form, sides: Iterable[Side]) -> tuple[Floats, float] | None:
     distance = program.columns(1)
-    for form, low, high in ((x, *domain.box.T), *_sides(net, domain, pattern, x)):
+    for form, low, high in ((x, *domain.box.T), *sides):
         away = program.padded(form)
         away.matrix[:, distance] = np.linalg.norm(form.matrix, axis=1)[:, None]
         program.limit(away, -np.inf, high)
@@ -59,16 +75,8 @@ def inner_point(net: Network, domain: Domain, pattern: Sequence[Ints]) -> Floats
         program.limit(away, low, np.inf)
     goal = program.form(1)
     goal.matrix[0, distance] = 1.0
-    found = program.relaxation().maximum(goal)
-    return None if found.t is None or found.t[distance] <= INSIDE else domain.clip(_at(x, found.t))
-
-
-def some_point(domain: Domain) -> Floats | None:
-    """Return a point of the domain; None if it is empty."""
-    program = Program()
-    x = _inputs(program, domain)
-    program.limit(x.map(domain.rows, np.zeros(len(domain.rows))), -np.inf, domain.limits)
-    return _place(domain, program, x, program.form(1))
+    t = program.relaxation().maximum(goal).t
+    return None if t is None else (domain.clip(_at(x, t)), float(t[distance][0]))
 
 
 def _inputs(program: Program, domain: Domain) -> Form:
@@ -76,18 +84,16 @@ def _inputs(program: Program, domain: Domain) -> Form:
     return Form(np.diag(domain.box[:, 1] - domain.box[:, 0]), domain.box[:, 0])
 
 
-def _sides(
-    net: Network, domain: Domain, pattern: Sequence[Ints], x: Form
-) -> Iterator[tuple[Form, Floats | float, Floats]]:
+def _constraints(domain: Domain, x: Form) -> Side:
+    return x.map(domain.rows, np.zeros(len(domain.rows))), -np.inf, domain.limits
+
+
+def _sides(net: Network, domain: Domain, pattern: Sequence[Ints], x: Form) -> Iterator[Side]:
     """Yield forms with the bounds that they have in the region."""
-    yield x.map(domain.rows, np.zeros(len(domain.rows))), -np.inf, domain.limits
+    yield _constraints(domain, x)
     for z, f, piece in zip(_forms(net, pattern, x), net.activations, pattern, strict=False):
         ends = np.pad(f.knots[0], ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
         yield z, _take(ends, piece), _take(ends, piece + 1)
-
-
-def _output(net: Network, pattern: Sequence[Ints], x: Form) -> Form:
-    return list(_forms(net, pattern, x))[-1][:1]
 
 
 def _forms(net: Network, pattern: Sequence[Ints], x: Form) -> Iterator[Form]:
@@ -98,11 +104,6 @@ def _forms(net: Network, pattern: Sequence[Ints], x: Form) -> Iterator[Form]:
         slope = _take(f.slopes[0], piece)
         x = Form(slope[:, None] * z.matrix, slope * z.constant + _take(f.intercepts[0], piece))
     yield x.map(net.weights[-1][0], net.biases[-1][0])
-
-
-def _place(domain: Domain, program: Program, x: Form, goal: Form) -> Floats | None:
-    found = program.relaxation().maximum(goal)
-    return None if found.t is None else domain.clip(_at(x, found.t))
 
 
 def _at(x: Form, t: Floats) -> Floats:

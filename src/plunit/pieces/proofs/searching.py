@@ -9,7 +9,7 @@ import numpy as np
 from plunit.pieces.arrays import Floats
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.domain import Domain
-from plunit.pieces.proofs.regions import best_corner, gradient_of, pieces_at, some_point
+from plunit.pieces.proofs.regions import best_corner, domain_ball, gradient_of, pieces_at
 
 STARTS = 1000
 STEPS = 60
@@ -19,15 +19,16 @@ CLIMBS = 8
 
 def starts(domain: Domain, count: int) -> Floats:
     """Return at most so many points of the domain, [n, in]; at least one, or ValueError if the domain is empty."""
-    low, high = domain.box.T
-    points = np.random.default_rng(0).uniform(low, high, (count, len(low)))
+    rng, (low, high) = np.random.default_rng(0), domain.box.T
+    points = rng.uniform(low, high, (count, len(low)))
     points = points[domain.holds(points)]
     if len(points):
         return points
-    point = some_point(domain)
-    if point is None:
+    ball = domain_ball(domain)
+    if ball is None:
         raise ValueError("no x in the box meets the constraints; take a larger box or fewer constraints")
-    return point[None]
+    center, radius = ball
+    return domain.clip(center + (high - low) * rng.uniform(-radius, radius, (count, len(low))) / np.sqrt(len(low)))
 
 
 def search(net: Network, domain: Domain, deadline: float) -> Floats:

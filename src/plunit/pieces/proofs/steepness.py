@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -25,9 +25,10 @@ from plunit.pieces.proofs.asking import (
     shares,
 )
 from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.highs import Contradiction, Listener
 from plunit.pieces.proofs.maximising import PROVED, Effort, Optimum, TimeOver, timed
 from plunit.pieces.proofs.measures import Steepness, along, dual_norm
-from plunit.pieces.proofs.regions import gradient_of, inner_point, pieces_at
+from plunit.pieces.proofs.regions import INSIDE, domain_ball, gradient_of, inner_point, pieces_at
 from plunit.pieces.proofs.searching import starts
 from plunit.pieces.proofs.slopes import exclude, gradient_form
 from plunit.pieces.proofs.tightening import tighten
@@ -100,6 +101,8 @@ def _scale(net: Network, feature: int) -> float:
 def steepest(net: Network, domain: Domain, what: Steepness, how: Effort) -> Optimum:
     """Return where a function of the gradient of the network's first output is largest."""
     start = time.monotonic()
+    if not domain.free and (ball := domain_ball(domain)) is not None and ball[1] <= INSIDE:
+        raise ValueError("the constraints leave a flat domain, where a gradient has no meaning; loosen one of them")
     if net.inputs <= 2 and domain.free:
         found = _by_pieces(net, domain, what, timed(how, start), start)
         if found is not None:
@@ -132,7 +135,9 @@ def _by_program(net: Network, domain: Domain, what: Steepness, how: Effort, star
     x, value, bound, deadline = points[best], float(values[best]), np.inf, start + how.seconds
     seen, thin = [gradients[best]], _Thin([], -np.inf)
     while not (_closed(value, bound) or bound <= how.target < np.inf or value > how.target):
-        tops, found = _solve(net, domain, what, how, deadline, seen, thin)
+        tops, found = _solve(net, domain, what, _Told(how, value, start), seen, thin)
+        if max(thin.largest, *tops) < value and not _closed(max(thin.largest, *tops), value):
+            raise Contradiction(f"HiGHS finds no steepness above {max(tops)}, but the network has {value}")
         bound = min(bound, max(value, thin.largest, *tops))
         known = len(seen), len(thin.columns), value
         for t, pattern in found:
@@ -168,23 +173,45 @@ def _closed(value: float, bound: float) -> bool:
     return bound < np.inf and bound - value <= PROVED * max(abs(value), abs(bound))
 
 
+@dataclass(frozen=True)
+class _Told:
+    """The effort, the best value so far and the time of the start: what the progress display needs."""
+
+    how: Effort
+    value: float
+    start: float
+
+    @property
+    def deadline(self) -> float:
+        return self.start + self.how.seconds
+
+    def listener(self, back: Callable[[float], float]) -> Listener | None:
+        """Return a listener for goals whose value, through `back`, is the measure."""
+        tell = self.how.progress
+        if tell is None:
+            return None
+
+        def listen(best: float, bound: float) -> None:
+            spent = time.monotonic() - self.start
+            text = f"steepness between {self.value:.4g} and {back(bound):.4g} after {spent:.0f} s"
+            tell(min(spent / self.how.seconds, 1.0), text)
+
+        return listen
+
+
 def _solve(
-    net: Network, domain: Domain, what: Steepness, how: Effort, deadline: float, seen: list[Floats], thin: _Thin
+    net: Network, domain: Domain, what: Steepness, told: _Told, seen: list[Floats], thin: _Thin
 ) -> tuple[list[float], list[tuple[Floats, list[Ints]]]]:
     """Return the bounds from the goals of a measure, and the best columns of each with their patterns."""
-    encoding = tighten(net, domain, -np.inf, deadline)
+    encoding = tighten(net, domain, -np.inf, told.deadline)
     gradient, bounds = gradient_form(net, encoding)
     for t in thin.columns:
         exclude(encoding, t)
     tops, found = [], []
     for goal in what.goals(encoding, gradient, bounds, seen):
-        listener = None if how.progress is None else partial(_tell, how.progress, what)
-        solution = encoding.program.maximise(goal, seconds=deadline - time.monotonic(), listener=listener)
+        seconds, listener = told.deadline - time.monotonic(), told.listener(what.back)
+        solution = encoding.program.maximise(goal, seconds=seconds, listener=listener)
         tops.append(what.back(min(solution.bound, float(goal.range()[1][0]))))
         if solution.t is not None:
             found.append((solution.t, encoding.pattern(solution.t)))
     return tops, found
-
-
-def _tell(progress: Progress, what: Steepness, best: float, bound: float) -> None:
-    progress(0.5, f"steepness at most {what.back(bound):.4g}")
