@@ -20,8 +20,10 @@ from plunit.pieces import (
     minimum,
     network,
 )
+from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.highs import Contradiction, Solution
 from plunit.pieces.proofs.program import Program
+from plunit.pieces.proofs.searching import starts
 
 pytest.importorskip("highspy")
 
@@ -106,6 +108,23 @@ def test_constraints_hold_besides_the_box():
     assert (rows @ found.x <= limits + 1e-8).all()
     assert found.value == pytest.approx(by_enumeration(net, box, rows, limits), abs=1e-8)
     assert found.value < maximum(net, box).value - 1e-3
+
+
+CORNERS = {
+    "a small corner": ([[-1.0, 0, 0], [0, -1.0, 0], [0, 0, -1.0]], [-0.99995] * 3),
+    "a plane": ([[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]], [0.25, -0.25]),
+    "a point": ([[1.0, 1.0, 1.0]], [-3.0]),
+}
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_a_domain_that_samples_miss_is_searched(name):
+    net, box, constraints = random_net(5, 3, 4, f=activation.plu()), [(-1, 1)] * 3, CORNERS[name]
+    domain = Domain.of(net, box, constraints)
+    assert domain.holds(starts(domain, 50)).all()
+    found = maximum(net, box, constraints=constraints)
+    assert domain.holds(found.x[None]).all()
+    assert found.value == pytest.approx(by_enumeration(net, box, *map(np.array, constraints)), abs=1e-7)
 
 
 def test_constraints_that_nothing_meets_are_an_error():

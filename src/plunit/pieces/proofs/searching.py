@@ -27,8 +27,8 @@ def starts(domain: Domain, count: int) -> Floats:
     ball = domain_ball(domain)
     if ball is None:
         raise ValueError("no x in the box meets the constraints; take a larger box or fewer constraints")
-    center, radius = ball
-    return domain.clip(center + (high - low) * rng.uniform(-radius, radius, (count, len(low))) / np.sqrt(len(low)))
+    center, radius = ball  # the radius of a flat domain is 0, or a little less by rounding
+    return domain.clip(center + radius * (high - low) * rng.uniform(-1, 1, (count, len(low))) / np.sqrt(len(low)))
 
 
 def search(net: Network, domain: Domain, deadline: float) -> Floats:
