@@ -1,37 +1,102 @@
-"""The activations an ensemble can have, as PyTorch functions a(z, alpha, c); alpha and c matter to PLU only."""
+"""The activations an ensemble can have. A new one is one entry here and one in csrc/activations.h.
+
+>>> ACTIVATIONS["relu"].value(np.array([-1.0, 2.0]), 0.1, 1.0)
+array([0., 2.])
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
-import torch
-from torch import Tensor
-from torch.nn import functional as F
+import numpy as np
 
-from plunit.functional import formula
+from plunit.ensemble.arrays import Array
+from plunit.functional import formula, slope_formula
+from plunit.pieces import Activation as Exact
+from plunit.pieces import activation as exact
 
-Activation = Callable[[Tensor, Tensor, Tensor], Tensor]
-
-
-def _plain(function: Callable[[Tensor], Tensor]) -> Activation:
-    return lambda z, alpha, c: function(z)
+Function = Callable[[Array, Any, Any], Array]
 
 
-def _plu(z: Tensor, alpha: Tensor, c: Tensor) -> Tensor:
-    value: Tensor = formula(torch, z, alpha, c)
-    return value
+@dataclass(frozen=True)
+class Activation:
+    """a(z, alpha, c) for arrays; alpha and c broadcast with z and matter to PLU only.
+
+    Attributes:
+        value: a.
+        slope: da/dz, at kinks as PyTorch has it; PLU's kinks belong to the inner piece.
+        exact: the same function for `plunit.pieces`, of alpha and c; None if it is not piecewise linear.
+        learned: whether alpha and c are trained.
+    """
+
+    value: Function
+    slope: Function
+    exact: Callable[[Any, Any], Exact] | None = None
+    learned: bool = False
+
+
+def _plain(value: Callable[[Array], Array], slope: Callable[[Array], Array], pieces: Exact | None = None) -> Activation:
+    return Activation(
+        lambda z, alpha, c: value(z), lambda z, alpha, c: slope(z), None if pieces is None else lambda alpha, c: pieces
+    )
+
+
+def _plu(learned: bool) -> Activation:
+    return Activation(
+        lambda z, alpha, c: np.asarray(formula(np, z, alpha, c)),
+        lambda z, alpha, c: np.asarray(slope_formula(np, z, alpha, c)),
+        exact.plu,
+        learned,
+    )
+
+
+def sigmoid(z: Array) -> Array:
+    """1 / (1 + exp(-z)), through exp(-|z|), which cannot overflow."""
+    e = np.exp(-np.abs(z))
+    return np.asarray(np.where(z < 0, e, 1) / (1 + e))
+
+
+_exact_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+def _phi(z: Array) -> Array:
+    """Return the normal distribution function; float32 by Abramowitz and Stegun 7.1.26 (error 1.5e-7), as in C++."""
+    if z.dtype != np.float32:
+        return np.asarray(0.5 + 0.5 * _exact_erf(z / math.sqrt(2)).astype(z.dtype))
+    t = 1 / (1 + np.float32(0.3275911 * math.sqrt(0.5)) * np.abs(z))
+    p = np.zeros_like(z)
+    for factor in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        p = p * t + np.float32(factor)
+    tail = p * t * np.exp(-z * z / 2) / 2
+    return np.asarray(np.where(z < 0, tail, 1 - tail))
+
+
+def _gelu_slope(z: Array) -> Array:
+    return np.asarray(_phi(z) + z * np.exp(-z * z / 2) * z.dtype.type(1 / math.sqrt(2 * math.pi)))
+
+
+def _silu_slope(z: Array) -> Array:
+    s = sigmoid(z)
+    return np.asarray(s * (1 + z * (1 - s)))
+
+
+def _step(z: Array, below: float) -> Array:
+    return np.where(z > 0, z.dtype.type(1), z.dtype.type(below))
 
 
 ACTIVATIONS: dict[str, Activation] = {
-    "tanh": _plain(torch.tanh),
-    "relu": _plain(torch.relu),
-    "plu": _plu,
-    "identity": _plain(lambda z: z),
-    "leaky_relu": _plain(F.leaky_relu),
-    "hardtanh": _plain(F.hardtanh),
-    "gelu": _plain(F.gelu),
-    "silu": _plain(F.silu),
-    "elu": _plain(F.elu),
-    "plu_learned": _plu,
+    "tanh": _plain(np.tanh, lambda z: 1 - np.tanh(z) ** 2),
+    "relu": _plain(lambda z: np.maximum(z, 0), lambda z: _step(z, 0), exact.relu()),
+    "plu": _plu(learned=False),
+    "identity": _plain(lambda z: z, np.ones_like, exact.identity()),
+    "leaky_relu": _plain(lambda z: z * _step(z, 0.01), lambda z: _step(z, 0.01), exact.leaky_relu()),
+    "hardtanh": _plain(lambda z: np.clip(z, -1, 1), lambda z: (np.abs(z) < 1).astype(z.dtype), exact.hardtanh()),
+    "gelu": _plain(lambda z: z * _phi(z), _gelu_slope),
+    "silu": _plain(lambda z: z * sigmoid(z), _silu_slope),
+    "elu": _plain(lambda z: np.where(z > 0, z, np.expm1(np.minimum(z, 0))), lambda z: np.exp(np.minimum(z, 0))),
+    "plu_learned": _plu(learned=True),
 }
-"""Name to function, in the order of the compiled program's table."""
+"""Name to function."""

@@ -1,29 +1,100 @@
-"""What the members are trained on: one batch for all steps, or a stream of new ones."""
+"""What the members are trained on: one batch for all steps, a stream of new ones, or the rows of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from plunit.ensemble.arrays import Array, as_array
 from plunit.ensemble.network import Network
 
-Data = tuple[Tensor, Tensor]
+Data = tuple[Any, Any]
 """Inputs [in, batch] and targets [out, batch], shared by the members; or [in, batch, S] and [out, batch, S]."""
 
 Stream = Callable[[int], Data]
 """Called with n, returns the batches of the next n steps: [n, in, batch, S] and [n, out, batch, S]."""
 
-_BLOCK = 64  # PyTorch sums the columns of a row's last, incomplete block in another order
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a table, for all members.
+
+    Attributes:
+        x: inputs [n, in].
+        y: targets [n, out].
+        weight: of each row [n], with mean 1 to keep the scale of the loss; None is 1 for all.
+        batch: rows of each step, drawn by each member for itself; 0 takes all rows at each step. In one pass over the
+            table a member meets each row once; put the rows in random order first.
+        seeds: of the members' draws, [S].
+    """
+
+    x: Any
+    y: Any
+    weight: Any = None
+    batch: int = 0
+    seeds: Sequence[int] = ()
+
+    def draw(self, member: int, first: int, count: int) -> Array:
+        """Return the rows that a member meets at positions first, ..., first + count - 1: start + stride i mod n.
+
+        Start and stride are hashes of (seed, pass); csrc/rows.h has the same formula.
+        """
+        n = len(self.x)
+        position = np.arange(first, first + count)
+        found = np.empty(count, dtype=np.int64)
+        for number in range(first // n, (first + count - 1) // n + 1):
+            start, stride = _progression(int(self.seeds[member]), number, n)
+            inside = position // n == number
+            found[inside] = (start + stride * (position[inside] % n)) % n
+        return found
 
 
-def take(data: Data | Stream, steps: int, network: Network, theta: Tensor) -> Data:
-    """Return x [steps or 1, in, batch, members or 1] and y likewise, checked and filled up like theta."""
-    x, y = (part.to(theta) for part in (data(steps) if callable(data) else data))
+def _progression(seed: int, number: int, n: int) -> tuple[int, int]:
+    golden = 0x9E3779B97F4A7C15
+    x = _mix(seed + golden * (number + 1))
+    start = _mix(x) % n
+    while True:
+        x = _mix(x + golden)
+        if np.gcd(x % n, n) == 1:
+            return start, x % n
+
+
+def _mix(x: int) -> int:
+    """Return splitmix64's output function."""
+    x &= 2**64 - 1
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+    return x ^ (x >> 31)
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points of some steps, for the engines: x [steps or 1, in, n, members or 1], y and weight likewise.
+
+    The arrays may be views with any strides. `rows` holds the table if its rows are drawn.
+    """
+
+    x: Array
+    y: Array
+    weight: Array | None = None
+    rows: Rows | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of points."""
+        return self.x.shape[2]
+
+
+def points(data: Data | Stream | Rows, steps: int, network: Network, theta: Array) -> Points:
+    """Return the points of the next steps, checked, in the dtype of theta."""
+    if isinstance(data, Rows):
+        return _table(data, network, theta)
+    x, y = (as_array(part, theta.dtype) for part in (data(steps) if callable(data) else data))
     if not callable(data):
         x, y = (part[None] if part.ndim == 3 else part[None, ..., None] for part in (x, y))
-    members = max(x.shape[-1], y.shape[-1])
     shape = (steps if callable(data) else 1, x.shape[2] if x.ndim == 4 else 0)
     for part, units, name in ((x, network.widths[0], "inputs"), (y, network.widths[-1], "targets")):
         if part.ndim != 4 or part.shape[:3] != (shape[0], units, shape[1]) or part.shape[3] not in {1, theta.shape[1]}:
@@ -31,14 +102,23 @@ def take(data: Data | Stream, steps: int, network: Network, theta: Tensor) -> Da
                 f"{name} must be [{units}, batch] or [{units}, batch, {theta.shape[1]}], in a stream with a first axis "
                 f"of {steps} steps, and as many points in inputs and targets; got {tuple(part.shape)}"
             )
-    if members == 1:
-        return x.contiguous(), y.contiguous()
-    return fill(x.expand(*x.shape[:3], members)), fill(y.expand(*y.shape[:3], members))
+    return Points(x, y)
 
 
-def fill(values: Tensor) -> Tensor:
-    """Repeat the last member up to a multiple of the block, contiguous."""
-    missing = -values.shape[-1] % _BLOCK
-    if not missing:
-        return values.contiguous()
-    return torch.cat([values, values[..., -1:].expand(*values.shape[:-1], missing)], dim=-1)
+def _table(rows: Rows, network: Network, theta: Array) -> Points:
+    x, y = (as_array(part, theta.dtype) for part in (rows.x, rows.y))
+    for part, units, name in ((x, network.widths[0], "inputs"), (y, network.widths[-1], "targets")):
+        if part.ndim != 2 or part.shape[1] != units or len(part) != len(x) or not len(part):
+            raise ValueError(
+                f"{name} must be [rows, {units}], one row or more, as many in inputs and targets; got {part.shape}"
+            )
+    weight = None if rows.weight is None else as_array(rows.weight, theta.dtype)
+    if weight is not None and weight.shape != (len(x),):
+        raise ValueError(f"weight must be [{len(x)}], one for each row; got {weight.shape}")
+    if rows.batch < 0 or (rows.batch and len(rows.seeds) != theta.shape[1]):
+        raise ValueError(
+            f"batch must be 0 or more, with one seed for each of {theta.shape[1]} members; got {rows.batch} and "
+            f"{len(rows.seeds)} seeds"
+        )
+    views = [None if part is None else part.T[None, :, :, None] for part in (x, y, None if weight is None else weight[:, None])]
+    return Points(views[0], views[1], views[2], rows if rows.batch else None)

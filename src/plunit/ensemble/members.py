@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import Any
 
+import numpy as np
+
+from plunit.ensemble.activation import ACTIVATIONS
+from plunit.ensemble.arrays import as_array
 from plunit.ensemble.network import Network, spread
 from plunit.pieces import Network as Exact
-from plunit.pieces.activation import hardtanh, identity, leaky_relu, plu, relu
-from plunit.torch.network import to_ensemble
+from plunit.pieces import ensemble
 
-_PLAIN = {"relu": relu(), "leaky_relu": leaky_relu(), "hardtanh": hardtanh(), "identity": identity()}
-
-PIECEWISE = (*_PLAIN, "plu", "plu_learned")
+PIECEWISE = tuple(name for name, function in ACTIVATIONS.items() if function.exact)
 """The activations that are piecewise linear."""
 
 
-def exact(network: Network, theta: Tensor, alpha: Tensor | float = 0.1, c: Tensor | float = 1.0) -> Exact:
+def exact(network: Network, theta: Any, alpha: Any = 0.1, c: Any = 1.0) -> Exact:
     """Return the members theta [rows, S] of a piecewise-linear network as an ensemble for `plunit.pieces`."""
-    shapes = network.shapes(theta, *(spread(network, theta.double(), value) for value in (alpha, c)))
-    plain = _PLAIN.get(network.activation)
-    # [1, S]: the same for all units, each member's own
-    between = [plain or plu(a[None].double(), b[None].double()) for a, b in zip(*shapes, strict=True)]
-    return to_ensemble(network.layers(theta), between)
+    make = network.function.exact
+    if make is None:
+        raise ValueError(f"{network.activation} is not piecewise linear; choose one of {', '.join(PIECEWISE)}")
+    theta = as_array(theta)
+    # shapes in the dtype of training, then exactly as float64
+    alphas, cs = network.shapes(theta, *(spread(network, theta.astype(np.float64), value) for value in (alpha, c)))
+    layers: list[Any] = []
+    for depth, pair in enumerate(network.layers(theta.astype(np.float64))):
+        # [1, S]: the same for all units, each member's own
+        between = [make(*(part[depth - 1][None].astype(np.float64) for part in (alphas, cs)))] if depth else []
+        layers += [*between, pair]
+    return ensemble(layers)

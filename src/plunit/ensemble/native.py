@@ -3,73 +3,155 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import math
+import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from plunit import learned
-from plunit.ensemble.activation import ACTIVATIONS
+from plunit.ensemble.arrays import Array
 from plunit.ensemble.build import library
-from plunit.ensemble.state import State
+from plunit.ensemble.data import Points
+from plunit.ensemble.state import State, Steps
 
 _VECTOR = 16  # members of the widest vector the program may use
-_ARRAYS = ("theta", "mean", "square", "alpha", "c", "x", "y", "history")
+_ARRAYS = ("lr", "decay", "theta", "mean", "square", "alpha", "c", "history", "best", "record")
+
+
+class _Source(ctypes.Structure):
+    """The C++ struct Source."""
+
+    _fields_ = (
+        ("values", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("step", "unit", "point", "member")),
+    )
+
+
+class _Rows(ctypes.Structure):
+    """The C++ struct Rows."""
+
+    _fields_ = (*((name, _Source) for name in ("x", "y", "weight")), ("count", ctypes.c_int64))
 
 
 class _Task(ctypes.Structure):
     """The C++ struct Task, field by field."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("members", "batch", "steps", "first", "stride")),
-        *((name, ctypes.c_int64) for name in ("data_members", "data_steps", "depth")),
+        ("members", ctypes.c_int64),
+        ("depth", ctypes.c_int64),
         ("widths", ctypes.c_void_p),
-        *((name, ctypes.c_int64) for name in ("activation", "learned")),
+        ("activation", ctypes.c_char_p),
+        ("loss", ctypes.c_char_p),
+        ("learned", ctypes.c_int64),
         ("limit", ctypes.c_float),
-        *((name, ctypes.c_void_p) for name in ("rate", "root", *_ARRAYS)),
+        *((name, ctypes.c_int64) for name in ("first", "steps", "stride")),
+        ("training", _Rows),
+        ("tests", _Rows),
+        ("batch", ctypes.c_int64),
+        ("seeds", ctypes.c_void_p),
+        ("every", ctypes.c_int64),
+        *((name, ctypes.c_float) for name in ("patience", "tolerance")),
+        *((name, ctypes.c_void_p) for name in ("rate", "root", "schedule", *_ARRAYS)),
     )
 
 
-def advance(state: State, x: Tensor, y: Tensor, first: int, last: int) -> None:
-    """Take steps first, ..., last - 1 of Adam on the mean square error, in place; x and y are [steps or 1, ...]."""
-    run(library(), state, x, y, first, last)
+def advance(state: State, steps: Steps) -> None:
+    """Take the steps of Adam, in place."""
+    run(library(), state, steps)
 
 
-def run(program: ctypes.CDLL, state: State, x: Tensor, y: Tensor, first: int, last: int) -> None:
+def run(program: ctypes.CDLL, state: State, steps: Steps) -> None:
     """Like `advance`, with a given build of the program."""
-    network, members = state.network, state.theta.shape[1]
-    t = np.arange(first + 1, last + 1, dtype=np.float64)
-    arrays: dict[str, np.ndarray[Any, Any]] = {
-        "widths": np.array(network.widths, dtype=np.int64),
-        "rate": (state.lr / (1 - 0.9**t)).astype(np.float32),
+    whole = _filled(state)
+    t = np.arange(steps.first + 1, steps.last + 1, dtype=np.float64)
+    seeds = steps.training.rows.seeds if steps.training.rows else ()
+    arrays: dict[str, Array] = {
+        "widths": np.array(state.network.widths, dtype=np.int64),
+        "seeds": _fill(np.array([int(seed) % 2**64 for seed in seeds] or [0], dtype=np.uint64)),
+        "rate": (steps.schedule / (1 - 0.9**t)).astype(np.float32),
         "root": (1 / np.sqrt(1 - 0.999**t)).astype(np.float32),
+        "schedule": np.asarray(steps.schedule, dtype=np.float32),
+        **{name: getattr(whole, name) for name in _ARRAYS},
     }
-    tensors = [state.theta, state.mean, state.square, state.alpha, state.c, x, y, state.history]
+    training, tests = _aligned(steps.training), _aligned(steps.tests)
     task = _Task(
-        members=members,
-        batch=x.shape[2],
-        steps=last - first,
-        first=first,
-        stride=state.stride,
-        data_members=x.shape[3],
-        data_steps=x.shape[0],
-        depth=network.depth,
-        activation=list(ACTIVATIONS).index(network.activation),
-        learned=network.learned,
+        members=whole.members,
+        depth=state.network.depth,
+        activation=state.network.activation.encode(),
+        loss=state.loss.encode(),
+        learned=state.network.learned,
         limit=learned.LIMIT,
+        first=steps.first,
+        steps=len(steps.schedule),
+        stride=state.stride,
+        training=_rows(training),
+        tests=_rows(tests),
+        batch=steps.training.rows.batch if steps.training.rows else 0,
+        every=steps.validation.every if steps.validation else 1,
+        patience=steps.validation.patience if steps.validation else math.inf,
+        tolerance=steps.validation.tolerance if steps.validation else 0.0,
         **{name: array.ctypes.data for name, array in arrays.items()},
-        **{name: tensor.data_ptr() for name, tensor in zip(_ARRAYS, tensors, strict=True)},
     )
-    # the call releases Python's lock, so plain threads share the blocks
-    threads = torch.get_num_threads()
-    width = _VECTOR * math.ceil(members / _VECTOR / (4 * threads))
+    _share(program, task)
+    if whole is not state:
+        for name in _ARRAYS:
+            getattr(state, name)[...] = getattr(whole, name)[..., : state.members]
+
+
+def _share(program: ctypes.CDLL, task: _Task) -> None:
+    """Let threads share the blocks of members: the call releases Python's lock."""
+    threads = processors()
+    width = _VECTOR * math.ceil(task.members / _VECTOR / (4 * threads))
     with ThreadPoolExecutor(threads) as pool:
         jobs = [
             pool.submit(program.plunit_train, ctypes.byref(task), ctypes.c_int64(start), ctypes.c_int64(stop))
-            for start, stop in ((i, min(i + width, members)) for i in range(0, members, width))
+            for start, stop in ((i, min(i + width, task.members)) for i in range(0, task.members, width))
         ]
         for job in jobs:
             job.result()
+
+
+def processors() -> int:
+    """Return how many threads train: OMP_NUM_THREADS, or the processors that this process may use."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    if asked.isdecimal() and int(asked):
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _filled(state: State) -> State:
+    """Return the state with a multiple of the vector's members and contiguous arrays: itself, or a copy."""
+    arrays = {name: getattr(state, name) for name in _ARRAYS}
+    filled = {name: _fill(array) for name, array in arrays.items()}
+    same = all(filled[name] is array for name, array in arrays.items())
+    return state if same else dataclasses.replace(state, **filled)
+
+
+def _fill(values: Array) -> Array:
+    """Repeat the last member up to a multiple of the vector, contiguous."""
+    missing = -values.shape[-1] % _VECTOR
+    if not missing:
+        return values if values.flags.c_contiguous and values.flags.writeable else np.array(values, order="C")
+    return np.concatenate([values, np.repeat(values[..., -1:], missing, axis=-1)], axis=-1)
+
+
+def _aligned(points: Points | None) -> tuple[Any, ...]:
+    """Return x, y and weight with shared members, or with contiguous members up to a multiple of the vector."""
+    if points is None:
+        return ()
+    parts = (points.x, points.y, points.weight)
+    return tuple(part if part is None or part.shape[3] == 1 else _fill(part) for part in parts)
+
+
+def _rows(parts: tuple[Any, ...]) -> _Rows:
+    return _Rows(*map(_source, parts), parts[0].shape[2]) if parts else _Rows()
+
+
+def _source(part: Array | None) -> _Source:
+    if part is None:
+        return _Source()
+    strides = (stride // part.itemsize if length > 1 else 0 for stride, length in zip(part.strides, part.shape))
+    return _Source(part.ctypes.data, *strides)

@@ -2,20 +2,27 @@
 
 All parameters of an ensemble are one matrix theta [rows, S]: layer by layer the weights [out, in] and the biases [out],
 then, where alpha and c are learned, one raw alpha and one raw c for each of the d - 1 activations (`plunit.learned`).
-With members contiguous, every operation of these tiny networks is a plain elementwise one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from plunit import learned
-from plunit.ensemble.activation import ACTIVATIONS
+from plunit.ensemble.activation import ACTIVATIONS, Activation, sigmoid
+from plunit.ensemble.arrays import Array, as_array
+
+
+class _Functions:
+    """The functions that `plunit.learned` needs of an array namespace; NumPy has no sigmoid."""
+
+    sigmoid = staticmethod(sigmoid)
+    clip = staticmethod(np.clip)
+    exp = staticmethod(np.exp)
 
 
 @dataclass(frozen=True)
@@ -41,9 +48,14 @@ class Network:
         return len(self.widths) - 1
 
     @property
+    def function(self) -> Activation:
+        """The activation."""
+        return ACTIVATIONS[self.activation]
+
+    @property
     def learned(self) -> bool:
         """Whether alpha and c are trained."""
-        return self.activation == "plu_learned"
+        return self.function.learned
 
     @property
     def rows(self) -> int:
@@ -51,20 +63,24 @@ class Network:
         weights = sum(n * (m + 1) for m, n in zip(self.widths, self.widths[1:], strict=False))
         return weights + (2 * (self.depth - 1) if self.learned else 0)
 
-    def layers(self, theta: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield each layer's weights [out, in, S] and biases [out, S], views of theta."""
+    def layers(self, theta: Array) -> Iterator[tuple[Array, Array]]:
+        """Yield each layer's weights [out, in, S] and biases [out, S], views of theta [rows, S]."""
         start = 0
         for m, n in zip(self.widths, self.widths[1:], strict=False):
             middle, stop = start + m * n, start + m * n + n
-            yield theta[start:middle].view(n, m, -1), theta[middle:stop]
+            yield theta[start:middle].reshape(n, m, -1), theta[middle:stop]
             start = stop
 
-    def shapes(self, theta: Tensor, alpha: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    def raw(self, theta: Array) -> Array:
+        """Return the raw alpha and raw c, [2, depth - 1, S], a view of theta; empty unless learned."""
+        return theta[self.rows - 2 * (self.depth - 1) * self.learned :].reshape(2, -1, theta.shape[1])
+
+    def shapes(self, theta: Array, alpha: Array, c: Array) -> tuple[Array, Array]:
         """Return the alpha and c in force, each [depth - 1, S]: the given ones, or the learned ones of theta."""
         if not self.learned:
             return alpha, c
-        raw_alpha, raw_c = theta[self.rows - 2 * (self.depth - 1) :].chunk(2)
-        return learned.fraction(torch, raw_alpha), learned.positive(torch, raw_c)
+        raw_alpha, raw_c = self.raw(theta)
+        return learned.fraction(_Functions, raw_alpha), learned.positive(_Functions, raw_c)
 
 
 def initial(
@@ -74,30 +90,27 @@ def initial(
     scales: Sequence[float] | None = None,
     alpha: float = 0.1,
     c: float = 1.0,
-) -> Tensor:
+) -> Array:
     """Draw theta: weights N(0, scale^2), biases 0; each member from its own generator.
 
     A member's weights depend on its generator alone, and are the same for every activation. `scales` holds one standard
     deviation for each layer, 1 by default. Learned alpha and c start at the given values.
     """
     scales = [1.0] * network.depth if scales is None else scales
-    theta = torch.zeros(network.rows, len(generators))
+    theta = np.zeros((network.rows, len(generators)), dtype=np.float32)
     fans = [m * n for m, n in zip(network.widths, network.widths[1:], strict=False)]
     draws = np.stack([g.standard_normal(sum(fans), dtype=np.float32) for g in generators], axis=-1)
-    for (weight, _), scale, draw in zip(
-        network.layers(theta), scales, torch.split(torch.from_numpy(draws), fans), strict=True
-    ):
-        weight.copy_((draw * scale).view_as(weight))
+    parts = np.split(draws, np.cumsum(fans)[:-1])
+    for (weight, _), scale, draw in zip(network.layers(theta), scales, parts, strict=True):
+        weight[...] = (draw * np.float32(scale)).reshape(weight.shape)
     if network.learned:
-        raw_alpha, raw_c = theta[network.rows - 2 * (network.depth - 1) :].chunk(2)
-        raw_alpha.fill_(learned.raw_fraction(alpha))
-        raw_c.fill_(learned.raw_positive(c))
+        raw_alpha, raw_c = network.raw(theta)
+        raw_alpha[...] = learned.raw_fraction(alpha)
+        raw_c[...] = learned.raw_positive(c)
     return theta
 
 
-def preactivations(
-    network: Network, theta: Tensor, x: Tensor, alpha: Tensor | float = 0.1, c: Tensor | float = 1.0
-) -> Iterator[Tensor]:
+def preactivations(network: Network, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Iterator[Array]:
     """Yield z_l = W_l a(z_{l-1}) + b_l, [units, batch, S], for l = 1 to depth; the last one is F(x).
 
     Args:
@@ -107,25 +120,24 @@ def preactivations(
         alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
         c: the half-width of its inner piece; likewise.
     """
-    activate = ACTIVATIONS[network.activation]
+    theta = as_array(theta)
+    x = as_array(x, theta.dtype)
     alphas, cs = network.shapes(theta, *(spread(network, theta, value) for value in (alpha, c)))
-    h = x if x.ndim == 3 else x[..., None]
+    h = np.moveaxis(x if x.ndim == 3 else x[..., None], -1, 0)
     for depth, (weight, bias) in enumerate(network.layers(theta)):
-        z = bias[:, None]
-        # one input unit at a time: each member's sum has one order, however many members there are
-        for i, unit in enumerate(h):
-            z = z + weight[:, i, None] * unit
-        yield z
+        # one matrix product for each member: its sums have one order, however many members there are
+        z = np.ascontiguousarray(np.moveaxis(weight, -1, 0)) @ h + bias.T[..., None]
+        yield np.moveaxis(z, 0, -1)
         if depth < network.depth - 1:
-            h = activate(z, alphas[depth], cs[depth])
+            h = network.function.value(z, alphas[depth][:, None, None], cs[depth][:, None, None])
 
 
-def forward(network: Network, theta: Tensor, x: Tensor, alpha: Tensor | float = 0.1, c: Tensor | float = 1.0) -> Tensor:
+def forward(network: Network, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Array:
     """F(x), [out, batch, S]; see `preactivations` for the arguments."""
     *_, output = preactivations(network, theta, x, alpha, c)
     return output
 
 
-def spread(network: Network, theta: Tensor, value: Tensor | float) -> Tensor:
+def spread(network: Network, theta: Array, value: Any) -> Array:
     """Return alpha or c as one number for each activation and member, [depth - 1, S]."""
-    return torch.as_tensor(value, dtype=theta.dtype, device=theta.device).expand(network.depth - 1, theta.shape[1])
+    return np.broadcast_to(as_array(value, theta.dtype), (network.depth - 1, theta.shape[1]))

@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any
 
-from torch import Tensor
+import numpy as np
 
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.data import Points
 from plunit.ensemble.network import Network
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Rows that are not trained on, and when a member has had enough.
+
+    Attributes:
+        x: inputs [n, in].
+        y: targets [n, out].
+        weight: of each row [n]; None is 1 for all.
+        every: steps from one look at them to the next.
+        patience: a member ends after so many looks whose loss was not below the best by `tolerance`.
+        tolerance: see `patience`.
+    """
+
+    x: Any
+    y: Any
+    weight: Any = None
+    every: int = 10
+    patience: float = math.inf
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.every < 1 or not self.patience > 0 or not 0 <= self.tolerance < math.inf:
+            raise ValueError(
+                f"need every >= 1, patience > 0, tolerance >= 0; got {self.every}, {self.patience}, {self.tolerance}"
+            )
 
 
 @dataclass
@@ -15,22 +47,65 @@ class State:
 
     Attributes:
         network: the form of the members.
-        lr: Adam's step size; its other settings are the defaults (0.9, 0.999, 1e-8).
+        loss: a name of `plunit.ensemble.losses.LOSSES`.
+        lr: Adam's step size of each member [S]; its other settings are the usual ones (0.9, 0.999, 1e-8).
+        decay: a weight w loses lr decay w at each step; [S]. Biases, alpha and c lose nothing.
         stride: the loss is recorded before every step that is a multiple of it.
         theta: [rows, S].
         mean: Adam's first moment, [rows, S].
         square: Adam's second moment, [rows, S].
         alpha: [depth - 1, S].
         c: [depth - 1, S].
-        history: losses [ceil(steps / stride), S].
+        history: losses [ceil(steps / stride), S]; NaN where none was taken.
+        best: the parameters with the least loss of validation, [rows, S].
+        record: [4, S]: that loss; the last loss that was better by the tolerance; how many looks ago; the best step.
     """
 
     network: Network
-    lr: float
+    loss: str
+    lr: Array
+    decay: Array
     stride: int
-    theta: Tensor
-    mean: Tensor
-    square: Tensor
-    alpha: Tensor
-    c: Tensor
-    history: Tensor
+    theta: Array
+    mean: Array
+    square: Array
+    alpha: Array
+    c: Array
+    history: Array
+    best: Array
+    record: Array
+
+    @property
+    def members(self) -> int:
+        """The number of members."""
+        return self.theta.shape[1]
+
+    def select(self, members: Any) -> State:
+        """Return a copy with some of the members."""
+        arrays = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        kept = {name: value[..., members].copy() for name, value in arrays.items() if isinstance(value, np.ndarray)}
+        return dataclasses.replace(self, **kept)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Some steps of training: first, ..., first + len(schedule) - 1.
+
+    Attributes:
+        first: the number of steps taken before.
+        schedule: the factor of the step size at each of them.
+        training: their points.
+        tests: the points of validation, or None.
+        validation: when they are looked at, or None.
+    """
+
+    first: int
+    schedule: Array
+    training: Points
+    tests: Points | None = None
+    validation: Validation | None = field(default=None)
+
+    @property
+    def last(self) -> int:
+        """The number of steps taken after."""
+        return self.first + len(self.schedule)

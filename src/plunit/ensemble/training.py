@@ -5,19 +5,21 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from plunit.ensemble import eager, native
+from plunit.ensemble import native, stepping
+from plunit.ensemble.arrays import Array, as_array
 from plunit.ensemble.build import Unavailable, library
-from plunit.ensemble.data import Data, Stream, fill, take
+from plunit.ensemble.data import Data, Rows, Stream, points
+from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.network import Network, spread
-from plunit.ensemble.state import State
+from plunit.ensemble.state import State, Steps, Validation
 
-ENGINES = {"native": native.advance, "eager": eager.advance}
+ENGINES: dict[str, Callable[[State, Steps], None]] = {"native": native.advance, "numpy": stepping.advance}
 _STREAMED = 64  # batches asked of a stream at once
 
 
@@ -27,18 +29,25 @@ class Trained:
 
     Attributes:
         theta: the final parameters [rows, S].
-        history: the losses [ceil(steps / stride), S]; row k is the loss before step k * stride.
+        history: the losses [ceil(steps / stride), S]; row k is the loss before step k * stride. NaN after the end of a
+            member that ran out of patience, where its neighbours had ended too.
         checkpoints: parameters [len(checkpoints), rows, S] after the steps asked for.
+        best: with validation, the parameters [rows, S] with the least loss on its rows.
+        best_loss: that loss [S].
+        best_step: the number of steps after which it was found [S].
     """
 
-    theta: Tensor
-    history: Tensor
-    checkpoints: Tensor
+    theta: Array
+    history: Array
+    checkpoints: Array
+    best: Array
+    best_loss: Array
+    best_step: Array
 
 
 def engine() -> str:
-    """Return the faster engine that works here: "native", or "eager" where no C++ compiler is found."""
-    return "eager" if why_not_native() else "native"
+    """Return the faster engine that works here: "native", or "numpy" where there is no compiled program."""
+    return "numpy" if why_not_native() else "native"
 
 
 def why_not_native() -> str:
@@ -52,30 +61,38 @@ def why_not_native() -> str:
 
 def train(
     network: Network,
-    theta: Tensor,
-    data: Data | Stream,
+    theta: Any,
+    data: Data | Stream | Rows,
     *,
     steps: int,
-    lr: float = 0.01,
-    alpha: Tensor | float = 0.1,
-    c: Tensor | float = 1.0,
+    loss: str = "square",
+    lr: Any = 0.01,
+    decay: Any = 0.0,
+    schedule: Any = 1.0,
+    alpha: Any = 0.1,
+    c: Any = 1.0,
+    validation: Validation | None = None,
     stride: int = 16,
     checkpoints: Sequence[int] = (),
     engine: str | None = None,
 ) -> Trained:
-    """Minimise every member's mean square error by `steps` steps of Adam.
+    """Minimise every member's loss by `steps` steps of Adam.
 
     Args:
         network: the form of the members.
         theta: the start [rows, S], left as it is; see `initial`.
-        data: a fixed batch, or a stream of new ones.
+        data: a fixed batch, a stream of new ones, or the `Rows` of a table.
         steps: number of steps.
-        lr: Adam's step size; its other settings are PyTorch's defaults.
+        loss: "square" (the mean square error), "logistic" (targets in [0, 1]) or "softmax" (targets with sum 1).
+        lr: Adam's step size, a number or [S]; its other settings are the usual ones.
+        decay: decoupled weight decay, a number or [S]: a weight w loses lr decay w at each step.
+        schedule: the factor of lr, a number or one for each step.
         alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
         c: the half-width of its inner piece; likewise.
+        validation: rows on which the best parameters of each member are found, and patience.
         stride: the loss is recorded every `stride` steps.
         checkpoints: steps after which the parameters are kept, in increasing order.
-        engine: "native" (compiled, float32 on the processor) or "eager"; by default native where possible.
+        engine: "native" (compiled, float32) or "numpy"; by default native where possible.
 
     A member's result depends on its own start and data only, to the last bit: not on the other members, not on their
     number. The engines run the same algorithm and round differently. Differences of rounding grow during training, so
@@ -85,44 +102,59 @@ def train(
         raise ValueError(
             f"need steps >= 0, stride >= 1, 0 <= checkpoints <= steps; got {steps}, {stride}, {checkpoints}"
         )
-    if theta.ndim != 2 or theta.shape[0] != network.rows or theta.shape[1] < 1:
-        raise ValueError(f"theta must be [{network.rows}, members] for {network}, got {tuple(theta.shape)}")
-    if engine == "native" and not _fits_native(theta):
-        raise ValueError(f"the native engine takes float32 on the processor, got {theta.dtype} on {theta.device}")
-    advance = ENGINES[engine or _best(theta)]
-    members = theta.shape[1]
-    state = _start(network, theta, spread(network, theta, alpha), spread(network, theta, c), lr, stride, steps)
+    theta = as_array(theta)
+    factors = np.broadcast_to(np.asarray(schedule, dtype=np.float64), steps)
+    state = begin(network, theta, loss=loss, lr=lr, decay=decay, alpha=alpha, c=c, stride=stride, steps=steps)
+    advance = ENGINES[engine_for(theta, engine)]
+    tests = None if validation is None else points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
     kept = []
     marks = {*checkpoints, steps, *(range(0, steps, _STREAMED) if callable(data) else ())}
     for first, last in itertools.pairwise(sorted({0, *marks})):
         if first in checkpoints:
-            kept.append(state.theta[:, :members].clone())
-        advance(state, *take(data, last - first, network, theta), first, last)
+            kept.append(state.theta.copy())
+        given = points(data, last - first, network, theta)
+        advance(state, Steps(first, factors[first:last], given, tests, validation))
     if steps in checkpoints:
-        kept.append(state.theta[:, :members].clone())
-    weights = torch.stack(kept) if kept else theta.new_empty(0, network.rows, members)
-    return Trained(state.theta[:, :members].clone(), state.history[:, :members].clone(), weights)
+        kept.append(state.theta.copy())
+    weights = np.stack(kept) if kept else np.empty((0, *theta.shape), theta.dtype)
+    return Trained(state.theta, state.history, weights, state.best, state.record[0], state.record[3].astype(np.int64))
 
 
-def _fits_native(theta: Tensor) -> bool:
-    return theta.dtype == torch.float32 and theta.device.type == "cpu"
+def begin(
+    network: Network, theta: Array, *, loss: str, lr: Any, decay: Any, alpha: Any, c: Any, stride: int, steps: int
+) -> State:
+    """Return the state before the first step, checked; its arrays are its own."""
+    if theta.ndim != 2 or theta.shape[0] != network.rows or theta.shape[1] < 1:
+        raise ValueError(f"theta must be [{network.rows}, members] for {network}, got {tuple(theta.shape)}")
+    if loss not in LOSSES:
+        raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
+    members = theta.shape[1]
+    return State(
+        network,
+        loss,
+        *(np.array(np.broadcast_to(as_array(value, theta.dtype), members)) for value in (lr, decay)),
+        stride,
+        *(np.array(part, order="C") for part in (theta, np.zeros_like(theta), np.zeros_like(theta))),
+        *(np.array(spread(network, theta, value)) for value in (alpha, c)),
+        np.full((math.ceil(steps / stride), members), np.nan, theta.dtype),
+        np.array(theta, order="C"),
+        np.repeat(np.array([[np.inf], [np.inf], [0], [0]], theta.dtype), members, axis=1),
+    )
 
 
-def _best(theta: Tensor) -> str:
-    if not _fits_native(theta):
-        return "eager"
-    if reason := why_not_native():
+def engine_for(theta: Array, asked: str | None) -> str:
+    """Return the engine that is asked for, or the best for theta; a warning says why it is a slow one."""
+    if asked is not None and asked not in ENGINES:
+        raise ValueError(f"unknown engine {asked!r}; choose native or numpy")
+    if theta.dtype != np.float32:
+        if asked == "native":
+            raise ValueError(f"the native engine takes float32, got {theta.dtype}; take engine='numpy'")
+        return "numpy"
+    if asked is None and (reason := why_not_native()):
         warnings.warn(
-            f"{reason}. Training runs eagerly, which is slower. The algorithm is the same, but single members differ, "
+            f"{reason}. Training runs in NumPy, which is slower. The algorithm is the same, but single members differ, "
             "because differences of rounding grow during training. Statistics over many members agree.",
             stacklevel=3,
         )
-        return "eager"
-    return "native"
-
-
-def _start(network: Network, theta: Tensor, alpha: Tensor, c: Tensor, lr: float, stride: int, steps: int) -> State:
-    theta, alpha, c = (fill(value.detach()) for value in (theta, alpha, c))
-    history = theta.new_zeros(math.ceil(steps / stride), theta.shape[1])
-    moments = torch.zeros_like(theta), torch.zeros_like(theta)
-    return State(network, lr, stride, theta.clone(), *moments, alpha, c, history)
+        return "numpy"
+    return asked or "native"

@@ -1,65 +1,7 @@
 // Activations on a vector of members: value h = a(x) and slope d = a'(x), kinks as PyTorch has them, PLU's inside.
-// The arithmetic is +, -, *, / and comparisons only, so that every processor and every vector width gives the same bits.
+// A new one is a struct and a line in ACTIVATIONS here, and a line in plunit.ensemble.activation.ACTIVATIONS.
 #pragma once
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-
-#if defined(__AVX512F__)
-constexpr int LANES = 16;
-#elif defined(__AVX__)
-constexpr int LANES = 8;
-#else
-constexpr int LANES = 4;
-#endif
-
-typedef float Vec __attribute__((vector_size(4 * LANES)));
-typedef int32_t Mask __attribute__((vector_size(4 * LANES)));
-
-static inline Vec splat(float x) { return Vec{} + x; }
-
-static inline Vec load(const float* from) {
-  Vec v;
-  std::memcpy(&v, from, sizeof v);
-  return v;
-}
-
-static inline void store(float* to, Vec v) { std::memcpy(to, &v, sizeof v); }
-
-static inline Vec absolute(Vec x) { return (Vec)((Mask)x & 0x7fffffff); }
-
-static inline Vec root(Vec x) {
-  Vec r;
-  for (int lane = 0; lane < LANES; ++lane) r[lane] = std::sqrt(x[lane]);
-  return r;
-}
-
-// exp(x) = scale * (1 + rest): x = n log 2 + r with |r| <= log(2) / 2, scale = 2^n, rest = r + r^2 p(r), and p a
-// Chebyshev fit of degree 4 whose error (7e-8 of rest) is below float32's rounding. For x <= 88.
-struct Exponential {
-  Vec scale, rest;
-  explicit Exponential(Vec x) {
-    const float round = 12582912.0f;  // 1.5 * 2^23: adding it leaves no bits below one
-    x = x < -87.0f ? splat(-87.0f) : x;
-    Vec n = (x * 1.442695041f + round) - round;
-    Vec r = (x - n * 0.693359375f) - n * -2.121944401e-4f;  // log 2 in two parts, the first exact in products with n
-    Vec p = splat(1.392625083e-3f);
-    p = p * r + 8.363232884e-3f;
-    p = p * r + 4.166655421e-2f;
-    p = p * r + 1.666657667e-1f;
-    p = p * r + 0.5f;
-    rest = r + (r * r) * p;
-    scale = (Vec)((__builtin_convertvector(n, Mask) + 127) << 23);
-  }
-  Vec value() const { return scale + scale * rest; }
-  Vec minus_one() const { return scale * rest + (scale - 1.0f); }
-};
-
-// 1 / (1 + exp(-x)), through exp(-|x|), which cannot overflow
-static inline Vec sigmoid(Vec x) {
-  Vec e = Exponential(-absolute(x)).value();
-  return (x < 0.0f ? e : splat(1.0f)) / (e + 1.0f);
-}
+#include "product.h"
 
 struct Identity {
   static void apply(Vec x, Vec, Vec, Vec& h, Vec& d) {
@@ -85,14 +27,15 @@ struct Relu {
   }
 };
 
-// PLU(x) = edge + alpha (x - edge) where |x| > c, else x: plunit.functional.formula, with the same rounding
+// PLU(x) = m + alpha (x - m) with m = clip(x, -c, c); a flat piece stays at the edge, where 0 * inf is NaN
 struct Plu {
   static void apply(Vec x, Vec alpha, Vec c, Vec& h, Vec& d) {
-    Vec edge = x > 0.0f ? c : -c;
-    Mask outside = absolute(x) > c;
-    Vec outer = alpha == 0.0f ? edge : edge + alpha * (x - edge);
-    h = outside ? outer : x;
-    d = outside ? alpha : splat(1.0f);
+    Vec low = -c, m = x < c ? x : c;
+    m = m > low ? m : low;
+    m = x == x ? m : x;
+    Vec reach = (Vec)((Mask)(x - m) & (alpha != 0.0f));
+    h = fused(alpha, reach, m);
+    d = x == m ? splat(1.0f) : alpha;
   }
 };
 
@@ -144,4 +87,45 @@ struct Elu {
     h = on ? x : e.minus_one();
     d = on ? splat(1.0f) : e.value();
   }
+};
+
+// One layer on `points` points, a multiple of 4: h = a(W x + b) and d = a'(W x + b).
+// The strides of x, h and d are [units, stride]; weight is [outputs, inputs].
+struct Layer {
+  int64_t inputs, outputs, stride;
+  Vec *weight, *bias, *weight_grad, *bias_grad;
+  Vec *input, *output, *slope;
+};
+
+template <class Function>
+struct Apply {
+  Vec *h, *d, alpha, c;
+  int64_t stride;
+  void operator()(int64_t row, int64_t column, Vec x) const {
+    Function::apply(x, alpha, c, h[row * stride + column], d[row * stride + column]);
+  }
+};
+
+template <class Function>
+static void activated(const Layer& layer, int64_t points, Vec alpha, Vec c) {
+  product_by_4(Apply<Function>{layer.output, layer.slope, alpha, c, layer.stride}, {layer.bias, 1, 0},
+               {layer.weight, layer.inputs, 1}, layer.outputs, {layer.input, 1, layer.stride}, points, layer.inputs);
+}
+
+struct Activation {
+  const char* name;
+  void (*forward)(const Layer& layer, int64_t points, Vec alpha, Vec c);
+};
+
+static const Activation ACTIVATIONS[] = {
+    {"tanh", activated<Tanh>},
+    {"relu", activated<Relu>},
+    {"plu", activated<Plu>},
+    {"identity", activated<Identity>},
+    {"leaky_relu", activated<LeakyRelu>},
+    {"hardtanh", activated<Hardtanh>},
+    {"gelu", activated<Gelu>},
+    {"silu", activated<Silu>},
+    {"elu", activated<Elu>},
+    {"plu_learned", activated<Plu>},
 };

@@ -1,44 +1,72 @@
-// Steps of Adam on the mean square error of many small networks, a vector of members at a time.
+// Steps of Adam on many small networks, a vector of members at a time.
 //
-// A block of LANES members keeps its parameters, Adam's moments and all activations in the first-level cache for all
-// the steps of a call; blocks never meet, so a member's numbers depend neither on its neighbours nor on the number of
-// threads. Arrays are [rows, members] with members contiguous; a layer's rows are its weights [out, in], then its
-// biases; after the last layer come, if learned, the raw alpha and raw c of each activation.
+// A block of LANES members keeps its parameters and Adam's moments for all the steps of a call, and takes the points of a
+// step in chunks whose activations stay in the caches. Blocks never meet, so a member's numbers depend neither on its
+// neighbours nor on the number of threads. Arrays are [rows, members] with members contiguous; a layer's rows are its
+// weights [out, in], then its biases; after the last layer come, if learned, the raw alpha and raw c of each activation.
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "activations.h"
+#include "losses.h"
+#include "product.h"
+#include "rows.h"
 
 struct Task {
   int64_t members;  // the row stride of all arrays, a multiple of LANES
-  int64_t batch, steps, first, stride;
-  int64_t data_members, data_steps;  // 1 where x and y have no such axis
   int64_t depth;
   const int64_t* widths;
-  int64_t activation, learned;
-  float limit;               // bound on the raw alpha and c
-  const float *rate, *root;  // lr / (1 - beta1^t) and 1 / sqrt(1 - beta2^t) of each step
+  const char *activation, *loss;
+  int64_t learned;
+  float limit;  // bound on the raw alpha and c
+  int64_t first, steps, stride;
+  Rows training, tests;       // tests.count is 0 without validation
+  int64_t batch;              // rows drawn for each step; 0 takes all
+  const uint64_t* seeds;      // [members], of the draws
+  int64_t every;              // steps from one validation to the next
+  float patience, tolerance;  // a member ends after so many validations that are not better by the tolerance
+  const float *rate, *root;   // schedule / (1 - beta1^t) and 1 / sqrt(1 - beta2^t) of each step
+  const float* schedule;      // the factor of the step size, of each step
+  const float *lr, *decay;    // [members]
   float *theta, *mean, *square;
-  const float *alpha, *c;  // [depth - 1, members]
-  const float *x, *y;      // [data_steps, width, batch, data_members]
-  float* history;          // the loss before step t, for t a multiple of stride
+  const float *alpha, *c;     // [depth - 1, members]
+  float* history;             // the loss before step t, for t a multiple of stride
+  float *best, *record;       // parameters with the least loss on tests; [4, members]: see `validate`
 };
 
 namespace {
 
-constexpr int TILE = 4;  // points worked on together: independent sums hide the latency of an addition
-
-struct Layer {
-  int64_t inputs, outputs;
-  Vec *weight, *bias, *weight_grad, *bias_grad;
-  Vec *input, *output, *slope;  // [units, points]
+// The gradient before an activation: what comes through the weights, times the slope.
+struct Scale {
+  Vec* to;
+  const Vec* slope;
+  int64_t stride;
+  void operator()(int64_t row, int64_t column, Vec sum) const {
+    to[row * stride + column] = sum * slope[row * stride + column];
+  }
 };
 
-template <class Activation>
+Vec total(const Vec* values, int64_t count) {
+  Vec sum[4] = {};
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4)
+    for (int q = 0; q < 4; ++q) sum[q] += values[i + q];
+  for (; i < count; ++i) sum[0] += values[i];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+template <class Entry, size_t N>
+const Entry* find(const Entry (&table)[N], const char* name) {
+  for (const Entry& entry : table)
+    if (!std::strcmp(entry.name, name)) return &entry;
+  return nullptr;
+}
+
 class Block {
  public:
-  Block(const Task& task, int64_t member) : k(task), member(member), points((k.batch + TILE - 1) / TILE * TILE) {
+  Block(const Task& task, int64_t member)
+      : k(task), member(member), activation(*find(ACTIVATIONS, k.activation)), loss(*find(LOSSES, k.loss)) {
     int64_t rows = 2 * k.learned * (k.depth - 1), units = k.widths[0], widest = k.widths[0];
     for (int64_t l = 0; l < k.depth; ++l) {
       rows += k.widths[l + 1] * (k.widths[l] + 1);
@@ -46,42 +74,59 @@ class Block {
       widest = widest < k.widths[l + 1] ? k.widths[l + 1] : widest;
     }
     parameters = rows;
+    chunk = units <= 16 ? CHUNK : units <= 64 ? CHUNK / 2 : CHUNK / 4;  // so that they stay in the first-level cache
     theta = room(rows), mean = room(rows), square = room(rows), grad = room(rows);
     alpha = room(k.depth), c = room(k.depth);
-    target = room(k.widths[k.depth] * points);
-    delta = room(widest * points), next = room(widest * points), pulled = room(widest * points);
-    Vec *weight = theta, *weight_grad = grad, *values = room(units * points);
+    target = room(k.widths[k.depth] * chunk), weight = room(chunk);
+    delta = room(widest * chunk), next = room(widest * chunk);
+    Vec *from = theta, *from_grad = grad, *values = room(units * chunk);
     for (int64_t l = 0; l < k.depth; ++l) {
       int64_t in = k.widths[l], out = k.widths[l + 1];
-      layers.push_back({in, out, weight, weight + in * out, weight_grad, weight_grad + in * out, values,
-                        values + in * points, room(out * points)});
-      weight += (in + 1) * out, weight_grad += (in + 1) * out, values += in * points;
+      layers.push_back({in, out, chunk, from, from + in * out, from_grad, from_grad + in * out, values, values + in * chunk,
+                        room(out * chunk)});
+      from += (in + 1) * out, from_grad += (in + 1) * out, values += in * chunk;
     }
-    raw = weight, raw_grad = weight_grad;
+    raw = from, raw_grad = from_grad;
   }
 
   void train() {
     read(k.theta, theta, parameters), read(k.mean, mean, parameters), read(k.square, square, parameters);
     read(k.alpha, alpha, k.depth - 1), read(k.c, c, k.depth - 1);
-    for (int64_t t = 0; t < k.steps; ++t) {
-      if (t == 0 || k.data_steps > 1) fetch(t);
+    read(k.record, record, 4);
+    lr = load(k.lr + member), decay = load(k.decay + member);
+    const int64_t count = k.batch ? k.batch : k.training.count;
+    Draws<LANES> draws(k.batch ? k.seeds + member : nullptr, k.training.count, k.first * k.batch);
+    for (int64_t t = 0; t < k.steps && alive(); ++t) {
       if (k.learned) constrain();
-      for (int64_t l = 0; l < k.depth; ++l) forward(l);
-      Vec loss = residual();
-      if ((k.first + t) % k.stride == 0) store(k.history + (k.first + t) / k.stride * k.members + member, loss);
-      for (int64_t l = k.depth - 1; l >= 0; --l) backward(l);
-      adam(k.rate[t], k.root[t]);
+      for (int64_t i = 0; i < parameters; ++i) grad[i] = Vec{};
+      Vec sum{};
+      for (int64_t p = 0; p < count; p += chunk) {
+        int64_t points = count - p < chunk ? count - p : chunk;
+        // a chunk that is all the data stays where it is
+        if (t == 0 || k.batch || count > chunk || k.training.x.step || k.tests.count)
+          fetch(k.training, t, p, points, k.batch ? draws.next(points) : nullptr);
+        sum += score(points, 1.0f / static_cast<float>(count));
+        for (int64_t l = k.depth - 1; l >= 0; --l) backward(l, points);
+      }
+      if ((k.first + t) % k.stride == 0)
+        store(k.history + (k.first + t) / k.stride * k.members + member, sum / static_cast<float>(count));
+      adam(t);
+      if (k.tests.count && (k.first + t + 1) % k.every == 0) validate(k.first + t + 1);
     }
-    write(theta, k.theta), write(mean, k.mean), write(square, k.square);
+    write(theta, k.theta, parameters), write(mean, k.mean, parameters), write(square, k.square, parameters);
+    write(record, k.record, 4);
   }
 
  private:
   const Task& k;
-  const int64_t member, points;
-  int64_t parameters;
+  const int64_t member;
+  const Activation& activation;
+  const Loss& loss;
+  int64_t parameters, chunk;
   std::vector<std::unique_ptr<char[]>> memory;
   std::vector<Layer> layers;
-  Vec *theta, *mean, *square, *grad, *alpha, *c, *raw, *raw_grad, *target, *delta, *next, *pulled;
+  Vec *theta, *mean, *square, *grad, *alpha, *c, *raw, *raw_grad, *target, *weight, *delta, *next;
+  Vec record[4], lr, decay;
 
   Vec* room(int64_t vectors) {
     memory.emplace_back(new char[(vectors + 1) * sizeof(Vec)]());
@@ -93,22 +138,17 @@ class Block {
     for (int64_t i = 0; i < rows; ++i) to[i] = load(from + i * k.members + member);
   }
 
-  void write(const Vec* from, float* to) {
-    for (int64_t i = 0; i < parameters; ++i) store(to + i * k.members + member, from[i]);
+  void write(const Vec* from, float* to, int64_t rows) {
+    for (int64_t i = 0; i < rows; ++i) store(to + i * k.members + member, from[i]);
   }
 
-  void fetch(int64_t step) {
-    copy(k.x, k.widths[0], step, layers[0].input);
-    copy(k.y, k.widths[k.depth], step, target);
-  }
-
-  void copy(const float* from, int64_t units, int64_t step, Vec* to) {
-    if (k.data_steps > 1) from += step * units * k.batch * k.data_members;
-    for (int64_t u = 0; u < units; ++u)
-      for (int64_t p = 0; p < k.batch; ++p) {
-        const float* value = from + (u * k.batch + p) * k.data_members;
-        to[u * points + p] = k.data_members > 1 ? load(value + member) : splat(*value);
-      }
+  void fetch(const Rows& rows, int64_t step, int64_t first, int64_t points, const int64_t* drawn) {
+    copy(rows.x, k.widths[0], step, first, points, drawn, member, layers[0].input, chunk);
+    copy(rows.y, k.widths[k.depth], step, first, points, drawn, member, target, chunk);
+    if (rows.weight.values)
+      copy(rows.weight, 1, step, first, points, drawn, member, weight, chunk);
+    else
+      for (int64_t p = 0; p < points; ++p) weight[p] = splat(1.0f);
   }
 
   Vec clipped(Vec x) {
@@ -123,125 +163,101 @@ class Block {
     }
   }
 
-  void forward(int64_t l) {
-    const Layer layer = layers[l];  // a copy, and `points` below: a store cannot change what is local
-    const int64_t points = this->points;
-    for (int64_t o = 0; o < layer.outputs; ++o)
-      for (int64_t p = 0; p < points; p += TILE) {
-        Vec z[TILE];
-        for (int q = 0; q < TILE; ++q) z[q] = layer.bias[o];
-        for (int64_t i = 0; i < layer.inputs; ++i) {
-          Vec w = layer.weight[o * layer.inputs + i];
-          for (int q = 0; q < TILE; ++q) z[q] += w * layer.input[i * points + p + q];
-        }
-        Vec *h = layer.output + o * points + p, *d = layer.slope + o * points + p;
-        for (int q = 0; q < TILE; ++q)
-          if (l + 1 < k.depth)
-            Activation::apply(z[q], alpha[l], c[l], h[q], d[q]);
-          else
-            h[q] = z[q];
-      }
+  // the sum of the points' losses; delta becomes the gradient of scale times it in the network's output
+  Vec score(int64_t points, float scale) {
+    const int64_t filled = (points + 3) / 4 * 4;  // what fills the last tile is never summed
+    for (int64_t l = 0; l + 1 < k.depth; ++l) activation.forward(layers[l], filled, alpha[l], c[l]);
+    activated<Identity>(layers.back(), filled, Vec{}, Vec{});
+    return loss.apply({layers.back().outputs, chunk, points, layers.back().output, target, weight, delta, scale});
   }
 
-  // the loss; delta becomes its gradient in the network's output, 0 on the points that fill the last tile
-  Vec residual() {
-    const Vec* output = layers.back().output;
-    const int64_t units = layers.back().outputs;
-    const float count = static_cast<float>(k.batch * units);
-    Vec sum[TILE] = {};
-    for (int64_t u = 0; u < units; ++u)
-      for (int64_t p = 0; p < points; ++p) {
-        Vec r = p < k.batch ? output[u * points + p] - target[u * points + p] : Vec{};
-        sum[p % TILE] += r * r;
-        delta[u * points + p] = r * (2.0f / count);
-      }
-    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) / count;
-  }
-
-  void backward(int64_t l) {
-    const Layer layer = layers[l];
-    const int64_t points = this->points;
-    for (int64_t o = 0; o < layer.outputs; ++o) {
-      const Vec* d = delta + o * points;
-      layer.bias_grad[o] = total([&](int64_t p) { return d[p]; });
-      for (int64_t i = 0; i < layer.inputs; ++i) {
-        const Vec* h = layer.input + i * points;
-        layer.weight_grad[o * layer.inputs + i] = total([&](int64_t p) { return d[p] * h[p]; });
-      }
-    }
+  void backward(int64_t l, int64_t points) {
+    const Layer& layer = layers[l];
+    for (int64_t o = 0; o < layer.outputs; ++o) layer.bias_grad[o] += total(delta + o * chunk, points);
+    Matrix gradient{layer.weight_grad, layer.inputs, 1};
+    product(Keep{gradient}, gradient, {delta, chunk, 1}, layer.outputs, {layer.input, chunk, 1}, layer.inputs, points);
     if (l == 0) return;
-    pull(layer, layers[l - 1].slope);
-    if (k.learned) shape(l - 1);
+    Vec zero{};
+    product_by_4(Scale{next, layers[l - 1].slope, chunk}, {&zero, 0, 0}, {layer.weight, 1, layer.inputs}, layer.inputs,
+                 {delta, 1, chunk}, (points + 3) / 4 * 4, layer.outputs);
     std::swap(delta, next);
+    if (k.learned) shape(l - 1, points);
   }
 
-  // pulled = W^T delta, the gradient in the layer's input; next = pulled * slope, that before the activation
-  void pull(const Layer layer, const Vec* slope) {
-    const int64_t points = this->points;
-    Vec *const delta = this->delta, *const next = this->next, *const pulled = this->pulled;
-    for (int64_t i = 0; i < layer.inputs; ++i)
-      for (int64_t p = 0; p < points; p += TILE) {
-        Vec sum[TILE] = {};
-        for (int64_t o = 0; o < layer.outputs; ++o) {
-          Vec w = layer.weight[o * layer.inputs + i];
-          for (int q = 0; q < TILE; ++q) sum[q] += w * delta[o * points + p + q];
-        }
-        for (int q = 0; q < TILE; ++q) {
-          pulled[i * points + p + q] = sum[q];
-          next[i * points + p + q] = sum[q] * slope[i * points + p + q];
-        }
-      }
-  }
-
-  // gradients of raw alpha and raw c from PLU's output: x - edge = (h - edge) / alpha, and |x| > c iff |h| > c
-  void shape(int64_t l) {
+  // Gradients of raw alpha and raw c from PLU's output: x - edge = (h - edge) / alpha, and |x| > c iff |h| > c. There
+  // delta is alpha times the gradient in h.
+  void shape(int64_t l, int64_t points) {
     Vec alpha_grad{}, c_grad{};
     for (int64_t u = 0; u < layers[l].outputs; ++u) {
-      const Vec *g = pulled + u * points, *h = layers[l].output + u * points;
-      alpha_grad += total([&](int64_t p) {
-        Vec edge = h[p] > 0.0f ? c[l] : -c[l];
-        return absolute(h[p]) > c[l] ? g[p] * ((h[p] - edge) / alpha[l]) : Vec{};
-      });
-      c_grad += total([&](int64_t p) {
-        Vec side = h[p] > 0.0f ? g[p] : -g[p];
-        return absolute(h[p]) > c[l] ? side * (1.0f - alpha[l]) : Vec{};
-      });
+      const Vec *h = layers[l].output + u * chunk;
+      for (int64_t p = 0; p < points; ++p) {
+        Vec edge = h[p] > 0.0f ? c[l] : -c[l], g = delta[u * chunk + p] / alpha[l];
+        Mask outside = absolute(h[p]) > c[l];
+        alpha_grad += outside ? g * ((h[p] - edge) / alpha[l]) : Vec{};
+        c_grad += outside ? (h[p] > 0.0f ? g : -g) * (1.0f - alpha[l]) : Vec{};
+      }
     }
     const Vec raw_alpha = raw[l], raw_c = raw[k.depth - 1 + l];
-    raw_grad[l] = absolute(raw_alpha) > k.limit ? Vec{} : alpha_grad * (alpha[l] * (1.0f - alpha[l]));
-    raw_grad[k.depth - 1 + l] = absolute(raw_c) > k.limit ? Vec{} : c_grad * c[l];
+    raw_grad[l] += absolute(raw_alpha) > k.limit ? Vec{} : alpha_grad * (alpha[l] * (1.0f - alpha[l]));
+    raw_grad[k.depth - 1 + l] += absolute(raw_c) > k.limit ? Vec{} : c_grad * c[l];
   }
 
-  template <class Term>
-  Vec total(Term term) {
-    Vec sum[TILE] = {};
-    for (int64_t p = 0; p < points; p += TILE)
-      for (int q = 0; q < TILE; ++q) sum[q] += term(p + q);
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-  }
-
-  void adam(float rate, float root_correction) {
+  // decay pulls weights to 0, and neither biases nor the shape of PLU; a member that has ended stands still
+  void adam(int64_t t) {
+    const Vec own = k.tests.count ? (ended() ? Vec{} : lr) : lr;
+    const Vec rate = own * k.rate[t], kept = 1.0f - own * decay * k.schedule[t];
+    for (const Layer& layer : layers)
+      for (Vec* w = layer.weight; w < layer.bias; ++w) *w *= kept;
     for (int64_t i = 0; i < parameters; ++i) {
-      mean[i] += (grad[i] - mean[i]) * 0.1f;
-      square[i] = square[i] * 0.999f + (grad[i] * grad[i]) * 0.001f;
-      theta[i] -= mean[i] / (root(square[i]) * root_correction + 1e-8f) * rate;
+      mean[i] = fused(grad[i] - mean[i], splat(0.1f), mean[i]);
+      square[i] = fused(grad[i] * grad[i], splat(0.001f), square[i] * 0.999f);
+      theta[i] -= mean[i] / fused(root(square[i]), splat(k.root[t]), splat(1e-8f)) * rate;
     }
   }
-};
 
-template <class Activation>
-void train(const Task& task, int64_t first, int64_t last) {
-  for (int64_t member = first; member < last; member += LANES) Block<Activation>(task, member).train();
-}
+  Mask ended() const { return record[2] >= k.patience; }
 
-// in the order of plunit.ensemble.activation.ACTIVATIONS
-constexpr void (*PROGRAMS[])(const Task&, int64_t, int64_t) = {
-    train<Tanh>, train<Relu>, train<Plu>,  train<Identity>, train<LeakyRelu>,
-    train<Hardtanh>, train<Gelu>, train<Silu>, train<Elu>, train<Plu>,
+  bool alive() const {
+    if (!k.tests.count) return true;
+    const Mask over = ended();
+    for (int lane = 0; lane < LANES; ++lane)
+      if (!over[lane]) return true;
+    return false;
+  }
+
+  // record: the least loss on tests; the last one that was better by the tolerance; how many validations ago; the step
+  // of the least
+  void validate(int64_t step) {
+    if (k.learned) constrain();
+    Vec sum{};
+    for (int64_t p = 0; p < k.tests.count; p += chunk) {
+      int64_t points = k.tests.count - p < chunk ? k.tests.count - p : chunk;
+      fetch(k.tests, 0, p, points, nullptr);
+      sum += score(points, 0.0f);
+    }
+    const Vec loss = sum / static_cast<float>(k.tests.count);
+    const Mask over = ended(), better = (loss < record[0]) & ~over, progress = (loss < record[1] - k.tolerance) & ~over;
+    for (int64_t i = 0; i < parameters; ++i) {
+      float* to = k.best + i * k.members + member;
+      store(to, better ? theta[i] : load(to));
+    }
+    record[0] = better ? loss : record[0];
+    record[1] = progress ? loss : record[1];
+    record[2] = progress ? Vec{} : (over ? record[2] : record[2] + 1.0f);
+    record[3] = better ? splat(static_cast<float>(step)) : record[3];
+  }
 };
 
 }  // namespace
 
-extern "C" void plunit_train(const Task* task, int64_t first, int64_t last) {
-  PROGRAMS[task->activation](*task, first, last);
+extern "C" {
+
+// Train members first, ..., last - 1, where `first` is a multiple of LANES.
+void plunit_train(const Task* task, int64_t first, int64_t last) {
+  for (int64_t member = first; member < last; member += LANES) Block(*task, member).train();
+}
+
+// The i-th name of a table, null behind its end.
+const char* plunit_activation(int64_t i) { return i < int64_t(std::size(ACTIVATIONS)) ? ACTIVATIONS[i].name : nullptr; }
+const char* plunit_loss(int64_t i) { return i < int64_t(std::size(LOSSES)) ? LOSSES[i].name : nullptr; }
 }

@@ -1,0 +1,22 @@
+"""The arrays of an ensemble: NumPy's, float32 or float64, members on the last axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def as_array(values: Any, dtype: Any = None) -> Array:
+    """Return values as a NumPy array of floating point; tensors of other frameworks come through `__array__`.
+
+    A tensor that requires a gradient is detached. What is no floating point becomes float32, unless `dtype` says
+    otherwise.
+    """
+    values = values.detach() if hasattr(values, "detach") else values
+    array = np.asarray(values)
+    if dtype is None:
+        dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.float32
+    return array.astype(dtype, copy=False)
