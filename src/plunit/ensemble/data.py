@@ -120,5 +120,8 @@ def _table(rows: Rows, network: Network, theta: Array) -> Points:
             f"batch must be 0 or more, with one seed for each of {theta.shape[1]} members; got {rows.batch} and "
             f"{len(rows.seeds)} seeds"
         )
-    views = [None if part is None else part.T[None, :, :, None] for part in (x, y, None if weight is None else weight[:, None])]
+    views = [
+        None if part is None else part.T[None, :, :, None]
+        for part in (x, y, None if weight is None else weight[:, None])
+    ]
     return Points(views[0], views[1], views[2], rows if rows.batch else None)

@@ -18,7 +18,7 @@ from plunit.ensemble.data import Points
 from plunit.ensemble.state import State, Steps
 
 _VECTOR = 16  # members of the widest vector the program may use
-_ARRAYS = ("lr", "decay", "theta", "mean", "square", "alpha", "c", "history", "best", "record")
+_ARRAYS = ("lr", "decay", "theta", "mean", "square", "alpha", "c", "history", "best", "record", "looks")
 
 
 class _Source(ctypes.Structure):

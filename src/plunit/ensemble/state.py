@@ -59,6 +59,7 @@ class State:
         history: losses [ceil(steps / stride), S]; NaN where none was taken.
         best: the parameters with the least loss of validation, [rows, S].
         record: [4, S]: that loss; the last loss that was better by the tolerance; how many looks ago; the best step.
+        looks: the losses of validation [steps / every, S]; NaN after a member has ended.
     """
 
     network: Network
@@ -74,6 +75,7 @@ class State:
     history: Array
     best: Array
     record: Array
+    looks: Array
 
     @property
     def members(self) -> int:

@@ -116,6 +116,7 @@ class _Run:
         losses, _ = LOSSES[self.state.loss](self._forward(x)[1][-1], y)
         loss = (losses * weight).mean(1)
         record, over = self.state.record, self._ended()
+        self.state.looks[step // self.steps.validation.every - 1] = np.where(over, np.nan, loss)
         better = (loss < record[0]) & ~over
         progress = (loss < record[1] - self.steps.validation.tolerance) & ~over
         self.state.best[:, better] = self.theta[better].T

@@ -104,9 +104,22 @@ def train(
         )
     theta = as_array(theta)
     factors = np.broadcast_to(np.asarray(schedule, dtype=np.float64), steps)
-    state = begin(network, theta, loss=loss, lr=lr, decay=decay, alpha=alpha, c=c, stride=stride, steps=steps)
+    state = begin(
+        network,
+        theta,
+        loss=loss,
+        lr=lr,
+        decay=decay,
+        alpha=alpha,
+        c=c,
+        stride=stride,
+        steps=steps,
+        every=validation.every if validation else 0,
+    )
     advance = ENGINES[engine_for(theta, engine)]
-    tests = None if validation is None else points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
+    tests = (
+        None if validation is None else points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
+    )
     kept = []
     marks = {*checkpoints, steps, *(range(0, steps, _STREAMED) if callable(data) else ())}
     for first, last in itertools.pairwise(sorted({0, *marks})):
@@ -121,7 +134,17 @@ def train(
 
 
 def begin(
-    network: Network, theta: Array, *, loss: str, lr: Any, decay: Any, alpha: Any, c: Any, stride: int, steps: int
+    network: Network,
+    theta: Array,
+    *,
+    loss: str,
+    lr: Any,
+    decay: Any,
+    alpha: Any,
+    c: Any,
+    stride: int,
+    steps: int,
+    every: int = 0,
 ) -> State:
     """Return the state before the first step, checked; its arrays are its own."""
     if theta.ndim != 2 or theta.shape[0] != network.rows or theta.shape[1] < 1:
@@ -139,6 +162,7 @@ def begin(
         np.full((math.ceil(steps / stride), members), np.nan, theta.dtype),
         np.array(theta, order="C"),
         np.repeat(np.array([[np.inf], [np.inf], [0], [0]], theta.dtype), members, axis=1),
+        np.full((steps // every if every else 0, members), np.nan, theta.dtype),
     )
 
 

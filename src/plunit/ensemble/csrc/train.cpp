@@ -33,6 +33,7 @@ struct Task {
   const float *alpha, *c;     // [depth - 1, members]
   float* history;             // the loss before step t, for t a multiple of stride
   float *best, *record;       // parameters with the least loss on tests; [4, members]: see `validate`
+  float* looks;               // the loss on tests at each validation
 };
 
 namespace {
@@ -236,6 +237,7 @@ class Block {
       sum += score(points, 0.0f);
     }
     const Vec loss = sum / static_cast<float>(k.tests.count);
+    store(k.looks + (step / k.every - 1) * k.members + member, ended() ? splat(NAN) : loss);
     const Mask over = ended(), better = (loss < record[0]) & ~over, progress = (loss < record[1] - k.tolerance) & ~over;
     for (int64_t i = 0; i < parameters; ++i) {
       float* to = k.best + i * k.members + member;

@@ -1,0 +1,171 @@
+"""The best of many starts and shapes: train all for a while, go on with the better half, and so on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.data import Rows, points
+from plunit.ensemble.network import Network, initial
+from plunit.ensemble.state import State, Steps, Validation
+from plunit.ensemble.training import ENGINES, begin, engine_for
+
+LAST = 0.3
+"""The last layer starts smaller than the others by this factor: near the mean of the targets."""
+
+RUNGS = (0.125, 0.25, 0.5, 1.0)
+"""After these parts of the steps the worse half of the members ends; after the last all do."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One member of a search.
+
+    Attributes:
+        network: its form.
+        start: the number of its start, from 0.
+        loss: the least loss on the rows of validation.
+        best_step: the number of steps after which it was found.
+        steps: the number of steps taken.
+        theta: the parameters then [rows].
+        history: losses of training, one every `stride` steps taken.
+        looks: losses of validation, one every `every` steps taken.
+    """
+
+    network: Network
+    start: int
+    loss: float
+    best_step: int
+    steps: int
+    theta: Array
+    history: Array
+    looks: Array
+
+
+@dataclass
+class _Group:
+    """The members of one shape that still train."""
+
+    state: State
+    starts: Array
+    seeds: Array
+
+
+def search(
+    networks: Sequence[Network],
+    rows: Rows,
+    validation: Validation,
+    *,
+    starts: int,
+    steps: int,
+    keep: int = 1,
+    seed: int = 0,
+    loss: str = "square",
+    lr: float = 0.01,
+    decay: float = 0.0,
+    alpha: float = 0.1,
+    c: float = 1.0,
+    stride: int = 16,
+    first_starts: Sequence[Array] = (),
+    engine: str | None = None,
+    progress: Callable[[float, float], object] = lambda done, best: None,
+) -> list[Candidate]:
+    """Train `starts` members of each network, and return all of them, the best first.
+
+    Args:
+        networks: the shapes.
+        rows: the table to train on; its `seeds` are not used, each member draws by its own.
+        validation: the rows that decide.
+        starts: members of each shape.
+        steps: for those that are trained to the end.
+        keep: so many members, and no fewer, are trained to the end.
+        seed: member i of shape j starts with the generator of (seed, j, i).
+        loss: see `train`; so are the following.
+        first_starts: parameters [rows, n] for each network, where its first n members start instead.
+        progress: called with the part of the work that is done and the least loss so far.
+    """
+    schedule = 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
+    options = {"loss": loss, "lr": lr, "decay": decay, "alpha": alpha, "c": c}
+    lengths = {"stride": stride, "steps": steps, "every": validation.every}
+    groups = [_begin(network, j, starts, seed, **options, **lengths) for j, network in enumerate(networks)]
+    for group, theta in zip(groups, first_starts, strict=False):
+        group.state.theta[:, : theta.shape[1]] = theta[:, :starts]
+    advance = ENGINES[engine_for(groups[0].state.theta, engine)]
+    ended: list[Candidate] = []
+    first, done, work = 0, 0.0, _work(groups, steps, keep)
+    for part in RUNGS:
+        last = _rung(part, steps, validation.every)
+        for group in groups:
+            network, theta = group.state.network, group.state.theta
+            tests = points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
+            given = points(replace(rows, seeds=group.seeds), 1, network, theta)
+            advance(group.state, Steps(first, schedule[first:last], given, tests, validation))
+            done += (last - first) * group.state.members * network.rows
+            progress(done / work, min(float(g.state.record[0].min()) for g in groups))
+        groups = _halve(groups, last, ended, validation, 0 if part == RUNGS[-1] else keep)
+        first = last
+        if not groups:
+            break
+    return sorted(ended, key=lambda one: (math.isnan(one.loss), one.loss))
+
+
+def _rung(part: float, steps: int, every: int) -> int:
+    """Return the step at which a rung ends: a multiple of `every`, where the rows of validation are looked at."""
+    return min(steps, math.ceil(part * steps / every) * every)
+
+
+def _work(groups: list[_Group], steps: int, keep: int) -> float:
+    """Estimate the steps of all rungs, times the parameters of their members."""
+    total, share, previous = 0.0, 1.0, 0.0
+    for part in RUNGS:
+        total += share * (part - previous)
+        previous, share = part, share / 2
+    return total * steps * sum(group.state.members * group.state.network.rows for group in groups)
+
+
+def _begin(network: Network, shape: int, starts: int, seed: int, **options: Any) -> _Group:
+    generators = [np.random.default_rng([seed, shape, i]) for i in range(starts)]
+    scales = [1 / math.sqrt(n) for n in network.widths[:-1]]
+    scales[-1] *= LAST
+    theta = initial(network, generators, scales=scales, alpha=options["alpha"], c=options["c"])
+    seeds = np.array([g.integers(2**63) for g in generators], dtype=np.uint64)
+    return _Group(begin(network, theta, **options), np.arange(starts), seeds)
+
+
+def _halve(groups: list[_Group], step: int, ended: list[Candidate], validation: Validation, keep: int) -> list[_Group]:
+    """Move the worse half of all members, and those out of patience, to `ended`; return the others."""
+    losses = np.concatenate([group.state.record[0] for group in groups])
+    over = np.concatenate([group.state.record[2] >= validation.patience for group in groups])
+    order = np.argsort(np.where(np.isnan(losses), np.inf, losses), kind="stable")
+    chosen = np.zeros(len(losses), dtype=bool)
+    if keep:
+        chosen[order[: max(keep, len(losses) // 2)]] = True
+    chosen &= ~over
+    kept, at = [], 0
+    for group in groups:
+        mine = chosen[at : at + group.state.members]
+        at += group.state.members
+        ended += [_candidate(group, i, step) for i in np.flatnonzero(~mine)]
+        if mine.any():
+            kept.append(_Group(group.state.select(mine), group.starts[mine], group.seeds[mine]))
+    return kept
+
+
+def _candidate(group: _Group, i: int, step: int) -> Candidate:
+    state = group.state
+    history, looks = (part[np.isfinite(part)] for part in (state.history[:, i], state.looks[:, i]))
+    return Candidate(
+        state.network,
+        int(group.starts[i]),
+        float(state.record[0, i]),
+        int(state.record[3, i]),
+        step,
+        state.best[:, i].copy(),
+        history,
+        looks,
+    )

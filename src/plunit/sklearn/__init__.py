@@ -1,0 +1,21 @@
+"""The best of many small networks, as estimators of scikit-learn; the fitted function is known exactly.
+
+>>> import numpy as np
+>>> from plunit.sklearn import PLURegressor
+>>> x = np.linspace(-3, 3, 200)[:, None]
+>>> model = PLURegressor((8,), n_init=16, n_best=1, random_state=0).fit(x, np.sin(x[:, 0]))
+>>> bool(model.score(x, np.sin(x[:, 0])) > 0.99), model.curve_.pieces <= 17
+(True, True)
+"""
+
+try:
+    import sklearn  # noqa: F401
+except ModuleNotFoundError as error:
+    from plunit.extras import missing
+
+    raise missing(error, "sklearn") from None
+
+from plunit.sklearn.classifier import PLUClassifier
+from plunit.sklearn.regressor import PLURegressor
+
+__all__ = ["PLUClassifier", "PLURegressor"]

@@ -1,0 +1,285 @@
+"""What the estimators share: their parameters, the search, and what is known after it."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from plunit.ensemble import ACTIVATIONS, Network
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.search import Candidate, search
+from plunit.pieces import Cells, Curve, cells, curve
+from plunit.pieces import Network as Exact
+from plunit.sklearn import table
+from plunit.sklearn.fitted import exact_network, in_units, out_of_units, outputs, shapes_of_units, side_by_side
+from plunit.sklearn.table import Scale
+
+if TYPE_CHECKING:
+    from torch import nn
+
+SHAPES = ((16,), (32,), (16, 16), (32, 16))
+"""The hidden layers that "auto" searches."""
+
+LOOKS = 100
+"""How often the rows of validation are looked at."""
+
+
+class PLUEstimator(BaseEstimator):
+    """Trains `n_init` starts at once, goes on with the better half again and again, and keeps the `n_best` best."""
+
+    def __init__(
+        self,
+        hidden_layer_sizes: Any = (16, 16),
+        activation: str = "plu",
+        *,
+        alpha: float = 0.1,
+        c: float = 1.0,
+        n_init: int = 64,
+        n_best: int = 8,
+        max_iter: int | None = None,
+        learning_rate_init: float = 0.02,
+        weight_decay: float = 0.0,
+        batch_size: Any = "auto",
+        early_stopping: bool = True,
+        validation_fraction: float = 0.15,
+        n_iter_no_change: int | None = None,
+        tol: float = 0.0,
+        random_state: Any = None,
+        verbose: bool = False,
+        warm_start: bool = False,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.alpha = alpha
+        self.c = c
+        self.n_init = n_init
+        self.n_best = n_best
+        self.max_iter = max_iter
+        self.learning_rate_init = learning_rate_init
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def _train(self, x: Array, y: Array, weight: Array, loss: str) -> None:
+        """Search on the rows x [n, in], y [n, out]; y is scaled for the square loss only."""
+        self._check()
+        rng = check_random_state(self.random_state)
+        seed = int(rng.randint(2**31 - 1))
+        x, y, weight = table.merged(x, y, weight)
+        if not len(x):
+            raise ValueError("all sample weights are 0; give at least one row a positive weight")
+        parts = table.split(y, self.validation_fraction if self.early_stopping else 0.0, rng, classes=loss != "square")
+        scales = [Scale.of(x[parts[0]], weight[parts[0]]), self._target_scale(y[parts[0]], weight[parts[0]])]
+        steps, every = self._steps(len(parts[0]))
+        rows, validation = table.ready(
+            scales[0](x), scales[1](y), weight, parts, batch=self._batch(), every=every, **self._patience(every)
+        )
+        networks = [Network((x.shape[1], *hidden, y.shape[1]), self.activation) for hidden in self._hidden()]
+        found = search(
+            networks,
+            rows,
+            validation,
+            starts=self.n_init,
+            steps=steps,
+            keep=min(2 * self.n_best, self.n_init),
+            seed=seed,
+            loss=loss,
+            lr=self.learning_rate_init,
+            decay=self.weight_decay,
+            alpha=self.alpha,
+            c=self.c,
+            first_starts=self._earlier(networks, *scales),
+            progress=_Bar(len(networks) * self.n_init) if self.verbose else lambda done, best: None,
+        )
+        self._keep(found, scales, np.stack([x[parts[0]].min(0), x[parts[0]].max(0)], 1))
+
+    def _check(self) -> None:
+        """Raise ValueError if a parameter is wrong."""
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
+        for name in ("n_init", "n_best"):
+            _check_count(name, getattr(self, name))
+        for name in ("max_iter", "n_iter_no_change"):
+            if getattr(self, name) is not None:
+                _check_count(name, getattr(self, name))
+        if self.batch_size != "auto":
+            _check_count("batch_size", self.batch_size)
+        if self.n_best > self.n_init:
+            raise ValueError(f"n_best must be at most n_init = {self.n_init}, got {self.n_best}")
+        bounds = {
+            "learning_rate_init": (0, math.inf, False),
+            "c": (0, math.inf, False),
+            "alpha": (0, math.inf, True),
+            "weight_decay": (0, math.inf, True),
+            "tol": (0, math.inf, True),
+            "validation_fraction": (0, 1, False),
+        }
+        for name, (low, high, closed) in bounds.items():
+            value = getattr(self, name)
+            if not (low < value < high or (closed and value == low)):
+                bracket = "[" if closed else "("
+                raise ValueError(f"{name} must be in {bracket}{low}, {high}), got {value!r}")
+
+    def _hidden(self) -> Sequence[tuple[int, ...]]:
+        sizes = self.hidden_layer_sizes
+        if isinstance(sizes, str):
+            if sizes != "auto":
+                raise ValueError(f'hidden_layer_sizes must be "auto" or positive integers, got {sizes!r}')
+            return SHAPES
+        hidden = tuple(np.atleast_1d(np.asarray(sizes, dtype=object)))
+        for size in hidden:
+            _check_count("hidden_layer_sizes", size)
+        return [tuple(int(size) for size in hidden)]
+
+    def _batch(self) -> int:
+        return 64 if self.batch_size == "auto" else int(self.batch_size)
+
+    def _steps(self, rows: int) -> tuple[int, int]:
+        """Return the number of steps, and of those from one look at the rows of validation to the next."""
+        passes = 200 * rows / min(self._batch(), rows)
+        steps = int(min(max(passes, 1000), 6000)) if self.max_iter is None else int(self.max_iter)
+        every = max(1, steps // LOOKS)
+        return steps // every * every, every
+
+    def _patience(self, every: int) -> dict[str, float]:
+        if self.n_iter_no_change is None:
+            return {}
+        return {"patience": math.ceil(self.n_iter_no_change / every), "tolerance": self.tol}
+
+    def _earlier(self, networks: list[Network], x: Scale, y: Scale) -> list[Array]:
+        """Return where members start that were found before, with warm_start."""
+        if not (self.warm_start and hasattr(self, "theta_")):
+            return []
+        if [network.widths for network in networks] != [self.widths_] or self.activation != self.activation_:
+            raise ValueError(
+                f"warm_start goes on with the networks {self.widths_} of {self.activation_}; this fit has another "
+                "shape, activation, number of inputs or outputs. Fit with warm_start=False"
+            )
+        return [out_of_units(networks[0], self.theta_, x, y).astype(np.float32)]
+
+    def _keep(self, found: list[Candidate], scales: list[Scale], box: Array) -> None:
+        best = _best_shape(found, self.n_best)
+        network = best[0].network
+        theta = np.stack([one.theta for one in best], axis=1)
+        self.theta_ = in_units(network, theta, *scales)
+        self.widths_ = network.widths
+        self.activation_ = self.activation
+        self.shape_ = (float(self.alpha), float(self.c))
+        self.box_ = box
+        layers = side_by_side(network, self.theta_)
+        self.coefs_ = [weight.T for weight, _ in layers]
+        self.intercepts_ = [bias for _, bias in layers]
+        self.loss_curve_ = best[0].history.astype(np.float64)
+        self.best_loss_ = best[0].loss
+        self.n_iter_ = best[0].steps
+        self.n_layers_ = len(network.widths)
+        self.candidates_ = {
+            "hidden_layer_sizes": np.array([",".join(map(str, one.network.widths[1:-1])) for one in found]),
+            "start": np.array([one.start for one in found]),
+            "validation_loss": np.array([one.loss for one in found]),
+            "best_iter": np.array([one.best_step for one in found]),
+            "n_iter": np.array([one.steps for one in found]),
+            "chosen": np.array([any(one is other for other in best) for one in found]),
+        }
+        self.validation_scores_ = self._scores(best[0].looks.astype(np.float64))
+
+    def _scores(self, losses: Array) -> Array:
+        return -losses
+
+    def _target_scale(self, y: Array, weight: Array) -> Scale:
+        return Scale(np.zeros(y.shape[1]), np.ones(y.shape[1]))
+
+    def _form(self) -> Network:
+        check_is_fitted(self)
+        return Network(self.widths_, self.activation_)
+
+    def _outputs(self, x: Any) -> Array:
+        """Return the outputs of the members, [members, rows, out]."""
+        check_is_fitted(self)
+        x = validate_data(self, x, reset=False, dtype=np.float64)
+        return outputs(self._form(), self.theta_, x, *self.shape_)
+
+    @property
+    def network_(self) -> Exact:
+        """The fitted function as a network of `plunit.pieces`, in the units of the data: the mean of the members."""
+        return exact_network(self._form(), self.theta_, *self.shape_)
+
+    @property
+    def curve_(self) -> Curve:
+        """The exact curve of a model with one input, over the range of the data."""
+        self._check_inputs(1, "curve_")
+        return curve(self.network_, *self.box_[0])
+
+    @property
+    def cells_(self) -> Cells:
+        """The exact polygons of a model with two inputs, over the range of the data."""
+        self._check_inputs(2, "cells_")
+        return cells(self.network_, [tuple(side) for side in self.box_])
+
+    def _check_inputs(self, count: int, name: str) -> None:
+        inputs = self._form().widths[0]
+        if inputs != count:
+            raise AttributeError(f"{name} is for models with {count} input{'s'[: count - 1]}, this one has {inputs}")
+
+    def to_torch(self) -> nn.Sequential:
+        """Return the fitted function as an `nn.Sequential` in float64: the mean of the members."""
+        from plunit.sklearn.modules import sequential
+
+        form = self._form()
+        layers = side_by_side(form, self.theta_)
+        return sequential(layers, self.activation_, shapes_of_units(form, self.theta_, *self.shape_))
+
+    def save(self, path: str | Path) -> None:
+        """Write the exact function to a file: C source (.h), ONNX (.onnx) or JSON (.json), by its ending."""
+        from plunit.pieces.formats.saving import save
+
+        save(self.network_, path)
+
+
+def _check_count(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+
+
+def _best_shape(found: list[Candidate], count: int) -> list[Candidate]:
+    """Return the best members of the shape whose best have the least mean loss."""
+    shapes: dict[tuple[int, ...], list[Candidate]] = {}
+    for one in found:
+        shapes.setdefault(one.network.widths, []).append(one)
+    best = min((members[:count] for members in shapes.values()), key=lambda some: np.mean([one.loss for one in some]))
+    if not math.isfinite(best[0].loss):
+        raise ValueError(
+            "no start gave finite numbers; take a smaller learning_rate_init, and look for huge values in X and y"
+        )
+    return [one for one in best if math.isfinite(one.loss)]
+
+
+class _Bar:
+    """A line on the terminal: the part that is done, the time left, the best loss so far."""
+
+    def __init__(self, members: int) -> None:
+        self.members, self.begun = members, time.monotonic()
+
+    def __call__(self, done: float, best: float) -> None:
+        done = min(done, 1.0)
+        left = (time.monotonic() - self.begun) * (1 / done - 1)
+        filled = round(30 * done)
+        end = "\n" if done == 1 else ""
+        bar = "#" * filled + "." * (30 - filled)
+        sys.stderr.write(f"\r{self.members} starts [{bar}] {left:5.1f} s left, loss {best:.4g}{end}")
+        sys.stderr.flush()

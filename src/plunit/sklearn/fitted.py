@@ -1,0 +1,85 @@
+"""The members of a fitted estimator as plain arrays, in the units of the data, and one network made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plunit.ensemble import Network, forward
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.members import PIECEWISE
+from plunit.ensemble.network import spread
+from plunit.pieces import Network as Exact
+from plunit.pieces import network as build
+from plunit.sklearn.table import Scale
+
+Layer = tuple[Array, Array]
+
+
+def in_units(network: Network, theta: Array, x: Scale, y: Scale) -> Array:
+    """Return the parameters [rows, S] of x -> y.spread f((x - x.mean) / x.spread) + y.mean, in float64."""
+    theta = theta.astype(np.float64)
+    layers = list(network.layers(theta))
+    weight, bias = layers[0]
+    weight /= x.spread[:, None]
+    bias -= (weight * x.mean[:, None]).sum(1)
+    weight, bias = layers[-1]
+    weight *= y.spread[:, None, None]
+    bias *= y.spread[:, None]
+    bias += y.mean[:, None]
+    return theta
+
+
+def out_of_units(network: Network, theta: Array, x: Scale, y: Scale) -> Array:
+    """Undo `in_units`."""
+    return in_units(network, theta, *(Scale(-one.mean / one.spread, 1 / one.spread) for one in (x, y)))
+
+
+def outputs(network: Network, theta: Array, x: Array, alpha: float, c: float) -> Array:
+    """Return the outputs of all members at the rows of x, [members, rows, out]."""
+    return np.moveaxis(forward(network, theta, x.T, alpha, c), (0, 1, 2), (2, 1, 0))
+
+
+def side_by_side(network: Network, theta: Array) -> list[Layer]:
+    """Return the mean of the members as layers (weight [out, in], bias [out]) of one network, member after member."""
+    layers = [(np.moveaxis(weight, -1, 0), bias.T) for weight, bias in network.layers(theta)]
+    members = theta.shape[1]
+    if len(layers) == 1:
+        return [(layers[0][0].mean(0), layers[0][1].mean(0))]
+    first, *between, last = layers
+    return [
+        (first[0].reshape(-1, network.widths[0]), first[1].ravel()),
+        *((_diagonal(weight), bias.ravel()) for weight, bias in between),
+        (np.concatenate(list(last[0]), axis=1) / members, last[1].mean(0)),
+    ]
+
+
+def _diagonal(blocks: Array) -> Array:
+    members, rows, columns = blocks.shape
+    whole = np.zeros((members, rows, members, columns))
+    whole[np.arange(members), :, np.arange(members), :] = blocks
+    return whole.reshape(members * rows, members * columns)
+
+
+def shapes_of_units(network: Network, theta: Array, alpha: float, c: float) -> list[tuple[Array, Array]]:
+    """Return alpha and c of every unit of each hidden layer of the members side by side."""
+    alphas, cs = network.shapes(theta, *(spread(network, theta, value) for value in (alpha, c)))
+    return [
+        (np.repeat(a, width), np.repeat(b, width)) for a, b, width in zip(alphas, cs, network.widths[1:-1], strict=True)
+    ]
+
+
+def exact_network(network: Network, theta: Array, alpha: float, c: float) -> Exact:
+    """Return the members side by side as one exact network."""
+    make = network.function.exact
+    if make is None:
+        raise AttributeError(
+            f"a network of {network.activation} is not piecewise linear and has no exact pieces; "
+            f"fit with one of {', '.join(PIECEWISE)}"
+        )
+    first, *others = side_by_side(network, theta)
+    layers: list[Any] = [first]
+    for pair, shape in zip(others, shapes_of_units(network, theta, alpha, c), strict=True):
+        layers += [make(*shape), pair]
+    return build(layers)

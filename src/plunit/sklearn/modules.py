@@ -1,0 +1,44 @@
+"""A fitted estimator as modules of PyTorch."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from plunit.ensemble.arrays import Array
+from plunit.torch import PLU
+
+_PLAIN = {
+    "tanh": nn.Tanh,
+    "relu": nn.ReLU,
+    "identity": nn.Identity,
+    "leaky_relu": nn.LeakyReLU,
+    "hardtanh": nn.Hardtanh,
+    "gelu": nn.GELU,
+    "silu": nn.SiLU,
+    "elu": nn.ELU,
+}
+
+
+def sequential(layers: list[tuple[Array, Array]], activation: str, shapes: list[tuple[Array, Array]]) -> nn.Sequential:
+    """Return Linear layers in float64 with the activation between them; shapes hold alpha and c of each unit."""
+    modules: list[nn.Module] = []
+    for i, (weight, bias) in enumerate(layers):
+        linear = nn.Linear(*weight.T.shape, dtype=torch.float64)
+        with torch.no_grad():
+            linear.weight.copy_(torch.from_numpy(weight))
+            linear.bias.copy_(torch.from_numpy(bias))
+        modules += [linear] if i == len(layers) - 1 else [linear, _activation(activation, *shapes[i])]
+    return nn.Sequential(*modules)
+
+
+def _activation(name: str, alpha: Array, c: Array) -> nn.Module:
+    if name in _PLAIN:
+        return _PLAIN[name]()
+    if name == "plu":
+        return PLU(float(alpha[0]), float(c[0]))
+    unit = PLU(0.5, 1.0, learnable=True, num_parameters=len(alpha)).double()
+    with torch.no_grad():
+        unit.raw_alpha.copy_(torch.from_numpy(alpha).logit())
+        unit.raw_c.copy_(torch.from_numpy(c).log())
+    return unit

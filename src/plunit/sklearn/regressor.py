@@ -1,0 +1,88 @@
+"""PLURegressor: y = f(x) by the best of many small networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from plunit.ensemble.arrays import Array
+from plunit.sklearn.base import PLUEstimator
+from plunit.sklearn.table import Scale
+
+
+class PLURegressor(RegressorMixin, PLUEstimator):
+    """y = f(x) with f the mean of the `n_best` best of `n_init` small networks: one exact piecewise-linear function.
+
+    Inputs and target are scaled inside. All starts are trained at once by a compiled program; after an eighth, a
+    quarter and a half of the steps the worse half of them ends. The rows of validation decide which are the best, and at
+    which step. Equal rows are merged first (up to 100,000 rows), so that a weight of 2 is a row that occurs twice.
+
+    Args:
+        hidden_layer_sizes: units of the hidden layers, or "auto" to search a few shapes.
+        activation: "plu", "plu_learned" (alpha and c are trained), "relu", "leaky_relu", "hardtanh", "identity", which
+            are exact; or "tanh", "gelu", "silu", "elu".
+        alpha: the outer slope of PLU, the start of a learned one.
+        c: the half-width of its inner piece; likewise.
+        n_init: number of starts, of each shape.
+        n_best: how many of the best are averaged.
+        max_iter: steps of those starts that are trained to the end; None takes 200 passes over the rows, but at least
+            1,000 and at most 6,000 steps.
+        learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
+        weight_decay: a weight w loses learning_rate * weight_decay * w at each step.
+        batch_size: rows of each step; "auto" is 64, or all if there are fewer.
+        early_stopping: keep rows for validation. False, or fewer than 20 rows: the rows of training decide.
+        validation_fraction: the share of rows kept for it, at most 4,000 rows.
+        n_iter_no_change: a start ends after so many steps without a validation loss that is better by `tol`; None goes
+            on.
+        tol: see `n_iter_no_change`.
+        random_state: the same number gives the same bits, whatever the number of threads.
+        verbose: show progress on the terminal.
+        warm_start: the next `fit` starts from the members found before, besides new ones.
+
+    Attributes:
+        network_: the function as a `plunit.pieces` network in the units of the data, for the piecewise-linear ones.
+        curve_: the exact curve, for one input; cells_: the exact polygons, for two.
+        coefs_, intercepts_: the layers of the members side by side, weights [in, out].
+        theta_: the parameters of the members [rows, n_best], for `plunit.ensemble.forward`.
+        candidates_: all starts, the best first: shape, number of the start, loss, steps, whether it was chosen.
+        best_loss_: the least loss of validation, in units of the variance of y.
+        loss_curve_: the loss of training of the best member, every 16 steps.
+        validation_scores_: 1 - the loss of validation of the best member at each look.
+        n_iter_: steps that the best member was trained.
+
+    >>> from plunit.sklearn import PLURegressor
+    >>> x = np.random.default_rng(0).uniform(-2, 2, (300, 2))
+    >>> model = PLURegressor(n_init=16, n_best=1, random_state=0).fit(x, x[:, 0] * x[:, 1])
+    >>> bool(model.score(x, x[:, 0] * x[:, 1]) > 0.98)
+    True
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PLURegressor:  # noqa: N803
+        """Train on rows X [n, in] and y [n] or [n, out]."""
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)  # noqa: N806
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self._flat = y.ndim == 1
+        self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
+        self._train(X, y.reshape(len(y), -1).astype(np.float64), weight, "square")
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: N803
+        """Return f(X), and with return_std the standard deviation of the members around it."""
+        values = self._outputs(X)
+        shown = [values.mean(0), values.std(0)] if return_std else [values.mean(0)]
+        shown = [part[:, 0] if self._flat else part for part in shown]
+        return tuple(shown) if return_std else shown[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _scores(self, losses: Array) -> Array:
+        return 1 - losses
+
+    def _target_scale(self, y: Array, weight: Array) -> Scale:
+        return Scale.of(y, weight)

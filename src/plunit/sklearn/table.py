@@ -1,0 +1,88 @@
+"""A table made ready for training: equal rows merged, columns scaled, some rows kept for validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plunit.ensemble import Rows, Validation
+from plunit.ensemble.arrays import Array
+
+MERGED = 100_000
+"""Equal rows of tables up to this size are merged."""
+
+MOST = 4_000
+"""The most rows that are kept for validation."""
+
+FEWEST = 10
+"""Smaller tables are validated on the rows they are trained on."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """x -> (x - mean) / spread for each column; a constant column has spread 1."""
+
+    mean: Array
+    spread: Array
+
+    @classmethod
+    def of(cls, values: Array, weight: Array) -> Scale:
+        """Return the scale that gives columns with mean 0 and variance 1."""
+        largest = np.abs(values).max(0, initial=0)
+        unit = np.where(largest > 0, largest, 1.0)  # squares of large numbers overflow
+        mean = np.average(values / unit, axis=0, weights=weight)
+        spread = np.sqrt(np.average((values / unit - mean) ** 2, axis=0, weights=weight))
+        return cls(mean * unit, np.where(spread > 1e-14, spread, 1.0) * unit)
+
+    def __call__(self, values: Array) -> Array:
+        """Return scaled columns."""
+        scaled: Array = (values - self.mean) / self.spread
+        return scaled
+
+
+def merged(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Return the rows in one order, without those of weight 0 and with equal rows as one that has their weight.
+
+    So a weight of 2 is a row that occurs twice, to the last bit, and the order of the rows does not matter.
+    """
+    there = weight > 0
+    x, y, weight = x[there], y[there], weight[there]
+    if len(x) > MERGED:
+        return x, y, weight
+    rows, place = np.unique(np.column_stack([x, y]), axis=0, return_inverse=True)
+    total = np.zeros(len(rows))
+    np.add.at(total, place.ravel(), weight)
+    return rows[:, : x.shape[1]], rows[:, x.shape[1] :], total
+
+
+def split(y: Array, share: float, rng: np.random.RandomState, *, classes: bool) -> tuple[Array, Array]:
+    """Return the rows to train on and those for validation; classes are drawn in proportion."""
+    n = len(y)
+    order = rng.permutation(n)
+    if share == 0 or n < FEWEST:
+        return order, order
+    count = min(max(round(share * n), n // 3 if n < 30 else 10), MOST)
+    if not classes:
+        return order[count:], order[:count]
+    label = y.argmax(1) if y.shape[1] > 1 else y[:, 0]
+    # deal the rows of each class one after the other: every stretch of the deal has all classes in proportion
+    rank = np.empty(n)
+    for value in np.unique(label):
+        mine = order[label[order] == value]
+        rank[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
+    dealt = order[np.argsort(rank[order], kind="stable")]
+    chosen = dealt[:: max(1, n // count)][:count]
+    rest = np.setdiff1d(order, chosen, assume_unique=True)
+    return rest[rng.permutation(len(rest))], chosen
+
+
+def ready(x: Array, y: Array, weight: Array, parts: tuple[Array, Array], **options: Any) -> tuple[Rows, Validation]:
+    """Return the rows of training and of validation, with weights of mean 1; options are those of `Validation`."""
+    train, test = parts
+    batch = options.pop("batch")
+    weights = [weight[part] / weight[part].mean() for part in parts]
+    plain = [None if (w == 1).all() else w for w in weights]
+    rows = Rows(x[train], y[train], plain[0], batch if batch < len(train) else 0)
+    return rows, Validation(x[test], y[test], plain[1], **options)
