@@ -37,7 +37,7 @@ LEVELS = {
     "flowjax": 3,
     "numpyro": 3,
     "invertible": 3,
-    "ensemble": 3,
+    "ensemble": 2,
     "lab": 4,
     "cli": 5,
 }
