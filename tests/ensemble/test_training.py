@@ -1,15 +1,15 @@
 """Members of an ensemble against networks trained alone, in both engines."""
 
 import functools
-import itertools
 import math
 
 import numpy as np
 import pytest
 import torch
+from alone import MODULES, PaperPLU, alone, columns, generators
 from torch import nn
 
-from plunit.ensemble import ACTIVATIONS, ENGINES, Network, forward, initial, train
+from plunit.ensemble import ENGINES, Network, forward, initial, train
 
 # Not symmetric about 0: on symmetric data an odd activation has bias gradients that are 0 but for rounding, which Adam
 # scales up to whole steps, so that any two programs drift apart.
@@ -17,83 +17,9 @@ X = np.linspace(-5, 7, 50, dtype=np.float32)[None]
 Y = np.sin(X)
 
 
-class PaperPLU(nn.Module):
-    """The paper's max/min form, an oracle that shares nothing with the package."""
-
-    def __init__(self, alpha=0.1, c=1.0):
-        super().__init__()
-        self.alpha, self.c = alpha, c
-
-    def forward(self, x):
-        return torch.maximum(self.alpha * (x + self.c) - self.c, torch.minimum(self.alpha * (x - self.c) + self.c, x))
-
-
-class LearnedPLU(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.raw_alpha = nn.Parameter(torch.tensor(math.log(0.1 / 0.9)))
-        self.raw_c = nn.Parameter(torch.tensor(0.0))
-
-    def forward(self, x):
-        return PaperPLU(torch.sigmoid(self.raw_alpha), torch.exp(self.raw_c))(x)
-
-
-MODULES = {
-    "tanh": nn.Tanh,
-    "relu": nn.ReLU,
-    "plu": PaperPLU,
-    "identity": nn.Identity,
-    "leaky_relu": nn.LeakyReLU,
-    "hardtanh": nn.Hardtanh,
-    "gelu": nn.GELU,
-    "silu": nn.SiLU,
-    "elu": nn.ELU,
-    "plu_learned": LearnedPLU,
-}
-
-
-def generators(seeds):
-    return [np.random.default_rng(seed) for seed in seeds]
-
-
-def alone(widths, activation, seed, batches, steps, dtype=torch.float32):
-    """Train one nn.Sequential; return its losses and its final weights, flattened as rows of theta."""
-    generator = np.random.default_rng(seed)
-    layers = []
-    total = sum(m * n for m, n in itertools.pairwise(widths))
-    draws = torch.from_numpy(generator.standard_normal(total, dtype=np.float32))
-    for m, n in itertools.pairwise(widths):
-        linear = nn.Linear(m, n)
-        weights, draws = draws[: m * n], draws[m * n :]
-        linear.weight.data = weights.view(n, m).clone()
-        nn.init.zeros_(linear.bias)
-        layers += [linear, activation()]
-    net = nn.Sequential(*layers[:-1]).to(dtype)
-    optimiser = torch.optim.Adam(net.parameters(), lr=0.01)
-    losses = []
-    for step in range(steps):
-        x, y = batches(step)
-        loss = nn.functional.mse_loss(net(torch.from_numpy(x).to(dtype)), torch.from_numpy(y).to(dtype))
-        losses.append(loss.item())
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-    rows = [p.detach().flatten() for layer in net if isinstance(layer, nn.Linear) for p in layer.parameters()]
-    return np.array(losses), torch.cat(rows).numpy()
-
-
-def columns(runs):
-    """Return the losses and the weights of several runs of `alone` as the columns of two matrices."""
-    return [np.stack(parts, 1) for parts in zip(*runs, strict=True)]
-
-
 @functools.cache
 def sine_alone(name, seed):
     return alone((1, 3, 3, 1), MODULES[name], seed, lambda step: (X.T, Y.T), 200)
-
-
-def test_every_activation_has_its_module():
-    assert MODULES.keys() == ACTIVATIONS.keys()
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -14,7 +14,7 @@ import numpy as np
 from plunit.ensemble import native, stepping
 from plunit.ensemble.arrays import Array, as_array, as_many
 from plunit.ensemble.build import Unavailable, library
-from plunit.ensemble.data import Data, Rows, Stream, points
+from plunit.ensemble.data import Data, Points, Rows, Stream, points
 from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.network import Network, spread
 from plunit.ensemble.state import State, Steps, Validation
@@ -106,9 +106,7 @@ def train(
     factors = as_many("schedule", np.asarray(schedule, dtype=np.float64), steps)
     state = begin(network, theta, loss=loss, lr=lr, decay=decay, alpha=alpha, c=c, stride=stride, steps=steps)
     advance = ENGINES[engine_for(theta, engine)]
-    tests = (
-        None if validation is None else points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
-    )
+    tests = None if validation is None else _tests(validation, network, theta)
     kept = []
     marks = {*checkpoints, steps, *(range(0, steps, _STREAMED) if callable(data) else ())}
     for first, last in itertools.pairwise(sorted({0, *marks})):
@@ -120,6 +118,13 @@ def train(
         kept.append(state.theta.copy())
     weights = np.stack(kept) if kept else np.empty((0, *theta.shape), theta.dtype)
     return Trained(state.theta, state.history, weights, state.best, state.record[0], state.record[3].astype(np.int64))
+
+
+def _tests(validation: Validation, network: Network, theta: Array) -> Points:
+    try:
+        return points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
+    except ValueError as error:
+        raise ValueError(f"validation: {error}") from None
 
 
 def gradient(
