@@ -40,8 +40,7 @@ def training(activation: str, seeds: int, steps: int, stride: int, engine: str |
     """Return the ensemble's training, ready to be called."""
     network = ensemble.Network(WIDTHS, activation)
     start = ensemble.initial(network, [np.random.default_rng(seed) for seed in range(seeds)])
-    x = torch.from_numpy(X)[None]
-    data = (x, x.sin())
+    data = (X[None], np.sin(X[None]))
     return lambda: ensemble.train(network, start, data, steps=steps, stride=stride, engine=engine)
 
 
@@ -142,8 +141,8 @@ def main() -> None:
     for stride in (16, 1):
         report(f"loss recorded every {stride} steps / once, PLU", history_cost("plu", stride), Bar(1.10))
     if engine == "native":
-        slow = ours("plu", 256, 64, "eager")
-        print(f"plu    {'ensemble, eager, 256 seeds':32} {slow:14,.0f} seed-steps/s")
+        slow = ours("plu", 256, 64, "numpy")
+        print(f"plu    {'ensemble, NumPy, 256 seeds':32} {slow:14,.0f} seed-steps/s")
 
 
 if __name__ == "__main__":

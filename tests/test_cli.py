@@ -60,7 +60,7 @@ def test_help(run_cli, command, option):
         (["run", "nope"], "unknown experiment 'nope'; `plunit list` shows them all"),
         (["reproduce", "--only", "sine,nope"], "unknown experiment 'nope'"),
         (["run", "sine", "--activations", "plu,swish"], "unknown activation 'swish'"),
-        (["run", "sine", "--engine", "turbo"], "unknown engine 'turbo'; choose native or eager"),
+        (["run", "sine", "--engine", "turbo"], "unknown engine 'turbo'; choose native or numpy"),
         (["reproduce", "--seeds", "0"], "--seeds must be a whole number from 1 to 100,000, got 0"),
         (["run", "sine", "--seeds", "-3"], "got -3"),
         (["run", "sine", "--workers", "-1"], "--workers must be a whole number from 0 to 1,024, got -1"),
@@ -136,7 +136,7 @@ def test_without_a_compiler_one_line_says_so(tmp_path):
     run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CXX": "no-such-compiler"})
     assert (run.returncode, run.stderr) == (0, "")
     first, *_, last = run.stdout.splitlines()
-    assert first.startswith("no C++ compiler found (CXX is 'no-such-compiler'): training runs eagerly")
+    assert first.startswith("no C++ compiler found (CXX is 'no-such-compiler'): training runs in NumPy")
     assert last == f"report: {tmp_path / 'report.html'}"
 
 

@@ -1,4 +1,4 @@
-"""Imports go one way: errors, functional, gains -> pieces -> frameworks -> invertible, ensemble -> lab -> cli.
+"""Imports go one way: errors, functional, gains -> pieces -> frameworks, ensemble -> invertible -> lab -> cli.
 
 And a module has another name than what it holds, so that `from package import name` cannot mean either.
 """
@@ -37,7 +37,7 @@ LEVELS = {
     "flowjax": 3,
     "numpyro": 3,
     "invertible": 3,
-    "ensemble": 3,
+    "ensemble": 2,
     "lab": 4,
     "cli": 5,
 }
@@ -122,3 +122,17 @@ def test_a_missing_package_is_one_line(name):
     expected = f"ModuleNotFoundError: plunit.{name} needs {name}, which is not installed; pip install 'plunit[{name}]'"
     assert done.stderr.splitlines()[-1] == expected
     assert done.stderr.count("Traceback") == 1
+
+
+@pytest.mark.parametrize("package", ["plunit.ensemble", "plunit.torch"])
+def test_the_ensemble_needs_no_framework(package):
+    """The second package shows that the test can fail."""
+    program = (
+        "import sys, time, numpy; start = time.perf_counter()\n"
+        f"import {package}\n"
+        "print(any(name in sys.modules for name in ('torch', 'jax')), time.perf_counter() - start < 0.5)"
+    )
+    runs = [subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True) for _ in "123"]
+    loaded, light = zip(*(run.stdout.split() for run in runs), strict=True)
+    assert set(loaded) == {str(package == "plunit.torch")}
+    assert ("True" in light) == (package == "plunit.ensemble")  # the fastest of three: the machine may be busy

@@ -1,11 +1,16 @@
+import numpy as np
 import pytest
 
-from plunit.ensemble import one_thread, why_not_native
+from plunit.ensemble import ENGINES, why_not_native
+from plunit.ensemble.data import points
+from plunit.ensemble.state import Steps
+from plunit.ensemble.training import begin
+from plunit.torch.threads import one_thread
 
 
 @pytest.fixture(scope="package", autouse=True)
 def single_thread():
-    """Tensors this small are slower on several threads."""
+    """The networks trained alone have tensors that are slower on several threads."""
     with one_thread():
         yield
 
@@ -16,8 +21,20 @@ def compiler():
         pytest.skip(reason)
 
 
-@pytest.fixture(params=["native", "eager"])
+@pytest.fixture(params=["native", "numpy"])
 def engine(request):
     if request.param == "native":
         request.getfixturevalue("compiler")
     return request.param
+
+
+@pytest.fixture
+def first_step(engine):
+    """A function: each member's loss [S] and its gradient [rows, S] before the first step, as the engine has them."""
+
+    def measured(network, theta, data, *, loss="square"):
+        state = begin(network, theta, loss=loss, lr=0.0, decay=0.0, alpha=0.1, c=1.0, stride=1, steps=1)
+        ENGINES[engine](state, Steps(0, np.ones(1), points(data, 1, network, theta)))
+        return state.history[0], state.mean / np.float32(0.1)
+
+    return measured

@@ -3,7 +3,6 @@ import dataclasses
 import pytest
 
 from plunit import ensemble
-from plunit.ensemble import one_thread
 from plunit.lab.cifar10.run import Cifar10Spec
 from plunit.lab.density.run import DensitySpec
 from plunit.lab.depth.run import DepthSpec
@@ -13,6 +12,7 @@ from plunit.lab.inverse.run import InverseSpec
 from plunit.lab.plan import Part
 from plunit.lab.shape.run import ShapeSpec
 from plunit.lab.warp.run import WarpSpec
+from plunit.torch.threads import one_thread
 
 QUICK = {
     FitSpec: {"steps": 32, "stride": 8, "checkpoints": (8, 16)},

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-import torch
 from rich.console import Console
 
 from plunit.ensemble import ACTIVATIONS
@@ -62,16 +61,16 @@ def test_losses_are_those_of_the_stored_weights(tmp_path, table, activation, bat
     found = run.read_table(table, "height", (), pytest.fail)
     for i, seed in enumerate(arrays["seed"]):
         split = Split(found, spec.test, np.random.default_rng(seed))
-        theta = torch.from_numpy(arrays["theta"][:, i])
-        weights = [theta[:12].view(4, 3), theta[12:16], theta[16:20].view(1, 4), theta[20:21]]
+        theta = arrays["theta"][:, i]
+        weights = [theta[:12].reshape(4, 3), theta[12:16], theta[16:20].reshape(1, 4), theta[20:21]]
         shape = (0.1, 1.0)
         if activation == "plu_learned":
-            shape = (float(theta[21].sigmoid()), float(theta[22].exp()))
-        x, y = (torch.from_numpy(part) for part in split.rows(split.test))
-        hidden = ACTIVATIONS[activation](x @ weights[0].T + weights[1], *map(torch.tensor, shape))
+            shape = (1 / (1 + np.exp(-theta[21])), np.exp(theta[22]))
+        x, y = split.rows(split.test)
+        hidden = ACTIVATIONS[activation].value(x @ weights[0].T + weights[1], *shape)
         output = (hidden @ weights[2].T + weights[3])[:, 0]
-        np.testing.assert_allclose(arrays["test_loss"][i], float((output - y).square().mean()), rtol=1e-4)
-        np.testing.assert_allclose(arrays["baseline"][i], float(y.square().mean()), rtol=1e-5)
+        np.testing.assert_allclose(arrays["test_loss"][i], ((output - y) ** 2).mean(), rtol=1e-4)
+        np.testing.assert_allclose(arrays["baseline"][i], (y**2).mean(), rtol=1e-5)
     assert arrays["test_curve"].shape == (20, 3)
     np.testing.assert_array_equal(arrays["test_curve"][-1], arrays["test_loss"])
 

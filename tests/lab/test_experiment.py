@@ -117,7 +117,7 @@ def test_a_variant_is_kept_beside_the_usual_one(coin, console, tmp_path):
 def test_the_source_of_an_experiment_outside_the_package_is_hashed(coin):
     (first, *_) = plan.Part("coin", 8, ("fair",)).cells()
     assert len(first.program) == 16
-    assert first.program != catalogue()["sine"].cells(["plu"], 1, "eager")[0].program
+    assert first.program != catalogue()["sine"].cells(["plu"], 1, "numpy")[0].program
 
 
 @pytest.mark.parametrize("name", list(catalogue()))

@@ -41,7 +41,7 @@ def results(experiments, tmp_path_factory):
     for name in COMPUTED:
         one = experiments[name]
         for activation in one.activations:
-            cell, *_ = one.cells((activation,), SEEDS, "eager" if one.engines else "")
+            cell, *_ = one.cells((activation,), SEEDS, "numpy" if one.engines else "")
             cell = dataclasses.replace(cell, last=SEEDS)
             found[name][activation] = one.compute(cell, folder / f"{name}-{activation}")
     for name in CIFAR10:
@@ -68,7 +68,7 @@ def test_arrays_have_the_seeds_on_their_last_axis(results, name):
 def test_cells_cover_every_seed_once_for_every_activation(experiments, name):
     one = experiments[name]
     seeds = 2 * one.chunk + 1
-    cells = one.cells(one.activations, seeds, "eager")
+    cells = one.cells(one.activations, seeds, "numpy")
     covered = {a: [seed for cell in cells if cell.activation == a for seed in cell.seeds] for a in one.activations}
     assert covered == {a: [*range(seeds)] for a in one.activations}
     assert max(len(cell.seeds) for cell in cells) <= one.chunk
@@ -80,7 +80,7 @@ def test_cells_cover_every_seed_once_for_every_activation(experiments, name):
 def test_activations_are_among_the_choices_and_the_cost_is_a_number(experiments, name):
     one = experiments[name]
     assert set(one.activations) <= set(one.choices)
-    cell, *_ = one.cells(one.activations, SEEDS, "eager")
+    cell, *_ = one.cells(one.activations, SEEDS, "numpy")
     assert 0 < one.cost(cell) < np.inf
     assert one.section in SECTIONS
 

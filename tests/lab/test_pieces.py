@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from plunit.ensemble import Network
 from plunit.lab import style
@@ -26,7 +25,7 @@ def quick(name, **changes):
 
 
 def trained(name, activation, first=0, last=10, **changes):
-    return compute(Cell(name, quick(name, **changes), activation, first, last, "eager", ""), Path())
+    return compute(Cell(name, quick(name, **changes), activation, first, last, "numpy", ""), Path())
 
 
 def sampled(spec, activation, theta):
@@ -47,29 +46,29 @@ def test_pieces_are_the_runs_of_equal_slope_of_a_sampled_network(name, activatio
 @pytest.mark.parametrize(("activation", "expected"), [("relu", 7), ("plu", 1 + 6 + 12), ("identity", 1)])
 def test_cells_of_lines_in_general_position(activation, expected):
     """L lines with I crossings in the box make 1 + L + I cells; the second layer stays on one piece."""
-    theta = torch.zeros(25, 1)
-    theta[:6, 0] = torch.tensor([1.0, 0.0, 0.0, 1.0, 0.8, 0.9])  # x, y and a diagonal
-    theta[6:9, 0] = torch.tensor([0.1, 0.2, 0.15])
-    theta[9:18, 0] = 0.01 * torch.eye(3).flatten()
+    theta = np.zeros((25, 1), dtype=np.float32)
+    theta[:6, 0] = [1.0, 0.0, 0.0, 1.0, 0.8, 0.9]  # x, y and a diagonal
+    theta[6:9, 0] = [0.1, 0.2, 0.15]
+    theta[9:18, 0] = 0.01 * np.eye(3).flatten()
     theta[18:21, 0] = 0.5
-    theta[21:24, 0] = torch.tensor([1.0, 2.0, 3.0])
+    theta[21:24, 0] = [1.0, 2.0, 3.0]
     found = count(SURFACE, Network(SURFACE.widths, activation), theta)
     assert found.pieces.tolist() == [expected]
 
 
 def test_a_dead_kink_is_a_pattern_but_no_piece():
-    theta = torch.zeros(22, 1)
+    theta = np.zeros((22, 1), dtype=np.float32)
     theta[:3, 0] = 1
-    theta[3:6, 0] = torch.tensor([0.0, 1.0, 2.0])  # kinks at 0, -1 and -2
+    theta[3:6, 0] = [0.0, 1.0, 2.0]  # kinks at 0, -1 and -2
     theta[6, 0] = theta[9, 0] = 1  # the last unit goes nowhere, nor does the second
     theta[15:18, 0] = 5
-    theta[18:21, 0] = torch.tensor([1.0, 0.0, 0.0])
+    theta[18:21, 0] = [1.0, 0.0, 0.0]
     found = count(SINE, Network(SINE.widths, "relu"), theta)
     assert (found.pieces.tolist(), found.patterns.tolist()) == ([2], [4])
 
 
 def test_a_network_that_diverged_has_no_pieces():
-    theta = torch.from_numpy(trained("sine", "plu", 0, 4)["theta"])
+    theta = trained("sine", "plu", 0, 4)["theta"]
     network = Network(SINE.widths, "plu")
     whole = count(SINE, network, theta).pieces
     theta[3, 1], theta[0, 2], theta[5, 3] = math.nan, math.inf, -1e30
@@ -79,7 +78,7 @@ def test_a_network_that_diverged_has_no_pieces():
 def test_blocks_of_members_change_nothing(monkeypatch):
     arrays = trained("sine", "plu", 0, 5)
     monkeypatch.setattr(pieces, "_BLOCK", 2)
-    found = count(SINE, Network(SINE.widths, "plu"), torch.from_numpy(arrays["theta"]))
+    found = count(SINE, Network(SINE.widths, "plu"), arrays["theta"])
     np.testing.assert_array_equal(found, [arrays["trained_patterns"], arrays["trained_pieces"]])
 
 

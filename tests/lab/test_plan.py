@@ -12,9 +12,9 @@ from plunit.lab import plan, store
 from plunit.lab.plan import Part
 
 PLAN = {
-    "sine": Part("sine", 3, ("plu", "tanh"), "eager"),
+    "sine": Part("sine", 3, ("plu", "tanh"), "numpy"),
     "warp": Part("warp", 2, ("plu",), "", 7),
-    "sine+lr=0.5+widths=1x8x1": Part("sine", 2, ("relu",), "eager", 0, {"lr": 0.5, "widths": (1, 8, 1)}),
+    "sine+lr=0.5+widths=1x8x1": Part("sine", 2, ("relu",), "numpy", 0, {"lr": 0.5, "widths": (1, 8, 1)}),
 }
 
 
@@ -26,9 +26,9 @@ def test_a_saved_plan_is_loaded(tmp_path):
 
 def test_commands_repeat_their_part():
     assert [part.command() for part in PLAN.values()] == [
-        "plunit run sine --seeds 3 --activations plu,tanh --engine eager",
+        "plunit run sine --seeds 3 --activations plu,tanh --engine numpy",
         "plunit run warp --seeds 2 --steps 7 --activations plu",
-        "plunit run sine --seeds 2 --activations relu --engine eager --set lr=0.5 --set widths=1,8,1",
+        "plunit run sine --seeds 2 --activations relu --engine numpy --set lr=0.5 --set widths=1,8,1",
     ]
 
 
@@ -93,7 +93,7 @@ def test_a_plan_edited_into_nonsense_is_one_line(tmp_path, changes, said):
 
 def test_results_add_up_and_what_is_replaced_is_said():
     lines = []
-    more = Part("sine", 3, ("relu", "plu"), "eager")
+    more = Part("sine", 3, ("relu", "plu"), "numpy")
     merged = plan.merged(PLAN, {"sine": more}, lines.append)
     assert merged["sine"].activations == ("plu", "tanh", "relu")
     assert {name: merged[name] for name in merged if name != "sine"} == {n: PLAN[n] for n in PLAN if n != "sine"}
@@ -102,7 +102,7 @@ def test_results_add_up_and_what_is_replaced_is_said():
     assert plan.merged(PLAN, {"sine": other}, lines.append)["sine"] == other
     (line,) = lines
     assert line.startswith(
-        "sine: the results of `plunit run sine --seeds 3 --activations plu,tanh --engine eager` leave"
+        "sine: the results of `plunit run sine --seeds 3 --activations plu,tanh --engine numpy` leave"
     )
 
 

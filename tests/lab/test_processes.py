@@ -95,7 +95,7 @@ def test_ctrl_c_while_workers_start_is_one_line(tmp_path, after):
 
 
 def test_ctrl_c_while_drawing_is_one_line(tmp_path):
-    process = start("run", "map-sine", "--seeds", "1", "--engine", "eager", "--set", "fit.steps=2", "--out", tmp_path)
+    process = start("run", "map-sine", "--seeds", "1", "--engine", "numpy", "--set", "fit.steps=2", "--out", tmp_path)
     wait_until((tmp_path / "summary.csv").exists, process)
     os.killpg(process.pid, signal.SIGINT)
     said, _ = process.communicate(timeout=60)

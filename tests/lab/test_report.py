@@ -37,7 +37,7 @@ def small():
     with pytest.MonkeyPatch.context() as patch:
         for module in (plan, report):
             patch.setattr(module, "catalogue", lambda: quick)
-        parts = {n: Part(n, SEEDS, quick[n].activations, "eager" if quick[n].engines else "") for n in NAMES}
+        parts = {n: Part(n, SEEDS, quick[n].activations, "numpy" if quick[n].engines else "") for n in NAMES}
         parts["sine+lr=0.5"] = dataclasses.replace(parts["sine"], changes={"lr": 0.5}, activations=("relu", "plu"))
         yield parts
 
@@ -225,7 +225,7 @@ def test_seconds_have_a_table_of_their_own(tmp_path):
 
 
 def test_other_activations_are_drawn(tmp_path, small):
-    part = Part("sine", 2, ("gelu", "identity", "elu", "silu", "hardtanh", "leaky_relu"), "eager")
+    part = Part("sine", 2, ("gelu", "identity", "elu", "silu", "hardtanh", "leaky_relu"), "numpy")
     todo = {cell: part.experiment() for cell in part.cells()}
     with executors.here() as executor:
         have = running.run(tmp_path, todo, executor, lambda cell: None)

@@ -15,7 +15,7 @@ def test_steps_and_seeds_of_long_experiments(tmp_path):
     assert ask(tmp_path, "cifar10", seeds=3, activations="gelu")["cifar10"] == Part(
         "cifar10", 3, ("gelu",), "", 100_000
     )
-    assert ask(tmp_path, "sine", engine="eager", quick=True)["sine"].seeds == 64
+    assert ask(tmp_path, "sine", engine="numpy", quick=True)["sine"].seeds == 64
 
 
 @pytest.mark.parametrize("text", ["plu,relu", "plu, relu", " plu ,relu,", "plu,relu,plu"])
@@ -56,24 +56,24 @@ def test_a_request_that_cannot_be_met_is_one_line(tmp_path, name, keywords, said
 
 
 def test_what_the_folder_has_is_the_default(tmp_path):
-    stored = Part("sine", 7, ("tanh",), "eager")
+    stored = Part("sine", 7, ("tanh",), "numpy")
     plan.save(tmp_path, {"sine": stored})
     asked = requests.one(tmp_path, "sine", activations="relu,gelu")
-    assert asked["sine"] == Part("sine", 7, ("relu", "gelu"), "eager")
+    assert asked["sine"] == Part("sine", 7, ("relu", "gelu"), "numpy")
     assert plan.merged({"sine": stored}, asked, pytest.fail)["sine"].activations == ("tanh", "relu", "gelu")
-    assert requests.one(tmp_path, "sine", assignments=["lr=0.1"], engine="eager")["sine+lr=0.1"].seeds == 1024
+    assert requests.one(tmp_path, "sine", assignments=["lr=0.1"], engine="numpy")["sine+lr=0.1"].seeds == 1024
 
 
 def test_reproduce_keeps_long_experiments_short_unless_full(tmp_path):
     names = ["sine, cifar10", "density,density-wine", "inverse", "map-sine"]
-    short = requests.everything(tmp_path, names, seeds=64, engine="eager")
+    short = requests.everything(tmp_path, names, seeds=64, engine="numpy")
     seeds = {name: part.seeds for name, part in short.items()}
     assert seeds == {"sine": 64, "cifar10": 1, "density": 5, "density-wine": 5, "inverse": 5, "map-sine": 8}
     steps = {name: part.steps for name, part in short.items()}
     assert steps == {"sine": 0, "cifar10": 500, "density": 300, "density-wine": 200, "inverse": 0, "map-sine": 0}
-    full = requests.everything(tmp_path, names, engine="eager", full=True)
+    full = requests.everything(tmp_path, names, engine="numpy", full=True)
     assert (full["cifar10"].steps, full["density"].steps, full["sine"].seeds) == (100_000, 3000, 1024)
-    everything = requests.everything(tmp_path, engine="eager")
+    everything = requests.everything(tmp_path, engine="numpy")
     assert "compare" not in everything
     assert {"sine", "warp", "depth-scaled"} <= everything.keys()
     with pytest.raises(UserError, match="no part of the reproduction"):

@@ -30,10 +30,10 @@ def test_a_grid_without_the_paper_s_choice_or_with_batches_is_refused(fit, grid)
 def test_a_point_of_the_map_is_the_experiment_with_that_alpha_and_c():
     quick = dataclasses.replace(catalogue()["sine"].spec, steps=24, checkpoints=())
     spec = ShapeSpec(quick, alphas=(0.1, 0.4), cs=(0.5, 1, 2))
-    arrays = compute(Cell("map-sine", spec, "plu", 5, 7, "eager", ""), Path())
+    arrays = compute(Cell("map-sine", spec, "plu", 5, 7, "numpy", ""), Path())
     alone = [
         [
-            compute_fit(Cell("sine", dataclasses.replace(quick, alpha=alpha, c=c), "plu", 5, 7, "eager", ""), Path())
+            compute_fit(Cell("sine", dataclasses.replace(quick, alpha=alpha, c=c), "plu", 5, 7, "numpy", ""), Path())
             for c in spec.cs
         ]
         for alpha in spec.alphas

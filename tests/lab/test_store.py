@@ -14,7 +14,7 @@ from plunit import files
 from plunit.lab import store
 from plunit.lab.experiment import catalogue
 
-CELL, OTHER = catalogue()["sine"].cells(["plu", "tanh"], 4, "eager")
+CELL, OTHER = catalogue()["sine"].cells(["plu", "tanh"], 4, "numpy")
 ARRAYS = {
     "seed": np.arange(4),
     "theta": np.linspace(0, 1, 40, dtype=np.float32).reshape(10, 4),

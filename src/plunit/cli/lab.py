@@ -18,7 +18,7 @@ Seeds = Annotated[
 Out = Annotated[Path, typer.Option(help="Folder of results; a run that was stopped goes on from there.")]
 Workers = Annotated[int, typer.Option(help="Local processes; by default as many as the experiments use well.")]
 Cluster = Annotated[str, typer.Option(help="Address of a running Dask scheduler, such as tcp://host:8786.")]
-Engine = Annotated[str, typer.Option(help="native or eager; by default native where a C++ compiler is found.")]
+Engine = Annotated[str, typer.Option(help="native or numpy; by default native where a C++ compiler is found.")]
 Activations = Annotated[str, typer.Option(help="Names with commas between; the usual ones by default.")]
 Names = Annotated[list[str] | None, typer.Option(help="Experiments to run, all by default; may be repeated.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer seeds, for a first look.")]

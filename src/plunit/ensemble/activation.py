@@ -65,7 +65,7 @@ _exact_erf = np.frompyfunc(math.erf, 1, 1)
 def _phi(z: Array) -> Array:
     """Return the normal distribution function; float32 by Abramowitz and Stegun 7.1.26 (error 1.5e-7), as in C++."""
     if z.dtype != np.float32:
-        return np.asarray(0.5 + 0.5 * _exact_erf(z / math.sqrt(2)).astype(z.dtype))
+        return 0.5 + 0.5 * np.asarray(_exact_erf(z / math.sqrt(2)), dtype=z.dtype)
     t = 1 / (1 + np.float32(0.3275911 * math.sqrt(0.5)) * np.abs(z))
     p = np.zeros_like(z)
     for factor in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592):
@@ -84,7 +84,7 @@ def _silu_slope(z: Array) -> Array:
 
 
 def _step(z: Array, below: float) -> Array:
-    return np.where(z > 0, z.dtype.type(1), z.dtype.type(below))
+    return np.asarray(np.where(z > 0, z.dtype.type(1), z.dtype.type(below)))
 
 
 ACTIVATIONS: dict[str, Activation] = {

@@ -20,3 +20,10 @@ def as_array(values: Any, dtype: Any = None) -> Array:
     if dtype is None:
         dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.float32
     return array.astype(dtype, copy=False)
+
+
+def as_many(name: str, value: Array, count: int) -> Array:
+    """Return a number, or one for each of `count`, as a new array [count]."""
+    if value.shape not in {(), (1,), (count,)}:
+        raise ValueError(f"{name} must be a number or [{count}], got {value.shape}")
+    return np.array(np.broadcast_to(value, count))

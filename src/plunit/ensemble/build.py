@@ -14,7 +14,8 @@ from pathlib import Path
 from plunit import cache
 
 CSRC = Path(__file__).with_name("csrc")
-# no contraction to fused multiply-add and no reassociation: every processor computes the same bits
+# only what csrc/vector.h fuses is fused, and nothing is reassociated: every processor that has fused multiply-add
+# computes the same bits
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 _SECONDS = 300  # a compiler that takes longer is stuck
 

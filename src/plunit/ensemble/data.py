@@ -85,7 +85,7 @@ class Points:
     @property
     def count(self) -> int:
         """The number of points."""
-        return self.x.shape[2]
+        return int(self.x.shape[2])
 
 
 def points(data: Data | Stream | Rows, steps: int, network: Network, theta: Array) -> Points:
@@ -120,8 +120,9 @@ def _table(rows: Rows, network: Network, theta: Array) -> Points:
             f"batch must be 0 or more, with one seed for each of {theta.shape[1]} members; got {rows.batch} and "
             f"{len(rows.seeds)} seeds"
         )
-    views = [
-        None if part is None else part.T[None, :, :, None]
-        for part in (x, y, None if weight is None else weight[:, None])
-    ]
-    return Points(views[0], views[1], views[2], rows if rows.batch else None)
+    return Points(
+        x.T[None, :, :, None],
+        y.T[None, :, :, None],
+        None if weight is None else weight[None, None, :, None],
+        rows if rows.batch else None,
+    )

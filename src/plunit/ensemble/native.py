@@ -125,7 +125,7 @@ def processors() -> int:
 def _filled(state: State) -> State:
     """Return the state with a multiple of the vector's members and contiguous arrays: itself, or a copy."""
     arrays = {name: getattr(state, name) for name in _ARRAYS}
-    filled = {name: _fill(array) for name, array in arrays.items()}
+    filled: dict[str, Any] = {name: _fill(array) for name, array in arrays.items()}
     same = all(filled[name] is array for name, array in arrays.items())
     return state if same else dataclasses.replace(state, **filled)
 
@@ -135,7 +135,8 @@ def _fill(values: Array) -> Array:
     missing = -values.shape[-1] % _VECTOR
     if not missing:
         return values if values.flags.c_contiguous and values.flags.writeable else np.array(values, order="C")
-    return np.concatenate([values, np.repeat(values[..., -1:], missing, axis=-1)], axis=-1)
+    # concatenation alone keeps the order of axes in memory
+    return np.ascontiguousarray(np.concatenate([values, np.repeat(values[..., -1:], missing, axis=-1)], axis=-1))
 
 
 def _aligned(points: Points | None) -> tuple[Any, ...]:
@@ -153,5 +154,7 @@ def _rows(parts: tuple[Any, ...]) -> _Rows:
 def _source(part: Array | None) -> _Source:
     if part is None:
         return _Source()
-    strides = (stride // part.itemsize if length > 1 else 0 for stride, length in zip(part.strides, part.shape))
+    strides = (
+        stride // part.itemsize if length > 1 else 0 for stride, length in zip(part.strides, part.shape, strict=True)
+    )
     return _Source(part.ctypes.data, *strides)

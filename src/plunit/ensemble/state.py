@@ -80,12 +80,14 @@ class State:
     @property
     def members(self) -> int:
         """The number of members."""
-        return self.theta.shape[1]
+        return int(self.theta.shape[1])
 
     def select(self, members: Any) -> State:
         """Return a copy with some of the members."""
         arrays = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        kept = {name: value[..., members].copy() for name, value in arrays.items() if isinstance(value, np.ndarray)}
+        kept: dict[str, Any] = {
+            name: value[..., members].copy() for name, value in arrays.items() if isinstance(value, np.ndarray)
+        }
         return dataclasses.replace(self, **kept)
 
 

@@ -22,6 +22,13 @@ def advance(state: State, steps: Steps) -> None:
         _Run(state, steps).train()
 
 
+def gradient(state: State, given: Points) -> tuple[Array, Array]:
+    """Return each member's loss [S] and its gradient [rows, S]."""
+    with np.errstate(all="ignore"):
+        loss, found = _Run(state, Steps(0, np.ones(1), given))._gradient(*_batch(given, 0, 0))
+    return loss, found.T
+
+
 class _Run:
     def __init__(self, state: State, steps: Steps) -> None:
         self.state, self.steps, self.network = state, steps, state.network
@@ -35,10 +42,10 @@ class _Run:
                 break
             loss, gradient = self._gradient(*_batch(steps.training, step - steps.first, step))
             if step % state.stride == 0:
-                state.history[step // state.stride] = loss
+                state.history[step // state.stride] = np.where(self._ended(), np.nan, loss)
             self._adam(step, gradient)
-            if steps.validation and (step + 1) % steps.validation.every == 0:
-                self._validate(step + 1)
+            if steps.validation and self.tests and (step + 1) % steps.validation.every == 0:
+                self._validate(step + 1, steps.validation.tolerance, *self.tests)
         for part, value in ((state.theta, self.theta), (state.mean, self.mean), (state.square, self.square)):
             part[...] = value.T
 
@@ -99,7 +106,8 @@ class _Run:
     def _adam(self, step: int, gradient: Array) -> None:
         dtype = self.theta.dtype.type
         factor = self.steps.schedule[step - self.steps.first]
-        own = np.where(self._ended(), 0, self.state.lr)
+        over = self._ended()
+        own = np.where(over, 0, self.state.lr)
         rate = (own * dtype(factor / (1 - 0.9 ** (step + 1))))[:, None]
         kept = (1 - own * self.state.decay * dtype(factor))[:, None, None]
         for weight, _ in self._layers():
@@ -108,17 +116,16 @@ class _Run:
         self.square *= dtype(0.999)
         self.square += gradient * gradient * dtype(0.001)
         root = dtype(1 / np.sqrt(1 - 0.999 ** (step + 1)))
-        self.theta -= self.mean / (np.sqrt(self.square) * root + dtype(1e-8)) * rate
+        change = self.mean / (np.sqrt(self.square) * root + dtype(1e-8)) * rate
+        self.theta -= np.where(over[:, None], 0, change)  # infinite gradients make NaN of a rate of 0
 
-    def _validate(self, step: int) -> None:
-        assert self.tests is not None and self.steps.validation is not None
-        x, y, weight = self.tests
+    def _validate(self, step: int, tolerance: float, x: Array, y: Array, weight: Array) -> None:
         losses, _ = LOSSES[self.state.loss](self._forward(x)[1][-1], y)
         loss = (losses * weight).mean(1)
         record, over = self.state.record, self._ended()
         self.state.looks[step // self.steps.validation.every - 1] = np.where(over, np.nan, loss)
         better = (loss < record[0]) & ~over
-        progress = (loss < record[1] - self.steps.validation.tolerance) & ~over
+        progress = (loss < record[1] - tolerance) & ~over
         self.state.best[:, better] = self.theta[better].T
         record[0] = np.where(better, loss, record[0])
         record[1] = np.where(progress, loss, record[1])

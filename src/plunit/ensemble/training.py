@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble import native, stepping
-from plunit.ensemble.arrays import Array, as_array
+from plunit.ensemble.arrays import Array, as_array, as_many
 from plunit.ensemble.build import Unavailable, library
-from plunit.ensemble.data import Data, Rows, Stream, points
+from plunit.ensemble.data import Data, Points, Rows, Stream, points
 from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.network import Network, spread
 from plunit.ensemble.state import State, Steps, Validation
@@ -30,7 +30,7 @@ class Trained:
     Attributes:
         theta: the final parameters [rows, S].
         history: the losses [ceil(steps / stride), S]; row k is the loss before step k * stride. NaN after the end of a
-            member that ran out of patience, where its neighbours had ended too.
+            member that ran out of patience.
         checkpoints: parameters [len(checkpoints), rows, S] after the steps asked for.
         best: with validation, the parameters [rows, S] with the least loss on its rows.
         best_loss: that loss [S].
@@ -103,23 +103,11 @@ def train(
             f"need steps >= 0, stride >= 1, 0 <= checkpoints <= steps; got {steps}, {stride}, {checkpoints}"
         )
     theta = as_array(theta)
-    factors = np.broadcast_to(np.asarray(schedule, dtype=np.float64), steps)
-    state = begin(
-        network,
-        theta,
-        loss=loss,
-        lr=lr,
-        decay=decay,
-        alpha=alpha,
-        c=c,
-        stride=stride,
-        steps=steps,
-        every=validation.every if validation else 0,
-    )
+    factors = as_many("schedule", np.asarray(schedule, dtype=np.float64), steps)
+    lengths = {"stride": stride, "steps": steps, "every": validation.every if validation else 0}
+    state = begin(network, theta, loss=loss, lr=lr, decay=decay, alpha=alpha, c=c, **lengths)
     advance = ENGINES[engine_for(theta, engine)]
-    tests = (
-        None if validation is None else points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
-    )
+    tests = None if validation is None else _tests(validation, network, theta)
     kept = []
     marks = {*checkpoints, steps, *(range(0, steps, _STREAMED) if callable(data) else ())}
     for first, last in itertools.pairwise(sorted({0, *marks})):
@@ -131,6 +119,22 @@ def train(
         kept.append(state.theta.copy())
     weights = np.stack(kept) if kept else np.empty((0, *theta.shape), theta.dtype)
     return Trained(state.theta, state.history, weights, state.best, state.record[0], state.record[3].astype(np.int64))
+
+
+def _tests(validation: Validation, network: Network, theta: Array) -> Points:
+    try:
+        return points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
+    except ValueError as error:
+        raise ValueError(f"validation: {error}") from None
+
+
+def gradient(
+    network: Network, theta: Any, data: Data, *, loss: str = "square", alpha: Any = 0.1, c: Any = 1.0
+) -> tuple[Array, Array]:
+    """Return each member's loss [S] and its gradient [rows, S] on a batch, by NumPy; see `train` for the arguments."""
+    theta = as_array(theta)
+    state = begin(network, theta, loss=loss, lr=0.0, decay=0.0, alpha=alpha, c=c, stride=1, steps=0)
+    return stepping.gradient(state, points(data, 1, network, theta))
 
 
 def begin(
@@ -155,14 +159,18 @@ def begin(
     return State(
         network,
         loss,
-        *(np.array(np.broadcast_to(as_array(value, theta.dtype), members)) for value in (lr, decay)),
+        as_many("lr", as_array(lr, theta.dtype), members),
+        as_many("decay", as_array(decay, theta.dtype), members),
         stride,
-        *(np.array(part, order="C") for part in (theta, np.zeros_like(theta), np.zeros_like(theta))),
-        *(np.array(spread(network, theta, value)) for value in (alpha, c)),
-        np.full((math.ceil(steps / stride), members), np.nan, theta.dtype),
-        np.array(theta, order="C"),
-        np.repeat(np.array([[np.inf], [np.inf], [0], [0]], theta.dtype), members, axis=1),
-        np.full((steps // every if every else 0, members), np.nan, theta.dtype),
+        theta=np.array(theta, order="C"),
+        mean=np.zeros(theta.shape, theta.dtype),
+        square=np.zeros(theta.shape, theta.dtype),
+        alpha=np.array(spread(network, theta, alpha), order="C"),
+        c=np.array(spread(network, theta, c), order="C"),
+        history=np.full((math.ceil(steps / stride), members), np.nan, theta.dtype),
+        best=np.array(theta, order="C"),
+        record=np.repeat(np.array([[np.inf], [np.inf], [0], [0]], theta.dtype), members, axis=1),
+        looks=np.full((steps // every if every else 0, members), np.nan, theta.dtype),
     )
 
 

@@ -35,7 +35,7 @@ class Cell:
         activation: one of the choices of its experiment.
         first: the first seed.
         last: the seed after the last.
-        engine: "native" or "eager" for an ensemble, "" for any other program.
+        engine: "native" or "numpy" for an ensemble, "" for any other program.
         program: a hash of the source that computes it; see `program_of`.
     """
 

@@ -138,7 +138,7 @@ def chosen(experiment: Experiment, activations: str) -> tuple[str, ...]:
 def _engine(experiment: Experiment, engine: str) -> str:
     """Return the engine an experiment runs with; "" if it uses none."""
     if engine and engine not in ensemble.ENGINES:
-        raise UserError(f"unknown engine {engine!r}; choose native or eager")
+        raise UserError(f"unknown engine {engine!r}; choose native or numpy")
     if engine == "native" and (reason := ensemble.why_not_native()):
         raise UserError(f"the native engine is not available: {reason}")
     return (engine or ensemble.engine()) if experiment.engines else ""
@@ -146,7 +146,7 @@ def _engine(experiment: Experiment, engine: str) -> str:
 
 def _usable(stored: Part | None) -> str:
     """Return the engine of a stored part, "" if it cannot be used here."""
-    return stored.engine if stored and (stored.engine == "eager" or not ensemble.why_not_native()) else ""
+    return stored.engine if stored and (stored.engine == "numpy" or not ensemble.why_not_native()) else ""
 
 
 def _positive(option: str, value: int | None, usual: int, most: int) -> int:

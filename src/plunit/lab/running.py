@@ -47,9 +47,9 @@ def execute(
 
     If `tolerant`, experiments whose data cannot be had are left out, which is said; otherwise that is an error.
     """
-    if "eager" in {part.engine for part in wanted.values()} and (reason := ensemble.why_not_native()):
+    if "numpy" in {part.engine for part in wanted.values()} and (reason := ensemble.why_not_native()):
         console.print(
-            f"{reason}: training runs eagerly: slower, and single seeds end elsewhere; their statistics agree"
+            f"{reason}: training runs in NumPy: slower, and single seeds end elsewhere; their statistics agree"
         )
     with locked(folder, "run", console.print):
         whole = plan.merged(plan.load(folder), wanted, console.print)

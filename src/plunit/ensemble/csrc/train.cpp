@@ -4,6 +4,7 @@
 // step in chunks whose activations stay in the caches. Blocks never meet, so a member's numbers depend neither on its
 // neighbours nor on the number of threads. Arrays are [rows, members] with members contiguous; a layer's rows are its
 // weights [out, in], then its biases; after the last layer come, if learned, the raw alpha and raw c of each activation.
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -104,13 +105,14 @@ class Block {
       for (int64_t p = 0; p < count; p += chunk) {
         int64_t points = count - p < chunk ? count - p : chunk;
         // a chunk that is all the data stays where it is
-        if (t == 0 || k.batch || count > chunk || k.training.x.step || k.tests.count)
+        if (t == 0 || k.batch || count > chunk || k.training.x.step || k.training.y.step || k.tests.count)
           fetch(k.training, t, p, points, k.batch ? draws.next(points) : nullptr);
         sum += score(points, 1.0f / static_cast<float>(count));
         for (int64_t l = k.depth - 1; l >= 0; --l) backward(l, points);
       }
       if ((k.first + t) % k.stride == 0)
-        store(k.history + (k.first + t) / k.stride * k.members + member, sum / static_cast<float>(count));
+        store(k.history + (k.first + t) / k.stride * k.members + member,
+              ended() ? splat(std::numeric_limits<float>::quiet_NaN()) : sum / static_cast<float>(count));
       adam(t);
       if (k.tests.count && (k.first + t + 1) % k.every == 0) validate(k.first + t + 1);
     }
@@ -205,14 +207,15 @@ class Block {
 
   // decay pulls weights to 0, and neither biases nor the shape of PLU; a member that has ended stands still
   void adam(int64_t t) {
-    const Vec own = k.tests.count ? (ended() ? Vec{} : lr) : lr;
-    const Vec rate = own * k.rate[t], kept = 1.0f - own * decay * k.schedule[t];
+    const Mask over = ended();
+    const Vec own = over ? Vec{} : lr, rate = own * k.rate[t], kept = 1.0f - own * decay * k.schedule[t];
     for (const Layer& layer : layers)
       for (Vec* w = layer.weight; w < layer.bias; ++w) *w *= kept;
     for (int64_t i = 0; i < parameters; ++i) {
       mean[i] = fused(grad[i] - mean[i], splat(0.1f), mean[i]);
       square[i] = fused(grad[i] * grad[i], splat(0.001f), square[i] * 0.999f);
-      theta[i] -= mean[i] / fused(root(square[i]), splat(k.root[t]), splat(1e-8f)) * rate;
+      Vec step = mean[i] / fused(root(square[i]), splat(k.root[t]), splat(1e-8f)) * rate;
+      theta[i] -= over ? Vec{} : step;  // infinite gradients make NaN of a rate of 0
     }
   }
 

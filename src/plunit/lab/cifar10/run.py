@@ -15,11 +15,11 @@ from torch.nn import functional as F
 
 from plunit.data import cifar10 as data
 from plunit.data.cifar10 import Bytes, Labels
-from plunit.ensemble import one_thread
 from plunit.lab import scratch as scratch_files
 from plunit.lab.cell import Arrays, Cell
 from plunit.ranges import COUNT, RATE, SHARE, WIDTH, Range
 from plunit.torch import PLU, init_
+from plunit.torch.threads import one_thread
 
 SAVE_EVERY, REPORT_EVERY = 500, 20
 _TEST_BATCH = 500

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from plunit.data.tables import Table, read_table
-from plunit.ensemble import Network, forward, initial, one_thread, train
+from plunit.ensemble import Network, forward, initial, train
+from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Data
 from plunit.errors import UserError
 from plunit.lab.cell import Arrays, Cell
@@ -93,12 +92,12 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     curve = [_loss(spec, network, theta, test) for theta in trained.checkpoints]
     return {
         "seed": np.array(cell.seeds),
-        "theta": trained.theta.numpy(),
-        "history": trained.history.numpy(),
+        "theta": trained.theta,
+        "history": trained.history,
         "test_curve": np.stack(curve),
         "test_loss": curve[-1],
         "train_loss": _loss(spec, network, trained.theta, seen),
-        "baseline": test[1].double().square().mean((0, 1)).numpy(),
+        "baseline": (test[1].astype(np.float64) ** 2).mean((0, 1)),
     }
 
 
@@ -136,17 +135,17 @@ def load(path: str, sha256: str, target: str, inputs: tuple[str, ...]) -> Table:
 def _stacked(parts: list[tuple[Any, Any]]) -> Data:
     """Return inputs [inputs, rows, S] and target [1, rows, S] of all seeds."""
     x, y = (np.stack([part[i] for part in parts], axis=-1) for i in (0, 1))
-    return torch.from_numpy(np.ascontiguousarray(x.swapaxes(0, 1))), torch.from_numpy(y[None])
+    return x.swapaxes(0, 1), y[None]
 
 
 def _batches(splits: list[Split], steps: int, batch: int) -> Data:
     """Draw the next batches [steps, inputs, batch, S] and [steps, 1, batch, S], each seed's from its own generator."""
     draws = [one.rows(one.train[one.generator.integers(len(one.train), size=(steps, batch))]) for one in splits]
     x, y = (np.stack([draw[i] for draw in draws], axis=-1) for i in (0, 1))
-    return torch.from_numpy(np.ascontiguousarray(x.swapaxes(1, 2))), torch.from_numpy(y[:, None])
+    return x.swapaxes(1, 2), y[:, None]
 
 
-@one_thread()
-def _loss(spec: CompareSpec, network: Network, theta: Tensor, data: Data) -> Any:
+def _loss(spec: CompareSpec, network: Network, theta: Array, data: Data) -> Array:
     x, y = data
-    return (forward(network, theta, x, spec.alpha, spec.c) - y).double().square().mean((0, 1)).numpy()
+    residual = (forward(network, theta, x, spec.alpha, spec.c) - y).astype(np.float64)
+    return np.asarray((residual**2).mean((0, 1)))

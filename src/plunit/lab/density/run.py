@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from plunit.ensemble import one_thread
 from plunit.errors import UserError
 from plunit.invertible import LU, RHO, TOYS, Flow, stacked, toy
 from plunit.invertible import density as bijection
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.scratch import report
 from plunit.ranges import COUNT, RATE, Range
+from plunit.torch.threads import one_thread
 
 _GAUSSIAN_POINTS = 100_000
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from plunit.ensemble import Network, forward, initial, one_thread
+from plunit.ensemble import Network, initial
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.training import gradient
 from plunit.lab.cell import Arrays, Cell
 from plunit.ranges import DOMAIN, SHARE, WIDTH, Range
 
@@ -46,22 +46,20 @@ class DepthSpec:
             raise ValueError(f"low must be below high, and depths must increase, got {self}")
 
 
-@one_thread()
 def compute(cell: Cell, scratch: Path) -> Arrays:
     """Return gradient [depths, S], the Frobenius norm of dL/dW_1 for L the mean square error, in float64; seed [S]."""
     norms = [first_gradient(cell, depth) for depth in cell.spec.depths]
-    return {"seed": np.array(cell.seeds), "gradient": torch.stack(norms).numpy()}
+    return {"seed": np.array(cell.seeds), "gradient": np.stack(norms)}
 
 
-def first_gradient(cell: Cell, depth: int) -> Tensor:
+def first_gradient(cell: Cell, depth: int) -> Array:
     """Return |dL/dW_1| of each member of one depth."""
     spec: DepthSpec = cell.spec
     network = Network((1, *[spec.width] * (depth - 1), 1), cell.activation)
     generators = [np.random.default_rng(seed) for seed in cell.seeds]
     scales = [1 / math.sqrt(m) for m in network.widths[:-1]] if spec.scale == "fan_in" else None
-    theta = initial(network, generators, scales=scales).double().requires_grad_()
-    x = torch.from_numpy(np.linspace(spec.low, spec.high, spec.points))[None]
-    loss = (forward(network, theta, x, spec.alpha, spec.c) - x.sin()[..., None]).square().mean((0, 1))
-    (gradient,) = torch.autograd.grad(loss.sum(), theta)
-    weight, _ = next(network.layers(gradient))
-    return weight.square().sum((0, 1)).sqrt()
+    theta = initial(network, generators, scales=scales).astype(np.float64)
+    x = np.linspace(spec.low, spec.high, spec.points)[None]
+    _, slopes = gradient(network, theta, (x, np.sin(x)), alpha=spec.alpha, c=spec.c)
+    weight, _ = next(network.layers(slopes))
+    return np.asarray(np.sqrt((weight**2).sum((0, 1))))

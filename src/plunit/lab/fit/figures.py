@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import torch
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
 from plunit.ensemble import Network, forward
+from plunit.ensemble.arrays import Array
 from plunit.ensemble.members import exact
 from plunit.lab.cell import Arrays
 from plunit.lab.experiment import Runs
 from plunit.lab.fit.pieces import steps
-from plunit.lab.fit.run import Array, FitSpec
+from plunit.lab.fit.run import FitSpec
 from plunit.lab.style import Picture, distribution, draw_band, label, listed, look, median_member, number, ranked
 from plunit.pieces import cells, curve, draw_cells, draw_curve
 
@@ -157,7 +157,7 @@ def _regions(name: str, title: str, spec: FitSpec, runs: Runs) -> Picture:
 
 def _median(spec: FitSpec, activation: str, arrays: Arrays) -> Any:
     """Return the network with the median final loss, for `plunit.pieces`."""
-    theta = torch.from_numpy(arrays["theta"][:, [median_member(arrays)]])
+    theta = arrays["theta"][:, [median_member(arrays)]]
     return exact(Network(spec.widths, activation), theta, spec.alpha, spec.c)
 
 
@@ -170,10 +170,8 @@ def _entitle(axes: Any, activation: str, arrays: Arrays, found: Any) -> None:
 
 def evaluate(spec: FitSpec, activation: str, theta: Array, x: Array) -> Array:
     """F(x) of one member, [outputs, points]."""
-    column = torch.from_numpy(theta[:, None]).double()
-    values = forward(Network(spec.widths, activation), column, torch.from_numpy(x), spec.alpha, spec.c)
-    found: Array = values[..., 0].numpy()
-    return found
+    column = theta[:, None].astype(np.float64)
+    return forward(Network(spec.widths, activation), column, x, spec.alpha, spec.c)[..., 0]
 
 
 def _graph(axes: Any, spec: FitSpec, activation: str, theta: Array) -> None:

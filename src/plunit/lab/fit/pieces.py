@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from plunit.ensemble import Network, initial
+from plunit.ensemble.arrays import Array
 from plunit.ensemble.members import PIECEWISE, exact
 from plunit.lab.cell import Arrays
 from plunit.pieces import Counts, cell_counts, counts
@@ -31,10 +30,10 @@ def counted(spec: Any, network: Network, arrays: Arrays) -> Arrays:
     if network.activation not in PIECEWISE:
         return {}
     start, random = _starts(spec, network, arrays)
-    stages = {"initial": start, "random": random, "trained": torch.from_numpy(arrays["theta"])}
+    stages = {"initial": start, "random": random, "trained": arrays["theta"]}
     found = {stage: count(spec, network, theta) for stage, theta in stages.items()}
     first = int((arrays["seed"] < COURSE).sum())
-    between = [count(spec, network, torch.from_numpy(theta[:, :first])).pieces for theta in arrays["checkpoints"]]
+    between = [count(spec, network, theta[:, :first]).pieces for theta in arrays["checkpoints"]]
     course = [found["initial"].pieces[:first], *between, found["trained"].pieces[:first]]
     numbers = {f"{stage}_pieces": both.pieces for stage, both in found.items()}
     patterns = {f"{stage}_patterns": both.patterns for stage, both in found.items()}
@@ -46,11 +45,11 @@ def steps(spec: Any) -> list[int]:
     return [0, *(step for step in spec.checkpoints if step < spec.steps), spec.steps]
 
 
-def count(spec: Any, network: Network, theta: Tensor) -> Counts:
+def count(spec: Any, network: Network, theta: Array) -> Counts:
     """Count patterns and pieces of each member [S] on the domain of the spec; 0 where training diverged."""
     both = np.zeros((2, theta.shape[1]), dtype=np.int64)
     # NaN compares as false; what is larger is as far from a network as infinity
-    sound = np.flatnonzero((theta.abs() < _LARGEST).all(0).numpy())
+    sound = np.flatnonzero((np.abs(theta) < _LARGEST).all(0))
     for first in range(0, len(sound), _BLOCK):
         members = sound[first : first + _BLOCK]
         both[:, members] = _count(spec, exact(network, theta[:, members], spec.alpha, spec.c))
@@ -62,12 +61,12 @@ def _count(spec: Any, net: Exact) -> Counts:
     return counts(net, *domain) if net.inputs == 1 else cell_counts(net, (domain, domain))
 
 
-def _starts(spec: Any, network: Network, arrays: Arrays) -> tuple[Tensor, Tensor]:
+def _starts(spec: Any, network: Network, arrays: Arrays) -> tuple[Array, Array]:
     """Draw the initial weights again, and a copy of them with biases N(0, 1), the same for every activation."""
     generators = [np.random.default_rng(seed) for seed in arrays["seed"]]
     start = initial(network, generators, alpha=spec.alpha, c=spec.c)
-    random = start.clone()
+    random = start.copy()
     for _, bias in network.layers(random):
         draws = [generator.standard_normal(len(bias), dtype=np.float32) for generator in generators]
-        bias.copy_(torch.from_numpy(np.stack(draws, axis=-1)))
+        bias[...] = np.stack(draws, axis=-1)
     return start, random

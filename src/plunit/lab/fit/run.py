@@ -6,20 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from plunit.ensemble import ACTIVATIONS, Network, forward, initial, one_thread, preactivations, train
+from plunit.ensemble import Network, forward, initial, preactivations, train
+from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Data, Stream
 from plunit.ensemble.network import spread
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.fit import pieces
 from plunit.ranges import COUNT, DOMAIN, RATE, SHARE, WIDTH, Range
-
-Array = np.ndarray[Any, Any]
 
 
 def sine(x: Array) -> Array:
@@ -119,8 +116,8 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
         checkpoints=[step for step in spec.checkpoints if step < spec.steps],
         engine=cell.engine,
     )
-    tensors = {
-        "seed": torch.tensor(list(cell.seeds)),
+    arrays = {
+        "seed": np.array(cell.seeds),
         "theta": trained.theta,
         "checkpoints": trained.checkpoints,
         "history": trained.history,
@@ -129,8 +126,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     }
     if network.learned:
         fixed_shapes = [spread(network, start, value) for value in (spec.alpha, spec.c)]
-        tensors["alpha"], tensors["c"] = network.shapes(trained.theta, *fixed_shapes)
-    arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+        arrays["alpha"], arrays["c"] = network.shapes(trained.theta, *fixed_shapes)
     return arrays | pieces.counted(spec, network, arrays)
 
 
@@ -143,7 +139,7 @@ def grid(spec: FitSpec) -> Array:
 def fixed(spec: FitSpec) -> Data:
     """Return the training data of a spec without batches, for all members."""
     x = grid(spec)
-    return torch.from_numpy(x).float(), torch.from_numpy(spec.value(x)).float()
+    return x.astype(np.float32), spec.value(x).astype(np.float32)
 
 
 def stream(spec: FitSpec, generators: Sequence[np.random.Generator]) -> Stream:
@@ -155,34 +151,27 @@ def stream(spec: FitSpec, generators: Sequence[np.random.Generator]) -> Stream:
         draws = np.empty((len(generators), math.prod(shape)), dtype=np.float32)
         for generator, row in zip(generators, draws, strict=True):
             generator.random(out=row, dtype=np.float32)
-        x = torch.from_numpy(draws * np.float32(span) + np.float32(spec.low)).T.contiguous().view(*shape, -1)
-        y = spec.value(x.movedim(1, 0).numpy())
-        return x, torch.from_numpy(y).movedim(0, 1)
+        x = np.ascontiguousarray((draws * np.float32(span) + np.float32(spec.low)).T).reshape(*shape, -1)
+        return x, spec.value(x.swapaxes(0, 1)).swapaxes(0, 1)
 
     return batches
 
 
-@one_thread()
 def final_loss(
-    spec: FitSpec, network: Network, theta: Tensor, alpha: Tensor | None = None, c: Tensor | None = None
-) -> Tensor:
+    spec: FitSpec, network: Network, theta: Array, alpha: Array | None = None, c: Array | None = None
+) -> Array:
     """Return the mean square error of each member at the points of the spec."""
     x = grid(spec)
     shapes = (spec.alpha if alpha is None else alpha, spec.c if c is None else c)
-    output = forward(network, theta.double(), torch.from_numpy(x), *shapes)
-    return (output - torch.from_numpy(spec.value(x))[..., None]).square().mean((0, 1))
+    output = forward(network, theta.astype(np.float64), x, *shapes)
+    return np.asarray(((output - spec.value(x)[..., None]) ** 2).mean((0, 1)))
 
 
-@one_thread()
-def dead_units(spec: FitSpec, network: Network, theta: Tensor) -> Tensor:
+def dead_units(spec: FitSpec, network: Network, theta: Array) -> Array:
     """Count the hidden units of each member whose slope is 0 at every point: no data can move their weights."""
-    activate = ACTIVATIONS[network.activation]
-    x = torch.from_numpy(grid(spec)).float()
     shapes = network.shapes(theta, *(spread(network, theta, value) for value in (spec.alpha, spec.c)))
-    count = torch.zeros(theta.shape[1], dtype=torch.int64)
-    *hidden, _ = preactivations(network, theta, x, spec.alpha, spec.c)
+    count = np.zeros(theta.shape[1], dtype=np.int64)
+    *hidden, _ = preactivations(network, theta, grid(spec), spec.alpha, spec.c)
     for z, alpha, c in zip(hidden, *shapes, strict=True):
-        z.requires_grad_()
-        (slope,) = torch.autograd.grad(activate(z, alpha, c).sum(), z)
-        count += (slope == 0).all(1).sum(0)
+        count += (network.function.slope(z, alpha, c) == 0).all(1).sum(0)
     return count

@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from plunit.ensemble import one_thread
 from plunit.invertible import PLU, Activation, Chain, InvertibleNetwork, LeakyReLU, Tanh, alternating
 from plunit.invertible.certificate import round_trip_errors
 from plunit.invertible.frozen import part_by_part
 from plunit.lab.cell import Arrays, Cell
 from plunit.ranges import COUNT, Range
 from plunit.torch import plu
+from plunit.torch.threads import one_thread
 
 Linear = Literal["lu", "orthogonal"]
 

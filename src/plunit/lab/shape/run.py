@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import torch
 
 from plunit.ensemble import Network, initial, train
 from plunit.lab.cell import Arrays, Cell
@@ -49,12 +48,12 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     fit, network = spec.fit, Network(spec.fit.widths, cell.activation)
     start = initial(network, [np.random.default_rng(seed) for seed in cell.seeds])
     seed, alpha, c = (
-        torch.tensor(column, dtype=torch.float32)
+        np.array(column, dtype=np.float32)
         for column in zip(*itertools.product(cell.seeds, spec.alphas, spec.cs), strict=True)
     )
     trained = train(
         network,
-        start.repeat_interleave(len(alpha) // len(cell.seeds), dim=1),
+        start.repeat(len(alpha) // len(cell.seeds), axis=1),
         fixed(fit),
         steps=fit.steps,
         lr=fit.lr,
@@ -64,5 +63,4 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
         engine=cell.engine,
     )
     loss = final_loss(fit, network, trained.theta, alpha, c)
-    tensors = {"seed": seed.long(), "alpha": alpha, "c": c, "final_loss": loss, "theta": trained.theta}
-    return {name: tensor.numpy() for name, tensor in tensors.items()}
+    return {"seed": seed.astype(np.int64), "alpha": alpha, "c": c, "final_loss": loss, "theta": trained.theta}

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from plunit.ensemble import one_thread
 from plunit.invertible import PLU, Bijection, InvertibleNetwork, LeakyReLU, alternating, stacked
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.scratch import report
 from plunit.ranges import COUNT, RATE, Range
+from plunit.torch.threads import one_thread
 
 
 @dataclass(frozen=True)

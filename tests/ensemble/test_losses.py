@@ -1,0 +1,136 @@
+"""Losses, weights of rows, step sizes and decay, against PyTorch."""
+
+import numpy as np
+import pytest
+import torch
+from alone import alone, columns, generators
+from torch import nn
+from torch.nn import functional as F
+
+from plunit.ensemble import LOSSES, Network, Rows, initial, train
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 2)).astype(np.float32)
+TARGETS = {
+    "square": RNG.normal(size=(30, 3)).astype(np.float32),
+    "logistic": RNG.random((30, 3), dtype=np.float32),
+    "softmax": RNG.dirichlet([1, 1, 1], 30).astype(np.float32),
+}
+ORACLES = {"square": F.mse_loss, "logistic": F.binary_cross_entropy_with_logits, "softmax": F.cross_entropy}
+LR, DECAY, SCHEDULE = [0.01, 0.03], [0.0, 0.3], np.linspace(1, 0.1, 80)
+
+
+def test_every_loss_has_its_oracle():
+    assert LOSSES.keys() == ORACLES.keys() == TARGETS.keys()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_member_follows_the_network_trained_alone_by_adamw(engine, loss):
+    """With its own step size and decay, on one schedule."""
+    network, y = Network((2, 4, 3), "tanh"), TARGETS[loss]
+    start = initial(network, generators([3, 8]))
+    options = {"loss": loss, "lr": LR, "decay": DECAY, "schedule": SCHEDULE}
+    ours = train(network, start, (X.T, y.T), steps=80, stride=1, engine=engine, **options)
+    members = zip([3, 8], LR, DECAY, strict=True)
+    losses, theta = columns(
+        alone(
+            (2, 4, 3),
+            nn.Tanh,
+            seed,
+            lambda step: (X, y),
+            80,
+            lr=lr,
+            decay=decay,
+            schedule=SCHEDULE,
+            loss=ORACLES[loss],
+        )
+        for seed, lr, decay in members
+    )
+    np.testing.assert_allclose(ours.history, losses, rtol=1e-4)
+    np.testing.assert_allclose(ours.theta, theta, rtol=1e-3, atol=1e-3)
+
+
+EXTREMES = np.array([-100.0, -88.0, -20.0, -1.0, -0.0, 0.5, 20.0, 88.0, 100.0])
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_values_and_gradients_at_extreme_outputs(first_step, loss):
+    """One member for each output z: the biases, because the input is 0."""
+    z = np.stack(np.meshgrid(EXTREMES, EXTREMES, EXTREMES)).reshape(3, -1).astype(np.float32)
+    y = np.eye(3, dtype=np.float32)[:, RNG.integers(3, size=z.shape[1])]
+    theta = np.concatenate([np.zeros_like(z), z])
+    ours = first_step(Network((1, 3)), theta, (np.zeros((1, 1)), y[:, None]), loss=loss)
+    exact = torch.from_numpy(z.T.astype(np.float64)).requires_grad_()
+    values = ORACLES[loss](exact, torch.from_numpy(y.T.astype(np.float64)), reduction="none")
+    values = values if loss == "softmax" else values.mean(1)
+    (slopes,) = torch.autograd.grad(values.sum(), exact)
+    np.testing.assert_allclose(ours[0], values.detach(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ours[1][3:], slopes.T, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_training_from_extreme_outputs_stays_finite(engine, loss):
+    theta = np.array([[100.0, -100.0], [-100.0, 100.0], [0.0, 0.0], [0.0, 0.0]], dtype=np.float32)
+    data = np.array([[-1.0, 1.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])
+    run = train(Network((1, 2)), theta, data, steps=50, loss=loss, stride=1, engine=engine)
+    assert np.isfinite(run.theta).all()
+    # right all along, and wrong by |z|, or by the difference of the two
+    np.testing.assert_allclose(run.history[0], [0, 100 if loss == "logistic" else 200], rtol=1e-6, atol=1e-30)
+
+
+def weighted(first_step, loss, x, y, weight):
+    network = Network((2, 4, 3), "plu")
+    return first_step(network, initial(network, generators(range(5))), Rows(x, y, weight), loss=loss)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("times", [0, 1, 2, 5])
+def test_a_weight_is_a_number_of_repetitions(first_step, loss, times):
+    """Up to the number of rows, by which the sum of losses is divided."""
+    y = TARGETS[loss]
+    repeats = np.where(np.arange(30) % 7 == 3, times, 1)
+    ours = weighted(first_step, loss, X, y, repeats * (30 / repeats.sum()))
+    expected = weighted(first_step, loss, X.repeat(repeats, axis=0), y.repeat(repeats, axis=0), None)
+    np.testing.assert_allclose(ours[0], expected[0], rtol=1e-5)
+    np.testing.assert_allclose(ours[1], expected[1], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["plu", "plu_learned"])
+def test_decay_pulls_weights_alone(engine, name):
+    """Rows of weight 0 have no gradient: what moves is moved by decay."""
+    network = Network((2, 4, 3, 3), name)
+    start = initial(network, generators(range(3))) + np.float32(0.5)
+    decay = np.array([0.0, 0.5, 2.0])
+    rows = Rows(X, TARGETS["square"], np.zeros(30))
+    ours = train(network, start, rows, steps=10, lr=0.1, decay=decay, engine=engine).theta
+    expected = start.astype(np.float64)
+    for weight, _ in network.layers(expected):
+        weight *= (1 - 0.1 * decay) ** 10
+    np.testing.assert_allclose(ours, expected, rtol=1e-5)
+
+
+def test_a_member_has_its_own_lr_and_decay_to_the_bit(engine):
+    network, lr, decay = Network((2, 4, 3), "plu"), RNG.uniform(0, 0.1, 20), RNG.uniform(0, 1, 20)
+    start, data = initial(network, generators(range(20))), (X.T, TARGETS["square"].T)
+    whole = train(network, start, data, steps=30, lr=lr, decay=decay, schedule=SCHEDULE[:30], engine=engine)
+    alone_ = train(
+        network, start[:, 7:8], data, steps=30, lr=lr[7], decay=decay[7], schedule=SCHEDULE[:30], engine=engine
+    )
+    assert np.array_equal(whole.theta[:, 7:8], alone_.theta)
+    assert np.array_equal(whole.history[:, 7:8], alone_.history)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"loss": "hinge"}, "unknown loss 'hinge'; choose one of square, logistic, softmax"),
+        ({"engine": "eager"}, "unknown engine 'eager'; choose native or numpy"),
+        ({"lr": [0.1, 0.2]}, r"lr must be a number or \[3\], got \(2,\)"),
+        ({"decay": [[0.1]]}, r"decay must be a number or \[3\], got \(1, 1\)"),
+        ({"schedule": [1, 1, 1]}, r"schedule must be a number or \[4\], got \(3,\)"),
+    ],
+)
+def test_wrong_options_are_named(options, text):
+    network = Network((2, 4, 3), "plu")
+    with pytest.raises(ValueError, match=text):
+        train(network, initial(network, generators(range(3))), (X.T, TARGETS["square"].T), steps=4, **options)

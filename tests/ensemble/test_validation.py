@@ -1,0 +1,214 @@
+"""The best parameters, and when a member ends."""
+
+import math
+
+import numpy as np
+import pytest
+from alone import generators
+
+from plunit.ensemble import ENGINES, Network, Rows, Validation, forward, initial, train
+from plunit.ensemble.data import points
+from plunit.ensemble.state import Steps
+from plunit.ensemble.training import begin
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-3, 3, (60, 1)).astype(np.float32)
+Y = (np.sin(2 * X) + 0.3 * RNG.normal(size=X.shape)).astype(np.float32)
+TRAINING, TESTS = (X[:40], Y[:40]), (X[40:], Y[40:])
+NETWORK = Network((1, 6, 6, 1), "tanh")
+START = initial(NETWORK, generators(range(21)))
+STEPS = 120
+
+
+def run(engine, start=START, *, rows=None, checkpoints=(), steps=STEPS, **options):
+    """Train with a step size at which losses go up and down."""
+    looks = Validation(*TESTS, **{"every": 4, **options})
+    return train(
+        NETWORK,
+        start,
+        rows or Rows(*TRAINING),
+        steps=steps,
+        lr=0.05,
+        validation=looks,
+        stride=1,
+        checkpoints=checkpoints,
+        engine=engine,
+    )
+
+
+def losses(thetas, weight=1.0):
+    """Return the loss on the rows of validation for each theta and member, in float64."""
+    x, y = (part.astype(np.float64).T for part in TESTS)
+    outputs = np.stack([forward(NETWORK, theta.astype(np.float64), x) for theta in thetas])
+    return ((outputs - y[..., None]) ** 2 * np.reshape(weight, (1, -1, 1))).mean((1, 2))
+
+
+def course(engine, **options):
+    """Return a run without patience, its parameters after each step, and its losses at each look."""
+    whole = run(engine, checkpoints=range(STEPS + 1), **options)
+    return whole, whole.checkpoints, losses(whole.checkpoints[4::4])
+
+
+def equal(one, other):
+    names = ("theta", "history", "best", "best_loss", "best_step")
+    np.testing.assert_equal([getattr(one, name) for name in names], [getattr(other, name) for name in names])
+
+
+def members(trained, some):
+    """Return some of the members."""
+    return type(trained)(**{name: part[..., some] for name, part in vars(trained).items()})
+
+
+def test_the_best_parameters_are_those_of_the_least_loss(engine):
+    """A look every 4 steps, in calls of 1 step."""
+    whole, thetas, seen = course(engine)
+    everyone = np.arange(21)
+    assert set(whole.best_step % 4) == {0}
+    assert len(set(whole.best_step)) > 1
+    assert (whole.best_step < STEPS).any()
+    np.testing.assert_allclose(whole.best_loss, seen.min(0), rtol=1e-5)
+    np.testing.assert_allclose(seen[whole.best_step // 4 - 1, everyone], seen.min(0), rtol=1e-5)
+    assert np.array_equal(whole.best, thetas[whole.best_step, :, everyone].T)
+
+
+def test_calls_and_looks_change_nothing(engine):
+    whole, _, _ = course(engine)
+    equal(run(engine), whole)
+    plain = train(NETWORK, START, Rows(*TRAINING), steps=STEPS, lr=0.05, stride=1, engine=engine)
+    assert np.array_equal(plain.theta, whole.theta)
+    assert np.array_equal(plain.history, whole.history)
+
+
+def test_weights_of_validation(engine):
+    weight = RNG.random(20)
+    whole = run(engine, checkpoints=range(0, STEPS + 1, 4), weight=weight)
+    np.testing.assert_allclose(whole.best_loss, losses(whole.checkpoints[1:], weight).min(0), rtol=1e-5)
+
+
+def end(seen, patience, tolerance):
+    """Return the number of looks that a member has, and the best of them, by the rule as it is written."""
+    last, waited = math.inf, 0
+    for number, loss in enumerate(seen, start=1):
+        last, waited = (loss, 0) if loss < last - tolerance else (last, waited + 1)
+        if waited == patience:
+            return number, int(np.argmin(seen[:number])) + 1
+    return len(seen), int(np.argmin(seen)) + 1
+
+
+@pytest.mark.parametrize(("patience", "tolerance"), [(1, 0.0), (3, 0.0), (3, 0.02), (2, 1e9)])
+def test_patience_ends_a_member(engine, patience, tolerance):
+    _, thetas, seen = course(engine)
+    ends, bests = np.transpose([end(column, patience, tolerance) for column in seen.T]) * 4
+    ours = run(engine, patience=patience, tolerance=tolerance)
+    assert ends.min() < STEPS
+    np.testing.assert_array_equal(ours.best_step, bests)
+    np.testing.assert_array_equal(ours.theta, thetas[ends, :, np.arange(21)].T)
+    np.testing.assert_array_equal(np.isnan(ours.history), np.arange(STEPS)[:, None] >= ends)
+
+
+@pytest.mark.parametrize("batch", [0, 16])
+def test_an_ended_member_stands_still_whatever_its_neighbours_do(engine, batch):
+    drawn = Rows(*TRAINING, None, batch, range(21) if batch else ())
+    whole = run(engine, rows=drawn, patience=2)
+    for member in (0, 7, 20):
+        rows = Rows(*TRAINING, None, batch, [member] if batch else ())
+        equal(run(engine, START[:, [member]], rows=rows, patience=2), members(whole, [member]))
+
+
+def test_what_comes_after_its_end_does_not_reach_a_member(engine):
+    """The first member has a step size of 0: no progress. The inputs of later steps make its gradient infinite."""
+    inputs = np.where(np.arange(30)[:, None, None, None] < 20, X.T[None, :, :, None], np.float32(1e38))
+    targets = np.broadcast_to(Y.T[None, :, :, None], (30, 1, 60, 1))
+    looks = Validation(*TESTS, every=2, patience=1)
+    network = Network((1, 6, 1), "relu")
+    start = initial(network, generators([0, 1]))
+    ours = train(
+        network,
+        start,
+        lambda steps: (inputs, targets),
+        steps=30,
+        lr=[0.0, 1e-3],
+        validation=looks,
+        stride=1,
+        engine=engine,
+    )
+    assert np.array_equal(ours.theta[:, 0], start[:, 0])
+    assert np.isnan(ours.history[4:, 0]).all()
+    assert np.isfinite(ours.history[:20, 1]).all()
+    assert not np.isfinite(ours.theta[:, 1]).all()
+    assert ours.best_step.tolist() == [2, 20]
+
+
+@pytest.mark.parametrize("poison", [math.nan, math.inf])
+def test_a_member_that_is_not_finite_ends_and_touches_no_other(engine, poison):
+    sick = START.copy()
+    sick[:, 3] = poison
+    ours, clean = run(engine, sick, patience=2), run(engine, patience=2)
+    others = np.arange(21) != 3
+    equal(members(ours, others), members(clean, others))
+    assert (ours.best_step[3], ours.best_loss[3]) == (0, math.inf)
+    assert np.isnan(ours.history[:, 3]).all()
+    np.testing.assert_array_equal(ours.best[:, 3], sick[:, 3])
+
+
+def test_when_all_have_ended_no_more_is_done(engine):
+    asked = []
+
+    def stream(steps):
+        asked.append(steps)
+        return tuple(np.broadcast_to(part.T[None, :, :, None], (steps, 1, 40, 1)) for part in TRAINING)
+
+    looks = Validation(*TESTS, every=1, patience=1)
+    ours = train(NETWORK, START, stream, steps=200, lr=0.0, validation=looks, stride=1, engine=engine)
+    assert np.isfinite(ours.history[:2]).all()
+    assert np.isnan(ours.history[2:]).all()
+    assert np.array_equal(ours.theta, START)
+
+
+@pytest.mark.parametrize("some", [[2, 0], [20], slice(3, 17)])
+def test_selected_members_are_whole(engine, some):
+    rows = Rows(*TRAINING, None, 16, range(21))
+    mine = Rows(*TRAINING, None, 16, list(np.arange(21)[some]))
+    looks = Validation(*TESTS, every=4, patience=3)
+    tests = points(Rows(*TESTS), 1, NETWORK, START)
+    options = {"loss": "square", "lr": np.linspace(0.01, 0.1, 21), "decay": np.linspace(0, 1, 21)}
+    state = begin(NETWORK, START, **options, alpha=0.1, c=1.0, stride=1, steps=60)
+
+    def advance(state, first, last, rows):
+        given = points(rows, 1, NETWORK, state.theta)
+        ENGINES[engine](state, Steps(first, np.ones(last - first), given, tests, looks))
+
+    advance(state, 0, 30, rows)
+    part = state.select(some)
+    before = {name: value.copy() for name, value in vars(part).items() if isinstance(value, np.ndarray)}
+    advance(state, 30, 60, rows)
+    np.testing.assert_equal({name: getattr(part, name) for name in before}, before)
+    advance(part, 30, 60, mine)
+    for name in ("theta", "history", "best", "record", "lr", "decay", "alpha", "c"):
+        np.testing.assert_array_equal(getattr(part, name), getattr(state, name)[..., some])
+
+
+@pytest.mark.usefixtures("compiler")
+def test_engines_agree():
+    native, numpy = (run(engine, patience=3, steps=40) for engine in ENGINES)
+    np.testing.assert_array_equal(native.best_step, numpy.best_step)
+    np.testing.assert_allclose(native.best_loss, numpy.best_loss, rtol=1e-2)
+
+
+@pytest.mark.parametrize("options", [{"every": 0}, {"patience": 0}, {"patience": math.nan}, {"tolerance": -1.0}])
+def test_wrong_numbers_are_named(options):
+    with pytest.raises(ValueError, match="need every >= 1, patience > 0, tolerance >= 0; got"):
+        Validation(*TESTS, **options)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (Validation(X.T, Y), r"inputs must be \[rows, 1\], .*; got \(1, 60\)"),
+        (Validation(X, Y[:9]), r"targets must be \[rows, 1\], .*; got \(9, 1\)"),
+        (Validation(X, Y, np.ones(9)), r"weight must be \[60\], .*; got \(9,\)"),
+    ],
+)
+def test_wrong_rows_are_named(engine, given, text):
+    with pytest.raises(ValueError, match=f"validation: {text}"):
+        train(NETWORK, START, Rows(*TRAINING), steps=3, validation=given, engine=engine)
