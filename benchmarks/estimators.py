@@ -52,7 +52,9 @@ print(time.perf_counter() - start, int("torch" in sys.modules))
 """
 
 
-def fit_ours(part: Fold, parameters: dict[str, Any], *, random_state: int = 0, share: bool = False) -> Any:
+def fit_ours(
+    part: Fold, parameters: dict[str, Any], *, random_state: int = 0, share: bool = False
+) -> tuple[float, float]:
     """Fit our estimator to data that are not scaled; return the test error and the seconds of `fit`.
 
     With `share` the estimator gets the validation rows of the MLPs, if it takes any.

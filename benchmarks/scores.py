@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def peer_medians(peers: list[Peers]) -> dict[str, float]:
 def medians(results: list[Result]) -> dict[str, float]:
     """Errors of all, medians over splits; then seconds, medians over the splits whose peers were timed."""
     timed = [result for result in results if result.peers.restart_seconds is not None]
-    columns = {
+    columns: dict[str, Any] = {
         **{name: [result.errors[name] for result in results] for name in results[0].errors},
         "20 MLPs, s": [result.peers.restart_seconds for result in timed],
         "boosting, s": [result.peers.boosting_seconds for result in timed],
