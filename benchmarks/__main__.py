@@ -1,18 +1,27 @@
-"""Run the benchmarks named on the command line, or all: `python -m benchmarks op ensemble`."""
+"""Run the benchmarks named on the command line, or all: `python -m benchmarks op ensemble`.
+
+Options are for the benchmark of the estimators: `python -m benchmarks estimators --full`.
+"""
 
 import importlib
 import sys
+from itertools import takewhile
 from pathlib import Path
 
 from plunit.machine import describe_machine
 
-NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py") if path.stem != "timing")
+SHARED = {"peers", "scores", "tables", "timing"}
+NAMES = sorted({path.stem for path in Path(__file__).parent.glob("[!_]*.py")} - SHARED)
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or NAMES
+    chosen = list(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
+    options = sys.argv[1 + len(chosen) :]
     if unknown := set(chosen) - set(NAMES):
         sys.exit(f"no benchmark named {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    if options and chosen != ["estimators"]:
+        sys.exit(f"{options[0]} is an option of one benchmark: python -m benchmarks estimators {' '.join(options)}")
     print(", ".join(f"{key} {value}" for key, value in describe_machine().items()), end="\n\n")
-    for name in chosen:
-        importlib.import_module(f"benchmarks.{name}").main()
+    for name in chosen or NAMES:
+        main = importlib.import_module(f"benchmarks.{name}").main
+        main(options) if options else main()
         print()

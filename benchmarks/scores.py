@@ -1,0 +1,92 @@
+"""Medians over splits of what estimators got on a table, and the bars that they should meet over all tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers import RESTARTS, Peers
+from benchmarks.timing import Bar, report
+
+ACTIVATIONS = ("tanh", "relu", "gelu", "plu_learned")
+"""Those stated beside PLU."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One split of one table: the peers, and error and seconds of each of our variants."""
+
+    peers: Peers
+    errors: dict[str, float]
+    seconds: dict[str, float]
+
+
+def peer_medians(peers: list[Peers]) -> dict[str, float]:
+    """Errors of the peers, medians over splits; of one MLP, the median over its starts."""
+    return {
+        "best of 20": float(np.median([one.best for one in peers])),
+        "one MLP": float(np.median([np.median(one.restarts) for one in peers])),
+        "boosting": float(np.median([one.boosting for one in peers])),
+    }
+
+
+def medians(results: list[Result]) -> dict[str, float]:
+    """Errors of all, medians over splits; then seconds, medians over the splits whose peers were timed."""
+    timed = [result for result in results if result.peers.restart_seconds is not None]
+    columns: dict[str, Any] = {
+        **{name: [result.errors[name] for result in results] for name in results[0].errors},
+        "20 MLPs, s": [result.peers.restart_seconds for result in timed],
+        "boosting, s": [result.peers.boosting_seconds for result in timed],
+        "one, s": [result.seconds["one"] for result in timed],
+        "default, s": [result.seconds["default"] for result in timed],
+    }
+    found = {name: float(np.median(values)) for name, values in columns.items()}
+    return {**peer_medians([result.peers for result in results]), **found}
+
+
+def print_row(name: str, row: dict[str, float], *, header: bool, classes: bool) -> None:
+    """Print one table's numbers, accuracies in place of errors for classes, under their names if it is the first."""
+    if header:
+        kind = "accuracy" if classes else "error"
+        print(f"\n{kind:14}" + "".join(f"{key:>12}" for key in row))
+    values = (1 - value if classes and not key.endswith(", s") else value for key, value in row.items())
+    print(f"{name:14}" + "".join(f"{value:>12.3f}" for value in values), flush=True)
+
+
+def regression_bars(rows: list[dict[str, float]], spreads: list[float]) -> None:
+    """Print the bars of regression."""
+
+    def mean_ratio(ours: str, theirs: str) -> float:
+        return geometric_mean(row[ours] / row[theirs] for row in rows)
+
+    print()
+    share = sum(row["one"] <= row["best of 20"] for row in rows) / len(rows)
+    report("one network: part of tables not worse than the best of 20 MLPs", share, Bar(0.75, at_least=True))
+    report("one network / best of 20 MLPs, error, geometric mean", mean_ratio("one", "best of 20"), Bar(0.95))
+    report("default / gradient boosting, error, geometric mean", mean_ratio("default", "boosting"), Bar(1.0))
+    report("default / best of 20 MLPs, error, geometric mean", mean_ratio("default", "best of 20"), None)
+    report("default / 20 MLPs, seconds, geometric mean", mean_ratio("default, s", "20 MLPs, s"), Bar(0.5))
+    total = sum(row["default, s"] for row in rows) / sum(row["20 MLPs, s"] for row in rows)
+    report("default / 20 MLPs, seconds, sums over tables", total, Bar(0.5))
+    report("default / gradient boosting, seconds, geometric mean", mean_ratio("default, s", "boosting, s"), None)
+    if spreads:
+        text = f"spread over {RESTARTS} values of random_state / one MLP, geometric mean"
+        report(text, geometric_mean(spreads), Bar(1 / 3))
+    for name in ACTIVATIONS:
+        report(f"{name} / PLU, error of the default, geometric mean", mean_ratio(name, "default"), None)
+
+
+def classification_bars(rows: list[dict[str, float]]) -> None:
+    """Print the bar of classification, which the default should meet; one network is stated beside it."""
+    print()
+    for name, bar in (("default", Bar(0.8, at_least=True)), ("one", None)):
+        share = sum(row[name] <= row["best of 20"] for row in rows) / len(rows)
+        report(f"classification, {name}: part of tables not worse than the best of 20 MLPs", share, bar)
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """exp(mean(log values))."""
+    return float(np.exp(np.mean(np.log(list(values)))))
