@@ -1,7 +1,8 @@
 """f([a, b]) and f'([a, b]): the steps of an expression on intervals, for many boxes at once.
 
 The interval f([a, b]) holds every value that f has in the box, and may hold others: a variable that occurs twice is
-treated as two. Smaller boxes give closer intervals. Where f is undefined it has no value, and nothing is said there.
+treated as two. Smaller boxes give closer intervals. Where a part of f is undefined (the root of a negative number, a
+division by 0), f has no value and nothing is said; a part that `where` does not choose does not count.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ class Expression:
         By interval arithmetic (see `enclosing`), so the numbers need not be the closest ones.
 
         >>> from plunit.expressions import parse
-        >>> [round(end, 6) for end in parse("sin(x) + x / 2").bound(0, 1)], parse("1 / x").bound(-1, 1)
-        ([0.0, 1.341471], (-inf, inf))
+        >>> [round(end, 6) for end in parse("cos(x) + x / 2").bound(0, 1)], parse("1 / x").bound(-1, 1)
+        ([0.540302, 1.5], (-inf, inf))
         """
         found = enclosure(self.steps, *self._box(low, high))
         return float(found.low[0]), float(found.high[0])

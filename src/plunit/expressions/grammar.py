@@ -16,7 +16,7 @@ from typing import NamedTuple, NoReturn
 
 from plunit.expressions.expression import Expression, Step
 from plunit.expressions.functions import CONSTANTS, FUNCTIONS, NAMES, OPERATORS, OTHER_NAMES, SIGNS, Function
-from plunit.expressions.tokens import REMEDIES, ExpressionError, Token, shown, tokens
+from plunit.expressions.tokens import REMEDIES, ExpressionError, Token, shown, words
 
 DEPTH = 100
 """The most parentheses that may be open at once."""
@@ -63,7 +63,7 @@ def parse(text: str) -> Expression:
     if not isinstance(text, str):
         raise TypeError(f"an expression must be a text, got {type(text).__name__}")
     state, operand = _State(), True
-    for token in tokens(text):
+    for token in words(text):
         operand = _read_operand(state, token) if operand else _read_operator(state, token)
     if state.conditions[0]:
         raise ExpressionError(1, f"{shown(text)} is a comparison, not a number; write where(condition, 1, 0)")

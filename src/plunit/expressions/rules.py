@@ -24,7 +24,7 @@ class Truth:
 
 
 def compare(name: str, a: Interval, b: Interval) -> Truth:
-    """Return whether a comparison can hold, and whether it can fail; NaN compares as different."""
+    """Return whether a comparison can hold, and whether it can fail; where a side is undefined, both."""
     if name in (">", ">="):
         return compare({">": "<", ">=": "<="}[name], b, a)
     same = (a.low == a.high) & (b.low == b.high) & (a.low == b.low)
@@ -36,7 +36,7 @@ def compare(name: str, a: Interval, b: Interval) -> Truth:
         "!=": (~same, meeting),
     }[name]
     undefined = a.partial | b.partial
-    return Truth(true | (undefined if name == "!=" else False), false | (undefined if name != "!=" else False))
+    return Truth(true | undefined, false | undefined)
 
 
 def select(truth: Truth, a: Interval, b: Interval) -> Interval:

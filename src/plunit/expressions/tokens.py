@@ -76,7 +76,7 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= 30 else text[:30] + "...")
 
 
-def tokens(text: str) -> Iterator[Token]:
+def words(text: str) -> Iterator[Token]:
     """Yield the words of a text, and the end as the last."""
     if len(text) > LENGTH:
         raise ExpressionError(LENGTH + 1, f"the text has {len(text):,} characters, at most {LENGTH:,} can be read")

@@ -18,11 +18,11 @@ EXCHANGES = 6
 
 
 def places(x: Floats) -> Floats:
-    """Return at most PLACES places for knots: the ends, and quantiles of the distinct x."""
+    """Return about PLACES places for knots: quantiles of the distinct x, or all of them and places between."""
     if len(x) <= PLACES:
-        return x
-    at = np.round(np.linspace(0, len(x) - 1, PLACES)).astype(int)
-    return x[at]
+        between = max(1, PLACES // len(x))
+        return np.interp(np.arange((len(x) - 1) * between + 1) / between, np.arange(len(x)), x)
+    return x[np.round(np.linspace(0, len(x) - 1, PLACES)).astype(int)]
 
 
 def starts(sums: Sums, where: Floats, most: int) -> list[Floats]:
