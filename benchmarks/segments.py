@@ -71,13 +71,13 @@ def against_pwlf(series: int) -> None:
         kind = list(KINDS)[number % len(KINDS)]
         pieces = PIECES[number // len(KINDS) % len(PIECES)]
         x, y = KINDS[kind](rng, pieces, int(rng.integers(1500, 3001)))
-        start = time.perf_counter()
+        start = time.process_time()
         found = fit_segments(x, y, pieces)
-        middle = time.perf_counter()
+        middle = time.process_time()
         np.random.seed(number)  # fitfast draws its starts from NumPy's global generator
         theirs = pwlf.PiecewiseLinFit(x, y)
         theirs.fitfast(pieces)
-        rows[kind].append(((middle - start) / (time.perf_counter() - middle), found.squared_error / float(theirs.ssr)))
+        rows[kind].append(((middle - start) / (time.process_time() - middle), found.squared_error / float(theirs.ssr)))
     print(f"against pwlf's fitfast{'series':>26}{'median time':>14}{'largest':>9}{'squared error':>15}{'largest':>9}")
     for kind, pairs in {**rows, "all": sum(rows.values(), [])}.items():
         if pairs:
@@ -95,14 +95,14 @@ def found_without_being_told(signals: int) -> None:
     per_strength = signals // len(STRENGTHS)
     print(f"\n{'weakest kink / noise':24}{'signals':>8}{'found':>9}{'one less':>10}{'one more':>10}{'seconds':>9}")
     for strength in STRENGTHS:
-        off, start = [], time.perf_counter()
+        off, start = [], time.process_time()
         for number in range(per_strength):
             rng = np.random.default_rng([number, round(10 * strength)])
             pieces = PIECES[number % len(PIECES)]
             x, y = signal(rng, pieces, strength, int(rng.integers(500, 3001)))
             off.append(len(fit_segments(x, y).curve.slopes) - pieces)
         share = {by: off.count(by) / len(off) for by in (0, -1, 1)}
-        seconds = (time.perf_counter() - start) / len(off)
+        seconds = (time.process_time() - start) / len(off)
         bar = f"   >= 90 % {'met' if share[0] >= 0.9 else 'MISSED'}" if strength >= CLEAR else "   harder, no bar"
         print(f"{strength:<24g}{len(off):>8}{share[0]:>9.1%}{share[-1]:>10.1%}{share[1]:>10.1%}{seconds:>9.3f}{bar}")
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.segment_search import moved, slopes_of
-from plunit.pieces.segment_sums import Fit, Sums, fit_values, knot_step
+from plunit.pieces.segment_steps import Fit, fit_values, knot_step, moved, slopes_of
+from plunit.pieces.segment_sums import Sums
 
 STEPS = 12
-ENOUGH = 1e-13
+ENOUGH = 1e-12
 """The steps end when they lower the error by less than this part."""
 
 
@@ -23,30 +23,30 @@ class Polished(NamedTuple):
     error: float
 
 
-def polished(x: Floats, y: Floats, w: Floats, knots: Floats) -> Polished:
-    """Return the fit after Gauss-Newton steps of the knots, with its values at their best; x is sorted."""
-    best, left = _settled(x, y, w, knots)
+def polished(sums: Sums, y: Floats, knots: Floats) -> Polished:
+    """Return the fit after Gauss-Newton steps of the knots, with its values at their best."""
+    best, left = _settled(sums, y, knots)
     damping = 1e-6
     for _ in range(STEPS if len(knots) > 2 else 0):
-        step = knot_step(best.knots, slopes_of(best.knots, best.values), left, np.array(damping))
-        trial, trial_left = _settled(x, y, w, moved(best.knots, step))
+        step = knot_step(slopes_of(best.knots, best.values), left, np.array(damping))
+        trial, trial_left = _settled(sums, y, moved(best.knots, step))
         gain = best.error - trial.error
         if gain > 0:
             best, left, damping = trial, trial_left, damping / 10
+        elif damping > 1e-3:
+            break
         else:
-            damping = max(damping * 100, 1e-3)
-        if 0 <= gain <= ENOUGH * best.error or damping > 1e6:
+            damping = 1e-2
+        if 0 <= gain <= ENOUGH * best.error:
             break
     return best
 
 
-def _settled(x: Floats, y: Floats, w: Floats, knots: Floats) -> tuple[Polished, Fit]:
+def _settled(sums: Sums, y: Floats, knots: Floats) -> tuple[Polished, Fit]:
     """Return the best values at the knots, corrected until nothing is left, and the last correction."""
-    values = np.zeros(len(knots))
-    for _ in range(3):
-        rest = y - np.interp(x, knots, values)
-        left = fit_values(Sums.of(x, rest, w), knots)
-        values = values + left.values
-    rest = y - np.interp(x, knots, values)
-    left = fit_values(Sums.of(x, rest, w), knots)
-    return Polished(knots, values, float(w @ rest**2)), left
+    values, rest = np.zeros(len(knots)), y
+    for _ in range(2):
+        values = values + fit_values(sums.with_y(rest), knots).values
+        rest = y - np.interp(sums.x, knots, values)
+    left = sums.with_y(rest)
+    return Polished(knots, values, left.total), fit_values(left, knots)

@@ -1,20 +1,23 @@
-"""Where the knots of a least-squares fit go: a start by dynamic programming, then steps, then exchanges of knots."""
+"""Where the knots of least-squares segments go: a start by dynamic programming, exchanges of knots, single moves."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.segment_sums import Sums, fit_values, knot_step
+from plunit.pieces.segment_steps import CLOSEST, refined
+from plunit.pieces.segment_sums import Chains, Parabola, Sums, chains, extended, joined
 
-PLACES = 160
-"""So many places for knots at the start."""
+PLACES = 96
+"""About so many places for knots at the start."""
 
-CLOSEST = 1e-7
-"""Knots stay at least that far apart, as a part of the interval."""
-
-STEPS = 24
 EXCHANGES = 6
+"""At most so many rounds of exchanges."""
+
+WINDOW, SHRINK, MOVES = 128.0, 0.35, 9
+"""The first window for single moves, in mean distances of two points; how it shrinks, and how often it is used."""
+
+_OFFSETS = np.linspace(-1, 1, 33)[:, None]
 
 
 def places(x: Floats) -> Floats:
@@ -28,40 +31,25 @@ def places(x: Floats) -> Floats:
 def starts(sums: Sums, where: Floats, most: int) -> list[Floats]:
     """Return knots for 1, ..., most segments, by dynamic programming over the places.
 
-    The least error of a fit up to the place p with the value v there is kept as one parabola, a v^2 - 2 b v + c, for
-    each p and each number of segments: that of the best place for the knot before. Other knots before could be better
-    for other v; so this is a start and no more.
+    For each place and each number of segments one parabola is kept: that of the best place for the knot before. Another
+    knot before could be better for another value; so this is a start and no more.
     """
-    first, last = np.triu_indices(len(where), 1)
-    ends = sums.up_to(where)
-    ends[:, 0], ends[:, -1] = 0.0, sums.running[:, -1]
-    found = ends[:, last] - ends[:, first]
-    table = np.full((6, len(where), len(where)), np.nan)
-    table[:5, first, last] = sums.between(where[first], where[last], found)
-    table[5, first, last] = found[5]
-    parabola = np.stack([np.full(len(where), np.inf)] * 3)
-    parabola[:, 0] = sums.ridge, 0.0, 0.0
+    later = np.arange(len(where)) > np.arange(len(where))[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = sums.between(where[:, None], where)
+    first = np.arange(len(where)) == 0
+    parabola = Parabola(np.full(len(where), sums.ridge), np.zeros(len(where)), np.where(first, 0.0, np.inf))
     before: list[Ints] = []
+    at = np.arange(len(where))
     for _ in range(most):
-        parabola, origin = _lengthen(parabola, table, sums.ridge)
+        with np.errstate(all="ignore"):
+            new = extended(Parabola(*(part[:, None] for part in parabola)), parts, sums.ridge)
+            least = new.c - new.b * new.b / (new.a + sums.ridge)
+        origin = np.argmin(np.where(later & ~np.isnan(least), least, np.inf), axis=0)
+        parabola = Parabola(*(part[origin, at] for part in new))
+        parabola = parabola._replace(c=np.where(later[origin, at], parabola.c, np.inf))
         before.append(origin)
     return [where[_trace(before[: count + 1])] for count in range(most)]
-
-
-def _lengthen(parabola: Floats, table: Floats, ridge: float) -> tuple[Floats, Ints]:
-    """Return the parabolas with one segment more, and the place before for each place."""
-    a, b, c = parabola[:, :, None]
-    pivot, slope = a + table[0] + ridge, b + table[3]
-    with np.errstate(invalid="ignore"):
-        new_a = table[2] - table[1] ** 2 / pivot + ridge
-        new_b = table[4] - table[1] * slope / pivot
-        new_c = c + table[5] - slope**2 / pivot
-        least = new_c - new_b**2 / new_a
-    least = np.where(np.isfinite(least) & np.isfinite(c), least, np.inf)
-    origin = np.argmin(least, axis=0)
-    at = np.arange(len(origin))
-    chosen = np.stack([new_a[origin, at], new_b[origin, at], new_c[origin, at]])
-    return np.where(np.isfinite(least[origin, at]), chosen, np.inf), origin
 
 
 def _trace(before: list[Ints]) -> Ints:
@@ -72,63 +60,71 @@ def _trace(before: list[Ints]) -> Ints:
     return np.array(at[::-1])
 
 
-def refined(sums: Sums, knots: Floats, steps: int = STEPS) -> tuple[Floats, Floats]:
-    """Return better knots [sets, k + 1] and their squared errors [sets], by damped Gauss-Newton steps."""
-    fit = fit_values(sums, knots)
-    if knots.shape[-1] < 3:
-        return knots, fit.error
-    damping = np.full(len(knots), 1e-2)
-    for _ in range(steps):
-        trial = moved(knots, knot_step(knots, slopes_of(knots, fit.values), fit, damping))
-        new = fit_values(sums, trial)
-        better = new.error < fit.error
-        damping = np.clip(np.where(better, damping / 4, damping * 6), 1e-9, 1e9)
-        if not better.any() and damping.min() > 1e4:
-            break
-        knots = np.where(better[:, None], trial, knots)
-        fit = fit_values(sums, knots) if not better.all() else new
-    return knots, fit.error
-
-
-def slopes_of(knots: Floats, values: Floats) -> Floats:
-    """Return the slopes [..., k] of curves with these values at their knots."""
-    return np.asarray(np.diff(values, axis=-1) / np.diff(knots, axis=-1))
-
-
-def moved(knots: Floats, step: Floats) -> Floats:
-    """Return knots with the inner ones moved, each by less than half the way to its neighbours."""
-    room = np.maximum(0.45 * (np.diff(knots, axis=-1) - CLOSEST), 0.0)
-    result = knots.copy()
-    result[..., 1:-1] += np.clip(np.nan_to_num(step), -room[..., :-1], room[..., 1:])
-    return result
-
-
-def exchanged(sums: Sums, knots: Floats, where: Floats, rounds: int = EXCHANGES) -> tuple[Floats, float]:
+def exchanged(sums: Sums, knots: Floats, where: Floats) -> tuple[Floats, float]:
     """Return better knots [k + 1] and their squared error: take a knot out, put it in elsewhere, while that helps."""
-    best, errors = refined(sums, knots[None])
-    knots, error = best[0], float(errors[0])
-    for _ in range(rounds if len(knots) > 2 else 0):
-        trials = inserted(sums, removed(sums, knots), where)
-        found, errors = refined(sums, trials, 12)
+    found, errors = refined(sums, knots[None], 8)
+    knots, error = found[0], float(errors[0])
+    # few points: time does not matter, and there are many local minima
+    width = 2 if len(sums.x) > PLACES else 6
+    for _ in range(EXCHANGES if len(knots) > 2 else 0):
+        trials = np.concatenate([inserted(sums, fewer, where, width) for fewer in removed(sums, knots, 2 * width)])
+        found, errors = refined(sums, trials, 8)
         lowest = int(np.argmin(errors))
-        if not errors[lowest] < error * (1 - 1e-9):
+        if not errors[lowest] < error * (1 - 1e-6):
             break
         knots, error = found[lowest], float(errors[lowest])
-    return knots, error
+    return shifted(sums, knots)
 
 
-def removed(sums: Sums, knots: Floats, keep: int = 4) -> Floats:
-    """Return the best sets of knots with one inner knot less, [keep, k]."""
-    inner = np.arange(1, len(knots) - 1)
-    sets = np.stack([np.delete(knots, j) for j in inner])
-    return sets[np.argsort(fit_values(sums, sets).error, kind="stable")[:keep]]
+def removed(sums: Sums, knots: Floats, keep: int) -> Floats:
+    """Return the sets of knots with one inner knot less whose errors are least, [keep, k]."""
+    chain = chains(sums, knots)
+    across = extended(Parabola(*chain.before[:, :-2]), sums.between(knots[:-2], knots[2:]), sums.ridge)
+    errors = joined(across, Parabola(*chain.behind[:, 2:]), sums.ridge)
+    return np.stack([np.delete(knots, j + 1) for j in np.argsort(errors, kind="stable")[:keep]])
 
 
-def inserted(sums: Sums, sets: Floats, where: Floats, keep: int = 6) -> Floats:
-    """Return the best sets with one knot more, [keep, k + 1], of sets of knots [m, k] and places for the new one."""
-    grid = where[1:-1]
-    trials = np.concatenate([np.broadcast_to(sets[:, None], (len(sets), len(grid), sets.shape[1])),
-                             np.broadcast_to(grid[:, None], (len(sets), len(grid), 1))], axis=-1)
-    trials = np.sort(trials.reshape(-1, trials.shape[-1]), axis=-1)
-    trials = trials[(np.diff(trials, axis=-1) > 4 * CLOSEST).all(axis=-1)]
-    return trials[np.argsort(fit_values(sums, trials).error, kind="stable")[:keep]]
+def inserted(sums: Sums, knots: Floats, where: Floats, keep: int) -> Floats:
+    """Return the sets with one knot more whose errors are least, [keep, k + 1]; the new knot is one of the places.
+
+    The places are local minima of the error, so that the sets differ.
+    """
+    free = where[np.abs(where[:, None] - knots).min(axis=1) > 8 * CLOSEST]
+    at = np.searchsorted(knots, free) - 1
+    error = _through(sums, chains(sums, knots), knots, at, free, at + 1)
+    around = np.concatenate([[np.inf], error, [np.inf]])
+    low = np.flatnonzero((error <= around[:-2]) & (error <= around[2:]))
+    best = low[np.argsort(error[low], kind="stable")[:keep]]
+    return np.sort(np.concatenate([np.broadcast_to(knots, (len(best), len(knots))), free[best, None]], axis=1), axis=1)
+
+
+def _through(sums: Sums, chain: Chains, knots: Floats, before: Ints, place: Floats, behind: Ints) -> Floats:
+    """Return the errors of curves that go from the knot `before` to one at `place`, and on to the knot `behind`."""
+    left = extended(Parabola(*chain.before[:, before]), sums.between(knots[before], place), sums.ridge)
+    right = extended(Parabola(*chain.behind[:, behind]), sums.between(place, knots[behind]).reversed(), sums.ridge)
+    return sums.total + joined(left, right, sums.ridge)
+
+
+def shifted(sums: Sums, knots: Floats) -> tuple[Floats, float]:
+    """Return better knots [k + 1] and their squared error: single moves within a window that shrinks.
+
+    The error has a kink, and may have a minimum, at every point of the data that a knot crosses. Gauss-Newton steps do
+    not see that. The last window is a fraction of the distance of two points.
+    """
+    chain = chains(sums, knots)
+    window, inner = WINDOW / len(sums.x), np.arange(1, len(knots) - 1)
+    for _ in range(MOVES if len(inner) else 0):
+        room = 0.45 * (np.diff(knots) - CLOSEST)
+        place = knots[inner] + np.clip(window * _OFFSETS, -room[:-1], room[1:])
+        errors = _through(sums, chain, knots, inner - 1, place, inner + 1)
+        low = np.argmin(errors, axis=0)
+        best = int(np.argmin(errors[low, inner - 1]))
+        every, single = knots.copy(), knots.copy()
+        every[inner], single[best + 1] = place[low, inner - 1], place[low[best], best]
+        for trial in (every, single):
+            found = chains(sums, trial)
+            if found.error < chain.error:
+                chain, knots = found, trial
+                break
+        window *= SHRINK
+    return knots, chain.error

@@ -2,17 +2,21 @@
 
 On a segment [p, q] with the values u at p and v at q, and s = (x - p) / (q - p),
 
-    sum w (y - (1 - s) u - s v)^2 = A u^2 + 2 B u v + C v^2 - 2 D u - 2 E v + F
-    A = sum w (1 - s)^2,  B = sum w s (1 - s),  C = sum w s^2,  D = sum w (1 - s) y,  E = sum w s y,  F = sum w y^2.
+    sum w (y - (1 - s) u - s v)^2 = A u^2 + 2 B u v + C v^2 - 2 D u - 2 E v + sum w y^2
+    A = sum w (1 - s)^2,  B = sum w s (1 - s),  C = sum w s^2,  D = sum w (1 - s) y,  E = sum w s y.
 
-Running sums of w, w x, w x^2, w y, w x y and w y^2 give them for any segment. So a fit costs the same for ten points
-and for ten million, and many fits are computed at once.
+Running sums of w, w x, w x^2, w y and w x y give them for any segment. So a fit costs the same for ten points and for
+ten million, and many fits are computed at once.
+
+The least error of all curves up to a knot is a parabola a v^2 - 2 b v + c of the value v there (without sum w y^2).
+One more segment gives another parabola: `extended`. Two of them, from the left and from the right, give the error of a
+whole curve for any place of one knot: `joined`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,32 +27,53 @@ RIDGE = 1e-12
 
 
 class Parts(NamedTuple):
-    """A, B, C, D, E of segments, [...]; see above."""
+    """A, B, C, D, E of segments; arrays [...] or numbers."""
 
-    a: Floats
-    b: Floats
-    c: Floats
-    d: Floats
-    e: Floats
+    a: Any
+    b: Any
+    c: Any
+    d: Any
+    e: Any
+
+    def reversed(self) -> Parts:
+        """Return the parts with the two ends exchanged."""
+        return Parts(self.c, self.b, self.a, self.e, self.d)
+
+
+class Parabola(NamedTuple):
+    """The least error a v^2 - 2 b v + c of the curves that have the value v at a knot; arrays [...] or numbers."""
+
+    a: Any
+    b: Any
+    c: Any
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sorted x in [-1, 1] [n], and running sums [6, n + 1] of w, w x, w x^2, w y, w x y, w y^2."""
+    """Sorted x in [-1, 1] [n], weights, and running sums [5, n + 1] of w, w x, w x^2, w y, w x y; sum w y^2.
+
+    `below` is x, but for the largest ones, which are a little less: so x < t holds for all of them at the last knot.
+    """
 
     x: Floats
+    below: Floats
+    w: Floats
     running: Floats
+    total: float
 
     @classmethod
     def of(cls, x: Floats, y: Floats, w: Floats) -> Sums:
         """Return the sums of sorted data."""
-        terms = np.stack([w, w * x, w * x * x, w * y, w * x * y, w * y * y])
-        return cls(x, np.concatenate([np.zeros((6, 1)), np.cumsum(terms, axis=1)], axis=1))
+        running = np.zeros((5, len(x) + 1))
+        np.cumsum([w, w * x, w * x * x], axis=1, out=running[:3, 1:])
+        below = np.minimum(x, np.nextafter(x[-1], -np.inf))
+        return cls(x, below, w, running, 0.0).with_y(y)
 
-    @property
-    def total(self) -> float:
-        """sum w y^2."""
-        return float(self.running[5, -1])
+    def with_y(self, y: Floats) -> Sums:
+        """Return the sums for other y."""
+        running, wy = self.running.copy(), self.w * y
+        np.cumsum([wy, wy * self.x], axis=1, out=running[3:, 1:])
+        return replace(self, running=running, total=float(wy @ y))
 
     @property
     def ridge(self) -> float:
@@ -56,79 +81,59 @@ class Sums:
         return RIDGE * float(self.running[0, -1])
 
     def up_to(self, t: Floats) -> Floats:
-        """Return the sums over x <= t, [6, ...]."""
-        return self.running[:, np.searchsorted(self.x, t, side="right")]
+        """Return the sums over x < t, [5, ...]."""
+        return self.running.take(self.below.searchsorted(t), axis=1)
 
-    def between(self, p: Floats, q: Floats, sums: Floats) -> Parts:
-        """Return the parts of segments [p, q] from the sums over their points, [6, ...]."""
-        s0, s1, s2, y0, y1, _ = sums
-        width = q - p
-        s, ss, sy = (s1 - p * s0) / width, (s2 - 2 * p * s1 + p * p * s0) / width**2, (y1 - p * y0) / width
-        ss = np.maximum(ss, 0.0)
-        return Parts(np.maximum(s0 - 2 * s + ss, 0.0), s - ss, ss, y0 - sy, sy)
+    def between(self, p: Floats, q: Floats) -> Parts:
+        """Return the parts of segments [p, q], of shapes that can be broadcast."""
+        axes = max(p.ndim, q.ndim)
+        p, q = (t.reshape((1,) * (axes - t.ndim) + t.shape) for t in (p, q))
+        return combined(p, q, self.up_to(q) - self.up_to(p))
 
     def parts(self, knots: Floats) -> Parts:
-        """Return the parts of the segments between knots [..., k + 1]; the outer ones take all points beyond."""
+        """Return the parts of the segments between knots [..., k + 1]."""
         ends = self.up_to(knots)
-        ends[..., 0], ends[..., -1] = 0.0, self.running[:, -1].reshape((6,) + (1,) * (knots.ndim - 1))
-        return self.between(knots[..., :-1], knots[..., 1:], np.diff(ends, axis=-1))
+        return combined(knots[..., :-1], knots[..., 1:], ends[..., 1:] - ends[..., :-1])
 
 
-class Fit(NamedTuple):
-    """Least-squares fits with given knots: values [..., k + 1], squared errors [...], and what they came from."""
-
-    values: Floats
-    error: Floats
-    parts: Parts
-    gram: Floats
-
-
-def fit_values(sums: Sums, knots: Floats) -> Fit:
-    """Return the best values at knots [..., k + 1]: the solution of a tridiagonal system."""
-    parts = sums.parts(knots)
-    size = knots.shape[-1]
-    gram, right = np.zeros((*knots.shape, size)), np.zeros(knots.shape)
-    at = np.arange(size)
-    gram[..., at[:-1], at[:-1]] = parts.a
-    gram[..., at[1:], at[1:]] += parts.c
-    gram[..., at[1:], at[:-1]] = gram[..., at[:-1], at[1:]] = parts.b
-    gram[..., at, at] += sums.ridge
-    right[..., :-1] = parts.d
-    right[..., 1:] += parts.e
-    values = np.linalg.solve(gram, right[..., None])[..., 0]
-    error = sums.total - (values * right).sum(axis=-1)
-    return Fit(values, np.maximum(error, 0.0), parts, gram)
+def combined(p: Floats, q: Floats, sums: Floats) -> Parts:
+    """Return the parts of segments [p, q] from the sums over their points, [5, ...]."""
+    s0, s1, s2, y0, y1 = sums
+    scale = 1 / (q - p)
+    s, sy = (s1 - p * s0) * scale, (y1 - p * y0) * scale
+    ss = np.maximum((s2 - p * (s1 + s1 - p * s0)) * (scale * scale), 0.0)
+    return Parts(np.maximum(s0 - s - s + ss, 0.0), s - ss, ss, y0 - sy, sy)
 
 
-def knot_step(knots: Floats, slope: Floats, fit: Fit, damping: Floats) -> Floats:
-    """Return the Gauss-Newton step of the inner knots [..., k - 1], damped, with the values always at their best.
+def extended(parabola: Parabola, parts: Parts, ridge: float) -> Parabola:
+    """Return the parabola at the other end of one more segment, with the value at this end at its best."""
+    pivot, slope = 1 / (parabola.a + parts.a + ridge), parabola.b + parts.d
+    turn = parts.b * pivot
+    return Parabola(parts.c - parts.b * turn, parts.e - turn * slope, parabola.c - slope * slope * pivot)
 
-    The derivative of f by the knot j is -slope times its hat function, with the slope of each side. The values are
-    eliminated from the equations (variable projection).
 
-    Args:
-        knots: [..., k + 1].
-        slope: [..., k], of the curve.
-        fit: the best values of the curve for the data, or of a correction for what the curve leaves of them.
-        damping: [...].
-    """
-    a, b, c, d, e = fit.parts
-    v, count = fit.values, knots.shape[-1] - 2
-    left, right = slope[..., :-1], slope[..., 1:]
-    cross = np.zeros((*knots.shape, count))
-    inner = np.arange(count)
-    cross[..., inner, inner] = -left * b[..., :-1]
-    cross[..., inner + 1, inner] = -(left * c[..., :-1] + right * a[..., 1:])
-    cross[..., inner + 2, inner] = -right * b[..., 1:]
-    own = np.zeros((*knots.shape[:-1], count, count))
-    own[..., inner, inner] = left**2 * c[..., :-1] + right**2 * a[..., 1:]
-    shared = slope[..., 1:-1] ** 2 * b[..., 1:-1]
-    own[..., inner[1:], inner[:-1]] = own[..., inner[:-1], inner[1:]] = shared
-    residual_left = e[..., :-1] - b[..., :-1] * v[..., :-2] - c[..., :-1] * v[..., 1:-1]
-    residual_right = d[..., 1:] - a[..., 1:] * v[..., 1:-1] - b[..., 1:] * v[..., 2:]
-    toward = -(left * residual_left + right * residual_right)
-    matrix = own - np.swapaxes(cross, -1, -2) @ np.linalg.solve(fit.gram, cross)
-    diagonal = matrix[..., inner, inner]
-    scale = np.maximum(diagonal, 1e-12 * diagonal.max(axis=-1, keepdims=True)) + np.finfo(np.float64).tiny
-    matrix[..., inner, inner] = diagonal + damping[..., None] * scale + 1e-14 * scale
-    return np.linalg.solve(matrix, toward[..., None])[..., 0]
+def joined(left: Parabola, right: Parabola, ridge: float) -> Floats:
+    """Return the least error, without sum w y^2, of curves made of two parts that meet at a knot."""
+    return np.asarray(left.c + right.c - (left.b + right.b) ** 2 / (left.a + right.a + ridge))
+
+
+class Chains(NamedTuple):
+    """For each knot 0, ..., k of one curve the parabola of all before it and of all behind it, [3, k + 1]; its error."""
+
+    before: Floats
+    behind: Floats
+    error: float
+
+
+def chains(sums: Sums, knots: Floats) -> Chains:
+    """Return the parabolas at the knots [k + 1] of one curve."""
+    # numbers, because arrays without axes are ten times slower
+    segments = [Parts(*numbers) for numbers in np.transpose(sums.parts(knots)).tolist()]
+    ridge = sums.ridge
+    before, behind = [Parabola(ridge, 0.0, 0.0)], [Parabola(ridge, 0.0, 0.0)]
+    for first, last in zip(segments, reversed(segments), strict=True):
+        before.append(extended(before[-1], first, ridge))
+        behind.append(extended(behind[-1], last.reversed(), ridge))
+    end = before[-1]
+    error = sums.total + end.c - end.b * end.b / (end.a + ridge)
+    return Chains(np.array(before).T, np.array(behind[::-1]).T, error)

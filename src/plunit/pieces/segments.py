@@ -11,17 +11,21 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.curve import Curve
 from plunit.pieces.layer import EPS
 from plunit.pieces.segment_polish import polished
-from plunit.pieces.segment_search import exchanged, inserted, places, refined, starts
+from plunit.pieces.segment_search import exchanged, inserted, places, starts
+from plunit.pieces.segment_steps import refined
 from plunit.pieces.segment_sums import Sums
 
 MOST = 30
 """The most segments that are tried when their number is not given."""
 
+FEW = 96
+"""Up to so many points the search takes more time."""
+
 PATIENCE = 3
 """The search ends when so many more segments have not lowered the criterion."""
 
-PENALTY = 2.0
-"""The criterion's cost of a parameter is PENALTY / 2 times that of BIC."""
+PARAMETERS = 2
+"""A segment costs two parameters, a place and a value: BIC. Of 1 to 3 in steps of 1/4, 2 finds the number most often."""
 
 
 class Trial(NamedTuple):
@@ -80,15 +84,25 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
     where = places(distinct)
     if pieces is None:
         found, tried = _chosen(data, sums, where, distinct)
-        return _result(data, found, tried)
+        return _result(data, sums, found, tried)
     count = _checked_pieces(pieces, len(distinct))
     knots = distinct if count == len(distinct) - 1 else _best(sums, where, count)
-    return _result(data, knots, None)
+    return _result(data, sums, knots, None)
 
 
 def _best(sums: Sums, where: Floats, count: int) -> Floats:
     """Return the knots of the best fit found with so many segments."""
-    return exchanged(sums, starts(sums, where, count)[-1], where)[0]
+    first = starts(sums, where, count)
+    return exchanged(sums, first[-1] if len(sums.x) > FEW else _widely(sums, where, first), where)[0]
+
+
+def _widely(sums: Sums, where: Floats, first: list[Floats]) -> Floats:
+    """Return a start for few points, which have many local minima: also put the last two knots in one by one."""
+    if len(first) < 3:
+        return first[-1]
+    pairs = [inserted(sums, knots, where, FEW // 8) for knots in inserted(sums, first[-3], where, FEW // 8)]
+    found, errors = refined(sums, np.concatenate([first[-1][None], *pairs]))
+    return np.asarray(found[np.argmin(errors)])
 
 
 def _chosen(data: _Data, sums: Sums, where: Floats, distinct: Floats) -> tuple[Floats, list[Trial]]:
@@ -97,21 +111,28 @@ def _chosen(data: _Data, sums: Sums, where: Floats, distinct: Floats) -> tuple[F
     first, fits, tried = starts(sums, where, most), [], []
     for count in range(1, most + 1):
         sets = first[count - 1][None]
-        if count > 1 and len(where) > 2:
-            sets = np.concatenate([sets, inserted(sums, fits[-1][None], where, 3)])
+        if count > 1:
+            sets = np.concatenate([sets, inserted(sums, fits[-1], where, 3)])
         found, errors = refined(sums, sets)
         lowest = int(np.argmin(errors))
         fits.append(found[lowest])
         tried.append(_trial(data, count, float(errors[lowest])))
         if count - _lowest(tried) > PATIENCE:
             break
+    searched: set[int] = set()
+    # the best and its neighbours are searched more thoroughly, until the best one has been
+    while _lowest(tried) not in searched:
+        for count in {_lowest(tried) - 1, _lowest(tried), _lowest(tried) + 1} & set(range(1, len(tried) + 1)) - searched:
+            fits[count - 1], error = exchanged(sums, fits[count - 1], where)
+            tried[count - 1] = _trial(data, count, error)
+            searched.add(count)
     return fits[_lowest(tried) - 1], tried
 
 
 def _trial(data: _Data, count: int, error: float) -> Trial:
     n = len(data.x)
     floor = (64 * EPS) ** 2 * n
-    value = n * np.log(max(error, floor) / n) + PENALTY * count * np.log(n)
+    value = n * np.log(max(error, floor) / n) + PARAMETERS * count * np.log(n)
     return Trial(count, error, float(value))
 
 
@@ -119,9 +140,9 @@ def _lowest(tried: list[Trial]) -> int:
     return min(tried, key=lambda trial: trial.criterion).pieces
 
 
-def _result(data: _Data, knots: Floats, tried: list[Trial] | None) -> Segments:
+def _result(data: _Data, sums: Sums, knots: Floats, tried: list[Trial] | None) -> Segments:
     """Return the fit in the units of the data."""
-    fit = polished(data.x, data.y, data.w, knots)
+    fit = polished(sums, data.y, knots)
     place, values = data.middle[0] + data.scale[0] * fit.knots, data.middle[1] + data.scale[1] * fit.values
     place[0], place[-1] = data.ends
     slopes = np.diff(values) / np.diff(place)
