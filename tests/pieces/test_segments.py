@@ -49,7 +49,7 @@ def test_a_curve_without_noise_is_recovered(pieces, told, scale):
     assert found.squared_error <= 1e-20 * (y * scale) @ (y * scale)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("points", "pieces", "grid"), [(8, 2, 200), (12, 2, 200), (9, 3, 40), (14, 3, 40), (10, 4, 8)])
 def test_no_other_knots_have_a_smaller_error(seed, points, pieces, grid):
     rng = np.random.default_rng([seed, points])

@@ -14,10 +14,16 @@ PLACES = 96
 EXCHANGES = 6
 """At most so many rounds of exchanges."""
 
-WINDOW, SHRINK, MOVES = 128.0, 0.35, 9
+PASSES = 3
+"""At most so many passes of single moves after the first."""
+
+WORTH = 1e-4
+"""An exchange must lower the error by this part."""
+
+WINDOW, SHRINK, MOVES = 128.0, 0.3, 7
 """The first window for single moves, in mean distances of two points; how it shrinks, and how often it is used."""
 
-_OFFSETS = np.linspace(-1, 1, 33)[:, None]
+_OFFSETS = np.linspace(-1, 1, 49)[:, None]
 
 
 def places(x: Floats) -> Floats:
@@ -70,10 +76,21 @@ def exchanged(sums: Sums, knots: Floats, where: Floats) -> tuple[Floats, float]:
         trials = np.concatenate([inserted(sums, fewer, where, width) for fewer in removed(sums, knots, 2 * width)])
         found, errors = refined(sums, trials, 8)
         lowest = int(np.argmin(errors))
-        if not errors[lowest] < error * (1 - 1e-6):
+        if not errors[lowest] < error * (1 - WORTH):
             break
         knots, error = found[lowest], float(errors[lowest])
-    return shifted(sums, knots)
+    return settled(sums, knots)
+
+
+def settled(sums: Sums, knots: Floats) -> tuple[Floats, float]:
+    """Return better knots [k + 1] and their squared error: single moves and steps of all, while that helps."""
+    knots, error = shifted(sums, knots)
+    for _ in range(PASSES if len(knots) > 3 else 0):
+        trial, found = shifted(sums, refined(sums, knots[None], 8)[0][0])
+        if not found < error * (1 - 1e-7):
+            break
+        knots, error = trial, found
+    return knots, error
 
 
 def removed(sums: Sums, knots: Floats, keep: int) -> Floats:
