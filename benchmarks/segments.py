@@ -80,7 +80,8 @@ def against_pwlf(series: int) -> None:
         end = time.process_time()
         rows[kind].append((middle - start, end - middle, found.squared_error / float(theirs.ssr)))
     every = [row for kind in KINDS for row in rows[kind]]
-    print(f"{'against fitfast, 3 to 12 segments':34}{'series':>8}{'seconds':>16}{'time':>9}{'median':>9}{'error':>9}{'worst':>9}")
+    names = "".join(f"{name:>9}" for name in ("time", "median", "error", "worst"))
+    print(f"{'against fitfast, 3 to 12 segments':34}{'series':>8}{'seconds':>16}{names}")
     for kind, table in {**rows, "all": every}.items():
         ours, other, error = np.array(table).T
         seconds = f"{ours.sum():.2f} / {other.sum():.1f}"
@@ -88,7 +89,7 @@ def against_pwlf(series: int) -> None:
         print(f"{kind:34}{len(table):>8}{seconds:>16}{ratios}{error.max():>9.4f}")
     ours, other, error = np.array(every).T
     report("seconds for all series / fitfast's", ours.sum() / other.sum(), Bar(0.05))
-    report("series with a squared error larger than fitfast's, by more than 1e-6 of it", (error > 1 + 1e-6).sum(), Bar(0))
+    report("series with a larger squared error, by more than 1e-6 of fitfast's", (error > 1 + 1e-6).sum(), Bar(0))
 
 
 def found_without_being_told(signals: int) -> None:
@@ -107,7 +108,8 @@ def found_without_being_told(signals: int) -> None:
         shares = "".join(f"{np.mean(by):>9.1%}" for by in (np.equal(off, 0), np.less(off, 0), np.greater(off, 0)))
         print(f"{strength:<24g}{len(off):>8}{shares}{seconds:>9.3f}")
         clear += off if strength >= CLEAR else []
-    report(f"number of segments found, kinks of {CLEAR:g} or more times the noise", np.equal(clear, 0).mean(), Bar(0.9, True))
+    share = float(np.equal(clear, 0).mean())
+    report(f"number of segments found, kinks of {CLEAR:g} or more times the noise", share, Bar(0.9, True))
 
 
 def run(full: bool) -> None:

@@ -1,4 +1,4 @@
-"""Intervals hold what they should: values and difference quotients at random points, of random formulas and of each rule."""
+"""Intervals hold what they should: values and difference quotients at random points."""
 
 import random
 
@@ -13,15 +13,16 @@ from plunit.expressions.intervals import LARGEST, Interval
 EACH = [
     *(f"{name}(x)" for name, item in FUNCTIONS.items() if len(item.arguments) == 1),
     *(f"{name}(1.5 * x)" for name in ("sin", "cos", "tan", "tanh", "sinh", "cosh")),
-    *(f"x**{n}" for n in ("0", "1", "2", "3", "4", "7", "(-1)", "(-2)", "(-3)", "0.5", "1.5", "2.5", "(-0.5)", "(1 / 3)")),
+    *(f"x**{n}" for n in (0, 1, 2, 3, 4, 7, "(-1)", "(-2)", "(-3)", 0.5, 1.5, 2.5, "(-0.5)", "(1 / 3)")),
     *("2**x", "0.5**x", "0**x", "1**x", "(-2)**x", "x**x", "(x + 3)**x", "x**(x - 1)", "floor(x)**floor(2 * x)"),
-    *("x + x", "x - 2 * x", "x * x", "x * (1 - x)", "1 / x", "x / (x**2 + 1)", "1 / (x - 0.5)", "-x", "+x", "0 * (1 / x)"),
+    *("x + x", "x - 2 * x", "x * x", "x * (1 - x)", "1 / x", "x / (x**2 + 1)", "1 / (x - 0.5)", "-x", "+x"),
     *("where(x < 0, x, 2 * x)", "where(x >= 1, sqrt(x - 1), 0)", "where(x == 0, 1, sin(x) / x)", "where(x != 1, 1, x)"),
     *("where(log(x) < 0, 1, 2)", "where(log(x) != 0, 1, 2)", "where(1 / x > 0, 1, -1)", "where(0 * x <= x, x, 3)"),
     *("minimum(x, 1 - x)", "maximum(x, x**2)", "clip(x, -0.5, x**2)", "clip(x, 1, -1)", "hypot(x, 1)", "hypot(x, x)"),
-    *("arctan2(x, 1)", "arctan2(x, -1)", "arctan2(1, x)", "arctan2(x, x - 1)", "mod(x, 0.7)", "mod(x, -2)", "mod(2, x)"),
-    *("mod(x, x + 1)", "heaviside(x, 0.25)", "heaviside(x - x, x)", "exp(-1 / abs(x))", "log(x)**0", "sqrt(x)**sqrt(x)"),
+    *("arctan2(x, 1)", "arctan2(x, -1)", "arctan2(1, x)", "arctan2(x, x - 1)", "mod(x, 0.7)", "mod(x, -2)"),
+    *("mod(x, x + 1)", "heaviside(x, 0.25)", "heaviside(x - x, x)", "exp(-1 / abs(x))", "log(x)**0"),
     *("exp(exp(5 * x))", "exp(1000 * x) * exp(-1000 * x)", "sin(1e18 * x)", "sin(1e6 * x)", "1e308 * x * 10 - x"),
+    *("sqrt(x)**sqrt(x)", "mod(2, x)", "0 * (1 / x)"),
 ]  # fmt: skip
 
 
@@ -61,7 +62,7 @@ def test_values_lie_in_their_intervals(text):
 def test_difference_quotients_lie_in_the_slopes(text):
     rng, f = np.random.default_rng(1), parse(text)
     low, high = boxes(rng, 300)
-    value, slope = slope_enclosure(f.steps, low[None], high[None])
+    _, slope = slope_enclosure(f.steps, low[None], high[None])
     a, b = np.sort([samples(rng, low, high, 12), rng.permutation(samples(rng, low, high, 12))], axis=0)
     y = f(np.stack([a, b]))
     with np.errstate(all="ignore"):
@@ -161,7 +162,7 @@ def test_a_vertical_slope_has_no_bound():
 
 
 def test_a_slope_needs_one_variable():
-    with pytest.raises(ValueError, match="one variable, but 'x . y' has x, y"):
+    with pytest.raises(ValueError, match=r"one variable, but 'x \* y' has x, y"):
         parse("x * y").slope_bound(0, 1)
 
 

@@ -22,7 +22,7 @@ def hostile(rng):
     """Return a random text: characters, words, a formula with changes, or a deep one."""
     kind = rng.random()
     if kind < 0.2:
-        return "".join(rng.choices(string.printable + "πé²−\ud800\U0001f600", k=rng.randrange(40)))
+        return "".join(rng.choices(string.printable + "πé²\u2212\ud800\U0001f600", k=rng.randrange(40)))
     if kind < 0.6:
         return "".join(rng.choices(WORDS, k=rng.randrange(16)))
     if kind < 0.95:

@@ -18,7 +18,7 @@ import numpy as np
 from plunit.expressions.enclosing import enclosure, slope_enclosure
 from plunit.expressions.expression import Expression, finite_values
 from plunit.expressions.intervals import Interval, choose, constant, hull, meet
-from plunit.pieces.arrays import Bools, Floats
+from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.curve import Curve
 
 SAMPLES = 4096
@@ -53,11 +53,13 @@ class SupError(NamedTuple):
 def sup_error(
     expression: Expression, curve: Curve, low: float, high: float, *, closeness: float = CLOSENESS
 ) -> SupError:
-    """sup |f(x) - g(x)| over low <= x <= high: the largest error found, and a bound that none exceeds.
+    """Sup |f(x) - g(x)| over low <= x <= high: the largest error found, and a bound that none exceeds.
 
     Args:
         expression: f, a function of at most one variable.
-        curve: g, with one output; its domain must hold [low, high].
+        curve: g, with one output.
+        low: the left end of the interval, in the curve's domain.
+        high: its right end.
         closeness: the search for the bound ends when it is within this part of the largest error found.
 
     The bound holds for f and g in exact arithmetic, with the numbers of the text rounded to float64, wherever f is
@@ -165,17 +167,17 @@ def _exact(x: Floats) -> Interval:
     return Interval(x, x, np.zeros(x.shape, dtype=bool))
 
 
-def _point(expression: Expression, curve: Curve, x: Floats, piece: Floats) -> Interval:
+def _point(expression: Expression, curve: Curve, x: Floats, piece: Ints) -> Interval:
     return enclosure(expression.steps, x[None], x[None]) - _line(curve, piece, x, x)
 
 
-def _line_slope(curve: Curve, piece: Floats) -> Interval:
+def _line_slope(curve: Curve, piece: Ints) -> Interval:
     """Return the slope of the line through the values at both ends of a piece."""
     rise = _exact(curve.values[piece + 1, 0]) - _exact(curve.values[piece, 0])
     return rise / (_exact(curve.knots[piece + 1]) - _exact(curve.knots[piece]))
 
 
-def _line(curve: Curve, piece: Floats, a: Floats, b: Floats) -> Interval:
+def _line(curve: Curve, piece: Ints, a: Floats, b: Floats) -> Interval:
     """Return the values of g on the parts [a, b]."""
     start = _exact(curve.knots[piece])
     at = [_exact(curve.values[piece, 0]) + _line_slope(curve, piece) * (_exact(x) - start) for x in (a, b)]

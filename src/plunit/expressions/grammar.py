@@ -109,13 +109,13 @@ def _read_operator(state: _State, token: Token) -> bool:
         _close(state, state.pending.pop(), token)
         return False
     if state.pending[-1].function is None:
-        raise ExpressionError(token.column, "',' may stand between the arguments of a function only; write . in numbers")
+        raise ExpressionError(token.column, "',' may stand between arguments only; in numbers, write .")
     return True
 
 
 def _refuse(token: Token) -> NoReturn:
     remedy = REMEDIES.get(token.text.rstrip("( \t\r\n"), "write * to multiply")
-    raise ExpressionError(token.column, f"found {token}, but an operator, ',', ')' or the end must stand here; {remedy}")
+    raise ExpressionError(token.column, f"found {token}, but an operator or the end must stand here; {remedy}")
 
 
 def _finite(token: Token) -> float:
@@ -159,7 +159,9 @@ def _close(state: _State, opened: _Pending, token: Token) -> None:
         return
     wanted = len(opened.function.arguments)
     if count != wanted:
-        raise ExpressionError(token.column, f"{opened.name} needs {wanted} arguments, got {count}: {_usage(opened.name)}")
+        raise ExpressionError(
+            token.column, f"{opened.name} needs {wanted} arguments, got {count}: {_usage(opened.name)}"
+        )
     _apply(state, opened)
 
 

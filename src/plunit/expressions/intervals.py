@@ -104,7 +104,9 @@ def hull(a: Interval, b: Interval) -> Interval:
 
 def choose(first: Bools, a: Interval, b: Interval) -> Interval:
     """Return a where `first` holds, else b."""
-    return Interval(np.where(first, a.low, b.low), np.where(first, a.high, b.high), np.where(first, a.partial, b.partial))
+    return Interval(
+        np.where(first, a.low, b.low), np.where(first, a.high, b.high), np.where(first, a.partial, b.partial)
+    )
 
 
 def meet(a: Interval, b: Interval) -> Interval:

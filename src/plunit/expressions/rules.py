@@ -45,7 +45,7 @@ def select(truth: Truth, a: Interval, b: Interval) -> Interval:
 
 
 def power(a: Interval, b: Interval) -> Interval:
-    """a ** b: whole exponents for all a, others for a >= 0; the extremes are at corners, or at a = 0."""
+    """A ** b: whole exponents for all a, others for a >= 0; the extremes are at corners, or at a = 0."""
     whole, fixed = whole_number(b), b.low == b.high
     base = choose(fixed & ~whole, a.within(0.0, np.inf), a.absolute())
     size = _corners(np.power, base, b)
@@ -78,7 +78,7 @@ def _meets(x: Interval, period: float, shift: float) -> Bools:
 
 
 def _wave(f: Callable[..., Any], top: float) -> Callable[[Interval], Interval]:
-    """sin or cos: rising and falling between the tops (k + top) 2 pi and the bottoms half a period further."""
+    """Sin or cos: rising and falling between the tops (k + top) 2 pi and the bottoms half a period further."""
 
     def image(x: Interval) -> Interval:
         ends = f(x.low), f(x.high)
@@ -152,7 +152,7 @@ def _heaviside(x: Interval, middle: Interval) -> Interval:
     return Interval(found.low, found.high, found.partial | x.partial)
 
 
-_WIDE = {name: _rising(getattr(np, name)) for name in "cbrt sinh tanh arctan arcsinh".split()}
+_WIDE = {name: _rising(getattr(np, name)) for name in ["cbrt", "sinh", "tanh", "arctan", "arcsinh"]}
 
 IMAGES: dict[str, Callable[..., Interval]] = {
     **_WIDE,

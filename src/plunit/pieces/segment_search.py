@@ -31,7 +31,7 @@ def places(x: Floats) -> Floats:
     if len(x) <= PLACES:
         between = max(1, PLACES // len(x))
         return np.interp(np.arange((len(x) - 1) * between + 1) / between, np.arange(len(x)), x)
-    return x[np.round(np.linspace(0, len(x) - 1, PLACES)).astype(int)]
+    return x.take(np.round(np.linspace(0, len(x) - 1, PLACES)).astype(int))
 
 
 def starts(sums: Sums, where: Floats, most: int) -> list[Floats]:

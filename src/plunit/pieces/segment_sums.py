@@ -118,7 +118,7 @@ def joined(left: Parabola, right: Parabola, ridge: float) -> Floats:
 
 
 class Chains(NamedTuple):
-    """For each knot 0, ..., k of one curve the parabola of all before it and of all behind it, [3, k + 1]; its error."""
+    """For each knot of one curve the parabolas of all before it and of all behind it, [3, k + 1]; its error."""
 
     before: Floats
     behind: Floats

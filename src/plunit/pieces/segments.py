@@ -25,7 +25,7 @@ PATIENCE = 3
 """The search ends when so many more segments have not lowered the criterion."""
 
 PARAMETERS = 2
-"""A segment costs two parameters, a place and a value: BIC. Of 1 to 3 in steps of 1/4, 2 finds the number most often."""
+"""A segment costs two parameters, a place and a value: BIC. Of 1, 1.25, ..., 3, this finds the number most often."""
 
 
 class Trial(NamedTuple):
@@ -108,7 +108,8 @@ def _widely(sums: Sums, where: Floats, first: list[Floats]) -> Floats:
 def _chosen(data: _Data, sums: Sums, where: Floats, distinct: Floats) -> tuple[Floats, list[Trial]]:
     """Return the knots of the fit with the lowest criterion, and what was tried."""
     most = max(1, min(MOST, (len(distinct) - 1) // 2))
-    first, fits, tried = starts(sums, where, most), [], []
+    first, tried = starts(sums, where, most), list[Trial]()
+    fits: list[Floats] = []
     for count in range(1, most + 1):
         sets = first[count - 1][None]
         if count > 1:
@@ -122,7 +123,8 @@ def _chosen(data: _Data, sums: Sums, where: Floats, distinct: Floats) -> tuple[F
     searched: set[int] = set()
     # the best and its neighbours are searched more thoroughly, until the best one has been
     while _lowest(tried) not in searched:
-        for count in {_lowest(tried) - 1, _lowest(tried), _lowest(tried) + 1} & set(range(1, len(tried) + 1)) - searched:
+        near = {_lowest(tried) - 1, _lowest(tried), _lowest(tried) + 1} - searched
+        for count in sorted(near & set(range(1, len(tried) + 1))):
             fits[count - 1], error = exchanged(sums, fits[count - 1], where)
             tried[count - 1] = _trial(data, count, error)
             searched.add(count)
@@ -178,8 +180,15 @@ def _scaled(x: Floats, y: Floats, w: Floats) -> _Data:
     w = w / weight
     mean = float(y @ w / len(y))
     size = float(np.abs(y - mean).max()) or 1.0
-    middles, scales = (float(middle), mean), (float(half), size)
-    return _Data((x - middle) / half, (y - mean) / size, w, middles, scales, (float(x[0]), float(x[-1])), weight * size**2)
+    return _Data(
+        (x - middle) / half,
+        (y - mean) / size,
+        w,
+        middle=(float(middle), mean),
+        scale=(float(half), size),
+        ends=(float(x[0]), float(x[-1])),
+        unit=weight * size**2,
+    )
 
 
 def _checked_pieces(pieces: int, distinct: int) -> int:
