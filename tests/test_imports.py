@@ -28,6 +28,7 @@ LEVELS = {
     "gains": 0,
     "pieces": 1,
     "data": 1,
+    "expressions": 2,
     "torch": 2,
     "jax": 2,
     "keras": 2,

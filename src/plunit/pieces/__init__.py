@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from plunit.pieces.proofs.steepness import is_monotone, lipschitz
     from plunit.pieces.relu import to_relu
     from plunit.pieces.scaling import rescaled
+    from plunit.pieces.segments import Segments, Trial, fit_segments
     from plunit.pieces.simplifying import Simplified, simplify
 
 __all__ = [
@@ -60,7 +61,9 @@ __all__ = [
     "Level",
     "Network",
     "Optimum",
+    "Segments",
     "Simplified",
+    "Trial",
     "Undecided",
     "activation",
     "along",
@@ -81,6 +84,7 @@ __all__ = [
     "ensemble",
     "error_bound",
     "error_network",
+    "fit_segments",
     "from_sklearn",
     "inverse",
     "is_monotone",
@@ -117,13 +121,16 @@ _LATER = {
     "Contradiction": "proofs.highs",
     "FixedNetwork": "fixed.integers",
     "Optimum": "proofs.maximising",
+    "Segments": "segments",
     "Simplified": "simplifying",
+    "Trial": "segments",
     "Undecided": "proofs.asking",
     "bounds": "proofs.questions",
     "counterexample": "proofs.questions",
     "distance": "proofs.questions",
     "error_bound": "fixed.proving",
     "error_network": "fixed.subtracting",
+    "fit_segments": "segments",
     "from_sklearn": "formats.sklearn_model",
     "is_monotone": "proofs.steepness",
     "lipschitz": "proofs.steepness",

@@ -1,0 +1,16 @@
+"""Functions given as a text, such as "sin(x) + x / 3": read by a grammar of our own, computed and bounded by NumPy.
+
+>>> from plunit.pieces import Curve
+>>> f = parse("x**2")
+>>> line = Curve([0, 1], [[0], [1]], [[1]])
+>>> found = sup_error(f, line, 0, 1)
+>>> found.x, found.value, round(found.bound, 3)
+(0.5, 0.25, 0.25)
+"""
+
+from plunit.expressions.distance import SupError, sup_error
+from plunit.expressions.expression import Expression, finite_values
+from plunit.expressions.grammar import parse
+from plunit.expressions.tokens import ExpressionError
+
+__all__ = ["Expression", "ExpressionError", "SupError", "finite_values", "parse", "sup_error"]

@@ -1,0 +1,135 @@
+"""f(a, b, ...): a function that was given as a text, as a list of steps that NumPy takes on whole arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plunit.expressions.enclosing import enclosure, slope_enclosure
+from plunit.expressions.functions import Function
+from plunit.pieces.arrays import Floats, blocks
+
+CHUNK = 2**14
+"""So many points at a time: a text of 10,000 characters may need hundreds of arrays at once."""
+
+
+class Step(NamedTuple):
+    """A step of a stack machine: put a number, put an input, or replace the last values by a function of them."""
+
+    name: str
+    value: float | int | Function
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A function of named variables; `parse` makes one from a text.
+
+    Args:
+        text: what was written.
+        names: the variables, in the order of their first appearance.
+        steps: what to do, in this order, with a stack.
+
+    Called with one array for each name, it returns float64 of their common shape. Without any name, arrays only give
+    the shape. A value that is no finite number becomes inf or NaN, without a warning; `finite_values` refuses it.
+
+    >>> from plunit.expressions import parse
+    >>> f = parse("where(x < 0, a * x, sqrt(x))")
+    >>> f.names, f([-2, 4], 10).tolist()
+    (('x', 'a'), [-20.0, 2.0])
+    """
+
+    text: str
+    names: tuple[str, ...]
+    steps: tuple[Step, ...] = field(repr=False)
+
+    def __call__(self, *inputs: Any) -> Floats:
+        """f: arrays [...], one for each name -> [...]."""
+        arrays = self._arrays(inputs)
+        shape = arrays[0].shape if arrays else ()
+        flat = [array.reshape(-1) for array in arrays]
+        result = np.empty(shape).reshape(-1)
+        with np.errstate(all="ignore"):
+            for part in blocks(result.size, CHUNK):
+                result[part] = _run(self.steps, [array[part] for array in flat])
+        return result.reshape(shape)
+
+    def bound(self, low: Any, high: Any) -> tuple[float, float]:
+        """Return numbers that no value of f in a box exceeds; infinite where there is no such number.
+
+        Args:
+            low: the lower end of each variable, in the order of `names`; a number if there is only one.
+            high: the upper ends.
+
+        By interval arithmetic (see `enclosing`), so the numbers need not be the closest ones.
+
+        >>> from plunit.expressions import parse
+        >>> [round(end, 6) for end in parse("cos(x) + x / 2").bound(0, 1)], parse("1 / x").bound(-1, 1)
+        ([0.540302, 1.5], (-inf, inf))
+        """
+        found = enclosure(self.steps, *self._box(low, high))
+        return float(found.low[0]), float(found.high[0])
+
+    def slope_bound(self, low: float, high: float) -> tuple[float, float]:
+        """Return numbers between which (f(b) - f(a)) / (b - a) lies for all a < b in [low, high].
+
+        Infinite where no such numbers are found: at jumps (`where`, `sign`, `floor`), at vertical slopes, and where f
+        may be undefined.
+
+        >>> from plunit.expressions import parse
+        >>> [round(end, 6) for end in parse("abs(x)").slope_bound(-1, 2)], parse("floor(x)").slope_bound(0, 1)
+        ([-1.0, 1.0], (-inf, inf))
+        """
+        if len(self.names) > 1:
+            raise ValueError(f"a slope needs one variable, but {self.text!r} has {', '.join(self.names)}")
+        found = slope_enclosure(self.steps, *(end[:1] for end in self._box(low, high)))[1]
+        return float(found.low[0]), float(found.high[0])
+
+    def _arrays(self, inputs: Sequence[Any]) -> tuple[Floats, ...]:
+        if self.names and len(inputs) != len(self.names):
+            wanted = f"{len(self.names)} ({', '.join(self.names)})"
+            raise TypeError(f"{self.text!r} needs one array for each variable, {wanted}, got {len(inputs)}")
+        arrays = [np.asarray(item) for item in inputs]
+        for array in arrays:
+            if array.dtype.kind not in "biuf":
+                raise TypeError(f"variables must be real numbers, got an array of {array.dtype}")
+        return np.broadcast_arrays(*(array.astype(np.float64) for array in arrays))
+
+    def _box(self, low: Any, high: Any) -> tuple[Floats, Floats]:
+        """Return the ends [max(names, 1), 1] of a box."""
+        ends = np.atleast_1d(np.asarray(low, dtype=np.float64)), np.atleast_1d(np.asarray(high, dtype=np.float64))
+        wanted = (max(len(self.names), 1),)
+        if ends[0].shape != wanted or ends[1].shape != wanted:
+            raise ValueError(f"low and high need a number for each variable, shape {wanted}, got {low!r} and {high!r}")
+        if not (np.isfinite(ends).all() and (ends[0] <= ends[1]).all()):
+            raise ValueError(f"low <= high must hold, and both must be finite, got {low!r} and {high!r}")
+        return ends[0][:, None], ends[1][:, None]
+
+
+def finite_values(expression: Expression, *inputs: Any) -> Floats:
+    """f(inputs), or ValueError with the first place at which f is not a finite real number."""
+    values = expression(*inputs)
+    wrong = ~np.isfinite(values)
+    if not wrong.any():
+        return values
+    first = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    arrays = np.broadcast_arrays(*(np.asarray(item, dtype=np.float64) for item in inputs))
+    place = ", ".join(f"{name} = {array[first]!s}" for name, array in zip(expression.names, arrays, strict=False))
+    found = "too large or infinite" if np.isinf(values[first]) else "undefined or no real number"
+    raise ValueError(
+        f"{expression.text!r} is {found} at {place or 'every place'}; choose a domain on which it is finite, or name "
+        "another value there with where(condition, a, b)"
+    )
+
+
+def _run(steps: Sequence[Step], inputs: Sequence[Floats]) -> Any:
+    stack: list[Any] = []
+    for step in steps:
+        if isinstance(step.value, Function):
+            count = len(step.value.arguments)
+            stack[-count:] = [step.value.compute(*stack[-count:])]
+        else:
+            stack.append(inputs[int(step.value)] if step.name == "input" else step.value)
+    return stack[0]

@@ -1,0 +1,203 @@
+"""min sum w (y - f(x))^2 over continuous piecewise-linear f with k segments and free knots, and the choice of k."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats
+from plunit.pieces.curve import Curve
+from plunit.pieces.layer import EPS
+from plunit.pieces.segment_polish import polished
+from plunit.pieces.segment_search import exchanged, inserted, places, starts
+from plunit.pieces.segment_steps import refined
+from plunit.pieces.segment_sums import Sums
+
+MOST = 30
+"""The most segments that are tried when their number is not given."""
+
+FEW = 96
+"""Up to so many points the search takes more time."""
+
+PATIENCE = 3
+"""The search ends when so many more segments have not lowered the criterion."""
+
+PARAMETERS = 2
+"""A segment costs two parameters, a place and a value: BIC. Of 1, 1.25, ..., 3, this finds the number most often."""
+
+
+class Trial(NamedTuple):
+    """A number of segments that was tried; the lowest criterion wins."""
+
+    pieces: int
+    squared_error: float
+    criterion: float
+
+
+class Segments(NamedTuple):
+    """A least-squares fit: the curve, sum w (y - f(x))^2, and the numbers of segments that were tried."""
+
+    curve: Curve
+    squared_error: float
+    tried: tuple[Trial, ...]
+
+
+class _Data(NamedTuple):
+    """Sorted data in the units of the search: x in [-1, 1], |y| <= 1, weights of mean 1; and how to go back."""
+
+    x: Floats
+    y: Floats
+    w: Floats
+    middle: tuple[float, float]
+    scale: tuple[float, float]
+    ends: tuple[float, float]
+    unit: float
+
+
+def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None) -> Segments:
+    """Return the continuous piecewise-linear curve with `pieces` segments that is closest to data by least squares.
+
+    Args:
+        x: [n], in any order; the curve reaches from the smallest to the largest. Equal x are allowed.
+        y: [n].
+        pieces: the number k of segments. If not given, it is the k with the least
+
+                n log(squared error / n) + 2 k log(n)          each knot costs two parameters, its place and its value
+
+        weights: [n], >= 0; the error of a point counts so many times. 1 if not given.
+
+    The knots may lie between the points. They start from a dynamic program, and are then moved, taken out and put in
+    elsewhere while that lowers the error. This finds a local optimum, which need not be the global one. The same data
+    give the same bits.
+
+    >>> import numpy as np
+    >>> x = np.linspace(0, 4, 200)
+    >>> found = fit_segments(x, np.abs(x - 1) + 0.01 * np.cos(50 * x))
+    >>> len(found.curve.slopes), found.curve.knots.round(2).tolist()
+    (2, [0.0, 1.0, 4.0])
+    """
+    data = _scaled(*_checked(x, y, weights))
+    distinct = np.unique(data.x)
+    sums = Sums.of(data.x, data.y, data.w)
+    where = places(distinct)
+    if pieces is None:
+        found, tried = _chosen(data, sums, where, distinct)
+        return _result(data, sums, found, tried)
+    count = _checked_pieces(pieces, len(distinct))
+    knots = distinct if count == len(distinct) - 1 else _best(sums, where, count)
+    return _result(data, sums, knots, None)
+
+
+def _best(sums: Sums, where: Floats, count: int) -> Floats:
+    """Return the knots of the best fit found with so many segments."""
+    first = starts(sums, where, count)
+    return exchanged(sums, first[-1] if len(sums.x) > FEW else _widely(sums, where, first), where)[0]
+
+
+def _widely(sums: Sums, where: Floats, first: list[Floats]) -> Floats:
+    """Return a start for few points, which have many local minima: also put the last two knots in one by one."""
+    if len(first) < 3:
+        return first[-1]
+    pairs = [inserted(sums, knots, where, FEW // 8) for knots in inserted(sums, first[-3], where, FEW // 8)]
+    found, errors = refined(sums, np.concatenate([first[-1][None], *pairs]))
+    return np.asarray(found[np.argmin(errors)])
+
+
+def _chosen(data: _Data, sums: Sums, where: Floats, distinct: Floats) -> tuple[Floats, list[Trial]]:
+    """Return the knots of the fit with the lowest criterion, and what was tried."""
+    most = max(1, min(MOST, (len(distinct) - 1) // 2))
+    first, tried = starts(sums, where, most), list[Trial]()
+    fits: list[Floats] = []
+    for count in range(1, most + 1):
+        sets = first[count - 1][None]
+        if count > 1:
+            sets = np.concatenate([sets, inserted(sums, fits[-1], where, 3)])
+        found, errors = refined(sums, sets)
+        lowest = int(np.argmin(errors))
+        fits.append(found[lowest])
+        tried.append(_trial(data, count, float(errors[lowest])))
+        if count - _lowest(tried) > PATIENCE:
+            break
+    searched: set[int] = set()
+    # the best and its neighbours are searched more thoroughly, until the best one has been
+    while _lowest(tried) not in searched:
+        near = {_lowest(tried) - 1, _lowest(tried), _lowest(tried) + 1} - searched
+        for count in sorted(near & set(range(1, len(tried) + 1))):
+            fits[count - 1], error = exchanged(sums, fits[count - 1], where)
+            tried[count - 1] = _trial(data, count, error)
+            searched.add(count)
+    return fits[_lowest(tried) - 1], tried
+
+
+def _trial(data: _Data, count: int, error: float) -> Trial:
+    n = len(data.x)
+    floor = (64 * EPS) ** 2 * n
+    value = n * np.log(max(error, floor) / n) + PARAMETERS * count * np.log(n)
+    return Trial(count, error, float(value))
+
+
+def _lowest(tried: list[Trial]) -> int:
+    return min(tried, key=lambda trial: trial.criterion).pieces
+
+
+def _result(data: _Data, sums: Sums, knots: Floats, tried: list[Trial] | None) -> Segments:
+    """Return the fit in the units of the data."""
+    fit = polished(sums, data.y, knots)
+    place, values = data.middle[0] + data.scale[0] * fit.knots, data.middle[1] + data.scale[1] * fit.values
+    place[0], place[-1] = data.ends
+    slopes = np.diff(values) / np.diff(place)
+    curve = Curve(place, values[:, None], slopes[:, None])
+    trials = tried or [_trial(data, len(slopes), fit.error)]
+    table = tuple(trial._replace(squared_error=trial.squared_error * data.unit) for trial in trials)
+    return Segments(curve, fit.error * data.unit, table)
+
+
+def _checked(x: Any, y: Any, weights: Any) -> tuple[Floats, Floats, Floats]:
+    """Return the data as sorted arrays, without points of weight 0."""
+    given = {"x": x, "y": y, "weights": np.ones(np.shape(x)) if weights is None else weights}
+    arrays = {name: np.asarray(array, dtype=np.float64) for name, array in given.items()}
+    for name, array in arrays.items():
+        if array.ndim != 1 or len(array) != len(arrays["x"]):
+            shapes = ", ".join(f"{key} {value.shape}" for key, value in arrays.items())
+            raise ValueError(f"x, y and weights must have one axis and equal lengths, got {shapes}")
+        if not np.isfinite(array).all():
+            at = int(np.argmin(np.isfinite(array)))
+            raise ValueError(f"{name} must be finite, got {array[at]} at index {at}; leave that point out")
+    if (arrays["weights"] < 0).any():
+        raise ValueError(f"weights must be >= 0, got {arrays['weights'].min()}")
+    keep = np.flatnonzero(arrays["weights"] > 0)
+    order = keep[np.argsort(arrays["x"][keep], kind="stable")]
+    return arrays["x"][order], arrays["y"][order], arrays["weights"][order]
+
+
+def _scaled(x: Floats, y: Floats, w: Floats) -> _Data:
+    if len(x) < 2 or x[0] == x[-1]:
+        raise ValueError(f"a fit needs points at two or more different x, got {len(np.unique(x))} with weight > 0")
+    middle, half = x[0] / 2 + x[-1] / 2, x[-1] / 2 - x[0] / 2
+    weight = float(w.mean())
+    w = w / weight
+    mean = float(y @ w / len(y))
+    size = float(np.abs(y - mean).max()) or 1.0
+    return _Data(
+        (x - middle) / half,
+        (y - mean) / size,
+        w,
+        middle=(float(middle), mean),
+        scale=(float(half), size),
+        ends=(float(x[0]), float(x[-1])),
+        unit=weight * size**2,
+    )
+
+
+def _checked_pieces(pieces: int, distinct: int) -> int:
+    try:
+        count = index(pieces)
+    except TypeError:
+        raise TypeError(f"pieces must be a positive integer, got {pieces!r}") from None
+    if not 1 <= count < distinct:
+        raise ValueError(
+            f"pieces must be between 1 and {distinct - 1}, one less than the number of different x, got {count}"
+        )
+    return count
