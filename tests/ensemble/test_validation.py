@@ -172,7 +172,7 @@ def test_selected_members_are_whole(engine, some):
     looks = Validation(*TESTS, every=4, patience=3)
     tests = points(Rows(*TESTS), 1, NETWORK, START)
     options = {"loss": "square", "lr": np.linspace(0.01, 0.1, 21), "decay": np.linspace(0, 1, 21)}
-    state = begin(NETWORK, START, **options, alpha=0.1, c=1.0, stride=1, steps=60)
+    state = begin(NETWORK, START, **options, alpha=0.1, c=1.0, stride=1, steps=60, every=4)
 
     def advance(state, first, last, rows):
         given = points(rows, 1, NETWORK, state.theta)
@@ -184,7 +184,7 @@ def test_selected_members_are_whole(engine, some):
     advance(state, 30, 60, rows)
     np.testing.assert_equal({name: getattr(part, name) for name in before}, before)
     advance(part, 30, 60, mine)
-    for name in ("theta", "history", "best", "record", "lr", "decay", "alpha", "c"):
+    for name in ("theta", "history", "looks", "best", "record", "lr", "decay", "alpha", "c"):
         np.testing.assert_array_equal(getattr(part, name), getattr(state, name)[..., some])
 
 
@@ -212,3 +212,10 @@ def test_wrong_numbers_are_named(options):
 def test_wrong_rows_are_named(engine, given, text):
     with pytest.raises(ValueError, match=f"validation: {text}"):
         train(NETWORK, START, Rows(*TRAINING), steps=3, validation=given, engine=engine)
+
+
+def test_no_room_for_the_looks_is_an_error(engine):
+    state = begin(NETWORK, START, loss="square", lr=0.1, decay=0.0, alpha=0.1, c=1.0, stride=1, steps=8)
+    given, tests = (points(Rows(*part), 1, NETWORK, START) for part in (TRAINING, TESTS))
+    with pytest.raises(ValueError, match="room for 8 steps and 0 looks .* these are 8 and 2"):
+        ENGINES[engine](state, Steps(0, np.ones(8), given, tests, Validation(*TESTS, every=4)))

@@ -15,7 +15,7 @@ from plunit import learned
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.build import library
 from plunit.ensemble.data import Points
-from plunit.ensemble.state import State, Steps
+from plunit.ensemble.state import State, Steps, check_room
 
 _VECTOR = 16  # members of the widest vector the program may use
 _ARRAYS = ("lr", "decay", "theta", "mean", "square", "alpha", "c", "history", "best", "record", "looks")
@@ -65,6 +65,7 @@ def advance(state: State, steps: Steps) -> None:
 
 def run(program: ctypes.CDLL, state: State, steps: Steps) -> None:
     """Like `advance`, with a given build of the program."""
+    check_room(state, steps)
     whole = _filled(state)
     t = np.arange(steps.first + 1, steps.last + 1, dtype=np.float64)
     seeds = steps.training.rows.seeds if steps.training.rows else ()

@@ -85,8 +85,14 @@ def search(
         steps: for those that are trained to the end.
         keep: so many members, and no fewer, are trained to the end.
         seed: member i of shape j starts with the generator of (seed, j, i).
-        loss: see `train`; so are the following.
+        loss: a name of `LOSSES`.
+        lr: Adam's step size; it falls to 0 by a half cosine.
+        decay: decoupled weight decay.
+        alpha: the outer slope of PLU.
+        c: the half-width of its inner piece.
+        stride: the loss of training is recorded every `stride` steps.
         first_starts: parameters [rows, n] for each network, where its first n members start instead.
+        engine: "native" or "numpy"; by default native where possible.
         progress: called with the part of the work that is done and the least loss so far.
     """
     schedule = 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
@@ -103,7 +109,7 @@ def search(
         for group in groups:
             network, theta = group.state.network, group.state.theta
             tests = points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
-            given = points(replace(rows, seeds=group.seeds), 1, network, theta)
+            given = points(replace(rows, seeds=group.seeds.tolist()), 1, network, theta)
             advance(group.state, Steps(first, schedule[first:last], given, tests, validation))
             done += (last - first) * group.state.members * network.rows
             progress(done / work, min(float(g.state.record[0].min()) for g in groups))
@@ -150,7 +156,7 @@ def _halve(groups: list[_Group], step: int, ended: list[Candidate], validation: 
     for group in groups:
         mine = chosen[at : at + group.state.members]
         at += group.state.members
-        ended += [_candidate(group, i, step) for i in np.flatnonzero(~mine)]
+        ended += [_candidate(group, i, step) for i in np.flatnonzero(~mine).tolist()]
         if mine.any():
             kept.append(_Group(group.state.select(mine), group.starts[mine], group.seeds[mine]))
     return kept

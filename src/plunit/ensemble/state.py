@@ -113,3 +113,13 @@ class Steps:
     def last(self) -> int:
         """The number of steps taken after."""
         return self.first + len(self.schedule)
+
+
+def check_room(state: State, steps: Steps) -> None:
+    """Raise ValueError if the state has no room for the losses of these steps: the program would write past it."""
+    looks = steps.last // steps.validation.every if steps.validation else 0
+    if len(state.history) * state.stride < steps.last or len(state.looks) < looks:
+        raise ValueError(
+            f"the state has room for {len(state.history) * state.stride} steps and {len(state.looks)} looks at the "
+            f"rows of validation, these are {steps.last} and {looks}; begin with more steps, and with every"
+        )

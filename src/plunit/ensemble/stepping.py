@@ -10,7 +10,7 @@ from plunit import learned
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Points
 from plunit.ensemble.losses import LOSSES
-from plunit.ensemble.state import State, Steps
+from plunit.ensemble.state import State, Steps, Validation, check_room
 
 
 def advance(state: State, steps: Steps) -> None:
@@ -18,6 +18,7 @@ def advance(state: State, steps: Steps) -> None:
 
     Inside, members come first: theta is [S, rows], values are [S, units, points], and a layer is one stacked product.
     """
+    check_room(state, steps)
     with np.errstate(all="ignore"):  # members that diverge
         _Run(state, steps).train()
 
@@ -45,7 +46,7 @@ class _Run:
                 state.history[step // state.stride] = np.where(self._ended(), np.nan, loss)
             self._adam(step, gradient)
             if steps.validation and self.tests and (step + 1) % steps.validation.every == 0:
-                self._validate(step + 1, steps.validation.tolerance, *self.tests)
+                self._validate(step + 1, steps.validation, *self.tests)
         for part, value in ((state.theta, self.theta), (state.mean, self.mean), (state.square, self.square)):
             part[...] = value.T
 
@@ -119,13 +120,13 @@ class _Run:
         change = self.mean / (np.sqrt(self.square) * root + dtype(1e-8)) * rate
         self.theta -= np.where(over[:, None], 0, change)  # infinite gradients make NaN of a rate of 0
 
-    def _validate(self, step: int, tolerance: float, x: Array, y: Array, weight: Array) -> None:
+    def _validate(self, step: int, rule: Validation, x: Array, y: Array, weight: Array) -> None:
         losses, _ = LOSSES[self.state.loss](self._forward(x)[1][-1], y)
         loss = (losses * weight).mean(1)
         record, over = self.state.record, self._ended()
-        self.state.looks[step // self.steps.validation.every - 1] = np.where(over, np.nan, loss)
+        self.state.looks[step // rule.every - 1] = np.where(over, np.nan, loss)
         better = (loss < record[0]) & ~over
-        progress = (loss < record[1] - tolerance) & ~over
+        progress = (loss < record[1] - rule.tolerance) & ~over
         self.state.best[:, better] = self.theta[better].T
         record[0] = np.where(better, loss, record[0])
         record[1] = np.where(progress, loss, record[1])

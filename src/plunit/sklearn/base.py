@@ -33,7 +33,7 @@ LOOKS = 100
 """How often the rows of validation are looked at."""
 
 
-class PLUEstimator(BaseEstimator):
+class PLUEstimator(BaseEstimator):  # type: ignore[misc]
     """Trains `n_init` starts at once, goes on with the better half again and again, and keeps the `n_best` best."""
 
     def __init__(
@@ -229,7 +229,8 @@ class PLUEstimator(BaseEstimator):
     def cells_(self) -> Cells:
         """The exact polygons of a model with two inputs, over the range of the data."""
         self._check_inputs(2, "cells_")
-        return cells(self.network_, [tuple(side) for side in self.box_])
+        (left, right), (bottom, top) = self.box_.tolist()
+        return cells(self.network_, ((left, right), (bottom, top)))
 
     def _check_inputs(self, count: int, name: str) -> None:
         inputs = self._form().widths[0]

@@ -15,7 +15,7 @@ from plunit.ensemble.arrays import Array
 from plunit.sklearn.base import PLUEstimator
 
 
-class PLUClassifier(ClassifierMixin, PLUEstimator):
+class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
     """P(class | x) = softmax(f(x)) with f the mean of the `n_best` best of `n_init` small networks.
 
     Two classes have one output and the logistic loss, more classes an output each and the softmax loss. The parameters
@@ -97,7 +97,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):
     def decision_function(self, X: Any) -> Array:  # noqa: N803
         """Return f(X): the log-odds of the second of two classes [n], or a number for each class [n, classes]."""
         values = self._outputs(X).mean(0)
-        return values[:, 0] if len(self.classes_) == 2 else values
+        return np.asarray(values[:, 0] if len(self.classes_) == 2 else values)
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
         """Return the probability of each class, [n, classes]."""

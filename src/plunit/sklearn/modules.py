@@ -8,7 +8,7 @@ from torch import nn
 from plunit.ensemble.arrays import Array
 from plunit.torch import PLU
 
-_PLAIN = {
+_PLAIN: dict[str, type[nn.Module]] = {
     "tanh": nn.Tanh,
     "relu": nn.ReLU,
     "identity": nn.Identity,
@@ -24,7 +24,7 @@ def sequential(layers: list[tuple[Array, Array]], activation: str, shapes: list[
     """Return Linear layers in float64 with the activation between them; shapes hold alpha and c of each unit."""
     modules: list[nn.Module] = []
     for i, (weight, bias) in enumerate(layers):
-        linear = nn.Linear(*weight.T.shape, dtype=torch.float64)
+        linear = nn.Linear(weight.shape[1], weight.shape[0], dtype=torch.float64)
         with torch.no_grad():
             linear.weight.copy_(torch.from_numpy(weight))
             linear.bias.copy_(torch.from_numpy(bias))
@@ -37,8 +37,7 @@ def _activation(name: str, alpha: Array, c: Array) -> nn.Module:
         return _PLAIN[name]()
     if name == "plu":
         return PLU(float(alpha[0]), float(c[0]))
-    unit = PLU(0.5, 1.0, learnable=True, num_parameters=len(alpha)).double()
-    with torch.no_grad():
-        unit.raw_alpha.copy_(torch.from_numpy(alpha).logit())
-        unit.raw_c.copy_(torch.from_numpy(c).log())
+    unit = PLU(learnable=True, num_parameters=len(alpha)).double()
+    raw = {"raw_alpha": torch.from_numpy(alpha).logit(), "raw_c": torch.from_numpy(c).log()}
+    unit.load_state_dict(raw)
     return unit

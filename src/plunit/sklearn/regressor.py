@@ -13,12 +13,12 @@ from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.table import Scale
 
 
-class PLURegressor(RegressorMixin, PLUEstimator):
+class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
     """y = f(x) with f the mean of the `n_best` best of `n_init` small networks: one exact piecewise-linear function.
 
     Inputs and target are scaled inside. All starts are trained at once by a compiled program; after an eighth, a
-    quarter and a half of the steps the worse half of them ends. The rows of validation decide which are the best, and at
-    which step. Equal rows are merged first (up to 100,000 rows), so that a weight of 2 is a row that occurs twice.
+    quarter and a half of the steps the worse half of them ends. The rows of validation decide which are the best, and
+    at which step. Equal rows are merged first (up to 100,000 rows), so that a weight of 2 is a row that occurs twice.
 
     Args:
         hidden_layer_sizes: units of the hidden layers, or "auto" to search a few shapes.
