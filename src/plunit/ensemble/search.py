@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,9 @@ from plunit.ensemble.training import ENGINES, begin, engine_for
 
 LAST = 0.3
 """The last layer starts smaller than the others by this factor: near the mean of the targets."""
+
+SECONDS = 0.5
+"""Training pauses after about this time, to show progress and to be stopped."""
 
 RUNGS = (0.125, 0.25, 0.5, 1.0)
 """After these parts of the steps the worse half of the members ends; after the last all do."""
@@ -93,7 +97,8 @@ def search(
         stride: the loss of training is recorded every `stride` steps.
         first_starts: parameters [rows, n] for each network, where its first n members start instead.
         engine: "native" or "numpy"; by default native where possible.
-        progress: called with the part of the work that is done and the least loss so far.
+        progress: called now and then with the part of the work that is done and the least loss so far. If it returns
+            true, the search ends with what it has found.
     """
     schedule = 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
     options = {"loss": loss, "lr": lr, "decay": decay, "alpha": alpha, "c": c}
@@ -103,35 +108,50 @@ def search(
         group.state.theta[:, : theta.shape[1]] = theta[:, :starts]
     advance = ENGINES[engine_for(groups[0].state.theta, engine)]
     ended: list[Candidate] = []
-    first, done, work = 0, 0.0, _work(groups, steps, keep)
-    for part in RUNGS:
-        last = _rung(part, steps, validation.every)
+    first, done, work, pace = 0, 0.0, _work(groups, steps), _Pace()
+    rungs = [min(steps, math.ceil(part * steps / validation.every) * validation.every) for part in RUNGS]
+    while groups and first < steps:
+        last = pace.next(first, min(rung for rung in rungs if rung > first))
         for group in groups:
             network, theta = group.state.network, group.state.theta
             tests = points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
             given = points(replace(rows, seeds=group.seeds.tolist()), 1, network, theta)
             advance(group.state, Steps(first, schedule[first:last], given, tests, validation))
             done += (last - first) * group.state.members * network.rows
-            progress(done / work, min(float(g.state.record[0].min()) for g in groups))
-        groups = _halve(groups, last, ended, validation, 0 if part == RUNGS[-1] else keep)
         first = last
-        if not groups:
+        stop = progress(min(done / work, 1.0), min(float(group.state.record[0].min()) for group in groups))
+        if stop and first >= validation.every:  # before the first look nothing is known
             break
+        if first in rungs[:-1]:
+            groups = _halve(groups, first, ended, validation, keep)
+    if groups:
+        _halve(groups, first, ended, validation, 0)
+    progress(1.0, min(one.loss for one in ended))
     return sorted(ended, key=lambda one: (math.isnan(one.loss), one.loss))
 
 
-def _rung(part: float, steps: int, every: int) -> int:
-    """Return the step at which a rung ends: a multiple of `every`, where the rows of validation are looked at."""
-    return min(steps, math.ceil(part * steps / every) * every)
+class _Pace:
+    """How many steps to take before the next pause: few at first, then about as many as take half a second."""
+
+    def __init__(self) -> None:
+        self.steps, self.begun = 0, 0.0
+
+    def next(self, first: int, most: int) -> int:
+        now = time.monotonic()
+        if not self.steps:
+            self.steps = 4
+        elif now - self.begun < SECONDS:
+            self.steps *= 2
+        else:
+            self.steps = max(1, int(self.steps * SECONDS / (now - self.begun)))
+        self.begun = now
+        return min(first + self.steps, most)
 
 
-def _work(groups: list[_Group], steps: int, keep: int) -> float:
-    """Estimate the steps of all rungs, times the parameters of their members."""
-    total, share, previous = 0.0, 1.0, 0.0
-    for part in RUNGS:
-        total += share * (part - previous)
-        previous, share = part, share / 2
-    return total * steps * sum(group.state.members * group.state.network.rows for group in groups)
+def _work(groups: list[_Group], steps: int) -> float:
+    """Estimate the steps of all members, times their parameters: half of the members are left after each rung."""
+    parts = np.diff([0.0, *RUNGS]) / 2.0 ** np.arange(len(RUNGS))
+    return float(parts.sum()) * steps * sum(group.state.members * group.state.network.rows for group in groups)
 
 
 def _begin(network: Network, shape: int, starts: int, seed: int, **options: Any) -> _Group:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,9 +104,13 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
             alpha=self.alpha,
             c=self.c,
             first_starts=self._earlier(networks, *scales),
-            progress=_Bar(len(networks) * self.n_init) if self.verbose else lambda done, best: None,
+            progress=self._progress(len(networks) * self.n_init),
         )
         self._keep(found, scales, np.stack([x[parts[0]].min(0), x[parts[0]].max(0)], 1))
+
+    def _progress(self, starts: int) -> Callable[[float, float], object]:
+        """Return what is called during the search; it may stop it by returning true."""
+        return _Bar(starts) if self.verbose else lambda done, best: None
 
     def _check(self) -> None:
         """Raise ValueError if a parameter is wrong."""

@@ -1,0 +1,172 @@
+"""The command `plunit fit`: a small network for a table or a function, its error, its pieces, its files."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from plunit.errors import UserError
+from plunit.progress import bars
+
+PLOTS = (".png", ".svg", ".pdf")
+
+
+def fit(
+    source: Annotated[str, typer.Argument(metavar="DATA.csv|FUNCTION", help="A table, or a function: 'sin(x) + x/3'.")],
+    target: Annotated[str, typer.Option(help="The column to learn: its name, or its number counted from 1.")] = "",
+    inputs: Annotated[str, typer.Option(help="The columns to learn from, with commas; all others by default.")] = "",
+    low: Annotated[float, typer.Option(help="Of a function: lower end of every variable.")] = -6.0,
+    high: Annotated[float, typer.Option(help="Of a function: upper end.")] = 6.0,
+    pieces: Annotated[int | None, typer.Option(min=1, help="For one input: the number of straight pieces.")] = None,
+    error: Annotated[float | None, typer.Option(help="For one input: the fewest pieces within this error.")] = None,
+    hidden: Annotated[str, typer.Option(help="Units of the hidden layers, by default 8,8 or 16,16.")] = "",
+    starts: Annotated[int, typer.Option(min=1, help="Random starts; the best is kept.")] = 256,
+    best: Annotated[int, typer.Option(min=1, help="How many of the best networks are averaged.")] = 1,
+    splits: Annotated[int, typer.Option(min=0, max=100, help="Of a table: random splits that test the error.")] = 5,
+    activation: Annotated[str, typer.Option(help="plu, plu_learned, relu, leaky_relu, tanh, ...")] = "plu",
+    seed: Annotated[int, typer.Option(min=0, help="Of the random starts and splits.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="32 starts and 2 splits, for a first look.")] = False,
+    save: Annotated[
+        list[Path] | None, typer.Option(help="Write the model: .h (C), .onnx, .json, .csv ...; may be repeated.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write the picture: .png, .svg or .pdf.")] = None,
+    page: Annotated[Path, typer.Option(help="The page that is written.")] = Path("fit.html"),
+) -> None:
+    """Fit a small network to a table or a function, and say what it is exactly.
+
+    The best of many random starts is kept. With --pieces or --error, for one input, the files hold the curve with so
+    many pieces, or with the fewest. Ctrl-C keeps the best so far.
+    """
+    from plunit.fitting import Settings, solve
+    from plunit.fitting.drawing import drawn
+    from plunit.fitting.page import write_page, write_plot
+    from plunit.fitting.telling import told
+
+    console = Console(stderr=True)
+    problem = _problem(source, target, inputs, low, high, console)
+    few = pieces is not None or error is not None
+    _check(len(problem.inputs), pieces, error, plot, activation)
+    writers = [(path, _writer(path, few, len(problem.inputs))) for path in save or ()]
+    settings = Settings(
+        _widths(hidden),
+        min(starts, 32) if quick else starts,
+        best,
+        min(splits, 2) if quick else splits,
+        pieces,
+        error,
+        activation,
+        seed,
+    )
+    with _watched(console) as progress:
+        found = _solved(solve, problem, settings, progress)
+    lines = told(problem, settings, found)
+    print(*lines, sep="\n")
+    for path, write in writers:
+        write(found, problem, path)
+        print(f"saved {path}")
+    figure = drawn(problem, found)
+    if plot is not None:
+        write_plot(plot, figure)
+        print(f"saved {plot}")
+    write_page(page, problem, found, lines, figure, shlex.join(["plunit", *sys.argv[1:]]))
+    print(f"saved {page}")
+
+
+def _problem(source: str, target: str, inputs: str, low: float, high: float, console: Console) -> Any:
+    from plunit.fitting.problems import looks_like_a_file, of_expression, of_table
+
+    if not looks_like_a_file(source):
+        if target or inputs:
+            raise UserError(
+                f"--target and --inputs are for tables, and {source!r} is no file, so it is taken for a function"
+            )
+        return of_expression(source, low, high)
+    if not target:
+        raise UserError(f"{source} is a table: name the column to learn, as in --target y")
+    chosen = [part.strip() for part in inputs.split(",") if part.strip()]
+    return of_table(Path(source), target, chosen, console.print)
+
+
+def _check(count: int, pieces: int | None, error: float | None, plot: Path | None, activation: str) -> None:
+    from plunit.ensemble.members import PIECEWISE
+
+    if pieces is not None and error is not None:
+        raise UserError("give --pieces or --error, not both")
+    if (pieces is not None or error is not None) and count != 1:
+        raise UserError(f"--pieces and --error are for one input, there are {count}; choose one with --inputs")
+    if (pieces is not None or error is not None) and activation not in PIECEWISE:
+        raise UserError(f"--pieces and --error need a piecewise-linear activation: {', '.join(PIECEWISE)}")
+    if error is not None and not 0 < error < float("inf"):
+        raise UserError(f"--error must be positive, got {error}")
+    if plot is not None and plot.suffix not in PLOTS:
+        raise UserError(f"--plot {plot} must end in one of {' '.join(PLOTS)}")
+
+
+def _widths(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isdecimal() and 1 <= int(part) <= 256 for part in parts):
+        raise UserError(f"--hidden must be numbers of units from 1 to 256 with commas, as in 8,8; got {text!r}")
+    return tuple(map(int, parts))
+
+
+def _writer(path: Path, few: bool, inputs: int) -> Callable[[Any, Any, Path], None]:
+    """Return what writes a file, before any work is done: of the curve with few pieces, or of the network."""
+    from plunit.pieces import save, save_c, save_csv, save_json, save_onnx, save_svg
+    from plunit.pieces.formats.saving import WRITERS
+
+    curves: dict[str, Any] = {
+        ".h": save_c,
+        ".onnx": save_onnx,
+        ".json": save_json,
+        ".csv": save_csv,
+        ".svg": save_svg,
+    }
+    known = curves if few else WRITERS
+    if path.suffix not in known:
+        raise UserError(f"--save {path} must end in one of {' '.join(known)}")
+    if not path.parent.is_dir():
+        raise UserError(f"--save {path}: there is no folder {path.parent}; make it first")
+    if few:
+        return lambda found, problem, to: curves[to.suffix](found.reduced.curve, to)
+    return lambda found, problem, to: save(found.model.network_, to, problem.box.tolist())
+
+
+def _solved(solve: Any, problem: Any, settings: Any, progress: Any) -> Any:
+    try:
+        return solve(problem, settings, progress)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+@contextmanager
+def _watched(console: Console) -> Iterator[Callable[[str, float, float], bool]]:
+    """Show progress; the first Ctrl-C asks the search to end with what it has, the second ends the program."""
+    asked = False
+
+    def interrupt(*_: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        console.print("stopping with the best so far; Ctrl-C again ends at once")
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        with bars(console) as bar:
+            task = bar.add_task("fit", total=1.0)
+
+            def show(what: str, done: float, best: float) -> bool:
+                bar.update(task, completed=done, description=f"{what}, loss {best:.3g}")
+                return asked
+
+            yield show
+    finally:
+        signal.signal(signal.SIGINT, before)

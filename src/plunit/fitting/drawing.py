@@ -1,0 +1,79 @@
+"""The picture of a fit: the curve over one input, the polygons over two, what was predicted over more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plunit.fitting.problems import Problem
+from plunit.fitting.solving import Found
+from plunit.pieces import draw_cells
+
+DOTS = 3000
+"""At most so many rows are drawn."""
+
+_BLUE, _ORANGE, _GREY = "#1f5fa8", "#d9730d", "#9a9a9a"
+
+
+def drawn(problem: Problem, found: Found) -> Any:
+    """Return a matplotlib figure."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    draw = {1: _curve, 2: _plane}.get(len(problem.inputs), _predicted)
+    draw(figure, problem, found)
+    return figure
+
+
+def _some(problem: Problem) -> Any:
+    """Return the rows to draw: all, or random ones of many."""
+    if len(problem.y) <= DOTS:
+        return slice(None)
+    return np.random.default_rng(0).choice(len(problem.y), DOTS, replace=False)
+
+
+def _curve(figure: Any, problem: Problem, found: Found) -> None:
+    known = problem.expression is not None
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+    x, y = problem.x[_some(problem), 0], problem.y[_some(problem)]
+    order = np.argsort(x)
+    if known:
+        upper.plot(x[order], y[order], color=_GREY, linewidth=4, label=problem.title[:60])
+    else:
+        upper.plot(x, y, ".", color=_GREY, markersize=3, label="rows")
+    low, high = problem.box[0].tolist()
+    grid = np.linspace(low, high, 2001)
+    upper.plot(grid, found.model.predict(grid[:, None]), color=_BLUE, label="network")
+    lower.plot(
+        x[order], found.model.predict(x[order, None]) - y[order], "-" if known else ".", color=_BLUE, markersize=3
+    )
+    if found.reduced is not None:
+        few = found.reduced.curve
+        upper.plot(few.knots, few.values[:, 0], "-o", color=_ORANGE, markersize=4, label=f"{few.pieces} pieces")
+        lower.plot(x[order], few(x[order])[:, 0] - y[order], "-" if known else ".", color=_ORANGE, markersize=3)
+    upper.set_ylabel(problem.target)
+    upper.legend(frameon=False)
+    lower.set(xlabel=problem.inputs[0], ylabel="error")
+    lower.axhline(0, color=_GREY, linewidth=0.8)
+
+
+def _plane(figure: Any, problem: Problem, found: Found) -> None:
+    left, right = figure.subplots(1, 2)
+    if found.model.activation in ("plu", "plu_learned", "relu", "leaky_relu", "hardtanh", "identity"):
+        draw_cells(found.model.cells_, left, key=False)
+        left.set(xlabel=problem.inputs[0], ylabel=problem.inputs[1], aspect="auto")
+        left.set_title(f"{len(found.model.cells_)} flat pieces, coloured by slope", fontsize=10)
+    _dots(right, problem, found)
+
+
+def _predicted(figure: Any, problem: Problem, found: Found) -> None:
+    _dots(figure.subplots(), problem, found)
+
+
+def _dots(axes: Any, problem: Problem, found: Found) -> None:
+    x, y = problem.x[_some(problem)], problem.y[_some(problem)]
+    ends = float(problem.y.min()), float(problem.y.max())
+    axes.plot(ends, ends, color=_GREY, linewidth=1)
+    axes.plot(y, found.model.predict(x), ".", color=_BLUE, markersize=3)
+    axes.set(xlabel=problem.target, ylabel="predicted")

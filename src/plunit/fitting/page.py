@@ -1,0 +1,49 @@
+"""The picture and the page of a fit, as files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from plunit.files import write_atomically
+from plunit.fitting.problems import Problem
+from plunit.fitting.solving import Found
+from plunit.fitting.telling import ROWS, formula
+from plunit.machine import describe_machine
+
+
+def write_page(path: Path, problem: Problem, found: Found, lines: Sequence[str], figure: Any, command: str) -> None:
+    """Write one HTML file that needs no other."""
+    from jinja2 import Environment, PackageLoader, select_autoescape
+
+    few = found.reduced.curve if found.reduced is not None else None
+    machine = describe_machine()
+    page = Environment(loader=PackageLoader("plunit.fitting", "."), autoescape=select_autoescape()).get_template(
+        "page.html"
+    )
+    text = page.render(
+        title=problem.title,
+        lines=lines,
+        picture=_svg(figure),
+        rows=formula(few, problem.inputs[0]) if few is not None else [],
+        heading="" if few is None else f"{few.pieces} pieces",
+        more="" if few is None else max(0, few.pieces - ROWS) or "",
+        target=problem.target,
+        command=command,
+        about=f"plunit {machine['plunit']}, {machine['date']}",
+    )
+    write_atomically(path, text.encode())
+
+
+def write_plot(path: Path, figure: Any) -> None:
+    """Write the picture in the format that the ending names: .png, .svg, .pdf."""
+    figure.savefig(path, dpi=150)
+
+
+def _svg(figure: Any) -> str:
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg")
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]

@@ -1,0 +1,77 @@
+"""What is to be fitted: the rows of a table, or a function given as text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plunit.data.tables import read_table
+from plunit.errors import UserError
+from plunit.expressions import Expression, finite_values, parse
+
+Array = np.ndarray[Any, Any]
+
+POINTS = {1: 2000, 2: 3600}
+"""At so many points a function of one or of two variables is looked at; of more variables at 5,000."""
+
+ENDINGS = (".csv", ".tsv", ".txt", ".parquet")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows x [n, in] and y [n], the names of their columns, the box [in, 2] of x, and the function, if it is known."""
+
+    title: str
+    x: Array
+    y: Array
+    inputs: tuple[str, ...]
+    target: str
+    box: Array
+    expression: Expression | None = None
+
+
+def looks_like_a_file(text: str) -> bool:
+    """Return whether an argument of `plunit fit` names a table rather than a function."""
+    return text.lower().endswith(ENDINGS) or Path(text).is_file()
+
+
+def of_table(path: Path, target: str, inputs: Sequence[str], report: Callable[[str], object]) -> Problem:
+    """Return the problem of learning one column of a table from others."""
+    table = read_table(path, target, inputs, report)
+    box = np.stack([table.x.min(0), table.x.max(0)], axis=1)
+    return Problem(path.name, table.x, table.y, table.inputs, table.target, box)
+
+
+def of_expression(text: str, low: float, high: float, names: Sequence[str] = ()) -> Problem:
+    """Return the problem of fitting a function on low <= x <= high, the same for all its variables."""
+    try:
+        expression = parse(text)
+    except ValueError as error:
+        raise UserError(f"{text[:200]!r}, {error}") from None
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise UserError(f"--low must be below --high, both finite, got {low} and {high}")
+    if not expression.names:
+        raise UserError(f"{text!r} has no variable, so it is a constant; name one, as in 'sin(x)'")
+    if len(expression.names) > 8:
+        raise UserError(f"{text!r} has {len(expression.names)} variables, plunit fit takes at most 8")
+    x = _points(len(expression.names), low, high)
+    try:
+        y = finite_values(expression, *x.T)
+    except ValueError as error:
+        raise UserError(f"{error}; choose other ends by --low and --high") from None
+    box = np.tile([low, high], (x.shape[1], 1))
+    return Problem(text, x, y, expression.names, "f", box, expression)
+
+
+def _points(inputs: int, low: float, high: float) -> Array:
+    """Return points of the box [n, in]: an even grid for one and two inputs, else random ones."""
+    count = POINTS.get(inputs, 5000)
+    if inputs > 2:
+        return np.random.default_rng(0).uniform(low, high, (count, inputs))
+    axis = np.linspace(low, high, round(count ** (1 / inputs)))
+    return np.stack(np.meshgrid(*[axis] * inputs, indexing="ij"), axis=-1).reshape(-1, inputs)

@@ -1,0 +1,167 @@
+"""Train the networks, measure the error, and find the fewest pieces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from plunit.ensemble.members import PIECEWISE
+from plunit.expressions import SupError, sup_error
+from plunit.fitting.problems import Array, Problem
+from plunit.fitting.reducing import Reduced, reduced
+from plunit.pieces import Curve
+from plunit.sklearn import PLURegressor
+
+SAMPLES = 100_000
+"""So many random points show the error of a network of several inputs against a function."""
+
+Progress = Callable[[str, float, float], bool]
+"""Called with what is done, the part of it that is done and the least loss; it returns whether to stop."""
+
+# 97.5 % quantiles of Student's t with 1, 2, ... degrees of freedom
+_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to fit.
+
+    Attributes:
+        hidden: units of the hidden layers; () chooses 8, 8 for one input and 16, 16 for more.
+        starts: random starts.
+        best: how many of the best networks are averaged.
+        splits: of a table: on so many random fifths of the rows the error is tested.
+        pieces: the number of pieces wanted, for one input.
+        error: the error allowed, for one input.
+        activation: of the networks.
+        seed: of starts and splits.
+    """
+
+    hidden: tuple[int, ...] = ()
+    starts: int = 256
+    best: int = 1
+    splits: int = 5
+    pieces: int | None = None
+    error: float | None = None
+    activation: str = "plu"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found.
+
+    Attributes:
+        model: the fitted estimator.
+        rmse: root mean square error on all rows.
+        tests: root mean square errors on test rows, one for each split; empty for a function.
+        largest: the largest error against the function, with its bound for one input; None for a table.
+        reduced: the curve with fewer pieces, for one input.
+        stopped: whether the user stopped the search.
+    """
+
+    model: PLURegressor
+    rmse: float
+    tests: tuple[float, ...] = ()
+    largest: SupError | None = None
+    reduced: Reduced | None = None
+    stopped: bool = field(default=False)
+
+    @property
+    def curve(self) -> Curve:
+        """The exact curve of a model with one input."""
+        found: Curve = self.model.curve_
+        return found
+
+    def interval(self) -> tuple[float, float]:
+        """Return mean and half the width of the 95 % interval of the errors on test rows."""
+        n = len(self.tests)
+        spread = np.std(self.tests, ddof=1) / math.sqrt(n) if n > 1 else math.nan
+        return float(np.mean(self.tests)), float(_STUDENT[min(n - 2, len(_STUDENT) - 1)] * spread)
+
+
+class Watched(PLURegressor):
+    """An estimator that reports to, and is stopped by, a function."""
+
+    watch: Any = None
+
+    def _progress(self, starts: int) -> Callable[[float, float], object]:
+        return self.watch or super()._progress(starts)
+
+
+def solve(problem: Problem, settings: Settings, progress: Progress = lambda what, done, best: False) -> Found:
+    """Fit the problem; when `progress` returns true, return what has been found so far."""
+    stop = _Stop(progress)
+    model = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
+    rmse = _rmse(model, problem.x, problem.y)
+    curve = model.curve_ if len(problem.inputs) == 1 and settings.activation in PIECEWISE else None
+    return Found(
+        model,
+        rmse,
+        () if problem.expression else tuple(_tests(problem, settings, stop)),
+        _largest(problem, model, curve) if problem.expression else None,
+        reduced(problem, curve, settings.pieces, settings.error) if curve is not None else None,
+        stop.asked,
+    )
+
+
+class _Stop:
+    """Passes progress on, and remembers whether it asked to stop."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self.asked = progress, False
+
+    def during(self, what: str) -> Callable[[float, float], object]:
+        def call(done: float, best: float) -> bool:
+            self.asked = self.asked or bool(self.progress(what, done, best))
+            return self.asked
+
+        return call
+
+
+def _trained(problem: Problem, settings: Settings, rows: Array, stop: _Stop, what: str) -> PLURegressor:
+    hidden = settings.hidden or ((8, 8) if len(problem.inputs) == 1 else (16, 16))
+    model = Watched(
+        hidden,
+        settings.activation,
+        n_init=settings.starts,
+        n_best=settings.best,
+        max_iter=6000 if problem.expression else None,
+        random_state=settings.seed,
+    )
+    model.watch = stop.during(what)
+    model.fit(problem.x[rows], problem.y[rows])
+    del model.watch
+    return model
+
+
+def _tests(problem: Problem, settings: Settings, stop: _Stop) -> list[float]:
+    """Return the errors on a random fifth of the rows of models that did not see it."""
+    errors = []
+    for split in range(settings.splits):
+        order = np.random.default_rng([settings.seed, split]).permutation(len(problem.y))
+        test, rows = np.split(order, [max(1, len(order) // 5)])
+        if stop.asked:
+            break
+        model = _trained(problem, settings, rows, stop, f"test {split + 1} of {settings.splits}")
+        if not stop.asked:  # a model whose training was cut short says little about the others
+            errors.append(_rmse(model, problem.x[test], problem.y[test]))
+    return errors
+
+
+def _rmse(model: PLURegressor, x: Array, y: Array) -> float:
+    return float(np.sqrt(np.mean((model.predict(x) - y) ** 2)))
+
+
+def _largest(problem: Problem, model: PLURegressor, curve: Curve | None) -> SupError:
+    assert problem.expression is not None
+    if curve is not None:
+        return sup_error(problem.expression, curve, *problem.box[0].tolist())
+    low, high = problem.box.T
+    x = np.random.default_rng(1).uniform(low, high, (SAMPLES, len(problem.inputs)))
+    errors = np.abs(model.predict(x) - problem.expression(*x.T))
+    return SupError(float(errors.max()), math.nan, None, 0)

@@ -1,0 +1,201 @@
+"""`plunit fit` from the outside: what it prints, what it writes, what it refuses."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plunit import pieces
+from plunit.cli import main
+
+pytest.importorskip("typer")
+pytest.importorskip("sklearn")
+pytest.importorskip("matplotlib")
+
+COMMAND = [sys.executable, "-c", "from plunit.cli import main; main()", "fit"]
+
+
+def run(folder, *arguments):
+    """Run the command in this process; return its exit code and what it printed."""
+    out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
+    os.chdir(folder)
+    try:
+        with (
+            redirect_stdout(out),
+            redirect_stderr(err),
+            pytest.MonkeyPatch.context() as patch,
+        ):
+            code = 0
+            patch.setattr(sys, "argv", ["plunit", "fit", *arguments])
+            try:
+                main()
+            except SystemExit as end:
+                code = end.code or 0
+    finally:
+        os.chdir(before)
+    return code, out.getvalue(), " ".join(err.getvalue().split())
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(0, 10, 300))
+    y = np.abs(x - 3) - 0.7 * np.maximum(0, x - 7) + rng.normal(0, 0.05, 300)
+    np.savetxt(folder / "one.csv", np.column_stack([x, y]), delimiter=",", header="x,y", comments="")
+    u = rng.uniform(-1, 1, (300, 3))
+    rows = np.column_stack([u, u[:, 0] * u[:, 1] + u[:, 2]])
+    np.savetxt(folder / "three.csv", rows, delimiter=",", header="a,b,c,z", comments="")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sine(tmp_path_factory):
+    """A function with an error asked for, and all files."""
+    folder = tmp_path_factory.mktemp("sine")
+    files = ["--save", "sine.h", "--save", "sine.json", "--save", "sine.onnx", "--plot", "sine.png"]
+    code, out, err = run(folder, "sin(x)", "--low", "-3", "--high", "3", "--error", "0.02", "--quick", *files)
+    assert code == 0, err
+    return folder, out
+
+
+def test_a_function_within_an_error_has_the_fewest_pieces(sine):
+    folder, out = sine
+    curve = pieces.load_json(folder / "sine.json")
+    x = np.linspace(-3, 3, 100_001)
+    assert np.abs(curve(x)[:, 0] - np.sin(x)).max() <= 0.02
+    found = re.search(r"the fewest pieces within the error: (\d+) pieces, largest error .* at most ([\d.]+)", out)
+    assert int(found[1]) == curve.pieces
+    assert float(found[2]) <= 0.02
+    dense = pieces.Curve(
+        x[::50], np.sin(x[::50])[:, None], np.diff(np.sin(x[::50]))[:, None] / np.diff(x[::50])[:, None]
+    )
+    assert pieces.simplify(dense, pieces=curve.pieces - 1).error > 0.02
+
+
+def test_all_files_are_written(sine):
+    folder, out = sine
+    names = {"sine.h", "sine.json", "sine.onnx", "sine.png", "fit.html"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert all(f"saved {name}" in out for name in names)
+    assert (folder / "sine.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_page_needs_nothing_else(sine):
+    page = (sine[0] / "fit.html").read_text()
+    assert "<svg" in page
+    assert "sin(x)" in page
+    # the names of XML's namespaces are no links
+    links = re.findall(r"""(?:src|href)\s*=\s*["'](?!#)([^"']+)""", page)
+    assert links == []
+    assert "<script" not in page
+
+
+def test_the_header_is_the_network_of_a_function_of_two_variables(tmp_path):
+    code, out, err = run(tmp_path, "x*y", "--low", "-1", "--high", "1", "--quick", "--save", "f.onnx")
+    assert code == 0, err
+    net = pieces.load(tmp_path / "f.onnx")
+    grid = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
+    error = np.abs(net(grid)[:, 0] - grid[:, 0] * grid[:, 1]).max()
+    told = float(re.search(r"largest error ([\d.]+) at 100,000 random points; no bound", out)[1])
+    assert 0.3 * told < error <= told * 1.001
+
+
+def test_a_table_of_one_input_finds_its_segments(tables, tmp_path):
+    code, out, err = run(tmp_path, str(tables / "one.csv"), "--target", "y", "--quick")
+    assert code == 0, err
+    assert "y = f(x), 300 rows: the best network of 32 starts" in out
+    assert re.search(r"the best curve through the rows: 3 pieces, root mean square error 0\.0[45]", out)
+    assert re.search(r"on rows not seen in training 0\.0\d+ \+- [\d.e-]+ \(95 %, 2 splits\)", out)
+
+
+@pytest.mark.parametrize("pieces_", ["2", "5"])
+def test_pieces_of_a_table_are_as_many_as_asked_for(tables, tmp_path, pieces_):
+    table = str(tables / "one.csv")
+    code, _, err = run(tmp_path, table, "--target", "y", "--quick", "--pieces", pieces_, "--save", "c.json")
+    assert code == 0, err
+    assert pieces.load_json(tmp_path / "c.json").pieces == int(pieces_)
+
+
+def test_an_error_from_the_network_is_kept(tables, tmp_path):
+    table = str(tables / "one.csv")
+    code, out, err = run(tmp_path, table, "--target", "y", "--quick", "--error", "0.3")
+    assert code == 0, err
+    assert float(re.search(r"pieces, ([\d.]+) from the network at most", out)[1]) <= 0.3
+
+
+def test_inputs_and_the_mean_of_several_networks(tables, tmp_path):
+    table = str(tables / "three.csv")
+    wanted = ["--target", "z", "--inputs", "a,b,c", "--quick", "--best", "4", "--splits", "0", "--save", "m.h"]
+    code, out, err = run(tmp_path, table, *wanted)
+    assert code == 0, err
+    assert "z = f(a, b, c), 300 rows: the mean of the 4 best networks of 32 starts, 16 x 16 plu units" in out
+    assert "not seen" not in out
+    assert (tmp_path / "m.h").exists()
+
+
+def test_the_same_seed_gives_the_same_file(tmp_path):
+    contents = set()
+    for i in range(2):
+        assert run(tmp_path, "abs(x)", "--quick", "--save", f"{i}.json", "--error", "0.1")[0] == 0
+        contents.add(json.dumps(json.loads((tmp_path / f"{i}.json").read_text())))
+    assert len(contents) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_ctrl_c_keeps_the_best_so_far(tmp_path):
+    slow = ["sin(3*x)*exp(-y*y)", "--starts", "4096", "--hidden", "64,64", "--save", "f.onnx"]
+    process = subprocess.Popen(
+        [*COMMAND, *slow], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(12)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    assert "stopping with the best so far" in " ".join(err.split())
+    assert "stopped before the end: this is the best so far" in out
+    assert pieces.load(tmp_path / "f.onnx").inputs == 2
+
+
+REFUSED = {
+    "no column": (["{one}"], "is a table: name the column to learn, as in --target y"),
+    "wrong column": (["{one}", "--target", "why"], "has no column 'why'"),
+    "no such file": (["none.csv", "--target", "y"], "none.csv"),
+    "target of a function": (["sin(x)", "--target", "y"], "--target and --inputs are for tables"),
+    "not a function": (["sin(x", "--quick"], "sin(x"),
+    "code": (["__import__('os').system('true')"], "1"),
+    "no variable": (["1 + 2"], "has no variable"),
+    "not finite": (["log(x)"], "choose other ends by --low and --high"),
+    "ends": (["x", "--low", "1", "--high", "1"], "--low must be below --high"),
+    "both": (["x", "--pieces", "3", "--error", "0.1"], "give --pieces or --error, not both"),
+    "pieces of two": (["x*y", "--pieces", "3"], "--pieces and --error are for one input, there are 2"),
+    "pieces of tanh": (["x", "--pieces", "3", "--activation", "tanh"], "need a piecewise-linear activation"),
+    "negative error": (["x", "--error", "-1"], "--error must be positive, got -1.0"),
+    "tiny error": (["sin(x)", "--error", "1e-12", "--quick"], "--error 1e-12 is too small"),
+    "hidden": (["x", "--hidden", "8,x"], "--hidden must be numbers of units from 1 to 256"),
+    "activation": (["x", "--activation", "swish", "--quick"], "activation must be one of"),
+    "best": (["x", "--best", "9", "--starts", "4"], "n_best must be at most n_init = 4, got 9"),
+    "ending": (["x", "--save", "model.xyz"], "--save model.xyz must end in one of .h"),
+    "folder": (["x", "--save", "none/model.h"], "there is no folder none; make it first"),
+    "plot": (["x", "--plot", "a.doc"], "--plot a.doc must end in one of .png"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_done_is_one_line(tables, tmp_path, name):
+    arguments, words = REFUSED[name]
+    code, out, err = run(tmp_path, *(part.format(one=tables / "one.csv") for part in arguments))
+    assert (code, out) == (2, "")
+    assert err.startswith("plunit: ")
+    assert words in err
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
