@@ -18,6 +18,8 @@ from plunit.ensemble.training import ENGINES, begin, engine_for
 LAST = 0.3
 """The last layer starts smaller than the others by this factor: near the mean of the targets."""
 
+Advance = Callable[[State, Steps], None]
+
 RUNGS = (0.125, 0.25, 0.5, 1.0)
 """After these parts of the steps the worse half of the members ends; after the last all do."""
 
@@ -102,6 +104,8 @@ def search(
     for group, theta in zip(groups, first_starts, strict=False):
         group.state.theta[:, : theta.shape[1]] = theta[:, :starts]
     advance = ENGINES[engine_for(groups[0].state.theta, engine)]
+    for group, theta in zip(groups, first_starts, strict=False):
+        _look(group.state, min(theta.shape[1], starts), rows, validation, advance)
     ended: list[Candidate] = []
     first, done, work = 0, 0.0, _work(groups, steps, keep)
     for part in RUNGS:
@@ -112,11 +116,12 @@ def search(
             given = points(replace(rows, seeds=group.seeds.tolist()), 1, network, theta)
             advance(group.state, Steps(first, schedule[first:last], given, tests, validation))
             done += (last - first) * group.state.members * network.rows
-            progress(done / work, min(float(g.state.record[0].min()) for g in groups))
+            progress(min(done / work, 0.99), _least(groups, ended))
         groups = _halve(groups, last, ended, validation, 0 if part == RUNGS[-1] else keep)
         first = last
         if not groups:
             break
+    progress(1.0, _least(groups, ended))
     return sorted(ended, key=lambda one: (math.isnan(one.loss), one.loss))
 
 
@@ -126,12 +131,30 @@ def _rung(part: float, steps: int, every: int) -> int:
 
 
 def _work(groups: list[_Group], steps: int, keep: int) -> float:
-    """Estimate the steps of all rungs, times the parameters of their members."""
-    total, share, previous = 0.0, 1.0, 0.0
+    """Estimate the steps of all rungs, times the parameters of their members; shapes are taken to end alike."""
+    everyone = members = sum(group.state.members for group in groups)
+    total, previous = 0.0, 0.0
     for part in RUNGS:
-        total += share * (part - previous)
-        previous, share = part, share / 2
+        total += members / everyone * (part - previous)
+        previous, members = part, min(members, max(keep, members // 2))
     return total * steps * sum(group.state.members * group.state.network.rows for group in groups)
+
+
+def _least(groups: list[_Group], ended: list[Candidate]) -> float:
+    return min([float(group.state.record[0].min()) for group in groups] + [one.loss for one in ended])
+
+
+def _look(state: State, members: int, rows: Rows, validation: Validation, advance: Advance) -> None:
+    """Record the losses of validation of the first members before their first step, by a step of size 0."""
+    if not members:
+        return
+    some = state.select(slice(0, members))
+    some = replace(some, lr=np.zeros_like(some.lr), looks=np.zeros((1, members), some.looks.dtype))
+    tests = points(Rows(validation.x, validation.y, validation.weight), 1, state.network, some.theta)
+    given = points(replace(rows, batch=0), 1, state.network, some.theta)
+    advance(some, Steps(0, np.ones(1), given, tests, replace(validation, every=1)))
+    state.record[:2, :members] = some.record[:2]
+    state.best[:, :members] = some.theta
 
 
 def _begin(network: Network, shape: int, starts: int, seed: int, **options: Any) -> _Group:
