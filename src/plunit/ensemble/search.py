@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,9 @@ Advance = Callable[[State, Steps], None]
 
 RUNGS = (0.125, 0.25, 0.5, 1.0)
 """After these parts of the steps the worse half of the members ends; after the last all do."""
+
+PARTS = 24
+"""Progress is told after each of so many parts of the steps."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +118,10 @@ def search(
             network, theta = group.state.network, group.state.theta
             tests = points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
             given = points(replace(rows, seeds=group.seeds.tolist()), 1, network, theta)
-            advance(group.state, Steps(first, schedule[first:last], given, tests, validation))
-            done += (last - first) * group.state.members * network.rows
-            progress(min(done / work, 0.99), _least(groups, ended))
+            for here, there in itertools.pairwise([*range(first, last, math.ceil(steps / PARTS)), last]):
+                advance(group.state, Steps(here, schedule[here:there], given, tests, validation))
+                done += (there - here) * group.state.members * network.rows
+                progress(min(done / work, 0.99), _least(groups, ended))
         groups = _halve(groups, last, ended, validation, 0 if part == RUNGS[-1] else keep)
         first = last
         if not groups:
@@ -179,15 +184,17 @@ def _halve(groups: list[_Group], step: int, ended: list[Candidate], validation: 
     for group in groups:
         mine = chosen[at : at + group.state.members]
         at += group.state.members
-        ended += [_candidate(group, i, step) for i in np.flatnonzero(~mine).tolist()]
+        ended += [_candidate(group, i, step, validation) for i in np.flatnonzero(~mine).tolist()]
         if mine.any():
             kept.append(_Group(group.state.select(mine), group.starts[mine], group.seeds[mine]))
     return kept
 
 
-def _candidate(group: _Group, i: int, step: int) -> Candidate:
+def _candidate(group: _Group, i: int, step: int, validation: Validation) -> Candidate:
     state = group.state
-    history, looks = (part[np.isfinite(part)] for part in (state.history[:, i], state.looks[:, i]))
+    seen = np.flatnonzero(np.isfinite(state.looks[:, i]))
+    if state.record[2, i] >= validation.patience and len(seen):  # it ended before the rung did
+        step = int(seen[-1] + 1) * validation.every
     return Candidate(
         state.network,
         int(group.starts[i]),
@@ -195,6 +202,6 @@ def _candidate(group: _Group, i: int, step: int) -> Candidate:
         int(state.record[3, i]),
         step,
         state.best[:, i].copy(),
-        history,
-        looks,
+        history=state.history[np.isfinite(state.history[:, i]), i],
+        looks=state.looks[seen, i],
     )
