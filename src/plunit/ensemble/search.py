@@ -22,6 +22,8 @@ LAST = 0.3
 SECONDS = 0.5
 """Training pauses after about this time, to show progress and to be stopped."""
 
+Advance = Callable[[State, Steps], None]
+
 RUNGS = (0.125, 0.25, 0.5, 1.0)
 """After these parts of the steps the worse half of the members ends; after the last all do."""
 
@@ -107,8 +109,10 @@ def search(
     for group, theta in zip(groups, first_starts, strict=False):
         group.state.theta[:, : theta.shape[1]] = theta[:, :starts]
     advance = ENGINES[engine_for(groups[0].state.theta, engine)]
+    for group, theta in zip(groups, first_starts, strict=False):
+        _look(group.state, min(theta.shape[1], starts), rows, validation, advance)
     ended: list[Candidate] = []
-    first, done, work, pace = 0, 0.0, _work(groups, steps), _Pace()
+    first, done, work, pace = 0, 0.0, _work(groups, steps, keep), _Pace()
     rungs = [min(steps, math.ceil(part * steps / validation.every) * validation.every) for part in RUNGS]
     while groups and first < steps:
         last = pace.next(first, min(rung for rung in rungs if rung > first))
@@ -119,14 +123,14 @@ def search(
             advance(group.state, Steps(first, schedule[first:last], given, tests, validation))
             done += (last - first) * group.state.members * network.rows
         first = last
-        stop = progress(min(done / work, 1.0), min(float(group.state.record[0].min()) for group in groups))
+        stop = progress(min(done / work, 0.99), _least(groups, ended))
         if stop and first >= validation.every:  # before the first look nothing is known
             break
         if first in rungs[:-1]:
             groups = _halve(groups, first, ended, validation, keep)
     if groups:
         _halve(groups, first, ended, validation, 0)
-    progress(1.0, min(one.loss for one in ended))
+    progress(1.0, _least(groups, ended))
     return sorted(ended, key=lambda one: (math.isnan(one.loss), one.loss))
 
 
@@ -148,10 +152,31 @@ class _Pace:
         return min(first + self.steps, most)
 
 
-def _work(groups: list[_Group], steps: int) -> float:
-    """Estimate the steps of all members, times their parameters: half of the members are left after each rung."""
-    parts = np.diff([0.0, *RUNGS]) / 2.0 ** np.arange(len(RUNGS))
-    return float(parts.sum()) * steps * sum(group.state.members * group.state.network.rows for group in groups)
+def _work(groups: list[_Group], steps: int, keep: int) -> float:
+    """Estimate the steps of all rungs, times the parameters of their members; shapes are taken to end alike."""
+    everyone = members = sum(group.state.members for group in groups)
+    total, previous = 0.0, 0.0
+    for part in RUNGS:
+        total += members / everyone * (part - previous)
+        previous, members = part, min(members, max(keep, members // 2))
+    return total * steps * sum(group.state.members * group.state.network.rows for group in groups)
+
+
+def _least(groups: list[_Group], ended: list[Candidate]) -> float:
+    return min([float(group.state.record[0].min()) for group in groups] + [one.loss for one in ended])
+
+
+def _look(state: State, members: int, rows: Rows, validation: Validation, advance: Advance) -> None:
+    """Record the losses of validation of the first members before their first step, by a step of size 0."""
+    if not members:
+        return
+    some = state.select(slice(0, members))
+    some = replace(some, lr=np.zeros_like(some.lr), looks=np.zeros((1, members), some.looks.dtype))
+    tests = points(Rows(validation.x, validation.y, validation.weight), 1, state.network, some.theta)
+    given = points(replace(rows, batch=0), 1, state.network, some.theta)
+    advance(some, Steps(0, np.ones(1), given, tests, replace(validation, every=1)))
+    state.record[:2, :members] = some.record[:2]
+    state.best[:, :members] = some.theta
 
 
 def _begin(network: Network, shape: int, starts: int, seed: int, **options: Any) -> _Group:
@@ -176,15 +201,17 @@ def _halve(groups: list[_Group], step: int, ended: list[Candidate], validation: 
     for group in groups:
         mine = chosen[at : at + group.state.members]
         at += group.state.members
-        ended += [_candidate(group, i, step) for i in np.flatnonzero(~mine).tolist()]
+        ended += [_candidate(group, i, step, validation) for i in np.flatnonzero(~mine).tolist()]
         if mine.any():
             kept.append(_Group(group.state.select(mine), group.starts[mine], group.seeds[mine]))
     return kept
 
 
-def _candidate(group: _Group, i: int, step: int) -> Candidate:
+def _candidate(group: _Group, i: int, step: int, validation: Validation) -> Candidate:
     state = group.state
-    history, looks = (part[np.isfinite(part)] for part in (state.history[:, i], state.looks[:, i]))
+    seen = np.flatnonzero(np.isfinite(state.looks[:, i]))
+    if state.record[2, i] >= validation.patience and len(seen):  # it ended before the rung did
+        step = int(seen[-1] + 1) * validation.every
     return Candidate(
         state.network,
         int(group.starts[i]),
@@ -192,6 +219,6 @@ def _candidate(group: _Group, i: int, step: int) -> Candidate:
         int(state.record[3, i]),
         step,
         state.best[:, i].copy(),
-        history,
-        looks,
+        history=state.history[np.isfinite(state.history[:, i]), i],
+        looks=state.looks[seen, i],
     )

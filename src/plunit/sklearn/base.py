@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,20 +14,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from plunit.ensemble import ACTIVATIONS, Network
+from plunit.ensemble import Network
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.search import Candidate, search
 from plunit.pieces import Cells, Curve, cells, curve
 from plunit.pieces import Network as Exact
 from plunit.sklearn import table
 from plunit.sklearn.fitted import exact_network, in_units, out_of_units, outputs, shapes_of_units, side_by_side
+from plunit.sklearn.parameters import check_parameters, check_room, hidden_shapes
 from plunit.sklearn.table import Scale
 
 if TYPE_CHECKING:
     from torch import nn
-
-SHAPES = ((16,), (32,), (16, 16), (32, 16))
-"""The hidden layers that "auto" searches."""
 
 LOOKS = 100
 """How often the rows of validation are looked at."""
@@ -77,19 +75,20 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _train(self, x: Array, y: Array, weight: Array, loss: str) -> None:
         """Search on the rows x [n, in], y [n, out]; y is scaled for the square loss only."""
-        self._check()
+        check_parameters(self)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
         x, y, weight = table.merged(x, y, weight)
-        if not len(x):
-            raise ValueError("all sample weights are 0; give at least one row a positive weight")
+        x, y, weight = table.present(x, y, weight * self._factors(y, weight))
         parts = table.split(y, self.validation_fraction if self.early_stopping else 0.0, rng, classes=loss != "square")
         scales = [Scale.of(x[parts[0]], weight[parts[0]]), self._target_scale(y[parts[0]], weight[parts[0]])]
         steps, every = self._steps(len(parts[0]))
         rows, validation = table.ready(
             scales[0](x), scales[1](y), weight, parts, batch=self._batch(), every=every, **self._patience(every)
         )
-        networks = [Network((x.shape[1], *hidden, y.shape[1]), self.activation) for hidden in self._hidden()]
+        shapes = hidden_shapes(self.hidden_layer_sizes)
+        networks = [Network((x.shape[1], *hidden, y.shape[1]), self.activation) for hidden in shapes]
+        check_room(networks, self.n_init, steps)
         found = search(
             networks,
             rows,
@@ -106,49 +105,11 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
             first_starts=self._earlier(networks, *scales),
             progress=self._progress(len(networks) * self.n_init),
         )
-        self._keep(found, scales, np.stack([x[parts[0]].min(0), x[parts[0]].max(0)], 1))
+        self._keep(found, scales, table.box(x, scales[0]))
 
     def _progress(self, starts: int) -> Callable[[float, float], object]:
         """Return what is called during the search; it may stop it by returning true."""
         return _Bar(starts) if self.verbose else lambda done, best: None
-
-    def _check(self) -> None:
-        """Raise ValueError if a parameter is wrong."""
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
-        for name in ("n_init", "n_best"):
-            _check_count(name, getattr(self, name))
-        for name in ("max_iter", "n_iter_no_change"):
-            if getattr(self, name) is not None:
-                _check_count(name, getattr(self, name))
-        if self.batch_size != "auto":
-            _check_count("batch_size", self.batch_size)
-        if self.n_best > self.n_init:
-            raise ValueError(f"n_best must be at most n_init = {self.n_init}, got {self.n_best}")
-        bounds = {
-            "learning_rate_init": (0, math.inf, False),
-            "c": (0, math.inf, False),
-            "alpha": (0, math.inf, True),
-            "weight_decay": (0, math.inf, True),
-            "tol": (0, math.inf, True),
-            "validation_fraction": (0, 1, False),
-        }
-        for name, (low, high, closed) in bounds.items():
-            value = getattr(self, name)
-            if not (low < value < high or (closed and value == low)):
-                bracket = "[" if closed else "("
-                raise ValueError(f"{name} must be in {bracket}{low}, {high}), got {value!r}")
-
-    def _hidden(self) -> Sequence[tuple[int, ...]]:
-        sizes = self.hidden_layer_sizes
-        if isinstance(sizes, str):
-            if sizes != "auto":
-                raise ValueError(f'hidden_layer_sizes must be "auto" or positive integers, got {sizes!r}')
-            return SHAPES
-        hidden = tuple(np.atleast_1d(np.asarray(sizes, dtype=object)))
-        for size in hidden:
-            _check_count("hidden_layer_sizes", size)
-        return [tuple(int(size) for size in hidden)]
 
     def _batch(self) -> int:
         return 64 if self.batch_size == "auto" else int(self.batch_size)
@@ -169,18 +130,23 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
         """Return where members start that were found before, with warm_start."""
         if not (self.warm_start and hasattr(self, "theta_")):
             return []
-        if [network.widths for network in networks] != [self.widths_] or self.activation != self.activation_:
+        if self.widths_ not in [network.widths for network in networks] or self.activation != self.activation_:
             raise ValueError(
                 f"warm_start goes on with the networks {self.widths_} of {self.activation_}; this fit has another "
                 "shape, activation, number of inputs or outputs. Fit with warm_start=False"
             )
-        return [out_of_units(networks[0], self.theta_, x, y).astype(np.float32)]
+        theta = out_of_units(self._form(), self.theta_, x, y).astype(np.float32)
+        return [theta if one.widths == self.widths_ else np.empty((one.rows, 0), np.float32) for one in networks]
 
     def _keep(self, found: list[Candidate], scales: list[Scale], box: Array) -> None:
         best = _best_shape(found, self.n_best)
         network = best[0].network
         theta = np.stack([one.theta for one in best], axis=1)
-        self.theta_ = in_units(network, theta, *scales)
+        with np.errstate(over="ignore", invalid="ignore"):
+            theta = in_units(network, theta, *scales)
+        if not np.isfinite(theta).all():
+            raise ValueError("the weights in the units of the data are beyond double precision; scale X and y first")
+        self.theta_ = theta
         self.widths_ = network.widths
         self.activation_ = self.activation
         self.shape_ = (float(self.alpha), float(self.c))
@@ -204,6 +170,10 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, losses: Array) -> Array:
         return -losses
+
+    def _factors(self, y: Array, weight: Array) -> Any:
+        """Return factors of the weights of rows, given their targets."""
+        return 1.0
 
     def _target_scale(self, y: Array, weight: Array) -> Scale:
         return Scale(np.zeros(y.shape[1]), np.ones(y.shape[1]))
@@ -250,15 +220,14 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
         return sequential(layers, self.activation_, shapes_of_units(form, self.theta_, *self.shape_))
 
     def save(self, path: str | Path) -> None:
-        """Write the exact function to a file: C source (.h), ONNX (.onnx) or JSON (.json), by its ending."""
+        """Write the exact function to a file; its ending is one of those of `plunit.pieces.save`.
+
+        .h is C source with a bound on its rounding errors in the range of the data, .onnx the network, .json the curve
+        over that range, for one input.
+        """
         from plunit.pieces.formats.saving import save
 
-        save(self.network_, path)
-
-
-def _check_count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+        save(self.network_, path, self.box_)
 
 
 def _best_shape(found: list[Candidate], count: int) -> list[Candidate]:
@@ -266,12 +235,13 @@ def _best_shape(found: list[Candidate], count: int) -> list[Candidate]:
     shapes: dict[tuple[int, ...], list[Candidate]] = {}
     for one in found:
         shapes.setdefault(one.network.widths, []).append(one)
-    best = min((members[:count] for members in shapes.values()), key=lambda some: np.mean([one.loss for one in some]))
-    if not math.isfinite(best[0].loss):
+    finite = [[one for one in members[:count] if math.isfinite(one.loss)] for members in shapes.values()]
+    best = min(finite, key=lambda some: (-len(some), np.mean([one.loss for one in some]) if some else math.inf))
+    if not best:
         raise ValueError(
             "no start gave finite numbers; take a smaller learning_rate_init, and look for huge values in X and y"
         )
-    return [one for one in best if math.isfinite(one.loss)]
+    return best
 
 
 class _Bar:

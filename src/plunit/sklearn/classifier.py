@@ -6,27 +6,32 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from plunit.ensemble.activation import sigmoid
 from plunit.ensemble.arrays import Array
+from plunit.sklearn import table
 from plunit.sklearn.base import PLUEstimator
 
 
 class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
     """P(class | x) = softmax(f(x)) with f the mean of the `n_best` best of `n_init` small networks.
 
-    Two classes have one output and the logistic loss, more classes an output each and the softmax loss. The parameters
-    and attributes are those of `PLURegressor`, and besides:
+    Two classes have one output and the logistic loss, more classes an output each and the softmax loss. Several labels
+    of a row, y [n, labels] of 0 and 1, have an output each and the logistic loss. The parameters and attributes are
+    those of `PLURegressor`, and besides:
 
     Args:
-        class_weight: "balanced", or a dict from class to weight; it multiplies sample_weight.
+        class_weight: "balanced" (all classes have the same sum of weights), or a dict from class to weight; it
+            multiplies sample_weight.
 
     Attributes:
-        classes_: the classes in order.
-        network_: f, in the units of the data: the log-odds of the second class, or a number for each class.
+        classes_: the classes in order; for several labels their numbers.
+        multilabel_: whether y had several labels.
+        network_: f, in the units of the data: the log-odds of the second class, or a number for each class; the
+            log-odds of each label.
         validation_scores_: minus the loss of validation of the best member at each look.
 
     >>> from plunit.sklearn import PLUClassifier
@@ -81,33 +86,69 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PLUClassifier:  # noqa: N803
         """Train on rows X [n, in] and classes y [n]."""
-        X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
+        X, y = validate_data(self, X, y, multi_output=True, dtype=np.float64)  # noqa: N806
+        y = y.toarray() if hasattr(y, "toarray") else y
+        y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        classes, index = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"a classifier needs two classes or more, got one class: {classes[0]!r}")
-        if self.class_weight is not None:
-            weight = weight * compute_sample_weight(self.class_weight, y)
-        self.classes_ = classes
-        targets = index.reshape(-1, 1).astype(np.float64) if len(classes) == 2 else np.eye(len(classes))[index]
-        self._train(X, targets, weight, "logistic" if len(classes) == 2 else "softmax")
+        X, y, weight = table.present(X, y, weight)  # noqa: N806
+        self.multilabel_ = y.ndim == 2
+        targets = self._labels(y) if self.multilabel_ else self._one_class(y)
+        self._train(X, targets.astype(np.float64), weight, "logistic" if self._binary() else "softmax")
         return self
 
+    def _one_class(self, y: Array) -> Array:
+        self.classes_, index = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"a classifier needs two classes or more, got one class: {self.classes_[0]!r}")
+        return index.reshape(-1, 1) if self._binary() else np.eye(len(self.classes_))[index]
+
+    def _labels(self, y: Array) -> Array:
+        if type_of_target(y) != "multilabel-indicator" or not np.isin(y, (0, 1)).all():
+            raise ValueError("y with several columns must be 0 and 1: whether a row has each label")
+        if self.class_weight is not None:
+            raise ValueError(f"class_weight is for one class a row, got {self.class_weight!r}; use sample_weight")
+        self.classes_ = np.arange(y.shape[1])
+        return y
+
+    def _binary(self) -> bool:
+        """Whether each output is the log-odds of something by itself."""
+        return self.multilabel_ or len(self.classes_) == 2
+
+    def _factors(self, y: Array, weight: Array) -> Any:
+        """Return the class weight of each row."""
+        if self.class_weight is None:
+            return 1.0
+        label = y[:, 0].astype(np.int64) if y.shape[1] == 1 else y.argmax(1)
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            sums = np.bincount(label, weights=weight)
+            return (weight.sum() / (len(sums) * sums))[label]
+        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[label])
+        if not (np.isfinite(factors) & (factors >= 0)).all():
+            raise ValueError(f"class_weight must hold finite numbers of 0 or more, got {self.class_weight!r}")
+        return factors[label]
+
     def decision_function(self, X: Any) -> Array:  # noqa: N803
-        """Return f(X): the log-odds of the second of two classes [n], or a number for each class [n, classes]."""
+        """Return f(X): the log-odds of the second of two classes [n], or numbers [n, classes or labels]."""
         values = self._outputs(X).mean(0)
-        return np.asarray(values[:, 0] if len(self.classes_) == 2 else values)
+        return np.asarray(values if self.multilabel_ or not self._binary() else values[:, 0])
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
-        """Return the probability of each class, [n, classes]."""
+        """Return the probability of each class or label, [n, classes]."""
         values = self.decision_function(X)
+        if self.multilabel_:
+            return sigmoid(values)
         if values.ndim == 1:
             return np.stack([sigmoid(-values), sigmoid(values)], axis=1)
         powers = np.exp(values - values.max(1, keepdims=True))
         return np.asarray(powers / powers.sum(1, keepdims=True))
 
     def predict(self, X: Any) -> Any:  # noqa: N803
-        """Return the most probable class of each row."""
+        """Return the most probable class of each row, or for several labels which are more probable than not."""
         chances = self.predict_proba(X)
-        return self.classes_[chances.argmax(1)]
+        return (chances > 0.5).astype(np.int64) if self.multilabel_ else self.classes_[chances.argmax(1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags

@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from plunit.ensemble.arrays import Array
+from plunit.sklearn import table
 from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.table import Scale
 
@@ -33,8 +34,8 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
         weight_decay: a weight w loses learning_rate * weight_decay * w at each step.
         batch_size: rows of each step; "auto" is 64, or all if there are fewer.
-        early_stopping: keep rows for validation. False, or fewer than 20 rows: the rows of training decide.
-        validation_fraction: the share of rows kept for it, at most 4,000 rows.
+        early_stopping: keep rows for validation. False, or fewer than 10 rows: the rows of training decide.
+        validation_fraction: the share of rows kept for it; at least 10 rows (of fewer than 30, a third), at most 4,000.
         n_iter_no_change: a start ends after so many steps without a validation loss that is better by `tol`; None goes
             on.
         tol: see `n_iter_no_change`.
@@ -66,6 +67,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self._flat = y.ndim == 1
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
+        X, y, weight = table.present(X, y, weight)  # noqa: N806
         self._train(X, y.reshape(len(y), -1).astype(np.float64), weight, "square")
         return self
 

@@ -43,18 +43,32 @@ class Scale:
 
 
 def merged(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Return the rows in one order, without those of weight 0 and with equal rows as one that has their weight.
+    """Return the rows in one order, with equal rows as one that has their weight.
 
     So a weight of 2 is a row that occurs twice, to the last bit, and the order of the rows does not matter.
     """
-    there = weight > 0
-    x, y, weight = x[there], y[there], weight[there]
     if len(x) > MERGED:
         return x, y, weight
     rows, place = np.unique(np.column_stack([x, y]), axis=0, return_inverse=True)
     total = np.zeros(len(rows))
-    np.add.at(total, place.ravel(), weight)
+    order = np.argsort(weight)  # sums of the same numbers have one order, too
+    np.add.at(total, place.ravel()[order], weight[order])
     return rows[:, : x.shape[1]], rows[:, x.shape[1] :], total
+
+
+def present(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Return the rows whose weight is not 0."""
+    there = weight > 0
+    if not there.any():
+        raise ValueError("all sample weights are 0; give at least one row a positive weight")
+    return x[there], y[there], weight[there]
+
+
+def box(x: Array, scale: Scale) -> Array:
+    """Return the range of each column [in, 2]; a constant column has one unit of its scale to both sides."""
+    low, high = x.min(0), x.max(0)
+    around = np.where(low == high, scale.spread, 0)
+    return np.stack([low - around, high + around], axis=1)
 
 
 def split(y: Array, share: float, rng: np.random.RandomState, *, classes: bool) -> tuple[Array, Array]:
@@ -63,17 +77,19 @@ def split(y: Array, share: float, rng: np.random.RandomState, *, classes: bool) 
     order = rng.permutation(n)
     if share == 0 or n < FEWEST:
         return order, order
-    count = min(max(round(share * n), n // 3 if n < 30 else 10), MOST)
+    count = min(max(round(share * n), n // 3 if n < 30 else 10), MOST, n - 1)
     if not classes:
         return order[count:], order[:count]
-    label = y.argmax(1) if y.shape[1] > 1 else y[:, 0]
+    label = y @ np.arange(1, y.shape[1] + 1)  # with several labels rows of one sum are dealt together
     # deal the rows of each class one after the other: every stretch of the deal has all classes in proportion
-    rank = np.empty(n)
+    rank = np.full(n, np.inf)
     for value in np.unique(label):
-        mine = order[label[order] == value]
-        rank[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
-    dealt = order[np.argsort(rank[order], kind="stable")]
-    chosen = dealt[:: max(1, n // count)][:count]
+        mine = order[label[order] == value][1:]  # the first row of each class is trained on
+        rank[mine] = (np.arange(len(mine)) + 0.5) / max(len(mine), 1)
+    dealt = order[np.argsort(rank[order], kind="stable")][: np.isfinite(rank).sum()]
+    chosen = dealt[:: max(1, len(dealt) // count)][:count]
+    if not len(chosen):
+        return order, order
     rest = np.setdiff1d(order, chosen, assume_unique=True)
     return rest[rng.permutation(len(rest))], chosen
 

@@ -1,0 +1,77 @@
+"""The rules for the parameters of the estimators: a wrong one is a ValueError with its value and the rule."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plunit.ensemble import ACTIVATIONS, Network
+
+SHAPES = ((16,), (32,), (16, 16), (32, 16))
+"""The hidden layers that "auto" searches."""
+
+MOST_NUMBERS = 2**27
+"""The most parameters, and losses, of all starts of a shape: 2 GiB with Adam's moments and the best parameters."""
+
+_RANGES = {
+    "learning_rate_init": (0, math.inf, False),
+    "c": (0, math.inf, False),
+    "alpha": (0, math.inf, True),
+    "weight_decay": (0, math.inf, True),
+    "tol": (0, math.inf, True),
+    "validation_fraction": (0, 1, False),
+}
+"""Low, high, and whether low is allowed."""
+
+
+def check_parameters(model: Any) -> None:
+    """Raise ValueError if a parameter of an estimator is wrong."""
+    if not isinstance(model.activation, str) or model.activation not in ACTIVATIONS:
+        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {model.activation!r}")
+    for name in ("n_init", "n_best", "max_iter", "n_iter_no_change", "batch_size"):
+        value = getattr(model, name)
+        unset = {"max_iter": None, "n_iter_no_change": None, "batch_size": "auto"}
+        if not (name in unset and (value is unset[name] or (isinstance(value, str) and value == unset[name]))):
+            _check_count(name, value)
+    if model.n_best > model.n_init:
+        raise ValueError(f"n_best must be at most n_init = {model.n_init}, got {model.n_best}")
+    for name, (low, high, closed) in _RANGES.items():
+        value = getattr(model, name)
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        if not (number and (low < value < high or (closed and value == low))):
+            raise ValueError(f"{name} must be a number in {'[' if closed else '('}{low}, {high}), got {value!r}")
+    for name in ("early_stopping", "warm_start", "verbose"):
+        value = getattr(model, name)
+        if not isinstance(value, (bool, np.bool_)) and not (name == "verbose" and isinstance(value, numbers.Integral)):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def hidden_shapes(sizes: Any) -> Sequence[tuple[int, ...]]:
+    """Return the hidden layers to search: the given ones, or `SHAPES` for "auto"."""
+    if isinstance(sizes, str):
+        if sizes != "auto":
+            raise ValueError(f'hidden_layer_sizes must be "auto" or positive integers, got {sizes!r}')
+        return SHAPES
+    hidden = tuple(np.atleast_1d(np.asarray(sizes, dtype=object)))
+    for size in hidden:
+        _check_count("each of hidden_layer_sizes", size)
+    return [tuple(int(size) for size in hidden)]
+
+
+def check_room(networks: Sequence[Network], starts: int, steps: int) -> None:
+    """Raise ValueError if the starts of a shape do not fit into memory."""
+    for network in networks:
+        if starts * (network.rows + steps) > MOST_NUMBERS:
+            raise ValueError(
+                f"hidden layers {network.widths[1:-1]} have {network.rows} parameters; n_init = {starts} times these "
+                f"and the {steps} steps must be at most {MOST_NUMBERS}; take smaller layers, fewer starts or steps"
+            )
+
+
+def _check_count(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
