@@ -126,14 +126,14 @@ def test_a_missing_package_is_one_line(name):
 
 
 @pytest.mark.parametrize("package", ["plunit.ensemble", "plunit.torch"])
-def test_the_ensemble_needs_no_framework(package):
-    """The second package shows that the test can fail."""
+def test_the_ensemble_needs_no_framework_and_half_a_second(package):
+    """The second package shows that the test can fail. Time is that of the processor, on a busy machine too."""
     program = (
-        "import sys, time, numpy; start = time.perf_counter()\n"
+        "import sys, time, numpy; start = time.process_time()\n"
         f"import {package}\n"
-        "print(any(name in sys.modules for name in ('torch', 'jax')), time.perf_counter() - start < 0.5)"
+        "print(time.process_time() - start, *(name for name in ('torch', 'jax') if name in sys.modules))"
     )
-    runs = [subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True) for _ in "123"]
-    loaded, light = zip(*(run.stdout.split() for run in runs), strict=True)
-    assert set(loaded) == {str(package == "plunit.torch")}
-    assert ("True" in light) == (package == "plunit.ensemble")  # the fastest of three: the machine may be busy
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    seconds, *frameworks = done.stdout.split()
+    assert (float(seconds) < 0.5) == (package == "plunit.ensemble")
+    assert frameworks == ([] if package == "plunit.ensemble" else ["torch"])
