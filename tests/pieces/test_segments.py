@@ -143,6 +143,22 @@ def test_constant_y_is_one_flat_segment():
     assert len(found.curve.slopes) == 1
 
 
+def test_knots_that_coincide_are_one():
+    """Around 1e16 only even numbers exist."""
+    rng = np.random.default_rng(0)
+    found = fit_segments(1e16 + 2 * np.arange(50.0), rng.normal(size=50), 20)
+    assert len(found.curve.slopes) <= 20
+    assert (np.diff(found.curve.knots) >= 2).all()
+
+
+def test_many_segments_follow_a_random_walk():
+    walk = np.cumsum(np.random.default_rng(0).normal(size=1000))
+    found = fit_segments(np.arange(1000), walk, 100)
+    even = np.linspace(0, 999, 101)
+    assert len(found.curve.slopes) == 100
+    assert found.squared_error < 0.7 * least_error(np.arange(1000), walk, np.ones(1000), even)
+
+
 def test_a_gap_in_x_is_crossed():
     x = np.concatenate([np.linspace(0, 1, 50), np.linspace(99, 100, 50)])
     found = fit_segments(x, np.abs(x - 50.0), 2)
@@ -162,6 +178,10 @@ def test_a_gap_in_x_is_crossed():
         (([1, 2, 3], [1, 2, 3], 3), "between 1 and 2, .* got 3"),
         (([1, 1, 2], [1, 2, 3], 2), "between 1 and 1, .* got 2"),
         (([1, 2, 3], [1, 2, 3], 0), "between 1 and 2, .* got 0"),
+        ((range(1000), range(1000), 301), "at most 300, got 301"),
+        (([0, 5e-324], [0, 1]), "units"),
+        (([-1e308, 1e308], [0, 1]), "units"),
+        (([0, 1, 2], [1e200, 0, 1]), "units"),
         (([1, 2, 3], [1, 2, 3], None, [1, -1, 1]), "weights must be >= 0, got -1"),
         (([1, 2, 3], [1, 2, 3], None, [0, 0, 1]), "two or more different x, got 1"),
         (([1, 2, 3], [1, 2, 3], None, [1, 1]), "equal lengths"),

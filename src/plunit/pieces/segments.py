@@ -18,8 +18,14 @@ from plunit.pieces.segment_sums import Sums
 MOST = 30
 """The most segments that are tried when their number is not given."""
 
-FEW = 96
-"""Up to so many points the search takes more time."""
+MANY = 300
+"""The most segments that can be asked for; those through every point are an exception."""
+
+FEW, WIDTH = 96, 12
+"""Up to FEW points, WIDTH places for each of two knots are tried besides the usual start."""
+
+LEAST = 1e-150
+"""The least span of x; the squares of smaller numbers, and of the reciprocals of such, may not be numbers."""
 
 PATIENCE = 3
 """The search ends when so many more segments have not lowered the criterion."""
@@ -81,17 +87,16 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
     data = _scaled(*_checked(x, y, weights))
     distinct = np.unique(data.x)
     sums = Sums.of(data.x, data.y, data.w)
-    where = places(distinct)
     if pieces is None:
-        found, tried = _chosen(data, sums, where, distinct)
-        return _result(data, sums, found, tried)
+        return _result(data, sums, *_chosen(data, sums, distinct))
     count = _checked_pieces(pieces, len(distinct))
-    knots = distinct if count == len(distinct) - 1 else _best(sums, where, count)
+    knots = distinct if count == len(distinct) - 1 else _best(sums, distinct, count)
     return _result(data, sums, knots, None)
 
 
-def _best(sums: Sums, where: Floats, count: int) -> Floats:
+def _best(sums: Sums, distinct: Floats, count: int) -> Floats:
     """Return the knots of the best fit found with so many segments."""
+    where = places(distinct, count)
     first = starts(sums, where, count)
     return exchanged(sums, first[-1] if len(sums.x) > FEW else _widely(sums, where, first), where)[0]
 
@@ -100,14 +105,15 @@ def _widely(sums: Sums, where: Floats, first: list[Floats]) -> Floats:
     """Return a start for few points, which have many local minima: also put the last two knots in one by one."""
     if len(first) < 3:
         return first[-1]
-    pairs = [inserted(sums, knots, where, FEW // 8) for knots in inserted(sums, first[-3], where, FEW // 8)]
+    pairs = [inserted(sums, knots, where, WIDTH) for knots in inserted(sums, first[-3], where, WIDTH)]
     found, errors = refined(sums, np.concatenate([first[-1][None], *pairs]))
     return np.asarray(found[np.argmin(errors)])
 
 
-def _chosen(data: _Data, sums: Sums, where: Floats, distinct: Floats) -> tuple[Floats, list[Trial]]:
+def _chosen(data: _Data, sums: Sums, distinct: Floats) -> tuple[Floats, list[Trial]]:
     """Return the knots of the fit with the lowest criterion, and what was tried."""
     most = max(1, min(MOST, (len(distinct) - 1) // 2))
+    where = places(distinct, most)
     first, tried = starts(sums, where, most), list[Trial]()
     fits: list[Floats] = []
     for count in range(1, most + 1):
@@ -147,6 +153,9 @@ def _result(data: _Data, sums: Sums, knots: Floats, tried: list[Trial] | None) -
     fit = polished(sums, data.y, knots)
     place, values = data.middle[0] + data.scale[0] * fit.knots, data.middle[1] + data.scale[1] * fit.values
     place[0], place[-1] = data.ends
+    # knots may coincide where x has few digits
+    apart = np.append((np.diff(place) > 0) & (place[:-1] < place[-1]), True)
+    place, values = place[apart], values[apart]
     slopes = np.diff(values) / np.diff(place)
     curve = Curve(place, values[:, None], slopes[:, None])
     trials = tried or [_trial(data, len(slopes), fit.error)]
@@ -176,6 +185,11 @@ def _scaled(x: Floats, y: Floats, w: Floats) -> _Data:
     if len(x) < 2 or x[0] == x[-1]:
         raise ValueError(f"a fit needs points at two or more different x, got {len(np.unique(x))} with weight > 0")
     middle, half = x[0] / 2 + x[-1] / 2, x[-1] / 2 - x[0] / 2
+    if half < LEAST or max(half, abs(middle), np.abs(y).max()) > 1 / LEAST:
+        raise ValueError(
+            f"x spans {half:.3g} to both sides of {middle:.3g} and |y| reaches {np.abs(y).max():.3g}: give them units in "
+            f"which the span is at least {LEAST:g} and nothing exceeds {1 / LEAST:g}"
+        )
     weight = float(w.mean())
     w = w / weight
     mean = float(y @ w / len(y))
@@ -199,5 +213,9 @@ def _checked_pieces(pieces: int, distinct: int) -> int:
     if not 1 <= count < distinct:
         raise ValueError(
             f"pieces must be between 1 and {distinct - 1}, one less than the number of different x, got {count}"
+        )
+    if count > MANY and count < distinct - 1:
+        raise ValueError(
+            f"pieces must be at most {MANY}, got {count}; divide the data, or simplify the curve through them"
         )
     return count
