@@ -72,6 +72,13 @@ def test_there_may_be_no_bound(text):
     assert found.value > 0
 
 
+@pytest.mark.parametrize("text", ["exp(x)", "exp(-x)", "-exp(x)", "x**3 + x"])
+def test_an_error_that_grows_is_bounded_at_its_end(text):
+    """The bound itself is above the value at the end, by rounding only."""
+    found = sup_error(parse(text), Curve([0, 1], [[0], [0]], [[0]]), 0, 1)
+    assert found.value < found.bound <= found.value * (1 + 1e-13)
+
+
 def test_part_of_the_curve_may_be_asked_about():
     f = parse("x**2")
     g = through(f, -1, 1, 2)

@@ -120,8 +120,8 @@ def finite_values(expression: Expression, *inputs: Any) -> Floats:
     place = ", ".join(f"{name} = {array[first]!s}" for name, array in zip(expression.names, arrays, strict=False))
     found = "too large or infinite" if np.isinf(values[first]) else "undefined or no real number"
     raise ValueError(
-        f"{shown(expression.text)} is {found} at {place or 'every place'}; choose a domain on which it is finite, or name "
-        "another value there with where(condition, a, b)"
+        f"{shown(expression.text)} is {found} at {place or 'every place'}; choose a domain on which it is finite, or "
+        "name another value there with where(condition, a, b)"
     )
 
 
