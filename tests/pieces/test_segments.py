@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from plunit.pieces import Curve, fit_segments
+from plunit.pieces.segment_search import exchanged, places
+from plunit.pieces.segment_steps import refined
+from plunit.pieces.segment_sums import Sums
 
 
 def hats(knots, x):
@@ -44,8 +47,8 @@ def known(seed, pieces, points, noise):
 def test_a_curve_without_noise_is_recovered(pieces, told, scale):
     x, y, knots, values = known(0, pieces, 400, 0.0)
     found = fit_segments(x * scale, y * scale - scale, pieces if told else None)
-    np.testing.assert_allclose(found.curve.knots, knots * scale, rtol=1e-9)
-    np.testing.assert_allclose(found.curve.values[:, 0], values * scale - scale, rtol=1e-9, atol=1e-9 * scale)
+    np.testing.assert_allclose(found.curve.knots, knots * scale, rtol=1e-12)
+    np.testing.assert_allclose(found.curve.values[:, 0], values * scale - scale, rtol=1e-12, atol=1e-12 * scale)
     assert found.squared_error <= 1e-20 * (y * scale) @ (y * scale)
 
 
@@ -105,6 +108,18 @@ def test_order_weights_and_copies_do_not_matter(pieces):
     twice = fit_segments(np.concatenate([x, x[:50]]), np.concatenate([y, y[:50]]), 5)
     np.testing.assert_allclose(weighted.curve.knots, twice.curve.knots, rtol=1e-9)
     assert weighted.squared_error == pytest.approx(twice.squared_error)
+
+
+@pytest.mark.parametrize("pieces", [4, 6, 8])
+def test_exchanges_lead_away_from_a_bad_start(pieces):
+    x, y, knots, _ = known(0, pieces, 500, 0.1)
+    order = np.argsort(x)
+    sums = Sums.of(x[order], y[order], np.ones(500))
+    bad = np.concatenate([knots[:1], np.linspace(knots[-2], knots[-1], pieces)])
+    assert refined(sums, bad[None])[1][0] > 5 * least_error(x, y, np.ones(500), knots)
+    found, error = exchanged(sums, bad, places(np.unique(x), pieces))
+    assert error <= least_error(x, y, np.ones(500), knots)
+    np.testing.assert_allclose(found, knots, atol=0.1)
 
 
 def test_the_same_data_give_the_same_bits():
