@@ -54,7 +54,7 @@ class SupError(NamedTuple):
 def sup_error(
     expression: Expression, curve: Curve, low: float, high: float, *, closeness: float = CLOSENESS
 ) -> SupError:
-    """Sup |f(x) - g(x)| over low <= x <= high: the largest error found, and a bound that none exceeds.
+    """The largest |f(x) - g(x)| over low <= x <= high: the largest one found, and a bound that none exceeds.
 
     Args:
         expression: f, a function of at most one variable.
