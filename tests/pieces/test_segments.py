@@ -152,6 +152,12 @@ def test_more_segments_never_have_a_larger_error():
     assert (np.diff(errors) <= 0).all()
 
 
+def test_the_curve_reaches_from_the_first_to_the_last_point():
+    ends = np.sort(np.random.default_rng(0).uniform(-1, 3, (100, 2)), axis=1)
+    found = [fit_segments(pair, [0, 1], 1).curve for pair in ends]
+    assert [[curve.low, curve.high] for curve in found] == ends.tolist()
+
+
 def test_constant_y_is_one_flat_segment():
     found = fit_segments([1, 2, 3, 4], [7, 7, 7, 7])
     assert (found.curve.values == 7).all()
