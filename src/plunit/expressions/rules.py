@@ -78,7 +78,7 @@ def _meets(x: Interval, period: float, shift: float) -> Bools:
 
 
 def _wave(f: Callable[..., Any], top: float) -> Callable[[Interval], Interval]:
-    """The sine or the cosine: rising and falling between the tops (k + top) 2 pi and the bottoms half a period further."""
+    """The sine or the cosine: monotone between the tops (k + top) 2 pi and the bottoms half a period further."""
 
     def image(x: Interval) -> Interval:
         ends = f(x.low), f(x.high)
