@@ -161,6 +161,11 @@ def test_a_vertical_slope_has_no_bound():
     assert parse("sqrt(x)").slope_bound(0, 1)[1] == np.inf
 
 
+def test_what_may_be_undefined_has_no_slope():
+    assert parse("0 * sqrt(x)").slope_bound(-1, 1) == parse("0 * x**1.5").slope_bound(-1, 1) == (-np.inf, np.inf)
+    assert parse("0 * sqrt(x)").slope_bound(1, 2) == pytest.approx((0, 0), abs=1e-300)
+
+
 def test_a_slope_needs_one_variable():
     with pytest.raises(ValueError, match=r"one variable, but 'x \* y' has x, y"):
         parse("x * y").slope_bound(0, 1)

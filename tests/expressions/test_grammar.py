@@ -81,6 +81,11 @@ def test_every_shape_is_kept(shape):
     assert (parse("x + 1")(x) == 2).all()
 
 
+def test_long_arrays_are_computed_whole():
+    x = np.arange(100_000).reshape(2, -1)
+    np.testing.assert_array_equal(parse("2 * x + 1")(x), 2 * x + 1)
+
+
 @pytest.mark.parametrize("values", [np.array([1j]), np.array(["1"]), np.array([None])])
 def test_inputs_must_be_real_numbers(values):
     with pytest.raises(TypeError, match="real numbers"):

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from plunit.pieces import Curve, fit_segments
+from plunit.pieces.segment_search import exchanged, places
+from plunit.pieces.segment_steps import refined
+from plunit.pieces.segment_sums import Sums
 
 
 def hats(knots, x):
@@ -44,8 +47,8 @@ def known(seed, pieces, points, noise):
 def test_a_curve_without_noise_is_recovered(pieces, told, scale):
     x, y, knots, values = known(0, pieces, 400, 0.0)
     found = fit_segments(x * scale, y * scale - scale, pieces if told else None)
-    np.testing.assert_allclose(found.curve.knots, knots * scale, rtol=1e-9)
-    np.testing.assert_allclose(found.curve.values[:, 0], values * scale - scale, rtol=1e-9, atol=1e-9 * scale)
+    np.testing.assert_allclose(found.curve.knots, knots * scale, rtol=1e-12)
+    np.testing.assert_allclose(found.curve.values[:, 0], values * scale - scale, rtol=1e-12, atol=1e-12 * scale)
     assert found.squared_error <= 1e-20 * (y * scale) @ (y * scale)
 
 
@@ -107,6 +110,18 @@ def test_order_weights_and_copies_do_not_matter(pieces):
     assert weighted.squared_error == pytest.approx(twice.squared_error)
 
 
+@pytest.mark.parametrize("pieces", [4, 6, 8])
+def test_exchanges_lead_away_from_a_bad_start(pieces):
+    x, y, knots, _ = known(0, pieces, 500, 0.1)
+    order = np.argsort(x)
+    sums = Sums.of(x[order], y[order], np.ones(500))
+    bad = np.concatenate([knots[:1], np.linspace(knots[-2], knots[-1], pieces)])
+    assert refined(sums, bad[None])[1][0] > 5 * least_error(x, y, np.ones(500), knots)
+    found, error = exchanged(sums, bad, places(np.unique(x), pieces))
+    assert error <= least_error(x, y, np.ones(500), knots)
+    np.testing.assert_allclose(found, knots, atol=0.1)
+
+
 def test_the_same_data_give_the_same_bits():
     x, y, _, _ = known(3, 6, 500, 0.3)
     first, second = (fit_segments(x, y).curve for _ in range(2))
@@ -137,10 +152,32 @@ def test_more_segments_never_have_a_larger_error():
     assert (np.diff(errors) <= 0).all()
 
 
+def test_the_curve_reaches_from_the_first_to_the_last_point():
+    ends = np.sort(10 ** np.random.default_rng(0).uniform(-6, 3, (100, 2)), axis=1)
+    found = [fit_segments(pair, [0, 1], 1).curve for pair in ends]
+    assert [[curve.low, curve.high] for curve in found] == ends.tolist()
+
+
 def test_constant_y_is_one_flat_segment():
     found = fit_segments([1, 2, 3, 4], [7, 7, 7, 7])
     assert (found.curve.values == 7).all()
     assert len(found.curve.slopes) == 1
+
+
+def test_knots_that_coincide_are_one():
+    """Around 1e16 only even numbers exist."""
+    rng = np.random.default_rng(0)
+    found = fit_segments(1e16 + 2 * np.arange(50.0), rng.normal(size=50), 20)
+    assert len(found.curve.slopes) <= 20
+    assert (np.diff(found.curve.knots) >= 2).all()
+
+
+def test_many_segments_follow_a_random_walk():
+    walk = np.cumsum(np.random.default_rng(0).normal(size=1000))
+    found = fit_segments(np.arange(1000), walk, 100)
+    even = np.linspace(0, 999, 101)
+    assert len(found.curve.slopes) == 100
+    assert found.squared_error < 0.7 * least_error(np.arange(1000), walk, np.ones(1000), even)
 
 
 def test_a_gap_in_x_is_crossed():
@@ -162,6 +199,10 @@ def test_a_gap_in_x_is_crossed():
         (([1, 2, 3], [1, 2, 3], 3), "between 1 and 2, .* got 3"),
         (([1, 1, 2], [1, 2, 3], 2), "between 1 and 1, .* got 2"),
         (([1, 2, 3], [1, 2, 3], 0), "between 1 and 2, .* got 0"),
+        ((range(1000), range(1000), 301), "at most 300, got 301"),
+        (([0, 5e-324], [0, 1]), "units"),
+        (([-1e308, 1e308], [0, 1]), "units"),
+        (([0, 1, 2], [1e200, 0, 1]), "units"),
         (([1, 2, 3], [1, 2, 3], None, [1, -1, 1]), "weights must be >= 0, got -1"),
         (([1, 2, 3], [1, 2, 3], None, [0, 0, 1]), "two or more different x, got 1"),
         (([1, 2, 3], [1, 2, 3], None, [1, 1]), "equal lengths"),

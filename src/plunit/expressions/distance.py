@@ -3,7 +3,7 @@
 The bound divides the interval. On a part [a, b] within one piece of g, e = f - g is enclosed in three ways:
 
     e([a, b]) = f([a, b]) - g([a, b])                   values by interval arithmetic (see `enclosing`)
-    e(m) + e'([a, b]) [-h, h]                           the mean value theorem, m the middle and h half the width
+    e(m) + e'([a, b]) [a - m, b - m]                    the mean value theorem, m in the middle
     e(a), e(b)                                          if e' keeps its sign: e is monotone
 
 The closest of them counts. Parts whose bound exceeds the largest error found by more than the closeness are halved.
@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.expressions.enclosing import enclosure, slope_enclosure
-from plunit.expressions.expression import Expression, finite_values
-from plunit.expressions.intervals import Interval, choose, constant, hull, meet
-from plunit.pieces.arrays import Floats, Ints
+from plunit.expressions.expression import CHUNK, Expression, finite_values
+from plunit.expressions.intervals import Interval, choose, hull, meet
+from plunit.expressions.tokens import shown
+from plunit.pieces.arrays import Floats, Ints, blocks
 from plunit.pieces.curve import Curve
 
 SAMPLES = 4096
@@ -27,8 +28,8 @@ PEAKS = 256
 """So many of the highest samples are followed to the top of their hill."""
 
 CLOSENESS = 1e-3
-PARTS = 2**18
-"""At most so many parts at a time, and so many in all times 8."""
+WORK = 2**23
+"""At most so many parts times steps of the expression."""
 
 HALVINGS = 60
 _ROUNDING = 256 * float(np.finfo(np.float64).eps)
@@ -53,7 +54,7 @@ class SupError(NamedTuple):
 def sup_error(
     expression: Expression, curve: Curve, low: float, high: float, *, closeness: float = CLOSENESS
 ) -> SupError:
-    """Sup |f(x) - g(x)| over low <= x <= high: the largest error found, and a bound that none exceeds.
+    """The largest |f(x) - g(x)| over low <= x <= high: the largest one found, and a bound that none exceeds.
 
     Args:
         expression: f, a function of at most one variable.
@@ -64,7 +65,8 @@ def sup_error(
 
     The bound holds for f and g in exact arithmetic, with the numbers of the text rounded to float64, wherever f is
     defined. It assumes that NumPy's functions are within 4 units in the last place. It is None where f has no bound
-    (1 / x at 0), or where intervals do not show it (sin(x) / x at 0).
+    (tan(x) at pi / 2), or where intervals do not show it (sin(x) / x at 0). A place at which f is not finite, such as
+    that of 1 / x, is an error if it is found.
     """
     _check(expression, curve, low, high)
     x, value = _search(expression, curve, _places(curve, low, high))
@@ -74,7 +76,7 @@ def sup_error(
 
 def _check(expression: Expression, curve: Curve, low: float, high: float) -> None:
     if len(expression.names) > 1:
-        raise ValueError(f"a curve has one variable, but {expression.text!r} has {', '.join(expression.names)}")
+        raise ValueError(f"a curve has one variable, but {shown(expression.text)} has {', '.join(expression.names)}")
     if curve.values.shape[1] != 1:
         raise ValueError(f"the curve must have one output, got {curve.values.shape[1]}; pick one with .output(i)")
     if not curve.low <= low < high <= curve.high:
@@ -124,11 +126,11 @@ def _bounded(
     rounding = _ROUNDING * float(np.abs(curve.values).max() + value)
     bound, parts = 0.0, 0
     for _ in range(HALVINGS):
-        top = _part_bounds(expression, curve, a, b)
+        top = np.concatenate([_part_bounds(expression, curve, a[part], b[part]) for part in blocks(len(a), CHUNK)])
         parts += len(a)
         middle = a / 2 + b / 2
-        found = np.abs(expression(middle) - curve(middle)[..., 0])
-        best = int(np.argmax(np.where(np.isnan(found), 0.0, found)))
+        found = _errors(expression, curve, middle)
+        best = int(np.argmax(found))
         if found[best] > value:
             x, value = float(middle[best]), float(found[best])
         enough = value * (1 + closeness) + rounding
@@ -136,7 +138,7 @@ def _bounded(
         bound = max(bound, float(top[~split].max(initial=0.0)))
         if bound == np.inf or not split.any():
             return bound, parts, x, value
-        if 2 * int(split.sum()) > PARTS or parts > 8 * PARTS:
+        if parts + 2 * int(split.sum()) > WORK // len(expression.steps):
             break
         a, b = np.concatenate([a[split], middle[split]]), np.concatenate([middle[split], b[split]])
     return max(bound, float(top[split].max())), parts, x, value
@@ -152,8 +154,7 @@ def _part_bounds(expression: Expression, curve: Curve, a: Floats, b: Floats) -> 
         line = _line(curve, piece, a, b)
         steep = slopes - _line_slope(curve, piece)
         wide = values - line
-        half = (_exact(b) - _exact(a)) * constant(0.5, wide)
-        mean = at_m + steep * hull(-half, half)
+        mean = at_m + steep * hull(_exact(a) - _exact(middle), _exact(b) - _exact(middle))
         known = np.isfinite(steep.low) & np.isfinite(steep.high)
         wide = choose(known, meet(wide, mean), wide)
         sure = known & ((steep.low >= 0) | (steep.high <= 0))

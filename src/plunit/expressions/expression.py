@@ -10,6 +10,7 @@ import numpy as np
 
 from plunit.expressions.enclosing import enclosure, slope_enclosure
 from plunit.expressions.functions import Function
+from plunit.expressions.tokens import shown
 from plunit.pieces.arrays import Floats, blocks
 
 CHUNK = 2**14
@@ -83,14 +84,14 @@ class Expression:
         ([-1.0, 1.0], (-inf, inf))
         """
         if len(self.names) > 1:
-            raise ValueError(f"a slope needs one variable, but {self.text!r} has {', '.join(self.names)}")
+            raise ValueError(f"a slope needs one variable, but {shown(self.text)} has {', '.join(self.names)}")
         found = slope_enclosure(self.steps, *(end[:1] for end in self._box(low, high)))[1]
         return float(found.low[0]), float(found.high[0])
 
     def _arrays(self, inputs: Sequence[Any]) -> tuple[Floats, ...]:
         if self.names and len(inputs) != len(self.names):
             wanted = f"{len(self.names)} ({', '.join(self.names)})"
-            raise TypeError(f"{self.text!r} needs one array for each variable, {wanted}, got {len(inputs)}")
+            raise TypeError(f"{shown(self.text)} needs one array for each variable, {wanted}, got {len(inputs)}")
         arrays = [np.asarray(item) for item in inputs]
         for array in arrays:
             if array.dtype.kind not in "biuf":
@@ -119,8 +120,8 @@ def finite_values(expression: Expression, *inputs: Any) -> Floats:
     place = ", ".join(f"{name} = {array[first]!s}" for name, array in zip(expression.names, arrays, strict=False))
     found = "too large or infinite" if np.isinf(values[first]) else "undefined or no real number"
     raise ValueError(
-        f"{expression.text!r} is {found} at {place or 'every place'}; choose a domain on which it is finite, or name "
-        "another value there with where(condition, a, b)"
+        f"{shown(expression.text)} is {found} at {place or 'every place'}; choose a domain on which it is finite, or "
+        "name another value there with where(condition, a, b)"
     )
 
 

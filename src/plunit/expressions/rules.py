@@ -45,7 +45,7 @@ def select(truth: Truth, a: Interval, b: Interval) -> Interval:
 
 
 def power(a: Interval, b: Interval) -> Interval:
-    """A ** b: whole exponents for all a, others for a >= 0; the extremes are at corners, or at a = 0."""
+    """The values of a ** b: whole exponents for all a, others for a >= 0; extremes are at corners, or at a = 0."""
     whole, fixed = whole_number(b), b.low == b.high
     base = choose(fixed & ~whole, a.within(0.0, np.inf), a.absolute())
     size = _corners(np.power, base, b)
@@ -78,7 +78,7 @@ def _meets(x: Interval, period: float, shift: float) -> Bools:
 
 
 def _wave(f: Callable[..., Any], top: float) -> Callable[[Interval], Interval]:
-    """Sin or cos: rising and falling between the tops (k + top) 2 pi and the bottoms half a period further."""
+    """The sine or the cosine: monotone between the tops (k + top) 2 pi and the bottoms half a period further."""
 
     def image(x: Interval) -> Interval:
         ends = f(x.low), f(x.high)

@@ -63,11 +63,10 @@ def _clip(
 
 
 def _power(y: Interval, a: Interval, da: Interval, b: Interval, db: Interval) -> Interval:
-    """(a**b)' = b a**(b - 1) a' + a**b log(a) b'; for a < 0 only whole exponents have a slope."""
+    """(a**b)' = b a**(b - 1) a' + a**b log(a) b'; for a < 0 with another exponent than a whole number, y is partial."""
     fixed = whole_number(b) & (np.abs(b.low) < 2.0**52)
     less = choose(fixed, constant(b.low - 1.0, b), b - _one(b))
-    found = b * power(a, less) * da + y * IMAGES["log"](a) * db
-    return choose((a.low >= 0) | fixed, found, whole(a))
+    return b * power(a, less) * da + y * IMAGES["log"](a) * db
 
 
 def _hypot(y: Interval, a: Interval, da: Interval, b: Interval, db: Interval) -> Interval:

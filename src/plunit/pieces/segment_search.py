@@ -26,12 +26,13 @@ WINDOW, SHRINK, MOVES = 128.0, 0.3, 7
 _OFFSETS = np.linspace(-1, 1, 49)[:, None]
 
 
-def places(x: Floats) -> Floats:
-    """Return about PLACES places for knots: quantiles of the distinct x, or all of them and places between."""
-    if len(x) <= PLACES:
-        between = max(1, PLACES // len(x))
+def places(x: Floats, segments: int) -> Floats:
+    """Return places for knots, PLACES or two for each segment: quantiles of the distinct x, or all and some between."""
+    count = max(PLACES, 2 * segments)
+    if len(x) <= count:
+        between = max(1, count // len(x))
         return np.interp(np.arange((len(x) - 1) * between + 1) / between, np.arange(len(x)), x)
-    return x.take(np.round(np.linspace(0, len(x) - 1, PLACES)).astype(int))
+    return x.take(np.round(np.linspace(0, len(x) - 1, count)).astype(int))
 
 
 def starts(sums: Sums, where: Floats, most: int) -> list[Floats]:
