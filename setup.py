@@ -1,6 +1,7 @@
-"""Build the native PyTorch op where PyTorch and a C++ compiler are present; install without it where not."""
+"""Build the native PyTorch op and the ensemble's libraries where that is possible; install without them where not."""
 
 import os
+import platform
 import runpy
 import shutil
 import sys
@@ -10,22 +11,54 @@ import setuptools
 from setuptools.command.build_py import build_py
 
 TORCH = Path("src/plunit/torch")
+ENSEMBLE = Path("src/plunit/ensemble")
+WANTED = os.environ.get("PLUNIT_NATIVE", "")  # "0": nothing is compiled; "ensemble": no native op
 
 if int(setuptools.__version__.partition(".")[0]) < 77:  # else 91 lines about project.license
     sys.exit(f"plunit needs setuptools 77, this is {setuptools.__version__}; run: pip install 'setuptools>=77'")
 
+from setuptools.command.bdist_wheel import bdist_wheel  # not in older ones  # noqa: E402
+
 
 class Fresh(build_py):
-    """Build into an empty folder: what an earlier build left there would be packed."""
+    """Build into an empty folder, because what an earlier build left there would be packed; add the libraries."""
 
     def run(self) -> None:
         shutil.rmtree(Path(self.build_lib, "plunit"), ignore_errors=True)
         super().run()
+        if not self.editable_mode and WANTED != "0":
+            build_libraries(Path(self.build_lib, "plunit", "ensemble", "lib"))
+
+
+class Platform(bdist_wheel):
+    """Tag a wheel that has the ensemble's libraries, and no native op, as one for every Python of this platform."""
+
+    def run(self) -> None:
+        self.run_command("build")
+        if Path(self.get_finalized_command("build").build_lib, "plunit", "ensemble", "lib").exists():
+            self.root_is_pure = False
+        super().run()
+
+    def get_tag(self) -> tuple[str, str, str]:
+        python, abi, system = super().get_tag()
+        if self.root_is_pure or self.distribution.has_ext_modules():
+            return python, abi, system
+        # the libraries are for this processor alone, even if Python is for two
+        return "py3", "none", system.replace("universal2", platform.machine())
+
+
+def build_libraries(folder: Path) -> None:
+    """Compile the ensemble's libraries; a failure is a message, because the program can be compiled at first use."""
+    compiling = runpy.run_path(str(ENSEMBLE / "compiling.py"))
+    try:
+        compiling["write_libraries"](folder)
+    except compiling["Unavailable"] as reason:
+        print(f"plunit: the ensemble's libraries were not built ({reason})", file=sys.stderr)
 
 
 def native() -> tuple[list, dict]:
     """Return the extension module and the command that builds it, or neither."""
-    if os.environ.get("PLUNIT_NATIVE") == "0":
+    if WANTED in ("0", "ensemble"):
         return [], {}
     try:
         from torch.utils.cpp_extension import BuildExtension
@@ -49,4 +82,4 @@ def native() -> tuple[list, dict]:
 
 
 modules, commands = native()
-setuptools.setup(ext_modules=modules, cmdclass={"build_py": Fresh, **commands})
+setuptools.setup(ext_modules=modules, cmdclass={"build_py": Fresh, "bdist_wheel": Platform, **commands})

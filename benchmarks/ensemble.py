@@ -18,6 +18,7 @@ from torch import nn
 import plunit.torch
 from benchmarks.timing import Bar, ratio, report
 from plunit import ensemble
+from plunit.ensemble import build
 
 SEEDS, STEPS = 1024, 2048
 ALONE = 512  # steps of the plain loop that are timed
@@ -132,7 +133,8 @@ def peers(activation: str) -> list[tuple[str, float]]:
 def main() -> None:
     """Print seed-steps per second and ratios."""
     engine = ensemble.engine()
-    print(f"sine, {SEEDS} seeds x {STEPS} steps, float32, {torch.get_num_threads()} threads, {engine} engine")
+    program = f"native engine, {build.origin()}" if engine == "native" else "numpy engine"
+    print(f"sine, {SEEDS} seeds x {STEPS} steps, float32, {torch.get_num_threads()} threads, {program}")
     for activation in ("tanh", "relu", "plu"):
         fast = ours(activation)
         print(f"{activation:6} {'ensemble':32} {fast:14,.0f} seed-steps/s   {SEEDS * STEPS / fast:.2f} s")

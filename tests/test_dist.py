@@ -1,8 +1,10 @@
 """What an sdist and a wheel hold, whatever lies about in the folder they are built from. `make dist` tries them out."""
 
 import os
+import platform
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,13 +16,32 @@ from pathlib import Path
 import pytest
 
 import plunit
+from plunit.ensemble import compiling
 
 pytest.importorskip("setuptools", minversion="77")
 
 ROOT = Path(__file__).parents[1]
 BINARY = f"plunit/torch/_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+LIB = "plunit/ensemble/lib/"
+LEVELS = compiling.levels()
+PLATFORM = re.sub(r"[-.]", "_", sysconfig.get_platform()).replace("universal2", platform.machine())
 LITTER = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "*.so", "*.pyd", "build", "dist", "runs")
 BUILD = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
+
+
+# Instead of compiling, write the target's flag.
+WRITE = """
+import pathlib, sys
+target = next(word for word in sys.argv if word.startswith("-march="))
+pathlib.Path(sys.argv[sys.argv.index("-o") + 1]).write_text(target)
+"""
+# Instead of PyTorch, an op that is never built.
+TORCH = """
+from setuptools import Extension as CppExtension
+from setuptools.command.build_ext import build_ext
+class BuildExtension(build_ext):
+    def run(self): raise OSError("no op here")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +63,19 @@ def leave_binaries(checkout):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"stale")
     return paths
+
+
+@pytest.fixture
+def writing(tmp_path):
+    """The command of a compiler that writes its target."""
+    (tmp_path / "write.py").write_text(WRITE)
+    return shlex.join([sys.executable, "-S", "-E", str(tmp_path / "write.py")])
+
+
+def libraries(wheel):
+    """Return the ensemble's libraries in a wheel and what is in them, without the checksum of their sources."""
+    with zipfile.ZipFile(wheel) as content:
+        return {name: content.read(name).decode() for name in content.namelist() if re.match(rf"{LIB}.*\.so", name)}
 
 
 def run(checkout, *command, **environment):
@@ -85,10 +119,46 @@ def test_the_sdist_has_what_its_tests_need(checkout, tmp_path):
     assert not [name for name in names if re.search(r"__pycache__|\.(so|pyd|pyc)$", name)]
 
 
-def test_without_pytorch_the_build_leaves_the_native_op_out_and_says_so(checkout, tmp_path):
+@pytest.mark.skipif(not LEVELS, reason="wheels have no libraries for this processor")
+def test_the_published_wheel_has_the_libraries_of_the_ensemble(checkout, tmp_path, writing):
+    leave_binaries(checkout)
+    wheel, _ = built("wheel", checkout, tmp_path, PLUNIT_NATIVE="ensemble", CXX=writing)
+    assert re.fullmatch(rf"plunit-.*-py3-none-{PLATFORM}\.whl", wheel.name)
+    assert libraries(wheel) == {f"{LIB}train-{level}.so": f"-march={level}" for level in LEVELS.values()}
+    with zipfile.ZipFile(wheel) as content:
+        names = content.namelist()
+        (about,) = [content.read(name).decode() for name in names if name.endswith(".dist-info/WHEEL")]
+        assert content.read(f"{LIB}sources.sha256").decode().strip() == compiling.source_hash()
+    assert BINARY not in names
+    assert f"Root-Is-Purelib: false\nTag: py3-none-{PLATFORM}\n" in about
+
+
+@pytest.mark.skipif(not LEVELS, reason="wheels have no libraries for this processor")
+def test_a_wheel_for_one_pytorch_is_for_one_python_too(checkout, tmp_path, writing):
+    (tmp_path / "torch" / "utils").mkdir(parents=True)
+    (tmp_path / "torch" / "utils" / "cpp_extension.py").write_text(TORCH)
+    wheel, said = built("wheel", checkout, tmp_path, CXX=writing, PYTHONPATH=str(tmp_path))
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    assert f"-{python}-{python}" in wheel.name
+    assert len(libraries(wheel)) == len(LEVELS)
+    assert "plunit: the native op was not built (no op here)" in said
+
+
+def test_an_editable_install_has_no_libraries(checkout, tmp_path, writing):
+    wheel, _ = built("editable", checkout, tmp_path, PLUNIT_NATIVE="ensemble", CXX=writing)
+    assert wheel.name.endswith("py3-none-any.whl")
+    assert libraries(wheel) == {}
+    assert not (checkout / "src" / LIB).exists()
+
+
+def test_without_pytorch_and_a_compiler_the_wheel_is_pure_and_the_build_says_so(checkout, tmp_path):
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')")
     leave_binaries(checkout)
-    wheel, said = built("wheel", checkout, tmp_path, PYTHONPATH=str(tmp_path))
+    wheel, said = built("wheel", checkout, tmp_path, PYTHONPATH=str(tmp_path), CXX="false")
+    lines = [line for line in said.splitlines() if line.startswith("plunit: the ensemble's libraries were not built (")]
+    assert len(lines) == 1
+    assert "CXX=false: the command ended with exit code 1" in lines[0]
+    assert libraries(wheel) == {}
     assert wheel.name.endswith("-py3-none-any.whl")
     assert BINARY not in zipfile.ZipFile(wheel).namelist()
     assert "plunit: no PyTorch in this environment, the native op is left out" in said

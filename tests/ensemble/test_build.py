@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from plunit import cache
-from plunit.ensemble import LOSSES, Network, build, initial, native, train
+from plunit.ensemble import LOSSES, Network, build, compiling, initial, native, train
 from plunit.ensemble.data import Rows, points
 from plunit.ensemble.state import Steps, Validation
 from plunit.ensemble.training import begin
@@ -45,7 +45,8 @@ print(train(network, initial(network, [np.random.default_rng(0)]), (x, np.sin(x)
 
 @pytest.fixture
 def fresh(monkeypatch):
-    """Forget the loaded library before and after."""
+    """Forget the loaded library before and after; have no libraries of a wheel."""
+    monkeypatch.setattr(build, "LIB", Path("no wheel"))
     build.library.cache_clear()
     yield monkeypatch
     build.library.cache_clear()
@@ -95,8 +96,8 @@ def test_every_processor_computes_the_same_bits(target, loss, activation, batch)
 def test_a_compiled_program_is_used_again(monkeypatch):
     build.compile_program(("-march=native",))
     commands = []
-    run = build._output
-    monkeypatch.setattr(build, "_output", lambda command: commands.append(command) or run(command))
+    run = compiling.output
+    monkeypatch.setattr(compiling, "output", lambda command: commands.append(command) or run(command))
     build.compile_program(("-march=native",))
     assert [("-o" in command) for command in commands] == [False]
 
@@ -263,6 +264,6 @@ def test_the_line_with_the_error_is_quoted(fresh, tmp_path):
 def test_a_compiler_that_hangs_is_given_up(fresh, tmp_path):
     (tmp_path / "hang.py").write_text("import time\ntime.sleep(60)")
     fresh.setenv("CXX", shlex.join([sys.executable, str(tmp_path / "hang.py")]))
-    fresh.setattr(build, "_SECONDS", 0.2)
+    fresh.setattr(compiling, "_SECONDS", 0.2)
     with pytest.raises(build.Unavailable, match=r"the command did not end within 0\.2 s; set CXX to a C\+\+ compiler"):
         build.library()

@@ -117,6 +117,23 @@ def test_the_closure_holds_what_the_program_runs(family, needs):
     assert set(needs) <= names
 
 
+@pytest.mark.parametrize(("engine", "other"), [("native", True), ("numpy", False), ("", False)])
+def test_a_program_that_rounds_twice_has_another_key(monkeypatch, engine, other):
+    keys = []
+    for fused in (True, False):
+        monkeypatch.setattr("plunit.lab.experiment.is_fused", lambda fused=fused: fused)
+        keys.append(SINE.cells(["plu"], 8, engine)[0].key)
+    assert (keys[0] != keys[1]) == other
+
+
+def test_a_library_of_the_wheel_leaves_the_key(copy):
+    run = copy / "lab" / "fit" / "run.py"
+    before = digest(run, copy)
+    (copy / "ensemble" / "lib").mkdir()
+    (copy / "ensemble" / "lib" / "train-x86-64-v3.so").write_bytes(b"library")
+    assert digest(run, copy) == before
+
+
 def test_a_name_that_is_loaded_later_counts_where_it_is_used(tmp_path):
     module = tmp_path / "run.py"
     module.write_text("from plunit.pieces import counts\n")

@@ -13,7 +13,8 @@ import numpy as np
 
 from plunit.ensemble import native, stepping
 from plunit.ensemble.arrays import Array, as_array, as_many
-from plunit.ensemble.build import Unavailable, library
+from plunit.ensemble.build import library
+from plunit.ensemble.compiling import Unavailable
 from plunit.ensemble.data import Data, Points, Rows, Stream, points
 from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.network import Network, spread

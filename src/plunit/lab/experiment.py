@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from plunit.ensemble.build import is_fused
 from plunit.lab import settings
 from plunit.lab.cell import Arrays, Cell, program_of
 from plunit.lab.claims import Claim
@@ -118,6 +119,8 @@ class Experiment(ABC):
     def cells(self, activations: Iterable[str], seeds: int, engine: str) -> list[Cell]:
         """Return the cells that cover seeds 0, ..., seeds - 1."""
         program = program_of(self.compute)
+        if engine == "native" and not is_fused():  # other bits from the same source
+            program += "-unfused"
         return [
             Cell(self.name, self.spec, activation, first, min(first + self.chunk, seeds), engine, program)
             for activation in activations

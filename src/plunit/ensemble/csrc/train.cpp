@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "activations.h"
+#include "level.h"
 #include "losses.h"
 #include "product.h"
 #include "rows.h"
@@ -261,6 +262,12 @@ extern "C" {
 void plunit_train(const Task* task, int64_t first, int64_t last) {
   for (int64_t member = first; member < last; member += LANES) Block(*task, member).train();
 }
+
+// The best level of this processor; see level.h.
+int32_t plunit_level() { return level(); }
+
+// Whether a * b + c is rounded once.
+int32_t plunit_fused() { return FUSED; }
 
 // The i-th name of a table, null behind its end.
 const char* plunit_activation(int64_t i) { return i < int64_t(std::size(ACTIVATIONS)) ? ACTIVATIONS[i].name : nullptr; }

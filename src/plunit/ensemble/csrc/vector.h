@@ -19,6 +19,12 @@ constexpr int LANES = 8;
 constexpr int LANES = 4;
 #endif
 
+#if defined(__FMA__) || defined(__AVX512F__) || defined(__aarch64__) || defined(PLUNIT_FUSED)
+constexpr bool FUSED = true;
+#else
+constexpr bool FUSED = false;
+#endif
+
 typedef float Vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t Mask __attribute__((vector_size(4 * LANES)));
 
