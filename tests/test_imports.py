@@ -39,6 +39,8 @@ LEVELS = {
     "numpyro": 3,
     "invertible": 3,
     "ensemble": 2,
+    "sklearn": 3,
+    "fitting": 4,
     "lab": 4,
     "cli": 5,
 }
