@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from plunit import pieces
 from plunit.cli import main
+from plunit.expressions.functions import FUNCTIONS
 
 pytest.importorskip("typer")
 pytest.importorskip("sklearn")
@@ -199,3 +201,22 @@ def test_what_cannot_be_done_is_one_line(tables, tmp_path, name):
     assert words in err
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/fit.md"])
+def test_the_commands_of_the_pages_run(tables, tmp_path, page):
+    """With fewer starts; the table of the pages is another one."""
+    text = (Path(__file__).parents[2] / page).read_text()
+    commands = [shlex.split(line, comments=True) for line in re.findall(r"^\$? ?plunit (fit .*)$", text, re.MULTILINE)]
+    assert len(commands) >= 2
+    (tmp_path / "data.csv").write_bytes((tables / "one.csv").read_bytes())
+    ended = [run(tmp_path, *command[1:], "--quick") for command in commands]
+    assert [code for code, _, _ in ended] == [0] * len(commands), ended
+    saved = [name for command in commands for flag, name in zip(command, command[1:], strict=False) if flag == "--save"]
+    assert all((tmp_path / name).exists() for name in saved)
+
+
+def test_the_page_lists_all_functions():
+    text = (Path(__file__).parents[2] / "docs/fit.md").read_text()
+    named = set(re.search(r"`(abs sign [^`]*)`", text)[1].split())
+    assert named == set(FUNCTIONS)
