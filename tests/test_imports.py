@@ -1,4 +1,4 @@
-"""Imports go one way: errors, functional, gains -> pieces -> frameworks, ensemble -> invertible -> lab -> cli.
+"""Imports go one way: errors, functional, gains -> pieces -> frameworks, ensemble -> invertible, sklearn -> lab -> cli.
 
 And a module has another name than what it holds, so that `from package import name` cannot mean either.
 """
@@ -39,6 +39,7 @@ LEVELS = {
     "numpyro": 3,
     "invertible": 3,
     "ensemble": 2,
+    "sklearn": 3,
     "lab": 4,
     "cli": 5,
 }
@@ -116,7 +117,7 @@ sys.meta_path.insert(0, Absent())
 """
 
 
-@pytest.mark.parametrize("name", ["jax", "equinox", "flax", "flowjax", "numpyro"])
+@pytest.mark.parametrize("name", ["jax", "equinox", "flax", "flowjax", "numpyro", "sklearn"])
 def test_a_missing_package_is_one_line(name):
     program = ABSENT.format(name=name) + f"import plunit.{name}"
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
@@ -137,3 +138,18 @@ def test_the_ensemble_needs_no_framework(package):
     loaded, light = zip(*(run.stdout.split() for run in runs), strict=True)
     assert set(loaded) == {str(package == "plunit.torch")}
     assert ("True" in light) == (package == "plunit.ensemble")  # the fastest of three: the machine may be busy
+
+
+def test_the_estimators_need_no_framework():
+    """In less than a second on a quiet machine; the machine may be busy."""
+    pytest.importorskip("sklearn")
+    program = (
+        "import sys, time; start = time.perf_counter()\n"
+        "import plunit.sklearn\n"
+        "print([name for name in ('torch', 'jax', 'pandas', 'onnx') if name in sys.modules])\n"
+        "print(time.perf_counter() - start)"
+    )
+    runs = [subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True) for _ in "123"]
+    loaded, seconds = zip(*(run.stdout.splitlines() for run in runs), strict=True)
+    assert set(loaded) == {"[]"}
+    assert min(map(float, seconds)) < 3
