@@ -1,4 +1,4 @@
-"""Imports go one way: errors, functional, gains -> pieces -> frameworks, ensemble -> invertible -> lab -> cli.
+"""Imports go one way: errors, functional, gains -> pieces -> frameworks, ensemble -> invertible, sklearn -> lab -> cli.
 
 And a module has another name than what it holds, so that `from package import name` cannot mean either.
 """
@@ -118,7 +118,7 @@ sys.meta_path.insert(0, Absent())
 """
 
 
-@pytest.mark.parametrize("name", ["jax", "equinox", "flax", "flowjax", "numpyro"])
+@pytest.mark.parametrize("name", ["jax", "equinox", "flax", "flowjax", "numpyro", "sklearn"])
 def test_a_missing_package_is_one_line(name):
     program = ABSENT.format(name=name) + f"import plunit.{name}"
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
@@ -139,3 +139,18 @@ def test_the_ensemble_needs_no_framework_and_half_a_second(package):
     seconds, *frameworks = done.stdout.split()
     assert (float(seconds) < 0.5) == (package == "plunit.ensemble")
     assert frameworks == ([] if package == "plunit.ensemble" else ["torch"])
+
+
+def test_the_estimators_need_no_framework():
+    """In less than a second on a quiet machine; the machine may be busy."""
+    pytest.importorskip("sklearn")
+    program = (
+        "import sys, time; start = time.perf_counter()\n"
+        "import plunit.sklearn\n"
+        "print([name for name in ('torch', 'jax', 'pandas', 'onnx') if name in sys.modules])\n"
+        "print(time.perf_counter() - start)"
+    )
+    runs = [subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True) for _ in "123"]
+    loaded, seconds = zip(*(run.stdout.splitlines() for run in runs), strict=True)
+    assert set(loaded) == {"[]"}
+    assert min(map(float, seconds)) < 3

@@ -1,6 +1,7 @@
 """`plunit fit` from the outside: what it prints, what it writes, what it refuses."""
 
 import io
+import itertools
 import json
 import os
 import re
@@ -212,7 +213,7 @@ def test_the_commands_of_the_pages_run(tables, tmp_path, page):
     (tmp_path / "data.csv").write_bytes((tables / "one.csv").read_bytes())
     ended = [run(tmp_path, *command[1:], "--quick") for command in commands]
     assert [code for code, _, _ in ended] == [0] * len(commands), ended
-    saved = [name for command in commands for flag, name in zip(command, command[1:], strict=False) if flag == "--save"]
+    saved = [name for command in commands for flag, name in itertools.pairwise(command) if flag == "--save"]
     assert all((tmp_path / name).exists() for name in saved)
 
 

@@ -81,13 +81,13 @@ def split(y: Array, share: float, rng: np.random.RandomState, *, classes: bool) 
     if not classes:
         return order[count:], order[:count]
     label = y @ np.arange(1, y.shape[1] + 1)  # with several labels rows of one sum are dealt together
-    # deal the rows of each class one after the other: every stretch of the deal has all classes in proportion
+    # deal the rows of each class evenly: every stretch of the deal has all classes in proportion
     rank = np.full(n, np.inf)
     for value in np.unique(label):
         mine = order[label[order] == value][1:]  # the first row of each class is trained on
         rank[mine] = (np.arange(len(mine)) + 0.5) / max(len(mine), 1)
-    dealt = order[np.argsort(rank[order], kind="stable")][: np.isfinite(rank).sum()]
-    chosen = dealt[:: max(1, len(dealt) // count)][:count]
+    dealt = order[np.argsort(rank[order], kind="stable")]
+    chosen = dealt[: min(count, np.isfinite(rank).sum())]
     if not len(chosen):
         return order, order
     rest = np.setdiff1d(order, chosen, assume_unique=True)

@@ -1,0 +1,169 @@
+"""Successive halving over starts and shapes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from plunit.ensemble import Network, Rows, Validation, forward, initial, train
+from plunit.ensemble import search as halving
+from plunit.ensemble.search import search
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, (120, 2)).astype(np.float32)
+Y = (np.sin(2 * X[:, :1]) * X[:, 1:] + 0.2 * RNG.normal(size=(120, 1))).astype(np.float32)
+WEIGHT = RNG.random(120).astype(np.float32)
+ROWS = Rows(X[:80], Y[:80], WEIGHT[:80], batch=16)
+TESTS = Validation(X[80:], Y[80:], WEIGHT[80:], every=5)
+SHAPES = [Network((2, 5, 1), "plu"), Network((2, 4, 3, 1), "plu_learned")]
+STEPS = 80
+
+
+def run(engine=None, *, networks=SHAPES, rows=ROWS, validation=TESTS, **options):
+    options = {"starts": 12, "steps": STEPS, "seed": 7, "lr": 0.02, "decay": 0.1, **options}
+    return search(networks, rows, validation, engine=engine, **options)
+
+
+def alone(network, shape, start, steps=STEPS, **options):
+    """Train one start by `train`, as the docstring of `search` describes it."""
+    generator = np.random.default_rng([7, shape, start])
+    scales = [1 / math.sqrt(n) for n in network.widths[:-1]]
+    scales[-1] *= 0.3
+    theta = initial(network, [generator], scales=scales)
+    rows = Rows(ROWS.x, ROWS.y, ROWS.weight, 16, [int(generator.integers(2**63))])
+    schedule = (1 + np.cos(np.pi * np.arange(STEPS) / STEPS)) / 2
+    options = {"lr": 0.02, "decay": 0.1, "validation": TESTS, "schedule": schedule[:steps], **options}
+    return train(network, theta, rows, steps=steps, **options)
+
+
+def test_without_halving_it_is_training(engine, monkeypatch):
+    monkeypatch.setattr(halving, "RUNGS", (1.0,))
+    for one in run(engine, keep=24):
+        trained = alone(one.network, SHAPES.index(one.network), one.start, engine=engine)
+        assert (one.loss, one.best_step, one.steps) == (trained.best_loss[0], trained.best_step[0], STEPS)
+        assert one.theta.tobytes() == trained.best[:, 0].tobytes()
+        assert one.history.tobytes() == trained.history[:, 0].tobytes()
+
+
+def test_each_start_is_trained_as_far_as_it_got(engine):
+    """Also those that ended, and those that went on without them."""
+    found = run(engine)
+    assert {one.steps for one in found} == {10, 20, 40, 80}
+    for one in found:
+        trained = alone(one.network, SHAPES.index(one.network), one.start, one.steps, engine=engine)
+        assert (one.loss, one.best_step) == (trained.best_loss[0], trained.best_step[0])
+        assert one.theta.tobytes() == trained.best[:, 0].tobytes()
+        assert (len(one.looks), len(one.history)) == (one.steps // 5, math.ceil(one.steps / 16))
+        assert one.looks.min() == one.loss
+
+
+@pytest.mark.parametrize(
+    ("keep", "counts"),
+    [(1, {10: 12, 20: 6, 40: 3, 80: 3}), (10, {10: 12, 20: 2, 80: 10}), (24, {80: 24}), (99, {80: 24})],
+)
+def test_the_better_half_goes_on(keep, counts):
+    found = run(keep=keep)
+    steps = [one.steps for one in found]
+    assert {step: steps.count(step) for step in sorted(set(steps))} == counts
+    for rung in (10, 20, 40):
+        ended = [one.looks[: rung // 5].min() for one in found if one.steps == rung]
+        going = [one.looks[: rung // 5].min() for one in found if one.steps > rung]
+        assert not ended or max(going) <= min(ended)
+
+
+def test_every_start_is_there_once_and_the_best_is_first(engine):
+    found = run(engine)
+    assert sorted((SHAPES.index(one.network), one.start) for one in found) == [(j, i) for j in (0, 1) for i in range(12)]
+    losses = [one.loss for one in found]
+    assert losses == sorted(losses)
+    x, y = X[80:].T.astype(np.float64), Y[80:, 0].astype(np.float64)
+    for one in found:
+        output = forward(one.network, one.theta[:, None].astype(np.float64), x)[0, :, 0]
+        assert ((output - y) ** 2 * WEIGHT[80:]).mean() == pytest.approx(one.loss, rel=1e-4)
+
+
+def test_shapes_need_not_survive():
+    """Without hidden units a product cannot be learned."""
+    rows, tests = Rows(X[:80], X[:80, :1] * X[:80, 1:]), Validation(X[80:], X[80:, :1] * X[80:, 1:], every=5)
+    found = run(networks=[Network((2, 1)), Network((2, 8, 1))], rows=rows, validation=tests, steps=200, lr=0.05)
+    assert {one.network.depth for one in found if one.steps == 200} == {2}
+    assert max(one.steps for one in found if one.network.depth == 1) < 200
+
+
+@pytest.mark.parametrize("poison", [math.nan, math.inf])
+def test_starts_that_are_not_finite_come_last(engine, poison):
+    sick = np.full((SHAPES[0].rows, 3), poison, dtype=np.float32)
+    found = run(engine, networks=SHAPES[:1], first_starts=[sick])
+    assert sorted(one.start for one in found[-3:]) == [0, 1, 2]
+    assert {one.steps for one in found[-3:]} == {10}
+    assert np.isfinite([one.loss for one in found[:-3]]).all()
+    clean = {one.start: one.theta.tobytes() for one in run(engine, networks=SHAPES[:1], keep=12)}
+    assert all(one.theta.tobytes() == clean[one.start] for one in found if one.steps == STEPS)
+
+
+def test_given_starts_are_looked_at_before_they_move(engine):
+    best = run(engine)[0]
+    shape = SHAPES.index(best.network)
+    given = [np.empty((network.rows, 0), np.float32) for network in SHAPES]
+    given[shape] = best.theta[:, None]
+    found = run(engine, first_starts=given, lr=1e3, starts=4)
+    assert (found[0].network, found[0].start, found[0].best_step) == (best.network, 0, 0)
+    assert found[0].theta.tobytes() == best.theta.tobytes()
+    assert found[0].loss == best.loss
+    assert len(found) == 8
+
+
+def test_more_given_starts_than_starts():
+    given = [np.zeros((network.rows, 9), np.float32) for network in SHAPES]
+    assert len(run(first_starts=given, starts=4)) == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "rule", "calls"),
+    [
+        ({}, {"every": 5}, 26),
+        ({"keep": 10}, {"every": 5}, 26),
+        ({"steps": 1}, {"every": 1}, 3),
+        ({"steps": 7}, {"every": 1}, 10),
+        ({}, {"every": 5, "patience": 2, "tolerance": 0.1}, 10),
+    ],
+)
+def test_progress_grows_to_1(options, rule, calls):
+    told = []
+    found = run(validation=Validation(X[80:], Y[80:], **rule), progress=lambda *now: told.append(now), **options)
+    done, best = map(np.array, zip(*told, strict=True))
+    assert (np.diff(done) >= 0).all()
+    assert (np.diff(best) <= 0).all()
+    assert 0 < done[0] < 1
+    assert (done[:-1] < 1).all()
+    assert (done[-1], best[-1]) == (1, found[0].loss)
+    assert len(told) >= calls
+
+
+def end(looks, patience, tolerance):
+    """Return the number of looks that a member has, by the rule as it is written."""
+    last, waited = math.inf, 0
+    for number, loss in enumerate(looks, start=1):
+        last, waited = (loss, 0) if loss < last - tolerance else (last, waited + 1)
+        if waited == patience:
+            return number
+    return len(looks)
+
+
+def test_patience(engine):
+    """A member ends where the rule says, between rungs too."""
+    limits = {"patience": 2, "tolerance": 0.01}
+    found = run(engine, validation=Validation(X[80:], Y[80:], every=5, **limits), keep=24, decay=0.0, lr=0.1)
+    whole = run(engine, validation=Validation(X[80:], Y[80:], every=5), keep=24, decay=0.0, lr=0.1)
+    looks = {(one.network, one.start): one.looks for one in whole}
+    expected = [5 * end(looks[one.network, one.start], **limits) for one in found]
+    assert [one.steps for one in found] == expected
+    assert len(set(expected) - {10, 20, 40, 80}) > 1
+    assert all(one.best_step <= one.steps for one in found)
+
+
+@pytest.mark.parametrize(("steps", "every"), [(1, 1), (3, 1), (100, 7), (99, 100)])
+def test_rungs_are_at_looks(steps, every):
+    found = run(steps=steps, validation=Validation(X[80:], Y[80:], every=every))
+    assert max(one.steps for one in found) == steps
+    assert {one.steps % every for one in found if one.steps < steps} <= {0}

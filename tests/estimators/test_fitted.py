@@ -1,0 +1,185 @@
+"""What a fitted estimator hands out: the same function in every form."""
+
+import numpy as np
+import pytest
+from compilers import call_c
+
+from plunit.ensemble import ACTIVATIONS, Network
+from plunit.ensemble.members import PIECEWISE
+from plunit.ensemble.search import Candidate
+from plunit.functional import formula
+from plunit.pieces import load, load_json
+from plunit.sklearn import PLUClassifier, PLURegressor
+from plunit.sklearn.base import _best_shape
+
+RNG = np.random.default_rng(0)
+X = RNG.normal([3, -200, 0.01], [1, 50, 0.001], (150, 3))
+Z = (X - X.mean(0)) / X.std(0)
+Y = np.stack([1e3 * np.abs(Z[:, 0]), Z[:, 1] * Z[:, 2] - 5], axis=1)
+FAR = RNG.normal(size=(50, 3)) * 10 * X.std(0) + X.mean(0)
+EVERYWHERE = np.concatenate([X, FAR])
+
+
+def fitted(activation="plu", hidden=(6, 5), y=Y, x=X, n_best=3, **options):
+    options = {"n_init": 8, "max_iter": 100, "random_state": 0, **options}
+    return PLURegressor(hidden, activation, n_best=n_best, **options).fit(x, y)
+
+
+def close(found, expected):
+    """Compare to 1e-9 of the largest value of each output."""
+    expected = np.asarray(expected).reshape(found.shape)
+    assert (np.abs(found - expected).max(0) <= 1e-9 * np.abs(expected).max(0)).all()
+
+
+@pytest.mark.parametrize("hidden", [(), (6,), (6, 5), (4, 3, 2)])
+@pytest.mark.parametrize("activation", PIECEWISE)
+def test_the_exact_network(activation, hidden):
+    model = fitted(activation, hidden, alpha=0.3, c=0.5)
+    close(model.network_(EVERYWHERE), model.predict(EVERYWHERE))
+
+
+@pytest.mark.parametrize("hidden", [(), (6,), (6, 5)])
+@pytest.mark.parametrize("activation", [name for name in ACTIVATIONS if name != "plu_learned"])
+def test_the_layers_by_hand(activation, hidden):
+    functions = {"plu": lambda z: formula(np, z, 0.3, 0.5), "relu": lambda z: np.maximum(z, 0), "tanh": np.tanh}
+    act = functions.get(activation, lambda z: ACTIVATIONS[activation].value(z, 0.3, 0.5))
+    model = fitted(activation, hidden, alpha=0.3, c=0.5)
+    *first, (weight, bias) = zip(model.coefs_, model.intercepts_, strict=True)
+    h = EVERYWHERE
+    for w, b in first:
+        h = act(h @ w + b)
+    close(h @ weight + bias, model.predict(EVERYWHERE))
+
+
+@pytest.mark.parametrize("hidden", [(), (6,), (6, 5)])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_modules_of_pytorch(activation, hidden):
+    torch = pytest.importorskip("torch")
+    model = fitted(activation, hidden, alpha=0.3, c=0.5)
+    modules = model.to_torch()
+    with torch.no_grad():
+        close(modules(torch.from_numpy(EVERYWHERE)).numpy(), model.predict(EVERYWHERE))
+    assert {part.dtype for part in modules.parameters()} == {torch.float64}
+
+
+def test_learned_shapes_are_learned():
+    model = fitted("plu_learned", (6,), n_best=1)
+    raw = model.theta_[-2:, 0]
+    assert abs(1 / (1 + np.exp(-raw[0])) - 0.1) > 1e-3
+    assert abs(np.exp(raw[1]) - 1) > 1e-3
+
+
+@pytest.mark.parametrize("activation", ["plu", "relu", "plu_learned"])
+def test_onnx_files(activation, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    model = fitted(activation)
+    model.save(tmp_path / "model.onnx")
+    close(load(tmp_path / "model.onnx")(EVERYWHERE), model.predict(EVERYWHERE))
+    session = runtime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {session.get_inputs()[0].name: EVERYWHERE})
+    close(found, model.predict(EVERYWHERE))
+
+
+@pytest.mark.parametrize("activation", ["plu", "relu", "plu_learned"])
+def test_c_files(activation, tmp_path):
+    model = fitted(activation)
+    model.save(tmp_path / "model.h")
+    assert "the values differ from exact arithmetic by at most" in (tmp_path / "model.h").read_text()
+    close(call_c("model", EVERYWHERE, 2, tmp_path), model.predict(EVERYWHERE))
+
+
+def test_files_of_a_classifier(tmp_path):
+    model = PLUClassifier((6,), n_init=8, n_best=3, max_iter=100, random_state=0).fit(X, np.digitize(Z[:, 0], [-1, 1]))
+    model.save(tmp_path / "model.h")
+    close(call_c("model", X, 3, tmp_path), model.decision_function(X))
+
+
+def test_curves(tmp_path):
+    """Of all rows, those of validation too."""
+    x = RNG.normal(size=(60, 1))
+    model = fitted(x=x, y=np.sin(x[:, 0]))
+    close(model.curve_(x[:, 0]), model.predict(x))
+    assert (model.curve_.low, model.curve_.high) == (x.min(), x.max())
+    model.save(tmp_path / "model.json")
+    close(load_json(tmp_path / "model.json")(x[:, 0]), model.predict(x))
+
+
+def test_cells():
+    model = fitted(x=X[:, :2], y=Y[:, 0])
+    cells = model.cells_
+    spans = np.ptp(X[:, :2], axis=0)
+    assert cells.areas.sum() == pytest.approx(np.prod(spans))
+    close(cells(X[:, :2]), model.predict(X[:, :2]))
+
+
+@pytest.mark.parametrize(("name", "inputs"), [("curve_", 1), ("cells_", 2)])
+def test_pieces_need_one_or_two_inputs(name, inputs):
+    model = fitted()
+    assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match=f"{name} is for models with {inputs} inputs?, this one has 3"):
+        getattr(model, name)
+
+
+@pytest.mark.parametrize("ask", [lambda m: m.network_, lambda m: m.curve_, lambda m: m.save("never.h")])
+def test_tanh_has_no_pieces(ask):
+    model = fitted("tanh", x=X[:, :1])
+    with pytest.raises(AttributeError, match="tanh is not piecewise linear .*; fit with one of relu, plu, "):
+        ask(model)
+
+
+@pytest.mark.parametrize(
+    ("ending", "text"), [("json", "a function of one input, and the network has 3"), ("pkl", "ends in '.pkl'")]
+)
+def test_files_that_cannot_be(ending, text, tmp_path):
+    with pytest.raises(ValueError, match=text):
+        fitted().save(tmp_path / f"model.{ending}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_spread_of_the_members():
+    model = fitted()
+    mean, std = model.predict(FAR, return_std=True)
+    single = [PLURegressor((6, 5)).set_params(**model.get_params()) for _ in range(3)]
+    for i, one in enumerate(single):
+        vars(one).update(vars(model), theta_=model.theta_[:, [i]])
+    values = np.stack([one.predict(FAR) for one in single])
+    np.testing.assert_allclose(mean, values.mean(0), rtol=1e-12)
+    np.testing.assert_allclose(std, values.std(0), rtol=1e-9)
+    assert (std > 0).all()
+
+
+def test_one_member_has_no_spread():
+    mean, std = fitted(y=Y[:, 0], n_best=1).predict(X, return_std=True)
+    assert mean.shape == std.shape == (150,)
+    assert (std == 0).all()
+
+
+def test_the_table_of_candidates():
+    model = fitted()
+    table = model.candidates_
+    assert {len(column) for column in table.values()} == {8}
+    assert sorted(table["start"]) == list(range(8))
+    assert (np.diff(table["validation_loss"]) >= 0).all()
+    assert np.flatnonzero(table["chosen"]).tolist() == [0, 1, 2]
+    assert model.best_loss_ == table["validation_loss"][0]
+    assert (table["best_iter"] <= table["n_iter"]).all()
+    assert sorted(table["n_iter"])[-6:] == [100] * 6  # 2 n_best are trained to the end
+    assert table["n_iter"].min() == 13  # an eighth, to the next look
+
+
+def candidate(width, loss):
+    return Candidate(Network((1, width, 1)), 0, loss, 1, 1, *(np.zeros(1) for _ in range(3)))
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([(8, 1.0), (9, 2.0), (9, 2.5), (8, 9.0)], (9, [2.0, 2.5])),  # the mean of the best two decides
+        ([(9, 1.0), (8, 2.0), (8, 3.0), (9, np.inf)], (8, [2.0, 3.0])),
+        ([(8, 1.0), (8, np.inf), (9, np.inf), (9, np.inf)], (8, [1.0])),
+        ([(9, np.inf), (8, 1.0), (8, np.inf), (9, np.inf)], (8, [1.0])),
+    ],
+)
+def test_the_best_shape(losses, expected):
+    best = _best_shape([candidate(*one) for one in losses], 2)
+    assert ({one.network.widths[1] for one in best}, [one.loss for one in best]) == ({expected[0]}, expected[1])

@@ -1,0 +1,206 @@
+"""What `fit` does with rows, weights, seeds and time."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from plunit.sklearn import PLUClassifier, PLURegressor
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(-5, 5, (90, 2)) / 2 + 0.25
+TARGETS = {
+    "number": X[:, 0] * X[:, 1],
+    "numbers": np.stack([X[:, 0], np.abs(X[:, 1])], axis=1),
+    "two classes": X[:, 0] > X[:, 1],
+    "three classes": np.digitize(X[:, 0], [-1, 1]),
+    "labels": (X > 0.5).astype(int),
+}
+FEW = {"hidden_layer_sizes": (6,), "n_init": 8, "n_best": 2, "max_iter": 60, "random_state": 3}
+MODELS = [
+    (PLURegressor(**FEW), "number"),
+    (PLURegressor(**FEW), "numbers"),
+    (PLUClassifier(**FEW), "two classes"),
+    (PLUClassifier(**FEW), "labels"),
+    (PLUClassifier(**FEW, class_weight="balanced"), "three classes"),
+    (PLUClassifier(**FEW, class_weight={0: 0.1, 1: 0.3, 2: 0.7}), "three classes"),
+]
+
+
+def bits(model, *data):
+    return model.fit(*data).theta_.tobytes()
+
+
+@pytest.mark.parametrize(("model", "name"), MODELS)
+def test_weights_are_numbers_of_rows(model, name):
+    y, times = TARGETS[name], RNG.integers(0, 7, 90)
+    repeated = bits(model, np.repeat(X, times, axis=0), np.repeat(y, times, axis=0))
+    assert bits(model, X, y, times) == repeated
+    assert bits(model, X[times > 0], y[times > 0], times[times > 0]) == repeated
+    assert bits(model, X, y) != repeated
+
+
+@pytest.mark.parametrize(("model", "name"), MODELS)
+def test_the_order_of_rows_does_not_matter(model, name):
+    y, weight, order = TARGETS[name], RNG.random(90), RNG.permutation(90)
+    assert bits(model, X, y, weight) == bits(model, X[order], y[order], weight[order])
+
+
+@pytest.mark.parametrize(("model", "name"), MODELS)
+def test_other_seeds_are_other_starts(model, name):
+    again = type(model)(**{**model.get_params(), "random_state": 4})
+    assert bits(model, X, TARGETS[name]) == bits(model, X, TARGETS[name]) != bits(again, X, TARGETS[name])
+
+
+def test_a_class_whose_rows_have_no_weight_is_absent():
+    y = TARGETS["three classes"]
+    model = PLUClassifier(**FEW).fit(X, y, y != 1)
+    assert model.classes_.tolist() == [0, 2]
+
+
+def test_rows_must_have_some_weight():
+    with pytest.raises(ValueError, match="ample weights"):  # in scikit-learn's words, where it has some
+        PLURegressor(**FEW).fit(X, TARGETS["number"], np.zeros(90))
+    with pytest.raises(ValueError, match="all sample weights are 0; give at least one row a positive weight"):
+        PLUClassifier(**FEW, class_weight={False: 0, True: 0}).fit(X, TARGETS["two classes"])
+
+
+def test_balanced_classes_have_equal_weights():
+    """Where nothing is known about x, the odds are those of the weights."""
+    y = np.arange(400) < 40
+    x = np.zeros((400, 1))
+    options = {"hidden_layer_sizes": (), "n_init": 4, "n_best": 1, "early_stopping": False, "random_state": 0}
+    chances = [PLUClassifier(**options, class_weight=w).fit(x, y).predict_proba(x)[0, 1] for w in (None, "balanced")]
+    np.testing.assert_allclose(chances, [0.1, 0.5], atol=1e-4)
+
+
+PROGRAM = """
+import hashlib
+import numpy as np
+from plunit.sklearn import PLURegressor
+x = np.random.default_rng(0).normal(size=(300, 5))
+model = PLURegressor("auto", n_init=40, max_iter=40, random_state=0).fit(x, x[:, 0] * x[:, 1])
+print(hashlib.sha256(model.theta_.tobytes() + model.predict(x).tobytes()).hexdigest())
+"""
+
+
+def test_the_number_of_threads_does_not_matter(monkeypatch):
+    found = set()
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        found.add(subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True).stdout)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
+def test_units_do_not_matter(small, table, scale):
+    x, y = table
+    plain = PLURegressor(**small).fit(x, y).predict(x)
+    tolerance = 1e-3 * y.std()
+    np.testing.assert_allclose(PLURegressor(**small).fit(x * scale, y).predict(x * scale), plain, atol=tolerance)
+    np.testing.assert_allclose(PLURegressor(**small).fit(x, y * scale).predict(x) / scale, plain, atol=tolerance)
+
+
+def test_offsets_do_not_matter(small, table):
+    x, y = table
+    far = PLURegressor(**small).fit(x + 1e12, y)
+    assert far.score(x + 1e12, y) > 0.97
+    assert PLURegressor(**small).fit(x, y + 1e12).score(x, y + 1e12) > 0.97
+
+
+def test_units_beyond_double_precision_are_named(small, table):
+    with pytest.raises(ValueError, match="beyond double precision; scale X and y first"):
+        PLURegressor(**small).fit(table[0] * 1e-310, table[1])
+
+
+def test_constant_columns_do_not_matter(small, table):
+    x, y = table
+    wide = np.column_stack([np.full(200, 7.0), x, np.zeros(200)])
+    assert PLURegressor(**small).fit(wide, y).score(wide, y) > 0.97
+    np.testing.assert_allclose(PLURegressor(**small).fit(x, np.full(200, -3.0)).predict(x), -3, rtol=1e-3)
+
+
+def test_no_finite_start_is_named(small, table):
+    with pytest.raises(ValueError, match="no start gave finite numbers; take a smaller learning_rate_init"):
+        PLURegressor(**small, learning_rate_init=1e38).fit(*table)
+
+
+def test_no_hidden_layer_is_linear_regression(table):
+    x, y = table
+    ours = PLURegressor((), n_init=2, n_best=1, early_stopping=False, random_state=0).fit(x, y)
+    theirs = LinearRegression().fit(x, y)
+    np.testing.assert_allclose(ours.coefs_[0][:, 0], theirs.coef_, atol=1e-3)
+    np.testing.assert_allclose(ours.intercepts_[0], theirs.intercept_, atol=1e-3)
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 10, 31])
+def test_small_tables(small, n):
+    x = np.arange(n, dtype=float)[:, None]
+    assert np.isfinite(PLURegressor(**small).fit(x, x[:, 0]).predict(x)).all()
+
+
+def test_early_stopping_keeps_rows(small, table):
+    """Without it all rows are trained on, and they decide."""
+    x, y = table
+    noise = y + RNG.normal(size=200)
+    every = PLURegressor(**{**small, "n_best": 1}, early_stopping=False).fit(x, noise)
+    some = PLURegressor(**{**small, "n_best": 1}).fit(x, noise)
+    assert every.best_loss_ == pytest.approx(1 - every.score(x, noise), rel=1e-4)
+    assert some.best_loss_ != pytest.approx(1 - some.score(x, noise), rel=1e-2)
+
+
+def test_patience_ends_early(small, table):
+    ends = [
+        PLURegressor(**small, max_iter=1000, n_iter_no_change=n, tol=tol).fit(*table).n_iter_
+        for n, tol in ((None, 0.0), (100, 0.0), (100, 10.0))
+    ]
+    assert ends[0] == 1000
+    assert ends[2] == 110  # the first look is an improvement
+    assert ends[2] < ends[1]
+
+
+@pytest.mark.parametrize("steps", [1, 7, 100, 250])
+def test_steps(small, table, steps):
+    model = PLURegressor(**small, max_iter=steps).fit(*table)
+    assert model.n_iter_ == steps
+    assert len(model.loss_curve_) == -(-steps // 16)
+    assert len(model.validation_scores_) == min(steps, 125 if steps == 250 else 100)
+    assert model.best_loss_ == pytest.approx(1 - model.validation_scores_.max(), abs=1e-6)
+
+
+@pytest.mark.parametrize("sizes", [(8,), "auto"])
+def test_warm_start_goes_on(small, table, sizes):
+    model = PLURegressor(**{**small, "hidden_layer_sizes": sizes}, max_iter=100, warm_start=True)
+    first = model.fit(*table).best_loss_
+    losses = [model.fit(*table).best_loss_ for _ in range(3)]
+    assert sorted([first, *losses], reverse=True) == [first, *losses]
+    assert losses[-1] < first
+    model.set_params(max_iter=1, learning_rate_init=10.0)  # steps that make everything worse
+    assert model.fit(*table).best_loss_ == pytest.approx(losses[-1], rel=1e-5)
+
+
+@pytest.mark.parametrize("change", [{"hidden_layer_sizes": (9,)}, {"activation": "relu"}])
+def test_warm_start_needs_the_same_networks(small, table, change):
+    model = PLURegressor(**small, max_iter=10, warm_start=True).fit(*table)
+    with pytest.raises(ValueError, match=r"warm_start goes on with the networks \(2, 8, 1\) of plu; .* Fit with"):
+        model.set_params(**change).fit(*table)
+
+
+def test_warm_start_needs_the_same_columns(small, table):
+    model = PLURegressor(**small, max_iter=10, warm_start=True).fit(*table)
+    with pytest.raises(ValueError, match=r"warm_start goes on with the networks \(2, 8, 1\)"):
+        model.fit(table[0][:, :1], table[1])
+
+
+def test_progress_is_shown_if_asked_for(small, table, capfd):
+    PLURegressor(**small).fit(*table)
+    assert capfd.readouterr() == ("", "")
+    PLURegressor(**small, verbose=True).fit(*table)
+    out, err = capfd.readouterr()
+    lines = err.split("\r")[1:]
+    assert out == ""
+    assert all(line.startswith("16 starts [") for line in lines)
+    assert ["\n" in line for line in lines] == [False] * (len(lines) - 1) + [True]
+    assert "[" + "#" * 30 + "]" in lines[-1]

@@ -1,0 +1,83 @@
+"""A wrong parameter is one line with its value and the rule."""
+
+import math
+
+import numpy as np
+import pytest
+
+from plunit.sklearn import PLUClassifier, PLURegressor
+
+X = np.linspace(-1, 1, 40)[:, None]
+Y = np.abs(X[:, 0])
+COUNT = "must be a positive integer, got"
+WRONG = [
+    *(("hidden_layer_sizes", value, f"each of hidden_layer_sizes {COUNT} ") for value in (0, True, None, 8.0, {})),
+    ("hidden_layer_sizes", (8, -1), f"{COUNT} -1"),
+    ("hidden_layer_sizes", (8, "a"), f"{COUNT} 'a'"),
+    ("hidden_layer_sizes", ((8,), (8, 8)), f"{COUNT} "),
+    ("hidden_layer_sizes", "big", "hidden_layer_sizes must be \"auto\" or positive integers, got 'big'"),
+    ("hidden_layer_sizes", (10**6,), r"\(1000000,\) have 3000001 parameters; n_init = 64 .* at most 134217728; take"),
+    ("max_iter", 10**12, "the 1000000000000 steps must be at most"),
+    *(("activation", value, "activation must be one of tanh, relu, plu,.*got") for value in ("swish", None, ["plu"])),
+    *(
+        (name, value, f"{name} {COUNT} ")
+        for name in ("n_init", "n_best", "max_iter", "n_iter_no_change", "batch_size")
+        for value in (0, -3, 1.5, "3", True, math.nan)
+    ),
+    ("batch_size", None, f"batch_size {COUNT} None"),
+    ("n_best", 65, "n_best must be at most n_init = 64, got 65"),
+    *(
+        (name, value, rf"{name} must be a number in \(0, ")
+        for name in ("learning_rate_init", "c", "validation_fraction")
+        for value in (0, -1.0, math.nan, math.inf, "0.1", None, True)
+    ),
+    *(
+        (name, value, rf"{name} must be a number in \[0, inf\), got ")
+        for name in ("alpha", "weight_decay", "tol")
+        for value in (-1e-9, math.nan, math.inf, "0.1", None, True)
+    ),
+    *((name, "no", f"{name} must be True or False, got 'no'") for name in ("early_stopping", "warm_start", "verbose")),
+    ("random_state", "a", "'a' cannot be used to seed"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "text"), WRONG)
+def test_a_wrong_parameter(name, value, text):
+    with pytest.raises(ValueError, match=text) as caught:
+        PLURegressor(**{name: value}).fit(X, Y)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(("name", "value"), [("alpha", 0.0), ("alpha", 1.0), ("c", 1e-9)])
+def test_a_start_that_cannot_be_learned(name, value):
+    with pytest.raises(ValueError, match=f"a learnable {name} must .*got {value}"):
+        PLURegressor(activation="plu_learned", **{name: value}).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "text"),
+    [
+        ("all", "'all'"),
+        ({False: -1, True: 1}, "finite numbers of 0 or more, got {False: -1, True: 1}"),
+        ({False: math.nan, True: 1}, "finite numbers of 0 or more"),
+        ({7: 1.0}, "not in class_weight"),
+    ],
+)
+def test_a_wrong_class_weight(weight, text):
+    with pytest.raises(ValueError, match=text):
+        PLUClassifier(class_weight=weight).fit(X, Y > 0.5)
+
+
+@pytest.mark.parametrize("sizes", [8, [8], (8,), np.array([8]), np.int64(8)])
+def test_sizes_may_be_written_in_many_ways(small, sizes):
+    model = PLURegressor(**{**small, "hidden_layer_sizes": sizes, "max_iter": 20}).fit(X, Y)
+    assert model.widths_ == (1, 8, 1)
+
+
+def test_auto_searches_shapes(small):
+    model = PLURegressor(**{**small, "hidden_layer_sizes": "auto", "max_iter": 20}).fit(X, Y)
+    shapes, counts = np.unique(model.candidates_["hidden_layer_sizes"], return_counts=True)
+    assert (shapes.tolist(), counts.tolist()) == (["16", "16,16", "32", "32,16"], [16] * 4)
+    chosen = model.candidates_["hidden_layer_sizes"][model.candidates_["chosen"]]
+    assert set(chosen) == {",".join(map(str, model.widths_[1:-1]))}
+    assert len(chosen) == 4

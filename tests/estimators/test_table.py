@@ -1,0 +1,96 @@
+"""Tables made ready: scales, merging, and rows kept for validation."""
+
+import numpy as np
+import pytest
+
+from plunit.sklearn import table
+from plunit.sklearn.table import Scale
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-150, 1.0, 1e150, 1e300])
+def test_scaled_columns_have_mean_0_and_variance_1(factor):
+    values, weight = RNG.normal(3, 2, (500, 2)), RNG.random(500)
+    scaled = Scale.of(values * factor, weight)(values * factor)
+    np.testing.assert_allclose(np.average(scaled, axis=0, weights=weight), 0, atol=1e-14)
+    np.testing.assert_allclose(np.average(scaled**2, axis=0, weights=weight), 1, rtol=1e-13)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e12, 1e300])
+def test_a_constant_column_becomes_0(value):
+    values = np.full((30, 1), value)
+    scale = Scale.of(values, np.ones(30))
+    np.testing.assert_allclose(scale(values), 0, atol=1e-14)
+    (low, high), *_ = table.box(values, scale)
+    assert low < value < high
+
+
+def test_the_box_holds_all_rows():
+    values = RNG.normal(size=(30, 3))
+    box = table.box(values, Scale.of(values, np.ones(30)))
+    np.testing.assert_array_equal(box, np.stack([values.min(0), values.max(0)], axis=1))
+
+
+def test_equal_rows_are_merged_whatever_their_order():
+    x, y = np.array([[1.0], [0.0], [1.0], [1.0], [1.0]]), np.array([[2.0], [2.0], [2.0], [3.0], [2.0]])
+    weight = np.array([0.1, 1.0, 0.2, 5.0, 0.7])
+    order = [4, 3, 2, 1, 0]
+    one, other = table.merged(x, y, weight), table.merged(x[order], y[order], weight[order])
+    assert [part.tolist() for part in one[:2]] == [[[0.0], [1.0], [1.0]], [[2.0], [2.0], [3.0]]]
+    np.testing.assert_allclose(one[2], [1, 1, 5])
+    assert [part.tobytes() for part in one] == [part.tobytes() for part in other]
+
+
+def test_sums_of_weights_do_not_depend_on_the_order():
+    """In some order or other the sum of these has another last bit."""
+    weights = RNG.random((50, 7))
+    assert any(sum(row) != sum(row[::-1]) for row in weights.tolist())
+    for row in weights:
+        sums = {table.merged(np.zeros((7, 1)), np.zeros((7, 1)), RNG.permutation(row))[2][0] for _ in range(20)}
+        assert len(sums) == 1
+
+
+def test_large_tables_are_not_merged(monkeypatch):
+    monkeypatch.setattr(table, "MERGED", 3)
+    assert len(table.merged(np.zeros((4, 1)), np.zeros((4, 1)), np.ones(4))[0]) == 4
+    assert len(table.merged(np.zeros((3, 1)), np.zeros((3, 1)), np.ones(3))[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("n", "share", "kept"),
+    [(9, 0.15, None), (10, 0.15, 3), (29, 0.15, 9), (40, 0.15, 10), (200, 0.15, 30), (100_000, 0.15, 4000),
+     (50, 0.999, 49), (200, 0.0, None)],
+)  # fmt: skip
+def test_rows_kept_for_validation(n, share, kept):
+    train, test = table.split(np.zeros((n, 1)), share, np.random.RandomState(0), classes=False)
+    if kept is None:
+        assert train is test
+        assert sorted(train) == list(range(n))
+    else:
+        assert len(test) == kept
+        assert sorted([*train, *test]) == list(range(n))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_classes_are_kept_in_proportion_and_all_are_trained_on(seed):
+    label = np.repeat([0, 1, 2, 3], [600, 300, 99, 1])
+    train, test = table.split(np.eye(4)[label], 0.2, np.random.RandomState(seed), classes=True)
+    assert sorted([*train, *test]) == list(range(1000))
+    np.testing.assert_allclose(np.bincount(label[test], minlength=4), [120, 60, 20, 0], atol=2)
+    assert set(label[train]) == {0, 1, 2, 3}
+
+
+def test_classes_of_one_row_each():
+    train, test = table.split(np.eye(12), 0.2, np.random.RandomState(0), classes=True)
+    assert train is test
+
+
+def test_weights_have_mean_1():
+    weight = np.array([1.0, 3.0, 2.0, 10.0])
+    parts = (np.array([0, 1]), np.array([2, 3]))
+    rows, validation = table.ready(np.zeros((4, 1)), np.zeros((4, 1)), weight, parts, batch=64, every=5)
+    assert (rows.weight.tolist(), validation.weight.tolist()) == ([0.5, 1.5], [1 / 3, 5 / 3])
+    assert (rows.batch, validation.every) == (0, 5)
+    rows, _ = table.ready(np.zeros((4, 1)), np.zeros((4, 1)), np.full(4, 7.0), parts, batch=1, every=5)
+    assert (rows.weight, rows.batch) == (None, 1)
