@@ -204,3 +204,20 @@ def test_progress_is_shown_if_asked_for(small, table, capfd):
     assert all(line.startswith("16 starts [") for line in lines)
     assert ["\n" in line for line in lines] == [False] * (len(lines) - 1) + [True]
     assert "[" + "#" * 30 + "]" in lines[-1]
+
+
+def test_rows_for_validation_of_ones_own_decide():
+    rng = np.random.default_rng(0)
+    x, other = rng.uniform(-1, 1, (80, 2)), rng.uniform(-1, 1, (40, 2))
+    model = PLURegressor((8,), n_init=16, n_best=1, max_iter=200, random_state=0)
+    model.fit(x, x[:, 0], X_val=other, y_val=other[:, 0])
+    scaled = (model.predict(other) - other[:, 0]) / x[:, 0].std()
+    assert model.best_loss_ == pytest.approx(np.mean(scaled**2), rel=1e-4)
+
+
+def test_half_of_the_rows_for_validation_is_an_error():
+    x = np.zeros((20, 1))
+    with pytest.raises(ValueError, match="X_val and y_val belong together"):
+        PLURegressor(n_init=8).fit(x, x[:, 0], X_val=x)
+    with pytest.raises(ValueError, match="y_val must have as many columns as y, 1, got 2"):
+        PLURegressor(n_init=8).fit(x, x[:, 0], X_val=x, y_val=np.zeros((20, 2)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plunit.ensemble import Network
@@ -73,14 +73,20 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.warm_start = warm_start
 
-    def _train(self, x: Array, y: Array, weight: Array, loss: str) -> None:
-        """Search on the rows x [n, in], y [n, out]; y is scaled for the square loss only."""
+    def _train(self, x: Array, y: Array, weight: Array, loss: str, held: tuple[Array, Array] | None) -> None:
+        """Search on the rows x [n, in], y [n, out]; `held` are rows for validation, if the user gives them."""
         check_parameters(self)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
         x, y, weight = table.merged(x, y, weight)
         x, y, weight = table.present(x, y, weight * self._factors(y, weight))
-        parts = table.split(y, self.validation_fraction if self.early_stopping else 0.0, rng, classes=loss != "square")
+        parts = table.split(
+            y, self.validation_fraction if self.early_stopping and held is None else 0.0, rng, classes=loss != "square"
+        )
+        if held is not None:
+            parts = parts[0], np.arange(len(x), len(x) + len(held[0]))
+            x, y = np.concatenate([x, held[0]]), np.concatenate([y, held[1]])
+            weight = np.concatenate([weight, np.ones(len(held[0]))])
         scales = [Scale.of(x[parts[0]], weight[parts[0]]), self._target_scale(y[parts[0]], weight[parts[0]])]
         steps, every = self._steps(len(parts[0]))
         rows, validation = table.ready(
@@ -106,6 +112,17 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
             progress=self._progress(len(networks) * self.n_init),
         )
         self._keep(found, scales, table.box(x, scales[0]))
+
+    def _held(self, x: Any, y: Any, targets: Callable[[Array], Array]) -> tuple[Array, Array] | None:
+        """Return the rows for validation that the user gives, with `targets` of y, or None."""
+        if x is None and y is None:
+            return None
+        if x is None or y is None:
+            raise ValueError("X_val and y_val belong together; give both, or neither")
+        x = validate_data(self, x, reset=False, dtype=np.float64)
+        y = check_array(y, ensure_2d=False, dtype=None)
+        check_consistent_length(x, y)
+        return x, targets(y)
 
     def _progress(self, starts: int) -> Callable[[float, float], object]:
         """Return what is called during the search; it may stop it by returning true."""

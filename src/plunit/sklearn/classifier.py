@@ -84,8 +84,8 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         )
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PLUClassifier:  # noqa: N803
-        """Train on rows X [n, in] and classes y [n]."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> PLUClassifier:  # noqa: N803
+        """Train on rows X [n, in] and classes y [n]; X_val and y_val are rows for validation of one's own."""
         X, y = validate_data(self, X, y, multi_output=True, dtype=np.float64)  # noqa: N806
         y = y.toarray() if hasattr(y, "toarray") else y
         y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
@@ -93,15 +93,20 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         X, y, weight = table.present(X, y, weight)  # noqa: N806
         self.multilabel_ = y.ndim == 2
-        targets = self._labels(y) if self.multilabel_ else self._one_class(y)
-        self._train(X, targets.astype(np.float64), weight, "logistic" if self._binary() else "softmax")
+        if not self.multilabel_:
+            self.classes_ = np.unique(y)
+            if len(self.classes_) < 2:
+                raise ValueError(f"a classifier needs two classes or more, got one class: {self.classes_[0]!r}")
+        targets = self._labels if self.multilabel_ else self._one_class
+        held = self._held(X_val, y_val, targets)
+        self._train(X, targets(y), weight, "logistic" if self._binary() else "softmax", held)
         return self
 
     def _one_class(self, y: Array) -> Array:
-        self.classes_, index = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"a classifier needs two classes or more, got one class: {self.classes_[0]!r}")
-        return index.reshape(-1, 1) if self._binary() else np.eye(len(self.classes_))[index]
+        if strangers := sorted({str(label) for label in np.ravel(y)} - {str(label) for label in self.classes_}):
+            raise ValueError(f"y_val has the class {strangers[0]}, which y has not")
+        index = np.searchsorted(self.classes_, np.ravel(y))
+        return index.reshape(-1, 1).astype(np.float64) if self._binary() else np.eye(len(self.classes_))[index]
 
     def _labels(self, y: Array) -> Array:
         if type_of_target(y) != "multilabel-indicator" or not np.isin(y, (0, 1)).all():
@@ -109,7 +114,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         if self.class_weight is not None:
             raise ValueError(f"class_weight is for one class a row, got {self.class_weight!r}; use sample_weight")
         self.classes_ = np.arange(y.shape[1])
-        return y
+        return y.astype(np.float64)
 
     def _binary(self) -> bool:
         """Whether each output is the log-odds of something by itself."""

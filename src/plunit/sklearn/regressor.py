@@ -61,15 +61,22 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
     True
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PLURegressor:  # noqa: N803
-        """Train on rows X [n, in] and y [n] or [n, out]."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> PLURegressor:  # noqa: N803
+        """Train on rows X [n, in] and y [n] or [n, out]; X_val and y_val are rows for validation of one's own."""
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)  # noqa: N806
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self._flat = y.ndim == 1
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         X, y, weight = table.present(X, y, weight)  # noqa: N806
-        self._train(X, y.reshape(len(y), -1).astype(np.float64), weight, "square")
+        held = self._held(X_val, y_val, self._columns)
+        self._train(X, self._columns(y), weight, "square", held)
         return self
+
+    def _columns(self, y: Array) -> Array:
+        columns = y.reshape(len(y), -1).astype(np.float64)
+        if columns.shape[1] != self.n_outputs_:
+            raise ValueError(f"y_val must have as many columns as y, {self.n_outputs_}, got {columns.shape[1]}")
+        return columns
 
     def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: N803
         """Return f(X), and with return_std the standard deviation of the members around it."""
