@@ -37,11 +37,12 @@ class Platform(bdist_wheel):
         self.run_command("build")
         if Path(self.get_finalized_command("build").build_lib, "plunit", "ensemble", "lib").exists():
             self.root_is_pure = False
+            self.distribution.has_ext_modules = lambda: True  # decides where in the wheel setuptools puts the package
         super().run()
 
     def get_tag(self) -> tuple[str, str, str]:
         python, abi, system = super().get_tag()
-        if self.root_is_pure or self.distribution.has_ext_modules():
+        if self.root_is_pure or self.distribution.ext_modules:
             return python, abi, system
         # the libraries are for this processor alone, even if Python is for two
         return "py3", "none", system.replace("universal2", platform.machine())

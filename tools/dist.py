@@ -1,7 +1,8 @@
 """`make dist`: build the sdist and the wheel, check them, and use the wheel as somebody who has nothing but Python.
 
-1. `python -m build`: the sdist from this folder, the wheel from the sdist. The wheel has the sources of the native op
-   and no binary, which would be good for one release of PyTorch on one platform (docs/release.md).
+1. `python -m build`: the sdist from this folder, the wheel from the sdist. The wheel has the ensemble's libraries, for
+   every Python of this platform, and the sources of the native op, but no binary of it, which would be good for one
+   release of PyTorch (docs/release.md).
 2. `twine check`, and the contents: the sdist has every file that git knows, the wheel every file of the package.
 3. The wheel is installed into an empty environment, where nothing but NumPy follows it, and used from an empty folder;
    then with PyTorch, for which the native op is compiled; then with JAX, the lab and the README's extras.
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import runpy
 import subprocess
 import sys
 import tarfile
@@ -28,6 +31,18 @@ NUMPY = """
 import sys, plunit, plunit.pieces
 assert not {"torch", "jax", "keras", "matplotlib"} & set(sys.modules)
 assert plunit.__file__.startswith(sys.prefix), plunit.__file__
+"""
+ENSEMBLE = """
+import sys, plunit.ensemble, plunit.ensemble.build
+assert plunit.ensemble.engine() == "native", plunit.ensemble.why_not_native()
+assert plunit.ensemble.build.origin().startswith("packaged "), plunit.ensemble.build.origin()
+assert "torch" not in sys.modules
+import numpy as np
+network = plunit.ensemble.Network((1, 3, 1), "plu")
+start = plunit.ensemble.initial(network, [np.random.default_rng(seed) for seed in range(20)])
+x = np.linspace(-1, 1, 9)[None]
+trained = plunit.ensemble.train(network, start, (x, np.sin(x)), steps=1000)
+assert np.median(trained.history[-1]) < 0.01, trained.history[-1]
 """
 README_NUMPY = """
 import doctest, pathlib, sys, plunit
@@ -64,6 +79,7 @@ SINE = "from plunit.cli import main; main()"
 STAGES = {
     "numpy": {
         "import plunit": ["-c", NUMPY],
+        "training without a compiler": ["-W", "error", "-c", ENSEMBLE],
         "README, NumPy": ["-c", README_NUMPY, str(ROOT / "README.md")],
         "the command without its packages": ["-c", WITHOUT_COMMAND],
     },
@@ -76,6 +92,7 @@ STAGES = {
     "lab": {"plunit run sine": ["-c", SINE, "run", "sine", "--seeds", "8", "--set", "steps=50", "--out", "runs"]},
     "readme": {"README, all of it": README},
 }
+WITHOUT_COMPILER = {"numpy": {"CC": "false", "CXX": "false"}}
 EXTRAS = {"numpy": "", "readme": "[keras,equinox,flax]"}  # those of the other stages have the name of the stage
 
 
@@ -93,7 +110,7 @@ def main() -> None:
     tracked = set(subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.splitlines())
     if not tracked:
         sys.exit("make dist compares with what git knows; run it in a checkout")
-    if faults := [*sdist_faults(names[sdist], tracked), *wheel_faults(names[wheel], tracked)]:
+    if faults := [*sdist_faults(names[sdist], tracked), *wheel_faults(wheel.name, names[wheel], tracked)]:
         sys.exit("\n".join(faults))
     for archive, content in names.items():
         print(f"{archive.name}: {archive.stat().st_size / 1e6:.2f} MB, {describe(content)}")
@@ -106,7 +123,7 @@ def build(out: Path) -> tuple[Path, Path]:
     for old in [*out.glob("plunit-*.tar.gz"), *out.glob("plunit-*.whl")]:
         old.unlink()
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)]
-    run(command, "python -m build", PLUNIT_NATIVE="0")
+    run(command, "python -m build", PLUNIT_NATIVE="ensemble")
     (sdist,), (wheel,) = out.glob("plunit-*.tar.gz"), out.glob("plunit-*.whl")
     return sdist, wheel
 
@@ -127,11 +144,16 @@ def sdist_faults(names: set[str], tracked: set[str]) -> list[str]:
     return lines + [f"the sdist has {name}, which git does not know" for name in sorted(extra)]
 
 
-def wheel_faults(names: set[str], tracked: set[str]) -> list[str]:
-    """Return what a wheel lacks of the tracked files of the package, or has besides."""
+def wheel_faults(wheel: str, names: set[str], tracked: set[str]) -> list[str]:
+    """Return what a wheel lacks of the tracked files of the package and the libraries, or has besides; or its tag."""
     package = {name.removeprefix("src/") for name in tracked if name.startswith("src/plunit/")}
+    compiling = runpy.run_path(str(ROOT / "src" / "plunit" / "ensemble" / "compiling.py"))
+    libraries = [*map(compiling["file_name"], compiling["levels"]().values()), compiling["SOURCES"]]
+    package |= {f"plunit/ensemble/lib/{name}" for name in libraries}
     extra = {name for name in names - package if ".dist-info/" not in name}
-    lines = [f"the wheel lacks {name}; see [tool.setuptools.package-data]" for name in sorted(package - names)]
+    lines = [f"the wheel lacks {name}; see setup.py and package-data" for name in sorted(package - names)]
+    if not re.search(r"-py3-none-(?!any)\w+\.whl$", wheel):
+        lines.append(f"the wheel {wheel} must be for every Python of one platform: py3-none-PLATFORM")
     return lines + [f"the wheel has {name}, which is no file of the package" for name in sorted(extra)]
 
 
@@ -164,7 +186,8 @@ def try_stages(wheel: Path, stages: list[str], folder: Path) -> None:
         extra = EXTRAS.get(stage, f"[{stage}]")
         run([*pip, f"{wheel}{extra}"], f"pip install plunit{extra}")
         for what, arguments in STAGES[stage].items():
-            run([str(scripts / "python"), *arguments], what, folder / "empty", **environment)
+            settings = {**environment, **WITHOUT_COMPILER.get(stage, {})}
+            run([str(scripts / "python"), *arguments], what, folder / "empty", **settings)
 
 
 def run(command: list[str], what: str, folder: Path = ROOT, **environment: str) -> None:
