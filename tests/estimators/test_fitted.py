@@ -5,8 +5,8 @@ import pytest
 from compilers import call_c
 
 from plunit.ensemble import ACTIVATIONS, Network
+from plunit.ensemble.halving import Candidate
 from plunit.ensemble.members import PIECEWISE
-from plunit.ensemble.search import Candidate
 from plunit.functional import formula
 from plunit.pieces import load, load_json
 from plunit.sklearn import PLUClassifier, PLURegressor
@@ -123,7 +123,7 @@ def test_pieces_need_one_or_two_inputs(name, inputs):
 @pytest.mark.parametrize("ask", [lambda m: m.network_, lambda m: m.curve_, lambda m: m.save("never.h")])
 def test_tanh_has_no_pieces(ask):
     model = fitted("tanh", x=X[:, :1])
-    with pytest.raises(AttributeError, match="tanh is not piecewise linear .*; fit with one of relu, plu, "):
+    with pytest.raises(AttributeError, match=r"tanh is not piecewise linear .*; fit with one of relu, plu, "):
         ask(model)
 
 

@@ -129,7 +129,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         return factors[label]
 
     def decision_function(self, X: Any) -> Array:  # noqa: N803
-        """Return f(X): the log-odds of the second of two classes [n], or a number for each class or label [n, classes]."""
+        """Return f(X): the log-odds of the second of two classes [n], else a number for each class [n, classes]."""
         values = self._outputs(X).mean(0)
         return np.asarray(values if self.multilabel_ or not self._binary() else values[:, 0])
 
