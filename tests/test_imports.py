@@ -141,16 +141,17 @@ def test_the_ensemble_needs_no_framework_and_half_a_second(package):
     assert frameworks == ([] if package == "plunit.ensemble" else ["torch"])
 
 
-def test_the_estimators_need_no_framework():
-    """In less than a second on a quiet machine; the machine may be busy."""
+@pytest.mark.parametrize("package", ["plunit.sklearn", "plunit.torch"])
+def test_the_estimators_need_no_framework(package):
+    """In seconds of the processor: scikit-learn's own, and ours. The second package shows that the test can fail."""
     pytest.importorskip("sklearn")
     program = (
-        "import sys, time; start = time.perf_counter()\n"
-        "import plunit.sklearn\n"
-        "print([name for name in ('torch', 'jax', 'pandas', 'onnx') if name in sys.modules])\n"
-        "print(time.perf_counter() - start)"
+        "import sys, time, sklearn.base; theirs = time.process_time()\n"
+        f"import {package}\n"
+        "now = time.process_time(); print('torch' in sys.modules or 'jax' in sys.modules, now - theirs, now)"
     )
     runs = [subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True) for _ in "123"]
-    loaded, seconds = zip(*(run.stdout.splitlines() for run in runs), strict=True)
-    assert set(loaded) == {"[]"}
-    assert min(map(float, seconds)) < 3
+    loaded, ours, seconds = zip(*(run.stdout.split() for run in runs), strict=True)
+    assert set(loaded) == {str(package == "plunit.torch")}
+    # the fastest of three: the machine may be busy
+    assert (min(map(float, ours)) < 0.3 and min(map(float, seconds)) < 3) == (package == "plunit.sklearn")

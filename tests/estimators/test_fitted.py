@@ -5,8 +5,8 @@ import pytest
 from compilers import call_c
 
 from plunit.ensemble import ACTIVATIONS, Network
+from plunit.ensemble.halving import Candidate
 from plunit.ensemble.members import PIECEWISE
-from plunit.ensemble.search import Candidate
 from plunit.functional import formula
 from plunit.pieces import load, load_json
 from plunit.sklearn import PLUClassifier, PLURegressor

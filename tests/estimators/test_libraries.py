@@ -81,9 +81,7 @@ def test_pandas(small, table):
     frame = pandas.DataFrame(x, columns=["width", "height"])
     model = PLURegressor(**small, max_iter=50).fit(frame, pandas.Series(y))
     assert model.feature_names_in_.tolist() == ["width", "height"]
-    np.testing.assert_array_equal(
-        model.predict(frame), PLURegressor(**small, max_iter=50).fit(x, y).predict(x)
-    )
+    np.testing.assert_array_equal(model.predict(frame), PLURegressor(**small, max_iter=50).fit(x, y).predict(x))
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(frame[["height", "width"]])
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plunit.ensemble import Network
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.search import Candidate, search
+from plunit.ensemble.halving import Candidate, search
 from plunit.pieces import Cells, Curve, cells, curve
 from plunit.pieces import Network as Exact
 from plunit.sklearn import table

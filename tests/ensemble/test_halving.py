@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from plunit.ensemble import Network, Rows, Validation, forward, initial, train
-from plunit.ensemble import search as halving
-from plunit.ensemble.search import search
+from plunit.ensemble import Network, Rows, Validation, forward, halving, initial, train
+from plunit.ensemble.halving import search
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (120, 2)).astype(np.float32)
@@ -73,7 +72,7 @@ def test_the_better_half_goes_on(keep, counts):
 
 def test_every_start_is_there_once_and_the_best_is_first(engine):
     found = run(engine)
-    assert sorted((SHAPES.index(one.network), one.start) for one in found) == [(j, i) for j in (0, 1) for i in range(12)]
+    assert sorted((SHAPES.index(one.network), one.start) for one in found) == list(np.ndindex(2, 12))
     losses = [one.loss for one in found]
     assert losses == sorted(losses)
     x, y = X[80:].T.astype(np.float64), Y[80:, 0].astype(np.float64)
