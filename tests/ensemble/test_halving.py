@@ -118,16 +118,16 @@ def test_more_given_starts_than_starts():
 
 
 @pytest.mark.parametrize(
-    ("options", "rule", "calls"),
+    ("options", "rule"),
     [
-        ({}, {"every": 5}, 26),
-        ({"keep": 10}, {"every": 5}, 26),
-        ({"steps": 1}, {"every": 1}, 3),
-        ({"steps": 7}, {"every": 1}, 10),
-        ({}, {"every": 5, "patience": 2, "tolerance": 0.1}, 10),
+        ({}, {"every": 5}),
+        ({"keep": 10}, {"every": 5}),
+        ({"steps": 1}, {"every": 1}),
+        ({"steps": 7}, {"every": 1}),
+        ({}, {"every": 5, "patience": 2, "tolerance": 0.1}),
     ],
 )
-def test_progress_grows_to_1(options, rule, calls):
+def test_progress_grows_to_1(options, rule):
     told = []
     found = run(validation=Validation(X[80:], Y[80:], **rule), progress=lambda *now: told.append(now), **options)
     done, best = map(np.array, zip(*told, strict=True))
@@ -136,7 +136,26 @@ def test_progress_grows_to_1(options, rule, calls):
     assert 0 < done[0] < 1
     assert (done[:-1] < 1).all()
     assert (done[-1], best[-1]) == (1, found[0].loss)
-    assert len(told) >= calls
+
+
+def test_pauses_change_nothing(monkeypatch):
+    """A search that pauses after each step, as on a slow machine, and one that pauses at its rungs only."""
+    told = []
+    monkeypatch.setattr(halving, "SECONDS", 0.0)
+    often = run(progress=lambda *now: told.append(now))
+    monkeypatch.setattr(halving, "SECONDS", 1e9)
+    rarely = run()
+    assert len(told) > 20
+    assert [(one.start, one.loss) for one in often] == [(one.start, one.loss) for one in rarely]
+    assert all(np.array_equal(one.theta, other.theta) for one, other in zip(often, rarely, strict=True))
+
+
+def test_a_search_can_be_stopped_after_the_first_look(monkeypatch):
+    monkeypatch.setattr(halving, "SECONDS", 0.0)
+    found = run(progress=lambda *now: True)
+    assert len(found) == len(run())
+    assert {one.steps for one in found} == {5}
+    assert np.isfinite([one.loss for one in found]).all()
 
 
 def end(looks, patience, tolerance):
