@@ -180,6 +180,21 @@ def test_patience(engine):
     assert all(one.best_step <= one.steps for one in found)
 
 
+def test_members_out_of_patience_give_up_their_places(engine, monkeypatch):
+    waiting = []
+
+    def spy(state, steps, advance=halving.ENGINES[engine]):
+        if steps.first in (10, 20, 40):
+            waiting.append(state.record[2].max())
+        advance(state, steps)
+
+    monkeypatch.setitem(halving.ENGINES, engine, spy)
+    looks = Validation(X[80:], Y[80:], every=5, patience=2, tolerance=0.01)
+    run(engine, validation=looks, keep=24, decay=0.0, lr=0.1)
+    assert waiting
+    assert max(waiting) < 2
+
+
 @pytest.mark.parametrize(("steps", "every"), [(1, 1), (3, 1), (100, 7), (99, 100)])
 def test_rungs_are_at_looks(steps, every):
     found = run(steps=steps, validation=Validation(X[80:], Y[80:], every=every))

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import plunit
-from plunit.cli import Stopped, lab, pieces
-from plunit.cli.fit import fit
+from plunit.cli import Stopped, fit, lab, pieces
 
 app = typer.Typer(
     add_completion=False,
@@ -34,9 +33,11 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for _command in (fit, lab.reproduce, lab.run, lab.compare, lab.report, pieces.pieces_of, lab.data, lab.list_):
+for _command in (fit.fit_, lab.reproduce, lab.run, lab.compare, lab.report, pieces.pieces_of, lab.data, lab.list_):
     _kind = pieces.BoxCommand if _command is pieces.pieces_of else None
-    app.command({"pieces_of": "pieces", "list_": "list"}.get(_command.__name__), cls=_kind)(_stoppable(_command))
+    app.command({"fit_": "fit", "pieces_of": "pieces", "list_": "list"}.get(_command.__name__), cls=_kind)(
+        _stoppable(_command)
+    )
 
 
 def _version(wanted: bool) -> None:

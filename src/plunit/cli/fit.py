@@ -19,7 +19,7 @@ from plunit.progress import bars
 PLOTS = (".png", ".svg", ".pdf")
 
 
-def fit(
+def fit_(
     source: Annotated[str, typer.Argument(metavar="DATA.csv|FUNCTION", help="A table, or a function: 'sin(x) + x/3'.")],
     target: Annotated[str, typer.Option(help="The column to learn: its name, or its number counted from 1.")] = "",
     inputs: Annotated[str, typer.Option(help="The columns to learn from, with commas; all others by default.")] = "",

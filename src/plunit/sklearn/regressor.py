@@ -9,7 +9,6 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from plunit.ensemble.arrays import Array
-from plunit.sklearn import table
 from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.table import Scale
 
@@ -67,7 +66,6 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self._flat = y.ndim == 1
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
-        X, y, weight = table.present(X, y, weight)  # noqa: N806
         held = self._held(X_val, y_val, self._columns)
         self._train(X, self._columns(y), weight, "square", held)
         return self
