@@ -16,7 +16,7 @@ WRONG = [
     ("hidden_layer_sizes", (8, "a"), f"{COUNT} 'a'"),
     ("hidden_layer_sizes", ((8,), (8, 8)), f"{COUNT} "),
     ("hidden_layer_sizes", "big", "hidden_layer_sizes must be \"auto\" or positive integers, got 'big'"),
-    ("hidden_layer_sizes", (10**6,), r"\(1000000,\) have 3000001 parameters; n_init = 64 .* at most 134217728; take"),
+    ("hidden_layer_sizes", (10**6,), r"\(1000000,\) have 3000001 parameters; n_init = 128 .* at most 134217728; take"),
     ("max_iter", 10**12, "the 1000000000000 steps must be at most"),
     *(("activation", value, "activation must be one of tanh, relu, plu,.*got") for value in ("swish", None, ["plu"])),
     *(
@@ -25,7 +25,7 @@ WRONG = [
         for value in (0, -3, 1.5, "3", True, math.nan)
     ),
     ("batch_size", None, f"batch_size {COUNT} None"),
-    ("n_best", 65, "n_best must be at most n_init = 64, got 65"),
+    ("n_best", 129, "n_best must be at most n_init = 128, got 129"),
     *(
         (name, value, rf"{name} must be a number in \(0, ")
         for name in ("learning_rate_init", "c", "validation_fraction")

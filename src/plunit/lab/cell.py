@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-import plunit
+from plunit import __version__
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 """What a cell gives: arrays with the seeds on the last axis, `seed` among them."""
@@ -57,7 +57,7 @@ class Cell:
         aside = {field.name for field in dataclasses.fields(self.spec) if not field.compare}
         spec = {name: value for name, value in dataclasses.asdict(self.spec).items() if name not in aside}
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**plain, "spec": spec, "plunit": plunit.__version__}
+        return {**plain, "spec": spec, "plunit": __version__}
 
     @property
     def key(self) -> str:
@@ -131,9 +131,11 @@ def _names(source: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
 def _files(name: str, package: Path) -> Iterator[Path]:
     """Yield the files that importing a dotted name runs; the last part of the name may be no module but a function."""
     root, *parts = name.split(".")
-    if root != package.name:
+    if root != package.name or parts == ["__version__"]:  # the version is in the key by itself
         return
-    for depth in range(len(parts) + 1):
+    # plunit/__init__.py makes names for users and loads frameworks when these are called: not by importing plunit.x
+    inside = bool(parts) and any((package / f"{parts[0]}{end}").exists() for end in ("", ".py"))
+    for depth in range(inside, len(parts) + 1):
         place = package.joinpath(*parts[:depth])
         yield from (path for path in (place / "__init__.py", place.with_suffix(".py")) if path.is_file())
     # a package may load a name when it is used, and say where it is to type checkers alone

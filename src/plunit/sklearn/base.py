@@ -41,10 +41,10 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         alpha: float = 0.1,
         c: float = 1.0,
-        n_init: int = 64,
+        n_init: int = 128,
         n_best: int = 8,
         max_iter: int | None = None,
-        learning_rate_init: float = 0.02,
+        learning_rate_init: float = 0.01,
         weight_decay: float = 0.0,
         batch_size: Any = "auto",
         early_stopping: bool = True,
@@ -133,8 +133,8 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _steps(self, rows: int) -> tuple[int, int]:
         """Return the number of steps, and of those from one look at the rows of validation to the next."""
-        passes = 200 * rows / min(self._batch(), rows)
-        steps = int(min(max(passes, 1000), 6000)) if self.max_iter is None else int(self.max_iter)
+        passes = 400 * rows / min(self._batch(), rows)
+        steps = int(min(max(passes, 2000), 12_000)) if self.max_iter is None else int(self.max_iter)
         every = max(1, steps // LOOKS)
         return steps // every * every, every
 

@@ -28,8 +28,8 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         c: the half-width of its inner piece; likewise.
         n_init: number of starts, of each shape.
         n_best: how many of the best are averaged.
-        max_iter: steps of those starts that are trained to the end; None takes 200 passes over the rows, but at least
-            1,000 and at most 6,000 steps.
+        max_iter: steps of those starts that are trained to the end; None takes 400 passes over the rows, but at least
+            2,000 and at most 12,000 steps.
         learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
         weight_decay: a weight w loses learning_rate * weight_decay * w at each step.
         batch_size: rows of each step; "auto" is 64, or all if there are fewer.
