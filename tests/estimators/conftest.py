@@ -14,7 +14,7 @@ def compiler():
 @pytest.fixture(scope="session")
 def small():
     """The parameters of an estimator that is fitted in a tenth of a second."""
-    return {"hidden_layer_sizes": (8,), "n_init": 16, "n_best": 4, "random_state": 0}
+    return {"hidden_layer_sizes": (8,), "n_init": 16, "n_best": 4, "learning_rate_init": 0.02, "random_state": 0}
 
 
 @pytest.fixture(scope="session")

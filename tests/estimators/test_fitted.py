@@ -128,7 +128,7 @@ def test_tanh_has_no_pieces(ask):
 
 
 @pytest.mark.parametrize(
-    ("ending", "text"), [("json", "a function of one input, and the network has 3"), ("pkl", "ends in '.pkl'")]
+    ("ending", "text"), [("csv", "a function of one input, and the network has 3"), ("pkl", "ends in '.pkl'")]
 )
 def test_files_that_cannot_be(ending, text, tmp_path):
     with pytest.raises(ValueError, match=text):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from random_networks import random_network, scaled_network
 
-from plunit.pieces import Curve, activation, curve, load_csv, load_json, network, save_csv, save_json
+from plunit.pieces import Curve, activation, curve, load_csv, load_json, network, save, save_csv, save_json
 
 FORMATS = {"csv": (save_csv, load_csv), "json": (save_json, load_json)}
 NAMES = ("knots", "slopes", "intercepts", "values", "tolerance")
@@ -153,3 +153,41 @@ def test_a_byte_order_mark_is_no_part_of_the_table(tmp_path):
     text = (tmp_path / "curve.csv").read_text()
     (tmp_path / "curve.csv").write_text(text, encoding="utf-8-sig")
     assert load_csv(tmp_path / "curve.csv").values.ravel().tolist() == [0, 1]
+
+
+LAYERS = {
+    "two activations": [
+        ([[1.0, -2.0], [0.5, 0.1], [3.0, 1e-300]], [0.0, 1.0, -1.0]),
+        activation.plu(np.array([0.1, 0.2, 0.3]), 1.0),
+        (np.ones((2, 3)), [0.0, 0.5]),
+        activation.relu(),
+        ([[1.0, -1.0]], [0.25]),
+    ],
+    "no activation": [([[1.0, 2.0, 3.0]], [4.0])],
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_network_comes_back_from_json(tmp_path, name):
+    net = network(LAYERS[name])
+    save(net, tmp_path / "net.json")
+    back = load_json(tmp_path / "net.json")
+    x = np.random.default_rng(0).normal(size=(100, net.inputs))
+    np.testing.assert_array_equal(back(x), net(x))
+    text = (tmp_path / "net.json").read_text()
+    assert "Infinity" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"layers": 3}', "layers must be a list of objects"),
+        ('{"layers": [{"weight": [[1]]}]}', "layer 0 must have weight and bias, or knots"),
+        ('{"layers": [{"weight": [[1], [1, 2]], "bias": [0]}]}', "weight must be numbers"),
+        ('{"layers": [{"knots": 1, "slopes": [[1]], "at_zero": [0]}]}', "knots must be numbers"),
+    ],
+)
+def test_a_broken_network_is_refused(tmp_path, text, words):
+    (tmp_path / "net.json").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        load_json(tmp_path / "net.json")

@@ -1,41 +1,87 @@
-"""Curves as JSON: every number is written so that it reads back as the same bits."""
+"""Curves and networks as JSON: every number is written so that it reads back as the same bits."""
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.curve import Curve
 from plunit.pieces.formats.checks import check_intercepts, reading
+from plunit.pieces.networks import Network, network, single
 
 ARRAYS = {"knots": 1, "slopes": 2, "intercepts": 2, "values": 2, "tolerance": 2}
 """The arrays in a file, and their numbers of axes."""
 
 
-def save_json(curve: Curve, path: str | Path) -> None:
-    """Write knots, slopes, intercepts and values, with the tolerance of the slopes and the number of patterns."""
-    content = {name: getattr(curve, name).tolist() for name in ARRAYS}
-    Path(path).write_text(json.dumps({**content, "patterns": curve.patterns}, indent=1) + "\n")
+def save_json(function: Curve | Network, path: str | Path) -> None:
+    """Write a curve or a network.
+
+    A curve is its knots, slopes, intercepts and values, with the tolerance of the slopes and the number of patterns. A
+    network is its `layers` in order: `weight` [out, in] and `bias` [out], or the `knots`, `slopes` and `at_zero` of the
+    activation of each unit (see `Activation`); a knot that a unit does not have is null.
+    """
+    content = _of_network(function) if isinstance(function, Network) else _of_curve(function)
+    Path(path).write_text(json.dumps(content, indent=1) + "\n")
 
 
-def load_json(path: str | Path) -> Curve:
-    """Read what `save_json` wrote; ValueError if the file is not a curve."""
+def load_json(path: str | Path) -> Any:
+    """Read what `save_json` wrote, a Curve or a Network; ValueError if the file is neither."""
     with reading(path, "save_json"):
         content = json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(content, dict):
             raise ValueError(f"it holds a {type(content).__name__}, not an object")
-        missing = {*ARRAYS, "patterns"} - set(content)
-        if missing:
-            raise ValueError(f"it lacks {', '.join(sorted(missing))}")
-        arrays = {name: _array(name, content[name], axes) for name, axes in ARRAYS.items()}
-        intercepts = arrays.pop("intercepts")
-        curve = Curve(**arrays, patterns=content["patterns"])
-        check_intercepts(curve, intercepts)
-        return curve
+        return _to_network(content["layers"]) if "layers" in content else _to_curve(content)
+
+
+def _of_curve(curve: Curve) -> dict[str, Any]:
+    return {**{name: getattr(curve, name).tolist() for name in ARRAYS}, "patterns": curve.patterns}
+
+
+def _to_curve(content: dict[str, Any]) -> Curve:
+    missing = {*ARRAYS, "patterns"} - set(content)
+    if missing:
+        raise ValueError(f"it lacks {', '.join(sorted(missing))}")
+    arrays = {name: _array(name, content[name], axes) for name, axes in ARRAYS.items()}
+    intercepts = arrays.pop("intercepts")
+    curve = Curve(**arrays, patterns=content["patterns"])
+    check_intercepts(curve, intercepts)
+    return curve
+
+
+def _of_network(net: Network) -> dict[str, Any]:
+    single(net)
+    layers: list[dict[str, Any]] = []
+    for i, (weight, bias) in enumerate(zip(net.weights, net.biases, strict=True)):
+        if i:
+            f = net.activations[i - 1]
+            knots = [[knot if math.isfinite(knot) else None for knot in unit] for unit in f.knots[0].tolist()]
+            layers.append({"knots": knots, "slopes": f.slopes[0].tolist(), "at_zero": f.at_zero[0].tolist()})
+        layers.append({"weight": weight[0].tolist(), "bias": bias[0].tolist()})
+    return {"layers": layers}
+
+
+def _to_network(content: Any) -> Network:
+    if not isinstance(content, list) or not all(isinstance(layer, dict) for layer in content):
+        raise ValueError("layers must be a list of objects")
+    return network([_layer(i, layer) for i, layer in enumerate(content)])
+
+
+def _layer(place: int, layer: dict[str, Any]) -> Any:
+    if set(layer) == {"weight", "bias"}:
+        return _array("weight", layer["weight"], 2), _array("bias", layer["bias"], 1)
+    if set(layer) != {"knots", "slopes", "at_zero"}:
+        known = "weight and bias, or knots, slopes and at_zero"
+        raise ValueError(f"layer {place} must have {known}; it has {', '.join(sorted(layer)) or 'nothing'}")
+    rows = layer["knots"] if isinstance(layer["knots"], list) else []
+    knots = [[math.inf if knot is None else knot for knot in row] if isinstance(row, list) else row for row in rows]
+    shape = _array("slopes", layer["slopes"], 2), _array("at_zero", layer["at_zero"], 1)
+    return Activation(_array("knots", knots, 2), *shape)
 
 
 def _array(name: str, content: Any, axes: int) -> Floats:

@@ -30,10 +30,10 @@ Writer = Callable[[Network, Pairs, Path], None]
 def save(net: Network, path: str | Path, box: Any = None) -> None:
     """Write a network to a file whose ending is the format: one of those in `WRITERS`.
 
-    .h (C, with a bound on its rounding errors in the box), .onnx, .safetensors and .nnet hold the whole network. .csv
-    and .json hold its curve on the box, so they need one input. .svg is a picture of its curve or cells there, for one
-    or two inputs; .obj, .ply and .geojson hold its cells, so they need two. All but .h, .onnx and .safetensors need
-    the box, a pair (low, high) for each input.
+    .h (C, with a bound on its rounding errors in the box), .onnx, .safetensors and .nnet hold the whole network, and so
+    does .json; with a box and one input .json holds the curve. .csv holds the curve, so it needs one input. .svg is a
+    picture of its curve or cells there, for one or two inputs; .obj, .ply and .geojson hold its cells, so they need
+    two. All but .h, .json, .onnx and .safetensors need the box, a pair (low, high) for each input.
     """
     single(net)
     path = Path(path)
@@ -90,7 +90,7 @@ WRITERS: dict[str, Writer] = {
     ".h": lambda net, box, path: save_c(net, path, _name(path), box=box or None),
     ".onnx": lambda net, box, path: save_onnx(net, path),
     ".csv": _of_curve(save_csv),
-    ".json": _of_curve(save_json),
+    ".json": lambda net, box, path: save_json(curve(net, *box[0]) if net.inputs == 1 and box else net, path),
     ".svg": _picture,
     ".obj": _of_cells(save_obj),
     ".ply": _of_cells(save_ply),
@@ -100,4 +100,4 @@ WRITERS: dict[str, Writer] = {
 }
 """What writes a network to a file of each ending, given the box of its inputs."""
 
-_WITHOUT_BOX = (".h", ".onnx", ".safetensors")
+_WITHOUT_BOX = (".h", ".json", ".onnx", ".safetensors")
