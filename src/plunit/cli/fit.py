@@ -21,24 +21,36 @@ PLOTS = (".png", ".svg", ".pdf")
 
 def fit_(
     source: Annotated[str, typer.Argument(metavar="DATA.csv|FUNCTION", help="A table, or a function: 'sin(x) + x/3'.")],
-    target: Annotated[str, typer.Option(help="The column to learn: its name, or its number counted from 1.")] = "",
+    target: Annotated[
+        str, typer.Option(help="Of a table: the column to learn, by name or number from 1; -1 is the last.")
+    ] = "",
     inputs: Annotated[str, typer.Option(help="The columns to learn from, with commas; all others by default.")] = "",
-    low: Annotated[float, typer.Option(help="Of a function: lower end of every variable.")] = -6.0,
-    high: Annotated[float, typer.Option(help="Of a function: upper end.")] = 6.0,
-    pieces: Annotated[int | None, typer.Option(min=1, help="For one input: the number of straight pieces.")] = None,
-    error: Annotated[float | None, typer.Option(help="For one input: the fewest pieces within this error.")] = None,
-    hidden: Annotated[str, typer.Option(help="Units of the hidden layers, by default 8,8 or 16,16.")] = "",
+    low: Annotated[
+        float | None, typer.Option(help="Of a function: lower end of every variable; -6 by default.")
+    ] = None,
+    high: Annotated[float | None, typer.Option(help="Of a function: upper end; 6 by default.")] = None,
+    pieces: Annotated[int | None, typer.Option(min=1, help="For one input: at most so many straight pieces.")] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(help="For one input: the fewest pieces within this error of the function, or of the network."),
+    ] = None,
+    hidden: Annotated[
+        str, typer.Option(help="Units of the hidden layers; 8,8 for one input and 16,16 for more by default.")
+    ] = "",
     starts: Annotated[int, typer.Option(min=1, help="Random starts; the best is kept.")] = 256,
     best: Annotated[int, typer.Option(min=1, help="How many of the best networks are averaged.")] = 1,
     splits: Annotated[int, typer.Option(min=0, max=100, help="Of a table: random splits that test the error.")] = 5,
-    activation: Annotated[str, typer.Option(help="plu, plu_learned, relu, leaky_relu, tanh, ...")] = "plu",
+    activation: Annotated[
+        str, typer.Option(help="plu, plu_learned, relu, leaky_relu, hardtanh, identity; tanh, gelu, silu, elu.")
+    ] = "plu",
     seed: Annotated[int, typer.Option(min=0, help="Of the random starts and splits.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="32 starts and 2 splits, for a first look.")] = False,
     save: Annotated[
-        list[Path] | None, typer.Option(help="Write the model: .h (C), .onnx, .json, .csv ...; may be repeated.")
+        list[Path] | None,
+        typer.Option(help="Write the model: .h (C), .onnx, .json, .safetensors, .nnet, .csv, .svg; may be repeated."),
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write the picture: .png, .svg or .pdf.")] = None,
-    page: Annotated[Path, typer.Option(help="The page that is written.")] = Path("fit.html"),
+    page: Annotated[Path, typer.Option(help="The HTML page with picture and pieces; overwritten.")] = Path("fit.html"),
 ) -> None:
     """Fit a small network to a table or a function, and say what it is exactly.
 
@@ -53,8 +65,13 @@ def fit_(
     console = Console(stderr=True)
     problem = _problem(source, target, inputs, low, high, console)
     few = pieces is not None or error is not None
-    _check(len(problem.inputs), pieces, error, plot, activation)
-    writers = [(path, _writer(path, few, len(problem.inputs))) for path in save or ()]
+    _check(problem, pieces, error, activation)
+    for path in (page, *([plot] if plot else []), *(save or ())):
+        if not path.parent.is_dir():
+            raise UserError(f"{path}: there is no folder {path.parent}; make it first")
+    if plot is not None and plot.suffix not in PLOTS:
+        raise UserError(f"--plot {plot} must end in one of {' '.join(PLOTS)}")
+    writers = [(path, _writer(path, few, len(problem.inputs), activation)) for path in save or ()]
     settings = Settings(
         _widths(hidden),
         min(starts, 32) if quick else starts,
@@ -65,22 +82,23 @@ def fit_(
         activation,
         seed,
     )
+    console.print(f"training {settings.starts} starts; Ctrl-C keeps the best so far", style="dim")
     with _watched(console) as progress:
         found = _solved(solve, problem, settings, progress)
     lines = told(problem, settings, found)
     print(*lines, sep="\n")
-    for path, write in writers:
-        write(found, problem, path)
-        print(f"saved {path}")
     figure = drawn(problem, found)
+    write_page(page, problem, found, lines, figure, shlex.join(["plunit", *sys.argv[1:]]))
+    print(f"saved {page}")
     if plot is not None:
         write_plot(plot, figure)
         print(f"saved {plot}")
-    write_page(page, problem, found, lines, figure, shlex.join(["plunit", *sys.argv[1:]]))
-    print(f"saved {page}")
+    for path, write in writers:
+        write(found, problem, path)
+        print(f"saved {path}, {_content(found, few)}")
 
 
-def _problem(source: str, target: str, inputs: str, low: float, high: float, console: Console) -> Any:
+def _problem(source: str, target: str, inputs: str, low: float | None, high: float | None, console: Console) -> Any:
     from plunit.fitting.problems import looks_like_a_file, of_expression, of_table
 
     if not looks_like_a_file(source):
@@ -88,26 +106,39 @@ def _problem(source: str, target: str, inputs: str, low: float, high: float, con
             raise UserError(
                 f"--target and --inputs are for tables, and {source!r} is no file, so it is taken for a function"
             )
-        return of_expression(source, low, high)
+        return of_expression(source, -6.0 if low is None else low, 6.0 if high is None else high)
+    if low is not None or high is not None:
+        raise UserError("--low and --high are for functions; a table has the range of its rows")
     if not target:
         raise UserError(f"{source} is a table: name the column to learn, as in --target y")
     chosen = [part.strip() for part in inputs.split(",") if part.strip()]
     return of_table(Path(source), target, chosen, console.print)
 
 
-def _check(count: int, pieces: int | None, error: float | None, plot: Path | None, activation: str) -> None:
+def _check(problem: Any, pieces: int | None, error: float | None, activation: str) -> None:
     from plunit.ensemble.members import PIECEWISE
 
+    if pieces is None and error is None:
+        return
     if pieces is not None and error is not None:
         raise UserError("give --pieces or --error, not both")
-    if (pieces is not None or error is not None) and count != 1:
-        raise UserError(f"--pieces and --error are for one input, there are {count}; choose one with --inputs")
-    if (pieces is not None or error is not None) and activation not in PIECEWISE:
+    if (count := len(problem.inputs)) != 1:
+        what = "choose one with --inputs" if problem.expression is None else "write a function of one variable"
+        raise UserError(f"--pieces and --error are for one input, there are {count}; {what}")
+    if activation not in PIECEWISE:
         raise UserError(f"--pieces and --error need a piecewise-linear activation: {', '.join(PIECEWISE)}")
     if error is not None and not 0 < error < float("inf"):
         raise UserError(f"--error must be positive, got {error}")
-    if plot is not None and plot.suffix not in PLOTS:
-        raise UserError(f"--plot {plot} must end in one of {' '.join(PLOTS)}")
+
+
+def _content(found: Any, few: bool) -> str:
+    """Return what a file holds."""
+    if few:
+        return f"the curve of {found.reduced.curve.pieces} pieces"
+    kind = "the network"
+    if found.reduced is not None:
+        kind += f"; --pieces {found.reduced.curve.pieces} saves the curve"
+    return kind
 
 
 def _widths(text: str) -> tuple[int, ...]:
@@ -117,13 +148,14 @@ def _widths(text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def _writer(path: Path, few: bool, inputs: int) -> Callable[[Any, Any, Path], None]:
+def _writer(path: Path, few: bool, inputs: int, activation: str) -> Callable[[Any, Any, Path], None]:
     """Return what writes a file, before any work is done: of the curve with few pieces, or of the network."""
+    from plunit.ensemble.members import PIECEWISE
     from plunit.pieces import save, save_c, save_csv, save_json, save_onnx, save_svg
-    from plunit.pieces.formats.saving import WRITERS
+    from plunit.pieces.formats.saving import INPUTS, WRITERS, c_name
 
-    curves: dict[str, Any] = {
-        ".h": save_c,
+    curves: dict[str, Callable[[Any, Path], None]] = {
+        ".h": lambda curve, to: save_c(curve, to, c_name(to)),
         ".onnx": save_onnx,
         ".json": save_json,
         ".csv": save_csv,
@@ -132,8 +164,14 @@ def _writer(path: Path, few: bool, inputs: int) -> Callable[[Any, Any, Path], No
     known = curves if few else WRITERS
     if path.suffix not in known:
         raise UserError(f"--save {path} must end in one of {' '.join(known)}")
-    if not path.parent.is_dir():
-        raise UserError(f"--save {path}: there is no folder {path.parent}; make it first")
+    if activation not in PIECEWISE:
+        raise UserError(f"--save needs a piecewise-linear activation: {', '.join(PIECEWISE)}; got {activation}")
+    if inputs not in INPUTS.get(path.suffix, (inputs,)):
+        wanted = " or ".join(map(str, INPUTS[path.suffix]))
+        raise UserError(
+            f"--save {path}: {path.suffix} is for {wanted} inputs, there are {inputs}; .h, .onnx and .json take any "
+            "number"
+        )
     if few:
         return lambda found, problem, to: curves[to.suffix](found.reduced.curve, to)
     return lambda found, problem, to: save(found.model.network_, to, problem.box.tolist())

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from plunit.ensemble.members import PIECEWISE
 from plunit.fitting.problems import Problem
 from plunit.fitting.solving import Found
 from plunit.pieces import draw_cells
 
 DOTS = 3000
 """At most so many rows are drawn."""
+
+CELLS = 1500
+"""So many polygons are drawn as shapes, more as one picture."""
 
 _BLUE, _ORANGE, _GREY = "#1f5fa8", "#d9730d", "#9a9a9a"
 
@@ -60,10 +64,13 @@ def _curve(figure: Any, problem: Problem, found: Found) -> None:
 
 def _plane(figure: Any, problem: Problem, found: Found) -> None:
     left, right = figure.subplots(1, 2)
-    if found.model.activation in ("plu", "plu_learned", "relu", "leaky_relu", "hardtanh", "identity"):
-        draw_cells(found.model.cells_, left, key=False)
+    if found.model.activation in PIECEWISE:
+        cells = found.model.cells_
+        draw_cells(cells, left, key=False)
+        for faces in left.collections:
+            faces.set_rasterized(len(cells) > CELLS)  # a page with each of them would have many megabytes
         left.set(xlabel=problem.inputs[0], ylabel=problem.inputs[1], aspect="auto")
-        left.set_title(f"{len(found.model.cells_)} flat pieces, coloured by slope", fontsize=10)
+        left.set_title(f"{len(cells)} flat pieces, coloured by slope", fontsize=10)
     _dots(right, problem, found)
 
 
@@ -77,3 +84,4 @@ def _dots(axes: Any, problem: Problem, found: Found) -> None:
     axes.plot(ends, ends, color=_GREY, linewidth=1)
     axes.plot(y, found.model.predict(x), ".", color=_BLUE, markersize=3)
     axes.set(xlabel=problem.target, ylabel="predicted")
+    axes.set_title("rows of training" if problem.expression is None else "points of training", fontsize=10)

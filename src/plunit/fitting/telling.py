@@ -39,7 +39,8 @@ def _errors(problem: Problem, found: Found) -> list[str]:
     if found.tests:
         mean, half = found.interval()
         n = len(found.tests)
-        about = f" +- {half:.2g} (95 %, {n} splits)" if n > 1 else " (one split)"
+        few = "one split" if n == 1 else f"{n} splits, too few for an interval"
+        about = f" +- {half:.2g} (95 % interval of the mean over {n} splits)" if n > 2 else f" ({few})"
         lines.append(f"on rows not seen in training {mean:.4g}{about}, {_share(mean, size)} of the standard deviation")
     if found.largest is not None:
         lines.append("largest error " + error_text(found.largest.value, found.largest.bound, len(problem.inputs) == 1))
@@ -75,7 +76,8 @@ def _winners(found: Found) -> str:
     table = found.model.candidates_
     losses = [f"no. {start} ({loss:.3g})" for start, loss in zip(table["start"], table["validation_loss"], strict=True)]
     middle = float(np.median(table["validation_loss"]))
-    return f"{', '.join(losses[:WINNERS])}; the median of all {middle:.3g} (validation loss, variance 1)"
+    unit = "mean square error on rows of validation, in units of the variance"
+    return f"{', '.join(losses[:WINNERS])}; the median of all {middle:.3g} ({unit})"
 
 
 def _share(error: float, size: float) -> str:

@@ -58,7 +58,7 @@ def _of_curve(write: Callable[[Curve, Path], None]) -> Writer:
     return writer
 
 
-def _name(path: Path) -> str:
+def c_name(path: Path) -> str:
     """Return the name of the C function: that of the file, if C allows it."""
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
     try:
@@ -87,7 +87,7 @@ def _picture(net: Network, box: Pairs, path: Path) -> None:
 
 
 WRITERS: dict[str, Writer] = {
-    ".h": lambda net, box, path: save_c(net, path, _name(path), box=box or None),
+    ".h": lambda net, box, path: save_c(net, path, c_name(path), box=box or None),
     ".onnx": lambda net, box, path: save_onnx(net, path),
     ".csv": _of_curve(save_csv),
     ".json": lambda net, box, path: save_json(curve(net, *box[0]) if net.inputs == 1 and box else net, path),
@@ -99,5 +99,8 @@ WRITERS: dict[str, Writer] = {
     ".nnet": lambda net, box, path: save_nnet(net, path, box),
 }
 """What writes a network to a file of each ending, given the box of its inputs."""
+
+INPUTS = {".csv": (1,), ".svg": (1, 2), ".obj": (2,), ".ply": (2,), ".geojson": (2,)}
+"""How many inputs a network may have for a format; the others take any number."""
 
 _WITHOUT_BOX = (".h", ".json", ".onnx", ".safetensors")
