@@ -158,14 +158,13 @@ def test_the_same_seed_gives_the_same_file(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_ctrl_c_keeps_the_best_so_far(tmp_path):
-    slow = ["sin(3*x)*exp(-y*y)", "--starts", "4096", "--hidden", "64,64", "--save", "f.onnx"]
-    process = subprocess.Popen(
-        [*COMMAND, *slow], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr.readline().startswith("training 2048 starts")
+    slow = ["sin(3*x)*exp(-y*y)", "--starts", "512", "--hidden", "64,64", "--save", "f.onnx"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([*COMMAND, *slow], cwd=tmp_path, **pipes)
+    assert process.stderr.readline().startswith("training 512 starts")
     time.sleep(2)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=240)
+    out, err = process.communicate(timeout=100)
     assert process.returncode == 0, err
     assert "stopping with the best so far" in " ".join(err.split())
     assert "stopped before the end: this is the best so far" in out
