@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from alone import generators
 
-from plunit.ensemble import ENGINES, Network, Rows, initial, train
+from plunit.ensemble import ENGINES, Network, Rows, Validation, initial, train
 from plunit.ensemble.data import points
 from plunit.ensemble.state import Steps
 from plunit.ensemble.training import begin
@@ -154,12 +154,40 @@ X, Y = np.zeros((9, 2)), np.zeros((9, 1))
         (Rows(X[:0], Y[:0]), r"inputs must be \[rows, 2\], one row or more, .*; got \(0, 2\)"),
         (Rows(X, Y, np.ones(8)), r"weight must be \[9\], one for each row; got \(8,\)"),
         (Rows(X, Y, np.ones((9, 1))), r"weight must be \[9\], one for each row; got \(9, 1\)"),
-        (Rows(X, Y, None, 3), "batch must be 0 or more, with one seed for each of 3 members; got 3 and 0 seeds"),
-        (Rows(X, Y, None, 3, [1, 2]), "got 3 and 2 seeds"),
-        (Rows(X, Y, None, -1, [1, 2, 3]), "got -1 and 3 seeds"),
+        (Rows(X, Y, None, 3), "draws need one seed for each of 3 members, got 0 with batch 3"),
+        (Rows(X, Y, None, 3, [1, 2]), "got 2 with batch 3"),
     ],
 )
 def test_wrong_rows_are_named(engine, rows, text):
     network = Network((2, 2, 1), "plu")
     with pytest.raises(ValueError, match=text):
         train(network, initial(network, generators(range(3))), rows, steps=2, engine=engine)
+
+
+@pytest.mark.parametrize("value", [2**70, 1.5, -1, "many"])
+@pytest.mark.parametrize("name", ["batch", "every", "stride", "steps"])
+def test_counts_that_a_program_cannot_hold_are_refused(name, value):
+    x, y = np.zeros((5, 1)), np.zeros((5, 1))
+    network = Network((1, 1), "plu")
+    rows = {"batch": value, "seeds": [0]} if name == "batch" else {}
+    lengths = {"steps": 4, **({name: value} if name in ("stride", "steps") else {})}
+
+    def call():
+        looks = Validation(x, y, every=value) if name == "every" else None
+        train(network, np.zeros((2, 1), np.float32), Rows(x, y, **rows), validation=looks, **lengths)
+
+    with pytest.raises(ValueError, match=f"{name} must be an integer from [01] to 2"):
+        call()
+
+
+@pytest.mark.usefixtures("compiler")
+def test_numbers_at_odd_addresses_are_read_rightly():
+    packed = np.zeros(50, np.dtype([("a", "u1"), ("b", "<f4", (2,))]))
+    packed["b"] = np.random.default_rng(0).normal(size=(50, 2))
+    network = Network((2, 3, 1), "plu")
+    start = initial(network, [np.random.default_rng(0)])
+    y = packed["b"][:, :1] * 2
+    odd, plain = (
+        train(network, start, Rows(x, y), steps=40, engine="native") for x in (packed["b"], packed["b"].copy())
+    )
+    np.testing.assert_array_equal(odd.theta, plain.theta)

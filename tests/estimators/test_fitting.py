@@ -124,7 +124,7 @@ def test_constant_columns_do_not_matter(small, table):
 
 def test_no_finite_start_is_named(small, table):
     with pytest.raises(ValueError, match="no start gave finite numbers; take a smaller learning_rate_init"):
-        PLURegressor(**small, learning_rate_init=1e38).fit(*table)
+        PLURegressor(**{**small, "learning_rate_init": 1e38}).fit(*table)
 
 
 def test_no_hidden_layer_is_linear_regression(table):
@@ -221,3 +221,23 @@ def test_half_of_the_rows_for_validation_is_an_error():
         PLURegressor(n_init=8).fit(x, x[:, 0], X_val=x)
     with pytest.raises(ValueError, match="y_val must have as many columns as y, 1, got 2"):
         PLURegressor(n_init=8).fit(x, x[:, 0], X_val=x, y_val=np.zeros((20, 2)))
+
+
+@pytest.mark.parametrize("value", [0.0, 7.0, -1e15, 1e-200])
+def test_a_constant_is_predicted(value):
+    model = PLURegressor(**FEW).fit(X, np.full(len(X), value))
+    np.testing.assert_allclose(model.predict(X), value, rtol=1e-12, atol=1e-12)
+
+
+def test_huge_weights_are_weights():
+    some, huge = (PLURegressor(**FEW).fit(X, X[:, 0], np.full(len(X), w)) for w in (1.0, 1e307))
+    np.testing.assert_array_equal(some.theta_, huge.theta_)
+
+
+def test_a_fit_that_fails_changes_nothing():
+    model = PLUClassifier(**FEW).fit(X, X[:, 0] > 0)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="n_init"):
+        model.set_params(n_init=10**9).fit(np.hstack([X, X]), np.array(["u", "v", "w"] * 30))
+    assert model.n_features_in_ == 2
+    np.testing.assert_array_equal(model.predict(X), before)

@@ -193,6 +193,9 @@ REFUSED = {
     "folder": (["x", "--save", "none/model.h"], "there is no folder none; make it first"),
     "csv of two": (["x*y", "--save", "f.csv"], "--save f.csv: .csv is for 1 inputs, there are 2; .h, .onnx and .json"),
     "file of tanh": (["x", "--activation", "tanh", "--save", "f.h"], "--save needs a piecewise-linear activation"),
+    "the table": (["{one}", "--target", "y", "--save", "{one}"], "is named twice, or is the table itself"),
+    "one name twice": (["x", "--save", "a.json", "--plot", "a.svg", "--save", "a.json"], "a.json is named twice"),
+    "a folder": (["x", "--page", "."], ". is a folder; name a file"),
     "page": (["x", "--page", "none/p.html"], "there is no folder none; make it first"),
     "range of a table": (["{one}", "--target", "y", "--low", "0"], "--low and --high are for functions"),
     "plot": (["x", "--plot", "a.doc"], "--plot a.doc must end in one of .png"),
@@ -227,3 +230,19 @@ def test_the_page_lists_all_functions():
     text = (Path(__file__).parents[2] / "docs/fit.md").read_text()
     named = set(re.search(r"`(abs sign [^`]*)`", text)[1].split())
     assert named == set(FUNCTIONS)
+
+
+def test_names_are_no_formulas(tmp_path):
+    rows = "\n".join(f"{i},{i * i}" for i in range(40))
+    (tmp_path / "odd.csv").write_text(f"$x_{{$,<b>y</b>\n{rows}\n")
+    code, _, err = run(tmp_path, "odd.csv", "--target", "-1", "--quick", "--save", "m.json")
+    assert code == 0, err
+    page = (tmp_path / "fit.html").read_text()
+    assert "<b>y" not in page
+    assert "&lt;b&gt;y" in page
+
+
+def test_files_are_written_though_nobody_reads_the_output(tmp_path):
+    command = shlex.join([*COMMAND, "abs(x)", "--quick", "--save", "f.json"])
+    subprocess.run(f"{command} | true", shell=True, cwd=tmp_path, check=False, capture_output=True, timeout=200)
+    assert {path.name for path in tmp_path.iterdir()} == {"f.json", "fit.html"}

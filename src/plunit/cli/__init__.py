@@ -23,8 +23,8 @@ def main() -> None:
         if package not in _EXTRA:
             raise
         _end(f"{package} is not installed: pip install 'plunit[lab]'")
-    except (KeyboardInterrupt, Stopped):
-        _end("stopped; what is finished is stored, the same command goes on from there", 130)
+    except (KeyboardInterrupt, Stopped) as stop:
+        _end(str(stop) or "stopped; what is finished is stored, the same command goes on from there", 130)
     except MemoryError:
         _end("the memory of this machine does not suffice; ask for less, or for fewer seeds at once")
 
@@ -45,7 +45,7 @@ def _run() -> None:
             _end(f"the disk is full{where}; free some space and run the same command again: what is finished is kept")
         if error.filename is None or error.strerror is None:
             raise
-        _end(f"{error.filename}: {error.strerror}; put that right, or choose another folder with --out")
+        _end(f"{error.filename}: {error.strerror}; put that right, or choose another place")
 
 
 def _end(line: str, code: int = 2) -> None:

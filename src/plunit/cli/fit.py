@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from plunit.cli import Stopped
 from plunit.errors import UserError
 from plunit.progress import bars
 
@@ -66,9 +67,7 @@ def fit_(
     problem = _problem(source, target, inputs, low, high, console)
     few = pieces is not None or error is not None
     _check(problem, pieces, error, activation)
-    for path in (page, *([plot] if plot else []), *(save or ())):
-        if not path.parent.is_dir():
-            raise UserError(f"{path}: there is no folder {path.parent}; make it first")
+    _check_places(source, [page, *([plot] if plot else []), *(save or ())])
     if plot is not None and plot.suffix not in PLOTS:
         raise UserError(f"--plot {plot} must end in one of {' '.join(PLOTS)}")
     writers = [(path, _writer(path, few, len(problem.inputs), activation)) for path in save or ()]
@@ -86,16 +85,31 @@ def fit_(
     with _watched(console) as progress:
         found = _solved(solve, problem, settings, progress)
     lines = told(problem, settings, found)
-    print(*lines, sep="\n")
-    figure = drawn(problem, found)
-    write_page(page, problem, found, lines, figure, shlex.join(["plunit", *sys.argv[1:]]))
-    print(f"saved {page}")
-    if plot is not None:
-        write_plot(plot, figure)
-        print(f"saved {plot}")
-    for path, write in writers:
-        write(found, problem, path)
-        print(f"saved {path}, {_content(found, few)}")
+    try:  # files first: the output may be a pipe that nobody reads
+        for path, write in writers:
+            write(found, problem, path)
+            lines.append(f"saved {path}, {_content(found, few)}")
+        figure = drawn(problem, found)
+        if plot is not None:
+            write_plot(plot, figure)
+            lines.append(f"saved {plot}")
+        write_page(page, problem, found, lines, figure, shlex.join(["plunit", *sys.argv[1:]]))
+        lines.append(f"saved {page}")
+    finally:
+        print(*lines, sep="\n")
+
+
+def _check_places(source: str, paths: list[Path]) -> None:
+    """Raise UserError if a file could not be written, or would replace another one of them or the table."""
+    taken = {Path(source).resolve()}
+    for path in paths:
+        if not path.parent.is_dir():
+            raise UserError(f"{path}: there is no folder {path.parent}; make it first")
+        if path.is_dir():
+            raise UserError(f"{path} is a folder; name a file")
+        if path.resolve() in taken:
+            raise UserError(f"{path} is named twice, or is the table itself; name another file")
+        taken.add(path.resolve())
 
 
 def _problem(source: str, target: str, inputs: str, low: float | None, high: float | None, console: Console) -> Any:
@@ -182,6 +196,8 @@ def _solved(solve: Any, problem: Any, settings: Any, progress: Any) -> Any:
         return solve(problem, settings, progress)
     except ValueError as error:
         raise UserError(str(error)) from None
+    except KeyboardInterrupt:
+        raise Stopped("stopped; nothing was written") from None
 
 
 @contextmanager

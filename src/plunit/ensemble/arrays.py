@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,17 @@ def as_array(values: Any, dtype: Any = None) -> Array:
     if dtype is None:
         dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.float32
     return array.astype(dtype, copy=False)
+
+
+def as_count(name: str, value: Any, least: int = 0) -> int:
+    """Return an integer from `least` to 2^31 - 1, or raise ValueError."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        found = least - 1
+    if not least <= found < 2**31:
+        raise ValueError(f"{name} must be an integer from {least} to 2^31 - 1, got {value!r}")
+    return found
 
 
 def as_many(name: str, value: Array, count: int) -> Array:

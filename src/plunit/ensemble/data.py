@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble.arrays import Array, as_array
+from plunit.ensemble.arrays import Array, as_array, as_count
 from plunit.ensemble.network import Network
 
 Data = tuple[Any, Any]
@@ -36,6 +36,9 @@ class Rows:
     weight: Any = None
     batch: int = 0
     seeds: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        as_count("batch", self.batch)
 
     def draw(self, member: int, first: int, count: int) -> Array:
         """Return the rows that a member meets at positions first, ..., first + count - 1: start + stride i mod n.
@@ -115,10 +118,9 @@ def _table(rows: Rows, network: Network, theta: Array) -> Points:
     weight = None if rows.weight is None else as_array(rows.weight, theta.dtype)
     if weight is not None and weight.shape != (len(x),):
         raise ValueError(f"weight must be [{len(x)}], one for each row; got {weight.shape}")
-    if rows.batch < 0 or (rows.batch and len(rows.seeds) != theta.shape[1]):
+    if rows.batch and len(rows.seeds) != theta.shape[1]:
         raise ValueError(
-            f"batch must be 0 or more, with one seed for each of {theta.shape[1]} members; got {rows.batch} and "
-            f"{len(rows.seeds)} seeds"
+            f"draws need one seed for each of {theta.shape[1]} members, got {len(rows.seeds)} with batch {rows.batch}"
         )
     return Points(
         x.T[None, :, :, None],

@@ -144,8 +144,13 @@ def _aligned(points: Points | None) -> tuple[Any, ...]:
     """Return x, y and weight with shared members, or with contiguous members up to a multiple of the vector."""
     if points is None:
         return ()
-    parts = (points.x, points.y, points.weight)
+    parts = [part if part is None or _is_whole(part) else part.copy() for part in (points.x, points.y, points.weight)]
     return tuple(part if part is None or part.shape[3] == 1 else _fill(part) for part in parts)
+
+
+def _is_whole(part: Array) -> bool:
+    """Return whether the program can step through an array: by whole numbers, from an address that is a multiple."""
+    return part.flags.aligned and not any(stride % part.itemsize for stride in part.strides)
 
 
 def _rows(parts: tuple[Any, ...]) -> _Rows:

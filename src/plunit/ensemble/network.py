@@ -37,8 +37,9 @@ class Network:
     activation: str = "plu"
 
     def __post_init__(self) -> None:
-        if len(self.widths) < 2 or min(self.widths) < 1:
-            raise ValueError(f"widths must be two or more positive numbers, input to output, got {self.widths}")
+        whole = all(isinstance(width, (int, np.integer)) for width in self.widths)
+        if not whole or len(self.widths) < 2 or min(self.widths) < 1:
+            raise ValueError(f"widths must be two or more positive integers, input to output, got {self.widths}")
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"unknown activation {self.activation!r}; choose one of {', '.join(ACTIVATIONS)}")
 

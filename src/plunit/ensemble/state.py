@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble.arrays import Array
+from plunit.ensemble.arrays import Array, as_count
 from plunit.ensemble.data import Points
 from plunit.ensemble.network import Network
 
@@ -35,10 +35,9 @@ class Validation:
     tolerance: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.every < 1 or not self.patience > 0 or not 0 <= self.tolerance < math.inf:
-            raise ValueError(
-                f"need every >= 1, patience > 0, tolerance >= 0; got {self.every}, {self.patience}, {self.tolerance}"
-            )
+        as_count("every", self.every, 1)
+        if not self.patience > 0 or not 0 <= self.tolerance < math.inf:
+            raise ValueError(f"need patience > 0 and tolerance >= 0; got {self.patience} and {self.tolerance}")
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble import native, stepping
-from plunit.ensemble.arrays import Array, as_array, as_many
+from plunit.ensemble.arrays import Array, as_array, as_count, as_many
 from plunit.ensemble.build import library
 from plunit.ensemble.compiling import Unavailable
 from plunit.ensemble.data import Data, Points, Rows, Stream, points
@@ -99,10 +99,10 @@ def train(
     number. The engines run the same algorithm and round differently. Differences of rounding grow during training, so
     that a single member can end elsewhere, while statistics over many members agree.
     """
-    if steps < 0 or stride < 1 or list(checkpoints) != sorted({k for k in checkpoints if 0 <= k <= steps}):
-        raise ValueError(
-            f"need steps >= 0, stride >= 1, 0 <= checkpoints <= steps; got {steps}, {stride}, {checkpoints}"
-        )
+    for name, value, least in (("steps", steps, 0), ("stride", stride, 1)):
+        as_count(name, value, least)
+    if list(checkpoints) != sorted({k for k in checkpoints if 0 <= k <= steps}):
+        raise ValueError(f"checkpoints must be increasing steps from 0 to {steps}, got {checkpoints}")
     theta = as_array(theta)
     factors = as_many("schedule", np.asarray(schedule, dtype=np.float64), steps)
     lengths = {"stride": stride, "steps": steps, "every": validation.every if validation else 0}

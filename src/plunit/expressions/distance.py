@@ -123,7 +123,8 @@ def _bounded(
     share = np.arange(PER_PIECE + 1) / PER_PIECE
     cuts = np.unique(np.append(ends[:-1, None] + np.diff(ends)[:, None] * share[:-1], ends[-1]))
     a, b = cuts[:-1], cuts[1:]
-    rounding = _ROUNDING * float(np.abs(curve.values).max() + value)
+    # closer than this the bound is lost in the widths of the intervals
+    rounding = max(_ROUNDING, 1e-9 * closeness) * float(np.abs(curve.values).max() + value)
     bound, parts = 0.0, 0
     for _ in range(HALVINGS):
         top = np.concatenate([_part_bounds(expression, curve, a[part], b[part]) for part in blocks(len(a), CHUNK)])

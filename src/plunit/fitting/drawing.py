@@ -30,6 +30,11 @@ def drawn(problem: Problem, found: Found) -> Any:
     return figure
 
 
+def _plain(name: str) -> str:
+    """Return a name that matplotlib does not take for a formula."""
+    return name.replace("$", r"\$")
+
+
 def _some(problem: Problem) -> Any:
     """Return the rows to draw: all, or random ones of many."""
     if len(problem.y) <= DOTS:
@@ -43,7 +48,7 @@ def _curve(figure: Any, problem: Problem, found: Found) -> None:
     x, y = problem.x[_some(problem), 0], problem.y[_some(problem)]
     order = np.argsort(x)
     if known:
-        upper.plot(x[order], y[order], color=_GREY, linewidth=4, label=problem.title[:60])
+        upper.plot(x[order], y[order], color=_GREY, linewidth=4, label=_plain(problem.title[:60]))
     else:
         upper.plot(x, y, ".", color=_GREY, markersize=3, label="rows")
     low, high = problem.box[0].tolist()
@@ -56,9 +61,9 @@ def _curve(figure: Any, problem: Problem, found: Found) -> None:
         few = found.reduced.curve
         upper.plot(few.knots, few.values[:, 0], "-o", color=_ORANGE, markersize=4, label=f"{few.pieces} pieces")
         lower.plot(x[order], few(x[order])[:, 0] - y[order], "-" if known else ".", color=_ORANGE, markersize=3)
-    upper.set_ylabel(problem.target)
+    upper.set_ylabel(_plain(problem.target))
     upper.legend(frameon=False)
-    lower.set(xlabel=problem.inputs[0], ylabel="error")
+    lower.set(xlabel=_plain(problem.inputs[0]), ylabel="error")
     lower.axhline(0, color=_GREY, linewidth=0.8)
 
 
@@ -69,7 +74,7 @@ def _plane(figure: Any, problem: Problem, found: Found) -> None:
         draw_cells(cells, left, key=False)
         for faces in left.collections:
             faces.set_rasterized(len(cells) > CELLS)  # a page with each of them would have many megabytes
-        left.set(xlabel=problem.inputs[0], ylabel=problem.inputs[1], aspect="auto")
+        left.set(xlabel=_plain(problem.inputs[0]), ylabel=_plain(problem.inputs[1]), aspect="auto")
         left.set_title(f"{len(cells)} flat pieces, coloured by slope", fontsize=10)
     _dots(right, problem, found)
 
@@ -83,5 +88,5 @@ def _dots(axes: Any, problem: Problem, found: Found) -> None:
     ends = float(problem.y.min()), float(problem.y.max())
     axes.plot(ends, ends, color=_GREY, linewidth=1)
     axes.plot(y, found.model.predict(x), ".", color=_BLUE, markersize=3)
-    axes.set(xlabel=problem.target, ylabel="predicted")
+    axes.set(xlabel=_plain(problem.target), ylabel="predicted")
     axes.set_title("rows of training" if problem.expression is None else "points of training", fontsize=10)

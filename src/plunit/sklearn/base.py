@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ from plunit.sklearn.table import Scale
 if TYPE_CHECKING:
     from torch import nn
 
+LARGEST = 1e100
+"""Larger weights are divided by the largest."""
+
 LOOKS = 100
 """How often the rows of validation are looked at."""
 
@@ -42,7 +46,7 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
         alpha: float = 0.1,
         c: float = 1.0,
         n_init: int = 128,
-        n_best: int = 8,
+        n_best: int = 16,
         max_iter: int | None = None,
         learning_rate_init: float = 0.01,
         weight_decay: float = 0.0,
@@ -78,6 +82,7 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
         check_parameters(self)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
+        weight = weight / weight.max() if weight.max() > LARGEST else weight  # or their sum overflows
         x, y, weight = table.merged(x, y, weight)
         x, y, weight = table.present(x, y, weight * self._factors(y, weight))
         parts = table.split(
@@ -123,6 +128,17 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
         y = check_array(y, ensure_2d=False, dtype=None)
         check_consistent_length(x, y)
         return x, targets(y)
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Leave the estimator as it was if `fit` fails."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def _progress(self, starts: int) -> Callable[[float, float], object]:
         """Return what is called during the search; it may stop it by returning true."""

@@ -49,7 +49,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         alpha: float = 0.1,
         c: float = 1.0,
         n_init: int = 128,
-        n_best: int = 8,
+        n_best: int = 16,
         max_iter: int | None = None,
         learning_rate_init: float = 0.01,
         weight_decay: float = 0.0,
@@ -86,6 +86,11 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> PLUClassifier:  # noqa: N803
         """Train on rows X [n, in] and classes y [n]; X_val and y_val are rows for validation of one's own."""
+        with self._whole():
+            self._fit(X, y, sample_weight, X_val, y_val)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> None:  # noqa: N803
         X, y = validate_data(self, X, y, multi_output=True, dtype=np.float64)  # noqa: N806
         y = y.toarray() if hasattr(y, "toarray") else y
         y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
@@ -100,7 +105,6 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         targets = self._labels if self.multilabel_ else self._one_class
         held = self._held(X_val, y_val, targets)
         self._train(X, targets(y), weight, "logistic" if self._binary() else "softmax", held)
-        return self
 
     def _one_class(self, y: Array) -> Array:
         if strangers := sorted({str(label) for label in np.ravel(y)} - {str(label) for label in self.classes_}):

@@ -62,13 +62,17 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> PLURegressor:  # noqa: N803
         """Train on rows X [n, in] and y [n] or [n, out]; X_val and y_val are rows for validation of one's own."""
+        with self._whole():
+            self._fit(X, y, sample_weight, X_val, y_val)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> None:  # noqa: N803
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)  # noqa: N806
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self._flat = y.ndim == 1
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         held = self._held(X_val, y_val, self._columns)
         self._train(X, self._columns(y), weight, "square", held)
-        return self
 
     def _columns(self, y: Array) -> Array:
         columns = y.reshape(len(y), -1).astype(np.float64)
@@ -92,4 +96,4 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         return 1 - losses
 
     def _target_scale(self, y: Array, weight: Array) -> Scale:
-        return Scale.of(y, weight)
+        return Scale.of(y, weight, constant=1e-14)  # so that a constant is predicted

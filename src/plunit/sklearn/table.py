@@ -22,19 +22,22 @@ FEWEST = 10
 
 @dataclass(frozen=True)
 class Scale:
-    """x -> (x - mean) / spread for each column; a constant column has spread 1."""
+    """x -> (x - mean) / spread for each column; a constant column has a spread of its own."""
 
     mean: Array
     spread: Array
 
     @classmethod
-    def of(cls, values: Array, weight: Array) -> Scale:
-        """Return the scale that gives columns with mean 0 and variance 1."""
+    def of(cls, values: Array, weight: Array, constant: float = 1.0) -> Scale:
+        """Return the scale that gives columns with mean 0 and variance 1.
+
+        A column whose spread is below 1e-14 of its largest value is constant, and has the spread `constant` of it.
+        """
         largest = np.abs(values).max(0, initial=0)
         unit = np.where(largest > 0, largest, 1.0)  # squares of large numbers overflow
         mean = np.average(values / unit, axis=0, weights=weight)
         spread = np.sqrt(np.average((values / unit - mean) ** 2, axis=0, weights=weight))
-        return cls(mean * unit, np.where(spread > 1e-14, spread, 1.0) * unit)
+        return cls(mean * unit, np.where(spread > 1e-14, spread, constant) * unit)
 
     def __call__(self, values: Array) -> Array:
         """Return scaled columns."""
