@@ -94,12 +94,12 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
             weight = np.concatenate([weight, np.ones(len(held[0]))])
         scales = [Scale.of(x[parts[0]], weight[parts[0]]), self._target_scale(y[parts[0]], weight[parts[0]])]
         steps, every = self._steps(len(parts[0]))
-        rows, validation = table.ready(
-            scales[0](x), scales[1](y), weight, parts, batch=self._batch(), every=every, **self._patience(every)
-        )
         shapes = hidden_shapes(self.hidden_layer_sizes)
         networks = [Network((x.shape[1], *hidden, y.shape[1]), self.activation) for hidden in shapes]
         check_room(networks, self.n_init, steps)
+        rows, validation = table.ready(
+            scales[0](x), scales[1](y), weight, parts, batch=self._batch(), every=every, **self._patience(every)
+        )
         found = search(
             networks,
             rows,
