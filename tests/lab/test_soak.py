@@ -21,13 +21,19 @@ WORK = {  # arguments: the share of all kills, and the longest time before one i
     "reproduce --seeds 24 --only sine,parametric,surface,map-sine,depth,inverse,density-wine": (0.45, 9),
     "run warp --steps 60 --seeds 2": (0.25, 12),
     "run density --steps 20 --seeds 1 --activations gaussian,plain,annealed": (0.2, 12),
-    "run cifar10 --steps 1600 --activations plu,relu": (0.1, 60),  # checkpoints after 500, 1,000 and 1,500
+    "run cifar10 --steps 1600 --activations plu,relu": (0.1, 20),  # checkpoints after 500, 1,000 and 1,500
 }
 
 
 def finish(folder):
     for arguments in WORK:
         subprocess.run([*COMMAND, *arguments.split(), "--out", str(folder)], check=True, capture_output=True)
+
+
+def wait_for_a_checkpoint(process, folder):
+    """Wait until there is one, on a slow machine too, or the process has ended."""
+    while process.poll() is None and not list(folder.glob("unfinished/*.safetensors")):
+        time.sleep(0.5)
 
 
 def kill_now_and_then(arguments, folder, kills, longest, chance):
@@ -37,6 +43,8 @@ def kill_now_and_then(arguments, folder, kills, longest, chance):
         resumed += bool(list(folder.glob("unfinished/*.safetensors")))
         command = [*COMMAND, *arguments.split(), "--out", str(folder)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+        if "cifar10" in arguments and done < kills and done % 2 == 0:
+            wait_for_a_checkpoint(process, folder)
         try:
             _, said = process.communicate(timeout=chance.uniform(0.5, longest) if done < kills else None)
         except subprocess.TimeoutExpired:
