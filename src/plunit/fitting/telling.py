@@ -84,11 +84,15 @@ def _share(error: float, size: float) -> str:
     return f"{100 * error / size:.3g} %" if size > 0 and math.isfinite(error) else "no share"
 
 
+def _signed(value: float) -> str:
+    return f"{'-' if value < 0 else '+'} {abs(value):.6g}"
+
+
 def formula(curve: Curve, name: str) -> list[tuple[str, str, str]]:
     """Return the pieces of a curve as rows (from, to, line), at most 40."""
     knots, values, slopes = (part.tolist() for part in (curve.knots, curve.values[:, 0], curve.slopes[:, 0]))
     rows = [
-        (f"{a:.6g}", f"{b:.6g}", f"{y:.6g} {slope:+.6g} ({name} {-a:+.6g})")
+        (f"{a:.6g}", f"{b:.6g}", f"{y:.6g} {_signed(slope)} ({name} {_signed(-a)})")
         for a, b, y, slope in zip(knots, knots[1:], values, slopes, strict=False)
     ]
     return rows[:ROWS]
