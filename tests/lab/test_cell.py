@@ -46,7 +46,7 @@ def test_the_version_is_in_the_key_and_the_path_of_a_table_is_not(monkeypatch):
     assert dataclasses.replace(here[0], experiment="") == dataclasses.replace(there[0], experiment="")
     assert "path" not in here[0].describe()["spec"]
     before = CELL.key
-    monkeypatch.setattr("plunit.__version__", "9.9.9")
+    monkeypatch.setattr("plunit.lab.cell.__version__", "9.9.9")
     assert CELL.key != before
 
 
