@@ -12,7 +12,7 @@ SYNC   := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 NUMPY  := tests/expressions tests/pieces tests/test_cache.py tests/test_dist.py tests/test_functional.py \
           tests/test_gains.py tests/test_imports.py
 
-.PHONY: reproduce test lint types unit unit-lab unit-rest tensorflow libraries numpy soak fuzz bench dist clean
+.PHONY: reproduce test lint types unit unit-training unit-rest tensorflow libraries numpy soak fuzz bench dist clean
 
 reproduce: $(VENV)/lab
 	$(BIN)/plunit reproduce
@@ -28,15 +28,16 @@ lint: $(VENV)/dev
 types: $(VENV)/dev
 	$(BIN)/mypy
 
-# in two processes, because one takes longer than 20 minutes: the lab, and everything else
+# in two processes of about the same length, because one takes longer than 20 minutes: training, and everything else
+TRAINING := tests/lab tests/data tests/ensemble tests/estimators tests/fitting tests/expressions
 unit: $(VENV)/dev
-	$(MAKE) --no-print-directory --jobs 2 $(SYNC) unit-lab unit-rest
+	$(MAKE) --no-print-directory --jobs 2 $(SYNC) unit-training unit-rest
 
-unit-lab: $(VENV)/dev
-	$(BIN)/python -m pytest tests/lab tests/data
+unit-training: $(VENV)/dev
+	$(BIN)/python -m pytest $(TRAINING)
 
 unit-rest: $(VENV)/dev
-	$(BIN)/python -m pytest --ignore tests/lab --ignore tests/data -p no:cacheprovider
+	$(BIN)/python -m pytest $(TRAINING:%=--ignore=%) -p no:cacheprovider
 
 tensorflow: $(VENV)/tensorflow
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/test_keras.py
