@@ -128,7 +128,7 @@ def test_ctrl_c_is_one_line_and_ends_the_compiler(compiler, folder, capsys):
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
         # an interrupt that arrives while a finaliser runs is lost, as for a user, who would press again
-        if not ended.wait(10):
+        if not ended.wait(60):
             os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=press, daemon=True).start()

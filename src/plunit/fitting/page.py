@@ -20,9 +20,8 @@ def write_page(path: Path, problem: Problem, found: Found, lines: Sequence[str],
 
     few = found.reduced.curve if found.reduced is not None else None
     machine = describe_machine()
-    page = Environment(loader=PackageLoader("plunit.fitting", "."), autoescape=select_autoescape()).get_template(
-        "page.html"
-    )
+    pages = Environment(loader=PackageLoader("plunit.fitting"), autoescape=select_autoescape())
+    page = pages.get_template("page.html")
     text = page.render(
         title=problem.title,
         lines=lines,
