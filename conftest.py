@@ -4,7 +4,12 @@ Modules whose optional package is not installed are left out, with their tests.
 """
 
 import os
+import signal
 from importlib.util import find_spec
+
+# a shell's background jobs ignore Ctrl-C, and so would the tests that press it, and their processes
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
 
