@@ -60,6 +60,7 @@ def fit_(
     """
     from plunit.fitting import Settings, solve
     from plunit.fitting.drawing import drawn
+    from plunit.fitting.files import check_places, content_of, writer_of
     from plunit.fitting.page import write_page, write_plot
     from plunit.fitting.telling import told
 
@@ -67,10 +68,10 @@ def fit_(
     problem = _problem(source, target, inputs, low, high, console)
     few = pieces is not None or error is not None
     _check(problem, pieces, error, activation)
-    _check_places(source, [page, *([plot] if plot else []), *(save or ())])
+    check_places(source, [page, *([plot] if plot else []), *(save or ())])
     if plot is not None and plot.suffix not in PLOTS:
         raise UserError(f"--plot {plot} must end in one of {' '.join(PLOTS)}")
-    writers = [(path, _writer(path, few, len(problem.inputs), activation)) for path in save or ()]
+    writers = [(path, writer_of(path, few, len(problem.inputs), activation)) for path in save or ()]
     settings = Settings(
         _widths(hidden),
         min(starts, 32) if quick else starts,
@@ -88,7 +89,7 @@ def fit_(
     try:  # files first: the output may be a pipe that nobody reads
         for path, write in writers:
             write(found, problem, path)
-            lines.append(f"saved {path}, {_content(found, few)}")
+            lines.append(f"saved {path}, {content_of(found, few)}")
         figure = drawn(problem, found)
         if plot is not None:
             write_plot(plot, figure)
@@ -97,19 +98,6 @@ def fit_(
         lines.append(f"saved {page}")
     finally:
         print(*lines, sep="\n")
-
-
-def _check_places(source: str, paths: list[Path]) -> None:
-    """Raise UserError if a file could not be written, or would replace another one of them or the table."""
-    taken = {Path(source).resolve()}
-    for path in paths:
-        if not path.parent.is_dir():
-            raise UserError(f"{path}: there is no folder {path.parent}; make it first")
-        if path.is_dir():
-            raise UserError(f"{path} is a folder; name a file")
-        if path.resolve() in taken:
-            raise UserError(f"{path} is named twice, or is the table itself; name another file")
-        taken.add(path.resolve())
 
 
 def _problem(source: str, target: str, inputs: str, low: float | None, high: float | None, console: Console) -> Any:
@@ -145,50 +133,11 @@ def _check(problem: Any, pieces: int | None, error: float | None, activation: st
         raise UserError(f"--error must be positive, got {error}")
 
 
-def _content(found: Any, few: bool) -> str:
-    """Return what a file holds."""
-    if few:
-        return f"the curve of {found.reduced.curve.pieces} pieces"
-    kind = "the network"
-    if found.reduced is not None:
-        kind += f"; --pieces {found.reduced.curve.pieces} saves the curve"
-    return kind
-
-
 def _widths(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isdecimal() and 1 <= int(part) <= 256 for part in parts):
         raise UserError(f"--hidden must be numbers of units from 1 to 256 with commas, as in 8,8; got {text!r}")
     return tuple(map(int, parts))
-
-
-def _writer(path: Path, few: bool, inputs: int, activation: str) -> Callable[[Any, Any, Path], None]:
-    """Return what writes a file, before any work is done: of the curve with few pieces, or of the network."""
-    from plunit.ensemble.members import PIECEWISE
-    from plunit.pieces import save, save_c, save_csv, save_json, save_onnx, save_svg
-    from plunit.pieces.formats.saving import INPUTS, WRITERS, c_name
-
-    curves: dict[str, Callable[[Any, Path], None]] = {
-        ".h": lambda curve, to: save_c(curve, to, c_name(to)),
-        ".onnx": save_onnx,
-        ".json": save_json,
-        ".csv": save_csv,
-        ".svg": save_svg,
-    }
-    known = curves if few else WRITERS
-    if path.suffix not in known:
-        raise UserError(f"--save {path} must end in one of {' '.join(known)}")
-    if activation not in PIECEWISE:
-        raise UserError(f"--save needs a piecewise-linear activation: {', '.join(PIECEWISE)}; got {activation}")
-    if inputs not in INPUTS.get(path.suffix, (inputs,)):
-        wanted = " or ".join(map(str, INPUTS[path.suffix]))
-        raise UserError(
-            f"--save {path}: {path.suffix} is for {wanted} inputs, there are {inputs}; .h, .onnx and .json take any "
-            "number"
-        )
-    if few:
-        return lambda found, problem, to: curves[to.suffix](found.reduced.curve, to)
-    return lambda found, problem, to: save(found.model.network_, to, problem.box.tolist())
 
 
 def _solved(solve: Any, problem: Any, settings: Any, progress: Any) -> Any:

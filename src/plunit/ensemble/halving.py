@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,14 +12,12 @@ import numpy as np
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Rows, points
 from plunit.ensemble.network import Network, initial
+from plunit.ensemble.pacing import Pace
 from plunit.ensemble.state import State, Steps, Validation
 from plunit.ensemble.training import ENGINES, begin, engine_for
 
 LAST = 0.3
 """The last layer starts smaller than the others by this factor: near the mean of the targets."""
-
-SECONDS = 0.5
-"""Training pauses after about this time, to show progress and to be stopped."""
 
 Advance = Callable[[State, Steps], None]
 
@@ -112,7 +109,7 @@ def search(
     for group, theta in zip(groups, first_starts, strict=False):
         _look(group.state, min(theta.shape[1], starts), rows, validation, advance)
     ended: list[Candidate] = []
-    first, done, work, pace = 0, 0.0, _work(groups, steps, keep), _Pace()
+    first, done, work, pace = 0, 0.0, _work(groups, steps, keep), Pace()
     rungs = [min(steps, math.ceil(part * steps / validation.every) * validation.every) for part in RUNGS]
     while groups and first < steps:
         last = pace.next(first, min(rung for rung in rungs if rung > first))
@@ -132,24 +129,6 @@ def search(
         _halve(groups, first, ended, validation, 0)
     progress(1.0, _least(groups, ended))
     return sorted(ended, key=lambda one: (math.isnan(one.loss), one.loss))
-
-
-class _Pace:
-    """How many steps to take before the next pause: few at first, then about as many as take half a second."""
-
-    def __init__(self) -> None:
-        self.steps, self.begun = 0, 0.0
-
-    def next(self, first: int, most: int) -> int:
-        now = time.monotonic()
-        if not self.steps:
-            self.steps = 4
-        elif now - self.begun < SECONDS:
-            self.steps *= 2
-        else:
-            self.steps = max(1, int(self.steps * SECONDS / (now - self.begun)))
-        self.begun = now
-        return min(first + self.steps, most)
 
 
 def _work(groups: list[_Group], steps: int, keep: int) -> float:

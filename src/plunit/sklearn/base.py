@@ -1,32 +1,28 @@
-"""What the estimators share: their parameters, the search, and what is known after it."""
+"""What the estimators share: their parameters and the search."""
 
 from __future__ import annotations
 
 import math
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from plunit.ensemble import Network
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.halving import Candidate, search
-from plunit.pieces import Cells, Curve, cells, curve
-from plunit.pieces import Network as Exact
 from plunit.sklearn import table
-from plunit.sklearn.fitted import exact_network, in_units, out_of_units, outputs, shapes_of_units, side_by_side
+from plunit.sklearn.fitted import in_units, out_of_units, side_by_side
+from plunit.sklearn.model import FittedModel
 from plunit.sklearn.parameters import check_parameters, check_room, hidden_shapes
 from plunit.sklearn.table import Scale
+from plunit.sklearn.terminal import Bar
 
 if TYPE_CHECKING:
-    from torch import nn
+    pass
 
 LARGEST = 1e100
 """Larger weights are divided by the largest."""
@@ -35,7 +31,7 @@ LOOKS = 100
 """How often the rows of validation are looked at."""
 
 
-class PLUEstimator(BaseEstimator):  # type: ignore[misc]
+class PLUEstimator(FittedModel):
     """Trains `n_init` starts at once, goes on with the better half again and again, and keeps the `n_best` best."""
 
     def __init__(
@@ -85,9 +81,8 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
         weight = weight / weight.max() if weight.max() > LARGEST else weight  # or their sum overflows
         x, y, weight = table.merged(x, y, weight)
         x, y, weight = table.present(x, y, weight * self._factors(y, weight))
-        parts = table.split(
-            y, self.validation_fraction if self.early_stopping and held is None else 0.0, rng, classes=loss != "square"
-        )
+        share = self.validation_fraction if self.early_stopping and held is None else 0.0
+        parts = table.split(y, share, rng, classes=loss != "square")
         if held is not None:
             parts = parts[0], np.arange(len(x), len(x) + len(held[0]))
             x, y = np.concatenate([x, held[0]]), np.concatenate([y, held[1]])
@@ -142,7 +137,7 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _progress(self, starts: int) -> Callable[[float, float], object]:
         """Return what is called during the search; it may stop it by returning true."""
-        return _Bar(starts) if self.verbose else lambda done, best: None
+        return Bar(starts) if self.verbose else lambda done, best: None
 
     def _batch(self) -> int:
         return 64 if self.batch_size == "auto" else int(self.batch_size)
@@ -211,57 +206,6 @@ class PLUEstimator(BaseEstimator):  # type: ignore[misc]
     def _target_scale(self, y: Array, weight: Array) -> Scale:
         return Scale(np.zeros(y.shape[1]), np.ones(y.shape[1]))
 
-    def _form(self) -> Network:
-        check_is_fitted(self)
-        return Network(self.widths_, self.activation_)
-
-    def _outputs(self, x: Any) -> Array:
-        """Return the outputs of the members, [members, rows, out]."""
-        check_is_fitted(self)
-        x = validate_data(self, x, reset=False, dtype=np.float64)
-        return outputs(self._form(), self.theta_, x, *self.shape_)
-
-    @property
-    def network_(self) -> Exact:
-        """The fitted function as a network of `plunit.pieces`, in the units of the data: the mean of the members."""
-        return exact_network(self._form(), self.theta_, *self.shape_)
-
-    @property
-    def curve_(self) -> Curve:
-        """The exact curve of a model with one input, over the range of the data."""
-        self._check_inputs(1, "curve_")
-        return curve(self.network_, *self.box_[0])
-
-    @property
-    def cells_(self) -> Cells:
-        """The exact polygons of a model with two inputs, over the range of the data."""
-        self._check_inputs(2, "cells_")
-        (left, right), (bottom, top) = self.box_.tolist()
-        return cells(self.network_, ((left, right), (bottom, top)))
-
-    def _check_inputs(self, count: int, name: str) -> None:
-        inputs = self._form().widths[0]
-        if inputs != count:
-            raise AttributeError(f"{name} is for models with {count} input{'s'[: count - 1]}, this one has {inputs}")
-
-    def to_torch(self) -> nn.Sequential:
-        """Return the fitted function as an `nn.Sequential` in float64: the mean of the members."""
-        from plunit.sklearn.modules import sequential
-
-        form = self._form()
-        layers = side_by_side(form, self.theta_)
-        return sequential(layers, self.activation_, shapes_of_units(form, self.theta_, *self.shape_))
-
-    def save(self, path: str | Path) -> None:
-        """Write the exact function to a file; its ending is one of those of `plunit.pieces.save`.
-
-        .h is C source with a bound on its rounding errors in the range of the data, .onnx the network, .json the curve
-        over that range, for one input.
-        """
-        from plunit.pieces.formats.saving import save
-
-        save(self.network_, path, self.box_)
-
 
 def _best_shape(found: list[Candidate], count: int) -> list[Candidate]:
     """Return the best members of the shape whose best have the least mean loss."""
@@ -275,19 +219,3 @@ def _best_shape(found: list[Candidate], count: int) -> list[Candidate]:
             "no start gave finite numbers; take a smaller learning_rate_init, and look for huge values in X and y"
         )
     return best
-
-
-class _Bar:
-    """A line on the terminal: the part that is done, the time left, the best loss so far."""
-
-    def __init__(self, members: int) -> None:
-        self.members, self.begun = members, time.monotonic()
-
-    def __call__(self, done: float, best: float) -> None:
-        done = min(done, 1.0)
-        left = (time.monotonic() - self.begun) * (1 / done - 1)
-        filled = round(30 * done)
-        end = "\n" if done == 1 else ""
-        bar = "#" * filled + "." * (30 - filled)
-        sys.stderr.write(f"\r{self.members} starts [{bar}] {left:5.1f} s left, loss {best:.4g}{end}")
-        sys.stderr.flush()

@@ -1,0 +1,70 @@
+"""The files of a fit: what may be written where, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from plunit.ensemble.members import PIECEWISE
+from plunit.errors import UserError
+from plunit.fitting.problems import Problem
+from plunit.fitting.solving import Found
+from plunit.pieces import Curve, save, save_c, save_csv, save_json, save_onnx, save_svg
+from plunit.pieces.formats.saving import INPUTS, WRITERS, c_name
+
+Writer = Callable[[Found, Problem, Path], None]
+
+CURVES: dict[str, Callable[[Curve, Path], None]] = {
+    ".h": lambda curve, to: save_c(curve, to, c_name(to)),
+    ".onnx": save_onnx,
+    ".json": save_json,
+    ".csv": save_csv,
+    ".svg": save_svg,
+}
+"""What writes a curve to a file of each ending."""
+
+
+def check_places(source: str, paths: list[Path]) -> None:
+    """Raise UserError if a file could not be written, or would replace another one of them or the table."""
+    taken = {Path(source).resolve()}
+    for path in paths:
+        if not path.parent.is_dir():
+            raise UserError(f"{path}: there is no folder {path.parent}; make it first")
+        if path.is_dir():
+            raise UserError(f"{path} is a folder; name a file")
+        if path.resolve() in taken:
+            raise UserError(f"{path} is named twice, or is the table itself; name another file")
+        taken.add(path.resolve())
+
+
+def writer_of(path: Path, few: bool, inputs: int, activation: str) -> Writer:
+    """Return what writes a file, before any work is done: of the curve with few pieces, or of the network."""
+    known = CURVES if few else WRITERS
+    if path.suffix not in known:
+        raise UserError(f"--save {path} must end in one of {' '.join(known)}")
+    if activation not in PIECEWISE:
+        raise UserError(f"--save needs a piecewise-linear activation: {', '.join(PIECEWISE)}; got {activation}")
+    if inputs not in INPUTS.get(path.suffix, (inputs,)):
+        wanted = " or ".join(map(str, INPUTS[path.suffix]))
+        raise UserError(
+            f"--save {path}: {path.suffix} is for {wanted} inputs, there are {inputs}; .h, .onnx and .json take any "
+            "number"
+        )
+    return _write_curve if few else _write_network
+
+
+def _write_curve(found: Found, problem: Problem, path: Path) -> None:
+    if found.reduced is not None:
+        CURVES[path.suffix](found.reduced.curve, path)
+
+
+def _write_network(found: Found, problem: Problem, path: Path) -> None:
+    save(found.model.network_, path, problem.box.tolist())
+
+
+def content_of(found: Found, few: bool) -> str:
+    """Return what a file holds, in words."""
+    if found.reduced is None:
+        return "the network"
+    count = found.reduced.curve.pieces
+    return f"the curve of {count} pieces" if few else f"the network; --pieces {count} saves the curve"
