@@ -12,7 +12,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.distributions import Distribution
 
-from plunit.invertible.anneal import Annealing
+from plunit.invertible.anneal import Annealing, annealing_of
 from plunit.invertible.bijection import Bijection, expect
 from plunit.invertible.frozen import Frozen
 from plunit.invertible.points import sampler
@@ -86,7 +86,7 @@ class Flow(nn.Module):
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Return log p(x), shape x.shape[:-1]."""
-        z, log_det = self.bijection(x)
+        z, log_det = self.bijection.of_data(x)
         return self.base.log_prob(z) + log_det  # type: ignore[no-any-return]
 
     @torch.no_grad()
@@ -125,12 +125,13 @@ class Flow(nn.Module):
             steps: how many steps.
             batch: points in a step.
             lr: the learning rate at the start.
-            anneal: a quantity to shrink on the way. When rho has reached its end the corners are removed: the bijection
-                is then the exact one, and what is left of the steps trains that.
+            anneal: how rho is to shrink on the way; by default as the bijection was built to be annealed. When rho has
+                reached its end the corners are removed, and what is left of the steps trains the sharp network.
             generator: where the random choice of points comes from.
             progress: True draws a bar (with rich, if installed); a function is called with (steps done, loss).
         """
         _check_options(steps, batch, lr, anneal)
+        anneal = annealing_of(self.bijection, anneal)
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
         draw = sampler(data, self.bijection.features, generator)
@@ -159,8 +160,8 @@ class Flow(nn.Module):
         return losses.tolist()
 
     def sharpen(self) -> None:
-        """Remove all rounded corners: the bijection becomes the exact one, which shares its parameters."""
-        self.bijection = self.bijection.exact()
+        """Remove all rounded corners: the bijection becomes the sharp one, which shares its parameters."""
+        self.bijection = self.bijection.sharp()
 
     def _draw(self, n: int, generator: Generator | None) -> Tensor:
         if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
@@ -205,6 +206,6 @@ def _check_options(steps: int, batch: int, lr: float, anneal: Annealing | None) 
         if not isinstance(count, int) or count < 1:
             raise ValueError(f"{name} must be an integer of at least 1, got {count!r}")
     if not (anneal is None or isinstance(anneal, Annealing)):
-        raise TypeError(f"anneal takes an Annealing such as RHO or BANDWIDTH, got {anneal!r}")
+        raise TypeError(f"anneal takes an Annealing such as RHO, got {anneal!r}")
     if not 0 < lr < math.inf:
         raise ValueError(f"lr must be positive and finite, got {lr}; the default is 0.01")
