@@ -14,6 +14,7 @@ from torch.distributions import Distribution
 
 from plunit.invertible.anneal import Annealing, annealing_of
 from plunit.invertible.bijection import Bijection, expect
+from plunit.invertible.boundary import training
 from plunit.invertible.frozen import Frozen
 from plunit.invertible.points import sampler
 from plunit.invertible.progress import Report, bar
@@ -145,7 +146,7 @@ class Flow(nn.Module):
             x = draw(batch)
             return -self.log_prob(x).mean()
 
-        with reporting as report:
+        with reporting as report, training(self):
             losses = minimise(
                 self,
                 loss,
