@@ -88,7 +88,7 @@ class Flow(nn.Module):
     def log_prob(self, x: Tensor) -> Tensor:
         """Return log p(x), shape x.shape[:-1]."""
         z, log_det = self.bijection.of_data(x)
-        return self.base.log_prob(z) + log_det  # type: ignore[no-any-return]
+        return self.base.log_prob(z) + log_det
 
     @torch.no_grad()
     def sample(self, n: int, generator: Generator | None = None) -> Tensor:
