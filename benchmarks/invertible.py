@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.timing import Bar, ratio, report
-from plunit.invertible import BANDWIDTH, RHO, TOYS, Annealing, Flow, density, toy
+from plunit.invertible import TOYS, Flow, density, toy
 
 BATCH = 4096
 
@@ -30,7 +30,6 @@ class Entry:
     make: Callable[[], nn.Module]
     log_prob: Callable[[Any, Tensor], Tensor]
     lr: float
-    anneal: Annealing | None = None
 
 
 def peers() -> tuple[Any, Any]:
@@ -68,7 +67,7 @@ def lu_leaky(nflows: Any, blocks: int = 12) -> nn.Module:
 def throughput(zuko: Any) -> None:
     """Print the ratios of a frozen flow to zuko's NSF on the same batch."""
     theirs, x = nsf(zuko), toy("moons", BATCH)
-    flows = {"SmoothPLU": Flow(density(2)), "exact PLU": Flow(density(2, activation="flux"))}
+    flows = {"SmoothPLU": Flow(density(2)), "PLU": Flow(density(2, activation="flux"))}
     with torch.no_grad():
         for name, flow in flows.items():
             ours = flow.frozen()
@@ -81,17 +80,16 @@ def throughput(zuko: Any) -> None:
 def entries(zuko: Any, nflows: Any) -> list[Entry]:
     """Return all models of the table, with learning rates from short trials; see docs/invertible.md."""
 
-    def ours(label: str, activation: str, anneal: Annealing | None = None) -> Entry:
+    def ours(label: str, activation: str) -> Entry:
         make = functools.partial(density, 2, activation=activation)
-        return Entry(label, lambda: Flow(make()), lambda flow, x: flow.log_prob(x), 2e-2, anneal)
+        return Entry(label, lambda: Flow(make()), lambda flow, x: flow.log_prob(x), 2e-2)
 
     return [
         ours("SmoothPLU, rho learned", "smooth"),
-        ours("exact PLU, rho annealed", "annealed", RHO),
-        ours("exact PLU, flux, bandwidth annealed", "flux", BANDWIDTH),
-        ours("exact PLU, flux", "flux"),
-        ours("exact PLU, plain autograd", "plain"),
-        ours("LeakyReLU, flux", "leaky"),
+        ours("PLU, annealed from SmoothPLU", "annealed"),
+        ours("PLU, boundary term", "flux"),
+        ours("PLU, plain autograd", "plain"),
+        ours("LeakyReLU, boundary term", "leaky"),
         Entry("nflows LULinear + LeakyReLU", lambda: lu_leaky(nflows), lambda flow, x: flow.log_prob(x), 1e-2),
         Entry("zuko NSF", lambda: nsf(zuko), lambda flow, x: flow().log_prob(x), 1e-2),
         Entry("zuko MAF", lambda: maf(zuko), lambda flow, x: flow().log_prob(x), 5e-3),
@@ -104,7 +102,7 @@ def train(entry: Entry, name: str, seed: int, steps: int) -> tuple[nn.Module, fl
     model, generator = entry.make(), torch.Generator().manual_seed(seed)
     start = time.perf_counter()
     if isinstance(model, Flow):
-        model.fit(lambda n: toy(name, n, generator), steps, lr=entry.lr, anneal=entry.anneal)
+        model.fit(lambda n: toy(name, n, generator), steps, lr=entry.lr)
         return model, time.perf_counter() - start
     optimizer = torch.optim.Adam(model.parameters(), entry.lr, fused=True)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)

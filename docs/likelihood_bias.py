@@ -54,7 +54,7 @@ def main() -> None:
     x = torch.randn(100_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     points = w[2:-2:6].tolist()
     plain = [estimated_gradient(PLU(1).double(), value, x) for value in points]
-    corrected = [estimated_gradient(PLU(1, log_slope="flux").double(), value, x) for value in points]
+    corrected = [estimated_gradient(PLU(1, boundary=True).double(), value, x) for value in points]
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
     left.plot(w, nll, color="black")
@@ -69,8 +69,8 @@ def main() -> None:
     left.legend(frameon=False)
     right.axhline(0, color="grey", linewidth=0.8)
     right.plot(w[1:-1], slope, color="black", label="true slope (quadrature)")
-    right.plot(points, corrected, "o", color=GREEN, markersize=4, label='log_slope="flux", $10^5$ samples')
-    right.plot(points, plain, "s", color=RED, markersize=4, label='log_slope="exact" (plain autograd)')
+    right.plot(points, corrected, "o", color=GREEN, markersize=4, label="boundary=True, $10^5$ samples")
+    right.plot(points, plain, "s", color=RED, markersize=4, label="boundary=False (plain autograd)")
     right.set(xscale="log", xlabel="w", ylim=(-4.5, 1), title="its gradient d/dw")
     right.legend(frameon=False, loc="lower right")
     for axes in (left, right):

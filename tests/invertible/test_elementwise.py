@@ -72,7 +72,7 @@ def test_the_inverse_of_tanh_exists_on_the_open_interval_only():
 
 
 def test_repr():
-    assert repr(PLU(3, learnable=True, log_slope="flux")) == "PLU(3, learnable=True, log_slope='flux')"
+    assert repr(PLU(3, learnable=True, boundary=True)) == "PLU(3, learnable=True, boundary=True)"
     assert repr(LeakyReLU(3)) == "LeakyReLU(3)"
     assert repr(Frozen(Chain(PLU(3), Orthogonal(3)))) == "Frozen(PLU, Orthogonal)"
 

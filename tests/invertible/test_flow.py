@@ -8,7 +8,6 @@ import torch
 from torch.distributions import Categorical, Independent, MultivariateNormal, Normal
 
 from plunit.invertible import (
-    BANDWIDTH,
     PLU,
     RHO,
     Annealing,
@@ -109,26 +108,35 @@ def test_training_leaves_the_gaussian_floor_with_the_right_gradient_only():
     assert trained("plain", 200)[1] > floor - 0.05  # it starts to learn, then its kinks leave the data
 
 
-def test_annealing_rho_ends_in_an_exact_network():
+def test_annealing_rho_ends_in_a_sharp_network():
     flow, nll = trained("annealed", 120, anneal=RHO)
     assert not any(isinstance(module, SmoothPLU) for module in flow.modules())
     assert nll < math.log(2 * math.pi) + 1 - 0.7
 
 
-def test_annealing_sets_every_buffer_and_names_what_is_missing():
-    flow = seeded("flux")
-    flow.fit(torch.randn(100, 2), 3, anneal=BANDWIDTH)
-    assert all(b.item() == pytest.approx(0.1) for name, b in flow.named_buffers() if name.endswith("bandwidth"))
-    with pytest.raises(ValueError, match='nothing to anneal: no bijection has a buffer "raw_rho"'):
-        flow.fit(torch.randn(100, 2), 3, anneal=RHO)
+def test_a_density_that_is_to_be_annealed_is_annealed_unasked():
+    flow, seen = seeded("annealed"), []
+    flow.fit(torch.randn(100, 2), 10, progress=lambda *step: seen.append(type(flow.bijection.parts()[1])))
+    assert seen == [SmoothPLU] * 7 + [PLU] * 3
+
+
+@pytest.mark.parametrize("activation", ["annealed", "flux", "plain", "leaky"])
+def test_a_second_fit_of_a_sharp_flow_has_nothing_to_anneal(activation):
+    flow = seeded(activation)
+    assert flow.fit(torch.randn(100, 2), 3).step == flow.fit(torch.randn(100, 2), 3, anneal=RHO).step == 3
+
+
+def test_a_learned_rounding_is_not_annealed():
+    with pytest.raises(ValueError, match=r"rho is learned in this bijection, .* leave anneal out, or build it with"):
+        seeded("smooth").fit(torch.randn(100, 2), 3, anneal=RHO)
 
 
 def test_annealing_schedule():
-    schedule = Annealing("rho", 0.9, 0.1, until=0.5)
+    schedule = Annealing(0.9, 0.1, until=0.5)
     assert schedule.value(0) == 0.9
     assert schedule.value(0.25) == pytest.approx(0.3)
     assert schedule.value(0.5) == schedule.value(1) == pytest.approx(0.1)
-    stacked = [("a.raw_rho", torch.zeros(3, 2)), ("b.bandwidth", torch.zeros(3))]
+    stacked = [("a.raw_rho", torch.zeros(3, 2)), ("b.bias", torch.zeros(3))]
     schedule.apply(stacked, 0.25)
     torch.testing.assert_close(stacked[0][1].sigmoid(), torch.full((3, 2), 0.3))
     assert not stacked[1][1].any()
@@ -259,12 +267,11 @@ def test_the_optimiser_goes_on_when_corners_are_removed():
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("foo", 1.0, 0.1),
-        ("rho", 0.0, 0.1),
-        ("rho", 0.9, -0.1),
-        ("rho", 1.5, 0.1),
-        ("bandwidth", math.inf, 0.1),
-        ("bandwidth", 1.0, 0.1, 0.0),
+        (0.0, 0.1),
+        (0.9, -0.1),
+        (1.5, 0.1),
+        (math.inf, 0.1),
+        (0.9, 0.1, 0.0),
     ],
 )
 def test_annealing_that_makes_no_sense(arguments):
@@ -280,7 +287,7 @@ def test_a_network_is_not_a_bijection_but_has_one(user):
     assert Flow(network.bijection).log_prob(torch.zeros(3, 2)).shape == (3,)
 
 
-def test_a_single_step_also_ends_in_an_exact_network():
+def test_a_single_step_also_ends_in_a_sharp_network():
     flow = seeded("annealed")
     flow.fit(torch.randn(100, 2), 1, anneal=RHO)
     assert not any(isinstance(module, SmoothPLU) for module in flow.modules())
@@ -291,8 +298,8 @@ def test_samples_can_be_viewed_flat():
 
 
 def test_more_bad_arguments():
-    with pytest.raises(ValueError, match="until in"):
-        Annealing("rho", 0.9, 0.1, until=2.0)
+    with pytest.raises(ValueError, match="until must lie in"):
+        Annealing(0.9, 0.1, until=2.0)
     with pytest.raises(ValueError, match=r"one distribution, got a batch of shape \(3,\)"):
         Flow(PLU(2), Independent(Normal(torch.zeros(3, 2), torch.ones(3, 2)), 1))
 

@@ -68,7 +68,9 @@ def test_values_log_det_and_bijection_agree(perturb):
 def test_bad_arguments():
     with pytest.raises(ValueError, match="depth must be at least 0, got -1"):
         InvertibleNetwork(2, -1)
-    with pytest.raises(ValueError, match='linear must be "lu" or "orthogonal", got \'dense\''):
+    with pytest.raises(
+        ValueError, match='linear must be "lu", "orthogonal", "householder" or a function, got \'dense\''
+    ):
         InvertibleNetwork(2, 1, linear="dense")
     with pytest.raises(ValueError, match="there is no density activation 'relu'; choose one of smooth"):
         density(2, activation="relu")
@@ -84,11 +86,11 @@ def test_density_blocks_contract_and_expand_in_turn(name):
     assert all(isinstance(part.raw_alpha, torch.nn.Parameter) for part in parts[1::2])
 
 
-def test_exact_chain_has_no_rounded_corner():
+def test_a_sharp_chain_has_no_rounded_corner():
     chain = density(2, 3, activation="annealed")
-    exact = chain.exact()
-    assert not any(isinstance(part, SmoothPLU) for part in exact.parts())
-    assert [p.shape for p in exact.parameters()] == [p.shape for p in chain.parameters()]
+    sharp = chain.sharp()
+    assert not any(isinstance(part, SmoothPLU) for part in sharp.parts())
+    assert [p.shape for p in sharp.parameters()] == [p.shape for p in chain.parameters()]
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (0, 2), ()])

@@ -7,7 +7,7 @@ from plunit.invertible import LU, PLU, Chain, InvertibleNetwork, Reversible, Smo
 ACTIVATIONS = {
     "learned": alternating(PLU, 0.7, learnable=True),
     "fixed": alternating(PLU, 0.7),
-    "flux": alternating(PLU, 0.7, learnable=True, log_slope="flux"),
+    "flux": alternating(PLU, 0.7, learnable=True, boundary=True),
     "smooth": alternating(SmoothPLU, 0.7, learnable=True, learnable_rho=True),
 }
 

@@ -117,19 +117,19 @@ def test_gradients_stay_finite_far_out_and_at_alpha_one(alpha, direction):
 
 
 @pytest.mark.parametrize("learnable", [False, True])
-def test_exact_removes_the_corners_only(learnable):
+def test_sharp_removes_the_corners_only(learnable):
     smooth = SmoothPLU(3, 0.2, 0.7, learnable=learnable).double()
-    exact = smooth.exact()
-    assert isinstance(exact, PLU)
-    assert exact.log_slope == "flux"
-    assert bool(list(exact.parameters())) == learnable
-    assert torch.equal(exact.alpha, smooth.alpha)
-    assert torch.equal(exact.c, smooth.c)
+    sharp = smooth.sharp()
+    assert isinstance(sharp, PLU)
+    assert sharp.boundary
+    assert bool(list(sharp.parameters())) == learnable
+    assert torch.equal(sharp.alpha, smooth.alpha)
+    assert torch.equal(sharp.c, smooth.c)
     shared = dict(smooth.named_parameters())
-    assert all(parameter is shared[name] for name, parameter in exact.named_parameters())
+    assert all(parameter is shared[name] for name, parameter in sharp.named_parameters())
     smooth.rho = 1e-6
     x = torch.randn(100, 3, dtype=torch.float64)
-    torch.testing.assert_close(exact(x)[0], smooth(x)[0], rtol=0, atol=1e-6)
+    torch.testing.assert_close(sharp(x)[0], smooth(x)[0], rtol=0, atol=1e-6)
 
 
 def test_rho_can_be_set():
@@ -160,7 +160,7 @@ def test_beyond_the_corners_the_slope_is_alpha_to_the_bit(alpha):
     torch.testing.assert_close(bijection.inverse(torch.tensor([9e5]))[1], -slope, rtol=1e-6, atol=0)
 
 
-def test_exact_keeps_mode_and_precision():
-    exact = SmoothPLU(2).double().eval().exact()
-    assert not exact.training
-    assert exact.bandwidth.dtype == torch.float64
+def test_sharp_keeps_mode_and_precision():
+    sharp = SmoothPLU(2, learnable=True).double().eval().sharp()
+    assert not sharp.training
+    assert sharp.alpha.dtype == torch.float64

@@ -5,18 +5,18 @@ import math
 import pytest
 import torch
 
-from plunit.invertible import BANDWIDTH, RHO
+from plunit.invertible import RHO
 from plunit.invertible.training import minimise
 
 STEPS, LR = 11, 0.3
 
 
 class Recorder:
-    """A model with one rounding and one bandwidth that writes down what happens to it."""
+    """A model with one rounding and another buffer that writes down what happens to it."""
 
     def __init__(self):
         self.events = []
-        self.buffers = {"part.raw_rho": torch.zeros(2), "part.bandwidth": torch.zeros(())}
+        self.buffers = {"part.raw_rho": torch.zeros(2), "part.bias": torch.zeros(())}
 
     def named_buffers(self):
         return self.buffers.items()
@@ -28,7 +28,7 @@ class Recorder:
     def note(self):
         """Write down the buffers as they are when a loss is computed."""
         rho = self.buffers["part.raw_rho"][0].sigmoid().item() if "part.raw_rho" in self.buffers else None
-        self.events.append((rho, self.buffers["part.bandwidth"].item()))
+        self.events.append((rho, self.buffers["part.bias"].item()))
 
 
 def run(w, model=None, **options):
@@ -64,12 +64,6 @@ def test_rho_is_set_before_each_loss_and_the_corners_are_removed_once():
     values = [0.9 * (0.02 / 0.9) ** (step / 7) for step in range(7)]  # 0.7 of the steps 0, ..., 10
     assert [rho for rho, _ in model.events[:7]] == pytest.approx(values, rel=1e-5)
     assert model.events[7:] == ["sharpen"] + [(None, 0.0)] * 4
-
-
-def test_a_bandwidth_is_set_up_to_the_last_step():
-    model = Recorder()
-    run(torch.ones(1, requires_grad=True), model=model, anneal=BANDWIDTH)
-    assert [bandwidth for _, bandwidth in model.events] == pytest.approx([0.1 ** (step / 10) for step in range(STEPS)])
 
 
 def test_nothing_is_annealed_unless_asked_for():

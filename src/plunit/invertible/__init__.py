@@ -1,6 +1,6 @@
 """Bijections of R^n, invertible networks and flows, for PyTorch."""
 
-from plunit.invertible.anneal import BANDWIDTH, RHO, Annealing
+from plunit.invertible.anneal import RHO, Annealing
 from plunit.invertible.axes import Permutation, ScaleShift
 from plunit.invertible.bijection import Bijection
 from plunit.invertible.certificate import Certificate
@@ -19,7 +19,6 @@ from plunit.invertible.toys import TOYS, toy
 from plunit.invertible.transform import BijectionTransform
 
 __all__ = [
-    "BANDWIDTH",
     "LU",
     "PLU",
     "RHO",

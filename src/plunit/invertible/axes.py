@@ -25,9 +25,14 @@ class ScaleShift(Elementwise):
         """The factors, one per feature."""
         return positive.exp(self.raw_scale)
 
-    def values(self) -> tuple[Tensor, ...]:
+    def raw(self) -> tuple[Tensor, ...]:
+        """Both parameters."""
+        return self.raw_scale, self.shift
+
+    def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
         """The scale and the shift."""
-        return self.scale, self.shift
+        raw_scale, shift = raw
+        return positive.exp(raw_scale), shift
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
@@ -87,7 +92,7 @@ class Permutation(Leaf):
         return 1.0, 1.0
 
     def faults(self, state: Mapping[str, Tensor]) -> list[str]:
-        """An order that is none."""
+        """An order that does not name each of 0 to n - 1 once."""
         order = state.get("order")
         if order is None or is_permutation(order.tolist()):
             return []

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from plunit.invertible import positive
+from plunit.invertible import boundary, positive
+from plunit.invertible.columns import walk
 
-Function = Callable[..., tuple[Tensor, Tensor]]
+if TYPE_CHECKING:
+    from plunit.invertible.anneal import Annealing
 
 
 class Bijection(nn.Module):
@@ -43,9 +45,22 @@ class Bijection(nn.Module):
         """Bounds on the Lipschitz constants of F and of its inverse, in the Euclidean norm."""
         raise NotImplementedError
 
-    def exact(self) -> Bijection:
+    def of_data(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return `forward(x)` for x that are data: see `boundary.of_data`."""
+        return boundary.of_data(self, x)
+
+    def sharp(self) -> Bijection:
         """The same bijection with every rounded corner removed; itself where there are none."""
         return self
+
+    @property
+    def annealing(self) -> Annealing | None:
+        """How its rounded corners are to shrink in training; None if they are not to."""
+        return None
+
+    def steps(self) -> list[tuple[Bijection, bool]]:
+        """What to call, first applied first, and whether its inverse: the bijection itself, or what it is made of."""
+        return [(self, False)]
 
     def leaves(self) -> list[tuple[Leaf, bool]]:
         """The leaves it is made of, first applied first, and whether it is their inverse that is applied."""
@@ -83,10 +98,12 @@ class Bijection(nn.Module):
                 f"expected {self.features} features on the last axis, got a tensor of shape {tuple(x.shape)}; "
                 f"reshape it to (..., {self.features}) or build the bijection with the right number of features"
             )
-        if torch.is_autocast_enabled(x.device.type):
+        device = x.device.type
+        if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
             raise TypeError(f"{self.kind} needs all digits for its inverse; switch autocast off around it")
-        wanted = next((value.dtype for value in values if value.is_floating_point()), x.dtype)
-        if not x.is_floating_point() or x.dtype != wanted:
+        held = {value.dtype for value in values if value.is_floating_point()}
+        if not x.is_floating_point() or not held <= {x.dtype}:
+            wanted = next(iter(held - {x.dtype}), torch.get_default_dtype())
             raise TypeError(
                 f"{self.kind} holds {wanted} and got {x.dtype}; convert the input, or the module by .to(dtype)"
             )
@@ -121,15 +138,36 @@ class Leaf(Bijection):
     `evaluate` and `invert` take samples as columns [n, m], with vectors among the values as columns [n, 1], and return
     columns and log-slopes: [n, m], or [n, 1] if all samples share them. The sum of the log-slopes over the features is
     the log-determinant. In this layout operations run along the samples, not along a few features.
+
+    The values come from `imply` and `imply_inverse`, which take what `raw` returns. They must allow for leading axes,
+    because a chain stacks the raw tensors of all leaves of a kind and computes their values at once. A leaf that
+    overrides `values` instead, and `inverse_values` if they differ, is computed alone.
     """
+
+    def raw(self) -> tuple[Tensor, ...]:
+        """The parameters and buffers behind the values: vectors [n] and matrices."""
+        raise NotImplementedError
+
+    def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """Return what `evaluate` needs: vectors [..., n] and matrices [..., n, n]."""
+        raise NotImplementedError
+
+    def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """Return what `invert` needs."""
+        return self.imply(*raw)
 
     def values(self) -> tuple[Tensor, ...]:
         """What `evaluate` needs of the parameters: vectors [n] and matrices."""
-        raise NotImplementedError
+        return self.imply(*self.raw())
 
     def inverse_values(self) -> tuple[Tensor, ...]:
         """What `invert` needs of the parameters."""
-        return self.values()
+        return self.imply_inverse(*self.raw()) if self.is_implied else self.values()
+
+    @property
+    def is_implied(self) -> bool:
+        """Whether the values come from `imply` and `imply_inverse`."""
+        return type(self).values is Leaf.values
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
@@ -141,52 +179,28 @@ class Leaf(Bijection):
         """Return the x with F(x) = y, and the log-slopes of the inverse."""
         raise NotImplementedError
 
+    def boundary_term(self, x: Tensor, *values: Tensor) -> Tensor | None:
+        """Return 0 with the gradient of the boundary term of the log-slopes at x, if there is one to be added."""
+        return None
+
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return F(x) and log|det dF/dx|."""
-        return self._apply_to(x, self.evaluate, self.values())
+        return walk(self, x, [(self, False)])
 
     def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the x with F(x) = y, and log|det dx/dy|."""
-        return self._apply_to(y, self.invert, self.inverse_values())
+        return walk(self, y, [(self, True)])
 
     def leaves(self) -> list[tuple[Leaf, bool]]:
         """Itself."""
         return [(self, False)]
 
-    def _apply_to(self, x: Tensor, function: Function, values: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        self._check(x, values)
-        return from_columns(x, *function(to_columns(x), *as_columns(values)))
-
 
 class Elementwise(Leaf):
-    """A leaf that treats each feature apart: its functions broadcast, and take samples as rows just as well."""
-
-    def _apply_to(self, x: Tensor, function: Function, values: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        self._check(x, values)
-        return summed(*function(x, *values))
+    """A leaf that treats each feature apart."""
 
 
 def expect(bijection: object, user: str) -> None:
     """Raise unless it is a bijection."""
     if not isinstance(bijection, Bijection):
         raise TypeError(f"{user} takes bijections, got {type(bijection).__name__}; of a network take its .bijection")
-
-
-def summed(y: Tensor, log_slopes: Tensor) -> tuple[Tensor, Tensor]:
-    """Return rows y and the log-determinant of each."""
-    return y, log_slopes.sum(-1).expand(y.shape[:-1])
-
-
-def to_columns(x: Tensor) -> Tensor:
-    """Return samples (..., n) as columns [n, m]."""
-    return x.reshape(-1, x.shape[-1]).mT
-
-
-def from_columns(x: Tensor, y: Tensor, log_slopes: Tensor) -> tuple[Tensor, Tensor]:
-    """Return columns y in the shape of the samples x they came from, and the log-determinant of each."""
-    return y.mT.reshape(x.shape), log_slopes.sum(0).expand(y.shape[-1]).reshape(x.shape[:-1])
-
-
-def as_columns(values: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Return values with vectors of numbers as columns; orders, which are whole numbers, stay as they are."""
-    return tuple(value[:, None] if value.ndim == 1 and value.is_floating_point() else value for value in values)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor, nn
 
 from plunit.invertible.bijection import Bijection, Leaf, expect
+from plunit.invertible.columns import walk
+
+if TYPE_CHECKING:
+    from plunit.invertible.anneal import Annealing
+
+_Steps = list[tuple[Bijection, bool]]
 
 
 class Composite(Bijection):
@@ -51,19 +58,27 @@ class Chain(Composite):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Apply all bijections."""
-        total: Tensor | float = 0.0
-        for bijection in self.bijections:
-            x, log_det = bijection(x)
-            total = total + log_det
-        return x, total  # type: ignore[return-value]
+        return self._through(x, self._own_steps())
 
     def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Undo all bijections, last first."""
+        return self._through(y, _turned(self._own_steps()))
+
+    def steps(self) -> _Steps:
+        """The steps of all bijections; itself if calling them would not be the same."""
+        return self._own_steps() if _is_just(self, Chain) else [(self, False)]
+
+    def _own_steps(self) -> _Steps:
+        return [step for bijection in self.parts() for step in bijection.steps()]
+
+    def _through(self, x: Tensor, steps: _Steps) -> tuple[Tensor, Tensor]:
+        """Take the steps; leaves in a row are taken together."""
         total: Tensor | float = 0.0
-        for bijection in reversed(self.parts()):
-            y, log_det = bijection.inverse(y)
-            total = total + log_det
-        return y, total  # type: ignore[return-value]
+        while steps:
+            count = next((i for i, (step, _) in enumerate(steps) if not _is_just(step, Leaf)), len(steps))
+            x, log_det = walk(self, x, cast(Any, steps[:count])) if count else _call(*steps[0], x)
+            total, steps = total + log_det, steps[count or 1 :]
+        return x, total  # type: ignore[return-value]
 
     def lipschitz(self) -> tuple[float, float]:
         """The products of the bounds."""
@@ -77,9 +92,14 @@ class Chain(Composite):
         """The leaves of all bijections."""
         return [leaf for bijection in self.parts() for leaf in bijection.leaves()]
 
-    def exact(self) -> Chain:
-        """The chain, of the same kind, of the exact bijections."""
-        return type(self)(*(bijection.exact() for bijection in self.parts()))
+    def sharp(self) -> Chain:
+        """The chain, of the same kind, of the sharp bijections."""
+        return type(self)(*(bijection.sharp() for bijection in self.parts())).train(self.training)
+
+    @property
+    def annealing(self) -> Annealing | None:
+        """That of the first bijection that has one."""
+        return next((found for part in self.parts() if (found := part.annealing) is not None), None)
 
 
 class Inverse(Composite):
@@ -107,6 +127,30 @@ class Inverse(Composite):
         """The leaves of F, last first, and each the other way round."""
         return [(leaf, not inverted) for leaf, inverted in reversed(self.bijection.leaves())]
 
-    def exact(self) -> Inverse:
-        """The inverse of the exact bijection."""
-        return Inverse(self.bijection.exact())
+    def sharp(self) -> Inverse:
+        """The inverse of the sharp bijection."""
+        return Inverse(self.bijection.sharp()).train(self.training)
+
+    @property
+    def annealing(self) -> Annealing | None:
+        """That of F."""
+        return self.bijection.annealing
+
+    def steps(self) -> _Steps:
+        """The steps of F, last first, and each the other way round."""
+        return _turned(self.bijection.steps()) if _is_just(self, Inverse) else [(self, False)]
+
+
+def _turned(steps: _Steps) -> _Steps:
+    return [(bijection, not inverted) for bijection, inverted in reversed(steps)]
+
+
+def _call(bijection: Bijection, inverted: bool, x: Tensor) -> tuple[Tensor, Tensor]:
+    return bijection.inverse(x) if inverted else bijection(x)  # type: ignore[no-any-return]
+
+
+def _is_just(bijection: Bijection, kind: type[Bijection]) -> bool:
+    """Tell whether a bijection goes both ways as this kind does, and nobody waits for its call."""
+    own = type(bijection)
+    hooked = bijection._forward_hooks or bijection._forward_pre_hooks or bijection._backward_hooks
+    return own.forward is kind.forward and own.inverse is kind.inverse and not hooked

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.func import functional_call
 
+from plunit.invertible import boundary
+from plunit.invertible.anneal import Annealing
 from plunit.invertible.axes import ScaleShift
-from plunit.invertible.bijection import Bijection, Elementwise, expect
+from plunit.invertible.bijection import Bijection, Elementwise, Leaf, expect
 from plunit.invertible.chain import Chain
+from plunit.invertible.columns import Values, implied, walk_with
 from plunit.invertible.linear import LU
 from plunit.invertible.network import activation_of
 from plunit.torch import PLU
@@ -21,18 +23,21 @@ from plunit.torch import PLU
 class Conditional(nn.Module):
     """y = F(x; p + N(context)): a bijection of x whose parameters p are moved by a network N of the context.
 
-    N moves the parameters of elementwise parts, which have one number per feature: slopes, widths and roundings of
+    N moves the parameters of elementwise leaves, which have one number per feature: slopes, widths and roundings of
     activations, scales and shifts of `ScaleShift`. Matrices are the same for all contexts. N has hidden layers of PLUs
     and starts as 0.
 
     `Flow` asks this much of a conditional bijection: `features`; `context`, the k numbers of a context;
-    `forward(x, context)` and `inverse(y, context)`, which return value and log-determinant for x of shape (..., n) and
-    contexts (..., k) that broadcast; `at(context)`, the bijection of one context; `exact()`, as that of a `Bijection`.
+    `forward(x, context)`, `of_data(x, context)` and `inverse(y, context)`, which return value and log-determinant for x
+    of shape (..., n) and contexts (..., k) that broadcast; `at(context)`, the bijection of one context; `sharp()` and
+    `annealing`, as those of a `Bijection`.
 
     Args:
-        bijection: F, with learned elementwise parts.
+        bijection: F, made of leaves, some of them elementwise with learned parameters.
         context: k.
         hidden: the units of each hidden layer of N.
+        slots: how many numbers per feature N moves in each of those leaves; by default all that are learned. A leaf
+            leaves out the last ones that it lacks: `PLU` has no rounding, the last number of `SmoothPLU`.
         generator: where the random numbers of the start of N come from.
 
     >>> line = Conditional(ScaleShift(2), context=3)
@@ -47,6 +52,7 @@ class Conditional(nn.Module):
         context: int,
         *,
         hidden: Sequence[int] = (64, 64),
+        slots: Sequence[int] | None = None,
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
@@ -56,57 +62,80 @@ class Conditional(nn.Module):
                 raise ValueError(f"context and hidden must be integers of at least 1, got {size!r}")
         self.bijection, self.features = bijection, bijection.features
         self.context, self.hidden = context, tuple(hidden)
-        self.moved = _moved(bijection)
-        if not self.moved:
+        learned = [len(_learned(leaf)) for leaf in _moved(bijection)]
+        self.slots = learned if slots is None else list(slots)
+        if (
+            len(self.slots) != len(learned)
+            or any(a < b for a, b in zip(self.slots, learned, strict=True))
+            or not learned
+        ):
             raise ValueError(
-                "Conditional needs a bijection with learned elementwise parts, such as ScaleShift; got none"
+                f"Conditional needs learned elementwise parts, such as ScaleShift, each once, and a slot for each of "
+                f"their numbers, got parts of {learned} numbers and slots {self.slots}"
             )
-        self.network = _network((context, *hidden, len(self.moved) * self.features), generator)
+        self.network = _network((context, *hidden, sum(self.slots) * self.features), generator)
 
     def forward(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
         """Return F(x) and log|det dF/dx| at these contexts."""
-        return self._call(x, context, inverted=False)
+        return self._through(x, context, self.bijection.leaves())
+
+    def of_data(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
+        """Return `forward` for x and contexts that are data: see `boundary.of_data`."""
+        self._check(context)
+        if not any(getattr(leaf, "boundary", False) for leaf, _ in self.bijection.leaves()):
+            return self(x, context)  # type: ignore[no-any-return]
+        batch = torch.broadcast_shapes(x.shape[:-1], context.shape[:-1])
+        both = torch.cat([x.expand(*batch, -1), context.expand(*batch, -1)], -1)
+        return boundary.of_data(_Joined(self), both)
 
     def inverse(self, y: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
         """Return the x with F(x) = y at these contexts, and log|det dx/dy|."""
-        return self._call(y, context, inverted=True)
+        return self._through(y, context, [(leaf, not turned) for leaf, turned in reversed(self.bijection.leaves())])
 
     @torch.no_grad()
     def at(self, context: Tensor) -> Bijection:
         """The bijection for one context, shape (k,): a copy with the parameters moved."""
+        if context.ndim != 1:
+            raise ValueError(f"give one context, shape ({self.context},), got shape {tuple(context.shape)}")
         twin = copy.deepcopy(self.bijection)
-        parameters = dict(twin.named_parameters())
-        for name, value in self._parameters_at(context).items():
-            if value.ndim != 1:
-                raise ValueError(f"give one context, shape ({self.context},), got shape {tuple(context.shape)}")
-            parameters[name].copy_(value)
+        for leaf, shift in zip(_moved(twin), self._shifts(context), strict=True):
+            for parameter, change in zip(_learned(leaf), shift, strict=False):
+                parameter += change[:, 0]
         return twin
 
-    def exact(self) -> Conditional:
+    def sharp(self) -> Conditional:
         """The same with every rounded corner removed; it shares the parameters."""
-        twin = Conditional.__new__(Conditional)
-        nn.Module.__init__(twin)
-        twin.bijection, twin.features, twin.network = self.bijection.exact(), self.features, self.network
-        twin.context, twin.hidden, twin.moved = self.context, self.hidden, self.moved
+        with torch.random.fork_rng(devices=[]):  # the network of the twin is thrown away
+            twin = Conditional(self.bijection.sharp(), self.context, hidden=self.hidden, slots=self.slots)
+        twin.network = self.network
         return twin.train(self.training)
+
+    @property
+    def annealing(self) -> Annealing | None:
+        """How rounded corners are to shrink in training; None if they are not to."""
+        return self.bijection.annealing
 
     def extra_repr(self) -> str:
         """Name the numbers of features and of the context."""
         return f"{self.features}, context={self.context}"
 
-    def _call(self, x: Tensor, context: Tensor, inverted: bool) -> tuple[Tensor, Tensor]:
-        parameters = {f"bijection.{name}": value for name, value in self._parameters_at(context).items()}
-        if x.ndim:  # what is none the bijection refuses itself
-            x = x.expand(*torch.broadcast_shapes(x.shape[:-1], context.shape[:-1]), x.shape[-1])
-        return functional_call(_Either(self.bijection, inverted), parameters, (x,))  # type: ignore[no-any-return]
+    def _through(self, x: Tensor, context: Tensor, steps: list[tuple[Leaf, bool]]) -> tuple[Tensor, Tensor]:
+        """Take the steps, with the values of these contexts."""
+        if x.ndim:  # the bijection refuses a number without an axis
+            batch = torch.broadcast_shapes(x.shape[:-1], context.shape[:-1])
+            x = x.expand(*batch, x.shape[-1])
+            if context.ndim > 1 and context.numel() > self.context:
+                context = context.expand(*batch, context.shape[-1])
+        shifts = dict(zip(map(id, _moved(self.bijection)), self._shifts(context), strict=True))
+        others = iter(implied([step for step in steps if id(step[0]) not in shifts]))
+        values = [_values(*step, shifts[id(step[0])]) if id(step[0]) in shifts else next(others) for step in steps]
+        return walk_with(self.bijection, x, steps, values)
 
-    def _parameters_at(self, context: Tensor) -> dict[str, Tensor]:
-        """Return p + N(context) by name: one number per feature, for each context."""
+    def _shifts(self, context: Tensor) -> list[Tensor]:
+        """Return N(context) for each elementwise leaf, as columns: [slots, n, m], with m = 1 for one context."""
         self._check(context)
-        own = dict(self.bijection.named_parameters())
-        shifts = self.network(context).unflatten(-1, (len(self.moved), self.features)).unbind(-2)
-        # a rounding that is learned has no part in the sharp bijection
-        return {name: own[name] + shift for name, shift in zip(self.moved, shifts, strict=True) if name in own}
+        columns = self.network(context.reshape(-1, self.context)).mT
+        return list(columns.reshape(-1, self.features, columns.shape[-1]).split(self.slots))
 
     def _check(self, context: Tensor) -> None:
         if not isinstance(context, Tensor):
@@ -121,15 +150,16 @@ class Conditional(nn.Module):
             raise TypeError(f"the network of the context holds {wanted} and got {context.dtype}; convert the context")
 
 
-class _Either(nn.Module):
-    """One direction of a bijection as a forward, for functional_call."""
+class _Joined(nn.Module):
+    """A conditional bijection of x and context in one tensor."""
 
-    def __init__(self, bijection: Bijection, inverted: bool) -> None:
+    def __init__(self, conditional: Conditional) -> None:
         super().__init__()
-        self.bijection, self.inverted = bijection, inverted
+        self.conditional = conditional
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return self.bijection.inverse(x) if self.inverted else self.bijection(x)
+    def forward(self, both: Tensor) -> tuple[Tensor, Tensor]:
+        x, context = both.split([self.conditional.features, self.conditional.context], -1)
+        return self.conditional(x, context)  # type: ignore[no-any-return]
 
 
 def conditional(
@@ -168,14 +198,35 @@ def conditional(
     return Conditional(chain, context, hidden=hidden, generator=generator)
 
 
-def _moved(bijection: Bijection) -> list[str]:
-    """Return the names of the parameters of elementwise parts."""
-    return [
-        f"{path}.{name}" if path else name
-        for path, module in bijection.named_modules()
-        if isinstance(module, Elementwise)
-        for name, _ in module.named_parameters(recurse=False)
-    ]
+def network_shapes(
+    features: int, context: int, hidden: Sequence[int], slots: Sequence[int]
+) -> dict[str, tuple[int, int]]:
+    """Return the shapes of the weights of the network, by name."""
+    sizes = itertools.pairwise((context, *hidden, sum(slots) * features))
+    return {f"{2 * index}.weight": (outputs, inputs) for index, (inputs, outputs) in enumerate(sizes)}
+
+
+def _moved(bijection: Bijection) -> list[Elementwise]:
+    """Return the elementwise leaves with learned parameters, first applied first, each once."""
+    found = (leaf for leaf, _ in bijection.leaves() if isinstance(leaf, Elementwise) and _learned(leaf))
+    return list(dict.fromkeys(found))
+
+
+def _learned(leaf: Leaf) -> list[Tensor]:
+    """Return the learned ones among the raw numbers of a leaf."""
+    return [raw for raw in leaf.raw() if _is_learned(leaf, raw)] if leaf.is_implied else []
+
+
+def _is_learned(leaf: Leaf, raw: Tensor) -> bool:
+    # by its place: within torch.func a parameter is a plain tensor
+    return any(raw is parameter for parameter in leaf._parameters.values())
+
+
+def _values(leaf: Leaf, inverted: bool, shift: Tensor) -> Values:
+    """Return the values of a leaf whose raw numbers are moved by shifts [slots, n, m], as columns."""
+    changes: Iterator[Tensor] = iter(shift)
+    raw = [each[:, None] + next(changes) if _is_learned(leaf, each) else each[:, None] for each in leaf.raw()]
+    return leaf.imply_inverse(*raw) if inverted else leaf.imply(*raw)
 
 
 def _network(sizes: tuple[int, ...], generator: Generator | None) -> nn.Sequential:

@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from plunit.invertible import flux, positive
-from plunit.invertible.bijection import Elementwise, Function, summed
+from plunit.invertible import boundary, positive
+from plunit.invertible.bijection import Elementwise
 from plunit.torch.op import plu
-
-LogSlope = Literal["exact", "flux"]
-"""How log|slope| is differentiated: as it stands (piecewise constant), or with the boundary term of `flux`."""
 
 
 class Kinked(Elementwise):
-    """What the kinked bijections share: slopes 1 and alpha > 0 (either side of 1), and the choice of log-slope."""
+    """What the kinked bijections share: slopes 1 and alpha > 0 (either side of 1), and the boundary term."""
 
-    bandwidth: Tensor
+    names: tuple[str, ...] = ("alpha",)
+    """The numbers of a unit, the slope first."""
 
-    def __init__(self, features: int, alpha: float, learnable: bool, log_slope: LogSlope, bandwidth: float) -> None:
+    def __init__(self, features: int, alpha: float, learnable: bool, boundary: bool) -> None:
         super().__init__(features)
-        if log_slope not in ("exact", "flux"):
-            raise ValueError(f'log_slope must be "exact" or "flux", got {log_slope!r}')
-        if not 0 < bandwidth < math.inf:
-            raise ValueError(f"bandwidth must be positive and finite, got {bandwidth}; the default is {flux.BANDWIDTH}")
+        if not isinstance(boundary, bool):
+            raise TypeError(f"boundary must be True or False, got {boundary!r}; see plunit.invertible.boundary")
         positive.register(self, "alpha", alpha, features, learnable)
-        self.log_slope: LogSlope = log_slope
-        if log_slope == "flux":
-            self.register_buffer("bandwidth", torch.tensor(bandwidth))
+        self.boundary = boundary
 
-    def inverse_values(self) -> tuple[Tensor, ...]:
-        """Alpha inverted, and the rest."""
-        alpha, *rest = self.values()
-        return 1 / alpha, *rest
+    def raw(self) -> tuple[Tensor, ...]:
+        """What is held of the numbers."""
+        return tuple(positive.source(self, name) for name in self.names)
+
+    def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """Alpha, log(alpha), and the rest."""
+        numbers = zip(self.names, raw, strict=True)
+        alpha, *rest = (positive.implied(self, name, source) for name, source in numbers)
+        return alpha, alpha.log(), *rest
+
+    def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """1/alpha, its logarithm, and the rest."""
+        alpha, log_alpha, *rest = self.imply(*raw)
+        return 1 / alpha, -log_alpha, *rest
 
     @classmethod
     def invert(cls, y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
@@ -44,18 +47,15 @@ class Kinked(Elementwise):
         return cls.evaluate(y, *values)
 
     @staticmethod
-    def outside(x: Tensor, h: Tensor, *values: Tensor) -> Tensor:
-        """Whether x is on an outer piece, 0 to 1, with kinks blurred to a width h."""
+    def beyond(x: Tensor, *values: Tensor) -> Tensor:
+        """How far x is beyond a kink; negative before it. The kinks stay where they are in the inverse."""
         raise NotImplementedError
 
-    def _apply_to(self, x: Tensor, function: Function, values: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        self._check(x, values)
-        y, log_slopes = function(x, *values)
-        if self.log_slope == "flux" and torch.is_grad_enabled():
-            jump = values[0].detach().log()
-            smooth = jump * self.outside(flux.finite(x), flux.width(x, self.bandwidth), *values[1:])
-            log_slopes = log_slopes + flux.in_backward_only(smooth)
-        return summed(y, log_slopes)
+    def boundary_term(self, x: Tensor, *values: Tensor) -> Tensor | None:
+        """Return 0 with the gradient of the boundary term; None unless this module has one and trains."""
+        if not (self.boundary and self.training and boundary.is_wanted()):
+            return None
+        return boundary.term(self.beyond(x, *values), values[1])
 
     @property
     def alpha(self) -> Tensor:
@@ -68,12 +68,12 @@ class Kinked(Elementwise):
         return max(1.0, alpha.max().item()), max(1.0, 1 / alpha.min().item())
 
     def extra_repr(self) -> str:
-        """Name the number of features, what is learned, and the log-slope if it is not the plain one."""
+        """Name the number of features, whether alpha and c are learned, and the boundary term."""
         parts = [f"{self.features}"]
         if "raw_alpha" in self._parameters:
             parts.append("learnable=True")
-        if self.log_slope != "exact":
-            parts.append(f"log_slope={self.log_slope!r}")
+        if self.boundary:
+            parts.append("boundary=True")
         return ", ".join(parts)
 
 
@@ -85,14 +85,15 @@ class PLU(Kinked):
         alpha: outer slope, alpha > 0; above 1 the outer pieces expand.
         c: half-width of the inner piece, c > 0.
         learnable: learn alpha = exp(raw_alpha) and c = exp(raw_c), one per feature.
-        log_slope: "exact" differentiates log|slope| as it stands and loses the boundary term of a likelihood's
-            gradient; "flux" estimates that term from the batch. The values are the same.
-        bandwidth: the width of the estimate, in units of Silverman's rule; a buffer that may be changed.
+        boundary: add the boundary term, estimated from the batch, to gradients of the log-determinant in training mode;
+            see `plunit.invertible.boundary`. Without it a likelihood's gradient is biased. The values are the same.
 
     >>> y, log_det = PLU(2)(torch.tensor([0.5, 2.0]))
     >>> y, log_det
     (tensor([0.5000, 1.1000]), tensor(-2.3026))
     """
+
+    names = ("alpha", "c")
 
     def __init__(
         self,
@@ -101,10 +102,9 @@ class PLU(Kinked):
         c: float = 1.0,
         *,
         learnable: bool = False,
-        log_slope: LogSlope = "exact",
-        bandwidth: float = flux.BANDWIDTH,
+        boundary: bool = False,
     ) -> None:
-        super().__init__(features, alpha, learnable, log_slope, bandwidth)
+        super().__init__(features, alpha, learnable, boundary)
         positive.register(self, "c", c, features, learnable)
 
     @property
@@ -112,21 +112,16 @@ class PLU(Kinked):
         """The half-width of the inner piece, one per feature."""
         return positive.of(self, "c")
 
-    def values(self) -> tuple[Tensor, ...]:
-        """Alpha and c."""
-        return self.alpha, self.c
-
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return PLU(x) and its log-slopes."""
-        alpha, c = values
-        return plu(x, alpha, c), (x.abs() > c) * alpha.log()  # plunit.log_slope, faster: alpha is not 0 here
+        alpha, log_alpha, c = values
+        return plu(x, alpha, c), (x.abs() > c) * log_alpha
 
     @staticmethod
-    def outside(x: Tensor, h: Tensor, *values: Tensor) -> Tensor:
-        """Whether |x| > c, blurred."""
-        (c,) = values
-        return flux.ramp(x - c, h) + flux.ramp(-x - c, h)
+    def beyond(x: Tensor, *values: Tensor) -> Tensor:
+        """|x| - c."""
+        return x.abs() - values[2]
 
 
 class LeakyReLU(Kinked):
@@ -136,8 +131,7 @@ class LeakyReLU(Kinked):
         features: n, the size of the last axis.
         alpha: slope of the negative side, alpha > 0.
         learnable: learn alpha = exp(raw_alpha), one per feature.
-        log_slope: see `PLU`.
-        bandwidth: see `PLU`.
+        boundary: see `PLU`.
 
     The kink belongs to the positive side: slope 1 at 0.
     """
@@ -148,26 +142,21 @@ class LeakyReLU(Kinked):
         alpha: float = 0.1,
         *,
         learnable: bool = False,
-        log_slope: LogSlope = "exact",
-        bandwidth: float = flux.BANDWIDTH,
+        boundary: bool = False,
     ) -> None:
-        super().__init__(features, alpha, learnable, log_slope, bandwidth)
-
-    def values(self) -> tuple[Tensor, ...]:
-        """Just alpha."""
-        return (self.alpha,)
+        super().__init__(features, alpha, learnable, boundary)
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return LeakyReLU(x) and its log-slopes."""
-        (alpha,) = values
-        slopes = torch.where(x < 0, alpha, 1.0)
-        return slopes * x, slopes.log()
+        alpha, log_alpha = values
+        negative = x < 0
+        return torch.where(negative, alpha, 1.0) * x, negative * log_alpha
 
     @staticmethod
-    def outside(x: Tensor, h: Tensor, *values: Tensor) -> Tensor:
-        """Whether x < 0, blurred."""
-        return flux.ramp(-x, h)
+    def beyond(x: Tensor, *values: Tensor) -> Tensor:
+        """-x."""
+        return -x
 
 
 class Tanh(Elementwise):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import operator
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 from torch.distributions import Distribution
 
-from plunit.invertible.anneal import Annealing
+from plunit.invertible import saving
+from plunit.invertible.anneal import Annealing, annealing_of
 from plunit.invertible.base import Base, Given, base_for
 from plunit.invertible.bijection import Bijection, expect
 from plunit.invertible.contexts import Conditional
@@ -55,7 +57,7 @@ class Flow(nn.Module):
 
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """Return log p(x), shape x.shape[:-1]; of a conditional flow log p(x | context), the two broadcast."""
-        z, log_det = self.bijection(x, *self._given(context))
+        z, log_det = self.bijection.of_data(x, *self._given(context))
         return self.base.log_prob(z) + log_det
 
     @torch.no_grad()
@@ -140,7 +142,7 @@ class Flow(nn.Module):
         _check_options(steps, batch, lr, anneal, validation, patience)
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
-        anneal = _annealing(self.bijection, anneal)
+        anneal = annealing_of(self.bijection, anneal)
         source = prepare(self._form(), data, context, weights, validation, batch, generator)
         watched = None
         if source.held is not None:
@@ -158,8 +160,23 @@ class Flow(nn.Module):
             )
 
     def sharpen(self) -> None:
-        """Remove all rounded corners: the bijection becomes the exact one, which shares its parameters."""
-        self.bijection = self.bijection.exact()
+        """Remove all rounded corners: the bijection becomes the sharp one, which shares its parameters."""
+        self.bijection = self.bijection.sharp()
+
+    def save(self, path: str | Path) -> None:
+        """Write the flow, its structure and its numbers, to one safetensors file; see `plunit.invertible.saving`."""
+        saving.write(Path(path), self.bijection, self.base.origin.dtype, isinstance(self.base, Given))
+
+    @classmethod
+    def load(cls, path: str | Path, base: Distribution | None = None) -> Flow:
+        """Return the flow that a file of `save` holds, on the CPU. A base of one's own is not in the file: give it."""
+        bijection, own_base = saving.read(Path(path))
+        if own_base != (base is not None):
+            raise ValueError(
+                f"{path} holds a flow over {'a base of its own: pass base=' if own_base else 'the standard normal'}"
+                f"{'the distribution it was built with' if own_base else ': leave base out'}"
+            )
+        return cls(bijection, base)
 
     def _with(self, bijection: Bijection) -> Flow:
         """Return a flow of another bijection with the same base."""
@@ -181,10 +198,6 @@ class Flow(nn.Module):
                 else "this flow has no context; leave it out, or build the flow with conditional(...)"
             )
         return () if context is None else (context,)
-
-
-def _annealing(bijection: Bijection | Conditional, anneal: Annealing | None) -> Annealing | None:
-    return anneal
 
 
 def _first_sharp(anneal: Annealing | None, steps: int) -> int:

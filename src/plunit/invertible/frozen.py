@@ -6,16 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from plunit.invertible.bijection import (
-    Bijection,
-    Function,
-    Leaf,
-    as_columns,
-    expect,
-    from_columns,
-    to_columns,
-)
+from plunit.invertible.bijection import Bijection, Leaf, expect
 from plunit.invertible.chain import Chain
+from plunit.invertible.columns import as_columns, walk_with
 
 
 class Frozen(Bijection):
@@ -38,16 +31,16 @@ class Frozen(Bijection):
         self._bounds = bijection.lipschitz()
         leaves = bijection.leaves()
         with torch.no_grad(), parametrize.cached():
-            self.steps = nn.ModuleList(_Step(leaf) for leaf, _ in leaves)
+            self.kept = nn.ModuleList(_Step(leaf) for leaf, _ in leaves)
         self.inverted = [inverted for _, inverted in leaves]
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return F(x) and log|det dF/dx|."""
-        return self._through(x, [step.direction(inverted) for step, inverted in self._steps()])
+        return self._through(x, self._steps())
 
     def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the x with F(x) = y, and log|det dx/dy|."""
-        return self._through(y, [step.direction(not inverted) for step, inverted in reversed(self._steps())])
+        return self._through(y, [(step, not inverted) for step, inverted in reversed(self._steps())])
 
     def leaves(self) -> list[tuple[Leaf, bool]]:
         """The frozen leaves."""
@@ -57,21 +50,16 @@ class Frozen(Bijection):
         """The bounds of the bijection."""
         return self._bounds
 
-    def exact(self) -> Bijection:
+    def sharp(self) -> Bijection:
         """Refuse: the parameters are gone."""
-        raise TypeError("a frozen bijection cannot be made exact; freeze the exact one: Frozen(bijection.exact())")
+        raise TypeError("a frozen bijection cannot be made sharp; freeze the sharp one: Frozen(bijection.sharp())")
 
     def _steps(self) -> list[tuple[_Step, bool]]:
-        return list(zip(self.steps, self.inverted, strict=True))  # type: ignore[arg-type]
+        return list(zip(self.kept, self.inverted, strict=True))  # type: ignore[arg-type]
 
-    def _through(self, x: Tensor, maps: list[tuple[Function, tuple[Tensor, ...]]]) -> tuple[Tensor, Tensor]:
-        self._check(x, (value for _, values in maps for value in values))
-        y, found = to_columns(x), []
-        for function, values in maps:
-            y, log_slopes = function(y, *values)
-            found.append(log_slopes)
-        found.sort(key=_width)  # what all samples share is summed up while it is small
-        return from_columns(x, y, sum(found[1:], start=found[0]))
+    def _through(self, x: Tensor, steps: list[tuple[_Step, bool]]) -> tuple[Tensor, Tensor]:
+        values = [step.inverse_values() if inverted else step.values() for step, inverted in steps]
+        return walk_with(self, x, steps, values)
 
     def __repr__(self) -> str:
         return f"Frozen({', '.join(leaf.kind for leaf, _ in self.leaves())})"
@@ -97,10 +85,6 @@ class _Step(Leaf):
     def inverse_values(self) -> tuple[Tensor, ...]:
         return tuple(self.back._buffers.values())  # type: ignore[arg-type]
 
-    def direction(self, inverted: bool) -> tuple[Function, tuple[Tensor, ...]]:
-        """Return one of the two functions, and its values."""
-        return (self.invert, self.inverse_values()) if inverted else (self.evaluate, self.values())
-
     def lipschitz(self) -> tuple[float, float]:
         return self._bounds
 
@@ -115,7 +99,3 @@ class _Values(nn.Module):
         for index, value in enumerate(as_columns(values)):
             value = value.detach().clone(memory_format=torch.contiguous_format)
             self.register_buffer(f"value_{index}", value, persistent=False)
-
-
-def _width(columns: Tensor) -> int:
-    return columns.shape[1]

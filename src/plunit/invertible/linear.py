@@ -67,17 +67,22 @@ class LU(Leaf):
     @property
     def weight(self) -> Tensor:
         """The matrix W."""
-        lower, upper = self._factors()
-        return (lower @ upper).gather(0, self.permutation[:, None].expand(-1, self.features))
+        return self.values()[0]
 
-    def values(self) -> tuple[Tensor, ...]:
+    def raw(self) -> tuple[Tensor, ...]:
+        """All parameters, the permutation and the signs."""
+        return self.lower, self.upper, self.raw_diagonal, self.bias, self.permutation, self.sign
+
+    def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
         """W, b and log|diag(U)|."""
-        return self.weight, self.bias, self._log_diagonal()
+        lower, upper, log_diagonal = self._factors(*raw)
+        permutation = raw[4][..., None].expand_as(lower)
+        return (lower @ upper).gather(-2, permutation), raw[3], log_diagonal
 
-    def inverse_values(self) -> tuple[Tensor, ...]:
+    def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
         """L and U transposed, the order that undoes P, b and log|diag(U)|."""
-        lower, upper = self._factors()
-        return lower.mT, upper.mT, self.permutation.argsort(), self.bias, self._log_diagonal()
+        lower, upper, log_diagonal = self._factors(*raw)
+        return lower.mT, upper.mT, raw[4].argsort(), raw[3], log_diagonal
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
@@ -114,16 +119,16 @@ class LU(Leaf):
             found.append(f"sign must hold 1 and -1, got {sign.tolist()}; 0 would make W singular")
         return found
 
-    def _log_diagonal(self) -> Tensor:
-        limit = positive.limit(self.raw_diagonal.dtype)
-        return self.raw_diagonal.clamp(-limit, limit)
-
-    def _factors(self) -> tuple[Tensor, Tensor]:
-        """Return L and U."""
-        packed = torch.cat([self.lower, self.sign * self._log_diagonal().exp(), self.upper])
-        packed = packed.gather(0, self.order).view(self.features, self.features)
+    def _factors(
+        self, lower: Tensor, upper: Tensor, raw_diagonal: Tensor, bias: Tensor, permutation: Tensor, sign: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return L, U and log|diag(U)|."""
+        limit = positive.limit(raw_diagonal.dtype)
+        log_diagonal = raw_diagonal.clamp(-limit, limit)
+        packed = torch.cat([lower, sign * log_diagonal.exp(), upper], -1)
+        packed = packed[..., self.order].unflatten(-1, (self.features, self.features))
         eye = torch.eye(self.features, dtype=packed.dtype, device=packed.device)
-        return packed.tril(-1) + eye, packed.triu()
+        return packed.tril(-1) + eye, packed.triu(), log_diagonal
 
     @torch.no_grad()
     def _factor(self, weight: Tensor) -> None:

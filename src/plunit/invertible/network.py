@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from torch import Generator, Tensor, nn
 
+from plunit.invertible.anneal import RHO
 from plunit.invertible.bijection import Bijection
 from plunit.invertible.certificate import Certificate, certify
 from plunit.invertible.chain import Chain
@@ -105,10 +106,10 @@ class InvertibleNetwork(nn.Module):
 
 DENSITIES: dict[str, Activation] = {
     "smooth": alternating(SmoothPLU, START_ALPHA, learnable=True, learnable_rho=True),
-    "annealed": alternating(SmoothPLU, START_ALPHA, rho=0.9, learnable=True),
-    "flux": alternating(PLU, START_ALPHA, learnable=True, log_slope="flux"),
+    "annealed": alternating(SmoothPLU, START_ALPHA, rho=RHO.start, learnable=True, annealing=RHO),
+    "flux": alternating(PLU, START_ALPHA, learnable=True, boundary=True),
     "plain": alternating(PLU, START_ALPHA, learnable=True),
-    "leaky": alternating(LeakyReLU, START_ALPHA, learnable=True, log_slope="flux"),
+    "leaky": alternating(LeakyReLU, START_ALPHA, learnable=True, boundary=True),
 }
 """The activations of `density` by name."""
 
@@ -126,9 +127,9 @@ def density(
     Args:
         features: n, the size of the last axis.
         blocks: how many.
-        activation: "smooth" (SmoothPLU, alpha, c and rho learned), "annealed" (SmoothPLU, rho to be annealed by
-            `Flow.fit(..., anneal=RHO)`, which leaves an exact PLU network), "flux" (PLU, boundary term estimated),
-            "plain" (PLU as autograd has it: it stays near a Gaussian), "leaky" (LeakyReLU, boundary term estimated).
+        activation: "smooth" (SmoothPLU, alpha, c and rho learned), "annealed" (SmoothPLU, which `Flow.fit` turns into
+            PLU on the way), "flux" (PLU with the boundary term), "plain" (PLU without it: it stays near a Gaussian),
+            "leaky" (LeakyReLU with the boundary term).
         linear: as of `InvertibleNetwork`; "householder" serves many features.
         generator: where the random numbers of the start come from.
 

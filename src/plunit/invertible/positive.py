@@ -38,10 +38,22 @@ def range_of(dtype: torch.dtype) -> str:
 
 def of(module: nn.Module, name: str) -> Tensor:
     """Return the number of a module."""
-    if f"raw_{name}" in module._parameters:
-        return exp(getattr(module, f"raw_{name}"))
-    fixed: Tensor = getattr(module, f"fixed_{name}")
-    return fixed
+    return implied(module, name, source(module, name))
+
+
+def source(module: nn.Module, name: str) -> Tensor:
+    """Return what a module holds of the number: `raw_<name>` or `fixed_<name>`."""
+    held: Tensor = getattr(module, _key(module, name))
+    return held
+
+
+def implied(module: nn.Module, name: str, source: Tensor) -> Tensor:
+    """Return the number from what this module, or one like it, holds."""
+    return exp(source) if _key(module, name).startswith("raw_") else source
+
+
+def _key(module: nn.Module, name: str) -> str:
+    return f"fixed_{name}" if f"fixed_{name}" in module._buffers else f"raw_{name}"
 
 
 def limit(dtype: torch.dtype) -> float:
@@ -56,5 +68,5 @@ def exp(raw: Tensor) -> Tensor:
 
 def share(source: nn.Module, target: nn.Module, name: str) -> None:
     """Let another module, which has a number of this name and kind, have the very same one."""
-    key = f"raw_{name}" if f"raw_{name}" in source._parameters else f"fixed_{name}"
+    key = _key(source, name)
     setattr(target, key, getattr(source, key))

@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from plunit import learned
 from plunit.invertible import positive
+from plunit.invertible.anneal import Annealing
 from plunit.invertible.bijection import Elementwise
 from plunit.invertible.elementwise import PLU
-
-_EPS = torch.finfo(torch.float32).eps
+from plunit.invertible.rounding import raw_of_rho
 
 
 class SmoothPLU(Elementwise):
@@ -26,7 +26,8 @@ class SmoothPLU(Elementwise):
         c: half-width of the inner piece, c > 0.
         rho: the rounding's half-width in units of c, in (0, 1).
         learnable: learn alpha = exp(raw_alpha) and c = exp(raw_c), one per feature.
-        learnable_rho: learn rho = sigmoid(raw_rho), one per feature. Else `raw_rho` is a buffer, for annealing.
+        learnable_rho: learn rho = sigmoid(raw_rho), one per feature. Else `raw_rho` is a buffer.
+        annealing: how `Flow.fit` is to shrink rho, before it removes the corners; None to leave rho alone.
 
     >>> y, log_det = SmoothPLU(1, rho=0.5)(torch.tensor([1.0]))
     >>> y, log_det
@@ -44,8 +45,12 @@ class SmoothPLU(Elementwise):
         *,
         learnable: bool = False,
         learnable_rho: bool = False,
+        annealing: Annealing | None = None,
     ) -> None:
         super().__init__(features)
+        if learnable_rho and annealing is not None:
+            raise ValueError("rho is either learned or annealed; leave out learnable_rho or annealing")
+        self._annealing = annealing
         positive.register(self, "alpha", alpha, features, learnable)
         positive.register(self, "c", c, features, learnable)
         raw_rho = torch.full((features,), raw_of_rho(rho))
@@ -74,28 +79,40 @@ class SmoothPLU(Elementwise):
         with torch.no_grad():
             self.raw_rho.fill_(raw_of_rho(rho))
 
-    def exact(self) -> PLU:
+    @property
+    def annealing(self) -> Annealing | None:
+        """How rho is to shrink in training; None if it is not to."""
+        return self._annealing
+
+    def sharp(self) -> PLU:
         """The PLU that shares alpha and c. It is another function: its likelihood must be measured anew."""
-        module = PLU(self.features, learnable="raw_alpha" in self._parameters, log_slope="flux").to(self.raw_rho)
+        module = PLU(self.features, learnable="raw_alpha" in self._parameters, boundary=True).to(self.raw_rho)
         positive.share(self, module, "alpha")
         positive.share(self, module, "c")
         return module.train(self.training)
 
-    def values(self) -> tuple[Tensor, ...]:
-        """The line's values 1, alpha, c and w, then c + w and 2 w."""
-        c, alpha = self.c, self.alpha
-        w = self.rho * c
-        return torch.ones_like(alpha), alpha, c, w, c + w, 2 * w
+    def raw(self) -> tuple[Tensor, ...]:
+        """What is held of alpha and c, and raw_rho."""
+        return positive.source(self, "alpha"), positive.source(self, "c"), self.raw_rho
 
-    def inverse_values(self) -> tuple[Tensor, ...]:
-        """The line's values, then c - w, 1 + alpha, and what gives s^2 from v; see `invert`."""
-        one, alpha, c, w, *_ = self.values()
+    def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """The line's values 1, alpha, c and w, then c + w and 2 w."""
+        one, alpha, c, w = self._line_values(*raw)
+        return one, alpha, c, w, c + w, 2 * w
+
+    def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """The line's values, then c - w, 1 + alpha, and the coefficients of the quadratic for s^2; see `invert`."""
+        one, alpha, c, w = self._line_values(*raw)
         contracts = alpha < 1
         end, zero = 1 + alpha, torch.zeros_like(alpha)
         least = torch.where(contracts, alpha, one).square()
         bend = torch.where(contracts, 1 - alpha, alpha - 1)
         start, way = torch.where(contracts, end, zero), torch.where(contracts, -one, one)
         return one, alpha, c, w, c - w, end, least, bend, start, way
+
+    def _line_values(self, alpha: Tensor, c: Tensor, raw_rho: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        alpha, c = positive.implied(self, "alpha", alpha), positive.implied(self, "c", c)
+        return torch.ones_like(alpha), alpha, c, learned.fraction(torch, raw_rho) * c
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
@@ -119,7 +136,7 @@ class SmoothPLU(Elementwise):
 
     def lipschitz(self) -> tuple[float, float]:
         """max(1, alpha) and max(1, 1/alpha), over all features."""
-        return self.exact().lipschitz()
+        return self.sharp().lipschitz()
 
     def extra_repr(self) -> str:
         """Name the number of features and what is learned."""
@@ -134,15 +151,3 @@ def _line(q: Tensor, one: Tensor, alpha: Tensor, c: Tensor, w: Tensor) -> tuple[
     """
     slope = torch.lerp(alpha, one, q)  # 1 and alpha to the bit at the ends
     return slope, (1 - slope) * torch.addcmul(c, w, q, value=-1)
-
-
-def raw_of_rho(rho: float) -> float:
-    """Return the raw number of rho, logit(rho)."""
-    check_rho(rho)
-    return learned.raw_fraction(rho)
-
-
-def check_rho(rho: float) -> None:
-    """Raise unless rho lies in (0, 1), also after rounding to float32."""
-    if not _EPS <= rho <= 1 - _EPS:
-        raise ValueError(f"rho must lie strictly between 0 and 1, got {rho}; start from 0.5, or use PLU for rho = 0")

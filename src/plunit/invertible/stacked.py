@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
-from plunit.invertible.anneal import Annealing
+from plunit.invertible import boundary
+from plunit.invertible.anneal import Annealing, annealing_of
 from plunit.invertible.flow import Flow
 from plunit.invertible.training import minimise
 
@@ -39,7 +40,7 @@ def train(
         draw: returns the batches of a step, members on the first axis.
         steps: of Adam, the step size falling to 0 along a half cosine.
         lr: the step size at the start.
-        anneal: a quantity to shrink on the way, of flows.
+        anneal: how rho is to shrink on the way, of flows; by default as their bijections were built to be annealed.
         watch: told the part that is done.
 
     >>> from plunit.invertible import density
@@ -48,6 +49,8 @@ def train(
     torch.Size([5, 3])
     """
     stack = _Stack(modules, loss)
+    if isinstance(modules[0], Flow):
+        anneal = annealing_of(modules[0].bijection, anneal)
     # not fused as in Flow.fit: the two round differently, and kept results were made with this one
     optimizer = torch.optim.Adam(stack.parameters.values(), lr, foreach=True)
     losses = minimise(
@@ -72,7 +75,8 @@ class _Stack:
 
     def losses(self, *batch: Tensor) -> Tensor:
         """Return the loss of each member."""
-        return self.members(self.parameters, self.buffers, *batch)  # type: ignore[no-any-return]
+        with boundary.under("data have none"):  # no gradients, which within vmap tensors do not tell
+            return self.members(self.parameters, self.buffers, *batch)  # type: ignore[no-any-return]
 
     def named_buffers(self) -> Iterable[tuple[str, Tensor]]:
         """The stacked buffers, with their names."""

@@ -1,0 +1,108 @@
+"""The boundary term: the part of a likelihood's gradient that automatic differentiation drops at kinks.
+
+log s(u) of a kinked activation jumps by log(alpha) where u crosses a kink. Its derivative is 0 elsewhere, yet
+d/dtheta E[log s(u)] = log(alpha) * (density of u at the kink) * E[du/dtheta there] is not 0: samples cross the kink
+when parameters change. The density is estimated from the batch, for each unit apart: the k = ceil(sqrt(m)) of m samples that
+are nearest to the kink reach out to a width h, and each sample that is nearer than h counts 1 / (2 h). Neither outliers
+nor heavy tails nor other modes change h.
+
+The term is for parameters, while they are trained. A bijection adds it in training mode (`module.train()`, PyTorch's
+default) and where gradients are recorded. To a bijection its input may be the output of another layer, so the term goes
+on to the input. To a flow its input is data: `of_data` keeps the term from it, in every mode.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+Rule = Literal["data may have gradients", "data have none", "left out"]
+
+
+class _Thread(threading.local):
+    rule: Rule = "data may have gradients"
+
+
+_thread = _Thread()
+
+
+def rule() -> Rule:
+    """Return the rule in force in this thread."""
+    return _thread.rule
+
+
+@contextmanager
+def under(rule: Rule) -> Iterator[None]:
+    """Put another rule in force."""
+    before, _thread.rule = _thread.rule, rule
+    try:
+        yield
+    finally:
+        _thread.rule = before
+
+
+def is_wanted() -> bool:
+    """Tell whether bijections in training mode add the term."""
+    return _thread.rule != "left out" and torch.is_grad_enabled()
+
+
+def nearest(count: int) -> int:
+    """Return how many of `count` samples stand for the density at a kink."""
+    return math.ceil(math.sqrt(count))
+
+
+def width(distance: Tensor) -> Tensor:
+    """Return the distance of the k-th nearest sample, [n, 1], from the distances of all of them to the kinks [n, m]."""
+    return distance.kthvalue(nearest(distance.shape[-1]), dim=-1, keepdim=True).values
+
+
+def term(beyond: Tensor, jump: Tensor) -> Tensor:
+    """Return 0, with the gradient of the boundary term.
+
+    Args:
+        beyond: how far each sample is beyond the kink, [n, m]; negative before it.
+        jump: log(alpha), [n, 1].
+    """
+    if not beyond.numel():
+        return torch.zeros_like(beyond)
+    beyond = beyond.clamp(-1e30, 1e30)  # no gradient for infinities
+    distance = beyond.detach().abs()
+    h = width(distance)
+    weighted = torch.where(distance < h, jump.detach() / (2 * h), 0) * beyond
+    return weighted - weighted.detach()
+
+
+def of_data(bijection: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return F(x) and its log-determinant; gradients in x, and in what x was made from, have no boundary term.
+
+    The term is added for a copy of x that is detached: it reaches all parameters of the bijection, and no further.
+    """
+    if not (_may_have_gradient(x) and is_wanted() and _has_term(bijection)):
+        return bijection(x)  # type: ignore[no-any-return]
+    y, log_det = _left_out(bijection, x)
+    still = x.detach()
+    added = bijection(still)[1] - _left_out(bijection, still)[1]
+    return y, log_det + torch.where(log_det.isfinite(), added, 0)
+
+
+def _left_out(bijection: Callable[[Tensor], tuple[Tensor, Tensor]], x: Tensor) -> tuple[Tensor, Tensor]:
+    with under("left out"):
+        return bijection(x)
+
+
+def _has_term(bijection: nn.Module) -> bool:
+    return any(module.training and getattr(module, "boundary", False) for module in bijection.modules())
+
+
+def _may_have_gradient(x: Tensor) -> bool:
+    """Tell whether x may have a gradient: within torch.func and forward mode its tensor does not say so."""
+    if _thread.rule == "data have none":
+        return False
+    transformed = torch._C._functorch.maybe_current_level() is not None
+    return x.requires_grad or transformed or torch.autograd.forward_ad._current_level >= 0
