@@ -57,7 +57,7 @@ class Given(nn.Module):
         return self.distribution.rsample(shape) if self.distribution.has_rsample else self.distribution.sample(shape)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Given:
-        self.distribution = _mapped(self.distribution, fn)
+        self.distribution = _mapped(self.distribution, fn, {})
         return super()._apply(fn, recurse)  # type: ignore[no-untyped-call, no-any-return]
 
 
@@ -79,18 +79,19 @@ def base_for(features: int, distribution: Distribution | None, like: Tensor) -> 
     return Given(distribution, like)
 
 
-def _mapped(part: Any, fn: Callable[[Tensor], Tensor]) -> Any:
-    """Return a distribution, or what it holds, with fn applied to every tensor in it."""
+def _mapped(part: Any, fn: Callable[[Tensor], Tensor], seen: dict[int, Any]) -> Any:
+    """Return a distribution, or what it holds, with fn applied to all its tensors; `seen` has what is done."""
     if isinstance(part, Tensor):
         return fn(part)
     if isinstance(part, nn.Module):
         return part._apply(fn)  # type: ignore[no-untyped-call]
-    if isinstance(part, (list, tuple)) and type(part) in (list, tuple):
-        return type(part)(_mapped(each, fn) for each in part)
-    if isinstance(part, (Distribution, Transform)):
-        twin = copy.copy(part)
+    if type(part) in (list, tuple):
+        return type(part)(_mapped(each, fn, seen) for each in part)
+    if not isinstance(part, (Distribution, Transform)):
+        return part
+    if id(part) not in seen:  # a transform and its inverse know one another
+        seen[id(part)] = twin = copy.copy(part)
         for name, value in vars(part).items():
-            # a transform knows its inverse by a weak reference, and makes a new one where there is none
-            vars(twin)[name] = None if isinstance(value, weakref.ref) else _mapped(value, fn)
-        return twin
-    return part
+            # a weak reference to an inverse is made anew where it is missing
+            vars(twin)[name] = None if isinstance(value, weakref.ref) else _mapped(value, fn, seen)
+    return seen[id(part)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CHUNK = 4096  # points whose likelihood is computed at once when nothing is learned from them
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fitted:
     """What `Flow.fit` did.
 
@@ -29,9 +29,12 @@ class Fitted:
         step: the steps after which the flow had the parameters that it has now: the best ones by validation, else all.
     """
 
-    losses: list[float] = field(repr=False)
-    validation: dict[int, float] = field(repr=False)
+    losses: list[float]
+    validation: dict[int, float]
     step: int
+
+    def __repr__(self) -> str:
+        return f"Fitted({len(self.losses)} steps, parameters of step {self.step}, loss {self.loss:.4g})"
 
     @property
     def loss(self) -> float:

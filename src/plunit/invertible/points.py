@@ -90,14 +90,13 @@ def from_rows(rows: Rows, weights: Tensor | None, generator: Generator | None) -
     """Return a function that draws rows at random: all alike, or in proportion to their weights."""
     count, device = len(rows[0]), rows[0].device
     ends = torch.zeros(0) if weights is None else weights.cumsum(0)
-    last = count - 1 if weights is None else int(weights.nonzero()[-1])
 
     def draw(n: int) -> Rows:
         if weights is None:
             chosen = torch.randint(count, (n,), generator=generator)
         else:
             place = ends[-1] * torch.rand(n, generator=generator, dtype=ends.dtype)
-            chosen = torch.searchsorted(ends, place, right=True).clamp(max=last)  # the last place may round to the end
+            chosen = torch.searchsorted(ends, place, right=True).clamp(max=count - 1)  # it may round to the end
         return tuple(part[chosen.to(device)] for part in rows)
 
     return draw
@@ -133,7 +132,8 @@ def _gives(data: Any) -> bool:
 
 def checked_weights(weights: Any, count: int) -> Tensor:
     """Return weights as float64 on the CPU, where they are drawn from, or raise unless each point has one."""
-    found = torch.as_tensor(np.array(torch.as_tensor(weights).detach().cpu(), dtype=np.float64))
+    numbers = weights.detach().cpu() if isinstance(weights, Tensor) else torch.from_numpy(np.array(weights, np.float64))
+    found = numbers.double()
     if found.shape != (count,):
         raise ValueError(f"weights must hold one number for each of the {count} points, got shape {tuple(found.shape)}")
     if not (found.isfinite().all() and (found >= 0).all() and found.sum() > 0):

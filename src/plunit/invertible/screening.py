@@ -3,10 +3,10 @@
 Two rules mean that there is no density, so that the likelihood of a flow can grow without end:
 - a column is constant,
 - columns are linearly dependent: a direction exists in which the columns, scaled to variance 1, have less than
-  `DEPENDENT` of standard deviation.
+  `DEPENDENT` of standard deviation, outliers aside.
 Two rules mean that training will be poor:
-- one value makes up `SHARE` of a column or more (and at least `TIMES` points): the column is discrete, and the density
-  wants to be infinite there,
+- a column is discrete: one value makes up `SHARE` of it or more (and at least `TIMES` points), or it has `FEW` values or
+  fewer, each on average `TIMES` times. The density wants to be infinite there,
 - the middle of a column is farther than `FAR` from 0, or its spread is beyond `FAR` or below 1 / `FAR`: training starts
   near centre 0 and spread 1, and takes small steps. Median and quartiles are meant, so an outlier does not matter.
 """
@@ -20,11 +20,13 @@ import torch
 from torch import Tensor
 
 DEPENDENT = 1e-5
-SHARE = 0.05
+SHARE = 0.1
 TIMES = 10
+FEW = 30
 FAR = 30.0
 
 _ROWS = 10_000
+_OUTLIER = 20.0  # spreads from the median
 _NAMED = 5
 
 
@@ -40,7 +42,7 @@ def screen(x: Tensor, context: Tensor | None = None, *, whole: bool = True) -> N
     if faults and whole:
         raise ValueError("; ".join(faults))
     some = _some(x)
-    doubts = [*faults, *_discrete(some), *_far(some, "column")]
+    doubts = [*faults, *_discrete(some, _varying(x)), *_far(some, "column")]
     if context is not None:
         doubts += _far(_some(context), "context column")
     for doubt in doubts:
@@ -67,12 +69,16 @@ def _constant(x: Tensor) -> Iterable[str]:
 
 
 def _dependent(x: Tensor) -> Iterable[str]:
-    columns = _varying(x).nonzero()[:, 0]
-    rows = _some(x)[:, columns]
-    if len(columns) < 2 or len(rows) < 2 * x.shape[1] + 2:
+    rows = _some(x)
+    middle, spread = _middle_and_spread(rows)
+    rows = rows[((rows - middle).abs() <= _OUTLIER * spread).all(1)]
+    if len(rows) < 2 * x.shape[1] + 2:
         return
-    rows = rows - rows.mean(0)
-    rows = rows / rows.square().mean(0).sqrt().clamp(min=torch.finfo(rows.dtype).tiny)
+    columns = _varying(rows).nonzero()[:, 0]
+    if len(columns) < 2:
+        return
+    rows = rows[:, columns] - rows[:, columns].mean(0)
+    rows = rows / rows.square().mean(0).sqrt()
     values, vectors = torch.linalg.eigh(rows.mT @ rows / len(rows))
     if values[0] < DEPENDENT**2:
         sizes = vectors[:, 0].abs()
@@ -83,15 +89,15 @@ def _dependent(x: Tensor) -> Iterable[str]:
         )
 
 
-def _discrete(x: Tensor) -> Iterable[str]:
-    times = max(TIMES, round(SHARE * len(x)))
-    if len(x) < times:
-        return
+def _discrete(x: Tensor, varying: Tensor) -> Iterable[str]:
     ordered = x.sort(0).values
-    often = (ordered[times - 1 :] == ordered[: len(x) - times + 1]) & _varying(x)
-    found = often.any(0).nonzero()[:, 0].tolist()
+    kinds = 1 + (ordered[1:] != ordered[:-1]).sum(0)
+    times = max(TIMES, round(SHARE * len(x)))
+    often = ordered[times - 1 :] == ordered[: max(len(x) - times + 1, 0)]
+    few = (kinds <= FEW) & (TIMES * kinds <= len(x))
+    found = ((few | often.any(0)) & varying).nonzero()[:, 0].tolist()
     if found:
-        value = ordered[often[:, found[0]].nonzero()[0, 0], found[0]]
+        value = x[:, found[0]].mode().values
         share = (x[:, found[0]] == value).double().mean().item()
         yield (
             f"{_columns(found)} discrete, at least in part: {value.item():g} makes up {share:.0%} of column "
@@ -103,8 +109,7 @@ def _discrete(x: Tensor) -> Iterable[str]:
 def _far(x: Tensor, what: str) -> Iterable[str]:
     if len(x) < TIMES:
         return
-    low, middle, high = x.quantile(x.new_tensor([0.25, 0.5, 0.75]), dim=0)
-    spread = torch.where(high > low, (high - low) / 1.349, x.std(0))  # as a normal's; half of the points may be equal
+    middle, spread = _middle_and_spread(x)
     wide, narrow = spread > FAR, (spread < 1 / FAR) & (spread > 0)
     found = ((middle.abs() > FAR) | wide | narrow).nonzero()[:, 0].tolist()
     if found:
@@ -112,8 +117,15 @@ def _far(x: Tensor, what: str) -> Iterable[str]:
         yield (
             f"{_columns(found, what)} far from standard: {what} {found[0]} has the centre {centre:.3g} and the spread "
             f"{width:.3g}, while training starts from 0 and 1 and takes small steps. Standardise: "
-            f"(x - x.mean(0)) / x.std(0)"
+            f"(x - x.mean(0)) / x.std(0), or by median and quartiles if there are outliers"
         )
+
+
+def _middle_and_spread(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the median and the standard deviation that a normal of these quartiles has, by column."""
+    low, middle, high = x.quantile(x.new_tensor([0.25, 0.5, 0.75]), dim=0)
+    # where half of the points are equal the quartiles say nothing
+    return middle, torch.where(high > low, (high - low) / 1.349, (x - x.mean(0)).square().mean(0).sqrt())
 
 
 def _columns(found: list[int], what: str = "column") -> str:

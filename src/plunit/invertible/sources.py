@@ -29,9 +29,11 @@ def prepare(
     fraction = validation if isinstance(validation, float) else None
     held = None if validation is None or fraction is not None else form.batch(validation)
     if is_array(data):
-        rows = form.rows(data, context)
+        rows, found = form.rows(data, context), None
+        if weights is not None:
+            found = checked_weights(weights, len(rows[0]))
+            rows, found = tuple(part[(found > 0).to(part.device)] for part in rows), found[found > 0]
         screen(*rows)
-        found = None if weights is None else checked_weights(weights, len(rows[0]))
         if fraction is not None:
             return _split(rows, found, fraction, generator)
         return Source(from_rows(rows, found, generator), held)
@@ -66,7 +68,4 @@ def _split(rows: Rows, weights: Tensor | None, fraction: float, generator: Gener
     held, kept = order[:aside], order[aside:]
     parts = [(tuple(part[chosen.to(part.device)] for part in rows), chosen) for chosen in (held, kept)]
     chosen_weights = [None if weights is None else weights[chosen] for _, chosen in parts]
-    for side in chosen_weights:
-        if side is not None and not side.sum() > 0:
-            raise ValueError(f"no point of weight above 0 is on one side of the split by {fraction}; give points")
     return Source(from_rows(parts[1][0], chosen_weights[1], generator), parts[0][0], chosen_weights[0])
