@@ -117,6 +117,90 @@ def test_the_width_reaches_the_kth_nearest_sample(count):
     assert boundary.width(distance)[:, 0].tolist() == pytest.approx(expected)
 
 
+def cauchy(u):
+    return 1 / (math.pi * (1 + u.square()))
+
+
+def normal(u):
+    return torch.exp(-u.square() / 2) / math.sqrt(2 * math.pi)
+
+
+def bimodal(u):
+    return 10 * (normal((u - 2) / 0.05) + normal((u + 2) / 0.05))
+
+
+def drawn(shape, count, generator):
+    like = {"generator": generator, "dtype": torch.float64}
+    u = torch.randn(count, **like)
+    if shape == "outlier":
+        u[0] = 1e4
+    elif shape == "cauchy":
+        u = u / torch.randn(count, **like)
+    elif shape == "bimodal":
+        u = 0.05 * u + 2 * torch.randn(count, **like).sign()
+    return u
+
+
+def exact_term(density, w, c, alpha=0.1):
+    """d/dw E[log s(w u)] by quadrature: the outer mass, on a grid that has the kink as its end, at w -+ 1e-4."""
+    masses = []
+    for scale in (w + 1e-4, w - 1e-4):
+        t = torch.linspace(0, 1, 2_000_001, dtype=torch.float64) * 2 * c / scale - c / scale
+        masses.append(1 - torch.trapezoid(density(t), t).item())
+    return math.log(alpha) * (masses[0] - masses[1]) / 2e-4
+
+
+DENSITIES = {"normal": normal, "outlier": normal, "cauchy": cauchy, "bimodal": bimodal}
+PLACES = [
+    *((shape, count, c) for shape in ("normal", "outlier", "cauchy") for count in (512, 8192) for c in (0.5, 1.0)),
+    ("cauchy", 512, 3.0),
+    ("bimodal", 512, 1.95),
+    ("bimodal", 512, 2.0),
+    ("bimodal", 512, 2.05),
+    ("bimodal", 8192, 2.05),
+]
+
+
+@pytest.mark.parametrize(("shape", "count", "c"), PLACES)
+def test_the_estimate_is_the_exact_term_whatever_the_data(shape, count, c):
+    """The mean of 200 batches, because a batch of 512 has 23 samples near the kink."""
+    generator, bijection, found = torch.Generator().manual_seed(0), PLU(1, 0.1, c, boundary=True).double(), []
+    for _ in range(200):
+        w = torch.ones((), dtype=torch.float64, requires_grad=True)
+        log_det = bijection((w * drawn(shape, count, generator))[:, None])[1]
+        found.append(torch.autograd.grad(log_det.mean(), w)[0])
+    ratio = torch.stack(found).mean().item() / exact_term(DENSITIES[shape], 1.0, c)
+    assert 0.8 <= ratio <= 1.25
+
+
+def test_one_outlier_changes_nothing():
+    u = torch.randn(512, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found = []
+    for far in (5.0, 1e4, 1e30):
+        u[0] = far
+        w = torch.ones((), dtype=torch.float64, requires_grad=True)
+        found.append(torch.autograd.grad(PLU(1, boundary=True).double()((w * u)[:, None])[1].sum(), w)[0].item())
+    assert found == [pytest.approx(found[0])] * 3
+    assert abs(found[0]) > 100
+
+
+def test_samples_on_the_kink_itself_have_no_estimate():
+    """A rounded column can have more samples at one place than are counted: no width, no density."""
+    u = torch.ones(100, 1, requires_grad=True)
+    assert not torch.autograd.grad(PLU(1, boundary=True)(u)[1].sum(), u)[0].any()
+
+
+def test_values_that_differ_from_sample_to_sample():
+    """As those of a density that depends on a context: slopes and widths are columns [n, m]."""
+    generator = torch.Generator().manual_seed(0)
+    x, c = torch.randn(2, 50, generator=generator), torch.rand(2, 50, generator=generator).requires_grad_()
+    bijection, log_alpha = PLU(2, boundary=True), torch.full((2, 50), math.log(0.1))
+    found = torch.autograd.grad(bijection.boundary_term(x, log_alpha.exp(), log_alpha, c).sum(), c)[0]
+    distance = (x.abs() - c).abs()
+    h = distance.sort(1).values[:, 7:8]  # of 50, 8 are counted
+    torch.testing.assert_close(found, torch.where(distance < h, math.log(10) / (2 * h), 0.0).detach())
+
+
 def test_a_single_point_has_no_correction():
     x = torch.tensor([1.0, 1.0], requires_grad=True)
     y, log_det = PLU(2, boundary=True)(x)

@@ -79,7 +79,7 @@ def test_the_function_object_holds_no_hidden_activations():
     held = [t for t in vars(context).values() if isinstance(t, torch.Tensor)]
     held += [t for state in context.states for named in state for t in named.values() if id(t) not in own]
     assert not held
-    assert len(context.saved_tensors) == 1
+    assert len(context.saved_tensors) == 2  # input and output
 
 
 def test_changed_parameters_are_noticed():
@@ -142,11 +142,75 @@ def test_a_buffer_changed_before_backward_is_seen():
     smooth = SmoothPLU(3, 0.3, rho=0.5)
     y, _ = Reversible(LU(3), smooth)(torch.randn(4, 3))
     smooth.rho = 0.02
-    with pytest.raises(RuntimeError, match="a parameter or buffer of a reversible network was changed"):
+    with pytest.raises(RuntimeError, match="a part, parameter, buffer or mode of a reversible network was changed"):
         y.sum().backward()
 
 
 def test_activations_that_do_not_come_back_are_an_error():
     network = InvertibleNetwork(2, 2, activation=lambda features, index: Tanh(features), reversible=True)
-    with pytest.raises(RuntimeError, match="came back infinite or NaN"):
+    with pytest.raises(RuntimeError, match="would be wrong: the way back ends at an input that is off by nan of"):
         network(torch.full((3, 2), 40.0)).sum().backward()
+
+
+def steep(depth, **options):
+    """A network whose round trip in float32 has no digit left when it is deep."""
+    generator = torch.Generator().manual_seed(0)
+    activation = alternating(PLU, 0.3, learnable=True)
+    return InvertibleNetwork(16, depth, activation=activation, generator=generator, **options)
+
+
+def relative_error(found, expected):
+    found, expected = (torch.cat([grad.flatten().double() for grad in grads]) for grads in (found, expected))
+    return ((found - expected).norm() / expected.norm()).item()
+
+
+POINTS = torch.randn(64, 16, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("depth", [24, 32, 64])
+def test_gradients_that_would_be_wrong_are_an_error_with_remedies(depth):
+    message = r"off by \S+ of the size .* certificate .* use float64, milder slopes or reversible=False"
+    with pytest.raises(RuntimeError, match=message):
+        gradients(steep(depth, reversible=True), POINTS)
+
+
+@pytest.mark.parametrize(("depth", "dtype"), [(8, torch.float32), (16, torch.float32), (64, torch.float64)])
+def test_gradients_without_an_error_are_right(depth, dtype):
+    """The oracle is the ordinary chain in float64."""
+    expected = gradients(steep(depth).double(), POINTS.double())[1]
+    found = gradients(steep(depth, reversible=True).to(dtype), POINTS.to(dtype))[1]
+    assert relative_error(found, expected) < 0.02
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e4])
+def test_the_check_goes_with_the_size_of_the_points(scale):
+    network = InvertibleNetwork(4, 4, reversible=True)
+    network(scale * torch.randn(20, 4)).sum().backward()
+    network(torch.zeros(3, 4)).sum().backward()
+    network(torch.zeros(0, 4)).sum().backward()
+
+
+def test_an_outlier_does_not_hide_that_the_others_are_lost():
+    with pytest.raises(RuntimeError, match="would be wrong"):
+        gradients(steep(64, reversible=True), torch.cat([POINTS, torch.full((1, 16), 1e4)]))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_part_replaced_before_backward_is_noticed(place):
+    inner = Chain(PLU(3, 0.5), LU(3))
+    chain = Reversible(LU(3), inner)
+    y, _ = chain(torch.randn(4, 3))
+    if place == 0:
+        chain.bijections[0] = LU(3)
+    else:
+        inner.bijections[0] = PLU(3, 0.2)
+    with pytest.raises(RuntimeError, match=r"a part, .* was changed between forward and backward"):
+        y.sum().backward()
+
+
+def test_a_mode_changed_before_backward_is_noticed():
+    chain = Reversible(*density(2, 2, activation="flux").parts())
+    _, log_det = chain(torch.randn(9, 2))
+    chain.eval()
+    with pytest.raises(RuntimeError, match="mode of a reversible network was changed"):
+        log_det.sum().backward()

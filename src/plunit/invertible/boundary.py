@@ -2,9 +2,9 @@
 
 log s(u) of a kinked activation jumps by log(alpha) where u crosses a kink. Its derivative is 0 elsewhere, yet
 d/dtheta E[log s(u)] = log(alpha) * (density of u at the kink) * E[du/dtheta there] is not 0: samples cross the kink
-when parameters change. The density is estimated from the batch, for each unit apart: the k = ceil(sqrt(m)) of m samples that
-are nearest to the kink reach out to a width h, and each sample that is nearer than h counts 1 / (2 h). Neither outliers
-nor heavy tails nor other modes change h.
+when parameters change. The density is estimated from the batch, for each unit apart: the k = ceil(sqrt(m)) of m samples
+that are nearest to the kink reach out to a width h, and each sample that is nearer than h counts 1 / (2 h). Neither
+outliers nor heavy tails nor other modes change h.
 
 The term is for parameters, while they are trained. A bijection adds it in training mode (`module.train()`, PyTorch's
 default) and where gradients are recorded. To a bijection its input may be the output of another layer, so the term goes
@@ -50,6 +50,17 @@ def under(rule: Rule) -> Iterator[None]:
 def is_wanted() -> bool:
     """Tell whether bijections in training mode add the term."""
     return _thread.rule != "left out" and torch.is_grad_enabled()
+
+
+@contextmanager
+def training(module: nn.Module) -> Iterator[None]:
+    """Put a module into training mode, and give it back its mode."""
+    before = module.training
+    module.train()
+    try:
+        yield
+    finally:
+        module.train(before)
 
 
 def nearest(count: int) -> int:

@@ -81,7 +81,6 @@ class Conditional(nn.Module):
 
     def of_data(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
         """Return `forward` for x and contexts that are data: see `boundary.of_data`."""
-        self._check(context)
         if not any(getattr(leaf, "boundary", False) for leaf, _ in self.bijection.leaves()):
             return self(x, context)  # type: ignore[no-any-return]
         batch = torch.broadcast_shapes(x.shape[:-1], context.shape[:-1])
@@ -133,15 +132,15 @@ class Conditional(nn.Module):
 
     def _shifts(self, context: Tensor) -> list[Tensor]:
         """Return N(context) for each elementwise leaf, as columns: [slots, n, m], with m = 1 for one context."""
-        self._check(context)
+        self.check(context)
         columns = self.network(context.reshape(-1, self.context)).mT
-        return list(columns.reshape(-1, self.features, columns.shape[-1]).split(self.slots))
+        return list(columns.reshape(sum(self.slots), self.features, -1 if columns.numel() else 0).split(self.slots))
 
-    def _check(self, context: Tensor) -> None:
+    def check(self, context: Tensor) -> None:
+        """Raise unless these are contexts."""
         if not isinstance(context, Tensor):
             raise TypeError(
-                f"context must be a tensor, got {type(context).__name__}; torch.as_tensor makes one of an array, and a "
-                f"random generator is passed as generator="
+                f"context must be a tensor, got {type(context).__name__}; torch.as_tensor makes one of an array"
             )
         if context.ndim < 1 or context.shape[-1] != self.context:
             raise ValueError(f"context must have {self.context} numbers on its last axis, got {tuple(context.shape)}")

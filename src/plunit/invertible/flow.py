@@ -88,7 +88,7 @@ class Flow(nn.Module):
         """
         if not isinstance(self.bijection, Conditional):
             raise ValueError("this flow has no context; conditional(...) makes a bijection with one")
-        return self._with(self.bijection.at(context))
+        return self._with(self.bijection.at(*self._given(context)))
 
     def frozen(self) -> Flow:
         """A flow of the same density without parameters: for many calls of `log_prob` and `sample` after training."""
@@ -170,13 +170,13 @@ class Flow(nn.Module):
     @classmethod
     def load(cls, path: str | Path, base: Distribution | None = None) -> Flow:
         """Return the flow that a file of `save` holds, on the CPU. A base of one's own is not in the file: give it."""
-        bijection, own_base = saving.read(Path(path))
+        bijection, dtype, own_base = saving.read(Path(path))
         if own_base != (base is not None):
-            raise ValueError(
-                f"{path} holds a flow over {'a base of its own: pass base=' if own_base else 'the standard normal'}"
-                f"{'the distribution it was built with' if own_base else ': leave base out'}"
+            over = (
+                "a base of its own: pass base=, as it was built" if own_base else "the standard normal: leave base out"
             )
-        return cls(bijection, base)
+            raise ValueError(f"{path} holds a flow over {over}")
+        return cls(bijection, base).to(dtype)
 
     def _with(self, bijection: Bijection) -> Flow:
         """Return a flow of another bijection with the same base."""
@@ -190,14 +190,16 @@ class Flow(nn.Module):
 
     def _given(self, context: Tensor | None) -> tuple[Tensor, ...]:
         """Return the context as arguments for the bijection: none or one."""
-        conditional = isinstance(self.bijection, Conditional)
-        if conditional == (context is None):
-            raise ValueError(
-                f"this flow is conditional: give a context of {self.bijection.context} numbers"
-                if isinstance(self.bijection, Conditional)
-                else "this flow has no context; leave it out, or build the flow with conditional(...)"
-            )
-        return () if context is None else (context,)
+        if isinstance(context, Generator):
+            raise TypeError("the second argument is a context; pass a random generator as generator=")
+        if not isinstance(self.bijection, Conditional):
+            if context is None:
+                return ()
+            raise ValueError("this flow has no context; leave it out, or build the flow with conditional(...)")
+        if context is None:
+            raise ValueError(f"this flow is conditional: give a context of {self.bijection.context} numbers")
+        self.bijection.check(context)
+        return (context,)
 
 
 def _first_sharp(anneal: Annealing | None, steps: int) -> int:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from plunit.invertible.anneal import Annealing
+from plunit.invertible.boundary import training
 from plunit.invertible.points import Draw, Rows
 from plunit.invertible.training import minimise
 
@@ -150,10 +151,9 @@ def maximise(
         good.keep()
         return validation is not None and validation.is_due(step) and validation.measure(step)
 
-    mode = flow.training
-    flow.train()  # a boundary term is added in training mode only
     try:
-        losses = minimise(flow, loss, optimizer, steps, anneal=anneal, check=check, report=report).tolist()
+        with training(flow):
+            losses = minimise(flow, loss, optimizer, steps, anneal=anneal, check=check, report=report).tolist()
         with torch.no_grad():  # the last step has changed the parameters: on its batch they must be good
             check(len(losses), -flow.log_prob(*rows).mean())
         if validation is not None and len(losses) not in validation.losses:
@@ -161,6 +161,5 @@ def maximise(
     finally:
         best = None if validation is None else validation.step
         (good if validation is None or best is None else validation.best).restore()
-        flow.train(mode)
     measured = {} if validation is None else validation.losses
     return Fitted(losses, measured, len(losses) if best is None else best)

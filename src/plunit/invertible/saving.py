@@ -48,8 +48,8 @@ def write(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, ow
     write_atomically(path, _library("safetensors.torch").save(arrays, {"flow": text}))
 
 
-def read(path: Path) -> tuple[Bijection | Conditional, bool]:
-    """Return the bijection that a file holds, and whether its flow had a base of its own."""
+def read(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bool]:
+    """Return the bijection that a file holds, its dtype, and whether its flow had a base of its own."""
     library = _library("safetensors")
     try:
         with library.safe_open(str(path), "pt") as file:
@@ -61,14 +61,15 @@ def read(path: Path) -> tuple[Bijection | Conditional, bool]:
             for name, value in state.items():
                 if not value.isfinite().all():
                     raise ValueError(f"the array {name} holds values that are not finite")
-        bijection.to(_DTYPES[structure["dtype"]]).load_state_dict(state)
+        dtype = _DTYPES[structure["dtype"]]
+        bijection.to(dtype).load_state_dict(state)
     except OSError:
         raise
     # a file of any content can fail in any way
     except Exception as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise ValueError(f"{path} holds no flow that can be read: {reason}") from None
-    return bijection, structure["own_base"]
+    return bijection, dtype, structure["own_base"]
 
 
 def _described(bijection: Bijection | Conditional) -> dict[str, Any]:

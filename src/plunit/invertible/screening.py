@@ -5,7 +5,7 @@ Two rules mean that there is no density, so that the likelihood of a flow can gr
 - columns are linearly dependent: a direction exists in which the columns, scaled to variance 1, have less than
   `DEPENDENT` of standard deviation, outliers aside.
 Two rules mean that training will be poor:
-- a column is discrete: one value makes up `SHARE` of it or more (and at least `TIMES` points), or it has `FEW` values or
+- a column is discrete: one value makes up `SHARE` of it (and at least `TIMES` points), or it has `FEW` values or
   fewer, each on average `TIMES` times. The density wants to be infinite there,
 - the middle of a column is farther than `FAR` from 0, or its spread is beyond `FAR` or below 1 / `FAR`: training starts
   near centre 0 and spread 1, and takes small steps. Median and quartiles are meant, so an outlier does not matter.
