@@ -144,6 +144,8 @@ class Leaf(Bijection):
     overrides `values` instead, and `inverse_values` if they differ, is computed alone.
     """
 
+    is_elementwise = False
+
     def raw(self) -> tuple[Tensor, ...]:
         """The parameters and buffers behind the values: vectors [n] and matrices."""
         raise NotImplementedError
@@ -198,6 +200,8 @@ class Leaf(Bijection):
 
 class Elementwise(Leaf):
     """A leaf that treats each feature apart."""
+
+    is_elementwise = True
 
 
 def expect(bijection: object, user: str) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 
-from plunit.invertible.bijection import Bijection
+from plunit.invertible.bijection import Leaf
 from plunit.invertible.chain import Chain
+from plunit.invertible.columns import implied
 from plunit.invertible.frozen import part_by_part
+
+_Step = tuple[Leaf, bool]
+"""A leaf, and whether it is its inverse that is applied."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +31,12 @@ class Certificate:
         dtype: the precision the error is stated for.
         round_trip_error: a bound, to first order, on |F^-1(F(x)) - x| for the worst of the points asked about. Each
             part returns its own input, the one this x leads to, with an error that is measured in this dtype, and taken
-            as a unit of rounding where it is smaller by luck. The Jacobians of the inverses of the parts before it
-            carry it back to x, without cancellation. Twice the lengths of what arrives are added, for the way back
-            rounds at slightly other points.
+            as a unit of rounding of its input or output where it is smaller by luck. The Jacobians of the inverses of
+            the parts before it carry it back to x, without cancellation. Four times the lengths of what arrives are
+            added, because the way back rounds at other points, and sums are taken in other orders. Where the way back
+            may be on the other side of a kink, the larger inverse slope counts.
             Where the Lipschitz bound is a worst case over all of R^n, this one is about these points.
+        promises: whether there is such a bound. There is none if a part does not return its input at all.
     """
 
     features: int
@@ -38,17 +46,18 @@ class Certificate:
     condition_numbers: tuple[float, ...]
     dtype: torch.dtype
     round_trip_error: float
+    promises: bool
 
     def __str__(self) -> str:
+        name = str(self.dtype).removeprefix("torch.")
+        bound = f"<= {self.round_trip_error:.2g} ({name})" if self.promises else f"has no bound ({name}): no promise"
         return "\n".join(
             [
                 f"invertible network: {self.features} features, {self.parts} parts",
                 f"  Lipschitz constant of F        <= {self.lipschitz:.4g}",
                 f"  Lipschitz constant of F^-1     <= {self.inverse_lipschitz:.4g}",
                 f"  condition number of a part     <= {max(self.condition_numbers):.4g}",
-                f"  round-trip error, at the points <= {self.round_trip_error:.2g} ({self.dtype})".replace(
-                    "torch.", ""
-                ),
+                f"  round-trip error, at the points {bound}",
             ]
         )
 
@@ -66,6 +75,7 @@ def certify(chain: Chain, x: Tensor | None = None) -> Certificate:
     x = x.detach().to(like).reshape(-1, chain.features)
     forward, backward = chain.lipschitz()
     bounds = [part.lipschitz() for part in chain.parts()]
+    error = round_trip_errors(chain, x)[-1]
     return Certificate(
         features=chain.features,
         parts=len(bounds),
@@ -73,7 +83,8 @@ def certify(chain: Chain, x: Tensor | None = None) -> Certificate:
         inverse_lipschitz=backward,
         condition_numbers=tuple(ahead * back for ahead, back in bounds),
         dtype=x.dtype,
-        round_trip_error=round_trip_errors(chain, x)[-1],
+        round_trip_error=error,
+        promises=error < math.inf,
     )
 
 
@@ -82,22 +93,66 @@ def round_trip_errors(chain: Chain, x: Tensor) -> list[float]:
 
     A bound is infinite if some part does not return its input at all.
     """
+    steps = [step for part in chain.parts() for step in part.leaves()]
+    path = _way_there(steps, x)
+    errors, eps = _way_back(steps, path), torch.finfo(x.dtype).eps
     back = torch.eye(chain.features, dtype=x.dtype, device=x.device)[:, None].expand(-1, len(x), -1)
     total, bounds = torch.zeros_like(x[:, 0]), []
-    for part in chain.parts():
-        with torch.no_grad():
-            y, _ = part(x)
-            error = torch.maximum((part.inverse(y)[0] - x).abs(), torch.finfo(x.dtype).eps * x.abs())
-        total = total + 2 * (back.abs() * error).sum(-1).norm(dim=0)
+    for step, before, after, error in zip(steps, path, path[1:], errors, strict=False):
+        own = torch.maximum((_undo(step, after) - before).abs(), eps * before.abs()).detach()
+        carried = (back.abs() * own).sum(-1)
+        back = _carry_back(step, after, back, error)
+        carried = torch.maximum(carried, (back.abs() * eps * after.abs()).sum(-1))
+        total = total + 4 * carried.norm(dim=0)
         bounds.append(total.nan_to_num(torch.inf, torch.inf).max())
-        back = _carry_back(part, y, back)
-        x = y
-    return torch.stack(bounds).tolist()
+    ends = accumulate(len(part.leaves()) for part in chain.parts())
+    return torch.stack(bounds)[[end - 1 for end in ends]].tolist()
 
 
-def _carry_back(part: Bijection, y: Tensor, back: Tensor) -> Tensor:
-    """Multiply d x0 / d x, one row per leading index, by the Jacobian d x / d y of the inverse of a part."""
+@torch.no_grad()
+def _way_there(steps: list[_Step], x: Tensor) -> list[Tensor]:
+    """Return x and what each step makes of it."""
+    path = [x]
+    for leaf, inverted in steps:
+        path.append(_undo((leaf, not inverted), path[-1]))
+    return path
+
+
+@torch.no_grad()
+def _way_back(steps: list[_Step], path: list[Tensor]) -> list[Tensor]:
+    """Return how far the way back may be from the output of each step: four times what it is here, and rounding."""
+    y, errors = path[-1], []
+    for step, output in zip(reversed(steps), reversed(path), strict=False):
+        rounding = torch.finfo(y.dtype).eps * output.abs()
+        errors.append(4 * ((y - output).abs().amax(-1, keepdim=True) + rounding))
+        y = _undo(step, y)
+    return errors[::-1]
+
+
+def _undo(step: _Step, y: Tensor) -> Tensor:
+    leaf, inverted = step
+    x: Tensor = (leaf(y) if inverted else leaf.inverse(y))[0]
+    return x
+
+
+def _carry_back(step: _Step, y: Tensor, back: Tensor, error: Tensor) -> Tensor:
+    """Multiply d x0 / d x, one row per leading index, by the Jacobian d x / d y of the inverse of a step.
+
+    Where y is off by up to `error`, the inverse of an elementwise leaf has its largest slope at an end of that range,
+    or at 0 within it.
+    """
+    leaf, inverted = step
+    if leaf.is_elementwise:
+        near = torch.stack([y, y - error, y + error, torch.where(y.abs() <= error, 0, y)])
+        return back * _undone_slopes(leaf, inverted, near).amax(0)
     y = y.expand_as(back).clone().requires_grad_()
     with torch.enable_grad():
-        x, _ = part.inverse(y)
+        x = _undo(step, y)
     return torch.autograd.grad(x, y, back)[0]
+
+
+def _undone_slopes(leaf: Leaf, inverted: bool, y: Tensor) -> Tensor:
+    """Return the slopes of the inverse of an elementwise step at y (..., n)."""
+    (columns,) = implied([(leaf, not inverted)])
+    _, log_slopes = (leaf.evaluate if inverted else leaf.invert)(y.reshape(-1, leaf.features).mT, *columns)
+    return log_slopes.exp().mT.expand(y.shape[:-1].numel(), -1).reshape(y.shape)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from torch import Tensor, nn
 
 from plunit.invertible.bijection import Bijection, Leaf, expect
+from plunit.invertible.blocks import are_blocks, walk_blocks
 from plunit.invertible.columns import walk
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Chain(Composite):
         total: Tensor | float = 0.0
         while steps:
             count = next((i for i, (step, _) in enumerate(steps) if not _is_just(step, Leaf)), len(steps))
-            x, log_det = walk(self, x, cast(Any, steps[:count])) if count else _call(*steps[0], x)
+            x, log_det = _walk(self, x, steps[:count]) if count else _call(*steps[0], x)
             total, steps = total + log_det, steps[count or 1 :]
         return x, total  # type: ignore[return-value]
 
@@ -143,6 +144,11 @@ class Inverse(Composite):
 
 def _turned(steps: _Steps) -> _Steps:
     return [(bijection, not inverted) for bijection, inverted in reversed(steps)]
+
+
+def _walk(user: Bijection, x: Tensor, steps: _Steps) -> tuple[Tensor, Tensor]:
+    leaves = cast(Any, steps)
+    return walk_blocks(user, x, leaves) if are_blocks(steps) else walk(user, x, leaves)
 
 
 def _call(bijection: Bijection, inverted: bool, x: Tensor) -> tuple[Tensor, Tensor]:

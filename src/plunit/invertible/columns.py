@@ -61,9 +61,13 @@ def _of_a_kind(steps: Steps) -> list[Values]:
     first, inverted = steps[0]
     if len(steps) == 1 or not first.is_implied:
         return [as_columns(leaf.inverse_values() if inverted else leaf.values()) for leaf, _ in steps]
-    raw = [torch.stack(tensors) for tensors in zip(*(leaf.raw() for leaf, _ in steps), strict=True)]
-    together = (first.imply_inverse if inverted else first.imply)(*raw)
+    together = (first.imply_inverse if inverted else first.imply)(*stacked_raw(steps))
     return list(zip(*(value.unbind() for value in as_columns(together, axes=2)), strict=True))
+
+
+def stacked_raw(steps: Steps) -> list[Tensor]:
+    """Return what leaves of a kind hold, stacked."""
+    return [torch.stack(tensors) for tensors in zip(*(leaf.raw() for leaf, _ in steps), strict=True)]
 
 
 def as_columns(values: Values, axes: int = 1) -> Values:

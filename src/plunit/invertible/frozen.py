@@ -76,7 +76,7 @@ class _Step(Leaf):
     def __init__(self, leaf: Leaf) -> None:
         super().__init__(leaf.features)
         self.evaluate, self.invert = leaf.evaluate, leaf.invert  # type: ignore[method-assign]
-        self._kind, self._bounds = leaf.kind, leaf.lipschitz()
+        self.is_elementwise, self._kind, self._bounds = leaf.is_elementwise, leaf.kind, leaf.lipschitz()
         self.ahead, self.back = _Values(leaf.values()), _Values(leaf.inverse_values())
 
     def values(self) -> tuple[Tensor, ...]:

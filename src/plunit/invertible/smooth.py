@@ -106,9 +106,9 @@ class SmoothPLU(Elementwise):
         contracts = alpha < 1
         end, zero = 1 + alpha, torch.zeros_like(alpha)
         least = torch.where(contracts, alpha, one).square()
-        bend = torch.where(contracts, 1 - alpha, alpha - 1)
+        factor = torch.where(contracts, 1 - alpha, alpha - 1)
         start, way = torch.where(contracts, end, zero), torch.where(contracts, -one, one)
-        return one, alpha, c, w, c - w, end, least, bend, start, way
+        return one, alpha, c, w, c - w, end, least, factor, start, way
 
     def _line_values(self, alpha: Tensor, c: Tensor, raw_rho: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         alpha, c = positive.implied(self, "alpha", alpha), positive.implied(self, "c", c)
@@ -117,9 +117,8 @@ class SmoothPLU(Elementwise):
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Return SmoothPLU(x) and its log-slopes."""
-        *line, outer, width = values
-        slope, shift = _line(((outer - x.abs()) / width).clamp(0, 1), *line)
-        return torch.addcmul(slope * x, x.sign(), shift), slope.log()
+        y, _, slope = bend(x, *values)
+        return y, slope.log()
 
     @staticmethod
     def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
@@ -127,9 +126,9 @@ class SmoothPLU(Elementwise):
 
         s^2 = 1 + (alpha - 1) v = alpha^2 + (1 - alpha) (1 + alpha - v): the form without cancellation is taken.
         """
-        one, alpha, c, w, inner, end, least, bend, start, way = values
+        one, alpha, c, w, inner, end, least, factor, start, way = values
         v = ((y.abs() - inner) / w).clamp(0).minimum(end)
-        root = torch.addcmul(least, bend, torch.addcmul(start, way, v)).sqrt()
+        root = torch.addcmul(least, factor, torch.addcmul(start, way, v)).sqrt()
         slope, shift = _line(1 - v / (1 + root), one, alpha, c, w)
         inverse_slope = slope.reciprocal()
         return torch.addcmul(y, y.sign(), shift, value=-1) * inverse_slope, inverse_slope.log()
@@ -142,6 +141,14 @@ class SmoothPLU(Elementwise):
         """Name the number of features and what is learned."""
         names = [name for name, _ in self.named_parameters()]
         return f"{self.features}" + (f", learned={', '.join(n.removeprefix('raw_') for n in names)}" if names else "")
+
+
+def bend(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return SmoothPLU(x), q = 1 - r and the slopes, from what `SmoothPLU.imply` returns, as columns."""
+    *line, outer, width = values
+    q = ((outer - x.abs()) / width).clamp(0, 1)
+    slope, shift = _line(q, *line)
+    return torch.addcmul(slope * x, x.sign(), shift), q, slope
 
 
 def _line(q: Tensor, one: Tensor, alpha: Tensor, c: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
