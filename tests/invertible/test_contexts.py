@@ -1,12 +1,11 @@
 """Conditional bijections: the battery of a bijection for fixed contexts, and densities that are known exactly."""
 
-import math
-
 import pytest
 import torch
-from torch.distributions import Independent, MultivariateNormal, Normal
+from torch.distributions import Independent, Normal
 
 from plunit.invertible import LU, PLU, Chain, Conditional, Flow, ScaleShift, SmoothPLU, Tanh, conditional, stacked
+from plunit.invertible.simulations import SIMULATIONS
 
 ACTIVATIONS = ["smooth", "annealed", "flux", "plain", "leaky"]
 
@@ -183,61 +182,23 @@ def test_a_linear_context_is_found_exactly():
         torch.testing.assert_close(flow.log_prob(x, c), expected.log_prob(x), rtol=0, atol=0.15)
 
 
-def gap(simulate, exact, features, context, steps, blocks, hidden, lr, centre=0.0, scale=1.0):
+def gap(name, steps, blocks, hidden, lr):
     """Train on fresh simulations; return mean test NLL minus that of the exact density."""
-    generator = torch.Generator().manual_seed(0)
+    simulation, generator = SIMULATIONS[name], torch.Generator().manual_seed(0)
+    first, _ = simulation.draw(10_000, generator)
+    centre, scale = first.mean(0), first.std(0)
 
     def draw(n):
-        x, c = simulate(n, generator)
-        return (x - centre) / scale, c
+        x, context = simulation.draw(n, generator)
+        return (x - centre) / scale, context
 
-    flow = Flow(conditional(features, context, blocks, hidden=hidden, generator=generator))
+    flow = Flow(conditional(simulation.features, simulation.context, blocks, hidden=hidden, generator=generator))
     flow.fit(draw, steps, batch=256, lr=lr)
-    x, c = simulate(4000, torch.Generator().manual_seed(99))
+    x, context = simulation.draw(4000, torch.Generator().manual_seed(99))
     with torch.no_grad():
-        log_prob = flow.log_prob((x - centre) / scale, c) - torch.as_tensor(scale).expand(features).log().sum()
-        return (exact(x, c) - log_prob).mean().item()
-
-
-def regression(n, generator):
-    """Two outputs that rise and bend with c, of a spread and a correlation that change with c."""
-    c = 4 * torch.rand(n, 1, generator=generator) - 2
-    mean, factor = regression_parts(c)
-    return mean + (factor @ torch.randn(n, 2, 1, generator=generator))[..., 0], c
-
-
-def regression_parts(c):
-    mean = torch.cat([torch.sin(2 * c), 0.5 * c.abs()], -1)
-    first, second, mixed = 0.1 + 0.3 * c.abs(), 0.5 - 0.1 * c, 0.3 * c.sin()
-    factor = torch.stack([torch.cat([first, 0 * first], -1), torch.cat([mixed, second], -1)], -2)
-    return mean, factor
-
-
-def regression_density(x, c):
-    mean, factor = regression_parts(c)
-    return MultivariateNormal(mean, scale_tril=factor).log_prob(x)
+        log_prob = flow.log_prob((x - centre) / scale, context) - scale.log().sum()
+        return (simulation.log_prob(x, context) - log_prob).mean().item()
 
 
 def test_a_heteroscedastic_regression_is_learned_to_the_truth():
-    assert -0.03 < gap(regression, regression_density, 2, 1, 500, 3, (32, 32), 0.02) < 0.05
-
-
-def two_moons(n, generator):
-    """The simulator of the two moons: a crescent, moved by theta, uniform on [-1, 1]^2."""
-    theta = 2 * torch.rand(n, 2, generator=generator) - 1
-    angle = math.pi * (torch.rand(n, generator=generator) - 0.5)
-    radius = 0.1 + 0.01 * torch.randn(n, generator=generator)
-    crescent = torch.stack([radius * angle.cos() + 0.25, radius * angle.sin()], -1)
-    return crescent + moved_by(theta), theta
-
-
-def moved_by(theta):
-    return torch.stack([-theta.sum(-1).abs(), theta[:, 1] - theta[:, 0]], -1) / math.sqrt(2)
-
-
-def two_moons_density(x, theta):
-    """p(x | theta): the radius is normal, the angle uniform on a half circle, and dx = radius d(radius) d(angle)."""
-    v = x - moved_by(theta) - torch.tensor([0.25, 0.0])
-    radius = v.norm(dim=-1)
-    inside = Normal(0.1, 0.01).log_prob(radius) - (math.pi * radius).log()
-    return torch.where(v[:, 0] > 0, inside, -math.inf)
+    assert -0.03 < gap("regression", 500, 3, (32, 32), 0.02) < 0.05

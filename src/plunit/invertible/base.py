@@ -48,7 +48,8 @@ class Given(nn.Module):
 
     def log_prob(self, z: Tensor) -> Tensor:
         """Return log density."""
-        return self.distribution.log_prob(z)  # type: ignore[no-any-return, no-untyped-call]
+        log_density: Tensor = self.distribution.log_prob(z)
+        return log_density
 
     def draw(self, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
         """Draw points, shape (*shape, features), differentiable in the tensors of the distribution where it can be."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -15,9 +14,9 @@ from plunit.invertible.axes import ScaleShift
 from plunit.invertible.bijection import Bijection, Elementwise, Leaf, expect
 from plunit.invertible.chain import Chain
 from plunit.invertible.columns import Values, implied, walk_with
+from plunit.invertible.hypernetwork import network
 from plunit.invertible.linear import LU
 from plunit.invertible.network import activation_of
-from plunit.torch import PLU
 
 
 class Conditional(nn.Module):
@@ -73,7 +72,7 @@ class Conditional(nn.Module):
                 f"Conditional needs learned elementwise parts, such as ScaleShift, each once, and a slot for each of "
                 f"their numbers, got parts of {learned} numbers and slots {self.slots}"
             )
-        self.network = _network((context, *hidden, sum(self.slots) * self.features), generator)
+        self.network = network((context, *hidden, sum(self.slots) * self.features), generator)
 
     def forward(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
         """Return F(x) and log|det dF/dx| at these contexts."""
@@ -83,7 +82,7 @@ class Conditional(nn.Module):
         """Return `forward` for x and contexts that are data: see `boundary.of_data`."""
         if not any(getattr(leaf, "boundary", False) for leaf, _ in self.bijection.leaves()):
             return self(x, context)  # type: ignore[no-any-return]
-        batch = torch.broadcast_shapes(x.shape[:-1], context.shape[:-1])
+        batch = _batch(x, context)
         both = torch.cat([x.expand(*batch, -1), context.expand(*batch, -1)], -1)
         return boundary.of_data(_Joined(self), both)
 
@@ -121,7 +120,7 @@ class Conditional(nn.Module):
     def _through(self, x: Tensor, context: Tensor, steps: list[tuple[Leaf, bool]]) -> tuple[Tensor, Tensor]:
         """Take the steps, with the values of these contexts."""
         if x.ndim:  # the bijection refuses a number without an axis
-            batch = torch.broadcast_shapes(x.shape[:-1], context.shape[:-1])
+            batch = _batch(x, context)
             x = x.expand(*batch, x.shape[-1])
             if context.ndim > 1 and context.numel() > self.context:
                 context = context.expand(*batch, context.shape[-1])
@@ -157,7 +156,7 @@ class _Joined(nn.Module):
         self.conditional = conditional
 
     def forward(self, both: Tensor) -> tuple[Tensor, Tensor]:
-        x, context = both.split([self.conditional.features, self.conditional.context], -1)
+        x, context = torch.split(both, [self.conditional.features, self.conditional.context], -1)
         return self.conditional(x, context)  # type: ignore[no-any-return]
 
 
@@ -197,12 +196,9 @@ def conditional(
     return Conditional(chain, context, hidden=hidden, generator=generator)
 
 
-def network_shapes(
-    features: int, context: int, hidden: Sequence[int], slots: Sequence[int]
-) -> dict[str, tuple[int, int]]:
-    """Return the shapes of the weights of the network, by name."""
-    sizes = itertools.pairwise((context, *hidden, sum(slots) * features))
-    return {f"{2 * index}.weight": (outputs, inputs) for index, (inputs, outputs) in enumerate(sizes)}
+def _batch(x: Tensor, context: Tensor) -> torch.Size:
+    """Return the shape that points and contexts have in common."""
+    return torch.broadcast_shapes(x.shape[:-1], context.shape[:-1])  # type: ignore[no-untyped-call, no-any-return]
 
 
 def _moved(bijection: Bijection) -> list[Elementwise]:
@@ -226,17 +222,3 @@ def _values(leaf: Leaf, inverted: bool, shift: Tensor) -> Values:
     changes: Iterator[Tensor] = iter(shift)
     raw = [each[:, None] + next(changes) if _is_learned(leaf, each) else each[:, None] for each in leaf.raw()]
     return leaf.imply_inverse(*raw) if inverted else leaf.imply(*raw)
-
-
-def _network(sizes: tuple[int, ...], generator: Generator | None) -> nn.Sequential:
-    """Return linear layers with PLUs between them, the last of them 0."""
-    parts: list[nn.Module] = []
-    for inputs, outputs in itertools.pairwise(sizes):
-        layer = nn.utils.skip_init(nn.Linear, inputs, outputs)  # the global random numbers stay as they are
-        bound = inputs**-0.5
-        nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
-        nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
-        parts += [layer, PLU()]
-    nn.init.zeros_(layer.weight)
-    nn.init.zeros_(layer.bias)
-    return nn.Sequential(*parts[:-1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from contextlib import nullcontext
 from pathlib import Path
@@ -18,7 +17,7 @@ from plunit.invertible.base import Base, Given, base_for
 from plunit.invertible.bijection import Bijection, expect
 from plunit.invertible.contexts import Conditional
 from plunit.invertible.frozen import Frozen
-from plunit.invertible.likelihood import Fitted, Validation, maximise
+from plunit.invertible.likelihood import Fitted, Validation, check_options, first_sharp, maximise
 from plunit.invertible.points import Form
 from plunit.invertible.progress import Report, bar
 from plunit.invertible.sources import prepare
@@ -139,14 +138,14 @@ class Flow(nn.Module):
         Returns:
             the losses, the validation losses and the step whose parameters the flow has.
         """
-        _check_options(steps, batch, lr, anneal, validation, patience)
+        check_options(steps, batch, lr, anneal, validation, patience)
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
         anneal = annealing_of(self.bijection, anneal)
         source = prepare(self._form(), data, context, weights, validation, batch, generator)
         watched = None
         if source.held is not None:
-            watched = Validation(self, source.held, source.held_weights, steps, patience, _first_sharp(anneal, steps))
+            watched = Validation(self, source.held, source.held_weights, steps, patience, first_sharp(anneal, steps))
         with bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as report:
             return maximise(
                 self,
@@ -200,25 +199,3 @@ class Flow(nn.Module):
             raise ValueError(f"this flow is conditional: give a context of {self.bijection.context} numbers")
         self.bijection.check(context)
         return (context,)
-
-
-def _first_sharp(anneal: Annealing | None, steps: int) -> int:
-    """Return the first step at which no corner is rounded by annealing."""
-    if anneal is None:
-        return 0
-    return next(step for step in range(steps) if anneal.is_over(anneal.progress(step, steps)))
-
-
-def _check_options(
-    steps: int, batch: int, lr: float, anneal: Annealing | None, validation: Any, patience: int | None
-) -> None:
-    """Raise unless training can be run with these options."""
-    for name, count in (("steps", steps), ("batch", batch), ("patience", 1 if patience is None else patience)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ValueError(f"{name} must be an integer of at least 1, got {count!r}")
-    if patience is not None and validation is None:
-        raise ValueError(f"patience needs validation, got patience={patience} without; give points or a fraction")
-    if not (anneal is None or isinstance(anneal, Annealing)):
-        raise TypeError(f"anneal takes an Annealing such as RHO, got {anneal!r}")
-    if not 0 < lr < math.inf:
-        raise ValueError(f"lr must be positive and finite, got {lr}; the default is 0.01")

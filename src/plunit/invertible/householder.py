@@ -89,4 +89,5 @@ class Householder(Leaf):
 
 def _rotated(x: Tensor, vectors: Tensor, triangle: Tensor) -> Tensor:
     """Return Q x = x - V T^-1 V^T x."""
-    return x - vectors @ torch.linalg.solve_triangular(triangle, vectors.mT @ x, upper=True)
+    rotated: Tensor = x - vectors @ torch.linalg.solve_triangular(triangle, vectors.mT @ x, upper=True)
+    return rotated

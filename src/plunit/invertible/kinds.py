@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,31 +24,31 @@ class Kind:
     To add one, write its row in `KINDS` and its line in the table of tests/invertible/conftest.py.
 
     Attributes:
-        type: its class; it is built by type(**options), and its arrays are its state_dict.
+        made: its class; it is built by made(**options), and its arrays are its state_dict.
         shapes: returns the shape of its largest array from the options, so that nothing is built that is not there.
         options: the names of its options beside `features`, with the type of their JSON values.
         describe: returns those options of a module.
     """
 
-    type: type[Bijection]
+    made: type[Bijection]
     shapes: Callable[[dict[str, Any]], Shapes]
-    options: dict[str, type]
+    options: Mapping[str, type]
     describe: Callable[[Any], dict[str, Any]]
 
     def make(self, options: dict[str, Any]) -> Bijection:
         """Build it from options that were checked."""
-        if self.type is Permutation:
+        if self.made is Permutation:
             return Permutation(range(options["features"]))
         if "annealing" in options:
             options = {**options, "annealing": Annealing(*options["annealing"]) if options["annealing"] else None}
-        return self.type(**options)
+        return self.made(**options)
 
     def checked(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return options from a file, or raise ValueError unless they have these names and types."""
         wanted = {"features": int, **self.options}
         good = options.keys() == wanted.keys() and all(type(options[name]) is kind for name, kind in wanted.items())
         if not good or options["features"] < 1:
-            raise ValueError(f"{self.type.__name__} has the options {', '.join(wanted)}, got {_short(options)}")
+            raise ValueError(f"{self.made.__name__} has the options {', '.join(wanted)}, got {_short(options)}")
         return options
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -119,7 +120,7 @@ class Validation:
         return self.patience is not None and step - self.step >= self.patience
 
     def _loss(self) -> float:
-        parts = zip(*(part.split(_CHUNK) for part in self.rows), strict=True)
+        parts = zip(*(torch.split(part, _CHUNK) for part in self.rows), strict=True)
         values = torch.cat([-self.flow.log_prob(*part) for part in parts])
         return float(values.mean() if self.weights is None else values @ self.weights)
 
@@ -163,3 +164,25 @@ def maximise(
         (good if validation is None or best is None else validation.best).restore()
     measured = {} if validation is None else validation.losses
     return Fitted(losses, measured, len(losses) if best is None else best)
+
+
+def first_sharp(anneal: Annealing | None, steps: int) -> int:
+    """Return the first step at which no corner is rounded by annealing."""
+    if anneal is None:
+        return 0
+    return next(step for step in range(steps) if anneal.is_over(anneal.progress(step, steps)))
+
+
+def check_options(
+    steps: int, batch: int, lr: float, anneal: Annealing | None, validation: Any, patience: int | None
+) -> None:
+    """Raise unless training can be run with these options."""
+    for name, count in (("steps", steps), ("batch", batch), ("patience", 1 if patience is None else patience)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ValueError(f"{name} must be an integer of at least 1, got {count!r}")
+    if patience is not None and validation is None:
+        raise ValueError(f"patience needs validation, got patience={patience} without; give points or a fraction")
+    if not (anneal is None or isinstance(anneal, Annealing)):
+        raise TypeError(f"anneal takes an Annealing such as RHO, got {anneal!r}")
+    if not 0 < lr < math.inf:
+        raise ValueError(f"lr must be positive and finite, got {lr}; the default is 0.01")

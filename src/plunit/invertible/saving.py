@@ -27,7 +27,8 @@ from plunit.extras import missing
 from plunit.files import write_atomically
 from plunit.invertible.bijection import Bijection
 from plunit.invertible.chain import Chain, Inverse
-from plunit.invertible.contexts import Conditional, network_shapes
+from plunit.invertible.contexts import Conditional
+from plunit.invertible.hypernetwork import network_shapes
 from plunit.invertible.kinds import KINDS, Shapes
 from plunit.invertible.reversible import Reversible
 
@@ -82,7 +83,7 @@ def _described(bijection: Bijection | Conditional) -> dict[str, Any]:
         return {"kind": name, "parts": [_described(part) for part in bijection.parts()]}
     if type(bijection) is Inverse:
         return {"kind": name, "part": _described(bijection.bijection)}
-    if name in KINDS and isinstance(bijection, KINDS[name].type):
+    if name in KINDS and isinstance(bijection, KINDS[name].made):
         return {"kind": name, "features": bijection.features, **KINDS[name].describe(bijection)}
     remedy = (
         "save the flow it came from" if name == "Frozen" else f"known are {', '.join(KINDS)} and what is made of them"
