@@ -5,9 +5,12 @@ from plunit.invertible.axes import Permutation, ScaleShift
 from plunit.invertible.bijection import Bijection
 from plunit.invertible.certificate import Certificate
 from plunit.invertible.chain import Chain, Inverse
+from plunit.invertible.contexts import Conditional, conditional
 from plunit.invertible.elementwise import PLU, LeakyReLU, Tanh
-from plunit.invertible.flow import Diverged, Flow
+from plunit.invertible.flow import Flow
 from plunit.invertible.frozen import Frozen
+from plunit.invertible.householder import Householder
+from plunit.invertible.likelihood import Diverged, Fitted
 from plunit.invertible.linear import LU, Orthogonal
 from plunit.invertible.network import Activation, InvertibleNetwork, alternating, density
 from plunit.invertible.reversible import Reversible
@@ -26,9 +29,12 @@ __all__ = [
     "BijectionTransform",
     "Certificate",
     "Chain",
+    "Conditional",
     "Diverged",
+    "Fitted",
     "Flow",
     "Frozen",
+    "Householder",
     "Inverse",
     "InvertibleNetwork",
     "LeakyReLU",
@@ -39,6 +45,7 @@ __all__ = [
     "SmoothPLU",
     "Tanh",
     "alternating",
+    "conditional",
     "density",
     "toy",
 ]

@@ -12,6 +12,7 @@ from plunit.invertible.rounding import check_rho, raw_of_rho
 
 if TYPE_CHECKING:
     from plunit.invertible.bijection import Bijection
+    from plunit.invertible.contexts import Conditional
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ RHO = Annealing()
 """Corners from wide to sharp; then `Flow.fit` removes them and trains the PLU network that is left."""
 
 
-def annealing_of(bijection: Bijection, asked: Annealing | None = None) -> Annealing | None:
+def annealing_of(bijection: Bijection | Conditional, asked: Annealing | None = None) -> Annealing | None:
     """Return how a bijection is to be annealed in training: as asked, else as it was built to be, else not at all.
 
     A bijection without rounded corners, such as one that was annealed before, has nothing left to anneal: None.

@@ -2,64 +2,35 @@
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 from torch.distributions import Distribution
 
+from plunit.invertible import saving
 from plunit.invertible.anneal import Annealing, annealing_of
+from plunit.invertible.base import Base, Given, base_for
 from plunit.invertible.bijection import Bijection, expect
-from plunit.invertible.boundary import training
+from plunit.invertible.contexts import Conditional
 from plunit.invertible.frozen import Frozen
-from plunit.invertible.points import sampler
+from plunit.invertible.likelihood import Fitted, Validation, check_options, first_sharp, maximise
+from plunit.invertible.points import Form
 from plunit.invertible.progress import Report, bar
-from plunit.invertible.training import minimise
-
-
-class StandardNormal(nn.Module):
-    """N(0, 1) on R^n: the base density of a flow."""
-
-    origin: Tensor
-
-    def __init__(self, features: int) -> None:
-        super().__init__()
-        self.features = features
-        self.register_buffer("origin", torch.zeros(()), persistent=False)
-
-    def log_prob(self, z: Tensor) -> Tensor:
-        """Return log density, -|z|^2 / 2 - n/2 log(2 pi)."""
-        return -0.5 * z.square().sum(-1) - 0.5 * self.features * math.log(2 * math.pi)
-
-    def sample(self, n: int, generator: Generator | None = None) -> Tensor:
-        """Draw n points in the dtype and on the device of the module."""
-        like: dict[str, Any] = {"dtype": self.origin.dtype, "device": self.origin.device}
-        return torch.randn(n, self.features, generator=generator, **like)
-
-
-class Diverged(RuntimeError):
-    """Training met a likelihood that is not finite; the flow has the parameters of the last step where it was."""
-
-    def __init__(self, step: int, loss: float) -> None:
-        super().__init__(
-            f"training diverged at step {step}: the mean negative log-likelihood is {loss}. The flow keeps the last "
-            f"good parameters; try a smaller lr, or data without outliers"
-        )
-        self.step = step
+from plunit.invertible.sources import prepare
 
 
 class Flow(nn.Module):
-    """The density p(x) = base(z) |det dz/dx| with z = bijection(x).
+    """The density p(x) = base(z) |det dz/dx| with z = bijection(x), or p(x | context) with z = bijection(x, context).
 
     The bijection's forward direction goes from data to base, so that the likelihood, and with it training, costs matrix
     products only; sampling goes through its inverse.
 
     Args:
-        bijection: maps data to base.
+        bijection: maps data to base. A `Conditional` one makes a conditional density.
         base: a `torch.distributions` Distribution over vectors; by default the standard normal.
 
     >>> from plunit.invertible import density
@@ -68,145 +39,163 @@ class Flow(nn.Module):
     (torch.Size([5, 2]), torch.Size([5]))
     """
 
-    def __init__(self, bijection: Bijection, base: Distribution | None = None) -> None:
+    bijection: Bijection | Conditional
+
+    def __init__(self, bijection: Bijection | Conditional, base: Distribution | None = None) -> None:
         super().__init__()
-        expect(bijection, "Flow")
-        if base is not None and base.batch_shape:
-            raise ValueError(f"the base must be one distribution, got a batch of shape {tuple(base.batch_shape)}")
-        if base is not None and base.event_shape != (bijection.features,):
-            raise ValueError(
-                f"the base must be a distribution over vectors of {bijection.features} features, got event shape "
-                f"{tuple(base.event_shape)}; wrap it in torch.distributions.Independent(base, 1)"
-            )
+        if not isinstance(bijection, Conditional):
+            expect(bijection, "Flow")
         self.bijection = bijection
-        self.base: StandardNormal | Distribution = StandardNormal(bijection.features) if base is None else base
+        tensors = (*bijection.parameters(), *bijection.buffers())
+        like = next((tensor for tensor in tensors if tensor.is_floating_point()), torch.zeros(()))
+        self.base: Base = base_for(bijection.features, base, like)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """Return log p(x); `log_prob` as a module's call, for torch.func.functional_call."""
-        return self.log_prob(x)
+        return self.log_prob(x, context)
 
-    def log_prob(self, x: Tensor) -> Tensor:
-        """Return log p(x), shape x.shape[:-1]."""
-        z, log_det = self.bijection.of_data(x)
+    def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
+        """Return log p(x), shape x.shape[:-1]; of a conditional flow log p(x | context), the two broadcast."""
+        z, log_det = self.bijection.of_data(x, *self._given(context))
         return self.base.log_prob(z) + log_det
 
     @torch.no_grad()
-    def sample(self, n: int, generator: Generator | None = None) -> Tensor:
-        """Draw n points, shape (n, features)."""
-        return self.bijection.inverse(self._draw(n, generator))[0].contiguous()
+    def sample(self, n: int, context: Tensor | None = None, *, generator: Generator | None = None) -> Tensor:
+        """Draw n points, shape (n, features); for contexts (..., k) n of each, shape (n, ..., features)."""
+        return self.rsample(n, context, generator=generator).contiguous()
 
-    def sample_and_log_prob(self, n: int, generator: Generator | None = None) -> tuple[Tensor, Tensor]:
-        """Draw n points with their log densities, in one pass; both are differentiable in the parameters."""
-        z = self._draw(n, generator)
-        x, log_det = self.bijection.inverse(z)
+    def rsample(self, n: int, context: Tensor | None = None, *, generator: Generator | None = None) -> Tensor:
+        """Draw points as `sample` does, differentiable in the parameters and the context."""
+        return self.sample_and_log_prob(n, context, generator=generator)[0]
+
+    def sample_and_log_prob(
+        self, n: int, context: Tensor | None = None, *, generator: Generator | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Draw points with their log densities, in one pass; both are differentiable as those of `rsample`."""
+        if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
+            raise ValueError(f"the number of samples must be an integer of at least 1, got {n!r}")
+        given = self._given(context)
+        batch = given[0].shape[:-1] if given else ()
+        z = self.base.draw((operator.index(n), *batch), generator)
+        x, log_det = self.bijection.inverse(z, *given)
         return x, self.base.log_prob(z) - log_det
+
+    def given(self, context: Tensor) -> Flow:
+        """The density p(x | context) for one context of a conditional flow, as a flow of its own; it can be frozen.
+
+        It is a copy: later training of this flow does not change it.
+        """
+        if not isinstance(self.bijection, Conditional):
+            raise ValueError("this flow has no context; conditional(...) makes a bijection with one")
+        return self._with(self.bijection.at(*self._given(context)))
 
     def frozen(self) -> Flow:
         """A flow of the same density without parameters: for many calls of `log_prob` and `sample` after training."""
-        if isinstance(self.base, Distribution):
-            return Flow(Frozen(self.bijection), self.base)
-        return Flow(Frozen(self.bijection)).to(self.base.origin)
+        if isinstance(self.bijection, Conditional):
+            raise ValueError("a conditional flow is frozen for one context at a time: flow.given(context).frozen()")
+        return self._with(Frozen(self.bijection))
 
     def fit(
         self,
-        data: Tensor | Callable[[int], Tensor],
+        data: Any,
         steps: int = 3000,
         *,
+        context: Any = None,
+        weights: Any = None,
+        validation: Any = None,
+        patience: int | None = None,
         batch: int = 512,
         lr: float = 1e-2,
         anneal: Annealing | None = None,
         generator: Generator | None = None,
         progress: bool | Report = False,
-    ) -> list[float]:
-        """Train by maximum likelihood: Adam, the learning rate falling to 0 along a half cosine. Return the losses.
+    ) -> Fitted:
+        """Train by maximum likelihood: Adam, the learning rate falling to 0 along a half cosine.
+
+        However training ends, by an error or by Ctrl-C too, the flow keeps its best state by validation or, without
+        validation, the last one whose loss was finite.
 
         Args:
-            data: points of shape (..., features), of which each step takes `batch` at random; or a function that draws
-                that many.
+            data: points of shape (..., features), a tensor, an array or lists, of which each step takes `batch` at
+                random; a function that draws so many; or a loader, an iterable of batches, which is read again and
+                again. Functions and loaders of a conditional flow give pairs (points, contexts). Numbers are converted
+                to the dtype and device of the flow. What cannot be learned is named: see `plunit.invertible.screening`.
             steps: how many steps.
-            batch: points in a step.
+            context: the contexts of the points, shape (..., k), for a conditional flow.
+            weights: a number >= 0 for each point: its part in the likelihood. A step takes points in proportion.
+            validation: points that are not trained with, a pair (points, contexts) for a conditional flow; or the
+                fraction of data to set aside. Their likelihood is measured at a hundred moments, and in the end the
+                flow has the parameters that were best.
+            patience: end training after so many steps without a better validation loss.
+            batch: points in a step; a loader has its own.
             lr: the learning rate at the start.
-            anneal: how rho is to shrink on the way; by default as the bijection was built to be annealed. When rho has
-                reached its end the corners are removed, and what is left of the steps trains the sharp network.
+            anneal: how rounded corners shrink on the way; by default as the bijection was built to be. When rho has
+                reached its end the corners are removed: the bijection is then the sharp one, and what is left of the
+                steps trains that. A bijection without rounded corners has nothing left to anneal.
             generator: where the random choice of points comes from.
             progress: True draws a bar (with rich, if installed); a function is called with (steps done, loss).
+
+        Returns:
+            the losses, the validation losses and the step whose parameters the flow has.
         """
-        _check_options(steps, batch, lr, anneal)
-        anneal = annealing_of(self.bijection, anneal)
+        check_options(steps, batch, lr, anneal, validation, patience)
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
-        draw = sampler(data, self.bijection.features, generator)
-        optimizer = torch.optim.Adam(self.parameters(), lr, fused=True)
-        reporting = bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None))
-        good = _LastGood(self)
-        x: Tensor
-
-        def loss() -> Tensor:
-            nonlocal x
-            x = draw(batch)
-            return -self.log_prob(x).mean()
-
-        with reporting as report, training(self):
-            losses = minimise(
+        anneal = annealing_of(self.bijection, anneal)
+        source = prepare(self._form(), data, context, weights, validation, batch, generator)
+        watched = None
+        if source.held is not None:
+            watched = Validation(self, source.held, source.held_weights, steps, patience, first_sharp(anneal, steps))
+        with bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as report:
+            return maximise(
                 self,
-                loss,
-                optimizer,
+                source.draw,
                 steps,
+                batch=batch,
+                lr=lr,
                 anneal=anneal,
-                check=good.check,
+                validation=watched,
                 report=lambda done, loss: report(done, loss.item()),
             )
-        with torch.no_grad():  # the last step has changed the parameters: on its batch they must be good
-            good.check(steps, -self.log_prob(x).mean())
-        return losses.tolist()
 
     def sharpen(self) -> None:
         """Remove all rounded corners: the bijection becomes the sharp one, which shares its parameters."""
         self.bijection = self.bijection.sharp()
 
-    def _draw(self, n: int, generator: Generator | None) -> Tensor:
-        if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
-            raise ValueError(f"the number of samples must be an integer of at least 1, got {n!r}")
-        n = operator.index(n)
-        if isinstance(self.base, StandardNormal):
-            return self.base.sample(n, generator)
-        if generator is not None:
-            raise ValueError("this base, a torch.distributions one, takes no generator; use torch.manual_seed")
-        return self.base.rsample((n,)) if self.base.has_rsample else self.base.sample((n,))
+    def save(self, path: str | Path) -> None:
+        """Write the flow, its structure and its numbers, to one safetensors file; see `plunit.invertible.saving`."""
+        saving.write(Path(path), self.bijection, self.base.origin.dtype, isinstance(self.base, Given))
 
+    @classmethod
+    def load(cls, path: str | Path, base: Distribution | None = None) -> Flow:
+        """Return the flow that a file of `save` holds, on the CPU. A base of one's own is not in the file: give it."""
+        bijection, dtype, own_base = saving.read(Path(path))
+        if own_base != (base is not None):
+            over = (
+                "a base of its own: pass base=, as it was built" if own_base else "the standard normal: leave base out"
+            )
+            raise ValueError(f"{path} holds a flow over {over}")
+        return cls(bijection, base).to(dtype)
 
-class _LastGood:
-    """A flow at the last step where its loss was finite: its bijection, and the values of its tensors."""
+    def _with(self, bijection: Bijection) -> Flow:
+        """Return a flow of another bijection with the same base."""
+        if isinstance(self.base, Given):
+            return Flow(bijection, self.base.distribution)
+        return Flow(bijection).to(self.base.origin)
 
-    def __init__(self, flow: Flow) -> None:
-        self.flow, self.bijection = flow, flow.bijection
-        # one list for all steps: when the corners are removed, the exact bijection shares the parameters, and what
-        # buffers it has of its own are constant
-        self.tensors = [tensor.detach() for tensor in (*flow.parameters(), *flow.buffers())]
-        self.values = [tensor.clone() for tensor in self.tensors]
+    def _form(self) -> Form:
+        context = self.bijection.context if isinstance(self.bijection, Conditional) else None
+        return Form(self.bijection.features, context, self.base.origin)
 
-    def check(self, step: int, loss: Tensor) -> None:
-        """Keep the flow as it is if its loss is finite; else give it back its last good state and raise Diverged."""
-        if loss.isfinite():
-            self.bijection = self.flow.bijection
-            _copy(self.tensors, self.values)
-        else:
-            self.flow.bijection = self.bijection
-            _copy(self.values, self.tensors)
-            raise Diverged(step, loss.item())
-
-
-def _copy(sources: list[Tensor], targets: list[Tensor]) -> None:
-    for source, target in zip(sources, targets, strict=True):
-        target.copy_(source)
-
-
-def _check_options(steps: int, batch: int, lr: float, anneal: Annealing | None) -> None:
-    """Raise unless training can be run with these options."""
-    for name, count in (("steps", steps), ("batch", batch)):
-        if not isinstance(count, int) or count < 1:
-            raise ValueError(f"{name} must be an integer of at least 1, got {count!r}")
-    if not (anneal is None or isinstance(anneal, Annealing)):
-        raise TypeError(f"anneal takes an Annealing such as RHO, got {anneal!r}")
-    if not 0 < lr < math.inf:
-        raise ValueError(f"lr must be positive and finite, got {lr}; the default is 0.01")
+    def _given(self, context: Tensor | None) -> tuple[Tensor, ...]:
+        """Return the context as arguments for the bijection: none or one."""
+        if isinstance(context, Generator):
+            raise TypeError("the second argument is a context; pass a random generator as generator=")
+        if not isinstance(self.bijection, Conditional):
+            if context is None:
+                return ()
+            raise ValueError("this flow has no context; leave it out, or build the flow with conditional(...)")
+        if context is None:
+            raise ValueError(f"this flow is conditional: give a context of {self.bijection.context} numbers")
+        self.bijection.check(context)
+        return (context,)

@@ -13,6 +13,7 @@ from plunit.invertible.bijection import Bijection
 from plunit.invertible.certificate import Certificate, certify
 from plunit.invertible.chain import Chain
 from plunit.invertible.elementwise import PLU, LeakyReLU
+from plunit.invertible.householder import Householder
 from plunit.invertible.linear import LU, Orthogonal
 from plunit.invertible.reversible import Reversible
 from plunit.invertible.smooth import SmoothPLU
@@ -20,7 +21,10 @@ from plunit.invertible.smooth import SmoothPLU
 Activation = Callable[[int, int], Bijection]
 """Makes the activation of a block from the number of features and the index of the block."""
 
-LINEAR: dict[str, Callable[..., Bijection]] = {"lu": LU, "orthogonal": Orthogonal}
+Linear = Literal["lu", "orthogonal", "householder"] | Callable[..., Bijection]
+"""A kind of linear layer by name, or a function that makes one from (features, generator=)."""
+
+LINEAR: dict[str, Callable[..., Bijection]] = {"lu": LU, "orthogonal": Orthogonal, "householder": Householder}
 
 
 def alternating(make: Callable[..., Bijection], alpha: float, **options: Any) -> Activation:
@@ -44,7 +48,8 @@ class InvertibleNetwork(nn.Module):
         activation: makes the activation of a block from (features, index of the block). By default PLU with alpha 0.7
             and 1/0.7 in turn: with the paper's alpha = 0.1 in all of 32 blocks the round trip has no digit left in
             float32. `lambda features, index: Tanh(features)` is an example of another.
-        linear: "lu" or "orthogonal".
+        linear: "lu", "orthogonal" or, for many features, "householder"; or a function that makes a layer from
+            (features, generator=).
         reversible: keep no activations for backward but the output; see `Reversible`.
         generator: where the random numbers of the start come from.
 
@@ -64,21 +69,21 @@ class InvertibleNetwork(nn.Module):
         depth: int,
         *,
         activation: Activation = MILD,
-        linear: Literal["lu", "orthogonal"] = "lu",
+        linear: Linear = "lu",
         reversible: bool = False,
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
         if depth < 0:
             raise ValueError(f"depth must be at least 0, got {depth}; it counts the blocks of layer and activation")
-        if linear not in LINEAR:
-            raise ValueError(f'linear must be "lu" or "orthogonal", got {linear!r}')
+        if not callable(linear) and linear not in LINEAR:
+            raise ValueError(f'linear must be "lu", "orthogonal", "householder" or a function, got {linear!r}')
         if not callable(activation) or isinstance(activation, (type, nn.Module)):
             raise TypeError(
                 f"activation must be a function of (features, index of the block), got {activation!r}; for instance "
                 f"alternating(PLU, 0.5)"
             )
-        layer = partial(LINEAR[linear], features, generator=generator)
+        layer = partial(linear if callable(linear) else LINEAR[linear], features, generator=generator)
         blocks = [part for index in range(depth) for part in (layer(), activation(features, index))]
         self.bijection = (Reversible if reversible else Chain)(*blocks, layer())
 
@@ -110,9 +115,14 @@ DENSITIES: dict[str, Activation] = {
 
 
 def density(
-    features: int, blocks: int = 12, *, activation: str = "smooth", generator: Generator | None = None
+    features: int,
+    blocks: int = 12,
+    *,
+    activation: str = "smooth",
+    linear: Linear = "lu",
+    generator: Generator | None = None,
 ) -> Chain:
-    """Return a bijection for densities: blocks of LU and a learned activation, ended by LU.
+    """Return a bijection for densities: blocks of a linear layer and a learned activation, ended by a linear layer.
 
     Args:
         features: n, the size of the last axis.
@@ -120,11 +130,18 @@ def density(
         activation: "smooth" (SmoothPLU, alpha, c and rho learned), "annealed" (SmoothPLU, which `Flow.fit` turns into
             PLU on the way), "flux" (PLU with the boundary term), "plain" (PLU without it: it stays near a Gaussian),
             "leaky" (LeakyReLU with the boundary term).
+        linear: as of `InvertibleNetwork`; "householder" serves many features.
         generator: where the random numbers of the start come from.
 
     >>> sum(parameter.numel() for parameter in density(2).parameters())
     150
     """
-    if activation not in DENSITIES:
-        raise ValueError(f"there is no density activation {activation!r}; choose one of {', '.join(DENSITIES)}")
-    return InvertibleNetwork(features, blocks, activation=DENSITIES[activation], generator=generator).bijection
+    make = activation_of(activation)
+    return InvertibleNetwork(features, blocks, activation=make, linear=linear, generator=generator).bijection
+
+
+def activation_of(name: str) -> Activation:
+    """Return the activations of `density` of this name."""
+    if name not in DENSITIES:
+        raise ValueError(f"there is no density activation {name!r}; choose one of {', '.join(DENSITIES)}")
+    return DENSITIES[name]

@@ -1,39 +1,143 @@
-"""Points to train a flow with: batches of them, and what they must be."""
+"""Points to train a flow with: from arrays, functions or loaders to batches of checked tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Generator, Tensor
 
+Rows = tuple[Tensor, ...]
+"""Points (x,), or points with their contexts (x, context): what `Flow.log_prob` takes."""
 
-def sampler(
-    data: Tensor | Callable[[int], Tensor], features: int, generator: Generator | None
-) -> Callable[[int], Tensor]:
-    """Return a function that draws a batch of checked points, from a tensor of them or by a function that draws n."""
-    if not isinstance(data, Tensor):
-        if not callable(data):
-            raise TypeError(
-                f"fit takes a tensor of points or a function that draws n of them, got {type(data).__name__}; "
-                f"torch.as_tensor makes one of an array"
+_WHAT = "a tensor, an array or nested lists of points, a function that draws n of them, or a loader of batches"
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of points that a flow takes.
+
+    Attributes:
+        features: n, the numbers of a point.
+        context: k, the numbers of a context; None if the flow has none.
+        like: a tensor of the dtype and on the device of the flow.
+    """
+
+    features: int
+    context: int | None
+    like: Tensor
+
+    def rows(self, x: Any, context: Any = None) -> Rows:
+        """Return points, and their contexts if the flow has them, as checked rows."""
+        points = self._rows(x, self.features, "points of", "features")
+        if self.context is None:
+            if context is not None:
+                raise ValueError("this flow has no context; leave context out, or build it with conditional(...)")
+            return (points,)
+        if context is None:
+            raise ValueError(f"this flow is conditional: give a context of {self.context} numbers for each point")
+        contexts = self._rows(context, self.context, "contexts of", "numbers")
+        if len(contexts) != len(points):
+            raise ValueError(f"each point needs its own context, got {len(points)} points and {len(contexts)} contexts")
+        return points, contexts
+
+    def batch(self, given: Any) -> Rows:
+        """Return what a function or a loader gave: points, or a tuple of points and contexts."""
+        if isinstance(given, tuple) or (isinstance(given, list) and given and isinstance(given[0], Tensor)):
+            if len(given) not in (1, 2):
+                raise ValueError(f"a batch must be points, or points and contexts, got {len(given)} parts")
+            return self.rows(*given)
+        return self.rows(given)
+
+    def _rows(self, data: Any, size: int, what: str, unit: str) -> Tensor:
+        x = self._tensor(data)
+        if x.shape[-1:] != (size,) or x.numel() == 0:
+            raise ValueError(
+                f"fit needs {what} {size} {unit}, a tensor of shape (n, {size}), n > 0, got a tensor of shape "
+                f"{tuple(x.shape)}"
             )
-        return lambda n: checked(data(n), features)
-    points = checked(data.detach(), features).reshape(-1, features)
-    return lambda n: points[torch.randint(len(points), (n,), generator=generator).to(points.device)]
+        bad = ~x.isfinite()
+        if bad.any():
+            raise ValueError(
+                f"fit needs finite data, got {int(bad.sum())} values that are not (in {x.dtype}), the first at index "
+                f"{tuple(bad.nonzero()[0].tolist())}; drop or impute those rows"
+            )
+        return x.reshape(-1, size)
+
+    def _tensor(self, data: Any) -> Tensor:
+        """Return data as a tensor of the dtype and on the device of the flow."""
+        if isinstance(data, Tensor):
+            if data.is_complex():
+                raise TypeError(f"fit takes real numbers, got a tensor of {data.dtype}; pass its real part")
+            return data.detach().to(self.like)
+        wide = np.float64 if self.like.dtype == torch.float64 else np.float32
+        try:
+            with np.errstate(over="ignore"):  # what is too large is found as infinite
+                array = np.array(data, dtype=wide)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"fit takes {_WHAT}, got {type(data).__name__}: {error}") from None
+        return torch.from_numpy(array).to(self.like)
 
 
-def checked(x: Tensor, features: int) -> Tensor:
-    """Return x, or raise unless it is a tensor of at least one point of finite values."""
-    if not isinstance(x, Tensor) or x.shape[-1:] != (features,) or x.numel() == 0:
-        got = f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+Draw = Callable[[int], Rows]
+"""Draws a batch of so many points; a loader's batches have the loader's size."""
+
+
+def from_rows(rows: Rows, weights: Tensor | None, generator: Generator | None) -> Draw:
+    """Return a function that draws rows at random: all alike, or in proportion to their weights."""
+    count, device = len(rows[0]), rows[0].device
+    ends = torch.zeros(0) if weights is None else weights.cumsum(0)
+
+    def draw(n: int) -> Rows:
+        if weights is None:
+            chosen = torch.randint(count, (n,), generator=generator)
+        else:
+            place = ends[-1] * torch.rand(n, generator=generator, dtype=ends.dtype)
+            chosen = torch.searchsorted(ends, place, right=True).clamp(max=count - 1)  # it may round to the end
+        return tuple(part[chosen.to(device)] for part in rows)
+
+    return draw
+
+
+def from_batches(form: Form, batches: Iterable[Any]) -> Draw:
+    """Return a function that gives the batches of a loader, from the first again after the last."""
+    stream = _cycle(batches)
+    return lambda n: form.batch(next(stream))
+
+
+def _cycle(batches: Iterable[Any]) -> Iterator[Any]:
+    while True:
+        count = 0
+        for batch in batches:
+            count += 1
+            yield batch
+        if count == 0:
+            raise ValueError(
+                "the loader has no batches left; give one that can be read again, such as a DataLoader or a list, or "
+                "take fewer steps"
+            )
+
+
+def is_array(data: Any) -> bool:
+    """Tell whether data are points themselves, not a function or a loader that gives them."""
+    return isinstance(data, (Tensor, list, tuple)) or hasattr(data, "__array__") or not _gives(data)
+
+
+def _gives(data: Any) -> bool:
+    return callable(data) or (isinstance(data, Iterable) and not isinstance(data, (str, bytes, dict)))
+
+
+def checked_weights(weights: Any, count: int) -> Tensor:
+    """Return weights as float64 on the CPU, where they are drawn from, or raise unless each point has one."""
+    numbers = weights.detach().cpu() if isinstance(weights, Tensor) else torch.from_numpy(np.array(weights, np.float64))
+    found = numbers.double()
+    if found.shape != (count,):
+        raise ValueError(f"weights must hold one number for each of the {count} points, got shape {tuple(found.shape)}")
+    if not (found.isfinite().all() and (found >= 0).all() and found.sum() > 0):
         raise ValueError(
-            f"fit needs points of {features} features, a tensor of shape (n, {features}), n > 0, got {got}"
+            f"weights must be finite and at least 0, and some above 0, got {found.min().item()} to {found.max().item()}"
         )
-    bad = ~x.isfinite()
-    if bad.any():
-        raise ValueError(
-            f"fit needs finite data, got {int(bad.sum())} values that are not, the first at index "
-            f"{tuple(bad.nonzero()[0].tolist())}; drop or impute those rows"
-        )
-    return x
+    return found

@@ -30,10 +30,10 @@ def minimise(
     steps: int,
     *,
     anneal: Annealing | None = None,
-    check: Callable[[int, Tensor], object] = lambda step, losses: None,
+    check: Callable[[int, Tensor], bool] = lambda step, losses: False,
     report: Callable[[int, Tensor], object] = lambda done, losses: None,
 ) -> Tensor:
-    """Lower the sum of the losses, the step size falling to 0 along a half cosine. Return the losses of all steps.
+    """Lower the sum of the losses, the step size falling to 0 along a half cosine. Return the losses of the steps.
 
     Args:
         model: what is annealed.
@@ -41,7 +41,7 @@ def minimise(
         optimizer: holds the parameters and the step size at the start.
         steps: how many steps.
         anneal: a quantity to shrink on the way. When rho has reached its end the corners are removed.
-        check: called with (steps done, losses) before the parameters change; it may raise to stop there.
+        check: called with (steps done, losses) before the parameters change; True ends training there.
         report: called with (steps done, losses) after they have changed.
     """
     schedule = CosineAnnealingLR(optimizer, steps)
@@ -56,8 +56,9 @@ def minimise(
             else:
                 anneal.apply(model.named_buffers(), progress)
         values = losses()
+        if check(step, values.detach()):
+            break
         history.append(values.detach())
-        check(step, history[-1])
         optimizer.zero_grad()
         values.sum().backward()  # type: ignore[no-untyped-call]
         optimizer.step()

@@ -116,7 +116,8 @@ def _nll(flows: list[Flow], tests: list[Tensor]) -> Any:
 def _pictures(spec: DensitySpec, flows: list[Flow], seeds: list[int]) -> Arrays:
     points = square(spec)
     samples = [
-        flow.sample(spec.samples, torch.Generator().manual_seed(seed)) for flow, seed in zip(flows, seeds, strict=True)
+        flow.sample(spec.samples, generator=torch.Generator().manual_seed(seed))
+        for flow, seed in zip(flows, seeds, strict=True)
     ]
     return {
         "log_density": np.stack([flow.log_prob(points).numpy() for flow in flows]),

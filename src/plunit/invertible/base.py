@@ -1,0 +1,98 @@
+"""Base densities of flows: the standard normal, or a distribution of `torch.distributions` as a module."""
+
+from __future__ import annotations
+
+import copy
+import math
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.distributions import Distribution, Transform
+
+
+class StandardNormal(nn.Module):
+    """N(0, 1) on R^n. `origin` has the dtype and the device of the module."""
+
+    origin: Tensor
+
+    def __init__(self, features: int, like: Tensor) -> None:
+        super().__init__()
+        self.features = features
+        self.register_buffer("origin", torch.zeros((), dtype=like.dtype, device=like.device), persistent=False)
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        """Return log density, -|z|^2 / 2 - n/2 log(2 pi)."""
+        return -0.5 * z.square().sum(-1) - 0.5 * self.features * math.log(2 * math.pi)
+
+    def draw(self, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
+        """Draw points, shape (*shape, features)."""
+        like: dict[str, Any] = {"dtype": self.origin.dtype, "device": self.origin.device}
+        return torch.randn(*shape, self.features, generator=generator, **like)
+
+
+class Given(nn.Module):
+    """A distribution over vectors, given by the user. `.to()` and `.double()` reach all tensors that it holds.
+
+    The distribution itself is left as it is: the module converts a copy.
+    """
+
+    origin: Tensor
+
+    def __init__(self, distribution: Distribution, like: Tensor) -> None:
+        super().__init__()
+        self.distribution = distribution
+        self.register_buffer("origin", torch.zeros((), dtype=like.dtype, device=like.device), persistent=False)
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        """Return log density."""
+        log_density: Tensor = self.distribution.log_prob(z)
+        return log_density
+
+    def draw(self, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
+        """Draw points, shape (*shape, features), differentiable in the tensors of the distribution where it can be."""
+        if generator is not None:
+            raise ValueError("this base, a torch.distributions one, takes no generator; use torch.manual_seed")
+        return self.distribution.rsample(shape) if self.distribution.has_rsample else self.distribution.sample(shape)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Given:
+        self.distribution = _mapped(self.distribution, fn, {})
+        return super()._apply(fn, recurse)  # type: ignore[no-untyped-call, no-any-return]
+
+
+Base = StandardNormal | Given
+"""What a flow has for its base."""
+
+
+def base_for(features: int, distribution: Distribution | None, like: Tensor) -> Base:
+    """Return the base density over vectors of so many features; `like` has the dtype and device of the flow."""
+    if distribution is None:
+        return StandardNormal(features, like)
+    if distribution.batch_shape:
+        raise ValueError(f"the base must be one distribution, got a batch of shape {tuple(distribution.batch_shape)}")
+    if distribution.event_shape != (features,):
+        raise ValueError(
+            f"the base must be a distribution over vectors of {features} features, got event shape "
+            f"{tuple(distribution.event_shape)}; wrap it in torch.distributions.Independent(base, 1)"
+        )
+    return Given(distribution, like)
+
+
+def _mapped(part: Any, fn: Callable[[Tensor], Tensor], seen: dict[int, Any]) -> Any:
+    """Return a distribution, or what it holds, with fn applied to all its tensors; `seen` has what is done."""
+    if isinstance(part, Tensor):
+        return fn(part)
+    if isinstance(part, nn.Module):
+        return part._apply(fn)  # type: ignore[no-untyped-call]
+    if type(part) in (list, tuple):
+        return type(part)(_mapped(each, fn, seen) for each in part)
+    if not isinstance(part, (Distribution, Transform)):
+        return part
+    if id(part) not in seen:  # a transform and its inverse know one another
+        seen[id(part)] = twin = copy.copy(part)
+        for name, value in vars(part).items():
+            # a weak reference to an inverse is made anew where it is missing
+            vars(twin)[name] = None if isinstance(value, weakref.ref) else _mapped(value, fn, seen)
+    return seen[id(part)]

@@ -1,0 +1,224 @@
+"""Bijections that depend on a context, for conditional densities p(x | context)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Generator, Tensor, nn
+
+from plunit.invertible import boundary
+from plunit.invertible.anneal import Annealing
+from plunit.invertible.axes import ScaleShift
+from plunit.invertible.bijection import Bijection, Elementwise, Leaf, expect
+from plunit.invertible.chain import Chain
+from plunit.invertible.columns import Values, implied, walk_with
+from plunit.invertible.hypernetwork import network
+from plunit.invertible.linear import LU
+from plunit.invertible.network import activation_of
+
+
+class Conditional(nn.Module):
+    """y = F(x; p + N(context)): a bijection of x whose parameters p are moved by a network N of the context.
+
+    N moves the parameters of elementwise leaves, which have one number per feature: slopes, widths and roundings of
+    activations, scales and shifts of `ScaleShift`. Matrices are the same for all contexts. N has hidden layers of PLUs
+    and starts as 0.
+
+    `Flow` asks this much of a conditional bijection: `features`; `context`, the k numbers of a context;
+    `forward(x, context)`, `of_data(x, context)` and `inverse(y, context)`, which return value and log-determinant for x
+    of shape (..., n) and contexts (..., k) that broadcast; `at(context)`, the bijection of one context; `sharp()` and
+    `annealing`, as those of a `Bijection`.
+
+    Args:
+        bijection: F, made of leaves, some of them elementwise with learned parameters.
+        context: k.
+        hidden: the units of each hidden layer of N.
+        slots: how many numbers per feature N moves in each of those leaves; by default all that are learned. A leaf
+            leaves out the last ones that it lacks: `PLU` has no rounding, the last number of `SmoothPLU`.
+        generator: where the random numbers of the start of N come from.
+
+    >>> line = Conditional(ScaleShift(2), context=3)
+    >>> y, log_det = line(torch.zeros(5, 2), torch.zeros(3))
+    >>> y.shape, log_det.shape
+    (torch.Size([5, 2]), torch.Size([5]))
+    """
+
+    def __init__(
+        self,
+        bijection: Bijection,
+        context: int,
+        *,
+        hidden: Sequence[int] = (64, 64),
+        slots: Sequence[int] | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        expect(bijection, "Conditional")
+        for size in (context, *hidden):
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                raise ValueError(f"context and hidden must be integers of at least 1, got {size!r}")
+        self.bijection, self.features = bijection, bijection.features
+        self.context, self.hidden = context, tuple(hidden)
+        learned = [len(_learned(leaf)) for leaf in _moved(bijection)]
+        self.slots = learned if slots is None else list(slots)
+        if (
+            len(self.slots) != len(learned)
+            or any(a < b for a, b in zip(self.slots, learned, strict=True))
+            or not learned
+        ):
+            raise ValueError(
+                f"Conditional needs learned elementwise parts, such as ScaleShift, each once, and a slot for each of "
+                f"their numbers, got parts of {learned} numbers and slots {self.slots}"
+            )
+        self.network = network((context, *hidden, sum(self.slots) * self.features), generator)
+
+    def forward(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
+        """Return F(x) and log|det dF/dx| at these contexts."""
+        return self._through(x, context, self.bijection.leaves())
+
+    def of_data(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
+        """Return `forward` for x and contexts that are data: see `boundary.of_data`."""
+        if not any(getattr(leaf, "boundary", False) for leaf, _ in self.bijection.leaves()):
+            return self(x, context)  # type: ignore[no-any-return]
+        batch = _batch(x, context)
+        both = torch.cat([x.expand(*batch, -1), context.expand(*batch, -1)], -1)
+        return boundary.of_data(_Joined(self), both)
+
+    def inverse(self, y: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the x with F(x) = y at these contexts, and log|det dx/dy|."""
+        return self._through(y, context, [(leaf, not turned) for leaf, turned in reversed(self.bijection.leaves())])
+
+    @torch.no_grad()
+    def at(self, context: Tensor) -> Bijection:
+        """The bijection for one context, shape (k,): a copy with the parameters moved."""
+        if context.ndim != 1:
+            raise ValueError(f"give one context, shape ({self.context},), got shape {tuple(context.shape)}")
+        twin = copy.deepcopy(self.bijection)
+        for leaf, shift in zip(_moved(twin), self._shifts(context), strict=True):
+            for parameter, change in zip(_learned(leaf), shift, strict=False):
+                parameter += change[:, 0]
+        return twin
+
+    def sharp(self) -> Conditional:
+        """The same with every rounded corner removed; it shares the parameters."""
+        with torch.random.fork_rng(devices=[]):  # the network of the twin is thrown away
+            twin = Conditional(self.bijection.sharp(), self.context, hidden=self.hidden, slots=self.slots)
+        twin.network = self.network
+        return twin.train(self.training)
+
+    @property
+    def annealing(self) -> Annealing | None:
+        """How rounded corners are to shrink in training; None if they are not to."""
+        return self.bijection.annealing
+
+    def extra_repr(self) -> str:
+        """Name the numbers of features and of the context."""
+        return f"{self.features}, context={self.context}"
+
+    def _through(self, x: Tensor, context: Tensor, steps: list[tuple[Leaf, bool]]) -> tuple[Tensor, Tensor]:
+        """Take the steps, with the values of these contexts."""
+        if x.ndim:  # the bijection refuses a number without an axis
+            batch = _batch(x, context)
+            x = x.expand(*batch, x.shape[-1])
+            if context.ndim > 1 and context.numel() > self.context:
+                context = context.expand(*batch, context.shape[-1])
+        shifts = dict(zip(map(id, _moved(self.bijection)), self._shifts(context), strict=True))
+        others = iter(implied([step for step in steps if id(step[0]) not in shifts]))
+        values = [_values(*step, shifts[id(step[0])]) if id(step[0]) in shifts else next(others) for step in steps]
+        return walk_with(self.bijection, x, steps, values)
+
+    def _shifts(self, context: Tensor) -> list[Tensor]:
+        """Return N(context) for each elementwise leaf, as columns: [slots, n, m], with m = 1 for one context."""
+        self.check(context)
+        columns = self.network(context.reshape(-1, self.context)).mT
+        return list(columns.reshape(sum(self.slots), self.features, -1 if columns.numel() else 0).split(self.slots))
+
+    def check(self, context: Tensor) -> None:
+        """Raise unless these are contexts."""
+        if not isinstance(context, Tensor):
+            raise TypeError(
+                f"context must be a tensor, got {type(context).__name__}; torch.as_tensor makes one of an array"
+            )
+        if context.ndim < 1 or context.shape[-1] != self.context:
+            raise ValueError(f"context must have {self.context} numbers on its last axis, got {tuple(context.shape)}")
+        wanted = next(self.network.parameters()).dtype
+        if context.dtype != wanted:
+            raise TypeError(f"the network of the context holds {wanted} and got {context.dtype}; convert the context")
+
+
+class _Joined(nn.Module):
+    """A conditional bijection of x and context in one tensor."""
+
+    def __init__(self, conditional: Conditional) -> None:
+        super().__init__()
+        self.conditional = conditional
+
+    def forward(self, both: Tensor) -> tuple[Tensor, Tensor]:
+        x, context = torch.split(both, [self.conditional.features, self.conditional.context], -1)
+        return self.conditional(x, context)  # type: ignore[no-any-return]
+
+
+def conditional(
+    features: int,
+    context: int,
+    blocks: int = 8,
+    *,
+    activation: str = "smooth",
+    hidden: Sequence[int] = (64, 64),
+    generator: Generator | None = None,
+) -> Conditional:
+    """Return a bijection for conditional densities: blocks of ScaleShift, LU and activation, then ScaleShift and LU.
+
+    Scales, shifts, slopes, widths and roundings depend on the context; see `Conditional`.
+
+    Args:
+        features: n, the numbers of a point.
+        context: k, the numbers of a context.
+        blocks: how many.
+        activation: as of `density`.
+        hidden: the units of each hidden layer of the network of the context.
+        generator: where the random numbers of the start come from.
+
+    >>> from plunit.invertible import Flow
+    >>> flow = Flow(conditional(2, context=1, blocks=2))
+    >>> flow.log_prob(torch.zeros(5, 2), torch.zeros(5, 1)).shape
+    torch.Size([5])
+    >>> flow.sample(10, torch.tensor([[0.0], [1.0], [2.0]])).shape
+    torch.Size([10, 3, 2])
+    """
+    make = activation_of(activation)
+    parts: list[Bijection] = []
+    for index in range(blocks):
+        parts += [ScaleShift(features), LU(features, generator=generator), make(features, index)]
+    chain = Chain(*parts, ScaleShift(features), LU(features, generator=generator))
+    return Conditional(chain, context, hidden=hidden, generator=generator)
+
+
+def _batch(x: Tensor, context: Tensor) -> torch.Size:
+    """Return the shape that points and contexts have in common."""
+    return torch.broadcast_shapes(x.shape[:-1], context.shape[:-1])  # type: ignore[no-untyped-call, no-any-return]
+
+
+def _moved(bijection: Bijection) -> list[Elementwise]:
+    """Return the elementwise leaves with learned parameters, first applied first, each once."""
+    found = (leaf for leaf, _ in bijection.leaves() if isinstance(leaf, Elementwise) and _learned(leaf))
+    return list(dict.fromkeys(found))
+
+
+def _learned(leaf: Leaf) -> list[Tensor]:
+    """Return the learned ones among the raw numbers of a leaf."""
+    return [raw for raw in leaf.raw() if _is_learned(leaf, raw)] if leaf.is_implied else []
+
+
+def _is_learned(leaf: Leaf, raw: Tensor) -> bool:
+    # by its place: within torch.func a parameter is a plain tensor
+    return any(raw is parameter for parameter in leaf._parameters.values())
+
+
+def _values(leaf: Leaf, inverted: bool, shift: Tensor) -> Values:
+    """Return the values of a leaf whose raw numbers are moved by shifts [slots, n, m], as columns."""
+    changes: Iterator[Tensor] = iter(shift)
+    raw = [each[:, None] + next(changes) if _is_learned(leaf, each) else each[:, None] for each in leaf.raw()]
+    return leaf.imply_inverse(*raw) if inverted else leaf.imply(*raw)

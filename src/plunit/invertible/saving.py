@@ -1,0 +1,146 @@
+"""Flows as files: one safetensors file, whose arrays are the state and whose metadata hold the structure in JSON.
+
+The metadata have one entry, `flow`:
+
+    {"format": 1, "dtype": "float32", "own_base": false, "bijection": BIJECTION}
+
+where BIJECTION is {"kind": NAME, ...options} with a name and the options of `plunit.invertible.kinds`, or one of
+
+    {"kind": "Chain", "parts": [BIJECTION, ...]}                                   and "Reversible"
+    {"kind": "Inverse", "part": BIJECTION}
+    {"kind": "Conditional", "part": BIJECTION, "context": 3, "hidden": [64, 64], "slots": [2, 3, 2]}
+
+A file is data and executes nothing. Other names and options, and arrays of other shapes, are refused before anything is
+built, so what is built is no larger than the file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from plunit.extras import missing
+from plunit.files import write_atomically
+from plunit.invertible.bijection import Bijection
+from plunit.invertible.chain import Chain, Inverse
+from plunit.invertible.contexts import Conditional
+from plunit.invertible.hypernetwork import network_shapes
+from plunit.invertible.kinds import KINDS, Shapes
+from plunit.invertible.reversible import Reversible
+
+_CHAINS: dict[str, type[Chain]] = {"Chain": Chain, "Reversible": Reversible}
+_DTYPES = {"float32": torch.float32, "float64": torch.float64}
+_FORMAT = 1
+_DEEPEST = 20
+_LONGEST = 10_000_000  # characters of the structure
+
+
+def write(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, own_base: bool) -> None:
+    """Write a bijection, and whether its flow has a base of its own, to a file, whole or not at all."""
+    if dtype not in _DTYPES.values():
+        raise ValueError(f"a flow is saved in float32 or float64, got {dtype}; convert it by .to(torch.float32)")
+    structure = {"format": _FORMAT, "dtype": str(dtype).removeprefix("torch."), "own_base": own_base}
+    text = json.dumps({**structure, "bijection": _described(bijection)})
+    arrays = {name: value.detach().cpu().clone().contiguous() for name, value in bijection.state_dict().items()}
+    write_atomically(path, _library("safetensors.torch").save(arrays, {"flow": text}))
+
+
+def read(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bool]:
+    """Return the bijection that a file holds, its dtype, and whether its flow had a base of its own."""
+    library = _library("safetensors")
+    try:
+        with library.safe_open(str(path), "pt") as file:
+            structure = _structure(file.metadata() or {})
+            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+            with torch.random.fork_rng(devices=[]):  # starts are drawn, and then overwritten
+                bijection = _built(structure["bijection"], "", shapes)
+            state = {name: file.get_tensor(name) for name in shapes}
+            for name, value in state.items():
+                if not value.isfinite().all():
+                    raise ValueError(f"the array {name} holds values that are not finite")
+        dtype = _DTYPES[structure["dtype"]]
+        bijection.to(dtype).load_state_dict(state)
+    except OSError:
+        raise
+    # a file of any content can fail in any way
+    except Exception as error:
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise ValueError(f"{path} holds no flow that can be read: {reason}") from None
+    return bijection, dtype, structure["own_base"]
+
+
+def _described(bijection: Bijection | Conditional) -> dict[str, Any]:
+    """Return a bijection as JSON values."""
+    if isinstance(bijection, Conditional):
+        rest = {"context": bijection.context, "hidden": list(bijection.hidden), "slots": bijection.slots}
+        return {"kind": "Conditional", "part": _described(bijection.bijection), **rest}
+    name = bijection.kind
+    if type(bijection) is _CHAINS.get(name):
+        return {"kind": name, "parts": [_described(part) for part in bijection.parts()]}
+    if type(bijection) is Inverse:
+        return {"kind": name, "part": _described(bijection.bijection)}
+    if name in KINDS and isinstance(bijection, KINDS[name].made):
+        return {"kind": name, "features": bijection.features, **KINDS[name].describe(bijection)}
+    remedy = (
+        "save the flow it came from" if name == "Frozen" else f"known are {', '.join(KINDS)} and what is made of them"
+    )
+    raise ValueError(f"{name} cannot be saved; {remedy}")
+
+
+def _structure(metadata: dict[str, str]) -> dict[str, Any]:
+    """Return what the metadata say, or raise ValueError unless they have the right form."""
+    text = metadata.get("flow")
+    if text is None or len(text) > _LONGEST:
+        raise ValueError(f"its metadata need an entry `flow` of at most {_LONGEST} characters; Flow.save writes one")
+    found = json.loads(text)
+    form = {"format": int, "dtype": str, "own_base": bool, "bijection": dict}
+    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+        raise ValueError(f"its format is not {_FORMAT}, the one that is known; was it written by a later plunit?")
+    if {name: type(value) for name, value in found.items()} != form or found["dtype"] not in _DTYPES:
+        raise ValueError(f"its structure must hold {', '.join(form)}, got {text[:80]}")
+    return found
+
+
+def _built(given: Any, prefix: str, shapes: Shapes, depth: int = 0) -> Any:
+    """Return the bijection that JSON values describe; its arrays have names that begin with `prefix`."""
+    if not isinstance(given, dict) or depth > _DEEPEST:
+        raise ValueError(
+            f"a bijection is an object with a `kind`, at most {_DEEPEST} within one another, got {given!r:.60}"
+        )
+    kind, options = given.get("kind"), {name: value for name, value in given.items() if name != "kind"}
+    if kind in _CHAINS and options.keys() == {"parts"} and isinstance(options["parts"], list):
+        parts = enumerate(options["parts"])
+        return _CHAINS[kind](*(_built(part, f"{prefix}bijections.{i}.", shapes, depth + 1) for i, part in parts))
+    if kind == "Inverse" and options.keys() == {"part"}:
+        return Inverse(_built(options["part"], f"{prefix}bijection.", shapes, depth + 1))
+    if kind == "Conditional" and depth == 0 and options.keys() == {"part", "context", "hidden", "slots"}:
+        part = _built(options.pop("part"), "bijection.", shapes, depth + 1)
+        _expect(shapes, "network.", network_shapes(part.features, **options))
+        return Conditional(part, **options)
+    if kind not in KINDS:
+        raise ValueError(
+            f"{kind!r:.60} with {sorted(options)!r:.60} is no known bijection; known are {', '.join(KINDS)}"
+        )
+    options = KINDS[kind].checked(options)
+    _expect(shapes, prefix, KINDS[kind].shapes(options))
+    return KINDS[kind].make(options)
+
+
+def _expect(shapes: Shapes, prefix: str, wanted: Shapes) -> None:
+    """Raise unless the file has arrays of these names and shapes."""
+    for name, shape in wanted.items():
+        if shapes.get(f"{prefix}{name}") != shape:
+            got = shapes.get(f"{prefix}{name}", "none")
+            raise ValueError(f"the array {prefix}{name} must have the shape {shape}, got {got}")
+
+
+def _library(name: str) -> Any:
+    """Return a module of safetensors, or raise with the extra that installs it."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise missing(error, "safetensors", user="a saved flow", extra="lab") from None

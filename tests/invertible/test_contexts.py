@@ -1,0 +1,204 @@
+"""Conditional bijections: the battery of a bijection for fixed contexts, and densities that are known exactly."""
+
+import pytest
+import torch
+from torch.distributions import Independent, Normal
+
+from plunit.invertible import LU, PLU, Chain, Conditional, Flow, ScaleShift, SmoothPLU, Tanh, conditional, stacked
+from plunit.invertible.simulations import SIMULATIONS
+
+ACTIVATIONS = ["smooth", "annealed", "flux", "plain", "leaky"]
+
+
+def seeded(perturb, activation="smooth", features=2, context=3, blocks=2, dtype=torch.float64):
+    torch.manual_seed(0)
+    return perturb(conditional(features, context, blocks, activation=activation, hidden=(8, 8)), 0.1).to(dtype)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_round_trip_and_log_det_of_the_jacobian(perturb, activation):
+    bijection = seeded(perturb, activation).eval()
+    x, context = torch.randn(20, 2, dtype=torch.float64), torch.randn(20, 3, dtype=torch.float64)
+    y, log_det = bijection(x, context)
+    back, inverse_log_det = bijection.inverse(y, context)
+    torch.testing.assert_close(back, x, rtol=0, atol=1e-12)
+    torch.testing.assert_close(inverse_log_det, -log_det, rtol=0, atol=1e-12)
+    jacobian = torch.stack(
+        [
+            torch.autograd.functional.jacobian(lambda p, c=c: bijection(p, c)[0], p)
+            for p, c in zip(x, context, strict=True)
+        ]
+    )
+    torch.testing.assert_close(log_det, torch.linalg.slogdet(jacobian)[1], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_one_context_at_a_time_is_an_ordinary_bijection(perturb, activation):
+    bijection = seeded(perturb, activation)
+    flow, x = Flow(bijection), torch.randn(6, 2, dtype=torch.float64)
+    contexts = torch.randn(6, 3, dtype=torch.float64)
+    alone = torch.stack([flow.given(c).log_prob(p) for p, c in zip(x, contexts, strict=True)])
+    torch.testing.assert_close(flow.log_prob(x, contexts), alone)
+    torch.testing.assert_close(flow.given(contexts[0]).frozen().log_prob(x), flow.log_prob(x, contexts[0]))
+    assert alone.std() > 0
+
+
+def test_the_context_matters_and_starts_with_no_effect(perturb):
+    fresh = Flow(conditional(2, 3, blocks=2))
+    x, contexts = torch.randn(5, 2), torch.randn(2, 5, 3)
+    assert torch.equal(fresh.log_prob(x, contexts[0]), fresh.log_prob(x, contexts[1]))
+    moved = Flow(seeded(perturb, dtype=torch.float32))
+    assert (moved.log_prob(x, contexts[0]) - moved.log_prob(x, contexts[1])).abs().min() > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("x", "context", "batch"),
+    [((2,), (3,), ()), ((7, 2), (3,), (7,)), ((2,), (7, 3), (7,)), ((4, 1, 2), (5, 3), (4, 5)), ((0, 2), (0, 3), (0,))],
+)
+def test_points_and_contexts_broadcast(perturb, x, context, batch):
+    flow = Flow(seeded(perturb, dtype=torch.float32))
+    x, context = torch.randn(x), torch.randn(context)
+    log_prob = flow.log_prob(x, context)
+    assert log_prob.shape == batch
+    rows = zip(x.expand(*batch, 2).reshape(-1, 2), context.expand(*batch, 3).reshape(-1, 3), strict=True)
+    expected = [flow.log_prob(p, c) for p, c in rows]
+    if expected:
+        torch.testing.assert_close(log_prob.reshape(-1), torch.stack(expected))
+
+
+@pytest.mark.parametrize(("context", "shape"), [((3,), (6, 2)), ((5, 3), (6, 5, 2)), ((4, 5, 3), (6, 4, 5, 2))])
+def test_samples_have_the_shape_of_their_contexts(perturb, context, shape):
+    flow = Flow(seeded(perturb, dtype=torch.float32))
+    context = torch.randn(context)
+    x, log_prob = flow.sample_and_log_prob(6, context, generator=torch.Generator().manual_seed(0))
+    assert x.shape == shape
+    torch.testing.assert_close(flow.log_prob(x, context), log_prob, rtol=1e-4, atol=1e-4)
+    assert torch.equal(flow.sample(6, context, generator=torch.Generator().manual_seed(0)), x)
+
+
+def test_rsample_is_differentiable_in_parameters_and_context(perturb):
+    flow = Flow(seeded(perturb))
+    context = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    draw = lambda c: flow.rsample(4, c, generator=torch.Generator().manual_seed(0))  # noqa: E731
+    assert torch.autograd.gradcheck(draw, (context,))
+    draw(context).sum().backward()
+    assert all(parameter.grad is not None for parameter in flow.parameters())
+    assert not flow.sample(2, context).requires_grad
+
+
+@pytest.mark.parametrize("activation", ["smooth", "flux"])
+@pytest.mark.parametrize("training", [True, False])
+def test_gradients_in_points_and_contexts_are_those_of_the_function(perturb, activation, training):
+    flow = Flow(seeded(perturb, activation)).train(training)
+    x = torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
+    context = torch.randn(6, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(flow.log_prob, (x, context))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda f: f.log_prob(torch.zeros(2)), ValueError, "this flow is conditional: give a context of 3 numbers"),
+        (lambda f: f.sample(2), ValueError, "this flow is conditional"),
+        (lambda f: f.log_prob(torch.zeros(2), torch.zeros(4)), ValueError, r"3 numbers on its last axis, got \(4,\)"),
+        (lambda f: f.log_prob(torch.zeros(2), torch.tensor(1.0)), ValueError, "3 numbers on its last axis"),
+        (lambda f: f.log_prob(torch.zeros(2), [0.0] * 3), TypeError, "context must be a tensor, got list"),
+        (lambda f: f.sample(2, torch.Generator()), TypeError, "pass a random generator as generator="),
+        (lambda f: f.log_prob(torch.zeros(2), torch.zeros(3).double()), TypeError, "holds torch.float32 and got"),
+        (lambda f: f.log_prob(torch.zeros(3), torch.zeros(3)), ValueError, "expected 2 features on the last axis"),
+        (lambda f: f.given(torch.zeros(2, 3)), ValueError, r"give one context, shape \(3,\), got shape \(2, 3\)"),
+        (lambda f: f.frozen(), ValueError, r"flow.given\(context\).frozen\(\)"),
+        (lambda f: f.given(torch.zeros(3)).given(torch.zeros(3)), ValueError, "this flow has no context"),
+        (lambda f: f.given(torch.zeros(3)).sample(2, torch.zeros(3)), ValueError, "this flow has no context"),
+    ],
+)
+def test_contexts_that_do_not_fit(perturb, call, error, message):
+    with pytest.raises(error, match=message):
+        call(Flow(seeded(perturb, dtype=torch.float32)))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Conditional(Chain(LU(2), Tanh(2), PLU(2)), 1), "needs learned elementwise parts"),
+        (lambda: conditional(2, 0), "integers of at least 1, got 0"),
+        (lambda: conditional(2, 1, hidden=(4, True)), "integers of at least 1, got True"),
+        (lambda: conditional(2, 1, activation="relu"), "there is no density activation 'relu'"),
+    ],
+)
+def test_conditional_bijections_that_make_no_sense(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_annealing_ends_in_a_sharp_network_with_the_same_parameters(perturb):
+    flow = Flow(seeded(perturb, "annealed", dtype=torch.float32))
+    parameters = set(flow.parameters())
+    flow.fit(torch.randn(100, 2), 6, context=torch.randn(100, 3))
+    assert set(flow.parameters()) == parameters
+    assert not any(isinstance(module, SmoothPLU) for module in flow.modules())
+
+
+def test_a_learned_rounding_is_left_out_when_corners_are_removed(perturb):
+    flow, x, context = Flow(seeded(perturb)), torch.randn(5, 2).double(), torch.randn(5, 3).double()
+    sharp = Flow(flow.bijection.sharp())
+    for part in flow.bijection.bijection.parts():
+        if isinstance(part, SmoothPLU):
+            part.rho = 1e-6
+    network = flow.bijection.network[-1]
+    with torch.no_grad():  # no context may move the rounding: the last of three numbers of every second leaf
+        shape = (-1, 2, network.in_features)
+        starts = [sum(flow.bijection.slots[:i]) for i in range(len(flow.bijection.slots))]
+        for start, count in zip(starts, flow.bijection.slots, strict=True):
+            if count == 3:
+                network.weight.view(shape)[start + 2] = 0
+                network.bias.view(-1, 2)[start + 2] = 0
+    torch.testing.assert_close(sharp.log_prob(x, context), flow.log_prob(x, context), rtol=1e-4, atol=1e-4)
+
+
+def test_conditional_flows_train_side_by_side():
+    flows = [Flow(conditional(1, 1, blocks=1, hidden=(4,), generator=torch.Generator().manual_seed(s))) for s in (0, 1)]
+    alone = [Flow(conditional(1, 1, blocks=1, hidden=(4,), generator=torch.Generator().manual_seed(s))) for s in (0, 1)]
+    x, c = torch.randn(2, 50, 1, generator=torch.Generator().manual_seed(2)), torch.linspace(-1, 1, 100).view(2, 50, 1)
+    losses = stacked.train(flows, lambda call, x, c: -call((x, c)).mean(), lambda: (x, c), steps=4, lr=0.01)
+    expected = [flow.fit(lambda n, i=i: (x[i], c[i]), 4).losses for i, flow in enumerate(alone)]
+    torch.testing.assert_close(losses.T, torch.tensor(expected), rtol=1e-4, atol=1e-4)
+
+
+def test_a_linear_context_is_found_exactly():
+    """For x | c ~ N(2 c, 1) the shift of one ScaleShift must become -2 c."""
+    generator = torch.Generator().manual_seed(0)
+    flow = Flow(Conditional(ScaleShift(1), 1, hidden=(), generator=generator))
+
+    def draw(n):
+        c = torch.randn(n, 1, generator=generator)
+        return 2 * c + torch.randn(n, 1, generator=generator), c
+
+    flow.fit(draw, 300, batch=1024, lr=0.05)
+    c = torch.tensor([[-1.0], [0.0], [1.5]])
+    expected = Independent(Normal(2 * c, torch.ones(3, 1)), 1)
+    x = torch.linspace(-3, 3, 7)[:, None, None].expand(7, 3, 1)
+    with torch.no_grad():
+        torch.testing.assert_close(flow.log_prob(x, c), expected.log_prob(x), rtol=0, atol=0.15)
+
+
+def gap(name, steps, blocks, hidden, lr):
+    """Train on fresh simulations; return mean test NLL minus that of the exact density."""
+    simulation, generator = SIMULATIONS[name], torch.Generator().manual_seed(0)
+    first, _ = simulation.draw(10_000, generator)
+    centre, scale = first.mean(0), first.std(0)
+
+    def draw(n):
+        x, context = simulation.draw(n, generator)
+        return (x - centre) / scale, context
+
+    flow = Flow(conditional(simulation.features, simulation.context, blocks, hidden=hidden, generator=generator))
+    flow.fit(draw, steps, batch=256, lr=lr)
+    x, context = simulation.draw(4000, torch.Generator().manual_seed(99))
+    with torch.no_grad():
+        log_prob = flow.log_prob((x - centre) / scale, context) - scale.log().sum()
+        return (simulation.log_prob(x, context) - log_prob).mean().item()
+
+
+def test_a_heteroscedastic_regression_is_learned_to_the_truth():
+    assert -0.03 < gap("regression", 500, 3, (32, 32), 0.02) < 0.05

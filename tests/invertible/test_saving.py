@@ -1,0 +1,230 @@
+"""Flows as files: what was saved comes back, and a file of any other content is one clear line."""
+
+import importlib
+import json
+import re
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch.distributions import Laplace
+
+from plunit.invertible import (
+    LU,
+    PLU,
+    Annealing,
+    Bijection,
+    Chain,
+    Conditional,
+    Flow,
+    Inverse,
+    ScaleShift,
+    SmoothPLU,
+    conditional,
+    density,
+)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_every_bijection_comes_back(make, bijection_name, dtype, tmp_path):
+    flow, path = Flow(make(bijection_name, 3, dtype)).to(dtype), tmp_path / "flow.safetensors"
+    flow.save(path)
+    state = torch.get_rng_state()
+    loaded = Flow.load(path)
+    assert torch.equal(torch.get_rng_state(), state)
+    x = torch.randn(7, 3, dtype=dtype).clamp(-0.9, 0.9)
+    assert repr(loaded) == repr(flow)
+    assert torch.equal(loaded.log_prob(x), flow.log_prob(x))
+    torch.testing.assert_close(loaded.bijection.inverse(x), flow.bijection.inverse(x), rtol=0, atol=0)
+    assert loaded.sample(4).dtype == dtype
+    assert [p.shape for p in loaded.parameters()] == [p.shape for p in flow.parameters()]
+
+
+@pytest.mark.parametrize("activation", ["smooth", "annealed", "flux"])
+@pytest.mark.parametrize("sharp", [False, True])
+def test_conditional_flows_come_back(perturb, activation, sharp, tmp_path):
+    flow = Flow(perturb(conditional(2, 3, blocks=2, activation=activation, hidden=(8,))))
+    if sharp:
+        flow.sharpen()
+    flow.save(tmp_path / "flow")
+    loaded, x, context = Flow.load(tmp_path / "flow"), torch.randn(9, 2), torch.randn(9, 3)
+    assert isinstance(loaded.bijection, Conditional)
+    assert torch.equal(loaded.log_prob(x, context), flow.log_prob(x, context))
+    assert len(loaded.fit(x, 2, context=context).losses) == 2
+
+
+def test_a_loaded_flow_is_annealed_as_it_was_built_to_be(tmp_path):
+    Flow(Chain(LU(2), SmoothPLU(2, learnable=True, annealing=Annealing(0.8, 0.1, 0.5)))).save(tmp_path / "flow")
+    loaded = Flow.load(tmp_path / "flow")
+    assert loaded.bijection.annealing == Annealing(0.8, 0.1, 0.5)
+    loaded.fit(torch.randn(50, 2), 4)
+    assert isinstance(loaded.bijection.parts()[1], PLU)
+
+
+def test_a_base_of_its_own_is_given_again(tmp_path):
+    base = torch.distributions.Independent(Laplace(torch.zeros(2), torch.ones(2)), 1)
+    flow, x = Flow(density(2, 1), base), torch.randn(5, 2)
+    flow.save(tmp_path / "flow")
+    assert torch.equal(Flow.load(tmp_path / "flow", base).log_prob(x), flow.log_prob(x))
+    with pytest.raises(ValueError, match="holds a flow over a base of its own: pass base="):
+        Flow.load(tmp_path / "flow")
+    Flow(density(2, 1)).save(tmp_path / "plain")
+    with pytest.raises(ValueError, match="holds a flow over the standard normal: leave base out"):
+        Flow.load(tmp_path / "plain", base)
+
+
+class Mine(Bijection):
+    """A bijection that the list does not know."""
+
+
+@pytest.mark.parametrize(
+    ("flow", "message"),
+    [
+        (lambda: Flow(density(2, 1)).frozen(), "Frozen cannot be saved; save the flow it came from"),
+        (lambda: Flow(Chain(Mine(2))), "Mine cannot be saved; known are PLU, LeakyReLU"),
+        (lambda: Flow(density(2, 1)).bfloat16(), "float32 or float64, got torch.bfloat16"),
+    ],
+)
+def test_what_cannot_be_saved_leaves_no_file(flow, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        flow().save(tmp_path / "flow")
+    assert not list(tmp_path.iterdir())
+
+
+PLAIN = {"format": 1, "dtype": "float32", "own_base": False}
+LINE = {"kind": "ScaleShift", "features": 2}
+ARRAYS = {"raw_scale": torch.zeros(2), "shift": torch.zeros(2)}
+
+
+def deep(levels):
+    found = LINE
+    for _ in range(levels):
+        found = {"kind": "Inverse", "part": found}
+    return found
+
+
+def test_the_file_that_the_next_test_spoils_is_good(tmp_path):
+    save_file(ARRAYS, tmp_path / "flow", {"flow": json.dumps({**PLAIN, "bijection": LINE})})
+    assert Flow.load(tmp_path / "flow").log_prob(torch.zeros(1, 2)).item() == pytest.approx(-1.837877)
+
+
+@pytest.mark.parametrize(
+    ("structure", "arrays", "message"),
+    [
+        ("{", ARRAYS, "Expecting property name"),
+        ([], ARRAYS, "its format is not 1"),
+        ({**PLAIN, "format": 2, "bijection": LINE}, ARRAYS, "its format is not 1, .* later plunit"),
+        ({**PLAIN}, ARRAYS, "structure must hold format, dtype, own_base, bijection"),
+        ({**PLAIN, "dtype": "int8", "bijection": LINE}, ARRAYS, "structure must hold"),
+        (
+            {**PLAIN, "bijection": {"kind": "eval", "code": "1"}},
+            ARRAYS,
+            r"'eval' with \['code'\] is no known bijection",
+        ),
+        ({**PLAIN, "bijection": {"kind": ["PLU"]}}, ARRAYS, "is no known bijection|unhashable"),
+        ({**PLAIN, "bijection": {"kind": "Frozen", "features": 2}}, ARRAYS, "'Frozen' .* is no known bijection"),
+        ({**PLAIN, "bijection": {**LINE, "hook": "x"}}, ARRAYS, "ScaleShift has the options features, got"),
+        ({**PLAIN, "bijection": {**LINE, "features": 2.0}}, ARRAYS, "ScaleShift has the options features"),
+        ({**PLAIN, "bijection": {**LINE, "features": True}}, ARRAYS, "ScaleShift has the options features"),
+        ({**PLAIN, "bijection": {**LINE, "features": -1}}, ARRAYS, "ScaleShift has the options features"),
+        (
+            {**PLAIN, "bijection": {**LINE, "features": 3}},
+            ARRAYS,
+            r"array shift must have the shape \(3,\), got \(2,\)",
+        ),
+        ({**PLAIN, "bijection": {**LINE, "features": 10**12}}, ARRAYS, "array shift must have the shape"),
+        ({**PLAIN, "bijection": {"kind": "LU", "features": 10**6}}, ARRAYS, "array lower must have .* got none"),
+        ({**PLAIN, "bijection": {"kind": "Orthogonal", "features": 10**6}}, ARRAYS, "must have the shape"),
+        (
+            {**PLAIN, "bijection": {"kind": "Householder", "features": 2, "reflections": 10**9}},
+            {**ARRAYS, "vectors": torch.zeros(2, 2)},
+            "array vectors must have the shape",
+        ),
+        ({**PLAIN, "bijection": {"kind": "Chain", "parts": []}}, ARRAYS, "at least one bijection"),
+        ({**PLAIN, "bijection": {"kind": "Chain", "parts": "abc"}}, ARRAYS, "no known bijection"),
+        ({**PLAIN, "bijection": deep(30)}, ARRAYS, "at most 20 within one another"),
+        ('{"format": 1, "bijection": ' + '{"part": ' * 100_000, ARRAYS, "recursion|Recursion"),
+        ({**PLAIN, "bijection": LINE}, {"shift": torch.zeros(2)}, "Missing key"),
+        ({**PLAIN, "bijection": LINE}, {**ARRAYS, "other": torch.zeros(1)}, "Unexpected key"),
+        ({**PLAIN, "bijection": LINE}, {**ARRAYS, "shift": torch.full((2,), torch.nan)}, "shift holds .* not finite"),
+        (
+            {**PLAIN, "bijection": {"kind": "Permutation", "features": 2}},
+            {"order": torch.tensor([0, 0])},
+            "order must name each",
+        ),
+        (
+            {**PLAIN, "bijection": {"kind": "Conditional", "part": LINE, "context": 10**9, "hidden": [], "slots": [2]}},
+            {f"bijection.{name}": value for name, value in ARRAYS.items()},
+            "array network.0.weight must have the shape",
+        ),
+        (
+            {**PLAIN, "bijection": {"kind": "Conditional", "part": LINE, "context": 1, "hidden": [], "slots": [1, 1]}},
+            {
+                **{f"bijection.{name}": value for name, value in ARRAYS.items()},
+                "network.0.weight": torch.zeros(4, 1),
+                "network.0.bias": torch.zeros(4),
+            },
+            "a slot for each",
+        ),
+    ],
+)
+def test_a_hostile_file_is_one_line(structure, arrays, message, tmp_path):
+    text = structure if isinstance(structure, str) else json.dumps(structure)
+    save_file(arrays, tmp_path / "flow", {"flow": text})
+    with pytest.raises(ValueError, match="holds no flow that can be read: ") as caught:
+        Flow.load(tmp_path / "flow")
+    assert re.search(message, str(caught.value))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x80\x04K\x01.", b"\xff" * 100, (2**40).to_bytes(8, "little") + b"{}"])
+def test_another_kind_of_file_is_one_line(content, tmp_path):
+    (tmp_path / "flow").write_bytes(content)
+    with pytest.raises(ValueError, match="flow holds no flow that can be read: "):
+        Flow.load(tmp_path / "flow")
+
+
+def test_a_safetensors_file_of_something_else_and_no_file(tmp_path):
+    save_file(ARRAYS, tmp_path / "other")
+    with pytest.raises(ValueError, match="its metadata need an entry `flow`"):
+        Flow.load(tmp_path / "other")
+    with pytest.raises(FileNotFoundError):
+        Flow.load(tmp_path / "missing")
+
+
+def test_any_change_of_a_byte_is_a_flow_or_one_line(tmp_path):
+    path, random = tmp_path / "flow", torch.Generator().manual_seed(0)
+    Flow(Chain(LU(2), PLU(2, learnable=True), Inverse(ScaleShift(2)))).save(path)
+    good = bytearray(path.read_bytes())
+    results = []
+    for place in torch.randint(len(good), (150,), generator=random).tolist():
+        spoiled = good.copy()
+        spoiled[place] ^= 1 << (place % 8)
+        path.write_bytes(spoiled)
+        try:
+            results.append(type(Flow.load(path)).__name__)
+        except ValueError as error:
+            results.append(str(error))
+    assert 0 < results.count("Flow") < 150
+    assert not any("\n" in text for text in results)
+
+
+def test_the_file_is_readable_without_plunit(tmp_path):
+    Flow(density(2, 1)).save(tmp_path / "flow")
+    with safe_open(tmp_path / "flow", "pt") as file:
+        structure = json.loads(file.metadata()["flow"])
+        names = set(file.keys())
+    assert [part["kind"] for part in structure["bijection"]["parts"]] == ["LU", "SmoothPLU", "LU"]
+    assert "bijections.1.raw_alpha" in names
+
+
+def test_without_safetensors_the_extra_is_named(monkeypatch, tmp_path):
+    def import_module(name):
+        raise ModuleNotFoundError(name="safetensors")
+
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    with pytest.raises(ModuleNotFoundError, match=r"a saved flow needs safetensors, .* pip install 'plunit\[lab\]'"):
+        Flow(density(2, 1)).save(tmp_path / "flow")
+    with pytest.raises(ModuleNotFoundError, match="needs safetensors"):
+        Flow.load(tmp_path / "flow")
