@@ -48,7 +48,9 @@ def wheel(monkeypatch, tmp_path):
 @pytest.fixture
 def compiled_here(monkeypatch):
     """Instead of compiling, give a name."""
-    monkeypatch.setattr(build, "compile_program", lambda target: type("Compiled", (), {"_name": "/cache/train.so"}))
+    monkeypatch.setattr(
+        build, "compile_program", lambda *_: type("Compiled", (), {"_name": "/cache/train.so"})
+    )
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +147,7 @@ def test_a_wheel_without_the_library_of_this_level_is_no_wheel(wheel, monkeypatc
 def test_only_the_least_level_rounds_twice(wheel, monkeypatch, level, fused):
     monkeypatch.setattr(compiling, "FLAGS", ["-O0" if flag == "-O3" else flag for flag in compiling.FLAGS])
     program = build.compile_program((f"-march={level}",))
-    monkeypatch.setattr(build, "compile_program", lambda target: program)
+    monkeypatch.setattr(build, "compile_program", lambda target, name: program)
     assert build.is_fused() == fused
 
 

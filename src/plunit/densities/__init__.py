@@ -1,0 +1,8 @@
+"""Densities by small invertible networks, trained by a compiled program; no PyTorch."""
+
+from plunit.densities.architecture import Architecture, Start, start
+from plunit.densities.network import DensityNetwork
+from plunit.densities.searching import search
+from plunit.densities.state import Member, Sample
+
+__all__ = ["Architecture", "DensityNetwork", "Member", "Sample", "Start", "search", "start"]
