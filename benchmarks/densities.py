@@ -3,7 +3,7 @@
     python -m benchmarks densities                      # two minutes; peers' likelihoods from results/
     python -m benchmarks densities --full --store FILE  # an hour; what FILE has is not run again
 
-Peers learn from 512 fresh points at each step; the compiled chain has 100,000 points, of which a tenth is for
+Peers learn from 512 fresh points at each step; the compiled chain has 200,000 points, of which 10,000 are for
 validation. All is on one thread, and seconds are those of the processor. Test points: 10,000 for each seed.
 """
 
@@ -30,7 +30,7 @@ from plunit.densities.state import Steps, begin
 from plunit.invertible import TOYS, toy
 
 KEPT = Path(__file__).parents[1] / "results" / "densities" / "trainings.json"
-POINTS = 100_000
+POINTS = 200_000
 SEEDS = 5
 PEER_STEPS = 3000
 LONG_SEEDS = 2  # of the peers that take 20,000 steps
@@ -57,15 +57,15 @@ class Setting:
         return f"{'PLU, annealed' if self.anneal else kind}, {self.blocks} blocks"
 
 
-SMOOTH = Setting(48, 50_000)
-ANNEALED = Setting(48, 50_000, "plu", anneal=True, lr=0.005)
-SIZES = [Setting(blocks, 50_000) for blocks in (4, 8, 12, 16, 24, 32)]
+SMOOTH = Setting(48, 60_000)
+ANNEALED = Setting(48, 60_000, "plu", anneal=True, lr=0.005)
+SIZES = [Setting(blocks, 60_000) for blocks in (4, 8, 12, 16, 24, 32)]
 LENGTHS = [Setting(48, steps) for steps in (300, 1000, 3000, 10_000, 20_000)]
 KINKED = [
-    Setting(12, 50_000, "plu", anneal=True, lr=0.005),
-    Setting(24, 50_000, "plu", anneal=True, lr=0.005),
-    Setting(48, 50_000, "plu", lr=0.005),
-    Setting(48, 50_000, "leaky", lr=0.005),
+    Setting(12, 60_000, "plu", anneal=True, lr=0.005),
+    Setting(24, 60_000, "plu", anneal=True, lr=0.005),
+    Setting(48, 60_000, "plu", lr=0.005),
+    Setting(48, 60_000, "leaky", lr=0.005),
 ]
 SMALL = [name for name in PEERS if name.startswith("small")]
 
@@ -74,7 +74,7 @@ def fit(setting: Setting, name: str, seed: int) -> Training:
     """Train one density of ours; the seconds include the draw of the points."""
     begun = time.process_time()
     x = toy(name, POINTS, torch.Generator().manual_seed(seed)).numpy()
-    form, held = Architecture(2, setting.blocks, setting.activation), POINTS // 10
+    form, held = Architecture(2, setting.blocks, setting.activation), POINTS // 20
     found = search(
         [form],
         Sample(x[held:]),
