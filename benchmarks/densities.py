@@ -45,8 +45,8 @@ class Setting:
     activation: str = "smooth"
     anneal: bool = False
     batch: int = 512
-    lr: float = 0.01
-    starts: int = 4
+    lr: float = 0.005
+    starts: int = 2
 
     @property
     def name(self) -> str:
@@ -58,14 +58,16 @@ class Setting:
 
 
 SMOOTH = Setting(48, 60_000)
-ANNEALED = Setting(48, 60_000, "plu", anneal=True, lr=0.005)
+ANNEALED = Setting(48, 60_000, "plu", anneal=True)
 SIZES = [Setting(blocks, 60_000) for blocks in (4, 8, 12, 16, 24, 32)]
-LENGTHS = [Setting(48, steps) for steps in (300, 1000, 3000, 10_000, 20_000)]
+LENGTHS = [
+    Setting(48, steps, lr=lr) for steps, lr in ((300, 0.02), (1000, 0.02), (3000, 0.02), (10_000, 0.01), (20_000, 0.01))
+]
 KINKED = [
-    Setting(12, 60_000, "plu", anneal=True, lr=0.005),
-    Setting(24, 60_000, "plu", anneal=True, lr=0.005),
-    Setting(48, 60_000, "plu", lr=0.005),
-    Setting(48, 60_000, "leaky", lr=0.005),
+    Setting(12, 60_000, "plu", anneal=True),
+    Setting(24, 60_000, "plu", anneal=True),
+    Setting(48, 60_000, "plu"),
+    Setting(48, 60_000, "leaky"),
 ]
 SMALL = [name for name in PEERS if name.startswith("small")]
 
