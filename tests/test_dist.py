@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 BINARY = f"plunit/torch/_native{sysconfig.get_config_var('EXT_SUFFIX')}"
 LIB = "plunit/ensemble/lib/"
 LEVELS = compiling.levels()
+PROGRAMS = ("train", "chain")
 PLATFORM = re.sub(r"[-.]", "_", sysconfig.get_platform()).replace("universal2", platform.machine())
 LITTER = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "*.so", "*.pyd", "build", "dist", "runs")
 BUILD = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
@@ -124,7 +125,8 @@ def test_the_published_wheel_has_the_libraries_of_the_ensemble(checkout, tmp_pat
     leave_binaries(checkout)
     wheel, _ = built("wheel", checkout, tmp_path, PLUNIT_NATIVE="ensemble", CXX=writing)
     assert re.fullmatch(rf"plunit-.*-py3-none-{PLATFORM}\.whl", wheel.name)
-    assert libraries(wheel) == {f"{LIB}train-{level}.so": f"-march={level}" for level in LEVELS.values()}
+    expected = {f"{LIB}{program}-{level}.so": f"-march={level}" for level in LEVELS.values() for program in PROGRAMS}
+    assert libraries(wheel) == expected
     with zipfile.ZipFile(wheel) as content:
         names = content.namelist()
         (about,) = [content.read(name).decode() for name in names if name.endswith(".dist-info/WHEEL")]
@@ -141,7 +143,7 @@ def test_a_wheel_for_one_pytorch_is_for_one_python_too(checkout, tmp_path, writi
     wheel, said = built("wheel", checkout, tmp_path, CXX=writing, PYTHONPATH=str(tmp_path))
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
     assert f"-{python}-{python}" in wheel.name
-    assert len(libraries(wheel)) == len(LEVELS)
+    assert len(libraries(wheel)) == len(LEVELS) * len(PROGRAMS)
     assert "plunit: the native op was not built (no op here)" in said
 
 
@@ -191,7 +193,7 @@ def test_an_old_setuptools_is_one_line(checkout, tmp_path):
 
 TRACKED = {"setup.py", "tests/test_a.py", "src/plunit/a.py", "src/plunit/csrc/a.h", ".gitignore", ".ci/run"}
 SDIST = {"setup.py", "tests/test_a.py", "src/plunit/a.py", "src/plunit/csrc/a.h", "PKG-INFO", "plunit.egg-info/x.txt"}
-LIBRARIES = {f"{LIB}train-{level}.so" for level in LEVELS.values()} | {f"{LIB}sources.sha256"}
+LIBRARIES = {f"{LIB}{name}" for name in compiling.file_names()}
 WHEEL = {"plunit/a.py", "plunit/csrc/a.h", "plunit-1.dist-info/METADATA"} | LIBRARIES
 
 

@@ -148,8 +148,7 @@ def wheel_faults(wheel: str, names: set[str], tracked: set[str]) -> list[str]:
     """Return what a wheel lacks of the tracked files of the package and the libraries, or has besides; or its tag."""
     package = {name.removeprefix("src/") for name in tracked if name.startswith("src/plunit/")}
     compiling = runpy.run_path(str(ROOT / "src" / "plunit" / "ensemble" / "compiling.py"))
-    libraries = [*map(compiling["file_name"], compiling["levels"]().values()), compiling["SOURCES"]]
-    package |= {f"plunit/ensemble/lib/{name}" for name in libraries}
+    package |= {f"plunit/ensemble/lib/{name}" for name in compiling["file_names"]()}
     extra = {name for name in names - package if ".dist-info/" not in name}
     lines = [f"the wheel lacks {name}; see setup.py and package-data" for name in sorted(package - names)]
     if not re.search(r"-py3-none-(?!any)\w+\.whl$", wheel):

@@ -1,4 +1,4 @@
-"""Load the training program: the library of the wheel or, where there is none, one compiled here and kept in the cache.
+"""Load a training program: the library of the wheel or, where there is none, one compiled here and kept in the cache.
 
 The wheel has a library for each level of the processor. All levels with fused multiply-add compute the same bits, and
 so does a program compiled here; without it, on x86-64 before AVX2, products are rounded before they are added.
@@ -20,9 +20,9 @@ LIB = Path(__file__).with_name("lib")  # in a wheel; setup.py makes it
 
 
 @functools.cache
-def library() -> ctypes.CDLL:
-    """Load the training program; raise Unavailable, with the reason, where there is none and none can be compiled."""
-    return packaged() or compile_program(("-march=native",))
+def library(program: str = "train") -> ctypes.CDLL:
+    """Load a program of `compiling.PROGRAMS`; raise Unavailable, with the reason, where it cannot be compiled."""
+    return packaged(program) or compile_program(("-march=native",), program)
 
 
 def origin() -> str:
@@ -39,22 +39,22 @@ def is_fused() -> bool:
         return True
 
 
-def packaged() -> ctypes.CDLL | None:
+def packaged(program: str = "train") -> ctypes.CDLL | None:
     """Load the best library of the wheel for this processor; None if none was made from the present source, or loads.
 
-    The library of the least level runs on every processor and says which level this one has.
+    The library "train" of the least level runs on every processor and says which level this one has.
     """
     levels = compiling.levels()
     try:
         if (LIB / compiling.SOURCES).read_text(encoding="ascii").strip() != compiling.source_hash():
             return None
         level = ctypes.CDLL(str(LIB / compiling.file_name(levels[1]))).plunit_level()
-        return ctypes.CDLL(str(LIB / compiling.file_name(levels[level])))
+        return ctypes.CDLL(str(LIB / compiling.file_name(levels[level], program)))
     except (OSError, ValueError, KeyError):
         return None
 
 
-def compile_program(target: tuple[str, ...]) -> ctypes.CDLL:
+def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.CDLL:
     """Compile for the given target flags unless the cache holds the result, and load it.
 
     The cache key covers the source, the flags and all macros the compiler predefines, among them its version and
@@ -64,11 +64,11 @@ def compile_program(target: tuple[str, ...]) -> ctypes.CDLL:
     macros = compiling.output([*compiler, "-dM", "-E", "-x", "c++", os.devnull])
     parts = [compiling.source_hash().encode(), macros, *map(str.encode, target)]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
-    path = cache.private_folder() / f"train-{key}.so"
+    path = cache.private_folder() / f"{program}-{key}.so"
     try:
         if not cache.verified(path):
             with cache.part_folder(path.parent) as scratch:
-                content = compiling.compiled(compiler, scratch)
+                content = compiling.compiled(compiler, scratch, program)
             cache.write_verified(path, content)
     except OSError as error:
         raise Unavailable(f"the compiled program cannot be written to {path.parent}: {error}") from error

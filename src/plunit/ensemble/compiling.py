@@ -1,4 +1,4 @@
-"""How the training program is compiled, stated once for setup.py and `plunit.ensemble.build`.
+"""How the training programs are compiled, stated once for setup.py and `plunit.ensemble.build`.
 
 setup.py loads this file by its path. So nothing but Python's own library is imported here.
 """
@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 CSRC = Path(__file__).with_name("csrc")
+PROGRAMS = ("train", "chain")  # networks; density networks
 # only what csrc/vector.h fuses is fused, and nothing is reassociated: every processor that has fused multiply-add
 # computes the same bits
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
@@ -43,13 +44,18 @@ def levels() -> dict[int, str]:
     return LEVELS.get(platform.machine(), {})
 
 
-def file_name(level: str) -> str:
-    """Return the name of the library for a level.
+def file_name(level: str, program: str = "train") -> str:
+    """Return the name of the library of a program for a level.
 
     >>> file_name("x86-64-v3")
     'train-x86-64-v3.so'
     """
-    return f"train-{level}.so"
+    return f"{program}-{level}.so"
+
+
+def file_names() -> list[str]:
+    """Return the names of all files beside each other in a wheel."""
+    return [*(file_name(level, program) for level in levels().values() for program in PROGRAMS), SOURCES]
 
 
 def source_hash() -> str:
@@ -59,16 +65,16 @@ def source_hash() -> str:
 
 
 def write_libraries(folder: Path) -> None:
-    """Compile the library of every level into a folder; raise Unavailable, and leave no folder, if one fails."""
+    """Compile all programs for every level into a folder; raise Unavailable, and leave no folder, if one fails."""
     compiler = find_compiler()
     if not levels():
         raise Unavailable(f"no levels are known for the processor {platform.machine()}")
+    wanted = [(level, program) for level in levels().values() for program in PROGRAMS]
     with ThreadPoolExecutor() as pool:
-        libraries = pool.map(lambda level: _alone([*compiler, f"-march={level}"]), levels().values())
-        contents = dict(zip(levels().values(), libraries, strict=True))
+        contents = list(pool.map(lambda pair: _alone([*compiler, f"-march={pair[0]}"], pair[1]), wanted))
     folder.mkdir(parents=True)
-    for level, content in contents.items():
-        (folder / file_name(level)).write_bytes(content)
+    for pair, content in zip(wanted, contents, strict=True):
+        (folder / file_name(*pair)).write_bytes(content)
     (folder / SOURCES).write_text(f"{source_hash()}\n", encoding="ascii")
 
 
@@ -84,23 +90,23 @@ def find_compiler() -> list[str]:
     raise Unavailable("no C++ compiler found" + (f" (CXX is {os.environ['CXX']!r})" if chosen else ""))
 
 
-def compiled(compiler: list[str], scratch: str) -> bytes:
-    """Return the library; whatever the compiler writes is in the folder `scratch`."""
-    made = Path(scratch, "train.so")
-    output([*compiler, *FLAGS, "-o", str(made), str(CSRC / "train.cpp")], TMPDIR=scratch)
+def compiled(compiler: list[str], scratch: str, program: str) -> bytes:
+    """Return the library of a program; whatever the compiler writes is in the folder `scratch`."""
+    made = Path(scratch, f"{program}.so")
+    output([*compiler, *FLAGS, "-o", str(made), str(CSRC / f"{program}.cpp")], TMPDIR=scratch)
     content = made.read_bytes() if made.exists() else b""
     if not content:
         raise _failure(compiler, "ended without an error but wrote no library")
     return content
 
 
-def _alone(compiler: list[str]) -> bytes:
+def _alone(compiler: list[str], program: str) -> bytes:
     """Return a library for other machines: on Linux with the C++ library inside, if the compiler has it for that."""
     with tempfile.TemporaryDirectory(prefix="plunit-") as scratch:
         if sys.platform == "linux":
             with contextlib.suppress(Unavailable):
-                return compiled([*compiler, *_ALONE], scratch)
-        return compiled(compiler, scratch)
+                return compiled([*compiler, *_ALONE], scratch, program)
+        return compiled(compiler, scratch, program)
 
 
 def output(command: list[str], **environment: str) -> bytes:

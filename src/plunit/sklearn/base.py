@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length, check_random_state
@@ -20,9 +20,6 @@ from plunit.sklearn.model import FittedModel
 from plunit.sklearn.parameters import check_parameters, check_room, hidden_shapes
 from plunit.sklearn.table import Scale
 from plunit.sklearn.terminal import Bar
-
-if TYPE_CHECKING:
-    pass
 
 LARGEST = 1e100
 """Larger weights are divided by the largest."""

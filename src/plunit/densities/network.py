@@ -1,0 +1,127 @@
+"""A density network with given parameters, in NumPy: z and log|det dz/dx| of points, the inverse, the log-density."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from plunit import learned
+from plunit.densities.architecture import Architecture
+from plunit.densities.units import Units
+from plunit.ensemble.arrays import Array
+
+
+class _Namespace:
+    """The functions that `plunit.learned` needs, for NumPy."""
+
+    clip, exp = staticmethod(np.clip), staticmethod(np.exp)
+
+    @staticmethod
+    def sigmoid(x: Any) -> Any:
+        return 1 / (1 + np.exp(-x))
+
+
+@dataclass(frozen=True)
+class DensityNetwork:
+    """The density p(x) = N(z; 0, 1) |det dz/dx| of a network z = F(x).
+
+    Attributes:
+        architecture: its form.
+        theta: the parameters.
+        order: [maps, n]: row i of a matrix W is row order[i] of L U.
+        sign: [maps, n], of the diagonals of U.
+        rho: the rounding, where it is not learned: one number, 0 for kinks.
+        widths: [blocks, n], see `Units`; for training only.
+    """
+
+    architecture: Architecture
+    theta: Array
+    order: Array
+    sign: Array
+    rho: float = 0.0
+    widths: Array | None = None
+
+    @cached_property
+    def views(self) -> dict[str, Array]:
+        """The parameters by kind."""
+        return self.architecture.views(self.theta)
+
+    @cached_property
+    def log_diagonal(self) -> Array:
+        """log|diag U| of all maps, bounded."""
+        return np.clip(self.views["log_diagonal"], -learned.LIMIT, learned.LIMIT)
+
+    @cached_property
+    def factors(self) -> list[tuple[Array, Array]]:
+        """L and U of all maps."""
+        n = self.architecture.features
+        rows, columns = np.tril_indices(n, -1)
+        found = []
+        for i, (below, above) in enumerate(zip(self.views["lower"], self.views["upper"], strict=True)):
+            lower, upper = np.eye(n, dtype=self.theta.dtype), np.diag(self.sign[i] * np.exp(self.log_diagonal[i]))
+            lower[rows, columns], upper[columns, rows] = below, above
+            found.append((lower, upper.astype(self.theta.dtype)))
+        return found
+
+    @cached_property
+    def weights(self) -> list[Array]:
+        """W of all maps."""
+        return [(lower @ upper)[order] for (lower, upper), order in zip(self.factors, self.order, strict=True)]
+
+    @cached_property
+    def units(self) -> list[Units]:
+        """The units of all blocks."""
+        form, views = self.architecture, self.views
+        alpha = learned.positive(_Namespace, views["alpha"])
+        c = learned.positive(_Namespace, views["c"]) if "c" in views else np.zeros_like(alpha)
+        rho = learned.fraction(_Namespace, views["rho"]) if "rho" in views else np.full_like(alpha, self.rho)
+        bent = "rho" in views or self.rho > 0
+        widths = np.zeros_like(alpha) if self.widths is None else self.widths
+        return [
+            Units(
+                alpha[i][:, None],
+                c[i][:, None],
+                (rho[i] * c[i])[:, None] if bent else None,
+                widths[i][:, None],
+                1 if form.activation == "leaky" else 2,
+            )
+            for i in range(form.blocks)
+        ]
+
+    def forward(self, x: Array) -> tuple[Array, Array]:
+        """Return z and log|det dz/dx| of columns x [n, m]."""
+        log_det = np.full(x.shape[1], self.log_diagonal.sum(), x.dtype)
+        for i, weight in enumerate(self.weights):
+            x = weight @ x + self.views["bias"][i][:, None]
+            if i < self.architecture.blocks:
+                x, log_slopes = self.units[i].forward(x)
+                log_det = log_det + log_slopes.sum(0)
+        return x, log_det
+
+    def inverse(self, z: Array) -> tuple[Array, Array]:
+        """Return the columns x with z = F(x), and log|det dz/dx| there."""
+        log_det = np.full(z.shape[1], self.log_diagonal.sum(), z.dtype)
+        for i in reversed(range(self.architecture.maps)):
+            if i < self.architecture.blocks:
+                z, log_slopes = self.units[i].inverse(z)
+                log_det = log_det + log_slopes.sum(0)
+            z = np.linalg.solve(self.weights[i], z - self.views["bias"][i][:, None])
+        return z, log_det
+
+    def log_prob(self, x: Array) -> Array:
+        """Return the log-density of rows x [m, n]."""
+        x = np.asarray(x)
+        if x.ndim != 2 or x.shape[1] != self.architecture.features:
+            raise ValueError(f"x must be [rows, {self.architecture.features}], got shape {x.shape}")
+        z, log_det = self.forward(x.T)
+        normal = -0.5 * (z**2).sum(0) - 0.5 * self.architecture.features * math.log(2 * math.pi)
+        return np.asarray(normal + log_det)
+
+    def sample(self, count: int, rng: np.random.Generator) -> Array:
+        """Draw rows [count, n] of the density."""
+        z = rng.standard_normal((self.architecture.features, count))
+        return np.ascontiguousarray(self.inverse(z)[0].T)
