@@ -1,0 +1,45 @@
+"""The mean of the densities of several networks, each behind a whitening of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from plunit.densities import Architecture, DensityNetwork
+from plunit.ensemble.arrays import Array
+from plunit.sklearn.whitening import Whitening
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """p(u) = mean over members of p(v) |det dv/du|, with v the whitened u."""
+
+    whitenings: Sequence[Whitening]
+    networks: Sequence[DensityNetwork]
+
+    def log_prob(self, u: Array) -> Array:
+        """Return log p of rows."""
+        logs = [
+            network.log_prob(whitening.forward(u)) + whitening.log_det
+            for whitening, network in zip(self.whitenings, self.networks, strict=True)
+        ]
+        return np.asarray(logsumexp(logs, axis=0) - math.log(len(logs)))
+
+    def sample(self, count: int, rng: np.random.RandomState) -> Array:
+        """Return random rows; each is of a member drawn at random."""
+        z = rng.standard_normal((count, self.networks[0].architecture.features))
+        whose = rng.randint(len(self.networks), size=count)
+        u = np.empty_like(z)
+        for i, (whitening, network) in enumerate(zip(self.whitenings, self.networks, strict=True)):
+            u[whose == i] = whitening.inverse(network.inverse(z[whose == i].T)[0].T)
+        return u
+
+
+def identity(features: int) -> DensityNetwork:
+    """Return the network of no blocks with z = x: behind a whitening it is a normal density."""
+    form = Architecture(features, 0)
+    return DensityNetwork(form, np.zeros(form.parameters), np.arange(features)[None], np.ones((1, features)))
