@@ -37,6 +37,7 @@ LEVELS = {
     "flax": 3,
     "flowjax": 3,
     "numpyro": 3,
+    "densities": 2.5,  # between the ensemble, whose programs it uses, and those that use it
     "invertible": 3,
     "ensemble": 2,
     "sklearn": 3,

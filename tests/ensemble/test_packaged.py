@@ -48,9 +48,7 @@ def wheel(monkeypatch, tmp_path):
 @pytest.fixture
 def compiled_here(monkeypatch):
     """Instead of compiling, give a name."""
-    monkeypatch.setattr(
-        build, "compile_program", lambda *_: type("Compiled", (), {"_name": "/cache/train.so"})
-    )
+    monkeypatch.setattr(build, "compile_program", lambda *_: type("Compiled", (), {"_name": "/cache/train.so"}))
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,8 @@
 
 from plunit.densities.architecture import Architecture, Start, start
 from plunit.densities.network import DensityNetwork
+from plunit.densities.sample import Sample
 from plunit.densities.searching import search
-from plunit.densities.state import Member, Sample
+from plunit.densities.state import Member
 
 __all__ = ["Architecture", "DensityNetwork", "Member", "Sample", "Start", "search", "start"]

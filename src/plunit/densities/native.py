@@ -12,7 +12,8 @@ import numpy as np
 
 from plunit import learned
 from plunit.densities.architecture import LEARNED
-from plunit.densities.state import Member, Sample, Steps, nearest, shares
+from plunit.densities.sample import Sample
+from plunit.densities.state import Member, Steps, check_room, nearest, shares
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.build import library
 from plunit.ensemble.native import processors
@@ -40,7 +41,7 @@ class _Task(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("batch", "nearest", "every")),
         ("seed", ctypes.c_uint64),
         *((name, ctypes.c_int64) for name in ("first", "steps")),
-        *((name, ctypes.c_float) for name in ("clip", "patience", "tolerance")),
+        *((name, ctypes.c_float) for name in ("patience", "tolerance")),
         *((name, ctypes.c_void_p) for name in (*_SCHEDULES, *_ARRAYS)),
     )
 
@@ -55,6 +56,7 @@ def advance(members: Sequence[Member], steps: Steps) -> None:
 
 def run(program: ctypes.CDLL, member: Member, steps: Steps) -> None:
     """Take the steps of one member with a given build of the program, which releases Python's lock."""
+    check_room(member, steps)
     form = member.architecture
     t = np.arange(member.steps + 1, member.steps + steps.count + 1, dtype=np.float64)
     schedules = {
@@ -83,13 +85,12 @@ def run(program: ctypes.CDLL, member: Member, steps: Steps) -> None:
         seed=member.seed % 2**64,
         first=member.steps,
         steps=steps.count,
-        clip=steps.clip,
         patience=steps.patience if steps.tests else math.inf,
         tolerance=steps.tolerance,
         **{name: array.ctypes.data for name, array in arrays.items()},
     )
-    program.plunit_chain(ctypes.byref(task))
-    member.steps += steps.count
+    program.plunit_chain.restype = ctypes.c_int64
+    member.steps += program.plunit_chain(ctypes.byref(task))
 
 
 def _sample(sample: Sample | None) -> Any:

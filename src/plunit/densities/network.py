@@ -114,6 +114,14 @@ class DensityNetwork:
 
     def log_prob(self, x: Array) -> Array:
         """Return the log-density of rows x [m, n]."""
+        x = np.asarray(x)
+        if x.ndim != 2 or x.shape[1] != self.architecture.features:
+            raise ValueError(f"x must be [rows, {self.architecture.features}], got shape {x.shape}")
         z, log_det = self.forward(x.T)
         normal = -0.5 * (z**2).sum(0) - 0.5 * self.architecture.features * math.log(2 * math.pi)
         return np.asarray(normal + log_det)
+
+    def sample(self, count: int, rng: np.random.Generator) -> Array:
+        """Draw rows [count, n] of the density."""
+        z = rng.standard_normal((self.architecture.features, count))
+        return np.ascontiguousarray(self.inverse(z)[0].T)

@@ -6,13 +6,15 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from plunit.densities import native, stepping
 from plunit.densities.architecture import Architecture, start
-from plunit.densities.state import Member, Sample, Steps, begin
-from plunit.ensemble.arrays import Array
+from plunit.densities.sample import Sample, check_spread, checked
+from plunit.densities.state import Member, Steps, begin
+from plunit.ensemble.arrays import Array, as_count
 from plunit.ensemble.build import library
 from plunit.ensemble.compiling import Unavailable
 from plunit.ensemble.halving import RUNGS
@@ -47,7 +49,7 @@ def search(
 
     Args:
         architectures: the forms.
-        training: the points to train on, in random order, float32.
+        training: the points to train on, in random order.
         validation: the points that decide.
         starts: members of each form.
         steps: for those that are trained to the end.
@@ -55,62 +57,111 @@ def search(
         batch: points of a step.
         lr: Adam's step size; it falls to 0 by a half cosine.
         seed: member i of form j starts with the generator of (seed, j, i).
-        anneal: with kinks, begin with rounded corners: rho falls from 0.9 to 0.02, then to 0.
+        anneal: for "plu": begin with rounded corners; rho falls from 0.9 to 0.02, then to 0.
         every: steps from one look at the points of validation to the next; 0 looks 100 times.
-        patience: a member ends after so many looks without a better one.
+        patience: a member stands still after so many looks without a better one.
         engine: "native" or "numpy"; by default native where possible.
         progress: called now and then with the part of the work that is done and the least loss so far. If it returns
-            true, the search ends with what it has found.
+            true, the search ends with what it has found. So it does, with a warning, at Ctrl-C.
 
     The loss is the mean of |z|^2 / 2 - log|det dz/dx|: the negative log-likelihood without n/2 log(2 pi).
+
+    >>> x = np.random.default_rng(0).standard_normal((1000, 2)) * [1.0, 0.5]
+    >>> best, *others = search([Architecture(2, 4)], Sample(x[:800]), Sample(x[800:]), starts=4, steps=200)
+    >>> best.network().log_prob(np.zeros((1, 2))).round(1), len(others)
+    (array([-1.1]), 3)
     """
-    advance = ENGINES[_engine(engine)]
-    every = every or max(1, steps // 100)
+    _check(architectures, anneal, lr, patience, steps=steps, starts=starts, keep=keep, batch=batch)
+    n = architectures[0].features
+    training, validation = checked(training, n, "training"), checked(validation, n, "validation")
+    check_spread(training)
+    every = as_count("every", every) or max(1, steps // 100)
+    plan = Steps(
+        rate=lr * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps)),
+        training=training,
+        batch=batch,
+        rho=roundings(steps) if anneal else np.zeros(steps),
+        tests=validation,
+        every=every,
+        patience=patience,
+    )
     members = [
-        _begin(form, steps // every, np.random.default_rng([seed, j, i]), anneal)
+        _begin(form, steps // every, np.random.default_rng([seed, j, i]))
         for j, form in enumerate(architectures)
         for i in range(starts)
     ]
-    rate, rho = lr * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps)), roundings(steps) if anneal else np.zeros(steps)
-    marks = sorted({*(math.ceil(part * steps) for part in RUNGS), steps, *np.flatnonzero(np.diff(rho == 0)) + 1})
-    plan = Steps(rate, training, batch, rho, validation, every, patience)
-    ended: list[Member] = []
-    work, done, first, pace = _work(members, steps, keep), 0.0, 0, Pace()
-    while members and first < steps:
-        last = pace.next(first, min(mark for mark in marks if mark > first))
-        advance(members, replace(plan, rate=rate[first:last], rho=rho[first:last]))
-        done += (last - first) * sum(member.architecture.parameters for member in members)
-        stop, first = progress(min(done / work, 0.99), min(one.loss for one in (*members, *ended))), last
-        if stop and last >= every:  # before the first look nothing is known
-            break
-        if last < steps and rho[last - 1] > 0 and rho[last] == 0:
-            for member in members:
-                _forget(member)
-        elif last in marks[:-1]:
-            members, worse = _halved(members, keep)
-            ended += worse
-    progress(1.0, min(one.loss for one in (*members, *ended)))
-    return sorted(members, key=_rank) + sorted(ended, key=_rank)
+    found = sorted(_trained(members, plan, keep, ENGINES[_engine(engine)], progress), key=_rank)
+    if not math.isfinite(found[0].loss):
+        raise ValueError(f"no start gave finite numbers; standardise the columns, or take a smaller lr than {lr}")
+    return found
 
 
 def roundings(steps: int) -> Array:
-    """Return rho of each step: from 0.9 to 0.02 geometrically, then 0."""
-    part = np.arange(steps) / max(1, steps) / SHARPENED
-    return np.where(part < 1, 0.9 * (0.02 / 0.9) ** part, 0.0)
+    """Return rho of each step: from 0.9 to 0.02 geometrically, then 0.
+
+    >>> roundings(4).round(2)
+    array([0.9 , 0.13, 0.02, 0.  ])
+    """
+    rounded = math.floor(SHARPENED * steps)
+    return np.concatenate([np.geomspace(0.9, 0.02, rounded), np.zeros(steps - rounded)])
 
 
-def _begin(form: Architecture, looks: int, rng: np.random.Generator, anneal: bool) -> Member:
+def _trained(
+    members: list[Member],
+    plan: Steps,
+    keep: int,
+    advance: Callable[[Sequence[Member], Steps], None],
+    progress: Progress,
+) -> list[Member]:
+    """Take all steps; return all members, in no order."""
+    steps, rho, everyone = plan.count, plan.rho, list(members)
+    rungs = [min(steps, math.ceil(part * steps / plan.every) * plan.every) for part in RUNGS]
+    sharp = int((rho > 0).sum())  # the first step with kinks
+    work, done, first, stop, pace = _work(members, steps, keep), 0.0, 0, False, Pace()
+    while first < steps and not stop:
+        last = pace.next(first, min(mark for mark in (*rungs, sharp) if mark > first))
+        stop = _advanced(advance, members, replace(plan, rate=plan.rate[first:last], rho=rho[first:last]))
+        done += (last - first) * sum(member.architecture.parameters for member in members)
+        first = last
+        if progress(min(done / work, 0.99), min(one.loss for one in everyone)):
+            stop = True
+        if first == sharp:
+            _sharpen(members, plan.tests)
+        if first in rungs[:-1]:
+            members, worse = _halved(members, keep)
+            _sharpen(worse if first < sharp else [], plan.tests)
+    if first < sharp:
+        _sharpen(members, plan.tests)
+    _sharpen([one for one in everyone if one.record[3] == 0], plan.tests)  # no look yet
+    progress(1.0, min(one.loss for one in everyone))
+    return everyone
+
+
+def _advanced(advance: Callable[[Sequence[Member], Steps], None], members: Sequence[Member], steps: Steps) -> bool:
+    """Take the steps; return whether Ctrl-C asked to stop. Threads then end their steps first."""
+    try:
+        advance(members, steps)
+    except KeyboardInterrupt:
+        warnings.warn("stopped by Ctrl-C: the search keeps the best so far", stacklevel=4)
+        return True
+    return False
+
+
+def _sharpen(members: Sequence[Member], validation: Sample | None) -> None:
+    """Begin the records anew with the running means as they are without corners: other networks, other losses."""
+    for member in members:
+        member.best[...] = member.average
+        with np.errstate(all="ignore"):  # members that diverge
+            loss = stepping.mean_loss(member.network(), validation) if validation else math.inf
+        member.record[...] = [loss if math.isfinite(loss) else math.inf, math.inf, 0, member.steps]
+
+
+def _begin(form: Architecture, looks: int, rng: np.random.Generator) -> Member:
     return begin(form, start(form, rng), int(rng.integers(2**63)), looks)
 
 
-def _forget(member: Member) -> None:
-    """Begin the record anew: with its corners gone the network is another one, and so are its losses."""
-    member.record[...] = [math.inf, math.inf, 0, 0]
-    member.average[...] = member.theta
-
-
-def _rank(member: Member) -> tuple[bool, float]:
-    return math.isnan(member.loss), member.loss
+def _rank(member: Member) -> float:
+    return member.loss
 
 
 def _halved(members: list[Member], keep: int) -> tuple[list[Member], list[Member]]:
@@ -127,6 +178,24 @@ def _work(members: list[Member], steps: int, keep: int) -> float:
         total += count / len(members) * (part - previous)
         previous, count = part, min(count, max(keep, count // 2))
     return total * steps * sum(member.architecture.parameters for member in members)
+
+
+def _check(architectures: Sequence[Architecture], anneal: bool, lr: float, patience: float, **counts: Any) -> None:
+    """Raise ValueError unless a search can be run with these options."""
+    for name, value in counts.items():
+        as_count(name, value, 1)
+    if not architectures:
+        raise ValueError("architectures must hold one Architecture or more, got none")
+    if len({form.features for form in architectures}) > 1:
+        raise ValueError(
+            f"all architectures must have the same features, got {[one.features for one in architectures]}"
+        )
+    if anneal and {form.activation for form in architectures} != {"plu"}:
+        raise ValueError('anneal is for the activation "plu": "smooth" learns its rounding, "leaky" has none')
+    if not 0 < lr < math.inf:
+        raise ValueError(f"lr must be positive and finite, got {lr}; the default is 0.01")
+    if not patience > 0:
+        raise ValueError(f"patience must be positive, got {patience}")
 
 
 def _engine(asked: str | None) -> str:

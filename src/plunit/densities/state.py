@@ -1,26 +1,20 @@
-"""What the training of one density network carries from step to step."""
+"""What the training of one density network carries from step to step, and what its next steps are."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from plunit.densities.architecture import Architecture, Start
+from plunit.densities.network import DensityNetwork
+from plunit.densities.sample import Sample
 from plunit.ensemble.arrays import Array
 
 AVERAGED = 1000
 """The running mean of the parameters is over about this many steps, and over fewer at the beginning."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Points x [rows, n] in random order, and the weight of each [rows] with mean 1, or None for 1."""
-
-    x: Array
-    weight: Array | None = None
 
 
 @dataclass
@@ -36,7 +30,7 @@ class Member:
         mean: Adam's first moment.
         square: Adam's second moment.
         average: a running mean of the parameters. It is what validation looks at.
-        best: the running mean with the least loss on the rows of validation.
+        best: the running mean with the least loss on the points of validation.
         record: [4]: that loss; the last loss that was better by the tolerance; how many looks ago; the best step.
         widths: [blocks, n], at kinks: how near the samples are that stand for the density there.
         looks: the losses of validation, one every `every` steps; NaN where there was none.
@@ -59,27 +53,30 @@ class Member:
 
     @property
     def loss(self) -> float:
-        """The least loss of validation."""
+        """The least loss of validation: the mean of |z|^2 / 2 - log|det dz/dx|."""
         return float(self.record[0])
+
+    def network(self) -> DensityNetwork:
+        """Return the network with the least loss of validation, in float64."""
+        return DensityNetwork(self.architecture, self.best.astype(np.float64), self.order, self.sign.astype(np.float64))
 
 
 def begin(architecture: Architecture, start: Start, seed: int, looks: int) -> Member:
-    """Return a member before its first step, with room for so many looks at the rows of validation."""
-    zeros = np.zeros_like(start.theta)
-    record = np.array([math.inf, math.inf, 0, 0], start.theta.dtype)
+    """Return a member before its first step, with room for so many looks at the points of validation."""
+    dtype = start.theta.dtype
     return Member(
         architecture,
         start.order,
         start.sign,
         seed,
         start.theta.copy(),
-        mean=zeros.copy(),
-        square=zeros.copy(),
+        mean=np.zeros_like(start.theta),
+        square=np.zeros_like(start.theta),
         average=start.theta.copy(),
         best=start.theta.copy(),
-        record=record,
-        widths=np.zeros((architecture.blocks, architecture.features), start.theta.dtype),
-        looks=np.full(looks, np.nan, start.theta.dtype),
+        record=np.array([math.inf, math.inf, 0, 0], dtype),
+        widths=np.zeros((architecture.blocks, architecture.features), dtype),
+        looks=np.full(looks, np.nan, dtype),
     )
 
 
@@ -92,9 +89,9 @@ class Steps:
         training: the points.
         batch: points of a step.
         rho: of each step, where rho is not learned; 0 stands for kinks.
-        tests: the rows of validation, or None.
+        tests: the points of validation, or None.
         every: steps from one look at them to the next.
-        patience: the member ends after so many looks whose loss was not below the best by `tolerance`.
+        patience: the member stands still after so many looks whose loss was not below the best by `tolerance`.
         tolerance: see `patience`.
     """
 
@@ -104,14 +101,20 @@ class Steps:
     rho: Any = 0.0
     tests: Sample | None = None
     every: int = 50
-    clip: float = math.inf
     patience: float = math.inf
-    tolerance: float = field(default=0.0)
+    tolerance: float = 0.0
 
     @property
     def count(self) -> int:
         """How many steps."""
         return len(self.rate)
+
+
+def check_room(member: Member, steps: Steps) -> None:
+    """Raise ValueError unless the member has room for all looks of these steps."""
+    looks = (member.steps + steps.count) // steps.every
+    if steps.tests and looks > len(member.looks):
+        raise ValueError(f"the member has room for {len(member.looks)} looks, {looks} are asked for")
 
 
 def shares(first: int, count: int) -> Array:

@@ -8,7 +8,8 @@ import numpy as np
 
 from plunit import learned
 from plunit.densities.network import DensityNetwork
-from plunit.densities.state import Member, Sample, Steps, nearest, shares
+from plunit.densities.sample import Sample
+from plunit.densities.state import Member, Steps, check_room, nearest, shares
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Rows
 
@@ -24,6 +25,7 @@ def advance(members: Sequence[Member], steps: Steps) -> None:
 
 
 def _run(member: Member, steps: Steps) -> None:
+    check_room(member, steps)
     rho, share = np.broadcast_to(steps.rho, steps.rate.shape), shares(member.steps, steps.count)
     drawn = Rows(steps.training.x, None, batch=steps.batch, seeds=[member.seed])
     for step in range(steps.count):
@@ -37,7 +39,7 @@ def _run(member: Member, steps: Steps) -> None:
         _adam(member, gradient, steps.rate[step], share[step])
         member.steps += 1
         if steps.tests and member.steps % steps.every == 0:
-            _validate(member, network(member, member.average, rho[step]), steps)
+            _validate(member, mean_loss(network(member, member.average, rho[step]), steps.tests), steps)
 
 
 def _is_kinked(member: Member, rho: float) -> bool:
@@ -57,7 +59,7 @@ def widths(network: DensityNetwork, x: Array) -> Array:
         distance = np.abs((np.abs(u) if units.sides == 2 else u) - units.c)
         found.append(np.partition(distance, k - 1, axis=1)[:, k - 1])
         h, _ = units.forward(u)
-    return np.array(found)
+    return np.reshape(found, (len(found), len(x.T)))
 
 
 def differentiate(network: DensityNetwork, sample: Sample) -> Array:
@@ -117,10 +119,14 @@ def _adam(member: Member, gradient: Array, rate: float, share: float) -> None:
     member.average += (member.theta - member.average) * dtype(share)
 
 
-def _validate(member: Member, averaged: DensityNetwork, steps: Steps) -> None:
-    assert steps.tests is not None
-    z, log_det = averaged.forward(steps.tests.x.T)
-    loss = np.average(0.5 * (z**2).sum(0) - log_det, weights=steps.tests.weight)
+def mean_loss(network: DensityNetwork, sample: Sample) -> float:
+    """Return the mean of weight times (|z|^2 / 2 - log|det dz/dx|)."""
+    z, log_det = network.forward(sample.x.T)
+    return float(np.average(0.5 * (z**2).sum(0) - log_det, weights=sample.weight))
+
+
+def _validate(member: Member, loss: float, steps: Steps) -> None:
+    """Record the loss of the running mean."""
     record = member.record
     member.looks[member.steps // steps.every - 1] = loss
     progress = loss < record[1] - steps.tolerance

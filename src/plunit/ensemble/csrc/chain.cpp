@@ -9,7 +9,6 @@
 #include <memory>
 #include <vector>
 
-#include "level.h"
 #include "rows.h"
 #include "units.h"
 
@@ -27,7 +26,6 @@ struct ChainTask {
   int64_t batch, nearest, every;             // samples of a step, neighbours of a kink, steps between validations
   uint64_t seed;                             // of the draws
   int64_t first, steps;
-  float clip;                       // a longer gradient is shortened to this length
   float patience, tolerance;        // training ends after so many validations that are not better by the tolerance
   const float *rate, *root;         // lr / (1 - beta1^t) and 1 / sqrt(1 - beta2^t) of each step
   const float *rho, *share;         // of each step: rho where it is not learned, 0 for kinks; what the mean takes in
@@ -78,9 +76,11 @@ class Member {
     rows.resize(k.batch);
   }
 
-  void train() {
+  // Returns the number of steps taken: a member that is out of patience stands still.
+  int64_t train() {
     Draws<1> draws(&k.seed, k.training.count, k.first * k.batch);
-    for (int64_t t = 0; t < k.steps && k.record[2] < k.patience; ++t) {
+    int64_t t = 0;
+    for (; t < k.steps && k.record[2] < k.patience; ++t) {
       for (int64_t i = 0; i < k.batch; i += CHUNK) {
         const int64_t count = std::min(CHUNK, k.batch - i);
         std::copy_n(draws.next(count), count, rows.begin() + i);
@@ -93,6 +93,7 @@ class Member {
       if (k.tests.count && (k.first + t + 1) % k.every == 0) validate(k.first + t + 1, k.rho[t]);
     }
     write(theta, k.theta), write(mean, k.mean), write(square, k.square), write(average, k.average), write(best, k.best);
+    return t;
   }
 
  private:
@@ -266,24 +267,9 @@ class Member {
     }
   }
 
-  // 1, or what shortens the gradient to the length `clip`; parameters beyond the last are 0
-  float shortening() const {
-    Vec sum[PARTS] = {};
-    for (int64_t i = 0; i < parameters; i += SIXTEEN)
-      for (int p = 0; p < PARTS; ++p) {
-        const Vec g = load(grad + i + p * LANES);
-        sum[p] += g * g;
-      }
-    float all[SIXTEEN];
-    for (int p = 0; p < PARTS; ++p) store(all + p * LANES, sum[p]);
-    const float length = std::sqrt(folded(all));
-    return length > k.clip ? k.clip / length : 1.0f;
-  }
-
   void adam(int64_t t) {
-    const float shorter = shortening();
     for (int64_t i = 0; i < parameters; i += LANES) {
-      const Vec g = load(grad + i) * shorter, m = fused(g - load(mean + i), splat(0.1f), load(mean + i));
+      const Vec g = load(grad + i), m = fused(g - load(mean + i), splat(0.1f), load(mean + i));
       const Vec v = fused(g * g, splat(0.001f), load(square + i) * 0.999f);
       const Vec x = load(theta + i) - m / fused(root(v), splat(k.root[t]), splat(1e-8f)) * k.rate[t];
       const Vec mixed = fused(x - load(average + i), splat(k.share[t]), load(average + i));
@@ -300,7 +286,9 @@ class Member {
       for (int64_t at = 0; at < units; ++at)
         for (int64_t s = 0; s < count; ++s) {
           const float u = before[at * CHUNK + s];
-          distance[at * k.batch + i + s] = std::fabs((k.sides == 2 ? std::fabs(u) : u) - shapes[at].c);
+          const float far = std::fabs((k.sides == 2 ? std::fabs(u) : u) - shapes[at].c);
+          // NaN of a member that diverges has no place in an order
+          distance[at * k.batch + i + s] = far == far ? far : std::numeric_limits<float>::infinity();
         }
     }
     for (int64_t at = 0; at < units; ++at) {
@@ -344,4 +332,4 @@ class Member {
 
 }  // namespace
 
-extern "C" void plunit_chain(const ChainTask* task) { Member(*task).train(); }
+extern "C" int64_t plunit_chain(const ChainTask* task) { return Member(*task).train(); }

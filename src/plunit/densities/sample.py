@@ -1,0 +1,72 @@
+"""The points a density is learned from, and the checks they must pass before a compiled program reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from plunit.ensemble.arrays import Array
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Points in random order, standardised: engines meet the rows of a pass at a fixed stride.
+
+    Attributes:
+        x: points [rows, n].
+        weight: of each point [rows], at least 0; None is 1 for all. Training divides by the mean.
+    """
+
+    x: Array
+    weight: Array | None = None
+
+
+def checked(sample: Sample, features: int, what: str) -> Sample:
+    """Return the sample as contiguous float32 with mean weight 1; raise ValueError if it cannot be used.
+
+    Args:
+        sample: the points.
+        features: n, of the networks.
+        what: how messages call the points, such as "training".
+    """
+    x = _numbers(sample.x, f"x of {what}")
+    if x.ndim != 2 or x.shape[1] != features or not len(x):
+        raise ValueError(f"x of {what} must be [rows, {features}] with one row or more, got shape {x.shape}")
+    if sample.weight is None:
+        return Sample(x)
+    weight = _numbers(sample.weight, f"weight of {what}")
+    if weight.shape != (len(x),):
+        raise ValueError(f"weight of {what} must be [{len(x)}], one for each row; got shape {weight.shape}")
+    mean = weight.mean(dtype=np.float64)
+    if weight.min() < 0 or not mean > 0:
+        raise ValueError(f"weights of {what} must be at least 0, and not all 0; the least is {weight.min():g}")
+    return Sample(x, np.ascontiguousarray(weight / mean, dtype=np.float32))
+
+
+def check_spread(sample: Sample) -> None:
+    """Raise ValueError unless every column has two values or more: a constant has no density."""
+    if len(sample.x) < 2:
+        raise ValueError(f"a density needs two rows or more, got {len(sample.x)}")
+    constant = np.flatnonzero(np.ptp(sample.x, axis=0) == 0)
+    if len(constant):
+        raise ValueError(
+            f"column {constant[0]} of x has one value, {sample.x[0, constant[0]]:g}, in all {len(sample.x)} rows: a "
+            f"constant has no density; drop the column, or add noise to it"
+        )
+
+
+def _numbers(values: Array, name: str) -> Array:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be real numbers, got an array of {array.dtype}; convert it with astype(float)")
+    with np.errstate(over="ignore"):
+        array = np.ascontiguousarray(array, dtype=np.float32)
+    bad = ~np.isfinite(array)
+    if bad.any():
+        place = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name} must be finite in float32, got {np.asarray(values)[place]} at {list(place)}; drop such rows, and "
+            f"standardise the columns"
+        )
+    return array

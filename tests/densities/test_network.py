@@ -1,0 +1,71 @@
+"""A density network in NumPy: inverse, log-determinant, integral, samples."""
+
+import numpy as np
+import pytest
+
+KINDS = [("smooth", 0.0), ("plu", 0.0), ("plu", 0.4), ("leaky", 0.0)]
+kinds = pytest.mark.parametrize(("activation", "rho"), KINDS, ids=["smooth", "plu", "rounded plu", "leaky"])
+
+
+def points(n, count=200, seed=1):
+    return 1.5 * np.random.default_rng(seed).standard_normal((n, count))
+
+
+@kinds
+@pytest.mark.parametrize(("features", "blocks"), [(1, 4), (2, 12), (5, 3), (64, 2), (3, 0)])
+def test_inverse_undoes_forward(random_network, activation, rho, features, blocks):
+    network, x = random_network(features, blocks, activation, rho), points(features)
+    z, log_det = network.forward(x)
+    back, again = network.inverse(z)
+    np.testing.assert_allclose(back, x, atol=1e-6)
+    np.testing.assert_allclose(again, log_det, atol=1e-6)
+
+
+@kinds
+@pytest.mark.parametrize("features", [1, 2, 4])
+def test_the_log_determinant_is_that_of_the_jacobian(random_network, activation, rho, features):
+    network, x, h = random_network(features, 5, activation, rho), points(features, 50), 1e-6
+    steps = h * np.eye(features)[:, :, None]
+    columns = [(network.forward(x + step)[0] - network.forward(x - step)[0]) / (2 * h) for step in steps]
+    expected = np.linalg.slogdet(np.array(columns).transpose(2, 1, 0))[1]
+    np.testing.assert_allclose(network.forward(x)[1], expected, atol=1e-5)
+
+
+@kinds
+def test_the_density_integrates_to_one(random_network, activation, rho):
+    """On a grid that goes beyond the points of a sample by a fifth of their spread."""
+    network = random_network(2, 6, activation, rho)
+    drawn = network.sample(20_000, np.random.default_rng(0))
+    margin = 0.2 * np.ptp(drawn, axis=0)
+    low, high = drawn.min(0) - margin, drawn.max(0) + margin
+    axes = [np.linspace(a, b, 1201) for a, b in zip(low, high, strict=True)]
+    x = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 2)
+    cell = np.prod([axis[1] - axis[0] for axis in axes])
+    assert abs(np.exp(network.log_prob(x)).sum() * cell - 1) < 1e-3
+
+
+@kinds
+def test_samples_have_the_density(random_network, activation, rho):
+    """The part of the samples in each half plane is the integral of the density there, in one dimension."""
+    network = random_network(1, 4, activation, rho)
+    drawn = network.sample(40_000, np.random.default_rng(0))[:, 0]
+    x = np.linspace(drawn.min() - 20, drawn.max() + 20, 200_001)
+    cumulated = np.cumsum(np.exp(network.log_prob(x[:, None]))) * (x[1] - x[0])
+    observed = np.searchsorted(np.sort(drawn), x) / len(drawn)
+    assert np.abs(cumulated - observed).max() < 1.63 / np.sqrt(len(drawn))  # Kolmogorov's bound at 1 %
+
+
+def test_without_blocks_it_is_a_normal_density(random_network):
+    network, x = random_network(3, 0, "smooth"), points(3, 20)
+    weight, bias = network.weights[0], network.views["bias"][0]
+    covariance = np.linalg.inv(weight) @ np.linalg.inv(weight).T
+    away = x - np.linalg.solve(weight, -bias)[:, None]
+    expected = -0.5 * (away * np.linalg.solve(covariance, away)).sum(0)
+    expected -= 0.5 * np.linalg.slogdet(2 * np.pi * covariance)[1]
+    np.testing.assert_allclose(network.log_prob(x.T), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("x", [np.zeros(2), np.zeros((4, 3)), np.zeros((1, 1, 2))], ids=lambda x: str(x.shape))
+def test_rows_of_another_shape_are_refused(random_network, x):
+    with pytest.raises(ValueError, match=r"x must be \[rows, 2\], got shape"):
+        random_network(2, 1, "smooth").log_prob(x)

@@ -1,0 +1,266 @@
+"""The search: halving, what it keeps, stopping, and input that it refuses."""
+
+import _thread
+import itertools
+import math
+import threading
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from plunit.densities import Architecture, Sample, search, searching, start
+from plunit.densities.searching import roundings
+from plunit.densities.stepping import mean_loss
+from plunit.ensemble import build, pacing
+
+
+@pytest.fixture(params=["native", "numpy"])
+def engine(request):
+    if request.param == "native":
+        request.getfixturevalue("compiler")
+    return request.param
+
+
+def ring(count, seed=0):
+    """Points around a circle: no normal density."""
+    rng = np.random.default_rng(seed)
+    angle = rng.uniform(0, 2 * math.pi, count)
+    return np.stack([np.cos(angle), np.sin(angle)], 1) * 1.4 + 0.1 * rng.standard_normal((count, 2))
+
+
+TRAINING, VALIDATION = Sample(ring(2000)), Sample(ring(500, seed=1))
+
+
+SIX_BLOCKS = Architecture(2, 6)
+
+
+def found(forms=(SIX_BLOCKS,), training=TRAINING, validation=VALIDATION, **options):
+    return search(list(forms), training, validation, **{"starts": 4, "steps": 400, "lr": 0.02, **options})
+
+
+def test_a_ring_is_learned(engine):
+    """A normal density has 2.8 nats there, 2.76 to be exact."""
+    best = found(engine=engine)[0]
+    assert -best.network().log_prob(ring(2000, seed=2)).mean() < 2.2
+
+
+def test_the_best_is_first_and_its_loss_is_that_of_its_network(engine):
+    members = found(engine=engine, steps=200)
+    losses = [member.loss for member in members]
+    assert losses == sorted(losses)
+    for member in members:
+        np.testing.assert_allclose(mean_loss(member.network(), VALIDATION), member.loss, rtol=1e-4)
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize(("keep", "ends"), [(1, [100, 100, 200, 400]), (3, [100, 400, 400, 400]), (9, [400] * 4)])
+def test_the_worse_half_ends_at_each_rung(keep, ends):
+    """After 1/8, 1/4 and 1/2 of the steps, at the next look."""
+    members = found(keep=keep, every=100)
+    assert sorted(member.steps for member in members) == ends
+    assert members[0].steps == 400
+
+
+@pytest.mark.usefixtures("compiler")
+def test_the_same_seed_gives_the_same_bits_whatever_the_pauses(monkeypatch):
+    one = found()
+    monkeypatch.setattr(pacing, "SECONDS", 1e-9)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    other = found()
+    assert [member.loss for member in one] == [member.loss for member in other]
+    assert np.array_equal(one[0].best, other[0].best)
+    assert not np.array_equal(one[0].best, found(seed=1)[0].best)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_several_forms_compete():
+    members = found([Architecture(2, 0), Architecture(2, 8)], keep=2)
+    assert len(members) == 8
+    assert members[0].architecture.blocks == 8
+
+
+@pytest.mark.parametrize("steps", [1, 5, 100])
+def test_annealing_ends_with_kinks(engine, steps):
+    """The losses are those of the networks without corners, of the ones that ended before, too."""
+    assert roundings(steps)[-1] == 0
+    for member in found([Architecture(2, 6, "plu")], anneal=True, steps=steps, engine=engine):
+        assert math.isfinite(member.loss)
+        assert member.network().rho == 0
+        np.testing.assert_allclose(mean_loss(member.network(), VALIDATION), member.loss, rtol=1e-4)
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("stop_at", [1, 4, 9])
+def test_annealing_that_is_stopped_has_losses_without_corners_too(monkeypatch, stop_at):
+    monkeypatch.setattr(pacing, "SECONDS", 1e-9)
+    calls = itertools.count(1)
+    members = found([Architecture(2, 6, "plu")], anneal=True, progress=lambda *_: next(calls) >= stop_at)
+    for member in members:
+        np.testing.assert_allclose(mean_loss(member.network(), VALIDATION), member.loss, rtol=1e-4)
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize(
+    "options", [{"activation": "plu", "anneal": True}, {"activation": "plu"}, {"activation": "leaky"}]
+)
+def test_kinked_networks_learn_a_ring(options):
+    options = dict(options)
+    best = found([Architecture(2, 8, options.pop("activation"))], steps=1500, batch=256, **options)[0]
+    assert -best.network().log_prob(ring(2000, seed=2)).mean() < 2.35
+
+
+def test_progress_is_told_and_can_stop(engine):
+    told = []
+
+    def progress(done, best):
+        told.append((done, best))
+        return len(told) == 3
+
+    members = found(engine=engine, steps=10_000, progress=progress)
+    assert len(told) == 4
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1][0] == 1.0
+    assert told[-1][1] == members[0].loss < math.inf
+    assert members[0].steps < 1000
+
+
+@pytest.mark.usefixtures("compiler")
+def test_ctrl_c_keeps_the_best_so_far():
+    """The signal arrives while threads train."""
+    threading.Timer(0.7, _thread.interrupt_main).start()
+    with pytest.warns(UserWarning, match="stopped by Ctrl-C: the search keeps the best so far"):
+        members = found(steps=400_000)
+    assert math.isfinite(members[0].loss)
+    assert 0 < members[0].steps < 400_000
+    np.testing.assert_allclose(mean_loss(members[0].network(), VALIDATION), members[0].loss, rtol=1e-4)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_patience_ends_a_search_early():
+    members = found(steps=100_000, every=50, patience=5, training=Sample(ring(50)), validation=Sample(ring(50, seed=1)))
+    assert members[0].steps < 100_000
+    assert members[0].record[3] <= members[0].steps
+
+
+def test_members_that_diverge_come_last(engine, monkeypatch):
+    """The first of four has parameters without a finite loss."""
+    calls = itertools.count()
+
+    def begun(*arguments):
+        made = start(*arguments)
+        return replace(made, theta=np.full_like(made.theta, np.nan)) if next(calls) == 0 else made
+
+    monkeypatch.setattr(searching, "start", begun)
+    members = found(engine=engine, steps=100)
+    assert [math.isfinite(member.loss) for member in members] == [True, True, True, False]
+    assert members[-1].loss == math.inf
+    assert members[0].steps == 100
+
+
+def test_if_all_diverge_a_line_says_so(engine):
+    with pytest.raises(
+        ValueError, match=r"no start gave finite numbers; standardise the columns, or take a smaller lr"
+    ):
+        found(engine=engine, lr=1e30, steps=50, every=50)
+
+
+def spoiled(value):
+    x = ring(50)
+    x[7, 1] = value
+    return Sample(x)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"training": spoiled(math.nan)},
+            r"x of training must be finite in float32, got nan at \[7, 1\]; drop such rows",
+        ),
+        ({"training": spoiled(math.inf)}, r"x of training must be finite in float32, got inf at \[7, 1\]"),
+        ({"validation": spoiled(-1e39)}, r"x of validation must be finite in float32, got -1e\+39 at \[7, 1\]"),
+        ({"training": Sample(ring(1))}, "a density needs two rows or more, got 1"),
+        ({"training": Sample(ring(0))}, r"x of training must be \[rows, 2\] with one row or more, got shape \(0, 2\)"),
+        ({"validation": Sample(ring(0))}, r"x of validation must be \[rows, 2\] with one row or more"),
+        ({"training": Sample(ring(9)[:, :1])}, r"must be \[rows, 2\] with one row or more, got shape \(9, 1\)"),
+        ({"training": Sample(np.ones(4))}, r"must be \[rows, 2\] with one row or more, got shape \(4,\)"),
+        (
+            {"training": Sample(ring(9) * [1, 0] + [0, 2])},
+            "column 1 of x has one value, 2, in all 9 rows: .* drop the column",
+        ),
+        ({"training": Sample(ring(9) + 0j)}, "x of training must be real numbers, got an array of complex128; convert"),
+        ({"training": Sample(np.array([["a", "b"]]))}, "x of training must be real numbers, got an array of <U1"),
+        ({"training": Sample(ring(9), np.ones(8))}, r"weight of training must be \[9\], one for each row; got shape"),
+        (
+            {"training": Sample(ring(9), -np.ones(9))},
+            "weights of training must be at least 0, and not all 0; the least",
+        ),
+        (
+            {"training": Sample(ring(9), np.zeros(9))},
+            "weights of training must be at least 0, and not all 0; the least",
+        ),
+        ({"forms": []}, "architectures must hold one Architecture or more, got none"),
+        ({"forms": [Architecture(2, 1), Architecture(3, 1)]}, r"must have the same features, got \[2, 3\]"),
+        ({"anneal": True}, 'anneal is for the activation "plu"'),
+        ({"lr": 0.0}, r"lr must be positive and finite, got 0\.0"),
+        ({"lr": math.nan}, "lr must be positive and finite, got nan"),
+        ({"patience": 0}, "patience must be positive, got 0"),
+        ({"steps": 0}, "steps must be an integer from 1 to"),
+        ({"starts": 0}, "starts must be an integer from 1 to"),
+        ({"batch": 1.5}, "batch must be an integer from 1 to"),
+        ({"keep": 0}, "keep must be an integer from 1 to"),
+        ({"every": -1}, "every must be an integer from 0 to"),
+        ({"engine": "gpu"}, "unknown engine 'gpu'; choose one of native, numpy"),
+    ],
+)
+def test_what_cannot_be_searched_is_one_line(options, message):
+    with pytest.raises(ValueError, match=message):
+        found(**options)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda x: x.astype(np.float32), lambda x: x.tolist(), np.asfortranarray, lambda x: x[:, ::-1][:, ::-1]],
+    ids=["float32", "a list", "by columns", "a view"],
+)
+@pytest.mark.usefixtures("compiler")
+def test_arrays_of_any_layout_are_the_same_points(change):
+    options = {"steps": 20, "starts": 1}
+    assert found(training=Sample(change(TRAINING.x)), **options)[0].loss == found(**options)[0].loss
+
+
+def test_integers_are_points_too(engine):
+    x = np.random.default_rng(0).integers(-3, 4, (300, 2))
+    assert math.isfinite(found(training=Sample(x), validation=Sample(x), steps=20, engine=engine)[0].loss)
+
+
+def test_weights_count(engine):
+    """Points of weight 0 are as good as missing, and the scale of weights has no effect."""
+    far = np.concatenate([ring(300), ring(300) + 40])
+    keep = np.repeat([1.0, 0.0], 300)
+    order = np.random.default_rng(0).permutation(600)
+    options = {"steps": 60, "engine": engine, "batch": 600}
+    one = found(training=Sample(far[order], keep[order]), **options)[0]
+    other = found(training=Sample(far[order], 1e3 * keep[order]), **options)[0]
+    assert one.loss == other.loss < found(training=Sample(far[order]), **options)[0].loss - 0.3
+
+
+@pytest.fixture
+def no_compiler(monkeypatch, tmp_path):
+    monkeypatch.setattr(build, "LIB", tmp_path)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    build.library.cache_clear()
+    yield
+    build.library.cache_clear()
+
+
+@pytest.mark.usefixtures("no_compiler")
+def test_without_a_compiler_numpy_trains_and_says_so():
+    with pytest.warns(UserWarning, match=r"no C\+\+ compiler found .*\. Training runs in NumPy, which is slower\."):
+        slow = found(steps=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert slow[0].loss == found(steps=20, engine="numpy")[0].loss
