@@ -85,7 +85,7 @@ def test_units_change_the_density_by_their_determinant(factor, shift):
     assert found == pytest.approx(expected, abs=0.03)  # rows have another order, and the starts are not mirrored
 
 
-@pytest.mark.filterwarnings("ignore:only 50 of")
+@pytest.mark.filterwarnings("ignore:only")
 @pytest.mark.parametrize("kind", ["numbers", "integers"])
 def test_weights_are_numbers_of_rows(kind):
     x = CURVE[:60] if kind == "numbers" else RNG.poisson(3, (60, 2))
@@ -193,6 +193,6 @@ def test_progress_is_shown_if_asked_for(capfd):
 def test_a_fit_that_fails_changes_nothing():
     model = PLUDensity((0,), **FEW).fit(CURVE)
     before = model.score_samples(CURVE)
-    with pytest.raises(ValueError, match="learning_rate_init"):
+    with pytest.raises(ValueError, match="no start gave finite numbers"):
         model.set_params(n_blocks=(2,), learning_rate_init=1e30).fit(np.hstack([CURVE, CURVE**2]))
     np.testing.assert_array_equal(model.score_samples(CURVE), before)

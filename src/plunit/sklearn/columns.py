@@ -56,7 +56,7 @@ class Columns:
             part = 1 / (1 + np.exp(-u))
             x = np.where(from_low, self.low + np.exp(u), np.where(from_high, self.high - np.exp(-u), u))
             x = np.where(from_low & from_high, self.low * (1 - part) + self.high * part, x)
-        rounded = np.clip(np.rint(x), np.ceil(self.low), np.floor(self.high))
+        rounded = np.clip(np.rint(x), np.ceil(self.low), np.floor(self.high)) + 0.0  # -0.0 is 0
         return np.where(self.integer, rounded, np.clip(x, self.low, self.high))
 
     def admits(self, x: Array) -> Array:

@@ -6,7 +6,7 @@ import math
 import numbers
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
@@ -24,6 +24,9 @@ from plunit.sklearn.parameters import check_count, check_flag, check_name, check
 from plunit.sklearn.splits import Candidate, Split, candidates, make_splits, repeated
 from plunit.sklearn.terminal import Bar
 from plunit.sklearn.whitening import Whitening
+
+if TYPE_CHECKING:
+    from plunit.invertible import Flow
 
 BLOCKS = (0, 1, 2, 4, 8, 16, 32)
 """The numbers of blocks that "auto" searches, as far as there are no more parameters than numbers in X."""
@@ -280,3 +283,15 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         x = np.tile(self.constants_, (n_samples, 1))
         x[:, varies] = self._kinds().from_line(self._averaged().sample(n_samples, check_random_state(random_state)))
         return x
+
+    def to_torch(self) -> Flow:
+        """Return the density of the best network as a `plunit.invertible.Flow` in float64, in the units of the data.
+
+        It is the density of the estimator for n_best=1; otherwise it is one of those that are averaged.
+        """
+        from plunit.sklearn.modules import flow
+
+        averaged, columns = self._averaged(), self._kinds()
+        if columns.integer.any() or np.isfinite(self.bounds_).any() or not np.isnan(self.constants_).all():
+            raise ValueError("to_torch is for columns without bounds, integers and constants; fit without them")
+        return flow(averaged.whitenings[0], averaged.networks[0])

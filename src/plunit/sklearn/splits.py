@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from plunit.densities import Architecture, DensityNetwork, Member, Sample, search
+from plunit.densities import Architecture, DensityNetwork, Sample, search
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.native import processors
 from plunit.sklearn.averaged import identity
 from plunit.sklearn.columns import Columns
 from plunit.sklearn.table import FEWEST
-from plunit.sklearn.whitening import Whitening, whitening
+from plunit.sklearn.whitening import Whitening, whiten
 
 COPIES, MOST_COPIED = 8, 50_000
 """Rounded values are spread out so many times, as long as there are no more rows than that."""
@@ -73,7 +73,7 @@ def make_splits(
     made = []
     for train, test in deal(len(x), share, count, rng):
         given, held = ((u[:, part].reshape(-1, x.shape[1]), np.tile(weight[part], copies)) for part in (train, test))
-        white = whitening(given, held if train is not test else None)
+        white = whiten(given, held if train is not test else None)
         mean_slope = np.average(slopes[:, test].ravel(), weights=held[1])
         offset = 0.5 * x.shape[1] * math.log(2 * math.pi) - white.log_det - mean_slope
         order = rng.permutation(len(given[0]))
@@ -119,11 +119,7 @@ def _candidate(form: Architecture, split: Split, progress: Callable[[float, floa
     seen = np.flatnonzero(np.isfinite(member.looks))
     steps = int(seen[-1] + 1) * options["every"] if len(seen) else 0
     looks = member.looks[seen].astype(np.float64) + split.offset
-    return Candidate(form, _network(member), member.loss + split.offset, looks, int(member.record[3]), steps)
-
-
-def _network(member: Member) -> DensityNetwork:
-    return DensityNetwork(member.architecture, member.best.astype(np.float64), member.order, member.sign)
+    return Candidate(form, member.network(), member.loss + split.offset, looks, int(member.record[3]), steps)
 
 
 class _Report:

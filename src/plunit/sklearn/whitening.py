@@ -46,7 +46,7 @@ class Whitening:
         return float(np.average(0.5 * (self.forward(u) ** 2).sum(1), weights=weight)) - self.log_det
 
 
-def whitening(training: tuple[Array, Array], validation: tuple[Array, Array] | None) -> Whitening:
+def whiten(training: tuple[Array, Array], validation: tuple[Array, Array] | None) -> Whitening:
     """Return the whitening of rows and weights, with the shrinkage that is best for those of validation.
 
     Correlations C become (1 - s) C + s I. Without rows of validation, s = 1.
