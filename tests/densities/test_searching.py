@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from plunit.densities import Architecture, Sample, search, searching, start
+from plunit.densities import Architecture, Diverged, Sample, search, searching, start
 from plunit.densities.searching import roundings
 from plunit.densities.stepping import mean_loss
 from plunit.ensemble import build, pacing

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from plunit.densities import Architecture, Sample, search
 from plunit.ensemble import Network, build, compiling, engine, initial, train
 
 HERE = compiling.levels()
@@ -28,11 +29,11 @@ class Loaded:
         return int(Path(self._name).with_name("level").read_text())
 
 
-def pack(folder, levels, content):
-    """Fill a folder as setup.py does, with the same content for all levels."""
-    folder.mkdir()
+def pack(folder, levels, content, program="train"):
+    """Fill a folder as setup.py does, with the same content of a program for all levels."""
+    folder.mkdir(exist_ok=True)
     for level in levels.values():
-        (folder / compiling.file_name(level)).write_bytes(content)
+        (folder / compiling.file_name(level, program)).write_bytes(content)
     (folder / compiling.SOURCES).write_text(f"{compiling.source_hash()}\n")
 
 
@@ -99,6 +100,29 @@ def test_the_library_of_the_wheel_trains_without_a_compiler(wheel, monkeypatch, 
     assert engine() == "native"
     assert build.origin() in {f"packaged {level}" for level in HERE.values()}
     assert np.array_equal(train(network, start, (x, np.sin(x)), steps=20).theta, here.theta)
+
+
+@known
+def test_the_wheel_has_the_program_for_densities_too(wheel, monkeypatch, program, compiler):
+    """Without that library, but with the other one, it is compiled."""
+    x = np.random.default_rng(0).standard_normal((100, 2))
+    options = {"starts": 1, "steps": 20, "engine": "native"}
+    here = search([Architecture(2, 3)], Sample(x), Sample(x), **options)[0]
+    chain = Path(build.compile_program(("-march=native",), "chain")._name).read_bytes()
+    pack(wheel, HERE, program)
+    build.library.cache_clear()
+    assert Path(build.library("chain")._name).parent != wheel
+    pack(wheel, HERE, chain, "chain")
+    build.library.cache_clear()
+    monkeypatch.setenv("CXX", "false")
+    assert Path(build.library("chain")._name).parent == wheel
+    assert np.array_equal(search([Architecture(2, 3)], Sample(x), Sample(x), **options)[0].theta, here.theta)
+
+
+def test_a_wheel_has_every_program_for_every_level(monkeypatch):
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    expected = {f"{name}-x86-64{level}.so" for name in ("train", "chain") for level in ("", "-v3", "-v4")}
+    assert set(compiling.file_names()) == expected | {"sources.sha256"}
 
 
 def spoil(name, content):

@@ -65,8 +65,10 @@ def run(program: ctypes.CDLL, member: Member, steps: Steps) -> None:
         "rho": np.broadcast_to(steps.rho, t.shape),
         "share": shares(member.steps, steps.count),
     }
+    with np.errstate(over="ignore"):  # of a rate that no network survives
+        numbers = {name: np.ascontiguousarray(values, dtype=np.float32) for name, values in schedules.items()}
     arrays: dict[str, Array] = {
-        **{name: np.ascontiguousarray(values, dtype=np.float32) for name, values in schedules.items()},
+        **numbers,
         **{name: getattr(member, name) for name in _ARRAYS},
         "order": member.order,
         "sign": member.sign,

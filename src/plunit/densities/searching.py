@@ -28,6 +28,10 @@ SHARPENED = 0.9
 Progress = Callable[[float, float], object]
 
 
+class Diverged(ValueError):
+    """No start gave finite numbers."""
+
+
 def search(
     architectures: Sequence[Architecture],
     training: Sample,
@@ -92,7 +96,7 @@ def search(
     ]
     found = sorted(_trained(members, plan, keep, ENGINES[_engine(engine)], progress), key=_rank)
     if not math.isfinite(found[0].loss):
-        raise ValueError(f"no start gave finite numbers; standardise the columns, or take a smaller lr than {lr}")
+        raise Diverged(f"no start gave finite numbers; standardise the columns, or take a smaller lr than {lr}")
     return found
 
 

@@ -37,6 +37,7 @@ struct ChainTask {
 namespace {
 
 constexpr int64_t REFRESH = 8;  // steps between estimates of the density at kinks
+constexpr int64_t SPAN = 128;   // the most samples that are computed together
 
 int64_t filled(int64_t count) { return (count + SIXTEEN - 1) / SIXTEEN * SIXTEEN; }
 
@@ -53,6 +54,11 @@ class Memory {
   std::vector<std::unique_ptr<char[]>> held;
 };
 
+// sums += factor * row, from one place to another
+inline void add_multiple(float* sums, float factor, const float* row, int64_t first, int64_t last) {
+  for (int64_t j = first; j < last; ++j) sums[j] += factor * row[j];
+}
+
 class Member {
  public:
   explicit Member(const ChainTask& task)
@@ -65,13 +71,14 @@ class Member {
     theta = read(k.theta), mean = read(k.mean), square = read(k.square), average = read(k.average);
     best = read(k.best), grad = memory.room(parameters);
     left = memory.room(n * n), right = memory.room(n * n), whole = memory.room(n * n);
+    in_left = memory.room(n * n), in_right = memory.room(n * n);
     weight = memory.room(maps * n * n), weight_sums = memory.room(maps * n * n * SIXTEEN);
     bias_sums = memory.room(maps * n * SIXTEEN);
     for (float*& sums : unit_sums) sums = memory.room(units * SIXTEEN);
     pivots = memory.room(maps * n), alphas = memory.room(units), cs = memory.room(units), rhos = memory.room(units);
-    inputs = memory.room(maps * n * CHUNK), before = memory.room(units * CHUNK);
-    delta = memory.room(n * CHUNK), next = memory.room(n * CHUNK);
-    logs = memory.room(CHUNK), share = memory.room(CHUNK), in_log = memory.room(CHUNK);
+    inputs = memory.room(maps * n * SPAN), before = memory.room(units * SPAN);
+    delta = memory.room(n * SPAN), next = memory.room(n * SPAN);
+    logs = memory.room(SPAN), share = memory.room(SPAN), in_log = memory.room(SPAN);
     shapes.resize(units);
     rows.resize(k.batch);
   }
@@ -102,9 +109,9 @@ class Member {
   int64_t parameters, lower, upper, diagonal, bias, alpha, c, rho;
   Memory memory;
   float *theta, *mean, *square, *average, *best, *grad;
-  float *left, *right, *whole, *weight, *weight_sums, *bias_sums, *unit_sums[3];
+  float *left, *right, *whole, *in_left, *in_right, *weight, *weight_sums, *bias_sums, *unit_sums[3];
   float *pivots, *alphas, *cs, *rhos;
-  float *inputs, *before, *delta, *next, *logs, *share, *in_log;  // of a chunk, rows of CHUNK samples
+  float *inputs, *before, *delta, *next, *logs, *share, *in_log;  // of a chunk, rows of SPAN samples
   const float* biases;
   std::vector<Shape> shapes;
   std::vector<int64_t> rows;
@@ -153,22 +160,22 @@ class Member {
     biases = from + bias;
   }
 
-  // L and U, both by rows
-  void factor(const float* from, int64_t map) {
+  // L by rows, and U by rows or by columns
+  void factor(const float* from, int64_t map, bool by_rows) {
     const float *below = from + lower + map * triangle, *above = from + upper + map * triangle;
+    const int64_t row = by_rows ? n : 1, column = by_rows ? 1 : n;
     std::fill_n(left, n * n, 0.0f), std::fill_n(right, n * n, 0.0f);
     for (int64_t i = 0; i < n; ++i) {
       left[i * n + i] = 1.0f, right[i * n + i] = pivots[map * n + i];
-      for (int64_t j = 0; j < i; ++j) left[i * n + j] = *below++, right[j * n + i] = *above++;
+      for (int64_t j = 0; j < i; ++j) left[i * n + j] = *below++, right[j * row + i * column] = *above++;
     }
   }
 
   void multiply(const float* from, int64_t map) {
-    factor(from, map);
+    factor(from, map, true);
     std::fill_n(whole, n * n, 0.0f);
     for (int64_t i = 0; i < n; ++i)
-      for (int64_t m = 0; m <= i; ++m)
-        for (int64_t j = m; j < n; ++j) whole[i * n + j] += left[i * n + m] * right[m * n + j];
+      for (int64_t m = 0; m <= i; ++m) add_multiple(whole + i * n, left[i * n + m], right + m * n, m, n);
     for (int64_t i = 0; i < n; ++i) std::copy_n(whole + k.order[map * n + i] * n, n, weight + (map * n + i) * n);
   }
 
@@ -176,7 +183,7 @@ class Member {
   void fetch(const Sample& from, const int64_t* which, int64_t first, int64_t count, float scale) {
     for (int64_t s = 0; s < filled(count); ++s) {
       const int64_t row = s >= count ? 0 : which ? which[s] : first + s;
-      for (int64_t j = 0; j < n; ++j) inputs[j * CHUNK + s] = s < count ? from.x[row * n + j] : 0.0f;
+      for (int64_t j = 0; j < n; ++j) inputs[j * SPAN + s] = s < count ? from.x[row * n + j] : 0.0f;
       share[s] = s < count ? scale * (from.weight ? from.weight[row] : 1.0f) : 0.0f;
       in_log[s] = -share[s];
     }
@@ -185,12 +192,12 @@ class Member {
   // z of the chunk, in `next`
   void forward(int64_t samples, float* log_slopes) {
     for (int64_t map = 0; map < maps; ++map) {
-      const float* x = inputs + map * n * CHUNK;
-      float* u = map < k.blocks ? before + map * n * CHUNK : next;
-      product(weight + map * n * n, n, 1, biases + map * n, x, u, n, CHUNK, samples);
+      const float* x = inputs + map * n * SPAN;
+      float* u = map < k.blocks ? before + map * n * SPAN : next;
+      product(weight + map * n * n, n, 1, biases + map * n, x, u, n, SPAN, samples);
       if (map < k.blocks)
         for (int64_t i = 0; i < n; ++i)
-          unit.forward(shapes[map * n + i], u + i * CHUNK, inputs + ((map + 1) * n + i) * CHUNK, log_slopes, samples);
+          unit.forward(shapes[map * n + i], u + i * SPAN, inputs + ((map + 1) * n + i) * SPAN, log_slopes, samples);
     }
   }
 
@@ -201,21 +208,21 @@ class Member {
       for (int64_t s = 0; s < samples; s += SIXTEEN)
         for (int p = 0; p < PARTS; ++p) {
           const int64_t place = s + p * LANES;
-          const Vec g = load(next + i * CHUNK + place) * load(share + place);
-          store(delta + i * CHUNK + place, g);
+          const Vec g = load(next + i * SPAN + place) * load(share + place);
+          store(delta + i * SPAN + place, g);
           sum[p] += g;
         }
       add_to(bias_sums + (k.blocks * n + i) * SIXTEEN, sum);
     }
     for (int64_t map = k.blocks; map >= 0; --map) {
-      crossed(delta, inputs + map * n * CHUNK, weight_sums + map * n * n * SIXTEEN, n, CHUNK, samples);
+      crossed(delta, inputs + map * n * SPAN, weight_sums + map * n * n * SIXTEEN, n, SPAN, samples);
       if (map == 0) break;
-      product(weight + map * n * n, 1, n, nullptr, delta, next, n, CHUNK, samples);
+      product(weight + map * n * n, 1, n, nullptr, delta, next, n, SPAN, samples);
       std::swap(delta, next);
       for (int64_t i = 0; i < n; ++i) {
         const int64_t at = (map - 1) * n + i;
         const Sums to{sums(0, at), sums(1, at), sums(2, at), bias_sums + at * SIXTEEN};
-        unit.backward(shapes[at], before + at * CHUNK, in_log, delta + i * CHUNK, to, samples);
+        unit.backward(shapes[at], before + at * SPAN, in_log, delta + i * SPAN, to, samples);
       }
     }
   }
@@ -224,8 +231,8 @@ class Member {
     std::fill_n(weight_sums, maps * n * n * SIXTEEN, 0.0f), std::fill_n(bias_sums, maps * n * SIXTEEN, 0.0f);
     for (float* all : unit_sums) std::fill_n(all, units * SIXTEEN, 0.0f);
     float total = 0.0f;  // of the weights
-    for (int64_t i = 0; i < k.batch; i += CHUNK) {
-      const int64_t count = std::min(CHUNK, k.batch - i), samples = filled(count);
+    for (int64_t i = 0; i < k.batch; i += SPAN) {
+      const int64_t count = std::min(SPAN, k.batch - i), samples = filled(count);
       fetch(k.training, rows.data() + i, 0, count, 1.0f / static_cast<float>(k.batch));
       for (int64_t s = 0; s < count; ++s) total += share[s];
       forward(samples, nullptr), backward(samples);
@@ -244,26 +251,23 @@ class Member {
   // beyond the limit a number has no effect
   float inside(int64_t i) const { return std::fabs(theta[i]) <= k.limit ? 1.0f : 0.0f; }
 
-  // The gradients in L and U from that in W = P L U, and that of the log-diagonal.
+  // The gradients in L and U from that in W = P L U, G in the order of L U: G U^T below and L^T G above the diagonal.
   void split(int64_t map, float total) {
-    factor(theta, map);
-    float* below = grad + lower + map * triangle;
-    float* above = grad + upper + map * triangle;
+    factor(theta, map, false);
     for (int64_t i = 0; i < n; ++i)
       for (int64_t j = 0; j < n; ++j)
         whole[k.order[map * n + i] * n + j] = folded(weight_sums + ((map * n + i) * n + j) * SIXTEEN);
+    std::fill_n(in_left, n * n, 0.0f), std::fill_n(in_right, n * n, 0.0f);
     for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j < i; ++j) {
-        float in_lower = 0.0f, in_upper = 0.0f;
-        for (int64_t m = j; m < n; ++m) in_lower += whole[i * n + m] * right[j * n + m];
-        for (int64_t m = j; m < n; ++m) in_upper += left[m * n + j] * whole[m * n + i];
-        *below++ = in_lower, *above++ = in_upper;
+      for (int64_t m = 0; m < n; ++m) {
+        add_multiple(in_left + i * n, whole[i * n + m], right + m * n, 0, std::min(m + 1, i));
+        if (m >= i) add_multiple(in_right + i * n, left[m * n + i], whole + m * n, i, n);
       }
+    float *below = grad + lower + map * triangle, *above = grad + upper + map * triangle;
     for (int64_t i = 0; i < n; ++i) {
-      float in_pivot = 0.0f;
-      for (int64_t m = i; m < n; ++m) in_pivot += left[m * n + i] * whole[m * n + i];
+      for (int64_t j = 0; j < i; ++j) *below++ = in_left[i * n + j], *above++ = in_right[j * n + i];
       const int64_t at = diagonal + map * n + i;
-      grad[at] = inside(at) * (in_pivot * right[i * n + i] - total);
+      grad[at] = inside(at) * (in_right[i * n + i] * right[i * n + i] - total);
     }
   }
 
@@ -280,12 +284,12 @@ class Member {
   // The distance from each kink to its k-th nearest sample of the batch.
   void find_widths() {
     std::vector<float> distance(units * k.batch);
-    for (int64_t i = 0; i < k.batch; i += CHUNK) {
-      const int64_t count = std::min(CHUNK, k.batch - i);
+    for (int64_t i = 0; i < k.batch; i += SPAN) {
+      const int64_t count = std::min(SPAN, k.batch - i);
       fetch(k.training, rows.data() + i, 0, count, 1.0f), forward(filled(count), nullptr);
       for (int64_t at = 0; at < units; ++at)
         for (int64_t s = 0; s < count; ++s) {
-          const float u = before[at * CHUNK + s];
+          const float u = before[at * SPAN + s];
           const float far = std::fabs((k.sides == 2 ? std::fabs(u) : u) - shapes[at].c);
           // NaN of a member that diverges has no place in an order
           distance[at * k.batch + i + s] = far == far ? far : std::numeric_limits<float>::infinity();
@@ -303,15 +307,15 @@ class Member {
   void validate(int64_t step, float fixed_rho) {
     imply(average, fixed_rho);
     double sum = 0.0, total = 0.0;
-    for (int64_t i = 0; i < k.tests.count; i += CHUNK) {
-      const int64_t count = std::min(CHUNK, k.tests.count - i);
+    for (int64_t i = 0; i < k.tests.count; i += SPAN) {
+      const int64_t count = std::min(SPAN, k.tests.count - i);
       fetch(k.tests, nullptr, i, count, 1.0f);
-      std::fill_n(logs, CHUNK, 0.0f);
+      std::fill_n(logs, SPAN, 0.0f);
       forward(filled(count), logs);
       float part = 0.0f, weights = 0.0f;
       for (int64_t s = 0; s < count; ++s) {
         float loss = -logs[s];
-        for (int64_t j = 0; j < n; ++j) loss += 0.5f * next[j * CHUNK + s] * next[j * CHUNK + s];
+        for (int64_t j = 0; j < n; ++j) loss += 0.5f * next[j * SPAN + s] * next[j * SPAN + s];
         part += share[s] * loss, weights += share[s];
       }
       sum += part, total += weights;

@@ -5,6 +5,7 @@
 
 constexpr int64_t SIXTEEN = 16;
 constexpr int PARTS = SIXTEEN / LANES;
+constexpr int SUMS = 4;  // rows of sums that are kept in registers
 
 // The sum of 16 numbers, halves first.
 static inline float folded(const float* sums) {
@@ -43,16 +44,20 @@ static inline void mapped_rows(const float* w, int64_t row, int64_t column, cons
   }
 }
 
+// y = w x + start, rows i to n, M at a time and what is left by halves of that.
+template <int N, int M>
+static inline void mapped_from(const float* w, int64_t row, int64_t column, const float* start, const float* x,
+                               float* y, int64_t i, int64_t features, int64_t stride, int64_t samples) {
+  const int64_t n = N ? N : features;
+  for (; i + M <= n; i += M) mapped_rows<M, N>(w, row, column, start, x, y, i, n, stride, samples);
+  if constexpr (M > 1) mapped_from<N, M / 2>(w, row, column, start, x, y, i, n, stride, samples);
+}
+
 // y = w x + start, n rows.
 template <int N>
 static void mapped(const float* w, int64_t row, int64_t column, const float* start, const float* x, float* y,
                    int64_t features, int64_t stride, int64_t samples) {
-  const int64_t n = N ? N : features;
-  int64_t i = 0;
-  for (; i + 4 <= n; i += 4) mapped_rows<4, N>(w, row, column, start, x, y, i, n, stride, samples);
-  if (n - i == 3) mapped_rows<3, N>(w, row, column, start, x, y, i, n, stride, samples);
-  if (n - i == 2) mapped_rows<2, N>(w, row, column, start, x, y, i, n, stride, samples);
-  if (n - i == 1) mapped_rows<1, N>(w, row, column, start, x, y, i, n, stride, samples);
+  mapped_from<N, SUMS>(w, row, column, start, x, y, 0, features, stride, samples);
 }
 
 // sums[i, j] += sum over samples of g[i] x[j], for a tile of I x J; sums are [n, n, 16].
@@ -73,17 +78,20 @@ static inline void crossed_tile(const float* g, const float* x, float* sums, int
     for (int b = 0; b < J; ++b) add_to(sums + ((i + a) * n + j + b) * SIXTEEN, sum[a][b]);
 }
 
+template <int I, int J>
+static inline void crossed_columns(const float* g, const float* x, float* sums, int64_t i, int64_t j, int64_t n,
+                                   int64_t stride, int64_t samples) {
+  for (; j + J <= n; j += J) crossed_tile<I, J>(g, x, sums, i, j, n, stride, samples);
+  if constexpr (J > 1) crossed_columns<I, J / 2>(g, x, sums, i, j, n, stride, samples);
+}
+
 template <int I>
 static inline void crossed_rows(const float* g, const float* x, float* sums, int64_t i, int64_t n, int64_t stride,
                                 int64_t samples) {
-  int64_t j = 0;
-  for (; j + 3 <= n; j += 3) crossed_tile<I, 3>(g, x, sums, i, j, n, stride, samples);
-  if (n - j == 2) crossed_tile<I, 2>(g, x, sums, i, j, n, stride, samples);
-  if (n - j == 1) crossed_tile<I, 1>(g, x, sums, i, j, n, stride, samples);
+  for (; i + I <= n; i += I) crossed_columns<I, 4>(g, x, sums, i, 0, n, stride, samples);
+  if constexpr (I > 1) crossed_rows<I / 2>(g, x, sums, i, n, stride, samples);
 }
 
 static void crossed(const float* g, const float* x, float* sums, int64_t n, int64_t stride, int64_t samples) {
-  int64_t i = 0;
-  for (; i + 2 <= n; i += 2) crossed_rows<2>(g, x, sums, i, n, stride, samples);
-  if (i < n) crossed_rows<1>(g, x, sums, i, n, stride, samples);
+  crossed_rows<SUMS / 2>(g, x, sums, 0, n, stride, samples);
 }
