@@ -1,6 +1,6 @@
 """Run the benchmarks named on the command line, or all: `python -m benchmarks op ensemble`.
 
-Options are for the benchmark of the estimators: `python -m benchmarks estimators --full`.
+Options are for one benchmark: `python -m benchmarks estimators --full`.
 """
 
 import importlib
@@ -11,6 +11,7 @@ from pathlib import Path
 from plunit.machine import describe_machine
 
 SHARED = {"peers", "scores", "tables", "timing"}
+WITH_OPTIONS = ("density_tables", "estimators")
 NAMES = sorted({path.stem for path in Path(__file__).parent.glob("[!_]*.py")} - SHARED)
 
 if __name__ == "__main__":
@@ -18,8 +19,9 @@ if __name__ == "__main__":
     options = sys.argv[1 + len(chosen) :]
     if unknown := set(chosen) - set(NAMES):
         sys.exit(f"no benchmark named {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
-    if options and chosen != ["estimators"]:
-        sys.exit(f"{options[0]} is an option of one benchmark: python -m benchmarks estimators {' '.join(options)}")
+    if options and chosen not in ([name] for name in WITH_OPTIONS):
+        one = " | ".join(WITH_OPTIONS)
+        sys.exit(f"{options[0]} is an option of one benchmark: python -m benchmarks {one} {' '.join(options)}")
     print(", ".join(f"{key} {value}" for key, value in describe_machine().items()), end="\n\n")
     for name in chosen or NAMES:
         main = importlib.import_module(f"benchmarks.{name}").main

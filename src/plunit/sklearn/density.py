@@ -56,7 +56,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         n_init: number of starts, of each number of blocks and on each split.
         n_best: how many splits there are, and so how many networks are averaged.
         max_iter: steps of the starts that are trained to the end; None takes 800 passes over the rows, but at least
-            4,000 and at most 6,000 steps.
+            3,000 and at most 6,000 steps.
         learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
         batch_size: rows of each step.
         validation_fraction: the part of the rows that decides, on each split.
@@ -189,7 +189,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _steps(self, rows: int) -> tuple[int, int]:
         """Return the number of steps, and of those from one look at the rows of validation to the next."""
         passes = 800 * rows / int(self.batch_size)
-        steps = int(min(max(passes, 4000), 6000)) if self.max_iter is None else int(self.max_iter)
+        steps = int(min(max(passes, 3000), 6000)) if self.max_iter is None else int(self.max_iter)
         every = max(1, steps // LOOKS)
         return steps // every * every, every
 
