@@ -1,8 +1,7 @@
-"""The mean of the densities of several networks, each behind a whitening of its own."""
+"""The weighted mean of the densities of several networks, each behind a whitening of its own."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,10 +15,11 @@ from plunit.sklearn.whitening import Whitening
 
 @dataclass(frozen=True)
 class Averaged:
-    """p(u) = mean over members of p(v) |det dv/du|, with v the whitened u."""
+    """p(u) = sum over members of weight p(v) |det dv/du|, with v the whitened u; weights have the sum 1."""
 
     whitenings: Sequence[Whitening]
     networks: Sequence[DensityNetwork]
+    weights: Array
 
     def log_prob(self, u: Array) -> Array:
         """Return log p of rows."""
@@ -27,12 +27,12 @@ class Averaged:
             network.log_prob(whitening.forward(u)) + whitening.log_det
             for whitening, network in zip(self.whitenings, self.networks, strict=True)
         ]
-        return np.asarray(logsumexp(logs, axis=0) - math.log(len(logs)))
+        return np.asarray(logsumexp(logs, axis=0, b=self.weights[:, None]))
 
     def sample(self, count: int, rng: np.random.RandomState) -> Array:
-        """Return random rows; each is of a member drawn at random."""
+        """Return random rows; each is of a member drawn by its weight."""
         z = rng.standard_normal((count, self.networks[0].architecture.features))
-        whose = rng.randint(len(self.networks), size=count)
+        whose = rng.choice(len(self.networks), size=count, p=self.weights)
         u = np.empty_like(z)
         for i, (whitening, network) in enumerate(zip(self.whitenings, self.networks, strict=True)):
             u[whose == i] = whitening.inverse(network.inverse(z[whose == i].T)[0].T)

@@ -18,7 +18,7 @@ from plunit.densities.architecture import LEARNED, MOST_FEATURES
 from plunit.ensemble.arrays import Array
 from plunit.sklearn import inspection, table
 from plunit.sklearn.atomic import AtomicFit
-from plunit.sklearn.averaged import Averaged
+from plunit.sklearn.averaged import Averaged, identity
 from plunit.sklearn.columns import Columns
 from plunit.sklearn.parameters import check_count, check_flag, check_name, check_number
 from plunit.sklearn.splits import Candidate, Split, candidates, make_splits, repeated
@@ -39,7 +39,7 @@ CHUNK = 2**16
 
 
 class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
-    """p(x) = mean of N(z; 0, 1) |det dz/dx| over `n_best` small invertible networks z = F(x).
+    """p(x) = mean of N(z; 0, 1) |det dz/dx| over `n_best` small invertible networks z = F(x), and a little normal.
 
     Columns are scaled inside, and densities are in the units of the data. Rows are split into rows of training and of
     validation in `n_best` ways. On each split `n_init` starts of every number of blocks are trained by a compiled
@@ -71,6 +71,8 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         best_loss_: minus the mean log-likelihood of the rows of validation, mean over the splits.
         validation_scores_: the mean log-likelihood of validation of the best network, at each look.
         n_iter_: steps of the longest training.
+        normal_share_: the part of a normal density in the mean, 1 / rows, so that no row is much less probable than by
+            a normal density; 0 for n_best=1.
 
     >>> from plunit.sklearn import PLUDensity
     >>> x = np.random.default_rng(0).normal(5, 2, (400, 1))
@@ -144,6 +146,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
             anneal=self.activation == "plu",
         )
         self._keep(found, splits)
+        self.normal_share_ = 1 / len(x) if self.n_blocks_ and self.n_best > 1 else 0.0
 
     def _check(self) -> None:
         """Raise ValueError if a parameter is wrong."""
@@ -238,8 +241,13 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return self.networks_[0]
 
     def _averaged(self) -> Averaged:
-        arrays = zip(self.means_, self.spreads_, self.lowers_, strict=True)
-        return Averaged([Whitening(*parts) for parts in arrays], self.networks_)
+        """The networks and, with the weight `normal_share_`, the normal densities of their splits."""
+        networks, arrays = self.networks_, zip(self.means_, self.spreads_, self.lowers_, strict=True)
+        whitenings = [Whitening(*parts) for parts in arrays]
+        if self.normal_share_ == 0:
+            return Averaged(whitenings, networks, np.full(len(networks), 1 / len(networks)))
+        weights = np.repeat([1 - self.normal_share_, self.normal_share_], len(networks)) / len(networks)
+        return Averaged(2 * whitenings, networks + [identity(self.means_.shape[1])] * len(networks), weights)
 
     def _kinds(self) -> Columns:
         return Columns(*self.bounds_, self.steps_, self.integers_, self.margins_)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.densities import Architecture, DensityNetwork, Sample, search
+from plunit.densities import Architecture, DensityNetwork, Diverged, Sample, search
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.native import processors
 from plunit.sklearn.averaged import identity
@@ -114,8 +114,10 @@ def _candidate(form: Architecture, split: Split, progress: Callable[[float, floa
         half = 0.5 * (split.validation.x.astype(np.float64) ** 2).sum(1)
         loss = float(np.average(half, weights=split.validation.weight)) + split.offset
         return Candidate(form, identity(form.features), loss, np.array([loss]), 0, 0)
-    found = search([form], split.training, split.validation, seed=split.seed, progress=progress, **options)
-    member = found[0]
+    try:
+        member = search([form], split.training, split.validation, seed=split.seed, progress=progress, **options)[0]
+    except Diverged:
+        return Candidate(form, identity(form.features), math.inf, np.array([math.inf]), 0, 0)
     seen = np.flatnonzero(np.isfinite(member.looks))
     steps = int(seen[-1] + 1) * options["every"] if len(seen) else 0
     looks = member.looks[seen].astype(np.float64) + split.offset
