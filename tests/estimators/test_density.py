@@ -176,7 +176,7 @@ def test_attributes_agree():
 @pytest.mark.parametrize(("blocks", "share"), [(0, 0.99), (2, 0.9)])
 def test_the_losses_are_those_of_rows_kept_for_validation(blocks, share):
     """Nearly every row decides; the Jacobians of bounds and spread values count, too."""
-    x = np.column_stack([np.exp(CURVE[:, 0]), np.round(CURVE[:, 1] * 20) / 20])
+    x = np.column_stack([np.exp(CURVE[:, 0] + 2), np.round(CURVE[:, 1] * 20) / 20])
     options = {"n_best": 1, "max_iter": 300, "random_state": 0, "bounds": [(0, None), None]}
     model = PLUDensity(blocks, validation_fraction=share, **options).fit(x)
     assert model.best_loss_ == pytest.approx(-model.score(x), abs=0.1)

@@ -126,7 +126,7 @@ def examine(x: Array, rows: int, low: Array, high: Array, integer: Array, varies
     step = np.where(integer, 1.0, 0.0)
     for i in np.flatnonzero(varies & ~integer).tolist():
         step[i] = _step(x[:, i], rows, labels[i])
-    if len(x) < (1 - REPEATED) * rows and not integer[varies].all():
+    if len(x) < (1 - REPEATED) * rows and not step[varies].all():
         warnings.warn(
             f"only {len(x)} of {rows} rows are distinct; the others count as weights. If rows repeat because values "
             "are discrete, their density has no limit: give integers",
