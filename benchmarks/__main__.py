@@ -1,6 +1,6 @@
 """Run the benchmarks named on the command line, or all: `python -m benchmarks op ensemble`.
 
-Options are for one benchmark: `python -m benchmarks estimators --full`.
+Options are for one benchmark at a time: `python -m benchmarks estimators --full`.
 """
 
 import importlib
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from plunit.machine import describe_machine
 
-SHARED = {"peers", "scores", "tables", "timing"}
-WITH_OPTIONS = ("density_tables", "estimators")
+SHARED = {"flows", "peers", "scores", "tables", "timing", "trainings"}
+WITH_OPTIONS = {"densities", "density_tables", "estimators"}
 NAMES = sorted({path.stem for path in Path(__file__).parent.glob("[!_]*.py")} - SHARED)
 
 if __name__ == "__main__":
@@ -19,9 +19,9 @@ if __name__ == "__main__":
     options = sys.argv[1 + len(chosen) :]
     if unknown := set(chosen) - set(NAMES):
         sys.exit(f"no benchmark named {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
-    if options and chosen not in ([name] for name in WITH_OPTIONS):
-        one = " | ".join(WITH_OPTIONS)
-        sys.exit(f"{options[0]} is an option of one benchmark: python -m benchmarks {one} {' '.join(options)}")
+    if options and (len(chosen) != 1 or chosen[0] not in WITH_OPTIONS):
+        names = " or ".join(sorted(WITH_OPTIONS))
+        sys.exit(f"{options[0]} is an option of one benchmark, {names}: python -m benchmarks NAME {' '.join(options)}")
     print(", ".join(f"{key} {value}" for key, value in describe_machine().items()), end="\n\n")
     for name in chosen or NAMES:
         main = importlib.import_module(f"benchmarks.{name}").main

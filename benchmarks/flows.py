@@ -1,21 +1,18 @@
-"""Flows of zuko and nflows on the toy densities: how they are made and trained, and a file that keeps their results."""
+"""Flows of zuko and nflows on the toy densities: how they are made and trained."""
 
 from __future__ import annotations
 
-import datetime
 import functools
-import json
-import sys
+import importlib
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from importlib import metadata
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
+from benchmarks.trainings import Training
 from plunit.invertible import stacked, toy
 
 TEST_POINTS = 10_000
@@ -35,42 +32,44 @@ class Peer:
     stackable: bool = True
 
 
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise SystemExit(f"{error}; the peers come with: pip install zuko nflows") from None
+
+
 def nsf(transforms: int = 3, hidden: tuple[int, ...] = (64, 64), bins: int = 8) -> nn.Module:
     """Return zuko's neural spline flow."""
-    import zuko
-
-    return zuko.flows.NSF(2, transforms=transforms, hidden_features=hidden, bins=bins)
+    flow = _package("zuko").flows.NSF(2, transforms=transforms, hidden_features=hidden, bins=bins)
+    return cast(nn.Module, flow)
 
 
 def maf(transforms: int = 3, hidden: tuple[int, ...] = (64, 64)) -> nn.Module:
     """Return zuko's masked autoregressive flow."""
-    import zuko
-
-    return zuko.flows.MAF(2, transforms=transforms, hidden_features=hidden)
+    return cast(nn.Module, _package("zuko").flows.MAF(2, transforms=transforms, hidden_features=hidden))
 
 
 def quadratic_splines(transforms: int = 2, hidden: int = 4, bins: int = 8) -> nn.Module:
     """Return nflows' autoregressive rational-quadratic splines on [-5, 5], features reversed in between."""
-    from nflows.distributions.normal import StandardNormal
-    from nflows.flows import Flow
-    from nflows.transforms import CompositeTransform, ReversePermutation
-    from nflows.transforms.autoregressive import MaskedPiecewiseRationalQuadraticAutoregressiveTransform as Spline
-
+    spline = _package("nflows.transforms.autoregressive").MaskedPiecewiseRationalQuadraticAutoregressiveTransform
     options: dict[str, Any] = {"num_bins": bins, "tails": "linear", "tail_bound": 5.0, "num_blocks": 1}
-    parts = [part for _ in range(transforms) for part in (Spline(2, hidden, **options), ReversePermutation(2))]
-    return Flow(CompositeTransform(parts), StandardNormal([2]))
+    reverse = _package("nflows.transforms").ReversePermutation
+    return _composite(part for _ in range(transforms) for part in (spline(2, hidden, **options), reverse(2)))
 
 
 def lu_leaky(blocks: int = 12) -> nn.Module:
     """Return nflows' LULinear + LeakyReLU, as many blocks as ours; of the slopes 0.1, 0.5 and 0.7 the best."""
-    from nflows.distributions.normal import StandardNormal
-    from nflows.flows import Flow
-    from nflows.transforms import CompositeTransform
-    from nflows.transforms.lu import LULinear
-    from nflows.transforms.nonlinearities import LeakyReLU
+    linear = _package("nflows.transforms.lu").LULinear
+    leaky = _package("nflows.transforms.nonlinearities").LeakyReLU
+    parts = [part for _ in range(blocks) for part in (linear(2), leaky(0.5))]
+    return _composite([*parts, linear(2)])
 
-    parts = [part for _ in range(blocks) for part in (LULinear(2), LeakyReLU(0.5))]
-    return Flow(CompositeTransform([*parts, LULinear(2)]), StandardNormal([2]))
+
+def _composite(parts: Iterable[Any]) -> nn.Module:
+    transform = _package("nflows.transforms").CompositeTransform(list(parts))
+    normal = _package("nflows.distributions.normal").StandardNormal([2])
+    return cast(nn.Module, _package("nflows.flows").Flow(transform, normal))
 
 
 def _zuko(make: Callable[[], nn.Module], lr: float) -> Peer:
@@ -94,15 +93,6 @@ PEERS = {
     "zuko MAF, 3 x 16 x 16": _zuko(lambda: maf(3, (16, 16)), 0.01),
 }
 """By name; learning rates come from trials of 1,000 steps on other seeds."""
-
-
-@dataclass(frozen=True)
-class Training:
-    """What a training gave: parameters, test NLL in nats, and seconds of the processor on one thread."""
-
-    parameters: int
-    nll: float
-    seconds: float
 
 
 class Likelihood(nn.Module):
@@ -162,59 +152,3 @@ def step_seconds(peer: Peer, steps: int = 20, repeats: int = 5) -> float:
 def test_points(name: str, seed: int) -> Tensor:
     """Return the test points of a seed, the same for all models."""
     return toy(name, TEST_POINTS, torch.Generator().manual_seed(1_000_000 + seed))
-
-
-class Store:
-    """Trainings in a JSON file, by model, toy, seed and steps, with the versions that made them.
-
-    Without a path nothing is kept. A file made with other versions is refused.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self.versions = {name: metadata.version(name) for name in ("torch", "zuko", "nflows")}
-        self.trainings: dict[str, Training] = {}
-        if path and path.exists():
-            self._read(path)
-
-    def _read(self, path: Path) -> None:
-        try:
-            kept = json.loads(path.read_text())
-            versions, found = kept["versions"], {key: Training(**one) for key, one in kept["trainings"].items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
-            sys.exit(f"{path} is not a file of trainings ({fault!r}): name another file")
-        if versions != self.versions:
-            sys.exit(f"{path} was made with {versions}, this run has {self.versions}: name another file")
-        self.trainings |= found
-
-    @staticmethod
-    def key(model: str, toy: str, seed: int, steps: int) -> str:
-        """Return the name of a training in the file."""
-        return f"{model}; {toy}; seed {seed}; {steps} steps"
-
-    def fill(self, keys: Sequence[str], make: Callable[[list[int]], Sequence[Training]]) -> list[Training]:
-        """Return the trainings of these keys; those that the file lacks, by their places, are made now and kept."""
-        missing = [place for place, key in enumerate(keys) if key not in self.trainings]
-        if missing:
-            for place, made in zip(missing, make(missing), strict=True):
-                self.trainings[keys[place]] = made
-            self._write()
-        return [self.trainings[key] for key in keys]
-
-    def _write(self) -> None:
-        """Write the file, whole or not at all, with what another process may have added."""
-        if self.path is None:
-            return
-        if self.path.exists():
-            mine = self.trainings
-            self._read(self.path)
-            self.trainings |= mine
-        now = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-        rounded = {
-            key: {name: round(value, 4) for name, value in asdict(self.trainings[key]).items()}
-            for key in sorted(self.trainings)
-        }
-        text = json.dumps({"date": now, "versions": self.versions, "trainings": rounded}, indent=1)
-        temporary = self.path.with_name(self.path.name + ".part")
-        temporary.write_text(text + "\n")
-        temporary.replace(self.path)

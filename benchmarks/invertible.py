@@ -1,153 +1,95 @@
-"""PLU flows against zuko and nflows: throughput of log_prob and sample, and test likelihood of 2-D densities.
+"""Flows of PyTorch: speed of log_prob, sample and training against zuko's NSF, and test likelihood of 2-D densities.
 
-`python -m benchmarks.invertible --steps 3000 --seeds 2` makes the table of peers in docs/invertible.md; without options
-the training is short, and the table says so.
+`python -m benchmarks.invertible --steps 3000 --seeds 2` makes the likelihoods of the docs; without options the training
+is short, and the table says so. The peers' likelihoods and the compiled chain are in `python -m benchmarks densities`.
 """
 
 import argparse
-import functools
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
 
+from benchmarks.flows import BATCH, PEERS, Training, nsf, step_seconds, test_points
 from benchmarks.timing import Bar, ratio, report
-from plunit.invertible import BANDWIDTH, RHO, TOYS, Annealing, Flow, density, toy
+from plunit.invertible import RHO, TOYS, Flow, density, toy
 
-BATCH = 4096
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A density model: how to make it, how to ask it for log-likelihoods, and how it is trained."""
-
-    name: str
-    make: Callable[[], nn.Module]
-    log_prob: Callable[[Any, Tensor], Tensor]
-    lr: float
-    anneal: Annealing | None = None
+POINTS = 4096
+ACTIVATIONS = {
+    "SmoothPLU, rho learned": "smooth",
+    "exact PLU, annealed": "annealed",
+    "exact PLU, boundary term": "flux",
+    "exact PLU, plain autograd": "plain",
+    "LeakyReLU, boundary term": "leaky",
+}
 
 
-def peers() -> tuple[Any, Any]:
-    """Return the packages zuko and nflows."""
-    try:
-        import nflows.flows
-        import nflows.transforms
-        import zuko
-    except ImportError as error:
-        raise SystemExit(f"{error}; the peers come with: pip install zuko nflows") from None
-    return zuko, nflows
-
-
-def nsf(zuko: Any) -> nn.Module:
-    """Return zuko's neural spline flow: 3 transforms, hidden layers 64 x 64."""
-    return zuko.flows.NSF(2, transforms=3, hidden_features=(64, 64))
-
-
-def maf(zuko: Any) -> nn.Module:
-    """Return zuko's masked autoregressive flow of the same size."""
-    return zuko.flows.MAF(2, transforms=3, hidden_features=(64, 64))
-
-
-def lu_leaky(nflows: Any, blocks: int = 12) -> nn.Module:
-    """Return nflows' LULinear + LeakyReLU, as many blocks as ours; of the slopes 0.1, 0.5 and 0.7 the best."""
-    from nflows.distributions.normal import StandardNormal
-    from nflows.transforms.lu import LULinear
-    from nflows.transforms.nonlinearities import LeakyReLU
-
-    parts = [part for _ in range(blocks) for part in (LULinear(2), LeakyReLU(0.5))]
-    transform = nflows.transforms.CompositeTransform([*parts, LULinear(2)])
-    return nflows.flows.Flow(transform, StandardNormal([2]))
-
-
-def throughput(zuko: Any) -> None:
+def throughput() -> None:
     """Print the ratios of a frozen flow to zuko's NSF on the same batch."""
-    theirs, x = nsf(zuko), toy("moons", BATCH)
+    theirs, x = nsf(), toy("moons", POINTS)
     flows = {"SmoothPLU": Flow(density(2)), "exact PLU": Flow(density(2, activation="flux"))}
     with torch.no_grad():
         for name, flow in flows.items():
             ours = flow.frozen()
             speed = 1 / ratio(lambda f=ours: f.log_prob(x), lambda: theirs().log_prob(x))
-            report(f"log_prob, {name} flow / zuko NSF, speed, {BATCH:,} points", speed, Bar(5, at_least=True))
-            speed = 1 / ratio(lambda f=ours: f.sample(BATCH), lambda: theirs().sample((BATCH,)))
-            report(f"sample, {name} flow / zuko NSF, speed, {BATCH:,} points", speed, Bar(5, at_least=True))
+            report(f"log_prob, {name} flow / zuko NSF, speed, {POINTS:,} points", speed, Bar(5, at_least=True))
+            speed = 1 / ratio(lambda f=ours: f.sample(POINTS), lambda: theirs().sample((POINTS,)))
+            report(f"sample, {name} flow / zuko NSF, speed, {POINTS:,} points", speed, Bar(5, at_least=True))
 
 
-def entries(zuko: Any, nflows: Any) -> list[Entry]:
-    """Return all models of the table, with learning rates from short trials; see docs/invertible.md."""
-
-    def ours(label: str, activation: str, anneal: Annealing | None = None) -> Entry:
-        make = functools.partial(density, 2, activation=activation)
-        return Entry(label, lambda: Flow(make()), lambda flow, x: flow.log_prob(x), 2e-2, anneal)
-
-    return [
-        ours("SmoothPLU, rho learned", "smooth"),
-        ours("exact PLU, rho annealed", "annealed", RHO),
-        ours("exact PLU, flux, bandwidth annealed", "flux", BANDWIDTH),
-        ours("exact PLU, flux", "flux"),
-        ours("exact PLU, plain autograd", "plain"),
-        ours("LeakyReLU, flux", "leaky"),
-        Entry("nflows LULinear + LeakyReLU", lambda: lu_leaky(nflows), lambda flow, x: flow.log_prob(x), 1e-2),
-        Entry("zuko NSF", lambda: nsf(zuko), lambda flow, x: flow().log_prob(x), 1e-2),
-        Entry("zuko MAF", lambda: maf(zuko), lambda flow, x: flow().log_prob(x), 5e-3),
-    ]
+def training_step(steps: int = 30, repeats: int = 5) -> None:
+    """Print the milliseconds of one step of `Flow.fit` on one thread, and the ratio to NSF's."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    flow, x, taken = Flow(density(2)), toy("moons", 10_000), []
+    for _ in range(repeats + 1):
+        begun = time.process_time()
+        flow.fit(x, steps, batch=BATCH)
+        taken.append((time.process_time() - begun) / steps)
+    ours, theirs = min(taken[1:]), step_seconds(PEERS["zuko NSF"])
+    torch.set_num_threads(threads)
+    report("one step of Flow.fit, 12 blocks, 512 points, one thread, ms", 1e3 * ours, Bar(5))
+    report("  the same / one step of zuko NSF", ours / theirs, None)
 
 
-def train(entry: Entry, name: str, seed: int, steps: int) -> tuple[nn.Module, float]:
-    """Train a model on fresh batches of 512; return it and the seconds. Peers get the schedule of `Flow.fit`."""
+def train(activation: str, name: str, seed: int, steps: int) -> Training:
+    """Train a flow on fresh batches of 512."""
     torch.manual_seed(seed)
-    model, generator = entry.make(), torch.Generator().manual_seed(seed)
-    start = time.perf_counter()
-    if isinstance(model, Flow):
-        model.fit(lambda n: toy(name, n, generator), steps, lr=entry.lr, anneal=entry.anneal)
-        return model, time.perf_counter() - start
-    optimizer = torch.optim.Adam(model.parameters(), entry.lr, fused=True)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        (-entry.log_prob(model, toy(name, 512, generator)).mean()).backward()
-        optimizer.step()
-        schedule.step()
-    return model, time.perf_counter() - start
+    flow, generator = Flow(density(2, activation=activation)), torch.Generator().manual_seed(seed)
+    begun = time.process_time()
+    flow.fit(lambda n: toy(name, n, generator), steps, lr=2e-2, anneal=RHO if activation == "annealed" else None)
+    seconds = time.process_time() - begun
+    with torch.no_grad():
+        nll = -flow.log_prob(test_points(name, seed)).mean().item()
+    return Training(sum(parameter.numel() for parameter in flow.parameters()), nll, seconds)
 
 
-def likelihoods(zuko: Any, nflows: Any, steps: int, seeds: int) -> None:
-    """Print mean test NLL in nats, seconds per training and parameters of each model."""
+def likelihoods(steps: int, seeds: int) -> None:
+    """Print mean test NLL in nats, seconds per training and parameters of each kind of flow."""
     length = "" if steps >= 3000 else " (SHORT: the numbers of the docs need --steps 3000)"
-    print(f"\ndensities: {steps} steps of 512, {seeds} seed(s), 10,000 test points{length}")
-    print(f"{'model':<38}{''.join(f'{name:>14}' for name in TOYS)}{'mean':>9}{'s':>8}{'parameters':>12}")
-    for entry in entries(zuko, nflows):
-        rows, seconds = [], []
-        for name in TOYS:
-            found = []
-            for seed in range(seeds):
-                model, taken = train(entry, name, seed, steps)
-                test = toy(name, 10_000, torch.Generator().manual_seed(1_000_000 + seed))
-                with torch.no_grad():
-                    found.append(-entry.log_prob(model, test).mean().item())
-                seconds.append(taken)
-            rows.append(statistics.mean(found))
-        count = sum(parameter.numel() for parameter in model.parameters())
-        cells = "".join(f"{value:>14.3f}" for value in rows)
-        mean, spent = statistics.mean(rows), statistics.mean(seconds)
-        print(f"{entry.name:<38}{cells}{mean:>9.3f}{spent:>8.1f}{count:>12,}", flush=True)
+    print(f"\ndensities: {steps} steps of {BATCH}, {seeds} seed(s), 10,000 test points{length}")
+    print(f"{'model':<30}{''.join(f'{name:>14}' for name in TOYS)}{'mean':>9}{'s':>8}{'parameters':>12}")
+    for label, activation in ACTIVATIONS.items():
+        found = {name: [train(activation, name, seed, steps) for seed in range(seeds)] for name in TOYS}
+        values = [statistics.mean(one.nll for one in some) for some in found.values()]
+        seconds = statistics.mean(one.seconds for some in found.values() for one in some)
+        cells = "".join(f"{value:>14.3f}" for value in values)
+        count = found["moons"][0].parameters
+        print(f"{label:<30}{cells}{statistics.mean(values):>9.3f}{seconds:>8.1f}{count:>12,}", flush=True)
 
 
 def main(arguments: Sequence[str] = ()) -> None:
-    """Print both tables."""
+    """Print all tables."""
     parser = argparse.ArgumentParser(description="plunit.invertible against its peers")
     parser.add_argument("--steps", type=int, default=100, help="training steps of each density (3000 for the docs)")
     parser.add_argument("--seeds", type=int, default=1)
     options = parser.parse_args(arguments)
-    zuko, nflows = peers()
     print(f"invertible: float32, {torch.get_num_threads()} threads")
-    throughput(zuko)
-    likelihoods(zuko, nflows, options.steps, options.seeds)
+    throughput()
+    training_step()
+    likelihoods(options.steps, options.seeds)
 
 
 if __name__ == "__main__":

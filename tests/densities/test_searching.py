@@ -160,10 +160,8 @@ def test_members_that_diverge_come_last(engine, monkeypatch):
 
 
 def test_if_all_diverge_a_line_says_so(engine):
-    with pytest.raises(
-        ValueError, match=r"no start gave finite numbers; standardise the columns, or take a smaller lr"
-    ):
-        found(engine=engine, lr=1e30, steps=50, every=50)
+    with pytest.raises(Diverged, match=r"no start gave finite numbers; standardise the columns, or take a smaller lr"):
+        found(engine=engine, lr=1e38, steps=50, every=50)
 
 
 def spoiled(value):

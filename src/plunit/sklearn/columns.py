@@ -61,7 +61,7 @@ class Columns:
 
     def admits(self, x: Array) -> Array:
         """Return whether each value is possible, [rows, n]: within the bounds, and an integer where it must be."""
-        return (x >= self.low) & (x <= self.high) & (~self.integer | (x == np.rint(x)))
+        return np.asarray((x >= self.low) & (x <= self.high) & (~self.integer | (x == np.rint(x))))
 
     def nodes(self) -> Array:
         """Return offsets [nodes, n] in the cells of integers: in each column the middles of equal parts, shuffled."""

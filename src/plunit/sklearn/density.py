@@ -55,8 +55,8 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
             spread evenly over value +- 1/2, and `score_samples` gives the probability of the integer.
         n_init: number of starts, of each number of blocks and on each split.
         n_best: how many splits there are, and so how many networks are averaged.
-        max_iter: steps of the starts that are trained to the end; None takes 800 passes over the rows, but at least
-            3,000 and at most 6,000 steps.
+        max_iter: steps of the starts that are trained to the end; None takes 3 for each row, but at least 4,000 and at
+            most 20,000.
         learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
         batch_size: rows of each step.
         validation_fraction: the part of the rows that decides, on each split.
@@ -131,7 +131,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         if columns.step.all():  # equal rows are different points of a cell, not one point twice
             x, weight = repeated(x, weight)
         splits = make_splits(x, weight, columns, self.validation_fraction, self.n_best, rng)
-        steps, every = self._steps(len(splits[0].training.x))
+        steps, every = self._steps(len(x))
         sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
         found = candidates(
             splits,
@@ -191,8 +191,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _steps(self, rows: int) -> tuple[int, int]:
         """Return the number of steps, and of those from one look at the rows of validation to the next."""
-        passes = 800 * rows / int(self.batch_size)
-        steps = int(min(max(passes, 3000), 6000)) if self.max_iter is None else int(self.max_iter)
+        steps = min(max(3 * rows, 4000), 20_000) if self.max_iter is None else int(self.max_iter)
         every = max(1, steps // LOOKS)
         return steps // every * every, every
 

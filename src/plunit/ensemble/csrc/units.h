@@ -28,11 +28,11 @@ struct Bent {
   static constexpr bool BOTH = true;
   static void at(Vec a, const Shape& k, Vec& r, Vec& integral, Vec& inverse, Vec& t) {
     const float b = 1.0f - k.alpha, scale = 0.5f / k.w;
-    const Vec place = (a - (k.c - k.w)) * scale;
+    const Vec place = fused(a, splat(scale), splat((k.w - k.c) * scale));
     r = limited(place, 0.0f, 1.0f);
     integral = fused(r * r, splat(k.w), positive_part(a - (k.c + k.w)));
-    inverse = 1.0f / (1.0f - b * r);
-    t = ((place > 0.0f) & (place < 1.0f)) ? inverse * (b * scale) : Vec{};
+    inverse = 1.0f / fused(r, splat(-b), splat(1.0f));
+    t = place == r ? inverse * (b * scale) : Vec{};
   }
 };
 
@@ -85,11 +85,11 @@ static void unit_backward(const Shape& shape, const float* u, const float* weigh
       const Vec in_value = signed_by(load(g + place), sign);
       Vec r, integral, inverse, t;
       Unit::at(signed_by(x, sign), k, r, integral, inverse, t);
-      const Vec bend = in_log * t, moved = in_value * r * b;
-      alpha[p] += in_value * integral + in_log * r * inverse;
-      c[p] += moved + bend;
-      w[p] -= moved * (1.0f - r) + bend * (1.0f - 2.0f * r);
-      const Vec in_u = signed_by(in_value - moved - bend, sign);  // the slope is 1 - b r
+      const Vec bend = in_log * t, moved = fused(in_value * r, splat(b), bend);
+      alpha[p] = fused(in_value, integral, fused(in_log * r, inverse, alpha[p]));
+      c[p] += moved;
+      w[p] = fused(r, moved + bend, w[p] - moved);  // with m = in_value r b: m (r - 1) + bend (2 r - 1)
+      const Vec in_u = signed_by(in_value - moved, sign);  // the slope is 1 - b r
       bias[p] += in_u;
       store(g + place, in_u);
     }

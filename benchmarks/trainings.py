@@ -1,0 +1,81 @@
+"""Results of trainings in a JSON file: what a run has finished is not run again."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a training gave: parameters, test NLL in nats, and seconds of the processor on one thread."""
+
+    parameters: int
+    nll: float
+    seconds: float
+
+
+class Store:
+    """Trainings in a JSON file, by model, toy, seed and steps, with the versions that made them.
+
+    Without a path nothing is kept. A file made with other versions is refused.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.versions = {name: metadata.version(name) for name in ("torch", "zuko", "nflows")}
+        self.trainings: dict[str, Training] = {}
+        if path and path.exists():
+            self._read(path)
+
+    def take(self, path: Path, models: set[str]) -> None:
+        """Take over the trainings of these models from another file, which stays as it is."""
+        others = Store(path).trainings
+        self.trainings |= {key: one for key, one in others.items() if key.split(";")[0] in models}
+
+    def _read(self, path: Path) -> None:
+        try:
+            kept = json.loads(path.read_text())
+            versions, found = kept["versions"], {key: Training(**one) for key, one in kept["trainings"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
+            sys.exit(f"{path} is not a file of trainings ({fault!r}): name another file")
+        if versions != self.versions:
+            sys.exit(f"{path} was made with {versions}, this run has {self.versions}: name another file")
+        self.trainings |= found
+
+    @staticmethod
+    def key(model: str, toy: str, seed: int, steps: int) -> str:
+        """Return the name of a training in the file."""
+        return f"{model}; {toy}; seed {seed}; {steps} steps"
+
+    def fill(self, keys: Sequence[str], make: Callable[[list[int]], Sequence[Training]]) -> list[Training]:
+        """Return the trainings of these keys; those that the file lacks, by their places, are made now and kept."""
+        missing = [place for place, key in enumerate(keys) if key not in self.trainings]
+        if missing:
+            for place, made in zip(missing, make(missing), strict=True):
+                self.trainings[keys[place]] = made
+            self._write()
+        return [self.trainings[key] for key in keys]
+
+    def _write(self) -> None:
+        """Write the file, whole or not at all, with what another process may have added."""
+        if self.path is None:
+            return
+        if self.path.exists():
+            mine = self.trainings
+            self._read(self.path)
+            self.trainings |= mine
+        now = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+        rounded = {
+            key: {name: round(value, 4) for name, value in asdict(self.trainings[key]).items()}
+            for key in sorted(self.trainings)
+        }
+        text = json.dumps({"date": now, "versions": self.versions, "trainings": rounded}, indent=1)
+        temporary = self.path.with_name(self.path.name + ".part")
+        temporary.write_text(text + "\n")
+        temporary.replace(self.path)
