@@ -189,7 +189,7 @@ def test_progress_is_shown_if_asked_for(capfd):
     out, err = capfd.readouterr()
     lines = err.split("\r")[1:]
     assert out == ""
-    assert all(line.startswith("8 starts [") for line in lines)
+    assert all(line.startswith("4 starts [") for line in lines)
     assert ["\n" in line for line in lines] == [False] * (len(lines) - 1) + [True]
 
 

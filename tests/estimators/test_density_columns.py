@@ -164,8 +164,11 @@ def test_rounded_values_do_not_attract_the_density():
 
 def test_a_column_of_few_values_is_warned_of():
     x = np.column_stack([RNG.normal(size=300), RNG.choice([0.25, 0.5, 1.75], 300)])
-    with pytest.warns(UserWarning, match=r"column 1 has only 3 values in 300 rows; they are spread out by 0\.25"):
+    with pytest.warns(
+        UserWarning, match=r"column 1 has only 3 values in 300 rows; they are spread out by 0\.25"
+    ) as found:
         model = PLUDensity((0, 2), **FEW).fit(x)
+    assert [one.filename for one in found] == [__file__]
     assert model.score(x) < 3  # not the height of a peak
 
 
@@ -178,8 +181,9 @@ def test_repeated_rows_are_warned_of():
 def test_constant_columns_are_warned_of():
     x = RNG.normal(size=(100, 2))
     wide = np.column_stack([np.full(100, 7.5), x])
-    with pytest.warns(UserWarning, match=r"column 0 is constant, 7\.5, and has no density: other values get the den"):
+    with pytest.warns(UserWarning, match=r"column 0 is constant, 7\.5, and has no density: other values get") as found:
         model = PLUDensity((0, 2), **FEW).fit(wide)
+    assert [one.filename for one in found] == [__file__]
     plain = PLUDensity((0, 2), **FEW).fit(x)
     np.testing.assert_allclose(model.score_samples(wide), plain.score_samples(x))
     assert model.score_samples(wide + np.array([1, 0, 0])).max() == -INF

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from plunit.invertible import Flow
 
 BLOCKS = (0, 1, 2, 4, 8, 16, 32)
-"""The numbers of blocks that "auto" searches, as far as there are no more parameters than numbers in X."""
+"""The numbers of blocks that "auto" searches."""
+
+MOST_PARAMETERS = 10_000
+"""But only those with no more parameters than this, and no more than there are numbers in X."""
 
 LOOKS, PATIENCE = 100, 30
 """The rows of validation are looked at so often; a start ends after so many looks that are not better."""
@@ -47,7 +50,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         n_blocks: blocks of an affine map and an activation; a number, several to choose from, or "auto" for those of
-            0, 1, 2, 4, 8, 16 and 32 that have at most as many parameters as X has numbers.
+            0, 1, 2, 4, 8, 16 and 32 that have at most as many parameters as X has numbers, and at most 10,000.
         activation: "smooth" (SmoothPLU with a learned rounding), "plu" (exact) or "leaky".
         bounds: (low, high) of all columns, a list of such pairs for each, or a dict from columns to pairs; None is no
             bound. Bounded columns go through a logit, or through a logarithm if they have one bound.
@@ -136,7 +139,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         found = candidates(
             splits,
             sizes,
-            self._progress(len(sizes)),
+            self._progress(sum(form.blocks > 0 for form in sizes)),
             starts=self.n_init,
             steps=steps,
             every=every,
@@ -179,7 +182,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.n_blocks, str):
             if self.n_blocks != "auto":
                 raise ValueError(f'n_blocks must be "auto" or integers of 0 or more, got {self.n_blocks!r}')
-            room = rows * features if rows >= table.FEWEST else 0
+            room = min(rows * features, MOST_PARAMETERS) if rows >= table.FEWEST else 0
             return [b for b in BLOCKS if b == 0 or Architecture(features, b, self.activation).parameters <= room]
         sizes = np.atleast_1d(np.asarray(self.n_blocks, dtype=object)).tolist()
         for one in sizes:

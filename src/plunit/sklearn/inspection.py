@@ -110,7 +110,7 @@ def constants(x: Array, labels: Labels) -> Array:
         warnings.warn(
             f"{labels[i]} is constant, {x[0, i]:g}, and has no density: other values get the density 0, samples hold "
             "the constant; drop the column to leave it out",
-            stacklevel=6,
+            stacklevel=5,
         )
     return np.where(same, x[0], math.nan)
 
@@ -130,7 +130,7 @@ def examine(x: Array, rows: int, low: Array, high: Array, integer: Array, varies
         warnings.warn(
             f"only {len(x)} of {rows} rows are distinct; the others count as weights. If rows repeat because values "
             "are discrete, their density has no limit: give integers",
-            stacklevel=6,
+            stacklevel=5,
         )
     low, high = np.where(integer, np.ceil(low) - 0.5, low), np.where(integer, np.floor(high) + 0.5, high)
     parts = (low, high, step, integer, _margins(x, low, high))
@@ -148,7 +148,7 @@ def _step(x: Array, rows: int, label: str) -> float:
         warnings.warn(
             f"{label} has only {len(values)} values in {rows} rows; they are spread out by {step:g}, the least "
             "distance of two. If they are categories or counts, give integers",
-            stacklevel=7,
+            stacklevel=6,
         )
     return step
 

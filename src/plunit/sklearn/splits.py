@@ -16,7 +16,7 @@ from plunit.ensemble.arrays import Array
 from plunit.ensemble.native import processors
 from plunit.sklearn.averaged import identity
 from plunit.sklearn.columns import Columns
-from plunit.sklearn.table import FEWEST
+from plunit.sklearn.table import FEWEST, MOST
 from plunit.sklearn.whitening import Whitening, whiten
 
 COPIES, MOST_COPIED = 8, 50_000
@@ -58,7 +58,7 @@ def deal(rows: int, share: float, count: int, rng: np.random.RandomState) -> lis
     order = rng.permutation(rows)
     if rows < FEWEST:
         return [(order, order)] * count
-    size = min(max(round(share * rows), 2), rows - 2)
+    size = min(max(round(share * rows), 2), rows - 2, MOST)
     parts = [np.take(order, np.arange(i * size, (i + 1) * size), mode="wrap") for i in range(count)]
     return [(rng.permutation(np.setdiff1d(order, part)), part) for part in parts]
 
