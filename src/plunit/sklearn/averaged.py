@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from plunit.densities import Architecture, DensityNetwork
 from plunit.ensemble.arrays import Array
@@ -24,10 +23,10 @@ class Averaged:
     def log_prob(self, u: Array) -> Array:
         """Return log p of rows."""
         logs = [
-            network.log_prob(whitening.forward(u)) + whitening.log_det
-            for whitening, network in zip(self.whitenings, self.networks, strict=True)
+            network.log_prob(whitening.forward(u)) + whitening.log_det + np.log(weight)
+            for whitening, network, weight in zip(self.whitenings, self.networks, self.weights, strict=True)
         ]
-        return np.asarray(logsumexp(logs, axis=0, b=self.weights[:, None]))
+        return np.asarray(np.logaddexp.reduce(logs, axis=0))
 
     def sample(self, count: int, rng: np.random.RandomState) -> Array:
         """Return random rows; each is of a member drawn by its weight."""

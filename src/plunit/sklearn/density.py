@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -186,7 +185,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
             return [b for b in BLOCKS if b == 0 or Architecture(features, b, self.activation).parameters <= room]
         sizes = np.atleast_1d(np.asarray(self.n_blocks, dtype=object)).tolist()
         for one in sizes:
-            if not isinstance(one, numbers.Integral) or isinstance(one, bool) or one < 0:
+            if not isinstance(one, (int, np.integer)) or isinstance(one, bool) or one < 0:
                 raise ValueError(f'n_blocks must be "auto" or integers of 0 or more, got {self.n_blocks!r}')
         if not sizes:
             raise ValueError("n_blocks must name a number of blocks, got none")
@@ -252,7 +251,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return Averaged(2 * whitenings, networks + [identity(self.means_.shape[1])] * len(networks), weights)
 
     def _kinds(self) -> Columns:
-        return Columns(*self.bounds_, self.steps_, self.integers_, self.margins_)
+        return Columns(self.bounds_[0], self.bounds_[1], self.steps_, self.integers_, self.margins_)
 
     def score_samples(self, X: Any) -> Array:  # noqa: N803
         """Return log p of rows X, in the units of the data; -inf outside of bounds and between integers."""

@@ -43,7 +43,7 @@ class Labels:
         """Return the number of the column that the key names."""
         if self.names is not None and key in self.names:
             return list(self.names).index(key)
-        if isinstance(key, numbers.Integral) and not isinstance(key, bool) and -self.count <= key < self.count:
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and -self.count <= key < self.count:
             return int(key) % self.count
         known = "" if self.names is None else f" or one of {', '.join(self.names)}"
         raise ValueError(f"{parameter} names columns by 0, ..., {self.count - 1}{known}, got {key!r}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from plunit.ensemble.arrays import Array
 from plunit.sklearn.table import Scale
@@ -30,7 +29,7 @@ class Whitening:
 
     def forward(self, u: Array) -> Array:
         """Return the rows v."""
-        return np.asarray(solve_triangular(self.lower, ((u - self.mean) / self.spread).T, lower=True).T)
+        return np.linalg.solve(self.lower, ((u - self.mean) / self.spread).T).T
 
     def inverse(self, v: Array) -> Array:
         """Return the rows u."""
