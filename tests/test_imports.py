@@ -40,7 +40,7 @@ LEVELS = {
     "densities": 2.5,  # between the ensemble, whose programs it uses, and those that use it
     "invertible": 3,
     "ensemble": 2,
-    "sklearn": 3,
+    "sklearn": 3.5,  # densities become flows of PyTorch
     "fitting": 4,
     "lab": 4,
     "cli": 5,

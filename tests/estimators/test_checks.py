@@ -1,24 +1,13 @@
 """scikit-learn's own checks: none fails, none is expected to, and there are as many as for its perceptrons."""
 
-import warnings
-from collections import Counter
-
 import pytest
+from scikit_checks import counted
 from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
+from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from plunit.sklearn import PLUClassifier, PLURegressor
 
 PAIRS = [(PLURegressor, MLPRegressor), (PLUClassifier, MLPClassifier)]
-
-
-def counted(model):
-    """Run the checks; return how many ended how, and what was not passed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(model, on_fail=None, on_skip=None)
-    others = {one["check_name"]: (one["status"], one["exception"]) for one in results if one["status"] != "passed"}
-    return Counter(one["status"] for one in results), others
 
 
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS)

@@ -4,25 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
+from scikit_checks import odd_parts
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from plunit.sklearn import PLUClassifier, PLURegressor
-
-PLAIN = (np.ndarray, np.generic, int, float, str, type(None))
-
-
-def odd_parts(value):
-    """Return the parts of a value that are no plain arrays, numbers or strings, nor lists, tuples and dicts of them."""
-    if isinstance(value, dict):
-        return odd_parts(list(value.items()))
-    if isinstance(value, list | tuple):
-        return [part for one in value for part in odd_parts(one)]
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return odd_parts(value.tolist())
-    return [] if isinstance(value, PLAIN) else [value]
 
 
 def models(small, table):

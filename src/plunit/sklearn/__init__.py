@@ -16,6 +16,7 @@ except ModuleNotFoundError as error:
     raise missing(error, "sklearn") from None
 
 from plunit.sklearn.classifier import PLUClassifier
+from plunit.sklearn.density import PLUDensity
 from plunit.sklearn.regressor import PLURegressor
 
-__all__ = ["PLUClassifier", "PLURegressor"]
+__all__ = ["PLUClassifier", "PLUDensity", "PLURegressor"]

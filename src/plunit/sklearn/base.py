@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,20 +14,18 @@ from plunit.ensemble import Network
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.halving import Candidate, search
 from plunit.sklearn import table
+from plunit.sklearn.atomic import AtomicFit
 from plunit.sklearn.fitted import in_units, out_of_units, side_by_side
 from plunit.sklearn.model import FittedModel
 from plunit.sklearn.parameters import check_parameters, check_room, hidden_shapes
 from plunit.sklearn.table import Scale
 from plunit.sklearn.terminal import Bar
 
-LARGEST = 1e100
-"""Larger weights are divided by the largest."""
-
 LOOKS = 100
 """How often the rows of validation are looked at."""
 
 
-class PLUEstimator(FittedModel):
+class PLUEstimator(AtomicFit, FittedModel):
     """Trains `n_init` starts at once, goes on with the better half again and again, and keeps the `n_best` best."""
 
     def __init__(
@@ -75,7 +72,6 @@ class PLUEstimator(FittedModel):
         check_parameters(self)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
-        weight = weight / weight.max() if weight.max() > LARGEST else weight  # or their sum overflows
         x, y, weight = table.merged(x, y, weight)
         x, y, weight = table.present(x, y, weight * self._factors(y, weight))
         share = self.validation_fraction if self.early_stopping and held is None else 0.0
@@ -120,17 +116,6 @@ class PLUEstimator(FittedModel):
         y = check_array(y, ensure_2d=False, dtype=None)
         check_consistent_length(x, y)
         return x, targets(y)
-
-    @contextmanager
-    def _whole(self) -> Iterator[None]:
-        """Leave the estimator as it was if `fit` fails."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     def _progress(self, starts: int) -> Callable[[float, float], object]:
         """Return what is called during the search; it may stop it by returning true."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import nn
 
+from plunit.densities import DensityNetwork
 from plunit.ensemble.arrays import Array
+from plunit.invertible import LU, Chain, Flow
+from plunit.invertible.converting import to_flow
+from plunit.sklearn.whitening import Whitening
 from plunit.torch import PLU
 
 _PLAIN: dict[str, type[nn.Module]] = {
@@ -30,6 +35,13 @@ def sequential(layers: list[tuple[Array, Array]], activation: str, shapes: list[
             linear.bias.copy_(torch.from_numpy(bias))
         modules += [linear] if i == len(layers) - 1 else [linear, _activation(activation, *shapes[i])]
     return nn.Sequential(*modules)
+
+
+def flow(whitening: Whitening, network: DensityNetwork) -> Flow:
+    """Return the density of a network behind a whitening as a flow in float64."""
+    matrix = torch.linalg.solve(*map(torch.from_numpy, (whitening.lower, np.diag(1 / whitening.spread))))
+    first = LU.from_matrix(matrix, -matrix @ torch.from_numpy(whitening.mean))
+    return Flow(Chain(first, to_flow(network).bijection)).double()
 
 
 def _activation(name: str, alpha: Array, c: Array) -> nn.Module:

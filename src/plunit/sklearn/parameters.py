@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,24 +30,43 @@ _RANGES = {
 
 def check_parameters(model: Any) -> None:
     """Raise ValueError if a parameter of an estimator is wrong."""
-    if not isinstance(model.activation, str) or model.activation not in ACTIVATIONS:
-        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {model.activation!r}")
+    check_name("activation", model.activation, ACTIVATIONS)
+    unset = {"max_iter": None, "n_iter_no_change": None, "batch_size": "auto"}
     for name in ("n_init", "n_best", "max_iter", "n_iter_no_change", "batch_size"):
-        value = getattr(model, name)
-        unset = {"max_iter": None, "n_iter_no_change": None, "batch_size": "auto"}
-        if not (name in unset and (value is unset[name] or (isinstance(value, str) and value == unset[name]))):
-            _check_count(name, value)
+        check_count(name, getattr(model, name), *([unset[name]] if name in unset else []))
     if model.n_best > model.n_init:
         raise ValueError(f"n_best must be at most n_init = {model.n_init}, got {model.n_best}")
-    for name, (low, high, closed) in _RANGES.items():
-        value = getattr(model, name)
-        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        if not (number and (low < value < high or (closed and value == low))):
-            raise ValueError(f"{name} must be a number in {'[' if closed else '('}{low}, {high}), got {value!r}")
+    for name, limits in _RANGES.items():
+        check_number(name, getattr(model, name), *limits)
     for name in ("early_stopping", "warm_start", "verbose"):
-        value = getattr(model, name)
-        if not isinstance(value, (bool, np.bool_)) and not (name == "verbose" and isinstance(value, numbers.Integral)):
-            raise ValueError(f"{name} must be True or False, got {value!r}")
+        check_flag(name, getattr(model, name), count=name == "verbose")
+
+
+def check_name(name: str, value: Any, allowed: Collection[str]) -> None:
+    """Raise ValueError unless the value is one of some words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+
+
+def check_count(name: str, value: Any, *unset: Any) -> None:
+    """Raise ValueError unless the value is a positive integer, or a value that stands for none."""
+    if any(value is one or (isinstance(value, str) and value == one) for one in unset):
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+
+
+def check_number(name: str, value: Any, low: float, high: float, closed: bool) -> None:
+    """Raise ValueError unless low < value < high; `closed` allows low."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not (number and (low < value < high or (closed and value == low))):
+        raise ValueError(f"{name} must be a number in {'[' if closed else '('}{low}, {high}), got {value!r}")
+
+
+def check_flag(name: str, value: Any, *, count: bool = False) -> None:
+    """Raise ValueError unless the value is True or False; `count` allows integers."""
+    if not isinstance(value, (bool, np.bool_)) and not (count and isinstance(value, numbers.Integral)):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
 def hidden_shapes(sizes: Any) -> Sequence[tuple[int, ...]]:
@@ -58,7 +77,7 @@ def hidden_shapes(sizes: Any) -> Sequence[tuple[int, ...]]:
         return SHAPES
     hidden = tuple(np.atleast_1d(np.asarray(sizes, dtype=object)))
     for size in hidden:
-        _check_count("each of hidden_layer_sizes", size)
+        check_count("each of hidden_layer_sizes", size)
     return [tuple(int(size) for size in hidden)]
 
 
@@ -70,8 +89,3 @@ def check_room(networks: Sequence[Network], starts: int, steps: int) -> None:
                 f"hidden layers {network.widths[1:-1]} have {network.rows} parameters; n_init = {starts} times these "
                 f"and the {steps} steps must be at most {MOST_NUMBERS}; take smaller layers, fewer starts or steps"
             )
-
-
-def _check_count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")

@@ -13,6 +13,9 @@ from plunit.ensemble.arrays import Array
 MERGED = 100_000
 """Equal rows of tables up to this size are merged."""
 
+LARGEST = 1e100
+"""Larger weights are divided by the largest, because their sum may overflow."""
+
 MOST = 4_000
 """The most rows that are kept for validation."""
 
@@ -50,6 +53,7 @@ def merged(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
 
     So a weight of 2 is a row that occurs twice, to the last bit, and the order of the rows does not matter.
     """
+    weight = weight / weight.max() if weight.max() > LARGEST else weight
     if len(x) > MERGED:
         return x, y, weight
     rows, place = np.unique(np.column_stack([x, y]), axis=0, return_inverse=True)

@@ -1,0 +1,306 @@
+"""PLUDensity: the density of x by small invertible networks."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from plunit.densities import Architecture, DensityNetwork
+from plunit.densities.architecture import LEARNED, MOST_FEATURES
+from plunit.ensemble.arrays import Array
+from plunit.sklearn import inspection, table
+from plunit.sklearn.atomic import AtomicFit
+from plunit.sklearn.averaged import Averaged, identity
+from plunit.sklearn.columns import Columns
+from plunit.sklearn.parameters import check_count, check_flag, check_name, check_number
+from plunit.sklearn.splits import Candidate, Split, candidates, make_splits, repeated
+from plunit.sklearn.terminal import Bar
+from plunit.sklearn.whitening import Whitening
+
+if TYPE_CHECKING:
+    from plunit.invertible import Flow
+
+BLOCKS = (0, 1, 2, 4, 8, 16, 32)
+"""The numbers of blocks that "auto" searches."""
+
+MOST_PARAMETERS = 10_000
+"""But only those with no more parameters than this, and no more than there are numbers in X."""
+
+LOOKS, PATIENCE = 100, 30
+"""The rows of validation are looked at so often; a start ends after so many looks that are not better."""
+
+CHUNK = 2**16
+"""Rows are evaluated in parts of so many points."""
+
+
+class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
+    """p(x) = mean of N(z; 0, 1) |det dz/dx| over `n_best` small invertible networks z = F(x), and a little normal.
+
+    Columns are scaled inside, and densities are in the units of the data. Rows are split into rows of training and of
+    validation in `n_best` ways. On each split `n_init` starts of every number of blocks are trained by a compiled
+    program. The number of blocks with the best mean validation is taken; 0 blocks are a normal density.
+
+    Args:
+        n_blocks: blocks of an affine map and an activation; a number, several to choose from, or "auto" for those of
+            0, 1, 2, 4, 8, 16 and 32 that have at most as many parameters as X has numbers, and at most 10,000.
+        activation: "smooth" (SmoothPLU with a learned rounding), "plu" (exact) or "leaky".
+        bounds: (low, high) of all columns, a list of such pairs for each, or a dict from columns to pairs; None is no
+            bound. Bounded columns go through a logit, or through a logarithm if they have one bound.
+        integers: columns that hold integers; "auto" takes all whose values do, None takes none. Their values are
+            spread evenly over value +- 1/2, and `score_samples` gives the probability of the integer.
+        n_init: number of starts, of each number of blocks and on each split.
+        n_best: how many splits there are, and so how many networks are averaged.
+        max_iter: steps of the starts that are trained to the end; None takes 3 for each row, but at least 4,000 and at
+            most 20,000.
+        learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
+        batch_size: rows of each step.
+        validation_fraction: the part of the rows that decides, on each split.
+        random_state: the same number gives the same bits, whatever the number of threads.
+        verbose: show progress on the terminal.
+
+    Attributes:
+        network_: the best network, a `plunit.densities.DensityNetwork` of whitened columns; `networks_`: all.
+        n_blocks_: the number of blocks that was chosen.
+        n_parameters_: the number of parameters of one network.
+        candidates_: the best start of each number of blocks on each split: loss, steps, whether it was chosen.
+        best_loss_: minus the mean log-likelihood of the rows of validation, mean over the splits.
+        validation_scores_: the mean log-likelihood of validation of the best network, at each look.
+        n_iter_: steps of the longest training.
+        normal_share_: the part of a normal density in the mean, 1 / rows, so that no row is much less probable than by
+            a normal density; 0 for n_best=1.
+
+    >>> from plunit.sklearn import PLUDensity
+    >>> x = np.random.default_rng(0).normal(5, 2, (400, 1))
+    >>> model = PLUDensity(random_state=0).fit(x)
+    >>> bool(abs(model.score_samples([[5.0]])[0] + np.log(2 * np.sqrt(2 * np.pi))) < 0.2)
+    True
+    >>> model.sample(3, random_state=0).shape
+    (3, 1)
+    """
+
+    def __init__(
+        self,
+        n_blocks: Any = "auto",
+        activation: str = "smooth",
+        *,
+        bounds: Any = None,
+        integers: Any = "auto",
+        n_init: int = 4,
+        n_best: int = 4,
+        max_iter: int | None = None,
+        learning_rate_init: float = 0.02,
+        batch_size: int = 128,
+        validation_fraction: float = 0.25,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_blocks = n_blocks
+        self.activation = activation
+        self.bounds = bounds
+        self.integers = integers
+        self.n_init = n_init
+        self.n_best = n_best
+        self.max_iter = max_iter
+        self.learning_rate_init = learning_rate_init
+        self.batch_size = batch_size
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PLUDensity:  # noqa: N803
+        """Train on rows X [n, features]; y is not used."""
+        with self._whole():
+            self._fit(X, sample_weight)
+        return self
+
+    def _fit(self, X: Any, sample_weight: Any) -> None:  # noqa: N803
+        self._check()
+        x = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+        x, _, weight = table.present(x, x[:, :0], weight)
+        rows = len(x)
+        x, _, weight = table.merged(x, x[:, :0], weight)
+        rng = check_random_state(self.random_state)
+        columns = self._columns(x, rows)
+        x = x[:, np.isnan(self.constants_)]
+        if columns.step.all():  # equal rows are different points of a cell, not one point twice
+            x, weight = repeated(x, weight)
+        splits = make_splits(x, weight, columns, self.validation_fraction, self.n_best, rng)
+        steps, every = self._steps(len(x))
+        sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
+        found = candidates(
+            splits,
+            sizes,
+            self._progress(sum(form.blocks > 0 for form in sizes)),
+            starts=self.n_init,
+            steps=steps,
+            every=every,
+            patience=PATIENCE,
+            batch=int(self.batch_size),
+            lr=float(self.learning_rate_init),
+            anneal=self.activation == "plu",
+        )
+        self._keep(found, splits)
+        self.normal_share_ = 1 / len(x) if self.n_blocks_ and self.n_best > 1 else 0.0
+
+    def _check(self) -> None:
+        """Raise ValueError if a parameter is wrong."""
+        check_name("activation", self.activation, LEARNED)
+        for name, *unset in (("n_init",), ("n_best",), ("max_iter", None), ("batch_size",)):
+            check_count(str(name), getattr(self, str(name)), *unset)
+        check_number("learning_rate_init", self.learning_rate_init, 0, math.inf, False)
+        check_number("validation_fraction", self.validation_fraction, 0, 1, False)
+        check_flag("verbose", self.verbose, count=True)
+
+    def _columns(self, x: Array, rows: int) -> Columns:
+        """Find out and keep what the columns of distinct rows are; return the kinds of those that are not constant."""
+        count = x.shape[1]
+        labels = inspection.Labels(count, getattr(self, "feature_names_in_", None))
+        low, high = inspection.limits(self.bounds, labels)
+        integer = inspection.whole(x, self.integers, labels)
+        self.constants_ = inspection.constants(x, labels)
+        varies = np.isnan(self.constants_)
+        if varies.sum() > MOST_FEATURES:
+            raise ValueError(
+                f"X must have at most {MOST_FEATURES} columns, got {varies.sum()}; put a PCA before, or drop columns"
+            )
+        columns = inspection.examine(x, rows, low, high, integer, varies, labels)
+        self.bounds_ = np.stack([columns.low, columns.high])
+        self.steps_, self.integers_, self.margins_ = columns.step, columns.integer, columns.margin
+        return columns
+
+    def _sizes(self, rows: int, features: int) -> list[int]:
+        """Return the numbers of blocks to search."""
+        if isinstance(self.n_blocks, str):
+            if self.n_blocks != "auto":
+                raise ValueError(f'n_blocks must be "auto" or integers of 0 or more, got {self.n_blocks!r}')
+            room = min(rows * features, MOST_PARAMETERS) if rows >= table.FEWEST else 0
+            return [b for b in BLOCKS if b == 0 or Architecture(features, b, self.activation).parameters <= room]
+        sizes = np.atleast_1d(np.asarray(self.n_blocks, dtype=object)).tolist()
+        for one in sizes:
+            if not isinstance(one, (int, np.integer)) or isinstance(one, bool) or one < 0:
+                raise ValueError(f'n_blocks must be "auto" or integers of 0 or more, got {self.n_blocks!r}')
+        if not sizes:
+            raise ValueError("n_blocks must name a number of blocks, got none")
+        return [int(one) for one in sizes]
+
+    def _steps(self, rows: int) -> tuple[int, int]:
+        """Return the number of steps, and of those from one look at the rows of validation to the next."""
+        steps = min(max(3 * rows, 4000), 20_000) if self.max_iter is None else int(self.max_iter)
+        every = max(1, steps // LOOKS)
+        return steps // every * every, every
+
+    def _progress(self, sizes: int) -> Callable[[float, float], object]:
+        return Bar(sizes * self.n_best * self.n_init) if self.verbose else lambda done, best: None
+
+    def _keep(self, found: list[list[Candidate]], splits: list[Split]) -> None:
+        """Keep the size with the least mean loss, as arrays."""
+        means = [np.mean([one.loss for one in of_size]) for of_size in found]
+        chosen = int(np.argmin(np.where(np.isfinite(means), means, math.inf)))
+        if not math.isfinite(means[chosen]):
+            raise ValueError("no start gave finite numbers; take a smaller learning_rate_init")
+        parts = sorted(zip(found[chosen], splits, strict=True), key=lambda pair: pair[0].loss)
+        form, best = parts[0][0].form, parts[0][0]
+        self.n_blocks_, self.activation_, self.n_parameters_ = form.blocks, form.activation, form.parameters
+        self.theta_ = np.stack([one.network.theta for one, _ in parts])
+        self.orders_ = np.stack([one.network.order for one, _ in parts])
+        self.signs_ = np.stack([one.network.sign for one, _ in parts])
+        self.means_ = np.stack([split.whitening.mean for _, split in parts])
+        self.spreads_ = np.stack([split.whitening.spread for _, split in parts])
+        self.lowers_ = np.stack([split.whitening.lower for _, split in parts])
+        self.best_loss_ = float(means[chosen])
+        self.validation_scores_ = -best.looks
+        self.n_iter_ = max(1, *(one.steps for of_size in found for one in of_size))
+        every = [(i, j, one) for i, of_size in enumerate(found) for j, one in enumerate(of_size)]
+        self.candidates_ = {
+            "n_blocks": np.array([one.form.blocks for _, _, one in every]),
+            "n_parameters": np.array([one.form.parameters for _, _, one in every]),
+            "split": np.array([j for _, j, _ in every]),
+            "validation_loss": np.array([one.loss for _, _, one in every]),
+            "best_iter": np.array([one.best_step for _, _, one in every]),
+            "n_iter": np.array([one.steps for _, _, one in every]),
+            "chosen": np.array([i == chosen for i, _, _ in every]),
+        }
+
+    @property
+    def networks_(self) -> list[DensityNetwork]:
+        """The networks that are averaged, the best first, as functions of whitened columns."""
+        check_is_fitted(self)
+        form = Architecture(self.means_.shape[1], self.n_blocks_, self.activation_)
+        return [DensityNetwork(form, *parts) for parts in zip(self.theta_, self.orders_, self.signs_, strict=True)]
+
+    @property
+    def network_(self) -> DensityNetwork:
+        """The best network, as a function of whitened columns."""
+        return self.networks_[0]
+
+    def _averaged(self) -> Averaged:
+        """The networks and, with the weight `normal_share_`, the normal densities of their splits."""
+        networks, arrays = self.networks_, zip(self.means_, self.spreads_, self.lowers_, strict=True)
+        whitenings = [Whitening(*parts) for parts in arrays]
+        if self.normal_share_ == 0:
+            return Averaged(whitenings, networks, np.full(len(networks), 1 / len(networks)))
+        weights = np.repeat([1 - self.normal_share_, self.normal_share_], len(networks)) / len(networks)
+        return Averaged(2 * whitenings, networks + [identity(self.means_.shape[1])] * len(networks), weights)
+
+    def _kinds(self) -> Columns:
+        return Columns(self.bounds_[0], self.bounds_[1], self.steps_, self.integers_, self.margins_)
+
+    def score_samples(self, X: Any) -> Array:  # noqa: N803
+        """Return log p of rows X, in the units of the data; -inf outside of bounds and between integers."""
+        check_is_fitted(self)
+        x = validate_data(self, X, reset=False, dtype=np.float64)
+        columns, averaged, varies = self._kinds(), self._averaged(), np.isnan(self.constants_)
+        possible = (x == self.constants_)[:, ~varies].all(1)
+        x = x[:, varies]
+        self._warn_of_fractions(x)
+        possible &= columns.admits(x).all(1)
+        nodes, found = columns.nodes(), np.full(len(x), -math.inf)
+        rows = np.flatnonzero(possible)
+        for part in np.array_split(rows, max(1, math.ceil(len(rows) * len(nodes) / CHUNK))):
+            u, log_slopes = columns.to_line((x[part, None] + nodes).reshape(-1, x.shape[1]))
+            logs = (averaged.log_prob(u) + log_slopes).reshape(len(part), len(nodes))
+            found[part] = np.logaddexp.reduce(logs, axis=1) - math.log(len(nodes))
+        return found
+
+    def _warn_of_fractions(self, x: Array) -> None:
+        odd = self.integers_ & (x != np.rint(x)).any(0)
+        if odd.any() and isinstance(self.integers, str):
+            where = np.flatnonzero(np.isnan(self.constants_))[odd].tolist()
+            warnings.warn(
+                f"columns {where} held integers in fit and hold others now, which get the density 0; fit with "
+                "integers=None, or name the columns of integers",
+                stacklevel=3,
+            )
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
+        """Return the mean of log p over rows X, as GaussianMixture does."""
+        return float(np.mean(self.score_samples(X)))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Return random rows [n_samples, features]."""
+        check_is_fitted(self)
+        check_count("n_samples", n_samples)
+        varies = np.isnan(self.constants_)
+        x = np.tile(self.constants_, (n_samples, 1))
+        x[:, varies] = self._kinds().from_line(self._averaged().sample(n_samples, check_random_state(random_state)))
+        return x
+
+    def to_torch(self) -> Flow:
+        """Return the density of the best network as a `plunit.invertible.Flow` in float64, in the units of the data.
+
+        It is the density of the estimator for n_best=1; otherwise it is one of those that are averaged.
+        """
+        from plunit.sklearn.modules import flow
+
+        averaged, columns = self._averaged(), self._kinds()
+        if columns.integer.any() or np.isfinite(self.bounds_).any() or not np.isnan(self.constants_).all():
+            raise ValueError("to_torch is for columns without bounds, integers and constants; fit without them")
+        return flow(averaged.whitenings[0], averaged.networks[0])

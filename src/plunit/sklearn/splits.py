@@ -1,0 +1,143 @@
+"""Networks of several sizes, trained on several splits of the rows; the mean of all validations decides on the size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from plunit.densities import Architecture, DensityNetwork, Diverged, Sample, search
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.native import processors
+from plunit.sklearn.averaged import identity
+from plunit.sklearn.columns import Columns
+from plunit.sklearn.table import FEWEST, MOST
+from plunit.sklearn.whitening import Whitening, whiten
+
+COPIES, MOST_COPIED = 8, 50_000
+"""Rounded values are spread out so many times, as long as there are no more rows than that."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Whitened rows to train on and rows that decide; `offset` makes losses those of the data's units, in nats."""
+
+    whitening: Whitening
+    training: Sample
+    validation: Sample
+    seed: int
+    offset: float
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The best start of one size on one split; `loss` and `looks` are minus the mean log-likelihood of validation."""
+
+    form: Architecture
+    network: DensityNetwork
+    loss: float
+    looks: Array
+    best_step: int
+    steps: int
+
+
+def repeated(x: Array, weight: Array) -> tuple[Array, Array]:
+    """Return distinct rows as often as their weight says, and the weight of each."""
+    unit = max(weight.min(), weight.sum() / MOST_COPIED)
+    times = np.maximum(1, np.rint(weight / unit)).astype(np.int64)
+    return np.repeat(x, times, axis=0), np.repeat(weight / times, times)
+
+
+def deal(rows: int, share: float, count: int, rng: np.random.RandomState) -> list[tuple[Array, Array]]:
+    """Return `count` pairs of rows to train on and rows for validation, which differ as far as there are enough."""
+    order = rng.permutation(rows)
+    if rows < FEWEST:
+        return [(order, order)] * count
+    size = min(max(round(share * rows), 2), rows - 2, MOST)
+    parts = [np.take(order, np.arange(i * size, (i + 1) * size), mode="wrap") for i in range(count)]
+    return [(rng.permutation(np.setdiff1d(order, part)), part) for part in parts]
+
+
+def make_splits(
+    x: Array, weight: Array, columns: Columns, share: float, count: int, rng: np.random.RandomState
+) -> list[Split]:
+    """Return splits of distinct rows x; rounded values are spread out, in several copies of each row."""
+    copies = min(COPIES, max(1, MOST_COPIED // len(x))) if columns.step.any() else 1
+    on_line = [columns.to_line(columns.spread(x, rng)) for _ in range(copies)]
+    u, slopes = np.stack([one[0] for one in on_line]), np.stack([one[1] for one in on_line])
+    made = []
+    for train, test in deal(len(x), share, count, rng):
+        given, held = ((u[:, part].reshape(-1, x.shape[1]), np.tile(weight[part], copies)) for part in (train, test))
+        white = whiten(given, held if train is not test else None)
+        mean_slope = np.average(slopes[:, test].ravel(), weights=held[1])
+        offset = 0.5 * x.shape[1] * math.log(2 * math.pi) - white.log_det - mean_slope
+        order = rng.permutation(len(given[0]))
+        training, validation = _sample(white, given[0][order], given[1][order]), _sample(white, *held)
+        made.append(Split(white, training, validation, int(rng.randint(2**31 - 1)), float(offset)))
+    return made
+
+
+def _sample(white: Whitening, u: Array, weight: Array) -> Sample:
+    v = np.ascontiguousarray(white.forward(u), dtype=np.float32)
+    return Sample(v, None if np.ptp(weight) == 0 else (weight / weight.mean()).astype(np.float32))
+
+
+def candidates(
+    splits: Sequence[Split],
+    sizes: Sequence[Architecture],
+    progress: Callable[[float, float], object],
+    **options: Any,
+) -> list[list[Candidate]]:
+    """Return the best start of each size on each split, [size][split]; the options are those of `search`."""
+    tasks = [(form, split) for form in sizes for split in splits]
+    report = _Report([form.parameters if form.blocks else 0 for form, _ in tasks], progress)
+    order = sorted(range(len(tasks)), key=lambda i: -tasks[i][0].parameters)  # the longest first
+    with ThreadPoolExecutor(processors()) as pool:
+        jobs = {i: pool.submit(_candidate, *tasks[i], report.part(i, tasks[i][1].offset), options) for i in order}
+        try:
+            found = [jobs[i].result() for i in range(len(tasks))]
+        except BaseException:
+            report.stop = True
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    progress(1.0, report.best)
+    return [found[i : i + len(splits)] for i in range(0, len(found), len(splits))]
+
+
+def _candidate(form: Architecture, split: Split, progress: Callable[[float, float], object], options: Any) -> Candidate:
+    if form.blocks == 0:  # the whitening is all there is to it
+        half = 0.5 * (split.validation.x.astype(np.float64) ** 2).sum(1)
+        loss = float(np.average(half, weights=split.validation.weight)) + split.offset
+        return Candidate(form, identity(form.features), loss, np.array([loss]), 0, 0)
+    try:
+        member = search([form], split.training, split.validation, seed=split.seed, progress=progress, **options)[0]
+    except Diverged:
+        return Candidate(form, identity(form.features), math.inf, np.array([math.inf]), 0, 0)
+    seen = np.flatnonzero(np.isfinite(member.looks))
+    steps = int(seen[-1] + 1) * options["every"] if len(seen) else 0
+    looks = member.looks[seen].astype(np.float64) + split.offset
+    return Candidate(form, member.network(), member.loss + split.offset, looks, int(member.record[3]), steps)
+
+
+class _Report:
+    """The progress of many searches at once, as that of one."""
+
+    def __init__(self, work: Sequence[float], progress: Callable[[float, float], object]) -> None:
+        self.work, self.progress = np.asarray(work, float), progress
+        self.done, self.best, self.stop, self.lock = np.zeros(len(work)), math.inf, False, Lock()
+
+    def part(self, i: int, offset: float) -> Callable[[float, float], bool]:
+        """Return what the search of task i calls."""
+
+        def call(done: float, best: float) -> bool:
+            with self.lock:
+                self.done[i], self.best = done, min(self.best, best + offset)
+                self.progress(min(float(self.done @ self.work / self.work.sum()), 0.99), self.best)
+            return self.stop
+
+        return call

@@ -1,0 +1,201 @@
+"""PLUDensity against densities that are known, and what `fit` does with rows, weights, seeds and units."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from plunit.sklearn import PLUDensity
+
+RNG = np.random.default_rng(0)
+FEW = {"n_init": 2, "n_best": 2, "max_iter": 300, "random_state": 3}
+CURVE = np.stack([RNG.normal(size=400), RNG.normal(size=400)], axis=1)
+CURVE[:, 1] = 0.3 * CURVE[:, 1] + CURVE[:, 0] ** 2
+
+
+def bits(model, *data):
+    model.fit(*data)
+    return b"".join(part.tobytes() for part in (model.theta_, model.means_, model.lowers_, model.constants_))
+
+
+def test_a_normal_density_is_found():
+    """Its divergence from the truth is at most that of a fitted normal density by much."""
+    truth = stats.multivariate_normal([5.0, -100.0], [[4.0, 3.0], [3.0, 9.0]])
+    x, test = truth.rvs(500, random_state=0), truth.rvs(5000, random_state=1)
+    model = PLUDensity(random_state=0).fit(x)
+    assert np.mean(truth.logpdf(test) - model.score_samples(test)) < 0.02
+    np.testing.assert_allclose(model.score_samples([[5.0, -100.0]]), truth.logpdf([5.0, -100.0]), atol=0.25)
+
+
+def test_what_is_not_normal_is_found():
+    """x2 | x1 is normal around x1^2: the entropy is known, and a normal density is 1 nat behind."""
+    model = PLUDensity(random_state=0).fit(CURVE)
+    x = RNG.normal(size=(5000, 2))
+    test = np.stack([x[:, 0], 0.3 * x[:, 1] + x[:, 0] ** 2], axis=1)
+    truth = stats.norm.logpdf(x).sum(1).mean() - np.log(0.3)
+    assert truth - 0.2 < model.score(test) < truth + 0.01
+    assert PLUDensity(0, random_state=0).fit(CURVE).score(test) < truth - 0.8
+
+
+@pytest.mark.parametrize("activation", ["smooth", "plu", "leaky"])
+def test_densities_integrate_to_1(activation):
+    model = PLUDensity(4, activation, **FEW).fit(CURVE)
+    side = np.linspace(-8, 24, 1601)
+    x = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    cell = (side[1] - side[0]) ** 2
+    assert np.exp(model.score_samples(x)).sum() * cell == pytest.approx(1, abs=2e-3)
+
+
+def test_samples_are_of_the_density():
+    model = PLUDensity((4,), **FEW).fit(CURVE)
+    x = model.sample(20_000, random_state=0)
+    side = np.linspace(-6, 20, 1301)
+    grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    mass = np.exp(model.score_samples(grid))
+    mass /= mass.sum()
+    deviation = np.sqrt(mass @ grid**2 - (mass @ grid) ** 2)
+    np.testing.assert_allclose(x.mean(0), mass @ grid, atol=4 * deviation.max() / np.sqrt(20_000))
+    np.testing.assert_allclose(x.std(0), deviation, rtol=0.04)
+    np.testing.assert_array_equal(x, model.sample(20_000, random_state=0))
+    assert not np.array_equal(x, model.sample(20_000, random_state=1))
+    assert model.sample().shape == (1, 2)
+
+
+def test_the_density_is_the_mean_of_its_members():
+    model = PLUDensity((2,), **FEW).fit(CURVE)
+    far = np.concatenate([CURVE, [[40.0, -70.0]]])
+    parts = zip(model.networks_, model.means_, model.spreads_, model.lowers_, strict=True)
+    densities, normals = [], []
+    for network, mean, spread, lower in parts:
+        matrix = np.linalg.inv(lower) / spread
+        log_det = np.linalg.slogdet(matrix)[1]
+        densities.append(np.exp(network.log_prob((far - mean) @ matrix.T) + log_det))
+        normals.append(stats.multivariate_normal(mean, np.linalg.inv(matrix.T @ matrix)).pdf(far))
+    expected = np.mean(densities, axis=0) * (1 - 1 / 400) + np.mean(normals, axis=0) / 400
+    np.testing.assert_allclose(np.exp(model.score_samples(far)), expected, rtol=1e-9)
+    assert model.network_.architecture == model.networks_[0].architecture
+    assert model.score(CURVE) == pytest.approx(np.mean(model.score_samples(CURVE)))
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1e-3, 0.0), (1e6, -1e7), ([1e150, 1e-150], 0.0), (-2.0, 3.0)])
+def test_units_change_the_density_by_their_determinant(factor, shift):
+    factor = np.ones(2) * factor
+    there = PLUDensity((0, 4), **FEW).fit(CURVE * factor + shift)
+    plain = PLUDensity((0, 4), **FEW).fit(CURVE)
+    found, expected = there.score(CURVE * factor + shift), plain.score(CURVE) - np.log(np.abs(factor)).sum()
+    assert found == pytest.approx(expected, abs=0.03)  # rows have another order, and the starts are not mirrored
+
+
+@pytest.mark.filterwarnings("ignore:only")
+@pytest.mark.parametrize("kind", ["numbers", "integers"])
+def test_weights_are_numbers_of_rows(kind):
+    x = CURVE[:60] if kind == "numbers" else RNG.poisson(3, (60, 2))
+    model, times = PLUDensity((0, 2), **FEW), RNG.integers(0, 7, 60)
+    there = bits(model, np.repeat(x, times, axis=0))
+    assert bits(model, x, None, times) == there
+    assert bits(model, x, None, 0.5 * times) == there
+    assert bits(model, x) != there
+
+
+def test_weights_move_the_density():
+    """With weights that say N(1, 1) where rows say N(0, 1)."""
+    x = RNG.normal(size=(4000, 1))
+    model = PLUDensity(random_state=0, n_best=2).fit(x, sample_weight=np.exp(x[:, 0] - 0.5))
+    test = RNG.normal(1, 1, (4000, 1))
+    assert model.score(test) == pytest.approx(stats.norm(1).logpdf(test).mean(), abs=0.03)
+
+
+def test_the_order_of_rows_does_not_matter():
+    model, order = PLUDensity((0, 2), **FEW), RNG.permutation(400)
+    assert bits(model, CURVE) == bits(model, CURVE[order])
+
+
+def test_other_seeds_are_other_networks():
+    one, other = PLUDensity((2,), **FEW), PLUDensity((2,), **{**FEW, "random_state": 4})
+    assert bits(one, CURVE) == bits(one, CURVE) != bits(other, CURVE)
+
+
+PROGRAM = """
+import hashlib
+import numpy as np
+from plunit.sklearn import PLUDensity
+x = np.random.default_rng(0).normal(size=(300, 3)) ** 2
+model = PLUDensity((0, 1, 4), max_iter=200, random_state=0).fit(x)
+print(hashlib.sha256(model.theta_.tobytes() + model.score_samples(x).tobytes()).hexdigest())
+"""
+
+
+def test_the_number_of_threads_does_not_matter(monkeypatch):
+    found = set()
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        found.add(subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True).stdout)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("n", [2, 5, 9])
+def test_tiny_tables_are_normal(n):
+    """With fewer than 10 rows there is nothing to validate on: columns are independent."""
+    x = RNG.normal(size=(n, 3))
+    model = PLUDensity(random_state=0).fit(x)
+    assert model.n_blocks_ == 0
+    np.testing.assert_allclose(model.score_samples(x), stats.norm(x.mean(0), x.std(0)).logpdf(x).sum(1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [12, 30, 100])
+def test_small_tables_are_not_much_worse_than_normal(rows):
+    """The columns are independent and normal; a network has nothing to gain."""
+    losses = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x, test = rng.normal(size=(rows, 3)), rng.normal(size=(2000, 3))
+        normal = stats.multivariate_normal(x.mean(0), np.cov(x.T, bias=True))
+        losses.append(normal.logpdf(test).mean() - PLUDensity(random_state=0, max_iter=1000).fit(x).score(test))
+    assert np.mean(losses) < 0.05
+
+
+def test_more_columns_than_rows():
+    x = RNG.normal(size=(15, 40))
+    assert np.isfinite(PLUDensity(random_state=0).fit(x).score(RNG.normal(size=(100, 40))))
+
+
+def test_attributes_agree():
+    model = PLUDensity((0, 1, 4), **FEW).fit(CURVE)
+    table = model.candidates_
+    means = {b: table["validation_loss"][table["n_blocks"] == b].mean() for b in (0, 1, 4)}
+    assert model.n_blocks_ == min(means, key=means.get)
+    assert model.best_loss_ == pytest.approx(means[model.n_blocks_])
+    assert table["n_blocks"][table["chosen"]].tolist() == [model.n_blocks_] * 2
+    assert model.n_parameters_ == model.theta_.shape[1] == table["n_parameters"][table["chosen"]][0]
+    assert model.validation_scores_.max() == pytest.approx(-table["validation_loss"][table["chosen"]].min(), abs=1e-5)
+    assert model.n_iter_ == table["n_iter"].max()
+
+
+@pytest.mark.parametrize(("blocks", "share"), [(0, 0.99), (2, 0.9)])
+def test_the_losses_are_those_of_rows_kept_for_validation(blocks, share):
+    """Nearly every row decides; the Jacobians of bounds and spread values count, too."""
+    x = np.column_stack([np.exp(CURVE[:, 0] + 2), np.round(CURVE[:, 1] * 20) / 20])
+    options = {"n_best": 1, "max_iter": 300, "random_state": 0, "bounds": [(0, None), None]}
+    model = PLUDensity(blocks, validation_fraction=share, **options).fit(x)
+    assert model.best_loss_ == pytest.approx(-model.score(x), abs=0.1)
+
+
+def test_progress_is_shown_if_asked_for(capfd):
+    PLUDensity((0, 2), **FEW).fit(CURVE)
+    assert capfd.readouterr() == ("", "")
+    PLUDensity((0, 2), **FEW, verbose=True).fit(CURVE)
+    out, err = capfd.readouterr()
+    lines = err.split("\r")[1:]
+    assert out == ""
+    assert all(line.startswith("4 starts [") for line in lines)
+    assert ["\n" in line for line in lines] == [False] * (len(lines) - 1) + [True]
+
+
+def test_a_fit_that_fails_changes_nothing():
+    model = PLUDensity((0,), **FEW).fit(CURVE)
+    before = model.score_samples(CURVE)
+    with pytest.raises(ValueError, match="no start gave finite numbers; take a smaller learning_rate_init"):
+        model.set_params(n_blocks=(2,), learning_rate_init=1e30).fit(np.hstack([CURVE, CURVE**2]))
+    np.testing.assert_array_equal(model.score_samples(CURVE), before)

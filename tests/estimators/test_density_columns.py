@@ -1,0 +1,204 @@
+"""PLUDensity's columns: bounds, integers, rounded and constant ones."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from plunit.sklearn import PLUDensity
+from plunit.sklearn.columns import Columns
+from plunit.sklearn.inspection import Labels, limits, whole
+
+INF = np.inf
+RNG = np.random.default_rng(0)
+FEW = {"n_init": 2, "n_best": 2, "max_iter": 400, "random_state": 3}
+KINDS = Columns(
+    low=np.array([-INF, 2.0, -INF, -1.0]),
+    high=np.array([INF, INF, 5.0, 3.0]),
+    step=np.zeros(4),
+    integer=np.zeros(4, bool),
+    margin=np.full(4, 1e-3),
+)
+
+
+def test_columns_return_and_have_the_slope_of_finite_differences():
+    x = np.column_stack([RNG.normal(size=50), RNG.uniform(2, 9, 50), RNG.uniform(-9, 5, 50), RNG.uniform(-1, 3, 50)])
+    u, log_slopes = KINDS.to_line(x)
+    np.testing.assert_allclose(KINDS.from_line(u), x, rtol=1e-12)
+    h = 1e-6
+    difference = (KINDS.to_line(x + h)[0] - KINDS.to_line(x - h)[0]) / (2 * h)
+    np.testing.assert_allclose(log_slopes, np.log(difference).sum(1), rtol=1e-5)
+
+
+def test_values_of_the_line_stay_within_bounds():
+    u = np.array([[-1e3] * 4, [1e3] * 4, [-40.0] * 4, [40.0] * 4])
+    x = KINDS.from_line(u)
+    assert KINDS.admits(x).all()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "density", "ends"),
+    [
+        ((0, 1), stats.beta(2, 1), (0.0, 1.0)),
+        ((-3, 7), stats.uniform(-3, 10), (-3.0, 7.0)),
+        ((0, None), stats.gamma(2), (0.0, 40.0)),
+        ((None, 5), stats.expon(0) , None),
+    ],
+)  # fmt: skip
+def test_bounded_densities_integrate_to_1_and_are_close(bounds, density, ends):
+    x = density.rvs((800, 1), random_state=0)
+    if ends is None:  # mirrored
+        x, ends = 5 - x, (-30.0, 5.0)
+        truth = density.logpdf(5 - x).mean()
+    else:
+        truth = density.logpdf(x).mean()
+    model = PLUDensity((0, 4), bounds=bounds, **FEW).fit(x)
+    middles = ends[0] + (ends[1] - ends[0]) * (np.arange(40_000) + 0.5)[:, None] / 40_000
+    assert np.exp(model.score_samples(middles)).mean() * (ends[1] - ends[0]) == pytest.approx(1, abs=2e-3)
+    assert truth - 0.1 < model.score(x) < truth + 0.06
+    samples = model.sample(1000, random_state=0)
+    assert samples.min() >= ends[0] or bounds[0] is None
+    assert samples.max() <= ends[1] or bounds[1] is None
+
+
+def test_points_outside_and_on_bounds():
+    x = np.append(RNG.uniform(0, 1, 300), [0.0, 1.0])[:, None]
+    model = PLUDensity((0, 2), bounds=[(0, 1)], **FEW).fit(x)
+    found = model.score_samples([[0.0], [1.0], [-1e-9], [1.1], [0.5]])
+    assert np.isfinite(found).tolist() == [True, True, False, False, True]
+    assert found[2:4].tolist() == [-INF, -INF]
+    with pytest.raises(ValueError, match=r"column 0 holds -0\.1, which is outside of its bounds \[0, 1\]; correct"):
+        model.fit(x - 0.1)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        (None, [(-INF, INF)] * 3),
+        ((0, None), [(0, INF)] * 3),
+        ([None, (0, 1), (None, 2)], [(-INF, INF), (0, 1), (-INF, 2)]),
+        ({1: (0, 1), -1: (3, 4.5)}, [(-INF, INF), (0, 1), (3, 4.5)]),
+        ({"b": [0, INF]}, [(-INF, INF), (0, INF), (-INF, INF)]),
+        (np.array([[0, 1], [1, 2], [2, 3]]), [(0, 1), (1, 2), (2, 3)]),
+    ],
+)
+def test_forms_of_bounds(bounds, expected):
+    low, high = limits(bounds, Labels(3, ["a", "b", "c"]))
+    assert list(zip(low, high, strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ("01", "bounds must be"),
+        ([(0, 1)] * 4, r"a pair or None for each of 3 columns, got \[\(0, 1\)"),
+        ((1, 1), "bounds of column 0 must have low < high"),
+        ({3: (0, 1)}, r"bounds names columns by 0, \.\.\., 2, got 3"),
+        ([(0, 1), 5, None], r"bounds of column 1 must be two numbers \(low, high\), None for no bound, got 5"),
+        ((np.nan, 1), "must have low < high"),
+    ],
+)
+def test_wrong_bounds_are_named(bounds, message):
+    with pytest.raises(ValueError, match=message):
+        limits(bounds, Labels(3, None))
+
+
+@pytest.mark.parametrize("bounds", [None, (0, None)])
+def test_probabilities_of_integers_sum_to_1(bounds):
+    k = RNG.poisson(3, (600, 1))
+    model = PLUDensity((0, 4), bounds=bounds, **{**FEW, "max_iter": 2000}).fit(k)
+    every = np.arange(-20, 60)[:, None]
+    chances = np.exp(model.score_samples(every))
+    assert chances.sum() == pytest.approx(1, abs=1e-3)
+    assert bounds is None or chances[:20].max() == 0
+    truth, first = stats.poisson(3), np.arange(20)
+    assert -0.05 < truth.pmf(first) @ model.score_samples(first[:, None]) + truth.entropy() < 0
+    samples = model.sample(2000, random_state=0)
+    assert (samples == np.rint(samples)).all()
+    assert bounds is None or samples.min() >= 0
+    assert samples.mean() == pytest.approx(chances @ every[:, 0], abs=4 * samples.std() / np.sqrt(2000))
+
+
+def test_integers_beside_numbers():
+    """p(k, x) with x normal around k in {0, 1, 2}: sums over k, integrals over x."""
+    k = RNG.integers(0, 3, 600)
+    x = np.column_stack([k, RNG.normal(k, 0.5)])
+    model = PLUDensity((4,), bounds={0: (0, 2)}, **FEW).fit(x)
+    side = np.linspace(-4, 6, 501)
+    grid = np.array([(i, s) for i in range(3) for s in side])
+    mass = np.exp(model.score_samples(grid)).reshape(3, 501).sum(1) * (side[1] - side[0])
+    np.testing.assert_allclose(mass.sum(), 1, atol=0.02)  # in two columns the mean over a cell is a random one
+    np.testing.assert_allclose(mass, np.bincount(k) / 600, atol=0.08)
+    assert set(model.sample(500, random_state=0)[:, 0]) == {0.0, 1.0, 2.0}
+
+
+def test_fractions_have_no_probability_among_integers():
+    model = PLUDensity((0,), **FEW).fit(RNG.poisson(3, (200, 1)))
+    with pytest.warns(UserWarning, match=r"columns \[0\] held integers in fit and hold others now"):
+        assert model.score_samples([[2.5], [2.0]])[0] == -INF
+    with pytest.warns(UserWarning, match="rows are distinct"):
+        other = PLUDensity((0,), integers=None, **FEW).fit(RNG.poisson(3, (200, 1)))
+    assert np.isfinite(other.score_samples([[2.5]])).all()
+
+
+def test_which_columns_are_integers():
+    x, labels = np.array([[1.0, 0.5, 1e300], [2.0, 1.0, 1e300]]), Labels(3, ["a", "b", "c"])
+    assert whole(x, "auto", labels).tolist() == [True, False, False]
+    assert whole(x, None, labels).tolist() == [False] * 3
+    assert whole(x, ["a"], labels).tolist() == [True, False, False]
+    with pytest.raises(ValueError, match=r"integers names column 1 \(b\), which holds 0\.5; round it, or leave"):
+        whole(x, [1], labels)
+    with pytest.raises(ValueError, match="integers must be"):
+        whole(x, "all", labels)
+
+
+def test_rounded_values_do_not_attract_the_density():
+    """Rows rounded to halves have the density of those that are not, without a peak at each value."""
+    x = np.round(2 * RNG.normal(size=(600, 1))) / 2 + 0.03
+    model = PLUDensity((16,), **{**FEW, "max_iter": 3000}).fit(x)
+    assert model.steps_ == pytest.approx([0.5])
+    test = RNG.normal(size=(4000, 1)) + 0.03
+    assert model.score(test) == pytest.approx(stats.norm.logpdf(test - 0.03).mean(), abs=0.06)
+
+
+def test_a_column_of_few_values_is_warned_of():
+    x = np.column_stack([RNG.normal(size=300), RNG.choice([0.25, 0.5, 1.75], 300)])
+    with pytest.warns(
+        UserWarning, match=r"column 1 has only 3 values in 300 rows; they are spread out by 0\.25"
+    ) as found:
+        model = PLUDensity((0, 2), **FEW).fit(x)
+    assert [one.filename for one in found] == [__file__]
+    assert model.score(x) < 3  # not the height of a peak
+
+
+def test_repeated_rows_are_warned_of():
+    x = np.repeat(RNG.normal(size=(50, 2)), 4, axis=0)
+    with pytest.warns(UserWarning, match="only 50 of 200 rows are distinct; the others count as weights"):
+        PLUDensity((0, 2), **FEW).fit(x)
+
+
+def test_constant_columns_are_warned_of():
+    x = RNG.normal(size=(100, 2))
+    wide = np.column_stack([np.full(100, 7.5), x])
+    with pytest.warns(UserWarning, match=r"column 0 is constant, 7\.5, and has no density: other values get") as found:
+        model = PLUDensity((0, 2), **FEW).fit(wide)
+    assert [one.filename for one in found] == [__file__]
+    plain = PLUDensity((0, 2), **FEW).fit(x)
+    np.testing.assert_allclose(model.score_samples(wide), plain.score_samples(x))
+    assert model.score_samples(wide + np.array([1, 0, 0])).max() == -INF
+    assert set(model.sample(5)[:, 0]) == {7.5}
+    with pytest.raises(ValueError, match="all columns of X are constant; a density needs a column that varies"):
+        model.fit(np.ones((20, 2)))
+
+
+def test_plain_data_are_not_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PLUDensity((0, 2), **FEW).fit(RNG.normal(size=(100, 2)))
+        PLUDensity((0, 2), **FEW).fit(RNG.poisson(3, (100, 2)))
+
+
+def test_more_columns_than_the_program_takes():
+    with pytest.raises(ValueError, match="X must have at most 64 columns, got 65; put a PCA before, or drop columns"):
+        PLUDensity().fit(RNG.normal(size=(100, 65)))
