@@ -131,6 +131,7 @@ def _trained(problem: Problem, settings: Settings, rows: Array, stop: _Stop, wha
         n_init=settings.starts,
         n_best=settings.best,
         max_iter=6000 if problem.expression else None,
+        weight_decay=0.0 if problem.expression else "auto",  # a function has no noise
         random_state=settings.seed,
     )
     model.watch = stop.during(what)

@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble import ACTIVATIONS, Network
+from plunit.ensemble.arrays import Array
 
 SHAPES = ((16,), (32,), (16, 16), (32, 16))
 """The hidden layers that "auto" searches."""
 
 MOST_NUMBERS = 2**27
 """The most parameters, and losses, of all starts of a shape: 2 GiB with Adam's moments and the best parameters."""
+
+DECAYS = (0.0, 0.1, 0.3, 1.0)
+"""The weight decays that the starts take in turn for "auto"."""
 
 _RANGES = {
     "learning_rate_init": (0, math.inf, False),
@@ -41,6 +45,8 @@ def check_parameters(model: Any) -> None:
         raise ValueError(f"n_best must be at most n_init = {model.n_init}, got {model.n_best}")
     for name, (low, high, closed) in _RANGES.items():
         value = getattr(model, name)
+        if name == "weight_decay" and isinstance(value, str) and value == "auto":
+            continue
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         if not (number and (low < value < high or (closed and value == low))):
             raise ValueError(f"{name} must be a number in {'[' if closed else '('}{low}, {high}), got {value!r}")
@@ -60,6 +66,11 @@ def hidden_shapes(sizes: Any) -> Sequence[tuple[int, ...]]:
     for size in hidden:
         _check_count("each of hidden_layer_sizes", size)
     return [tuple(int(size) for size in hidden)]
+
+
+def start_decays(decay: Any, starts: int) -> Array:
+    """Return the weight decay of each start: the given one, or `DECAYS` in turn for "auto"."""
+    return np.resize(DECAYS if isinstance(decay, str) else float(decay), starts)
 
 
 def check_room(networks: Sequence[Network], starts: int, steps: int) -> None:
