@@ -98,7 +98,7 @@ def test_all_files_are_written(sine):
 def test_a_header_says_what_its_curve_is_close_to(sine):
     text = (sine[0] / "sine.h").read_text()
     said = re.match(
-        r"/\* f = sin\(x\): largest error [\d.]+, at most ([\d.]+) \(bounded by interval arith.*\)\. \*/\n", text
+        r"/\* f = sin\(x\): largest error [\d.]+, at most ([\d.]+) \(bounded by interval arithmetic\)", text
     )
     assert float(said[1]) <= 0.02
     assert "y = values[i] + slopes[i] (x - knots[i])" in text
@@ -112,7 +112,7 @@ def test_a_picture_of_polygons_has_a_key(tmp_path):
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e200])
 def test_errors_have_the_unit_of_the_function(tmp_path, unit):
-    """sin times a number has the error of sin times the number; squares of it would be 0 or infinite."""
+    """A factor of the function is a factor of its error; squares of the factor are 0 or infinite."""
     numbers = []
     for factor in (1, unit):
         code, out, err = run(tmp_path, f"sin(x) * {factor}", "--quick", "--starts", "8")
@@ -153,14 +153,14 @@ def test_ctrl_c_during_an_import_is_one_line(tmp_path, module):
 import builtins, os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 real = builtins.__import__
-def slow(name, *rest):
+def slow(name, *rest, **options):
     if name.partition(".")[0] == "{module}":
         try:
             os.kill(os.getpid(), signal.SIGINT)
             for _ in range(10**6): pass
         except KeyboardInterrupt:
             raise ImportError("failed to import") from None
-    return real(name, *rest)
+    return real(name, *rest, **options)
 from plunit.cli import main
 builtins.__import__ = slow
 sys.argv = ["plunit", "fit", "sin(x)"]

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -116,7 +118,7 @@ def test_bad_points():
 def _members(count, *units):
     """Return an ensemble of PLU networks with so many units."""
     layers = []
-    for inputs, outputs in zip(units, units[1:], strict=False):
+    for inputs, outputs in itertools.pairwise(units):
         layers += [(np.ones((outputs, inputs, count)), np.zeros((outputs, count))), activation.plu()]
     return ensemble(layers[:-1])
 
@@ -126,7 +128,7 @@ def _members(count, *units):
     [
         (_members(1, 300, 200, 1), "Network(300 - 200 - 1)"),
         (_members(32, 2, 16, 16, 3), "Network(2 - 16 - 16 - 3, 32 members)"),
-        (cells(_members(1, 2, 4, 1), ((-1, 1), (0, 2.5))), "Cells(3 on [-1, 1] x [0, 2.5])"),
+        (cells(_members(1, 2, 4, 1), ((-1, 1), (0, 2.5))), "Cells(2 on [-1, 1] x [0, 2.5])"),
     ],
 )
 def test_a_representation_is_one_short_line(thing, text):
