@@ -3,6 +3,8 @@
     python -m benchmarks estimators                                         # two minutes: 6 tables, 2 splits of each
     python -m benchmarks estimators --full --peers peers.json               # 18 tables, 10 splits of each
     python -m benchmarks estimators --full --peers peers.json --only-peers  # scikit-learn alone
+    python -m benchmarks estimators --full --peers peers.json --errors      # no times; the peers from the file
+    python -m benchmarks estimators --times                                 # times alone, the default against the peers
 
 An error is the RMSE over the deviation of the training target, or the part of wrong classes. A table's error is the
 median over splits. The MLPs have the shape (16, 16). They learn on 85 % of the training rows, standardised. The best of
@@ -32,6 +34,7 @@ from benchmarks.scores import (
     peer_medians,
     print_row,
     regression_bars,
+    time_bars,
 )
 from benchmarks.tables import CLASSIFICATION, REGRESSION, SPLITS, Fold, Table, fold
 from benchmarks.timing import Bar, report
@@ -86,13 +89,13 @@ def peers_of(table: Table, split: int, store: Store, jobs: int, *, timed: bool) 
     return found
 
 
-def judge(table: Table, splits: int, store: Store, jobs: int) -> list[Result]:
-    """Run the peers and our variants on the first splits of a table."""
+def judge(table: Table, splits: int, store: Store, jobs: int, timed: int, variants: Sequence[str]) -> list[Result]:
+    """Run the peers and some of our variants on the first splits of a table; the first `timed` peers are run now."""
     results = []
     for split in range(splits):
-        peers = peers_of(table, split, store, jobs, timed=split < TIMED)
+        peers = peers_of(table, split, store, jobs, timed=split < timed)
         part = fold(table, split)
-        ours = {name: fit_ours(part, parameters, share=name == "one") for name, parameters in VARIANTS.items()}
+        ours = {name: fit_ours(part, VARIANTS[name], share=name == "one") for name in variants}
         errors, seconds = ({name: pair[index] for name, pair in ours.items()} for index in (0, 1))
         results.append(Result(peers, errors, seconds))
     return results
@@ -117,19 +120,39 @@ def only_peers(names: list[str], splits: int, store: Store, jobs: int) -> None:
             print_row(name, row, header=name == chosen[0], classes=kind is CLASSIFICATION)
 
 
-def contest(names: list[str], splits: int, store: Store, jobs: int, steady: tuple[str, ...]) -> None:
+def times(names: list[str], store: Store, jobs: int) -> None:
+    """Print the times of the first splits of each table of regression, and their bars."""
+    fit_ours(_warm(jobs), {})
+    rows = []
+    for name in names:
+        if name in REGRESSION:
+            rows.append(medians(judge(REGRESSION[name](), TIMED, store, jobs, TIMED, ["one", "default"])))
+            seconds = {key: value for key, value in rows[-1].items() if key.endswith(", s")}
+            print_row(name, seconds, header=len(rows) == 1, classes=False)
+    print()
+    time_bars(rows)
+    import_bars()
+
+
+def _warm(jobs: int) -> Fold:
+    """Return a small split, after the peers' processes have been started on it."""
+    warm = fold(REGRESSION["linnerud"](), 0)
+    measure(warm, jobs)
+    return warm
+
+
+def contest(names: list[str], splits: int, store: Store, jobs: int, steady: tuple[str, ...], timed: int) -> None:
     """Print everyone's medians on each table, then the bars."""
     from plunit.sklearn import PLURegressor
 
-    warm = fold(REGRESSION["linnerud"](), 0)
-    measure(warm, jobs)
-    fit_ours(warm, {})
+    if timed:
+        fit_ours(_warm(jobs), {})
     print(f"validation rows of one network: {'those of the MLPs' if takes_validation(PLURegressor) else 'its own'}")
     for kind in (REGRESSION, CLASSIFICATION):
         tables = [kind[name]() for name in names if name in kind]
         rows, first = [], {}
         for table in tables:
-            results = judge(table, splits, store, jobs)
+            results = judge(table, splits, store, jobs, timed, list(VARIANTS))
             rows.append(medians(results))
             first[table.name] = results[0].peers
             print_row(table.name, rows[-1], header=len(rows) == 1, classes=kind is CLASSIFICATION)
@@ -138,6 +161,12 @@ def contest(names: list[str], splits: int, store: Store, jobs: int, steady: tupl
             regression_bars(rows, [spread(table, first[table.name]) for table in tables if table.name in steady])
         elif rows:
             classification_bars(rows)
+    if timed:
+        import_bars()
+
+
+def import_bars() -> None:
+    """Print the time of a cold import, and whether it loads PyTorch."""
     seconds, torch = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, check=True).stdout.split()
     report("cold import of plunit.sklearn, seconds", float(seconds), Bar(1.0))
     report("PyTorch loaded by that import (0 no, 1 yes)", float(torch), Bar(0.0))
@@ -154,7 +183,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--jobs", type=int, choices=range(1, 65), default=2, metavar="N", help="processes for the MLPs (2)"
     )
     parser.add_argument("--peers", type=Path, metavar="FILE", help="results of the peers: read, completed and written")
-    parser.add_argument("--only-peers", action="store_true", help="leave plunit out")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--only-peers", action="store_true", help="leave plunit out")
+    kinds.add_argument("--errors", action="store_true", help="errors alone; peers that the file has are not run")
+    kinds.add_argument("--times", action="store_true", help="times alone, of regression")
     chosen = parser.parse_args(arguments)
     chosen.tables = chosen.tables or (tables if chosen.full else list(SHORT))
     chosen.splits = chosen.splits or (SPLITS if chosen.full else 2)
@@ -168,8 +200,11 @@ def main(arguments: Sequence[str] = ()) -> None:
     print(f"{len(chosen.tables)} tables, {chosen.splits} splits of each, MLPs in {chosen.jobs} processes")
     if chosen.only_peers:
         only_peers(chosen.tables, chosen.splits, store, chosen.jobs)
+    elif chosen.times:
+        times(chosen.tables, store, chosen.jobs)
     else:
-        contest(chosen.tables, chosen.splits, store, chosen.jobs, STEADY if chosen.full else STEADY[:1])
+        steady = STEADY if chosen.full else STEADY[:1]
+        contest(chosen.tables, chosen.splits, store, chosen.jobs, steady, 0 if chosen.errors else TIMED)
     print(store)
 
 

@@ -34,15 +34,16 @@ def peer_medians(peers: list[Peers]) -> dict[str, float]:
 
 
 def medians(results: list[Result]) -> dict[str, float]:
-    """Errors of all, medians over splits; then seconds, medians over the splits whose peers were timed."""
+    """Errors of all, medians over splits; then seconds, medians over the splits whose peers were timed, if any were."""
     timed = [result for result in results if result.peers.restart_seconds is not None]
-    columns: dict[str, Any] = {
-        **{name: [result.errors[name] for result in results] for name in results[0].errors},
-        "20 MLPs, s": [result.peers.restart_seconds for result in timed],
-        "boosting, s": [result.peers.boosting_seconds for result in timed],
-        "one, s": [result.seconds["one"] for result in timed],
-        "default, s": [result.seconds["default"] for result in timed],
-    }
+    columns: dict[str, Any] = {name: [result.errors[name] for result in results] for name in results[0].errors}
+    if timed:
+        columns |= {
+            "20 MLPs, s": [result.peers.restart_seconds for result in timed],
+            "boosting, s": [result.peers.boosting_seconds for result in timed],
+            "one, s": [result.seconds["one"] for result in timed],
+            "default, s": [result.seconds["default"] for result in timed],
+        }
     found = {name: float(np.median(values)) for name, values in columns.items()}
     return {**peer_medians([result.peers for result in results]), **found}
 
@@ -56,27 +57,34 @@ def print_row(name: str, row: dict[str, float], *, header: bool, classes: bool) 
     print(f"{name:14}" + "".join(f"{value:>12.3f}" for value in values), flush=True)
 
 
+def mean_ratio(rows: list[dict[str, float]], ours: str, theirs: str) -> float:
+    """Return the geometric mean over tables of the ratio of two columns."""
+    return geometric_mean(row[ours] / row[theirs] for row in rows)
+
+
+def time_bars(rows: list[dict[str, float]]) -> None:
+    """Print the bars of time."""
+    report("default / 20 MLPs, seconds, geometric mean", mean_ratio(rows, "default, s", "20 MLPs, s"), Bar(0.5))
+    total = sum(row["default, s"] for row in rows) / sum(row["20 MLPs, s"] for row in rows)
+    report("default / 20 MLPs, seconds, sums over tables", total, Bar(0.5))
+    report("default / gradient boosting, seconds, geometric mean", mean_ratio(rows, "default, s", "boosting, s"), None)
+
+
 def regression_bars(rows: list[dict[str, float]], spreads: list[float]) -> None:
     """Print the bars of regression."""
-
-    def mean_ratio(ours: str, theirs: str) -> float:
-        return geometric_mean(row[ours] / row[theirs] for row in rows)
-
     print()
     share = sum(row["one"] <= row["best of 20"] for row in rows) / len(rows)
     report("one network: part of tables not worse than the best of 20 MLPs", share, Bar(0.75, at_least=True))
-    report("one network / best of 20 MLPs, error, geometric mean", mean_ratio("one", "best of 20"), Bar(0.95))
-    report("default / gradient boosting, error, geometric mean", mean_ratio("default", "boosting"), Bar(1.0))
-    report("default / best of 20 MLPs, error, geometric mean", mean_ratio("default", "best of 20"), None)
-    report("default / 20 MLPs, seconds, geometric mean", mean_ratio("default, s", "20 MLPs, s"), Bar(0.5))
-    total = sum(row["default, s"] for row in rows) / sum(row["20 MLPs, s"] for row in rows)
-    report("default / 20 MLPs, seconds, sums over tables", total, Bar(0.5))
-    report("default / gradient boosting, seconds, geometric mean", mean_ratio("default, s", "boosting, s"), None)
+    report("one network / best of 20 MLPs, error, geometric mean", mean_ratio(rows, "one", "best of 20"), Bar(0.95))
+    report("default / gradient boosting, error, geometric mean", mean_ratio(rows, "default", "boosting"), Bar(1.0))
+    report("default / best of 20 MLPs, error, geometric mean", mean_ratio(rows, "default", "best of 20"), None)
+    if "20 MLPs, s" in rows[0]:
+        time_bars(rows)
     if spreads:
         text = f"spread over {RESTARTS} values of random_state / one MLP, geometric mean"
         report(text, geometric_mean(spreads), Bar(1 / 3))
     for name in ACTIVATIONS:
-        report(f"{name} / PLU, error of the default, geometric mean", mean_ratio(name, "default"), None)
+        report(f"{name} / PLU, error of the default, geometric mean", mean_ratio(rows, name, "default"), None)
 
 
 def classification_bars(rows: list[dict[str, float]]) -> None:

@@ -11,8 +11,6 @@ import math
 import sys
 from typing import Any
 
-import numpy as np
-
 Array = Any
 """A number, or an array of NumPy, PyTorch or JAX."""
 
@@ -69,6 +67,8 @@ def _at_least(name: str, value: Array, low: float) -> bool:
     """Whether a number or NumPy array is finite and >= low; True for framework tensors, which are not read."""
     if isinstance(value, (int, float)):  # a bare comparison: compilers trace through it
         return low <= value < math.inf
+    import numpy as np  # not on top: `import plunit`, which the command line begins with, takes milliseconds
+
     if hasattr(value, "shape") and not isinstance(value, (np.ndarray, np.generic)):
         return True
     array = np.asarray(value)

@@ -71,6 +71,41 @@ def test_the_best_parameters_are_those_of_the_least_loss(engine):
     assert np.array_equal(whole.best, thetas[whole.best_step, :, everyone].T)
 
 
+@pytest.mark.parametrize("average", [0.1, 1.0])
+def test_a_running_mean_is_looked_at_and_kept(engine, average):
+    """A mean of 1 is that of all steps; of 0.1 it is the recursion m += (theta - m) / (1 + 0.1 (t - 1)) in float64."""
+    whole, thetas, _ = course(engine, average=average)
+    plain = course(engine)[0]
+    means = [thetas[0].astype(np.float64)]
+    for t, theta in enumerate(thetas[1:].astype(np.float64), start=1):
+        means.append(means[-1] + (theta - means[-1]) / (1 + average * (t - 1)))
+    if average == 1:
+        np.testing.assert_allclose(means[50], thetas[1:51].mean(0, dtype=np.float64), rtol=1e-6, atol=1e-6)
+    seen = losses(means[4::4])
+    assert np.array_equal(whole.theta, plain.theta)
+    np.testing.assert_allclose(whole.best_loss, seen.min(0), rtol=1e-4)
+    chosen = np.stack(means)[whole.best_step, :, np.arange(21)].T
+    np.testing.assert_allclose(whole.best, chosen, rtol=1e-4, atol=1e-5)
+    assert not np.allclose(whole.best, thetas[whole.best_step, :, np.arange(21)].T, rtol=1e-3, atol=1e-3)
+
+
+def test_a_running_mean_has_learned_shapes(engine):
+    """The loss is that of the kept parameters, with their own alpha and c."""
+    network = Network((1, 6, 6, 1), "plu_learned")
+    start = initial(network, generators(range(21)))
+    looks = Validation(*TESTS, every=4, average=0.2)
+    found = train(network, start, Rows(*TRAINING), steps=STEPS, lr=0.05, validation=looks, engine=engine)
+    x, y = (part.astype(np.float64).T for part in TESTS)
+    loss = ((forward(network, found.best.astype(np.float64), x) - y[..., None]) ** 2).mean((0, 1))
+    np.testing.assert_allclose(found.best_loss, loss, rtol=1e-4)
+
+
+@pytest.mark.parametrize("average", [-0.1, 1.1, math.nan])
+def test_a_wrong_average(average):
+    with pytest.raises(ValueError, match=f"average must be a part of the steps, from 0 to 1, got {average}"):
+        Validation(*TESTS, average=average)
+
+
 def test_calls_and_looks_change_nothing(engine):
     whole, _, _ = course(engine)
     equal(run(engine), whole)

@@ -74,6 +74,16 @@ def test_sizes_may_be_written_in_many_ways(small, sizes):
     assert model.widths_ == (1, 8, 1)
 
 
+@pytest.mark.parametrize(("turn", "decay"), enumerate([0.0, 0.1, 0.3, 1.0]))
+def test_auto_gives_the_starts_decays_in_turn(small, turn, decay):
+    """Every fourth start has the loss that it has where all starts have its decay."""
+    options = {**small, "n_best": 16, "max_iter": 20}
+    found, alone = (PLURegressor(**options, **rest).fit(X, Y).candidates_ for rest in ({}, {"weight_decay": decay}))
+    mine, same = (table["validation_loss"][np.argsort(table["start"])][turn::4] for table in (found, alone))
+    assert mine.tolist() == same.tolist()
+    assert found["weight_decay"][np.argsort(found["start"])][turn::4].tolist() == [decay] * 4
+
+
 def test_auto_searches_shapes(small):
     model = PLURegressor(**{**small, "hidden_layer_sizes": "auto", "max_iter": 20}).fit(X, Y)
     shapes, counts = np.unique(model.candidates_["hidden_layer_sizes"], return_counts=True)

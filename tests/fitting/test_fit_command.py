@@ -95,6 +95,82 @@ def test_all_files_are_written(sine):
     assert (folder / "sine.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_header_says_what_its_curve_is_close_to(sine):
+    text = (sine[0] / "sine.h").read_text()
+    said = re.match(
+        r"/\* f = sin\(x\): largest error [\d.]+, at most ([\d.]+) \(bounded by interval arithmetic\)", text
+    )
+    assert float(said[1]) <= 0.02
+    assert "y = values[i] + slopes[i] (x - knots[i])" in text
+
+
+def test_a_picture_of_polygons_has_a_key(tmp_path):
+    code, _, err = run(tmp_path, "x*y", "--quick", "--starts", "4", "--plot", "f.svg")
+    assert code == 0, err
+    assert all("<!-- gradient -->" in (tmp_path / name).read_text() for name in ("f.svg", "fit.html"))
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e200])
+def test_errors_have_the_unit_of_the_function(tmp_path, unit):
+    """A factor of the function is a factor of its error; squares of the factor are 0 or infinite."""
+    numbers = []
+    for factor in (1, unit):
+        code, out, err = run(tmp_path, f"sin(x) * {factor}", "--quick", "--starts", "8")
+        assert code == 0, err
+        numbers.append(re.search(r"root mean square error (\S+), (\S+) % of the standard deviation", out).groups())
+    assert float(numbers[1][0]) == pytest.approx(unit * float(numbers[0][0]), rel=0.01)
+    assert float(numbers[1][1]) == pytest.approx(float(numbers[0][1]), rel=0.01)
+
+
+def test_polygons_beyond_double_precision_leave_a_page(tmp_path):
+    rows = np.random.default_rng(0).uniform(0.1, 1, (60, 3)) * [1e-300, 1e-300, 1e-302]
+    np.savetxt(tmp_path / "tiny.csv", rows, delimiter=",", header="a,b,y", comments="")
+    code, out, err = run(tmp_path, "tiny.csv", "--target", "y", "--quick", "--starts", "8")
+    assert code == 0, err
+    assert "saved fit.html" in out
+    assert "<!-- no polygons: values may reach" in " ".join((tmp_path / "fit.html").read_text().split())
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        ("-1e308", "6", "must be between -1e+150 and 1e+150, got -1e+308 and 6.0"),
+        ("-1e308", "1e308", "must be between -1e+150 and 1e+150, got -1e+308 and 1e+308"),
+        ("3", "3", "--low must be below --high, both finite, got 3.0 and 3.0"),
+        ("1", "1.0000000000000002", "too close for double precision; take ends that differ by at least 1e-09"),
+        ("1e-308", "2e-308", "too close for double precision; take ends that differ by at least 1e-159"),
+    ],
+)
+def test_ends_that_double_precision_cannot_hold(tmp_path, low, high, text):
+    code, _, err = run(tmp_path, "sin(x)", f"--low={low}", f"--high={high}")
+    assert (code, text in err, err.count("plunit:")) == (2, True, 1), err
+
+
+@pytest.mark.parametrize("module", ["typer", "numpy", "sklearn"])
+def test_ctrl_c_during_an_import_is_one_line(tmp_path, module):
+    """The interrupt comes while the module is imported, and the import turns it into an error of its own."""
+    program = f"""
+import builtins, os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+real = builtins.__import__
+def slow(name, *rest, **options):
+    if name.partition(".")[0] == "{module}":
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(10**6): pass
+        except KeyboardInterrupt:
+            raise ImportError("failed to import") from None
+    return real(name, *rest, **options)
+from plunit.cli import main
+builtins.__import__ = slow
+sys.argv = ["plunit", "fit", "sin(x)"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stderr.strip() == "plunit: stopped before the work began; nothing was written"
+
+
 def test_the_page_needs_nothing_else(sine):
     page = (sine[0] / "fit.html").read_text()
     assert "<svg" in page

@@ -1,8 +1,10 @@
+import itertools
+
 import numpy as np
 import pytest
 
 import plunit
-from plunit.pieces import Activation, activation, ensemble, network
+from plunit.pieces import Activation, activation, cells, ensemble, network
 
 Z = np.concatenate([np.linspace(-8, 8, 1001), [-6, -3, -1, 0, 1, 3, 6]])
 
@@ -111,3 +113,23 @@ def test_bad_points():
     net = network([(np.eye(2), np.zeros(2))])
     with pytest.raises(ValueError, match=r"\[\.\.\., 2\]"):
         net([1.0, 2.0, 3.0])
+
+
+def _members(count, *units):
+    """Return an ensemble of PLU networks with so many units."""
+    layers = []
+    for inputs, outputs in itertools.pairwise(units):
+        layers += [(np.ones((outputs, inputs, count)), np.zeros((outputs, count))), activation.plu()]
+    return ensemble(layers[:-1])
+
+
+@pytest.mark.parametrize(
+    ("thing", "text"),
+    [
+        (_members(1, 300, 200, 1), "Network(300 - 200 - 1)"),
+        (_members(32, 2, 16, 16, 3), "Network(2 - 16 - 16 - 3, 32 members)"),
+        (cells(_members(1, 2, 4, 1), ((-1, 1), (0, 2.5))), "Cells(2 on [-1, 1] x [0, 2.5])"),
+    ],
+)
+def test_a_representation_is_one_short_line(thing, text):
+    assert repr(thing) == text

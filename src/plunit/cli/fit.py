@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from plunit.cli import Stopped
+from plunit.cli import Stopped, importing
 from plunit.errors import UserError
 from plunit.progress import bars
 
@@ -58,11 +59,12 @@ def fit_(
     The best of many random starts is kept. With --pieces or --error, for one input, the files hold the curve with so
     many pieces, or with the fewest. Ctrl-C keeps the best so far.
     """
-    from plunit.fitting import Settings, solve
-    from plunit.fitting.drawing import drawn
-    from plunit.fitting.files import check_places, content_of, writer_of
-    from plunit.fitting.page import write_page, write_plot
-    from plunit.fitting.telling import told
+    with importing(), _compiling():
+        from plunit.fitting import Settings, solve
+        from plunit.fitting.drawing import drawn
+        from plunit.fitting.files import check_places, content_of, writer_of
+        from plunit.fitting.page import write_page, write_plot
+        from plunit.fitting.telling import told
 
     console = Console(stderr=True)
     problem = _problem(source, target, inputs, low, high, console)
@@ -98,6 +100,19 @@ def fit_(
         lines.append(f"saved {page}")
     finally:
         print(*lines, sep="\n")
+
+
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """Compile the training program, where it is neither in the package nor in the cache, beside what is done inside."""
+    from plunit.ensemble import why_not_native
+
+    compiler = threading.Thread(target=why_not_native)
+    compiler.start()
+    try:
+        yield
+    finally:
+        compiler.join()
 
 
 def _problem(source: str, target: str, inputs: str, low: float | None, high: float | None, console: Console) -> Any:

@@ -70,7 +70,7 @@ def search(
     seed: int = 0,
     loss: str = "square",
     lr: float = 0.01,
-    decay: float = 0.0,
+    decay: Any = 0.0,
     alpha: float = 0.1,
     c: float = 1.0,
     stride: int = 16,
@@ -90,7 +90,7 @@ def search(
         seed: member i of shape j starts with the generator of (seed, j, i).
         loss: a name of `LOSSES`.
         lr: Adam's step size; it falls to 0 by a half cosine.
-        decay: decoupled weight decay.
+        decay: decoupled weight decay, a number or one for each start.
         alpha: the outer slope of PLU.
         c: the half-width of its inner piece.
         stride: the loss of training is recorded every `stride` steps.
@@ -104,7 +104,8 @@ def search(
     lengths = {"stride": stride, "steps": steps, "every": validation.every}
     groups = [_begin(network, j, starts, seed, **options, **lengths) for j, network in enumerate(networks)]
     for group, theta in zip(groups, first_starts, strict=False):
-        group.state.theta[:, : theta.shape[1]] = theta[:, :starts]
+        for part in (group.state.theta, group.state.running):
+            part[:, : theta.shape[1]] = theta[:, :starts]
     advance = ENGINES[engine_for(groups[0].state.theta, engine)]
     for group, theta in zip(groups, first_starts, strict=False):
         _look(group.state, min(theta.shape[1], starts), rows, validation, advance)

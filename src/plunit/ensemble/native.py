@@ -18,7 +18,7 @@ from plunit.ensemble.data import Points
 from plunit.ensemble.state import State, Steps, check_room
 
 _VECTOR = 16  # members of the widest vector the program may use
-_ARRAYS = ("lr", "decay", "theta", "mean", "square", "alpha", "c", "history", "best", "record", "looks")
+_ARRAYS = ("lr", "decay", "theta", "mean", "square", "running", "alpha", "c", "history", "best", "record", "looks")
 
 
 class _Source(ctypes.Structure):
@@ -54,7 +54,7 @@ class _Task(ctypes.Structure):
         ("seeds", ctypes.c_void_p),
         ("every", ctypes.c_int64),
         *((name, ctypes.c_float) for name in ("patience", "tolerance")),
-        *((name, ctypes.c_void_p) for name in ("rate", "root", "schedule", *_ARRAYS)),
+        *((name, ctypes.c_void_p) for name in ("rate", "root", "schedule", "share", *_ARRAYS)),
     )
 
 
@@ -77,6 +77,8 @@ def run(program: ctypes.CDLL, state: State, steps: Steps) -> None:
         "schedule": np.asarray(steps.schedule, dtype=np.float32),
         **{name: getattr(whole, name) for name in _ARRAYS},
     }
+    if steps.validation and steps.validation.average:
+        arrays["share"] = steps.shares().astype(np.float32)
     training, tests = _aligned(steps.training), _aligned(steps.tests)
     task = _Task(
         members=whole.members,

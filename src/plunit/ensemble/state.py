@@ -25,6 +25,8 @@ class Validation:
         every: steps from one look at them to the next.
         patience: a member ends after so many looks whose loss was not below the best by `tolerance`.
         tolerance: see `patience`.
+        average: not the parameters are looked at, and kept, but their running mean over about this part of the steps
+            taken; 0 takes the parameters themselves, 1 the mean of all steps.
     """
 
     x: Any
@@ -33,11 +35,14 @@ class Validation:
     every: int = 10
     patience: float = math.inf
     tolerance: float = 0.0
+    average: float = 0.0
 
     def __post_init__(self) -> None:
         as_count("every", self.every, 1)
         if not self.patience > 0 or not 0 <= self.tolerance < math.inf:
             raise ValueError(f"need patience > 0 and tolerance >= 0; got {self.patience} and {self.tolerance}")
+        if not 0 <= self.average <= 1:
+            raise ValueError(f"average must be a part of the steps, from 0 to 1, got {self.average}")
 
 
 @dataclass
@@ -53,6 +58,7 @@ class State:
         theta: [rows, S].
         mean: Adam's first moment, [rows, S].
         square: Adam's second moment, [rows, S].
+        running: the running mean of theta, [rows, S]; see `Validation.average`.
         alpha: [depth - 1, S].
         c: [depth - 1, S].
         history: losses [ceil(steps / stride), S]; NaN where none was taken.
@@ -69,6 +75,7 @@ class State:
     theta: Array
     mean: Array
     square: Array
+    running: Array
     alpha: Array
     c: Array
     history: Array
@@ -112,6 +119,11 @@ class Steps:
     def last(self) -> int:
         """The number of steps taken after."""
         return self.first + len(self.schedule)
+
+    def shares(self) -> Array:
+        """Return what the running mean takes in at each step: 1 at the first, then 1 / (1 + average (t - 1))."""
+        average = self.validation.average if self.validation else 0.0
+        return np.asarray(1 / (1 + average * np.arange(self.first, self.last)))
 
 
 def check_room(state: State, steps: Steps) -> None:

@@ -33,7 +33,10 @@ def gradient(state: State, given: Points) -> tuple[Array, Array]:
 class _Run:
     def __init__(self, state: State, steps: Steps) -> None:
         self.state, self.steps, self.network = state, steps, state.network
-        self.theta, self.mean, self.square = (part.T.copy() for part in (state.theta, state.mean, state.square))
+        parts = (state.theta, state.mean, state.square, state.running)
+        self.theta, self.mean, self.square, self.running = (part.T.copy() for part in parts)
+        averaged = steps.validation is not None and steps.validation.average > 0
+        self.shares = steps.shares().astype(state.theta.dtype) if averaged else None
         self.tests = None if steps.tests is None else _batch(steps.tests, 0, 0)
 
     def train(self) -> None:
@@ -45,9 +48,12 @@ class _Run:
             if step % state.stride == 0:
                 state.history[step // state.stride] = np.where(self._ended(), np.nan, loss)
             self._adam(step, gradient)
+            if self.shares is not None:
+                self.running += (self.theta - self.running) * self.shares[step - steps.first]
             if steps.validation and self.tests and (step + 1) % steps.validation.every == 0:
                 self._validate(step + 1, steps.validation, *self.tests)
-        for part, value in ((state.theta, self.theta), (state.mean, self.mean), (state.square, self.square)):
+        ours = (self.theta, self.mean, self.square, self.running)
+        for part, value in zip((state.theta, state.mean, state.square, state.running), ours, strict=True):
             part[...] = value.T
 
     def _ended(self) -> Array:
@@ -121,6 +127,10 @@ class _Run:
         self.theta -= np.where(over[:, None], 0, change)  # infinite gradients make NaN of a rate of 0
 
     def _validate(self, step: int, rule: Validation, x: Array, y: Array, weight: Array) -> None:
+        """Look at the running mean, if there is one, else at the parameters."""
+        theta = self.theta
+        if self.shares is not None:
+            self.theta = self.running
         losses, _ = LOSSES[self.state.loss](self._forward(x)[1][-1], y)
         loss = (losses * weight).mean(1)
         record, over = self.state.record, self._ended()
@@ -132,6 +142,7 @@ class _Run:
         record[1] = np.where(progress, loss, record[1])
         record[2] = np.where(progress, 0, np.where(over, record[2], record[2] + 1))
         record[3] = np.where(better, step, record[3])
+        self.theta = theta
 
 
 def _batch(points: Points, index: int, step: int) -> tuple[Array, Array, Array]:

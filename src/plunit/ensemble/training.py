@@ -166,6 +166,7 @@ def begin(
         theta=np.array(theta, order="C"),
         mean=np.zeros(theta.shape, theta.dtype),
         square=np.zeros(theta.shape, theta.dtype),
+        running=np.array(theta, order="C"),
         alpha=np.array(spread(network, theta, alpha), order="C"),
         c=np.array(spread(network, theta, c), order="C"),
         history=np.full((math.ceil(steps / stride), members), np.nan, theta.dtype),

@@ -8,20 +8,22 @@ from pathlib import Path
 from plunit.ensemble.members import PIECEWISE
 from plunit.errors import UserError
 from plunit.fitting.problems import Problem
+from plunit.fitting.reducing import Reduced
 from plunit.fitting.solving import Found
+from plunit.fitting.telling import error_text
 from plunit.pieces import Curve, save, save_c, save_csv, save_json, save_onnx, save_svg
 from plunit.pieces.formats.saving import INPUTS, WRITERS, c_name
 
 Writer = Callable[[Found, Problem, Path], None]
 
-CURVES: dict[str, Callable[[Curve, Path], None]] = {
-    ".h": lambda curve, to: save_c(curve, to, c_name(to)),
-    ".onnx": save_onnx,
-    ".json": save_json,
-    ".csv": save_csv,
-    ".svg": save_svg,
+CURVES: dict[str, Callable[[Curve, Path, str], None]] = {
+    ".h": lambda curve, to, about: save_c(curve, to, c_name(to), about=about),
+    ".onnx": lambda curve, to, about: save_onnx(curve, to),
+    ".json": lambda curve, to, about: save_json(curve, to),
+    ".csv": lambda curve, to, about: save_csv(curve, to),
+    ".svg": lambda curve, to, about: save_svg(curve, to),
 }
-"""What writes a curve to a file of each ending."""
+"""What writes a curve to a file of each ending, with a line about it where there is room."""
 
 
 def check_places(source: str, paths: list[Path]) -> None:
@@ -55,7 +57,15 @@ def writer_of(path: Path, few: bool, inputs: int, activation: str) -> Writer:
 
 def _write_curve(found: Found, problem: Problem, path: Path) -> None:
     if found.reduced is not None:
-        CURVES[path.suffix](found.reduced.curve, path)
+        CURVES[path.suffix](found.reduced.curve, path, _about(problem, found.reduced))
+
+
+def _about(problem: Problem, few: Reduced) -> str:
+    """Return what a curve was made from, and its error."""
+    if few.of == "f":
+        return f"f = {problem.title}: largest error {error_text(few.error, few.bound, True)}."
+    kind = "root mean square error" if few.of == "the rows" else "largest distance"
+    return f"{problem.target} = f({problem.inputs[0]}) of {problem.title}: {kind} {few.error:.4g} from {few.of}."
 
 
 def _write_network(found: Found, problem: Problem, path: Path) -> None:

@@ -19,6 +19,10 @@ Array = np.ndarray[Any, Any]
 POINTS = {1: 2000, 2: 3600}
 """At so many points a function of one or of two variables is looked at; of more variables at 5,000."""
 
+LARGEST, LEAST, SHORTEST = 1e150, 1e-150, 1e-9
+"""The largest end of an interval, because squares of larger numbers overflow; and the least width, as a part of the
+larger end and of a number whose square is not 0."""
+
 ENDINGS = (".csv", ".tsv", ".txt", ".parquet")
 
 
@@ -40,6 +44,16 @@ def looks_like_a_file(text: str) -> bool:
     return text.lower().endswith(ENDINGS) or Path(text).is_file()
 
 
+def root_mean_square(values: Array) -> float:
+    """sqrt(mean(values^2)), without overflow or underflow of the squares.
+
+    >>> root_mean_square(np.array([3e-300, -3e-300])), root_mean_square(np.array([2e300]))
+    (3e-300, 2e+300)
+    """
+    unit = float(np.abs(values).max(initial=0.0))
+    return unit * math.sqrt(float(np.mean((values / unit) ** 2))) if unit > 0 else 0.0
+
+
 def of_table(path: Path, target: str, inputs: Sequence[str], report: Callable[[str], object]) -> Problem:
     """Return the problem of learning one column of a table from others."""
     table = read_table(path, target, inputs, report)
@@ -55,11 +69,18 @@ def of_expression(text: str, low: float, high: float, names: Sequence[str] = ())
         raise UserError(f"{text[:200]!r}, {error}") from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise UserError(f"--low must be below --high, both finite, got {low} and {high}")
+    if max(-low, high) > LARGEST:
+        raise UserError(f"--low and --high must be between -{LARGEST:g} and {LARGEST:g}, got {low} and {high}")
     if not expression.names:
         raise UserError(f"{text!r} has no variable, so it is a constant; name one, as in 'sin(x)'")
     if len(expression.names) > 8:
         raise UserError(f"{text!r} has {len(expression.names)} variables, plunit fit takes at most 8")
     x = _points(len(expression.names), low, high)
+    if high - low < SHORTEST * max(abs(low), abs(high), LEAST):
+        raise UserError(
+            f"--low {low} and --high {high} are too close for double precision; take ends that differ by at least "
+            f"{SHORTEST * max(abs(low), abs(high), LEAST):.3g}"
+        )
     try:
         y = finite_values(expression, *x.T)
     except ValueError as error:

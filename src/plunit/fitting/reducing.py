@@ -8,7 +8,7 @@ import numpy as np
 
 from plunit.errors import UserError
 from plunit.expressions import Expression, SupError, sup_error
-from plunit.fitting.problems import Array, Problem
+from plunit.fitting.problems import Array, Problem, root_mean_square
 from plunit.pieces import Curve, fit_segments, simplify
 
 KNOTS = 2001
@@ -46,7 +46,7 @@ def reduced(problem: Problem, curve: Curve, pieces: int | None, error: float | N
         fitted = fit_segments(problem.x[:, 0], problem.y, pieces)
     except ValueError as wrong:
         raise UserError(str(wrong)) from None
-    return Reduced(fitted.curve, "the rows", float(np.sqrt(fitted.squared_error / len(problem.y))))
+    return Reduced(fitted.curve, "the rows", root_mean_square(fitted.curve(problem.x[:, 0])[:, 0] - problem.y))
 
 
 def _of_function(expression: Expression, curve: Curve, pieces: int | None, error: float | None) -> Reduced:

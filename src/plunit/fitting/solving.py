@@ -11,7 +11,7 @@ import numpy as np
 
 from plunit.ensemble.members import PIECEWISE
 from plunit.expressions import SupError, sup_error
-from plunit.fitting.problems import Array, Problem
+from plunit.fitting.problems import Array, Problem, root_mean_square
 from plunit.fitting.reducing import Reduced, reduced
 from plunit.pieces import Curve
 from plunit.sklearn import PLURegressor
@@ -131,6 +131,7 @@ def _trained(problem: Problem, settings: Settings, rows: Array, stop: _Stop, wha
         n_init=settings.starts,
         n_best=settings.best,
         max_iter=6000 if problem.expression else None,
+        weight_decay=0.0 if problem.expression else "auto",  # a function has no noise
         random_state=settings.seed,
     )
     model.watch = stop.during(what)
@@ -154,7 +155,7 @@ def _tests(problem: Problem, settings: Settings, stop: _Stop) -> list[float]:
 
 
 def _rmse(model: PLURegressor, x: Array, y: Array) -> float:
-    return float(np.sqrt(np.mean((model.predict(x) - y) ** 2)))
+    return root_mean_square(model.predict(x) - y)
 
 
 def _largest(problem: Problem, model: PLURegressor, curve: Curve | None) -> SupError:

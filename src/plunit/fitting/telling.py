@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from plunit.fitting.problems import Problem
+from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.solving import SAMPLES, Found, Settings
 from plunit.pieces import Curve
 
@@ -34,7 +34,7 @@ def told(problem: Problem, settings: Settings, found: Found) -> list[str]:
 
 
 def _errors(problem: Problem, found: Found) -> list[str]:
-    size = float(np.std(problem.y))
+    size = root_mean_square(problem.y - np.mean(problem.y))
     lines = [f"root mean square error {found.rmse:.4g}, {_share(found.rmse, size)} of the standard deviation"]
     if found.tests:
         mean, half = found.interval()

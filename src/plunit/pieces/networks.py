@@ -41,6 +41,10 @@ class Network:
         """The dimension of f(x)."""
         return len(self.weights[-1][0])
 
+    def __repr__(self) -> str:
+        units = " - ".join(str(count) for count in (self.inputs, *(len(bias[0]) for bias in self.biases)))
+        return f"Network({units}{'' if self.members == 1 else f', {self.members} members'})"
+
     def member(self, index: int) -> Network:
         """Return one network of the ensemble."""
         if not 0 <= index < self.members:
@@ -161,7 +165,8 @@ def interval(ends: Any, name: str, side: str = "") -> tuple[float, float]:
     except (TypeError, ValueError):
         raise ValueError(f"{name} needs two numbers, low and high, got {ends!r}{side}") from None
     if not -np.inf < low < high < np.inf:
-        raise ValueError(f"{name} needs finite low < high, got [{low}, {high}]{side}")
+        remedy = "; for a fixed input take a small interval around its value" if low == high else ""
+        raise ValueError(f"{name} needs finite low < high, got [{low}, {high}]{side}{remedy}")
     return low, high
 
 

@@ -42,6 +42,9 @@ class Cells:
     def __len__(self) -> int:
         return len(self.faces)
 
+    def __repr__(self) -> str:
+        return f"Cells({len(self)} on {' x '.join(f'[{low:g}, {high:g}]' for low, high in self.box)})"
+
     @property
     def patterns(self) -> int:
         """The number of activation patterns: of cells."""

@@ -17,12 +17,15 @@ from plunit.sklearn import table
 from plunit.sklearn.atomic import AtomicFit
 from plunit.sklearn.fitted import in_units, out_of_units, side_by_side
 from plunit.sklearn.model import FittedModel
-from plunit.sklearn.parameters import check_parameters, check_room, hidden_shapes
+from plunit.sklearn.parameters import check_parameters, check_room, hidden_shapes, start_decays
 from plunit.sklearn.table import Scale
 from plunit.sklearn.terminal import Bar
 
 LOOKS = 100
 """How often the rows of validation are looked at."""
+
+AVERAGE = 0.1
+"""The mean of the parameters over about this part of the steps taken is looked at, and kept: it is less noisy."""
 
 
 class PLUEstimator(AtomicFit, FittedModel):
@@ -39,7 +42,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         n_best: int = 16,
         max_iter: int | None = None,
         learning_rate_init: float = 0.01,
-        weight_decay: float = 0.0,
+        weight_decay: Any = "auto",
         batch_size: Any = "auto",
         early_stopping: bool = True,
         validation_fraction: float = 0.15,
@@ -85,9 +88,8 @@ class PLUEstimator(AtomicFit, FittedModel):
         shapes = hidden_shapes(self.hidden_layer_sizes)
         networks = [Network((x.shape[1], *hidden, y.shape[1]), self.activation) for hidden in shapes]
         check_room(networks, self.n_init, steps)
-        rows, validation = table.ready(
-            scales[0](x), scales[1](y), weight, parts, batch=self._batch(), every=every, **self._patience(every)
-        )
+        looks = {"every": every, "average": AVERAGE, **self._patience(every)}
+        rows, validation = table.ready(scales[0](x), scales[1](y), weight, parts, batch=self._batch(), **looks)
         found = search(
             networks,
             rows,
@@ -98,7 +100,7 @@ class PLUEstimator(AtomicFit, FittedModel):
             seed=seed,
             loss=loss,
             lr=self.learning_rate_init,
-            decay=self.weight_decay,
+            decay=start_decays(self.weight_decay, self.n_init),
             alpha=self.alpha,
             c=self.c,
             first_starts=self._earlier(networks, *scales),
@@ -168,9 +170,11 @@ class PLUEstimator(AtomicFit, FittedModel):
         self.best_loss_ = best[0].loss
         self.n_iter_ = best[0].steps
         self.n_layers_ = len(network.widths)
+        starts = np.array([one.start for one in found])
         self.candidates_ = {
             "hidden_layer_sizes": np.array([",".join(map(str, one.network.widths[1:-1])) for one in found]),
-            "start": np.array([one.start for one in found]),
+            "start": starts,
+            "weight_decay": start_decays(self.weight_decay, self.n_init)[starts],
             "validation_loss": np.array([one.loss for one in found]),
             "best_iter": np.array([one.best_step for one in found]),
             "n_iter": np.array([one.steps for one in found]),

@@ -52,7 +52,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         n_best: int = 16,
         max_iter: int | None = None,
         learning_rate_init: float = 0.01,
-        weight_decay: float = 0.0,
+        weight_decay: Any = "auto",
         batch_size: Any = "auto",
         early_stopping: bool = True,
         validation_fraction: float = 0.15,

@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble import ACTIVATIONS, Network
+from plunit.ensemble.arrays import Array
 
 SHAPES = ((16,), (32,), (16, 16), (32, 16))
 """The hidden layers that "auto" searches."""
 
 MOST_NUMBERS = 2**27
 """The most parameters, and losses, of all starts of a shape: 2 GiB with Adam's moments and the best parameters."""
+
+DECAYS = (0.0, 0.1, 0.3, 1.0)
+"""The weight decays that the starts take in turn for "auto"."""
 
 _RANGES = {
     "learning_rate_init": (0, math.inf, False),
@@ -37,7 +41,9 @@ def check_parameters(model: Any) -> None:
     if model.n_best > model.n_init:
         raise ValueError(f"n_best must be at most n_init = {model.n_init}, got {model.n_best}")
     for name, limits in _RANGES.items():
-        check_number(name, getattr(model, name), *limits)
+        value = getattr(model, name)
+        if not (name == "weight_decay" and isinstance(value, str) and value == "auto"):
+            check_number(name, value, *limits)
     for name in ("early_stopping", "warm_start", "verbose"):
         check_flag(name, getattr(model, name), count=name == "verbose")
 
@@ -79,6 +85,11 @@ def hidden_shapes(sizes: Any) -> Sequence[tuple[int, ...]]:
     for size in hidden:
         check_count("each of hidden_layer_sizes", size)
     return [tuple(int(size) for size in hidden)]
+
+
+def start_decays(decay: Any, starts: int) -> Array:
+    """Return the weight decay of each start: the given one, or `DECAYS` in turn for "auto"."""
+    return np.resize(DECAYS if isinstance(decay, str) else float(decay), starts)
 
 
 def check_room(networks: Sequence[Network], starts: int, steps: int) -> None:

@@ -31,7 +31,8 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         max_iter: steps of those starts that are trained to the end; None takes 400 passes over the rows, but at least
             2,000 and at most 12,000 steps.
         learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
-        weight_decay: a weight w loses learning_rate * weight_decay * w at each step.
+        weight_decay: a weight w loses learning_rate * weight_decay * w at each step. "auto": the starts take 0, 0.1,
+            0.3 and 1 in turn, and the rows of validation decide.
         batch_size: rows of each step; "auto" is 64, or all if there are fewer.
         early_stopping: keep rows for validation. False, or fewer than 10 rows: the rows of training decide.
         validation_fraction: the share of rows kept for it; at least 10 rows (of fewer than 30, a third), at most 4,000.
@@ -47,7 +48,8 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         curve_: the exact curve, for one input; cells_: the exact polygons, for two.
         coefs_, intercepts_: the layers of the members side by side, weights [in, out].
         theta_: the parameters of the members [rows, n_best], for `plunit.ensemble.forward`.
-        candidates_: all starts, the best first: shape, number of the start, loss, steps, whether it was chosen.
+        candidates_: all starts, the best first: shape, number of the start, loss, steps, weight decay, whether it was
+            chosen.
         best_loss_: the least loss of validation, in units of the variance of y.
         loss_curve_: the loss of training of the best member, every 16 steps.
         validation_scores_: 1 - the loss of validation of the best member at each look.

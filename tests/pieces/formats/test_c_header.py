@@ -1,5 +1,7 @@
+import re
 import shutil
 import subprocess
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -84,6 +86,30 @@ def test_a_curve_in_float(tmp_path):
     (tmp_path / "wave_of.h").write_text("static inline void of(const float *x, float *y) { wave(*x, y); }\n")
     y = call_c("of", x, 1, tmp_path, ("float", "float"))
     np.testing.assert_allclose(y, found(x[:, 0].astype(float)), atol=1e-5 * np.abs(found.values).max())
+
+
+@pytest.mark.parametrize("dtype", ["double", "float"])
+def test_the_bound_on_rounding_holds(dtype, tmp_path):
+    """Against rational arithmetic on the numbers of the tables."""
+    found = curve(random_network(0, 1, 8, 3), -3.0, 3.0).merged()
+    save_c(found, tmp_path / "wave.h", "wave", dtype=dtype)
+    text = (tmp_path / "wave.h").read_text()
+    bound = float(re.search(rf"rounding in {dtype} changes y by at most (\S+)\.\n", text)[1])
+    kind = {"double": np.float64, "float": np.float32}[dtype]
+    knots, values, slopes = (part.astype(kind) for part in (found.knots[:-1], found.values[:-1, 0], found.slopes[:, 0]))
+    x = np.random.default_rng(0).uniform(-3, 3, 4000).astype(kind)
+    (tmp_path / "wave_of.h").write_text(f"static inline void of(const {dtype} *x, {dtype} *y) {{ wave(*x, y); }}\n")
+    y = call_c("of", x[:, None], 1, tmp_path, (dtype, dtype))[:, 0]
+    piece = np.searchsorted(knots, x, side="right") - 1
+    tables = [[Fraction(float(number)) for number in part] for part in (knots, values, slopes, x, y)]
+    exact = [tables[1][i] + tables[2][i] * (tables[3][j] - tables[0][i]) for j, i in enumerate(piece)]
+    errors = np.array([float(abs(one - other)) for one, other in zip(tables[4], exact, strict=True)])
+    assert bound / 20 < errors.max() <= bound
+
+
+def test_a_comment_cannot_be_left(tmp_path):
+    save_c(Curve([0, 1], [[0], [1]], [[1]]), tmp_path / "f.h", "f", about="a */ b\n/* c")
+    assert (tmp_path / "f.h").read_text().startswith("/* a * / b /* c */\n/* f: ")
 
 
 def test_pieces_too_short_for_float_are_refused(tmp_path):

@@ -4,6 +4,7 @@
 // step in chunks whose activations stay in the caches. Blocks never meet, so a member's numbers depend neither on its
 // neighbours nor on the number of threads. Arrays are [rows, members] with members contiguous; a layer's rows are its
 // weights [out, in], then its biases; after the last layer come, if learned, the raw alpha and raw c of each activation.
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -30,8 +31,9 @@ struct Task {
   float patience, tolerance;  // a member ends after so many validations that are not better by the tolerance
   const float *rate, *root;   // schedule / (1 - beta1^t) and 1 / sqrt(1 - beta2^t) of each step
   const float* schedule;      // the factor of the step size, of each step
+  const float* share;         // of each step: what the running mean of the parameters takes in; null without a mean
   const float *lr, *decay;    // [members]
-  float *theta, *mean, *square;
+  float *theta, *mean, *square, *running;
   const float *alpha, *c;     // [depth - 1, members]
   float* history;             // the loss before step t, for t a multiple of stride
   float *best, *record;       // parameters with the least loss on tests; [4, members]: see `validate`
@@ -79,6 +81,7 @@ class Block {
     parameters = rows;
     chunk = units <= 16 ? CHUNK : units <= 64 ? CHUNK / 2 : CHUNK / 4;  // so that they stay in the first-level cache
     theta = room(rows), mean = room(rows), square = room(rows), grad = room(rows);
+    running = k.share ? room(rows) : theta;
     alpha = room(k.depth), c = room(k.depth);
     target = room(k.widths[k.depth] * chunk), weight = room(chunk);
     delta = room(widest * chunk), next = room(widest * chunk);
@@ -94,6 +97,7 @@ class Block {
 
   void train() {
     read(k.theta, theta, parameters), read(k.mean, mean, parameters), read(k.square, square, parameters);
+    if (k.share) read(k.running, running, parameters);
     read(k.alpha, alpha, k.depth - 1), read(k.c, c, k.depth - 1);
     read(k.record, record, 4);
     lr = load(k.lr + member), decay = load(k.decay + member);
@@ -115,9 +119,11 @@ class Block {
         store(k.history + (k.first + t) / k.stride * k.members + member,
               ended() ? splat(std::numeric_limits<float>::quiet_NaN()) : sum / static_cast<float>(count));
       adam(t);
+      if (k.share) average(k.share[t]);
       if (k.tests.count && (k.first + t + 1) % k.every == 0) validate(k.first + t + 1);
     }
     write(theta, k.theta, parameters), write(mean, k.mean, parameters), write(square, k.square, parameters);
+    if (k.share) write(running, k.running, parameters);
     write(record, k.record, 4);
   }
 
@@ -129,7 +135,7 @@ class Block {
   int64_t parameters, chunk;
   std::vector<std::unique_ptr<char[]>> memory;
   std::vector<Layer> layers;
-  Vec *theta, *mean, *square, *grad, *alpha, *c, *raw, *raw_grad, *target, *weight, *delta, *next;
+  Vec *theta, *mean, *square, *running, *grad, *alpha, *c, *raw, *raw_grad, *target, *weight, *delta, *next;
   Vec record[4], lr, decay;
 
   Vec* room(int64_t vectors) {
@@ -220,6 +226,10 @@ class Block {
     }
   }
 
+  void average(float share) {
+    for (int64_t i = 0; i < parameters; ++i) running[i] = fused(theta[i] - running[i], splat(share), running[i]);
+  }
+
   Mask ended() const { return record[2] >= k.patience; }
 
   bool alive() const {
@@ -230,9 +240,11 @@ class Block {
     return false;
   }
 
+  // Look at the running mean, if there is one, else at the parameters.
   // record: the least loss on tests; the last one that was better by the tolerance; how many validations ago; the step
   // of the least
   void validate(int64_t step) {
+    if (k.share) std::swap_ranges(theta, theta + parameters, running);
     if (k.learned) constrain();
     Vec sum{};
     for (int64_t p = 0; p < k.tests.count; p += chunk) {
@@ -251,6 +263,7 @@ class Block {
     record[1] = progress ? loss : record[1];
     record[2] = progress ? Vec{} : (over ? record[2] : record[2] + 1.0f);
     record[3] = better ? splat(static_cast<float>(step)) : record[3];
+    if (k.share) std::swap_ranges(theta, theta + parameters, running);
   }
 };
 

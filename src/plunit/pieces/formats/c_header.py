@@ -12,7 +12,7 @@ from plunit.pieces.fixed.proving import error_bound
 from plunit.pieces.formats.c_curve import curve_header
 from plunit.pieces.formats.c_fixed import fixed_header
 from plunit.pieces.formats.c_network import network_header
-from plunit.pieces.formats.c_text import check_name
+from plunit.pieces.formats.c_text import check_name, comment
 from plunit.pieces.networks import Network, single
 from plunit.pieces.scaling import rescaled
 
@@ -25,6 +25,7 @@ def save_c(
     dtype: str = "double",
     box: Any = None,
     self_test: int = 16,
+    about: str = "",
     **scaling: Any,
 ) -> None:
     """Write a C99 header without dependencies that defines the function `name`, in double or in float.
@@ -48,6 +49,7 @@ def save_c(
             bound on the rounding error for all x in the box (see `plunit.pieces.rounding`), and has a self-test.
         self_test: the number of points that the self-test stores; 0 for none. A program that includes the header with
             `name_SELF_TEST` defined has a main() that returns 0 if the values at these points are right.
+        about: a line for the comment at the top, such as what the function was made from.
         **scaling: `shift`, `scale`, `output_shift`, `output_scale`, as `plunit.pieces.rescaled` takes them: the
             function takes raw inputs x, gives the network (x - shift) / scale, and returns
             output_shift + output_scale y.
@@ -69,4 +71,5 @@ def save_c(
         single(function)
         net = rescaled(function, **scaling) if scaling else function
         text = network_header(net, chosen, dtype, None if box is None else box_array(net, box), self_test)
-    Path(path).write_text(text)
+    first = comment([" ".join(about.replace("*/", "* /").split())]) + "\n" if about else ""
+    Path(path).write_text(first + text)
