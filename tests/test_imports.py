@@ -42,6 +42,7 @@ LEVELS = {
     "sklearn": 3,
     "fitting": 4,
     "lab": 4,
+    "play": 4,
     "cli": 5,
 }
 
