@@ -35,7 +35,7 @@ class Course:
     """The state of one activation's networks; `advance` goes on with it."""
 
     def __init__(self, network: Network, start: Array, task: Task, settings: Settings) -> None:
-        x, y = task.scaled()
+        x, y = task.scaled
         self.network, self.step = network, 0
         self._state = begin(
             network,
@@ -55,6 +55,7 @@ class Course:
         self._tests = points(Rows(self._looks.x, self._looks.y), 1, network, self._state.theta)
         self._unit = float(np.mean(task.scales[1].spread ** 2))
         self._advance = ENGINES[engine()]
+        self.look()
 
     def advance(self, steps: int) -> None:
         """Take some steps of Adam, and look at the losses after the last."""
@@ -64,6 +65,13 @@ class Course:
         looks = replace(self._looks, every=last)
         self._advance(self._state, Steps(self.step, np.ones(steps), self._given, self._tests, looks))
         self.step = last
+
+    def look(self) -> None:
+        """Look at the losses before the first step, by a step of size 0 of a copy."""
+        copy = self._state.select(slice(None))
+        copy.lr[:] = 0
+        self._advance(copy, Steps(0, np.ones(1), self._given, self._tests, replace(self._looks, every=1)))
+        self._state.looks[:] = copy.looks
 
     def snapshot(self) -> Snapshot:
         """Return a copy of the networks and their losses in the units of the user."""

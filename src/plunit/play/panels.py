@@ -179,7 +179,7 @@ class Panel:
     def _count_dead(self, now: Snapshot, best: int) -> float:
         """Return the share of hidden units, of the first networks, whose slope is 0 at every point."""
         theta = now.theta[:, : SAMPLE[1]]
-        x = self._task.scaled()[0][:200].T
+        x = self._task.scaled[0][:200].T
         shape = [np.full((self.network.depth - 1, theta.shape[1]), value, theta.dtype) for value in self._shape]
         with np.errstate(all="ignore"):
             *hidden, _ = preactivations(self.network, theta, x, *self._shape)

@@ -51,6 +51,19 @@ def packed(reply: Reply) -> bytes:
     return len(text).to_bytes(4, "little") + text + reply.payload
 
 
+def answered(workshop: Workshop, kind: str, body: Any) -> tuple[int, Reply]:
+    """Return the status of HTTP for a call, and the answer or {"error": one line}."""
+    try:
+        return 200, workshop.call(kind, body)
+    except UserError as error:
+        status, line = 400, str(error)
+    except UnknownSession as error:
+        status, line = 404, str(error)
+    except MemoryError:
+        status, line = 503, "the memory of this machine does not suffice; take fewer networks"
+    return status, Reply({"error": " ".join(line.split())})
+
+
 class Server(ThreadingHTTPServer):
     """Serves the page to whoever has the token."""
 
@@ -106,16 +119,9 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, work: Any) -> None:
         try:
             self._check_origin()
-            kind, content = work()
-            self._send(200, kind, content)
+            self._send(*work())
         except Refused as refused:
             self._fail(refused.status, str(refused))
-        except UserError as error:
-            self._fail(400, str(error))
-        except UnknownSession as error:
-            self._fail(404, str(error))
-        except MemoryError:
-            self._fail(503, "the memory of this machine does not suffice; take fewer networks")
 
     def _check_origin(self) -> None:
         hosts = self.server.hosts
@@ -125,13 +131,13 @@ class Handler(BaseHTTPRequestHandler):
         if origin is not None and origin.lower() not in {f"http://{host}" for host in hosts}:
             raise Refused(403, "wrong Origin: another page may not ask")
 
-    def _file(self) -> tuple[str, bytes]:
+    def _file(self) -> tuple[int, str, bytes]:
         path = self.path.partition("?")[0]
         if path not in self.server.files:
             raise Refused(404, "there is no such page")
-        return self.server.files[path]
+        return (200, *self.server.files[path])
 
-    def _call(self) -> tuple[str, bytes]:
+    def _call(self) -> tuple[int, str, bytes]:
         if not hmac.compare_digest(self.headers.get("X-Plunit-Token", "").encode(), self.server.token.encode()):
             raise Refused(403, "wrong token: open the address that plunit play prints")
         if not self.path.startswith("/call/"):
@@ -141,8 +147,10 @@ class Handler(BaseHTTPRequestHandler):
             given = json.loads(body)
         except (ValueError, RecursionError):
             raise Refused(400, "the body of a call must be JSON") from None
-        reply = self.server.workshop.call(self.path.removeprefix("/call/"), given)
-        return "application/octet-stream", packed(reply)
+        status, reply = answered(self.server.workshop, self.path.removeprefix("/call/"), given)
+        if status != 200:
+            raise Refused(status, reply.content["error"])
+        return 200, "application/octet-stream", packed(reply)
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
@@ -160,7 +168,7 @@ class Handler(BaseHTTPRequestHandler):
         return body
 
     def _fail(self, status: int, reason: str) -> None:
-        self._send(status, "application/json", json.dumps({"error": " ".join(reason.split())}).encode())
+        self._send(status, "application/json", json.dumps({"error": reason}).encode())
 
     def _send(self, status: int, kind: str, content: bytes) -> None:
         self.send_response(status)

@@ -32,11 +32,11 @@ class Session:
     def __init__(self, task: Task, settings: Settings) -> None:
         self.task, self.settings = task, settings
         self._courses = courses_of(task, settings)
-        self._latest: list[Snapshot] = []
-        self._painter = Painter(task, settings, [course.snapshot() for course in self._courses])
+        self._latest = [course.snapshot() for course in self._courses]
+        self._painter = Painter(task, settings, self._latest)
         self._change, self._painting = threading.Condition(), threading.Lock()
-        self._fresh = False  # whether `_latest` has not been drawn yet
-        self._frame, self._drawn = 0, 0.0
+        self._fresh = True  # whether `_latest` has not been drawn yet
+        self._frame, self._drawn = Reply({"frame": 0}), 0.0
         self._steps, self._seconds = 1, 0.0  # of the next round; of all rounds
         self._single = 0
         self.paused, self.ended = settings.paused, ""
@@ -59,11 +59,11 @@ class Session:
     @property
     def waiting(self) -> bool:
         """Whether there is nothing to do."""
-        return bool(self.ended) or (self.paused and not self._single and self.step > 0)
+        return bool(self.ended) or (self.paused and not self._single)
 
     def round(self, seconds: float) -> None:
         """Train all activations by as many steps as take about so many seconds, and keep a copy if one is wanted."""
-        single = self.paused or self.step == 0
+        single = self.paused
         steps = 1 if single else self._steps
         start = time.perf_counter()
         for course in self._courses:
@@ -81,25 +81,27 @@ class Session:
                 self._latest, self._fresh = [course.snapshot() for course in self._courses], True
                 self._change.notify_all()
 
-    def frame(self) -> Reply:
-        """Wait for a frame that is new, and return it; after a second without one say so."""
+    def frame(self, after: int) -> Reply:
+        """Wait for a frame that is newer than a number, and return it; after a second without one say so."""
         self.asked = time.monotonic()
         with self._painting:
             time.sleep(max(0.0, self._drawn + 1 / RATE - time.monotonic()))
             with self._change:
-                self._change.wait_for(lambda: self._fresh or self.ended, PATIENCE)
+                if after >= self._frame.content["frame"]:
+                    self._change.wait_for(lambda: self._fresh or self.ended, PATIENCE)
                 snapshots, fresh, self._fresh = self._latest, self._fresh, False
             self.asked = self._drawn = time.monotonic()
-            if not fresh:
-                return Reply({**self._about(), "unchanged": True})
-            self._frame += 1
-            made = self._painter.paint(snapshots)
-            return Reply({**self._about(), **made.content}, made.payload)
+            if fresh:
+                made = self._painter.paint(snapshots)
+                made.content["frame"] = self._frame.content["frame"] + 1
+                self._frame = made
+            if after >= self._frame.content["frame"]:
+                return Reply({"frame": after, **self._about(), "unchanged": True})
+            return Reply({**self._about(), **self._frame.content}, self._frame.payload)
 
     def latest(self, activation: str) -> Snapshot:
         """Return the last copy of an activation's networks."""
         with self._change:
-            self._change.wait_for(lambda: self._latest or self.ended, PATIENCE)
             for one in self._latest:
                 if one.network.activation == activation:
                     return one
@@ -124,7 +126,6 @@ class Session:
 
     def _about(self) -> dict[str, Any]:
         return {
-            "frame": self._frame,
             "step": self.step,
             "seconds": round(self._seconds, 3),
             "rate": round(self.step / self._seconds, 1) if self._seconds else 0.0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,7 @@ class Task:
         """The number of outputs."""
         return int(self.y.shape[1])
 
+    @cached_property
     def scaled(self) -> tuple[Array, Array]:
         """Return x and y as the networks see them, in float32."""
         x, y = (scale(part).astype(np.float32) for scale, part in zip(self.scales, (self.x, self.y), strict=True))

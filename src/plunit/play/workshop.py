@@ -15,7 +15,7 @@ from plunit.play.courses import bytes_of
 from plunit.play.exports import FORMATS, export
 from plunit.play.frames import Reply
 from plunit.play.session import Session
-from plunit.play.settings import COUNTS, NUMBERS, TITLES, Settings, fields_of, settings_of
+from plunit.play.settings import COUNTS, NUMBERS, TITLES, Settings, fields_of, number, settings_of
 from plunit.play.targets import PAPER, POINTS, task_of
 
 SESSIONS = 8
@@ -50,7 +50,7 @@ class Workshop:
         self._calls: dict[str, tuple[tuple[str, ...], Callable[..., Reply]]] = {
             "info": ((), self._info),
             "start": (("settings", "replaces"), self._start),
-            "frame": (("session", "after"), lambda session, after=0: self._find(session).frame()),
+            "frame": (("session", "after"), self._frame),
             "command": (("session", "command"), self._command),
             "export": (("session", "activation", "format"), self._export),
         }
@@ -135,6 +135,10 @@ class Workshop:
         if session is None:
             raise UnknownSession("this training has ended, because its page asked for no frames; start again")
         return session
+
+    def _frame(self, session: Any, after: Any = 0) -> Reply:
+        made = self._find(session).frame(number("after", after, 0, 2**53, whole=True))
+        return Reply({"session": session, **made.content}, made.payload)
 
     def _command(self, session: Any, command: Any) -> Reply:
         found = self._find(session)
