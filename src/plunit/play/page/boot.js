@@ -2,37 +2,29 @@
 import { mount } from "./play.js";
 
 const GONE = "The server has ended. Run plunit play again and open the address that it prints.";
+const BARE = "This link holds settings, but no key to a server. Run plunit play 'LINK', or paste the link into the address bar of an open playground.";
 const parts = () => new URLSearchParams(location.hash.slice(1));
-// A copied link has no token: a page of the same server, opened before in this browser, has left it here.
-const token = parts().get("token") ?? localStorage.getItem("plunit-token") ?? "";
-localStorage.setItem("plunit-token", token);
+const token = parts().get("token") ?? "";
 
 async function call(kind, body, options = {}) {
-  const headers = { "Content-Type": "application/json", "X-Plunit-Token": token };
+  if (!token) throw Object.assign(new Error(BARE), { status: 403 });
   let reply, buffer;
   try {
+    const headers = { "Content-Type": "application/json", "X-Plunit-Token": token };
     reply = await fetch(`call/${kind}`, { method: "POST", headers, body: JSON.stringify(body), ...options });
     buffer = await reply.arrayBuffer();
   } catch {
     throw Object.assign(new Error(GONE), { status: 0 });
   }
-  const text = (from, length) => new TextDecoder().decode(new Uint8Array(buffer, from, length));
-  if (!reply.ok) throw Object.assign(new Error(errorIn(text(0), reply.status)), { status: reply.status });
+  const read = (from, length) => JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, from, length)));
+  if (!reply.ok) throw Object.assign(new Error(read(0).error), { status: reply.status });
   const length = new DataView(buffer).getUint32(0, true);
-  return { json: JSON.parse(text(4, length)), payload: new Uint8Array(buffer, 4 + length) };
-}
-
-function errorIn(text, status) {
-  try {
-    return JSON.parse(text).error;
-  } catch {
-    return `The server answered ${status}.`;
-  }
+  return { json: read(4, length), payload: new Uint8Array(buffer, 4 + length) };
 }
 
 function settingsOfAddress() {
   try {
-    return JSON.parse(parts().get("settings") ?? "null");
+    return JSON.parse(parts().get("settings"));
   } catch {
     return null;
   }

@@ -31,9 +31,9 @@ export async function copied(text) {
 
 const SIZE = { panel: [360, 250], wide: 680, gap: 20, head: 62, chart: 280 };
 
-/** Draw all of it as one picture of 1,160 pixels width; scene is what the page shows. */
+/** Draw all of it as one picture of 1,160 pixels width; scene is the stage. */
 function drawAll(pen, scene, height) {
-  const { colours, frame, problem, settings, titles } = scene;
+  const { colours, frame, problem, settings } = scene;
   const { panel: [w, h], gap, head } = SIZE;
   pen.area([[0, 0], [1160, 0], [1160, height], [0, height]], { fill: colours.card });
   pen.text(problem.title, gap, 32, { fill: colours.ink, size: 20, weight: 600 });
@@ -42,7 +42,7 @@ function drawAll(pen, scene, height) {
   scene.views.forEach((view, i) => {
     const left = gap + (i % 3) * (w + gap);
     const top = head + Math.floor(i / 3) * (h + gap);
-    const name = view.panel ? `${titles[view.panel.activation]}, median loss ${lossText(view.panel.losses.middle.at(-1))}` : "the function";
+    const name = view.panel ? `${view.title}, median loss ${lossText(view.panel.losses.middle.at(-1))}` : view.title;
     pen.text(name, left + 34, top + 14, { fill: view.colour, size: 14, weight: 600 });
     pen.inside(left, top + 20, w, h - 20, (inner) => (problem.inputs === 2 ? drawSurface : drawFit)(inner, w, h - 20, { ...scene, ...view }), false);
   });
