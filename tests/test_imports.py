@@ -42,8 +42,8 @@ LEVELS = {
     "sklearn": 3,
     "fitting": 4,
     "lab": 4,
-    "play": 4,
-    "cli": 5,
+    "play": 5,
+    "cli": 6,
 }
 
 

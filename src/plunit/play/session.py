@@ -6,77 +6,63 @@ import threading
 import time
 from typing import Any
 
-from plunit.ensemble import why_not_native
+import numpy as np
+
+from plunit.ensemble import Network, Rows, initial, why_not_native
+from plunit.ensemble.course import LOOKED, Course
 from plunit.errors import UserError
-from plunit.play.courses import BATCH, WHOLE, Snapshot, courses_of
+from plunit.play.exports import export
 from plunit.play.frames import Painter, Reply, problem_of
 from plunit.play.settings import Settings
 from plunit.play.targets import Task
 
-RATE = 30.0
-"""Frames a second, at most."""
-
-PATIENCE = 1.0
-"""So many seconds a request waits for a new frame."""
-
-STEPS = 100_000_000
-"""Training ends after so many steps."""
+BATCH = 128  # rows of a step, of tables with more than `LOOKED`
+RATE = 30.0  # frames a second, at most
+PATIENCE = 1.0  # seconds for which a request waits for a new frame
+STEPS = 100_000_000  # after so many training ends
 
 
 class Session:
-    """Networks in training, and the frames that show them.
-
-    One thread calls `round`; any thread may call the others.
-    """
+    """Networks in training and the frames that show them; one thread calls `round`, any thread the others."""
 
     def __init__(self, task: Task, settings: Settings) -> None:
-        self.task, self.settings = task, settings
-        self._courses = courses_of(task, settings)
-        self._latest = [course.snapshot() for course in self._courses]
-        self._painter = Painter(task, settings, self._latest)
+        self._task, self._settings = task, settings
+        self._batch = BATCH if len(task.y) > LOOKED else 0
+        self._courses = _courses(task, settings, self._batch)
+        self._latest, self._fresh = [course.snapshot() for course in self._courses], True
+        self._painter, self._frame = Painter(task, settings, self._latest), Reply({"frame": 0})
         self._change, self._painting = threading.Condition(), threading.Lock()
-        self._fresh = True  # whether `_latest` has not been drawn yet
-        self._frame, self._drawn = Reply({"frame": 0}), 0.0
-        self._steps, self._seconds = 1, 0.0  # of the next round; of all rounds
-        self._single = 0
-        self.paused, self.ended = settings.paused, ""
+        self._steps, self._seconds, self._drawn = 1, 0.0, 0.0  # of the next round; of all; when a frame was made
+        self._single, self.paused, self.ended = 0, settings.paused, ""
         self.asked = time.monotonic()
 
     def problem(self) -> Reply:
         """Return what a page shows of the task."""
-        notes = []
-        if len(self.task.y) > WHOLE:
-            notes.append(f"{len(self.task.y):,} rows: each step takes {BATCH} of them, the loss is that of {WHOLE}.")
-        if reason := why_not_native():
-            notes.append(f"{reason}. Training runs in NumPy, which is slower.")
-        return problem_of(self.task, self.settings, notes)
-
-    @property
-    def step(self) -> int:
-        """The number of steps taken."""
-        return self._courses[0].step
+        notes = [f"{reason}. Training runs in NumPy, which is slower."] if (reason := why_not_native()) else []
+        if self._batch:
+            notes.append(f"Each step takes {BATCH} of the rows, and the loss is that of {LOOKED} of them.")
+        return problem_of(self._task, self._settings, notes)
 
     @property
     def waiting(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether there is nothing to train."""
         return bool(self.ended) or (self.paused and not self._single)
 
     def round(self, seconds: float) -> None:
-        """Train all activations by as many steps as take about so many seconds, and keep a copy if one is wanted."""
+        """Train all activations by so many steps as take about `seconds`; keep a copy if the last one was drawn."""
         single = self.paused
-        steps = 1 if single else self._steps
-        start = time.perf_counter()
+        steps, start = 1 if single else self._steps, time.perf_counter()
         for course in self._courses:
             course.advance(steps)
         spent = time.perf_counter() - start
-        self._single = max(0, self._single - single)
         self._seconds += spent
-        if not single:
-            factor = min(2.0, max(0.5, seconds / spent))
-            self._steps = max(1, round(steps * factor + (factor > 1)))
-        if self.step >= STEPS:
-            self.end(f"Training ended after {self.step:,} steps.")
-        if not self._fresh or single:
+        if single:
+            self._single -= 1
+        else:
+            self._steps = max(1, round(steps * min(2.0, max(0.5, seconds / spent))))
+        if self._courses[0].step >= STEPS:
+            self.end(f"Training ended after {STEPS:,} steps.")
+        if single or not self._fresh:
             with self._change:
                 self._latest, self._fresh = [course.snapshot() for course in self._courses], True
                 self._change.notify_all()
@@ -87,25 +73,23 @@ class Session:
         with self._painting:
             time.sleep(max(0.0, self._drawn + 1 / RATE - time.monotonic()))
             with self._change:
-                if after >= self._frame.content["frame"]:
+                if after >= self._painter.frames:
                     self._change.wait_for(lambda: self._fresh or self.ended, PATIENCE)
                 snapshots, fresh, self._fresh = self._latest, self._fresh, False
             self.asked = self._drawn = time.monotonic()
             if fresh:
-                made = self._painter.paint(snapshots)
-                made.content["frame"] = self._frame.content["frame"] + 1
-                self._frame = made
-            if after >= self._frame.content["frame"]:
-                return Reply({"frame": after, **self._about(), "unchanged": True})
+                self._frame = self._painter.paint(snapshots)
+            if after >= self._painter.frames:
+                return Reply({**self._about(), "frame": after, "unchanged": True})
             return Reply({**self._about(), **self._frame.content}, self._frame.payload)
 
-    def latest(self, activation: str) -> Snapshot:
-        """Return the last copy of an activation's networks."""
-        with self._change:
-            for one in self._latest:
-                if one.network.activation == activation:
-                    return one
-        raise UserError(f"there are no networks of {activation[:40]!r}; there are {self._names()}")
+    def export(self, activation: Any, form: str) -> Reply:
+        """Return the best network of an activation as a file."""
+        for now in self._latest:
+            if now.network.activation == activation:
+                return export(self._task, self._settings, now, self._batch, form)
+        known = ", ".join(self._settings.activations)
+        raise UserError(f"there are no networks of {str(activation)[:40]!r}; there are {known}")
 
     def command(self, name: Any) -> dict[str, Any]:
         """Pause, resume, step or stop."""
@@ -116,7 +100,7 @@ class Session:
         self._single += name == "step"
         if name == "stop":
             self.end("Training was stopped.")
-        return {"paused": self.paused, "step": self.step}
+        return {"paused": self.paused, "step": self._courses[0].step}
 
     def end(self, reason: str) -> None:
         """Train no more; the next frame says why."""
@@ -125,13 +109,30 @@ class Session:
             self._change.notify_all()
 
     def _about(self) -> dict[str, Any]:
-        return {
-            "step": self.step,
-            "seconds": round(self._seconds, 3),
-            "rate": round(self.step / self._seconds, 1) if self._seconds else 0.0,
-            "paused": self.paused,
-            "ended": self.ended,
-        }
+        step = self._courses[0].step
+        rate = round(step / self._seconds, 1) if self._seconds else 0.0
+        return {"step": step, "seconds": self._seconds, "rate": rate, "paused": self.paused, "ended": self.ended}
 
-    def _names(self) -> str:
-        return ", ".join(self.settings.activations)
+
+def _courses(task: Task, settings: Settings, batch: int) -> list[Course]:
+    """Return the networks of each activation before their first step; network i starts alike in all of them."""
+    widths, shape = widths_of(task, settings), {"alpha": settings.alpha, "c": settings.c}
+    generators = [np.random.default_rng([settings.seed, i]) for i in range(settings.networks)]
+    # raw alpha and c are the last rows, so that the other activations take those before
+    learned = "plu_learned" in settings.activations
+    start = initial(Network(widths, "plu_learned" if learned else "plu"), generators, **shape)
+    rows = Rows(*task.scaled, batch=batch, seeds=range(settings.networks) if batch else ())
+    unit = float(np.mean(task.scales[1].spread ** 2))
+    networks = [Network(widths, name) for name in settings.activations]
+    return [Course(one, start[: one.rows], rows, lr=settings.lr, unit=unit, **shape) for one in networks]
+
+
+def widths_of(task: Task, settings: Settings) -> tuple[int, ...]:
+    """Return the units from input to output."""
+    return (task.inputs, *[settings.width] * settings.depth, task.outputs)
+
+
+def bytes_of(task: Task, settings: Settings) -> int:
+    """Estimate the memory of a session: parameters, moments and copies, pixels, and the table."""
+    rows = max(Network(widths_of(task, settings), name).rows for name in settings.activations)
+    return 4 * len(settings.activations) * settings.networks * (8 * rows + 500) + 8 * (task.x.nbytes + task.y.nbytes)
