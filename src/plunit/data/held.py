@@ -28,7 +28,7 @@ class HeldText(_Path):
     def of(cls, name: str, text: str) -> HeldText:
         """Return a text under a name, which messages show."""
         held = cls(name)
-        held.content = text.encode()
+        held.content = text.encode(errors="replace")
         return held
 
     def exists(self, **_: Any) -> bool:
@@ -39,6 +39,6 @@ class HeldText(_Path):
         """Return True."""
         return True
 
-    def open(self, *_: Any, **__: Any) -> IO[Any]:
+    def open(self, *_: Any, **__: Any) -> IO[Any]:  # type: ignore[override]
         """Return the bytes of the text as a file."""
         return io.BytesIO(self.content)

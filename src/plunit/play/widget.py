@@ -16,7 +16,7 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from None
 
-from plunit.play.server import answered, page_files
+from plunit.play.server import page_files
 from plunit.play.workshop import Workshop
 
 PARTS = ("theme", "pens", "charts", "pad", "settings", "tour", "take", "stage", "play", "widget")
@@ -65,7 +65,7 @@ def _receive(widget: Widget, message: Any, buffers: Any) -> None:
 def _answer(widget: Widget, message: Any) -> None:
     """Answer {"id", "kind", "body"} by {"id", "json"} and a buffer, or by {"id", "error", "status"}."""
     fields = message if isinstance(message, dict) else {}
-    status, reply = answered(widget._workshop, str(fields.get("kind")), fields.get("body"))
+    status, reply = widget._workshop.answer(str(fields.get("kind")), fields.get("body"))
     if status == 200:
         widget.send({"id": fields.get("id"), "json": reply.content}, [reply.payload])
     else:

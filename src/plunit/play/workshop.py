@@ -56,6 +56,20 @@ class Workshop:
         reply: Reply = answer(**given)
         return reply
 
+    def answer(self, kind: str, body: Any) -> tuple[int, Reply]:
+        """Return the status of HTTP for a call, and the reply or {"error": one line}."""
+        try:
+            return 200, self.call(kind, body)
+        except UserError as error:
+            status, line = 400, str(error)
+        except UnknownSession as error:
+            status, line = 404, str(error)
+        except MemoryError:
+            status, line = 503, "the memory of this machine does not suffice; take fewer networks"
+        except Exception as error:  # a fault of ours; the page must not wait for ever
+            status, line = 500, f"plunit failed: {type(error).__name__}: {str(error)[:200]}"
+        return status, Reply({"error": " ".join(line.split())})
+
     def close(self) -> None:
         """End all sessions and the thread."""
         with self._lock:
@@ -82,8 +96,8 @@ class Workshop:
         task = task_of(chosen.target)
         needed, name = bytes_of(task, chosen), secrets.token_urlsafe(12)
         with self._lock:
+            self._check_room(needed, [size for other, size in self._room.items() if other != replaces])
             self._drop(str(replaces))
-            self._check_room(needed)
             self._room[name] = needed
         try:
             session = Session(task, chosen)
@@ -99,13 +113,13 @@ class Workshop:
         problem = session.problem()
         return Reply({"session": name, "problem": problem.content}, problem.payload)
 
-    def _check_room(self, needed: int) -> None:
+    def _check_room(self, needed: int, others: list[int]) -> None:
         if needed > MEMORY:
             less = "take fewer networks or smaller ones"
             raise UserError(f"this needs {needed >> 20} MB, the limit is {MEMORY >> 20} MB; {less}")
-        if len(self._room) >= SESSIONS:
-            raise UserError(f"{len(self._room)} pages are training, the limit is {SESSIONS}; close one of them")
-        if self._closed or sum(self._room.values()) + needed > 4 * MEMORY:
+        if self._closed or len(others) >= SESSIONS:
+            raise UserError(f"{len(others)} pages are training, the limit is {SESSIONS}; close one of them")
+        if sum(others) + needed > 4 * MEMORY:
             raise UserError("the other pages need too much memory; close one of them, or take fewer networks")
 
     def _find(self, name: Any) -> Session:
