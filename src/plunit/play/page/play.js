@@ -16,8 +16,8 @@ export function mount(root, call, host) {
 
 class Play {
   constructor(root, call, host) {
-    Object.assign(this, { root, call, host, session: null, starting: null, paused: false, part: finder(root, "part"), button: finder(root, "do") });
-    if (window.innerWidth <= 860) for (const details of root.querySelectorAll("details")) details.open = false;
+    Object.assign(this, { root, call, host, session: null, starting: null, paused: false, commands: 0, part: finder(root, "part"), button: finder(root, "do") });
+    if (root.clientWidth <= 860) for (const details of root.querySelectorAll("details")) details.open = false;
     for (const name of ["link-name", "link-box"]) this.part(name).hidden = !host.link;
   }
 
@@ -31,8 +31,9 @@ class Play {
     this.form = new Form(this.root, this.info, (trouble) => (trouble ? this.tell(trouble) : this.start()));
     this.stage = new Stage(this.root, this.titles, this.form, (panels) => this.tour.show(panels, this.titles));
     this.tour = new Tour(this.root, (settings) => this.begin(settings));
-    const acts = { toggle: () => this.toggle(), step: () => this.step(), reset: () => this.start(true), again: () => this.start(),
-      clear: () => (this.form.pad.points = null), svg: () => this.save("svg"), png: () => this.save("png"), link: () => this.copyLink(), copy: () => this.copyLines() };
+    const acts = { toggle: () => this.toggle(), step: () => (this.session ? this.command("step") : this.start(true)), reset: () => this.start(true),
+      again: () => this.start(), clear: () => (this.form.pad.points = null), svg: () => this.save("svg"), png: () => this.save("png"),
+      link: () => this.copyLink(), copy: () => this.copyLines() };
     for (const [name, act] of Object.entries(acts)) this.button(name).addEventListener("click", act);
     for (const button of this.root.querySelectorAll("[data-take]")) button.addEventListener("click", () => this.take(button.dataset.take));
     this.begin(this.host.settings ?? {});
@@ -57,6 +58,7 @@ class Play {
     while (this.next) {
       const settings = this.next;
       this.next = null;
+      this.asking?.abort(); // a session that is replaced has no more frames
       try {
         this.started(await this.call("start", { settings, replaces: this.session ?? undefined }), settings);
       } catch (error) {
@@ -80,17 +82,15 @@ class Play {
   /** Ask for one frame after the other, as long as this session is the page's. */
   async pull(session) {
     for (let after = 0; this.session === session; ) {
-      let reply;
-      try {
-        reply = await this.call("frame", { session, after });
-      } catch (error) {
-        await this.starting;
-        return this.session === session && this.fail(error);
-      }
+      const { signal } = (this.asking = new AbortController());
+      const { commands } = this;
+      const reply = await this.call("frame", { session, after }, { signal }).catch((error) => ({ error }));
       await this.starting; // what has been replaced meanwhile does not count
       if (this.session !== session) return;
+      if (signal.aborted) continue;
+      if (reply.error) return this.fail(reply.error);
       after = reply.json.frame;
-      this.pausedIs(reply.json.paused);
+      if (commands === this.commands) this.pausedIs(reply.json.paused); // a frame made before a command knows nothing of it
       if (reply.json.panels?.length) this.stage.show(reply.json, reply.payload);
       if (reply.json.ended) return this.lose(reply.json.ended, true);
       if (CALM.matches || document.hidden) await new Promise((done) => setTimeout(done, 1000));
@@ -98,12 +98,14 @@ class Play {
   }
 
   pausedIs(paused) {
+    if (paused && !this.paused) this.stage?.redraw(); // the numbers of the last frame
     this.paused = paused;
     this.button("toggle").textContent = paused ? "Start" : "Pause";
   }
 
   async command(command) {
     try {
+      this.commands++;
       this.pausedIs((await this.call("command", { session: this.session, command })).json.paused);
     } catch (error) {
       this.fail(error);
@@ -114,10 +116,6 @@ class Play {
     if (!this.session) return this.start();
     await this.command(this.paused ? "resume" : "pause");
     if (this.paused) this.stage.summarise();
-  }
-
-  step() {
-    return this.session ? this.command("step") : this.start(true);
   }
 
   /** The page goes away: stop its training. */
@@ -155,9 +153,10 @@ class Play {
     const activation = this.part("take-activation").value;
     try {
       const { json, payload } = await this.call("export", { session: this.session, activation, format });
-      if (format === "fit") return this.showLines(new TextDecoder().decode(payload));
-      download(json.name, payload, json.mime);
-      this.say(`Saved ${json.name}: the best network with ${this.titles[activation]} now.`);
+      this.part("lines").hidden = format !== "fit";
+      if (format === "fit") this.part("lines").querySelector("pre").textContent = new TextDecoder().decode(payload);
+      else download(json.name, payload, json.mime);
+      this.say(format === "fit" ? "" : `Saved ${json.name}: the best network with ${this.titles[activation]} now.`);
     } catch (error) {
       if (error.status === 400) this.say(error.message);
       else this.fail(error);
@@ -166,12 +165,6 @@ class Play {
 
   say(text) {
     this.part("taken").textContent = text;
-  }
-
-  showLines(text) {
-    this.part("lines").hidden = false;
-    this.part("lines").querySelector("pre").textContent = text;
-    this.say("");
   }
 
   async copyLines() {

@@ -34,15 +34,12 @@ export class Stage {
 
   /** Prepare for a problem. The old pictures stay until the first frame, unless there are other activations. */
   begin(problem, settings, payload) {
-    const surface = problem.inputs === 2;
-    const names = surface ? ["", ...settings.activations] : settings.activations; // "" is the function itself
+    const names = problem.image ? ["", ...settings.activations] : settings.activations; // "" is the function itself
     Object.assign(this, { problem, settings, frame: null, fresh: false, told: 0, times: [], slow: 0 });
     if (names.join() !== this.views.map(({ activation }) => activation).join()) this.build(names, settings.activations);
-    if (surface) {
-      const bar = pictureOf(Uint8Array.from({ length: 256 }, (_, i) => 255 - i), { width: 1, height: 256 }, this.heights);
-      Object.assign(this.views[0], { bar, picture: this.picture(problem.image, payload, this.heights) });
-    }
-    for (const item of this.root.querySelectorAll(".key li")) item.hidden = item.classList.contains("surface") !== surface;
+    if (problem.image) this.views[0].picture = this.picture(problem.image, payload, this.heights);
+    this.views[0].bar = pictureOf(Uint8Array.from({ length: 256 }, (_, i) => 255 - i), { width: 1, height: 256 }, this.heights);
+    for (const item of this.root.querySelectorAll(".key li")) item.hidden = item.classList.contains("surface") !== (problem.inputs === 2);
     this.write("title", problem.title);
     this.write("networks", `${countText(settings.networks)} \u00d7 ${settings.activations.length}`);
   }

@@ -51,8 +51,9 @@ export class Tour {
 
   /** Put the numbers of now below the text. */
   show(panels, titles) {
-    if (this.at < 0) return;
-    const [words, number] = LIVE[this.steps[this.at].dataset.live];
+    const step = this.steps[this.at]?.dataset;
+    if (!step || !panels.every((panel) => step.activations.split(" ").includes(panel.activation))) return; // of the step before
+    const [words, number] = LIVE[step.live];
     this.part("tour-live").textContent = `${words}: ${panels.map((panel) => `${titles[panel.activation]} ${number(panel)}`).join(", ")}.`;
   }
 }

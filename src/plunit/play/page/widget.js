@@ -7,9 +7,10 @@ function render({ model, el }) {
   let count = 0;
   model.on("msg:custom", (message, buffers) => {
     const { done, fail } = waiting.get(message.id) ?? {};
+    const view = buffers?.[0] ?? new Uint8Array();
     waiting.delete(message.id);
     if (message.error) fail?.(Object.assign(new Error(message.error), { status: message.status ?? 400 }));
-    else done?.({ json: message.json, payload: bytesOf(buffers?.[0]) });
+    else done?.({ json: message.json, payload: new Uint8Array(view.buffer, view.byteOffset, view.byteLength) });
   });
   const call = (kind, body) => new Promise((done, fail) => {
     waiting.set(++count, { done, fail });
@@ -17,10 +18,6 @@ function render({ model, el }) {
   });
   const play = mount(el.querySelector(".plunit-play"), call, {});
   return () => play.leave();
-}
-
-function bytesOf(view) {
-  return view ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength) : new Uint8Array();
 }
 
 export default { render };
