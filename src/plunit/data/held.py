@@ -28,7 +28,7 @@ class HeldText(_Path):
     def of(cls, name: str, text: str) -> HeldText:
         """Return a text under a name, which messages show."""
         held = cls(name)
-        held.content = text.encode(errors="replace")
+        held.content = text.encode(errors="surrogatepass")
         return held
 
     def exists(self, **_: Any) -> bool:

@@ -40,7 +40,8 @@ class Cloud:
         part = slice(start, min(start + self._renewed, theta.shape[1]))
         self._next = part.stop
         found = values(self._network, theta[:, part], self._x, *self._shape)
-        *columns, row = (_place(z, *pixel) for z, pixel in zip(found, self._pixels, strict=True))
+        with np.errstate(all="ignore"):
+            *columns, row = [_place(z, *pixel) for z, pixel in zip(found, self._pixels, strict=True)]
         column = columns[0] if columns else np.arange(1, WIDTH + 1, dtype=np.int32)[:, None]
         self._bins[:, part] = (HEIGHT + 1 - row) * np.int32(WIDTH + 2) + column
         counts = np.bincount(self._bins.ravel(), minlength=(HEIGHT + 2) * (WIDTH + 2))

@@ -94,28 +94,31 @@ class Panel:
 
     def _remember(self, step: int, finite: Array) -> dict[str, list[Any]]:
         """Return the course of the losses; every second point is left out when there are too many."""
+        if self._course and self._course[-1][0] % self._every:  # only the newest may be between
+            self._course.pop()
+        if len(self._course) >= MOST:
+            self._every *= 2
+            self._course = [row for row in self._course if row[0] % self._every == 0]
         places = [min(int(q * len(finite)), len(finite) - 1) for q in QUANTILES.values()]
-        # a point that is not kept is replaced by the next one
-        self._course[len(self._course) - (self._seen % self._every > 0) :] = [
-            [step, *(_number(finite[i]) if len(finite) else None for i in places)]
-        ]
+        quantiles = [_number(finite[i]) if len(finite) else None for i in places]
+        self._course.append([self._seen, step, *quantiles])
         self._seen += 1
-        if len(self._course) > MOST:
-            self._course, self._every = self._course[::2], 2 * self._every
-        return dict(zip(("steps", *QUANTILES), map(list, zip(*self._course, strict=True)), strict=True))
+        _, *columns = map(list, zip(*self._course, strict=True))
+        return dict(zip(("steps", *QUANTILES), columns, strict=True))
 
     def _drawn(self, now: Snapshot, members: dict[str, int]) -> dict[str, Any]:
         """Return networks by their names: exact polylines with kinks, or sampled ones."""
         chosen = list(members.values())
         found: list[dict[str, Any]] = [{} for _ in chosen]
         if self._task.inputs == 1:
-            x = np.linspace(*self._task.box[0], WIDTH)
+            low, high = self._task.box[0].tolist()
+            x = np.linspace(low, high, WIDTH)
             with np.errstate(all="ignore"):
                 y = np.nan_to_num(forward(self._network, self._in_units(now, chosen), x[None], *self._shape))
             found = [{"pieces": None, "line": self._points(x, y[..., i].T), "knots": []} for i in range(len(chosen))]
             # smooth ones, and networks that diverge or have pieces too short for numbers, stay as they are
             with contextlib.suppress(ValueError):
-                traced = curves(self._exact(now, chosen), *self._task.box[0].tolist(), limit=PIECES)
+                traced = curves(self._exact(now, chosen), low, high, limit=PIECES)
                 for one, curve in zip(found, (curve.merged() for curve in traced), strict=True):
                     line = self._points(curve.knots, curve.values)
                     one.update(pieces=curve.pieces, line=line, knots=line[1:-1])
@@ -123,10 +126,10 @@ class Panel:
         return {name: {"member": i, "loss": _number(now.loss[i]), **one} for (name, i), one in each}
 
     def _points(self, x: Array, y: Array) -> list[list[float]]:
-        """Return points of the picture with six digits: (x, y), or both outputs."""
+        """Return points of the picture with seven digits: (x, y), or both outputs."""
         points = y if self._task.outputs == 2 else np.stack([x, y[:, 0]], axis=1)
         largest = max(np.abs(self._task.box).max(), np.abs(self._task.y).max(), 1e-30)
-        rounded: list[list[float]] = points.clip(-1e30, 1e30).round(6 - math.ceil(math.log10(largest))).tolist()
+        rounded: list[list[float]] = points.clip(-1e30, 1e30).round(7 - math.ceil(math.log10(largest))).tolist()
         return rounded
 
     def _find_edges(self, now: Snapshot, best: int) -> Array | None:
@@ -134,8 +137,9 @@ class Panel:
         with contextlib.suppress(ValueError):
             x, y = self._task.box.tolist()
             found = cells(self._exact(now, [best]), (x, y), limit=PIECES)
-            inner = (found.faces.beside >= 0).all(axis=1)
-            return found.vertices[found.faces.ends[inner]].reshape(-1, 4).astype(np.float32)
+            one, other = found.faces.beside.T
+            bends = (one >= 0) & (other >= 0) & (found.labels[one] != found.labels[other])
+            return np.asarray(found.vertices[found.faces.ends[bends]].reshape(-1, 4), dtype=np.float32)
         return None
 
     def _count_pieces(self, now: Snapshot, _: int) -> dict[str, float] | None:
@@ -169,7 +173,7 @@ def surface_bytes(task: Task, z: Array) -> Array:
     """Return the values at `pixels` as bytes [HEIGHT, WIDTH], 0 for the least target and 255 for the largest."""
     low, high = task.y.min(), task.y.max()
     shown = np.nan_to_num((z - low) * (255 / max(high - low, 1e-30)), nan=0.0).clip(0, 255)
-    return np.rint(shown).astype(np.uint8).reshape(HEIGHT, WIDTH)
+    return np.asarray(np.rint(shown), dtype=np.uint8).reshape(HEIGHT, WIDTH)
 
 
 def _number(value: float) -> float | None:

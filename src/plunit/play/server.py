@@ -55,8 +55,8 @@ class Server(ThreadingHTTPServer):
     allow_reuse_address = sys.platform != "win32"  # there it would let another program share the port
 
     def __init__(self, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), Handler)
         self.token, self.workshop, self.files = secrets.token_urlsafe(24), Workshop(), page_files()
+        super().__init__(("127.0.0.1", port), Handler)
         self.hosts = {f"{name}:{self.server_port}" for name in ("localhost", "127.0.0.1", "[::1]")}
         self._free = threading.BoundedSemaphore(CONNECTIONS)
 

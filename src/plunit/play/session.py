@@ -116,7 +116,8 @@ class Session:
 
 def _courses(task: Task, settings: Settings, batch: int) -> list[Course]:
     """Return the networks of each activation before their first step; network i starts alike in all of them."""
-    widths, shape = widths_of(task, settings), {"alpha": settings.alpha, "c": settings.c}
+    widths = widths_of(task, settings)
+    shape: dict[str, Any] = {"alpha": settings.alpha, "c": settings.c}
     generators = [np.random.default_rng([settings.seed, i]) for i in range(settings.networks)]
     # raw alpha and c are the last rows, so that the other activations take those before
     learned = "plu_learned" in settings.activations

@@ -34,7 +34,7 @@ _FILES = page_files()
 _INDEX = _FILES["/"][1].decode()
 
 
-class Widget(anywidget.AnyWidget):  # type: ignore[misc]
+class Widget(anywidget.AnyWidget):
     """The playground: draw, type or choose a function, and watch networks learn it.
 
     Training runs in the kernel, and ends ten seconds after the page is closed or the widget is.
