@@ -42,4 +42,4 @@ if __name__ == "__main__":
         server.shutdown()
         server.server_close()
         thread.join()
-    picture.save(file, optimize=True)
+    picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(file, optimize=True)
