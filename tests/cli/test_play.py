@@ -104,3 +104,21 @@ def test_nothing_is_written_and_nothing_heavy_is_loaded(tmp_path):
     run = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert run.stdout == "[[], []]\n", run.stdout + run.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+ABSENT = """
+import sys
+for name in ("torch", "matplotlib", "sklearn", "pandas", "jinja2", "filelock", "safetensors", "PIL", "anywidget", "onnx"):
+    sys.modules[name] = None
+sys.argv = ["plunit", "play", "--no-open"]
+from plunit.cli import main
+main()
+"""
+
+
+def test_the_extra_play_suffices():
+    process = subprocess.Popen([sys.executable, "-c", ABSENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    line = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert line.startswith("plunit play: http://127.0.0.1:"), err

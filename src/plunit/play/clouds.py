@@ -10,7 +10,7 @@ from plunit.ensemble.narrow import values
 from plunit.play.targets import Task
 
 WIDTH, HEIGHT = 96, 80  # pixels
-WORK = 4_000_000  # products of an update; of larger ensembles some networks are renewed in each, in turn
+WORK = 900_000  # products of an update; of larger ensembles some networks are renewed in each, in turn
 
 View = tuple[tuple[float, float], tuple[float, float]]
 """The ends of the picture, from left to right and from bottom to top."""
@@ -30,7 +30,7 @@ class Cloud:
             offset = 1 + factor * (y_scale.mean[output] - low)
             self._pixels.append((size, np.float32(factor * y_scale.spread[output]), np.float32(offset)))
         self._network, self._shape, self._next = network, shape, 0
-        self._bins = np.zeros((count, members), dtype=np.int32)
+        self._bins = np.zeros((count, members), dtype=np.intp)
         self._renewed = max(16, WORK // (network.rows * count))
         self._bytes = np.rint(255 * np.log1p(np.arange(members + 1)) / np.log1p(members)).astype(np.uint8)
 
