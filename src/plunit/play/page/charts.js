@@ -16,8 +16,8 @@ function ticksOf(low, high, count) {
 }
 
 /** Powers of ten from 10^low to 10^high: each second or third if there are many, also 2 and 5 times them if there are few. */
-function decadesOf(low, high) {
-  const [every, factors] = [Math.ceil((high - low) / 6), high - low < 2.2 ? [1, 2, 5] : [1]];
+function decadesOf(low, high, most) {
+  const [every, factors] = [Math.ceil((high - low) / most), high - low < 2.2 ? [1, 2, 5] : [1]];
   const powers = Array.from({ length: Math.floor(high) - Math.floor(low) + 1 }, (_, i) => Math.floor(low) + i).filter((power) => power % every === 0);
   return powers.flatMap((power) => factors.map((factor) => factor * 10 ** power)).filter((value) => value >= 10 ** low && value <= 10 ** high);
 }
@@ -78,7 +78,7 @@ export function drawLosses(pen, width, height, { panels, titles, colours }) {
   const box = { left: 48, top: 10, right: width - 92, bottom: height - 34 };
   const x = scaleOf([0, last], [box.left, box.right]);
   const y = scaleOf([low, high], [box.bottom, box.top]);
-  for (const value of decadesOf(low, high)) {
+  for (const value of decadesOf(low, high, 6)) {
     pen.line([[box.left, y(Math.log10(value))], [box.right, y(Math.log10(value))]], { stroke: colours.rule, width: 1 });
     pen.text(tickText(value), box.left - 6, y(Math.log10(value)) + 4, { fill: colours.muted, anchor: "end" });
   }
@@ -112,7 +112,7 @@ export function drawSpread(pen, width, height, { panels, titles, colours }) {
   const x = scaleOf([edges[0], edges.at(-1)], [left, right]);
   const row = bottom / panels.length;
   const most = Math.max(1, ...panels.flatMap(({ histogram }) => histogram.counts));
-  for (const value of decadesOf(edges[0], edges.at(-1))) {
+  for (const value of decadesOf(edges[0], edges.at(-1), 5)) {
     const at = x(Math.log10(value));
     pen.line([[at, 0], [at, bottom]], { stroke: colours.rule, width: 1 });
     pen.text(tickText(value), Math.min(Math.max(at, 22), width - 16), bottom + 16, { fill: colours.muted, anchor: "middle" });

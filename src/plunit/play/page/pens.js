@@ -46,7 +46,7 @@ export class CanvasPen {
   }
 
   image(picture, x, y, width, height) {
-    Object.assign(this.c, { imageSmoothingEnabled: true, imageSmoothingQuality: "medium" });
+    Object.assign(this.c, { imageSmoothingEnabled: true, imageSmoothingQuality: "low" });
     this.c.drawImage(picture, x, y, width, height);
   }
 

@@ -8,17 +8,14 @@ import { copied, download, linkable, pngOf, svgOf } from "./take.js";
 const CALM = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 /** Make the root a playground. call(kind, body, options) asks Python; host may have settings, keep(settings), link(settings). */
-export function mount(root, call, host) {
-  const play = new Play(root, call, host);
-  play.open();
-  return play;
-}
+export const mount = (root, call, host) => new Play(root, call, host);
 
 class Play {
   constructor(root, call, host) {
     Object.assign(this, { root, call, host, session: null, starting: null, paused: false, commands: 0, part: finder(root, "part"), button: finder(root, "do") });
     if (root.clientWidth <= 860) for (const details of root.querySelectorAll("details")) details.open = false;
     for (const name of ["link-name", "link-box"]) this.part(name).hidden = !host.link;
+    this.open();
   }
 
   async open() {
@@ -92,15 +89,16 @@ class Play {
       after = reply.json.frame;
       if (commands === this.commands) this.pausedIs(reply.json.paused); // a frame made before a command knows nothing of it
       if (reply.json.panels?.length) this.stage.show(reply.json, reply.payload);
-      if (reply.json.ended) return this.lose(reply.json.ended, true);
+      if (reply.json.ended) return this.lose(reply.json.ended, !reply.json.ended.startsWith("The server has ended"));
       if (CALM.matches || document.hidden) await new Promise((done) => setTimeout(done, 1000));
     }
   }
 
   pausedIs(paused) {
-    if (paused && !this.paused) this.stage?.redraw(); // the numbers of the last frame
+    if (paused === this.paused) return;
     this.paused = paused;
     this.button("toggle").textContent = paused ? "Start" : "Pause";
+    if (paused) this.stage?.redraw(); // the numbers of the last frame
   }
 
   async command(command) {

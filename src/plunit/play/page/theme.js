@@ -9,8 +9,8 @@ export const finder = (root, kind) => (name) => root.querySelector(`[data-${kind
 
 /** The colours that style.css has for the root now, light or dark. */
 export function coloursOf(root) {
-  const style = getComputedStyle(root);
-  const of = (name) => style.getPropertyValue(`--${name}`).trim() || style.color;
+  const [style, found] = [getComputedStyle(root), {}];
+  const of = (name) => (found[name] ??= style.getPropertyValue(`--${name}`).trim() || style.color);
   return { of, ...Object.fromEntries(["ink", "muted", "rule", "card", "accent"].map((name) => [name, of(name)])) };
 }
 
@@ -42,8 +42,12 @@ export function largeText(value) {
   return letter ? (value / unit).toFixed(value / unit < 100 ? 1 : 0) + letter : countText(value);
 }
 
-/** An axis number without rounding noise: 0.5, -6, 1e-7. */
-export const tickText = (value) => (Math.abs(value) < 1e-12 ? "0" : String(Number(value.toPrecision(4))).replace("-", "\u2212"));
+/** An axis number without rounding noise: 0.5, -6, 10,000, 1e-4. */
+export function tickText(value) {
+  const [number, size] = [Number(value.toPrecision(4)), Math.abs(value)];
+  const text = size > 1e-12 && (size < 1e-3 || size >= 1e6) ? number.toExponential() : size < 1e4 ? String(number) : countText(number);
+  return text.replace("+", "").replaceAll("-", "\u2212");
+}
 
 const channelsOf = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
