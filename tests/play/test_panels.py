@@ -6,9 +6,8 @@ import pytest
 from plunit.ensemble import Network, Rows, forward, initial
 from plunit.ensemble.course import Course, Snapshot
 from plunit.ensemble.units import in_units
-from plunit.play.clouds import HEIGHT, WIDTH
 from plunit.play.frames import view_of
-from plunit.play.panels import MOST, Panel, pixels
+from plunit.play.panels import HEIGHT, MOST, WIDTH, Panel, pixels
 from plunit.play.settings import Settings
 from plunit.play.targets import task_of
 

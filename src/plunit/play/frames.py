@@ -9,8 +9,7 @@ import numpy as np
 
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.course import Snapshot
-from plunit.play.clouds import View
-from plunit.play.panels import Panel, pixels, surface_bytes
+from plunit.play.panels import Panel, View, pixels, surface_bytes
 from plunit.play.settings import Settings
 from plunit.play.targets import Task
 

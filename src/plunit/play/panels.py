@@ -12,16 +12,18 @@ import numpy as np
 
 from plunit.ensemble import Network, forward
 from plunit.ensemble.arrays import Array
+from plunit.ensemble.cloud import Cloud
 from plunit.ensemble.course import LOOKED, Snapshot
 from plunit.ensemble.members import exact
 from plunit.ensemble.narrow import dead_share
 from plunit.ensemble.units import in_units
 from plunit.pieces import Network as Exact
 from plunit.pieces import cell_counts, cells, counts, curves
-from plunit.play.clouds import HEIGHT, WIDTH, Cloud, View
 from plunit.play.settings import Settings
 from plunit.play.targets import Task
 
+WIDTH, HEIGHT = 96, 80  # pixels of an image
+View = tuple[tuple[float, float], tuple[float, float]]  # from left to right, and from bottom to top
 QUANTILES = {"low": 0.05, "middle": 0.5, "high": 0.95}
 MOST = 120  # points of a loss curve; then every second one is left out
 PIECES = 2000  # a network with more pieces is drawn without them
@@ -49,7 +51,7 @@ class Panel:
 
     def __init__(self, network: Network, task: Task, settings: Settings, view: View) -> None:
         self._network, self._task, self._shape = network, task, (settings.alpha, settings.c)
-        self._cloud = Cloud(network, settings.networks, task, view, self._shape) if task.inputs == 1 else None
+        self._cloud = cloud_of(network, task, settings, view) if task.inputs == 1 else None
         self._course: list[list[Any]] = []
         self._every, self._seen, self._median = 1, 0, -1
         self._lines: dict[str, Any] = {}
@@ -159,6 +161,14 @@ class Panel:
         given = [np.full((self._network.depth - 1, 1), value) for value in self._shape]
         both = zip(("alpha", "c"), self._network.shapes(now.theta, *given), strict=True)
         return {name: np.median(np.nan_to_num(found), axis=1).astype(float).round(5).tolist() for name, found in both}
+
+
+def cloud_of(network: Network, task: Task, settings: Settings, view: View) -> Cloud:
+    """Return the cloud of the networks of one activation; a parametric curve is looked at in twice as many points."""
+    low, high = task.box[0].tolist()
+    x = task.scales[0](np.linspace(low, high, WIDTH * task.outputs)[:, None]).T
+    ends = task.scales[1](np.array(view[-task.outputs :]).T).T
+    return Cloud(network, settings.networks, x, ends, (WIDTH, HEIGHT), settings.alpha, settings.c)
 
 
 def pixels(box: Array) -> Array:

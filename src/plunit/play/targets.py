@@ -75,14 +75,14 @@ def task_of(target: dict[str, Any]) -> Task:
     notes: list[str] = []
     if kind == "expression":
         written = text("the function", target.get("text"), 10_000)
-        ends = [number(name, target.get(name, end), DOMAIN) for name, end in (("low", -6.0), ("high", 6.0))]
-        return _task([_function(written, *ends, None)], notes)
+        low, high = (number(name, target.get(name, end), DOMAIN) for name, end in (("low", -6.0), ("high", 6.0)))
+        return _task([_function(written, low, high, None)], notes)
     if kind == "paper":
         name = text("the name", target.get("name"), 100)
         if name not in PAPER:
             raise UserError(f"the paper has no function {name!r}; there are {', '.join(PAPER)}")
-        texts, *rest = PAPER[name]
-        return _task([_function(written, *rest) for written in texts], notes, scaled=False)
+        texts, low, high, axis = PAPER[name]
+        return _task([_function(written, low, high, axis) for written in texts], notes, scaled=False)
     if kind == "drawn":
         points = target.get("points")
         if not isinstance(points, list) or len(points) > POINTS:
