@@ -173,3 +173,17 @@ def test_the_median_network_stays_while_it_is_in_the_middle():
         loss = np.roll(np.arange(101.0), shift)
         members.append(panel.paint(Snapshot(network, 1, theta, loss), True)[0]["median"]["member"])
     assert members == [50, 50, 80]
+
+
+def test_the_losses_of_best_and_median_are_the_newest_while_lines_wait_for_their_turn():
+    task, settings = task_of(SINE), Settings(SINE, networks=9)
+    network = Network((1, 2, 1), "relu")
+    panel = Panel(network, task, settings, view_of(task))
+    theta = initial(network, [np.random.default_rng(seed) for seed in range(9)])
+    first = panel.paint(Snapshot(network, 1, theta, np.arange(1.0, 10)), True)[0]
+    second = panel.paint(Snapshot(network, 2, 2 * theta, np.arange(9.0, 0, -1) / 100), False)[0]
+    assert (second["best"]["member"], second["best"]["loss"]) == (8, 0.01)
+    assert second["median"]["loss"] == 0.05
+    assert second["best"]["line"] == first["best"]["line"]
+    third = panel.paint(Snapshot(network, 3, 2 * theta, np.arange(9.0, 0, -1) / 100), True)[0]
+    assert third["best"]["line"] != first["best"]["line"]

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from plunit.ensemble import ACTIVATIONS
 from plunit.ensemble.course import Course
 from plunit.errors import UserError
 from plunit.play import session, workshop
@@ -266,6 +267,9 @@ def test_info_tells_the_limits_that_are_checked(shop):
     assert info["limits"]["networks"] == [1, 4096]
     assert (info["limits"]["points"], info["limits"]["body"], info["limits"]["sessions"]) == (10**6, 10**7, 8)
     assert {one["name"] for one in info["activations"] if not one["piecewise"]} == {"tanh", "gelu", "silu", "elu"}
+    titles = [one["title"] for one in info["activations"]]
+    assert titles[:4] == ["tanh", "ReLU", "PLU", "learned PLU"]
+    assert {one["name"] for one in info["activations"]} == set(ACTIVATIONS)
     defaults = json.loads(json.dumps(info["defaults"]))
     assert shop.call("start", {"settings": defaults}).content["problem"]["widths"] == [1, 3, 3, 1]
 

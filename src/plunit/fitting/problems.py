@@ -84,7 +84,7 @@ def of_drawing(points: Any, count: int) -> Problem:
         raise UserError(f"a drawing needs two places x or more, got {len(x)}; draw from left to right")
     y = np.bincount(place.ravel(), pairs[:, 1]) / np.bincount(place.ravel())
     even = np.linspace(x[0], x[-1], count)
-    return Problem("drawing", even[:, None], np.interp(even, x, y), ("x",), "y", np.array([[x[0], x[-1]]]))
+    return Problem("your drawing", even[:, None], np.interp(even, x, y), ("x",), "y", np.array([[x[0], x[-1]]]))
 
 
 def _points(inputs: int, low: float, high: float, axis: int | None) -> Array:

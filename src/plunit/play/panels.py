@@ -54,7 +54,7 @@ class Panel:
         self._cloud = cloud_of(network, task, settings, view) if task.inputs == 1 else None
         self._course: list[list[Any]] = []
         self._every, self._seen, self._median = 1, 0, -1
-        self._lines: dict[str, Any] = {}
+        self._lines: list[dict[str, Any]] = []
         self._pieces, self._edges = Slow(self._count_pieces), Slow(self._find_edges)
         x = task.scaled[0][:LOOKED].T
         self._dead = Slow(lambda now, _: round(dead_share(network, now.theta[:, :64], x, *self._shape), 4))
@@ -63,12 +63,15 @@ class Panel:
         """Return the panel, its image, and the edges of the best network's regions; `lines` renews the two networks."""
         order = np.argsort(np.where(np.isfinite(now.loss), now.loss, np.inf), kind="stable")
         finite = now.loss[order][: int(np.isfinite(now.loss).sum())]
-        best = int(order[0])
+        best, median = int(order[0]), self._middle(order, len(finite))
         if lines or not self._lines:
-            self._lines = self._drawn(now, {"best": best, "median": self._middle(order, len(finite))})
+            self._lines = self._drawn(now, [best, median])
+        both = zip((best, median), self._lines, strict=True)
+        networks = [{"member": i, "loss": _number(now.loss[i]), **line} for i, line in both]
         panel = {
             "activation": self._network.activation,
-            **self._lines,
+            "best": networks[0],
+            "median": networks[1],
             "losses": self._remember(now.step, finite),
             "pieces": self._pieces.value(now, best),
             "dead": self._dead.value(now, best),
@@ -108,24 +111,22 @@ class Panel:
         _, *columns = map(list, zip(*self._course, strict=True))
         return dict(zip(("steps", *QUANTILES), columns, strict=True))
 
-    def _drawn(self, now: Snapshot, members: dict[str, int]) -> dict[str, Any]:
-        """Return networks by their names: exact polylines with kinks, or sampled ones."""
-        chosen = list(members.values())
-        found: list[dict[str, Any]] = [{} for _ in chosen]
-        if self._task.inputs == 1:
-            low, high = self._task.box[0].tolist()
-            x = np.linspace(low, high, WIDTH)
-            with np.errstate(all="ignore"):
-                y = np.nan_to_num(forward(self._network, self._in_units(now, chosen), x[None], *self._shape))
-            found = [{"pieces": None, "line": self._points(x, y[..., i].T), "knots": []} for i in range(len(chosen))]
-            # smooth ones, and networks that diverge or have pieces too short for numbers, stay as they are
-            with contextlib.suppress(ValueError):
-                traced = curves(self._exact(now, chosen), low, high, limit=PIECES)
-                for one, curve in zip(found, (curve.merged() for curve in traced), strict=True):
-                    line = self._points(curve.knots, curve.values)
-                    one.update(pieces=curve.pieces, line=line, knots=line[1:-1])
-        each = zip(members.items(), found, strict=True)
-        return {name: {"member": i, "loss": _number(now.loss[i]), **one} for (name, i), one in each}
+    def _drawn(self, now: Snapshot, members: list[int]) -> list[dict[str, Any]]:
+        """Return networks as exact polylines with kinks, or as sampled ones; nothing for two inputs."""
+        if self._task.inputs == 2:
+            return [{} for _ in members]
+        low, high = self._task.box[0].tolist()
+        x = np.linspace(low, high, WIDTH)
+        with np.errstate(all="ignore"):
+            y = np.nan_to_num(forward(self._network, self._in_units(now, members), x[None], *self._shape))
+        found = [{"pieces": None, "line": self._points(x, y[..., i].T), "knots": []} for i in range(len(members))]
+        # smooth ones, and networks that diverge or have pieces too short for numbers, stay as they are
+        with contextlib.suppress(ValueError):
+            traced = curves(self._exact(now, members), low, high, limit=PIECES)
+            for one, curve in zip(found, (curve.merged() for curve in traced), strict=True):
+                line = self._points(curve.knots, curve.values)
+                one.update(pieces=curve.pieces, line=line, knots=line[1:-1])
+        return found
 
     def _points(self, x: Array, y: Array) -> list[list[float]]:
         """Return points of the picture with seven digits: (x, y), or both outputs."""

@@ -19,7 +19,7 @@ from plunit.play.targets import Task
 BATCH = 128  # rows of a step, of tables with more than `LOOKED`
 RATE = 27.0  # frames a second, at most
 PATIENCE = 1.0  # seconds for which a request waits for a new frame
-STEPS = 100_000_000  # after so many training ends
+STEPS = 10_000_000  # after so many training ends: an hour or more
 
 
 class Session:
@@ -88,8 +88,7 @@ class Session:
         for now in self._latest:
             if now.network.activation == activation:
                 return export(self._task, self._settings, now, self._batch, form)
-        known = ", ".join(self._settings.activations)
-        raise UserError(f"there are no networks of {str(activation)[:40]!r}; there are {known}")
+        raise UserError(f"no networks of {str(activation)[:40]!r}; there are {', '.join(self._settings.activations)}")
 
     def command(self, name: Any) -> dict[str, Any]:
         """Pause, resume, step or stop."""

@@ -78,15 +78,15 @@ class Workshop:
         if self._thread is not None:
             self._thread.join()
         for session in self._sessions.values():
-            session.end("The server has ended.")
+            session.end("The server has ended. Run plunit play again and open the address that it prints.")
 
     def _info(self) -> Reply:
         default = Settings({"kind": "expression", "text": "sin(x)", "low": -round(TURN, 6), "high": round(TURN, 6)})
         ranges = {name: [ends.low, ends.high] for name, ends in {**COUNTS, **NUMBERS}.items()}
         more = {"points": POINTS, "body": BODY, "sessions": SESSIONS, "seconds": SECONDS, "megabytes": MEMORY >> 20}
         activations = [
-            {"name": name, "title": TITLES.get(name, name), "piecewise": one.exact is not None}
-            for name, one in ACTIVATIONS.items()
+            {"name": name, "title": TITLES.get(name, name), "piecewise": ACTIVATIONS[name].exact is not None}
+            for name in {**TITLES, **ACTIVATIONS}
         ]
         known = {"version": plunit.__version__, "activations": activations, "papers": [*PAPER], "formats": [*FORMATS]}
         return Reply({**known, "limits": {**ranges, **more}, "defaults": vars(default)})
@@ -115,8 +115,7 @@ class Workshop:
 
     def _check_room(self, needed: int, others: list[int]) -> None:
         if needed > MEMORY:
-            less = "take fewer networks or smaller ones"
-            raise UserError(f"this needs {needed >> 20} MB, the limit is {MEMORY >> 20} MB; {less}")
+            raise UserError(f"this needs {needed >> 20} MB, the limit is {MEMORY >> 20} MB; take fewer or smaller networks")
         if self._closed or len(others) >= SESSIONS:
             raise UserError(f"{len(others)} pages are training, the limit is {SESSIONS}; close one of them")
         if sum(others) + needed > 4 * MEMORY:
