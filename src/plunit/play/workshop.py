@@ -115,7 +115,7 @@ class Workshop:
 
     def _check_room(self, needed: int, others: list[int]) -> None:
         if needed > MEMORY:
-            raise UserError(f"this needs {needed >> 20} MB, the limit is {MEMORY >> 20} MB; take fewer or smaller networks")
+            raise UserError(f"this needs {needed >> 20} MB, the limit is {MEMORY >> 20} MB; take fewer networks")
         if self._closed or len(others) >= SESSIONS:
             raise UserError(f"{len(others)} pages are training, the limit is {SESSIONS}; close one of them")
         if sum(others) + needed > 4 * MEMORY:
