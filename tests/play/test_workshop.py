@@ -11,6 +11,9 @@ from plunit.ensemble import ACTIVATIONS
 from plunit.ensemble.course import Course
 from plunit.errors import UserError
 from plunit.play import session, workshop
+from plunit.play.session import Session, bytes_of
+from plunit.play.settings import settings_of
+from plunit.play.targets import task_of
 from plunit.play.workshop import SESSIONS, UnknownSession, Workshop
 
 SMALL = {"target": {"kind": "paper", "name": "sine"}, "networks": 16, "activations": ["relu", "plu"]}
@@ -83,6 +86,22 @@ def test_a_pause_takes_no_steps_and_a_step_takes_one(shop):
     time.sleep(0.2)
     steps = {shop.call("command", {"session": name, "command": "pause"}).content["step"] for _ in range(3)}
     assert len(steps) == 1
+
+
+def test_a_round_that_was_planned_before_a_pause_does_nothing():
+    settings = settings_of(SMALL)
+    made = Session(task_of(settings.target), settings)
+    made.command("pause")
+    made.round(0.01)
+    assert (made.command("pause")["step"], made.waiting) == (0, True)
+    made.command("step")
+    made.round(0.01)
+    made.round(0.01)
+    assert (made.command("pause")["step"], made.waiting) == (1, True)
+    made.end("over")
+    made.command("resume")
+    made.round(0.01)
+    assert made.command("pause")["step"] == 1
 
 
 def test_a_frame_that_was_lost_is_sent_again(shop):
@@ -161,10 +180,6 @@ def test_all_together_have_a_limit_of_memory(shop, monkeypatch):
 
 
 def test_the_estimate_of_memory_is_not_too_low():
-    from plunit.play.session import Session, bytes_of
-    from plunit.play.settings import settings_of
-    from plunit.play.targets import task_of
-
     settings = settings_of({**SMALL, "networks": 512, "width": 16})
     made = Session(task_of(settings.target), settings)
     made.round(0.01)

@@ -50,15 +50,17 @@ class Session:
 
     def round(self, seconds: float) -> None:
         """Train all activations by so many steps as take about `seconds`; keep a copy if the last one was drawn."""
-        single = self.paused
+        with self._change:
+            if self.waiting:  # a command came after this round was planned
+                return
+            single = self.paused
+            self._single -= single
         steps, start = 1 if single else self._steps, time.perf_counter()
         for course in self._courses:
             course.advance(steps)
         spent = time.perf_counter() - start
         self._seconds += spent
-        if single:
-            self._single -= 1
-        else:
+        if not single:
             self._steps = max(1, round(steps * min(2.0, max(0.5, seconds / spent))))
         if self._courses[0].step >= STEPS:
             self.end(f"Training ended after {STEPS:,} steps.")
@@ -95,8 +97,9 @@ class Session:
         if name not in ("pause", "resume", "step", "stop"):
             raise UserError(f"unknown command {str(name)[:40]!r}; there are pause, resume, step, stop")
         self.asked = time.monotonic()
-        self.paused = name != "resume"
-        self._single += name == "step"
+        with self._change:
+            self.paused = name != "resume"
+            self._single += name == "step"
         if name == "stop":
             self.end("Training was stopped.")
         return {"paused": self.paused, "step": self._courses[0].step}
