@@ -102,8 +102,7 @@ class Handler(BaseHTTPRequestHandler):
 
     server: Server
     protocol_version, server_version, sys_version = "HTTP/1.1", "plunit", ""
-    timeout = TIMEOUT
-    disable_nagle_algorithm = True
+    timeout, disable_nagle_algorithm = TIMEOUT, True
 
     def do_GET(self) -> None:
         """Send a file of the page."""
@@ -124,9 +123,8 @@ class Handler(BaseHTTPRequestHandler):
         hosts = self.server.hosts
         if [host.lower() for host in self.headers.get_all("Host", [])] not in [[host] for host in hosts]:
             raise Refused(403, "wrong Host; open the address that plunit play prints")
-        if any(
-            origin.lower() not in {f"http://{host}" for host in hosts} for origin in self.headers.get_all("Origin", [])
-        ):
+        ours = {f"http://{host}" for host in hosts}
+        if not ours.issuperset(origin.lower() for origin in self.headers.get_all("Origin", [])):
             raise Refused(403, "wrong Origin; another page may not ask")
 
     def _file(self) -> tuple[int, str, bytes]:

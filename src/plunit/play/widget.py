@@ -31,7 +31,6 @@ def one_module(files: dict[str, tuple[str, bytes]]) -> str:
 
 
 _FILES = page_files()
-_INDEX = _FILES["/"][1].decode()
 
 
 class Widget(anywidget.AnyWidget):
@@ -42,7 +41,7 @@ class Widget(anywidget.AnyWidget):
 
     _esm = one_module(_FILES)
     _css = _FILES["/style.css"][1].decode()
-    markup = traitlets.Unicode(_INDEX.partition("<main>")[2].partition("</main>")[0]).tag(sync=True)
+    markup = traitlets.Unicode(re.split("</?main>", _FILES["/"][1].decode())[1]).tag(sync=True)
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
