@@ -32,6 +32,8 @@ types: $(VENV)/dev
 TRAINING := tests/lab tests/data tests/ensemble tests/estimators tests/fitting tests/expressions
 unit: $(VENV)/dev
 	$(MAKE) --no-print-directory --jobs 2 $(SYNC) unit-training unit-rest
+	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
+	  echo "No Chromium was found, so the browser tests of the playground were skipped. Install it to run them."
 
 unit-training: $(VENV)/dev
 	$(BIN)/python -m pytest $(TRAINING)

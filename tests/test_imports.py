@@ -43,7 +43,8 @@ LEVELS = {
     "sklearn": 3.5,  # densities become flows of PyTorch
     "fitting": 4,
     "lab": 4,
-    "cli": 5,
+    "play": 5,
+    "cli": 6,
 }
 
 

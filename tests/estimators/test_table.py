@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from plunit.ensemble.units import Scale
 from plunit.sklearn import table
-from plunit.sklearn.table import Scale
 
 RNG = np.random.default_rng(0)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import plunit
-from plunit.cli import Stopped, fit, lab, pieces
+from plunit.cli import Stopped, fit, lab, pieces, play
 
 app = typer.Typer(
     add_completion=False,
@@ -33,11 +33,20 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for _command in (fit.fit_, lab.reproduce, lab.run, lab.compare, lab.report, pieces.pieces_of, lab.data, lab.list_):
+_COMMANDS = (
+    fit.fit_,
+    play.play_,
+    lab.reproduce,
+    lab.run,
+    lab.compare,
+    lab.report,
+    pieces.pieces_of,
+    lab.data,
+    lab.list_,
+)
+for _command in _COMMANDS:
     _kind = pieces.BoxCommand if _command is pieces.pieces_of else None
-    app.command({"fit_": "fit", "pieces_of": "pieces", "list_": "list"}.get(_command.__name__), cls=_kind)(
-        _stoppable(_command)
-    )
+    app.command(_command.__name__.removesuffix("_of").removesuffix("_"), cls=_kind)(_stoppable(_command))
 
 
 def _version(wanted: bool) -> None:

@@ -1,6 +1,21 @@
-"""`plunit fit`: the best small network for a table or a function, its error, and its exact formula."""
+"""`plunit fit`: the best small network for a table or a function, its error, and its exact formula.
 
-from plunit.fitting.problems import Problem, of_expression, of_table
-from plunit.fitting.solving import Found, Settings, solve
+What needs scikit-learn is loaded when it is used.
+"""
 
-__all__ = ["Found", "Problem", "Settings", "of_expression", "of_table", "solve"]
+from typing import TYPE_CHECKING, Any
+
+from plunit.fitting.problems import Problem, of_drawing, of_expression, of_table
+
+if TYPE_CHECKING:
+    from plunit.fitting.solving import Found, Settings, solve
+
+__all__ = ["Found", "Problem", "Settings", "of_drawing", "of_expression", "of_table", "solve"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("Found", "Settings", "solve"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from plunit.fitting import solving
+
+    return getattr(solving, name)

@@ -61,8 +61,11 @@ def of_table(path: Path, target: str, inputs: Sequence[str], report: Callable[[s
     return Problem(path.name, table.x, table.y, table.inputs, table.target, box)
 
 
-def of_expression(text: str, low: float, high: float, names: Sequence[str] = ()) -> Problem:
-    """Return the problem of fitting a function on low <= x <= high, the same for all its variables."""
+def of_expression(text: str, low: float, high: float, axis: int | None = None) -> Problem:
+    """Return the problem of fitting a function on low <= x <= high, the same for all its variables.
+
+    It is looked at in `axis` points of each axis; by default see `POINTS`.
+    """
     try:
         expression = parse(text)
     except ValueError as error:
@@ -75,7 +78,7 @@ def of_expression(text: str, low: float, high: float, names: Sequence[str] = ())
         raise UserError(f"{text!r} has no variable, so it is a constant; name one, as in 'sin(x)'")
     if len(expression.names) > 8:
         raise UserError(f"{text!r} has {len(expression.names)} variables, plunit fit takes at most 8")
-    x = _points(len(expression.names), low, high)
+    x = _points(len(expression.names), low, high, axis)
     if high - low < SHORTEST * max(abs(low), abs(high), LEAST):
         raise UserError(
             f"--low {low} and --high {high} are too close for double precision; take ends that differ by at least "
@@ -89,10 +92,26 @@ def of_expression(text: str, low: float, high: float, names: Sequence[str] = ())
     return Problem(text, x, y, expression.names, "f", box, expression)
 
 
-def _points(inputs: int, low: float, high: float) -> Array:
+def of_drawing(points: Any, count: int) -> Problem:
+    """Return the problem of fitting a line drawn through points [n, 2], at `count` places; equal x are averaged."""
+    try:
+        pairs = np.array(points, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pairs = np.empty(0)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not (np.abs(pairs) <= 1e30).all():
+        raise UserError("a drawing is a list of pairs [x, y] of finite numbers, none beyond 1e30")
+    x, place = np.unique(pairs[:, 0], return_inverse=True)
+    if len(x) < 2:
+        raise UserError(f"a drawing needs two places x or more, got {len(x)}; draw from left to right")
+    y = np.bincount(place.ravel(), pairs[:, 1]) / np.bincount(place.ravel())
+    even = np.linspace(x[0], x[-1], count)
+    return Problem("your drawing", even[:, None], np.interp(even, x, y), ("x",), "y", np.array([[x[0], x[-1]]]))
+
+
+def _points(inputs: int, low: float, high: float, axis: int | None) -> Array:
     """Return points of the box [n, in]: an even grid for one and two inputs, else random ones."""
     count = POINTS.get(inputs, 5000)
     if inputs > 2:
         return np.random.default_rng(0).uniform(low, high, (count, inputs))
-    axis = np.linspace(low, high, round(count ** (1 / inputs)))
-    return np.stack(np.meshgrid(*[axis] * inputs, indexing="ij"), axis=-1).reshape(-1, inputs)
+    ticks = np.linspace(low, high, axis or round(count ** (1 / inputs)))
+    return np.stack(np.meshgrid(*[ticks] * inputs, indexing="ij"), axis=-1).reshape(-1, inputs)

@@ -13,12 +13,12 @@ from sklearn.utils.validation import validate_data
 from plunit.ensemble import Network
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.halving import Candidate, search
+from plunit.ensemble.units import Scale, in_units, out_of_units
 from plunit.sklearn import table
 from plunit.sklearn.atomic import AtomicFit
-from plunit.sklearn.fitted import in_units, out_of_units, side_by_side
+from plunit.sklearn.fitted import side_by_side
 from plunit.sklearn.model import FittedModel
 from plunit.sklearn.parameters import check_parameters, check_room, hidden_shapes, start_decays
-from plunit.sklearn.table import Scale
 from plunit.sklearn.terminal import Bar
 
 LOOKS = 100

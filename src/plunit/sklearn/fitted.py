@@ -12,28 +12,8 @@ from plunit.ensemble.members import PIECEWISE
 from plunit.ensemble.network import spread
 from plunit.pieces import Network as Exact
 from plunit.pieces import network as build
-from plunit.sklearn.table import Scale
 
 Layer = tuple[Array, Array]
-
-
-def in_units(network: Network, theta: Array, x: Scale, y: Scale) -> Array:
-    """Return the parameters [rows, S] of x -> y.spread f((x - x.mean) / x.spread) + y.mean, in float64."""
-    theta = theta.astype(np.float64)
-    layers = list(network.layers(theta))
-    weight, bias = layers[0]
-    weight /= x.spread[:, None]
-    bias -= (weight * x.mean[:, None]).sum(1)
-    weight, bias = layers[-1]
-    weight *= y.spread[:, None, None]
-    bias *= y.spread[:, None]
-    bias += y.mean[:, None]
-    return theta
-
-
-def out_of_units(network: Network, theta: Array, x: Scale, y: Scale) -> Array:
-    """Undo `in_units`."""
-    return in_units(network, theta, *(Scale(-one.mean / one.spread, 1 / one.spread) for one in (x, y)))
 
 
 def outputs(network: Network, theta: Array, x: Array, alpha: float, c: float) -> Array:

@@ -9,8 +9,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from plunit.ensemble.arrays import Array
+from plunit.ensemble.units import Scale
 from plunit.sklearn.base import PLUEstimator
-from plunit.sklearn.table import Scale
 
 
 class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from plunit.ensemble import Rows, Validation
 from plunit.ensemble.arrays import Array
+from plunit.ensemble.units import Scale
 
 MERGED = 100_000
 """Equal rows of tables up to this size are merged."""
@@ -21,31 +21,6 @@ MOST = 4_000
 
 FEWEST = 10
 """Smaller tables are validated on the rows they are trained on."""
-
-
-@dataclass(frozen=True)
-class Scale:
-    """x -> (x - mean) / spread for each column; a constant column has a spread of its own."""
-
-    mean: Array
-    spread: Array
-
-    @classmethod
-    def of(cls, values: Array, weight: Array, constant: float = 1.0) -> Scale:
-        """Return the scale that gives columns with mean 0 and variance 1.
-
-        A column whose spread is below 1e-14 of its largest value is constant, and has the spread `constant` of it.
-        """
-        largest = np.abs(values).max(0, initial=0)
-        unit = np.where(largest > 0, largest, 1.0)  # squares of large numbers overflow
-        mean = np.average(values / unit, axis=0, weights=weight)
-        spread = np.sqrt(np.average((values / unit - mean) ** 2, axis=0, weights=weight))
-        return cls(mean * unit, np.where(spread > 1e-14, spread, constant) * unit)
-
-    def __call__(self, values: Array) -> Array:
-        """Return scaled columns."""
-        scaled: Array = (values - self.mean) / self.spread
-        return scaled
 
 
 def merged(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:

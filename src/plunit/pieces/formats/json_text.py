@@ -26,8 +26,13 @@ def save_json(function: Curve | Network, path: str | Path) -> None:
     network is its `layers` in order: `weight` [out, in] and `bias` [out], or the `knots`, `slopes` and `at_zero` of the
     activation of each unit (see `Activation`); a knot that a unit does not have is null.
     """
+    Path(path).write_text(text_of(function))
+
+
+def text_of(function: Curve | Network) -> str:
+    """Return what `save_json` writes."""
     content = _of_network(function) if isinstance(function, Network) else _of_curve(function)
-    Path(path).write_text(json.dumps(content, indent=1) + "\n")
+    return json.dumps(content, indent=1) + "\n"
 
 
 def load_json(path: str | Path) -> Any:

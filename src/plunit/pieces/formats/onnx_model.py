@@ -29,6 +29,11 @@ def save_onnx(function: Network | Curve, path: str | Path, *, dtype: Any = "floa
     In a network each layer is a Gemm, ReLU is Relu, a leaky ReLU PRelu, PLU m + alpha (z - m) with m = Clip(z), and any
     other activation a sum over its pieces. `load` reads networks back.
     """
+    Path(path).write_bytes(bytes_of(function, dtype=dtype, relu=relu))
+
+
+def bytes_of(function: Network | Curve, *, dtype: Any = "float64", relu: bool = False) -> bytes:
+    """Return what `save_onnx` writes."""
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
@@ -49,18 +54,19 @@ def save_onnx(function: Network | Curve, path: str | Path, *, dtype: Any = "floa
         inputs, outputs = net.inputs, net.outputs
         add_network(graph, net, "x")
     graph.nodes[-1].output[0] = "y"
-    _write(onnx, graph, kind, inputs, outputs, path)
+    return _model_bytes(onnx, graph, kind, inputs, outputs)
 
 
-def _write(onnx: Any, graph: Graph, kind: np.dtype[Any], inputs: int, outputs: int, path: str | Path) -> None:
+def _model_bytes(onnx: Any, graph: Graph, kind: np.dtype[Any], inputs: int, outputs: int) -> bytes:
     make = onnx.helper
     number = make.np_dtype_to_tensor_dtype(kind)
     x = make.make_tensor_value_info("x", number, ["n", inputs])
     y = make.make_tensor_value_info("y", number, ["n", outputs])
-    content = make.make_graph(graph.nodes, "plunit", [x], [y], graph.tables)
-    model = make.make_model(content, opset_imports=[make.make_opsetid("", 17)], ir_version=8, producer_name="plunit")
+    nodes = make.make_graph(graph.nodes, "plunit", [x], [y], graph.tables)
+    model = make.make_model(nodes, opset_imports=[make.make_opsetid("", 17)], ir_version=8, producer_name="plunit")
     onnx.checker.check_model(model)
-    onnx.save(model, str(path))
+    content: bytes = model.SerializeToString()
+    return content
 
 
 def _add_curve(graph: Graph, merged: Curve, onnx: Any) -> None:

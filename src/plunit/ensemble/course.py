@@ -1,0 +1,78 @@
+"""Training in parts: an ensemble that goes on from where it is, with a look at its losses after each part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.data import Rows, points
+from plunit.ensemble.network import Network
+from plunit.ensemble.state import Steps, Validation
+from plunit.ensemble.training import ENGINES, begin, engine
+
+LOOKED = 512
+"""The loss is that of the first rows, at most so many."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An ensemble after `step` steps: parameters [rows, S] and losses [S], both copies."""
+
+    network: Network
+    step: int
+    theta: Array
+    loss: Array
+
+
+class Course:
+    """Members that minimise the mean square error by Adam for as long as one likes.
+
+    Args:
+        network: the form of the members.
+        theta: the start [rows, S]; see `initial`.
+        rows: the table.
+        unit: the losses are multiplied by it.
+        options: `lr`, `alpha` and `c`, as `train` takes them.
+
+    The parameters after k steps are those of `train` with k steps, to the bit, however many parts there were.
+
+    >>> from plunit.ensemble import initial
+    >>> x = np.linspace(-6, 6, 50)[:, None]
+    >>> network = Network((1, 3, 3, 1))
+    >>> course = Course(network, initial(network, [np.random.default_rng(0)]), Rows(x, np.sin(x)), lr=0.01)
+    >>> course.advance(100)
+    >>> course.advance(100)
+    >>> course.step, bool(course.snapshot().loss < 0.5)
+    (200, True)
+    """
+
+    def __init__(
+        self, network: Network, theta: Array, rows: Rows, *, lr: Any, alpha: Any = 0.1, c: Any = 1.0, unit: float = 1.0
+    ) -> None:
+        shape = {"alpha": alpha, "c": c, "lr": lr, "decay": 0.0}
+        self._state = begin(network, theta, loss="square", stride=1, steps=1, every=1, **shape)
+        self._looked = Validation(rows.x[:LOOKED], rows.y[:LOOKED])
+        self._given = points(rows, 1, network, theta)
+        self._tests = points(Rows(self._looked.x, self._looked.y), 1, network, theta)
+        self._advance, self._unit, self.step = ENGINES[engine()], unit, 0
+        # the losses before the first step, by a step of size 0 of a copy
+        copy = self._state.select(slice(None))
+        copy.lr[:] = 0
+        self._advance(copy, Steps(0, np.ones(1), self._given, self._tests, replace(self._looked, every=1)))
+        self._state.looks[:] = copy.looks
+
+    def advance(self, steps: int) -> None:
+        """Take some steps, and look at the losses after the last."""
+        last = self.step + steps
+        self._state.stride = last  # one row of history and one look, whatever the number of steps
+        looked = replace(self._looked, every=last)
+        self._advance(self._state, Steps(self.step, np.ones(steps), self._given, self._tests, looked))
+        self.step = last
+
+    def snapshot(self) -> Snapshot:
+        """Return a copy of the present parameters and losses."""
+        loss = self._state.looks[0].astype(np.float64) * self._unit
+        return Snapshot(self._state.network, self.step, self._state.theta.copy(), loss)

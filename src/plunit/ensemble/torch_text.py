@@ -1,0 +1,50 @@
+"""A member of an ensemble as a program of PyTorch, as text."""
+
+from __future__ import annotations
+
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.network import Network, spread
+
+MODULES = {
+    "tanh": "nn.Tanh()",
+    "relu": "nn.ReLU()",
+    "identity": "nn.Identity()",
+    "leaky_relu": "nn.LeakyReLU()",
+    "hardtanh": "nn.Hardtanh()",
+    "gelu": "nn.GELU()",
+    "silu": "nn.SiLU()",
+    "elu": "nn.ELU()",
+}
+"""The activations in PyTorch; the others are PLU."""
+
+_PROGRAM = """\
+import torch
+from torch import nn
+{imports}
+model = nn.Sequential(
+{modules}
+).double()
+parameters = [
+{parameters}
+]
+with torch.no_grad():
+    for old, new in zip(model.parameters(), parameters, strict=True):
+        old.copy_(torch.tensor(new, dtype=torch.float64))
+"""
+
+
+def torch_code(network: Network, theta: Array, alpha: float = 0.1, c: float = 1.0) -> str:
+    """Return a program that makes `model`, an nn.Sequential in float64, of one member theta [rows, 1]."""
+    alphas, cs = network.shapes(theta, *(spread(network, theta, value) for value in (alpha, c)))
+    modules, parameters = [], []
+    for i, (weight, bias) in enumerate(network.layers(theta)):
+        if i:
+            plu = f"PLU(alpha={float(alphas[i - 1, 0])!r}, c={float(cs[i - 1, 0])!r})"
+            modules.append(MODULES.get(network.activation, plu))
+        modules.append(f"nn.Linear({weight.shape[1]}, {weight.shape[0]})")
+        parameters += [weight[..., 0].tolist(), bias[:, 0].tolist()]
+    return _PROGRAM.format(
+        imports="" if network.activation in MODULES else "\nfrom plunit.torch import PLU\n",
+        modules="\n".join(f"    {module}," for module in modules),
+        parameters="\n".join(f"    {numbers}," for numbers in parameters),
+    )

@@ -1,0 +1,19 @@
+"""The playground: a local page on which a thousand networks fit a function, live (`plunit play`).
+
+`plunit.play.Widget()` is the same page in a notebook; it needs the extra `notebook`.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from plunit.play.widget import Widget
+
+__all__ = ["Widget"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Widget":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from plunit.play.widget import Widget
+
+    return Widget

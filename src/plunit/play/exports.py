@@ -1,0 +1,131 @@
+"""The best network of an activation as the content of a file; nothing is written."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.course import Snapshot
+from plunit.ensemble.members import exact
+from plunit.ensemble.torch_text import torch_code
+from plunit.ensemble.units import in_units
+from plunit.errors import UserError
+from plunit.pieces import Network as Exact
+from plunit.pieces.boxes import box_array
+from plunit.pieces.formats import json_text, onnx_model
+from plunit.pieces.formats.c_network import network_header
+from plunit.play.frames import Reply
+from plunit.play.settings import Settings
+from plunit.play.targets import Task
+
+_PROGRAM = """\
+{about}{command}# The same network again, to the bit:
+from pathlib import Path
+
+import numpy as np
+
+from plunit.ensemble import Network, Rows, forward, initial, train
+from plunit.ensemble.units import in_units
+from plunit.play.targets import task_of
+
+task = task_of({target})
+x, y = task.scaled
+shape = {{"alpha": {alpha!r}, "c": {c!r}}}
+network = Network({widths}, {activation!r})
+start = initial(network, [np.random.default_rng([{seed}, {member}])], **shape)
+trained = train(network, start, Rows(x, y, batch={batch}, seeds=[{member}]), steps={steps}, lr={lr!r}, **shape)
+theta = in_units(network, trained.theta, *task.scales)
+error = forward(network, theta, task.x.T, **shape)[:, :, 0].T - task.y
+print(f"mean square error {{np.mean(error**2):.4g}}")
+"""
+
+
+class Best(NamedTuple):
+    """The network with the least loss: its number, and its parameters [rows, 1] in the units of the user."""
+
+    task: Task
+    settings: Settings
+    now: Snapshot
+    batch: int
+    member: int
+    theta: Array
+
+    @property
+    def about(self) -> str:
+        """A comment."""
+        widths = "-".join(map(str, self.now.network.widths))
+        return (
+            f"# {' '.join(self.task.title.split())[:100]}: the best of {len(self.now.loss)} networks {widths} of "
+            f"{self.now.network.activation} after {self.now.step} steps, loss {self.now.loss[self.member]:.4g}\n"
+        )
+
+    @property
+    def exact(self) -> Exact:
+        """The network for `plunit.pieces`."""
+        return exact(self.now.network, self.theta, self.settings.alpha, self.settings.c)
+
+
+def export(task: Task, settings: Settings, now: Snapshot, batch: int, form: str) -> Reply:
+    """Return the name, the type and the content of a file."""
+    if form not in FORMATS:
+        raise UserError(f"unknown format {form[:40]!r}; there are {', '.join(FORMATS)}")
+    if not np.isfinite(now.loss).any():
+        raise UserError(f"all networks of {now.network.activation} have diverged; take a smaller lr")
+    member = int(np.argmin(np.where(np.isfinite(now.loss), now.loss, np.inf)))
+    theta = in_units(now.network, now.theta[:, [member]], *task.scales)
+    ending, kind, content = FORMATS[form]
+    try:
+        found = content(Best(task, settings, now, batch, member, theta))
+    except (ImportError, ValueError) as error:
+        raise UserError(str(error)) from None
+    name = f"{now.network.activation}{ending}"
+    return Reply({"name": name, "mime": kind}, found if isinstance(found, bytes) else found.encode())
+
+
+def _fit(best: Best) -> str:
+    """Return a program that trains the network again, and a command of `plunit fit`."""
+    settings, task, network = best.settings, best.task, best.now.network
+    kind, target = settings.target["kind"], repr(settings.target)
+    words = ["plunit", "fit", task.title, f"--low={task.box[0, 0]}", f"--high={task.box[0, 1]}"]
+    if kind == "csv":
+        target = f"{{'kind': 'csv', 'text': Path({task.title!r}).read_text(encoding='utf-8')}}"
+        words[3:] = [f"--target={task.target}"]
+    elif kind == "drawn":
+        target = repr({"kind": "drawn", "points": np.column_stack([task.x, task.y]).tolist()})
+    hidden = ",".join([str(settings.width)] * settings.depth)
+    words += [f"--hidden={hidden}", f"--activation={network.activation}", f"--starts={settings.networks}"]
+    line = " ".join(shlex.join([*words, f"--seed={settings.seed}"]).split())
+    command = f"# In a terminal, where the worse networks end early:\n#   {line}\n"
+    return _PROGRAM.format(
+        about=best.about,
+        command="" if kind == "drawn" or task.outputs > 1 else command,  # plunit fit takes neither
+        target=target,
+        widths=network.widths,
+        activation=network.activation,
+        member=best.member,
+        batch=best.batch,
+        steps=best.now.step,
+        **{name: getattr(settings, name) for name in ("alpha", "c", "lr", "seed")},
+    )
+
+
+def _torch(best: Best) -> str:
+    return best.about + torch_code(best.now.network, best.theta, best.settings.alpha, best.settings.c)
+
+
+def _c(best: Best) -> str:
+    return network_header(best.exact, "network", "double", box_array(best.exact, best.task.box.tolist()), 16)
+
+
+FORMATS: dict[str, tuple[str, str, Callable[[Best], Any]]] = {
+    "c": (".h", "text/x-c", _c),
+    "onnx": (".onnx", "application/octet-stream", lambda best: onnx_model.bytes_of(best.exact)),
+    "json": (".json", "application/json", lambda best: json_text.text_of(best.exact)),
+    "torch": ("_torch.py", "text/x-python", _torch),
+    "fit": ("_fit.py", "text/x-python", _fit),
+}
+"""The ending, the type and the content of each format."""

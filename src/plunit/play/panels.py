@@ -1,0 +1,191 @@
+"""The picture of one activation: its cloud, two of its networks exactly, and what all of them have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from plunit.ensemble import Network, forward
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.cloud import Cloud
+from plunit.ensemble.course import LOOKED, Snapshot
+from plunit.ensemble.members import exact
+from plunit.ensemble.narrow import dead_share
+from plunit.ensemble.units import in_units
+from plunit.pieces import Network as Exact
+from plunit.pieces import cell_counts, cells, counts, curves
+from plunit.play.settings import Settings
+from plunit.play.targets import Task
+
+WIDTH, HEIGHT = 96, 80  # pixels of an image
+View = tuple[tuple[float, float], tuple[float, float]]  # from left to right, and from bottom to top
+QUANTILES = {"low": 0.05, "middle": 0.5, "high": 0.95}
+MOST = 120  # points of a loss curve; then every second one is left out
+PIECES = 2000  # a network with more pieces is drawn without them
+SAMPLE = (64, 8)  # networks whose pieces are counted, for one and for two inputs
+
+
+class Slow:
+    """Something that is worked out now and then: at most a twentieth of the time."""
+
+    def __init__(self, work: Callable[[Snapshot, int], Any]) -> None:
+        self._work, self._due, self._value = work, 0.0, None
+
+    def value(self, now: Snapshot, best: int) -> Any:
+        """Return the last value, or a new one if it is due."""
+        start = time.monotonic()
+        if start >= self._due:
+            self._value = self._work(now, best)
+            end = time.monotonic()
+            self._due = end + max(0.3, 20 * (end - start))
+        return self._value
+
+
+class Panel:
+    """What a page shows of one activation; `paint` brings it up to date."""
+
+    def __init__(self, network: Network, task: Task, settings: Settings, view: View) -> None:
+        self._network, self._task, self._shape = network, task, (settings.alpha, settings.c)
+        self._cloud = cloud_of(network, task, settings, view) if task.inputs == 1 else None
+        self._course: list[list[Any]] = []
+        self._every, self._seen, self._median = 1, 0, -1
+        self._lines: list[dict[str, Any]] = []
+        self._pieces, self._edges = Slow(self._count_pieces), Slow(self._find_edges)
+        x = task.scaled[0][:LOOKED].T
+        self._dead = Slow(lambda now, _: round(dead_share(network, now.theta[:, :64], x, *self._shape), 4))
+
+    def paint(self, now: Snapshot, lines: bool) -> tuple[dict[str, Any], Array, Array | None]:
+        """Return the panel, its image, and the edges of the best network's regions; `lines` renews the two networks."""
+        order = np.argsort(np.where(np.isfinite(now.loss), now.loss, np.inf), kind="stable")
+        finite = now.loss[order][: int(np.isfinite(now.loss).sum())]
+        best, median = int(order[0]), self._middle(order, len(finite))
+        if lines or not self._lines:
+            self._lines = self._drawn(now, [best, median])
+        both = zip((best, median), self._lines, strict=True)
+        networks = [{"member": i, "loss": _number(now.loss[i]), **line} for i, line in both]
+        panel = {
+            "activation": self._network.activation,
+            "best": networks[0],
+            "median": networks[1],
+            "losses": self._remember(now.step, finite),
+            "pieces": self._pieces.value(now, best),
+            "dead": self._dead.value(now, best),
+            "diverged": len(now.loss) - len(finite),
+            **self._alpha_and_c(now),
+        }
+        if self._cloud is not None:
+            return panel, self._cloud.image(now.theta), None
+        with np.errstate(all="ignore"):
+            z = forward(self._network, self._in_units(now, [best]), pixels(self._task.box).T, *self._shape)
+        return panel, surface_bytes(self._task, z[0, :, 0]), self._edges.value(now, best)
+
+    def _in_units(self, now: Snapshot, members: Any) -> Array:
+        return in_units(self._network, now.theta[:, members], *self._task.scales)
+
+    def _exact(self, now: Snapshot, members: Any) -> Exact:
+        return exact(self._network, self._in_units(now, members), *self._shape)
+
+    def _middle(self, order: Array, finite: int) -> int:
+        """Return the network with the median loss; the last one again if it is among the middle tenth."""
+        middle = max(finite - 1, 0) // 2
+        if self._median < 0 or abs(int(np.flatnonzero(order == self._median)[0]) - middle) > finite / 20:
+            self._median = int(order[middle])
+        return self._median
+
+    def _remember(self, step: int, finite: Array) -> dict[str, list[Any]]:
+        """Return the course of the losses; every second point is left out when there are too many."""
+        if self._course and self._course[-1][0] % self._every:  # only the newest may be between
+            self._course.pop()
+        if len(self._course) >= MOST:
+            self._every *= 2
+            self._course = [row for row in self._course if row[0] % self._every == 0]
+        places = [min(int(q * len(finite)), len(finite) - 1) for q in QUANTILES.values()]
+        quantiles = [_number(finite[i]) if len(finite) else None for i in places]
+        self._course.append([self._seen, step, *quantiles])
+        self._seen += 1
+        _, *columns = map(list, zip(*self._course, strict=True))
+        return dict(zip(("steps", *QUANTILES), columns, strict=True))
+
+    def _drawn(self, now: Snapshot, members: list[int]) -> list[dict[str, Any]]:
+        """Return networks as exact polylines with kinks, or as sampled ones; nothing for two inputs."""
+        if self._task.inputs == 2:
+            return [{} for _ in members]
+        low, high = self._task.box[0].tolist()
+        x = np.linspace(low, high, WIDTH)
+        with np.errstate(all="ignore"):
+            y = np.nan_to_num(forward(self._network, self._in_units(now, members), x[None], *self._shape))
+        found = [{"pieces": None, "line": self._points(x, y[..., i].T), "knots": []} for i in range(len(members))]
+        # smooth ones, and networks that diverge or have pieces too short for numbers, stay as they are
+        with contextlib.suppress(ValueError):
+            traced = curves(self._exact(now, members), low, high, limit=PIECES)
+            for one, curve in zip(found, (curve.merged() for curve in traced), strict=True):
+                line = self._points(curve.knots, curve.values)
+                one.update(pieces=curve.pieces, line=line, knots=line[1:-1])
+        return found
+
+    def _points(self, x: Array, y: Array) -> list[list[float]]:
+        """Return points of the picture with seven digits: (x, y), or both outputs."""
+        points = y if self._task.outputs == 2 else np.stack([x, y[:, 0]], axis=1)
+        largest = max(np.abs(self._task.box).max(), np.abs(self._task.y).max(), 1e-30)
+        rounded: list[list[float]] = points.clip(-1e30, 1e30).round(7 - math.ceil(math.log10(largest))).tolist()
+        return rounded
+
+    def _find_edges(self, now: Snapshot, best: int) -> Array | None:
+        """Return the edges between the regions of the best network, [n, 4]; None for smooth or too many ones."""
+        with contextlib.suppress(ValueError):
+            x, y = self._task.box.tolist()
+            found = cells(self._exact(now, [best]), (x, y), limit=PIECES)
+            one, other = found.faces.beside.T
+            bends = (one >= 0) & (other >= 0) & (found.labels[one] != found.labels[other])
+            return np.asarray(found.vertices[found.faces.ends[bends]].reshape(-1, 4), dtype=np.float32)
+        return None
+
+    def _count_pieces(self, now: Snapshot, _: int) -> dict[str, float] | None:
+        """Return quantiles of the number of pieces over the first networks; None for smooth ones."""
+        members = np.arange(min(SAMPLE[self._task.inputs - 1], now.theta.shape[1]))
+        members = members[(np.abs(now.theta[:, members]) < 1e20).all(axis=0)]  # NaN compares as false
+        with contextlib.suppress(ValueError):
+            net, (x, *rest) = self._exact(now, members), self._task.box.tolist()
+            found = cell_counts(net, (x, rest[0])) if rest else counts(net, *x)
+            return {name: float(np.quantile(found.pieces, q)) for name, q in QUANTILES.items()}
+        return None
+
+    def _alpha_and_c(self, now: Snapshot) -> dict[str, list[float]]:
+        """Return the alpha and c of each hidden layer, for PLU; the median of learned ones."""
+        if not self._network.activation.startswith("plu"):
+            return {}
+        given = [np.full((self._network.depth - 1, 1), value) for value in self._shape]
+        both = zip(("alpha", "c"), self._network.shapes(now.theta, *given), strict=True)
+        return {name: np.median(np.nan_to_num(found), axis=1).astype(float).round(5).tolist() for name, found in both}
+
+
+def cloud_of(network: Network, task: Task, settings: Settings, view: View) -> Cloud:
+    """Return the cloud of the networks of one activation; a parametric curve is looked at in twice as many points."""
+    low, high = task.box[0].tolist()
+    x = task.scales[0](np.linspace(low, high, WIDTH * task.outputs)[:, None]).T
+    ends = task.scales[1](np.array(view[-task.outputs :]).T).T
+    return Cloud(network, settings.networks, x, ends, (WIDTH, HEIGHT), settings.alpha, settings.c)
+
+
+def pixels(box: Array) -> Array:
+    """Return the centres of the pixels of an image of the box, [HEIGHT * WIDTH, 2], the top row first."""
+    (left, right), (bottom, top) = box
+    x = left + (right - left) * (np.arange(WIDTH) + 0.5) / WIDTH
+    y = top - (top - bottom) * (np.arange(HEIGHT) + 0.5) / HEIGHT
+    return np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+
+
+def surface_bytes(task: Task, z: Array) -> Array:
+    """Return the values at `pixels` as bytes [HEIGHT, WIDTH], 0 for the least target and 255 for the largest."""
+    low, high = task.y.min(), task.y.max()
+    shown = np.nan_to_num((z - low) * (255 / max(high - low, 1e-30)), nan=0.0).clip(0, 255)
+    return np.asarray(np.rint(shown), dtype=np.uint8).reshape(HEIGHT, WIDTH)
+
+
+def _number(value: float) -> float | None:
+    return float(f"{value:.5g}") if math.isfinite(value) else None

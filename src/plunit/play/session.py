@@ -1,0 +1,141 @@
+"""One training for one page."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from plunit.ensemble import Network, Rows, initial, why_not_native
+from plunit.ensemble.course import LOOKED, Course
+from plunit.errors import UserError
+from plunit.play.exports import export
+from plunit.play.frames import Painter, Reply, problem_of
+from plunit.play.settings import Settings
+from plunit.play.targets import Task
+
+BATCH = 128  # rows of a step, of tables with more than `LOOKED`
+RATE = 27.0  # frames a second, at most
+PATIENCE = 1.0  # seconds for which a request waits for a new frame
+STEPS = 10_000_000  # after so many training ends: an hour or more
+
+
+class Session:
+    """Networks in training and the frames that show them; one thread calls `round`, any thread the others."""
+
+    def __init__(self, task: Task, settings: Settings) -> None:
+        self._task, self._settings = task, settings
+        self._batch = BATCH if len(task.y) > LOOKED else 0
+        self._courses = _courses(task, settings, self._batch)
+        self._latest, self._fresh = [course.snapshot() for course in self._courses], True
+        self._painter, self._frame = Painter(task, settings, self._latest), Reply({"frame": 0})
+        self._change, self._painting = threading.Condition(), threading.Lock()
+        self._steps, self._seconds, self._drawn = 1, 0.0, 0.0  # of the next round; of all; when a frame was made
+        self._single, self.paused, self.ended = 0, settings.paused, ""
+        self.asked = time.monotonic()
+
+    def problem(self) -> Reply:
+        """Return what a page shows of the task."""
+        notes = [f"{reason}. Training runs in NumPy, which is slower."] if (reason := why_not_native()) else []
+        if self._batch:
+            notes.append(f"Each step takes {BATCH} of the rows, and the loss is that of {LOOKED} of them.")
+        return problem_of(self._task, self._settings, notes)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is nothing to train."""
+        return bool(self.ended) or (self.paused and not self._single)
+
+    def round(self, seconds: float) -> None:
+        """Train all activations by so many steps as take about `seconds`; keep a copy if the last one was drawn."""
+        with self._change:
+            if self.waiting:  # a command came after this round was planned
+                return
+            single = self.paused
+            self._single -= single
+        steps, start = 1 if single else self._steps, time.perf_counter()
+        for course in self._courses:
+            course.advance(steps)
+        spent = time.perf_counter() - start
+        self._seconds += spent
+        if not single:
+            self._steps = max(1, round(steps * min(2.0, max(0.5, seconds / spent))))
+        if self._courses[0].step >= STEPS:
+            self.end(f"Training ended after {STEPS:,} steps.")
+        if single or not self._fresh:
+            with self._change:
+                self._latest, self._fresh = [course.snapshot() for course in self._courses], True
+                self._change.notify_all()
+
+    def frame(self, after: int) -> Reply:
+        """Wait for a frame that is newer than a number, and return it; after a second without one say so."""
+        self.asked = time.monotonic()
+        with self._painting:
+            time.sleep(max(0.0, self._drawn + 1 / RATE - time.monotonic()))
+            with self._change:
+                if after >= self._painter.frames:
+                    self._change.wait_for(lambda: self._fresh or self.ended, PATIENCE)
+                snapshots, fresh, self._fresh = self._latest, self._fresh, False
+            self.asked = self._drawn = time.monotonic()
+            if fresh:
+                self._frame = self._painter.paint(snapshots)
+            if after >= self._painter.frames:
+                return Reply({**self._about(), "frame": after, "unchanged": True})
+            return Reply({**self._about(), **self._frame.content}, self._frame.payload)
+
+    def export(self, activation: Any, form: str) -> Reply:
+        """Return the best network of an activation as a file."""
+        for now in self._latest:
+            if now.network.activation == activation:
+                return export(self._task, self._settings, now, self._batch, form)
+        raise UserError(f"no networks of {str(activation)[:40]!r}; there are {', '.join(self._settings.activations)}")
+
+    def command(self, name: Any) -> dict[str, Any]:
+        """Pause, resume, step or stop."""
+        if name not in ("pause", "resume", "step", "stop"):
+            raise UserError(f"unknown command {str(name)[:40]!r}; there are pause, resume, step, stop")
+        self.asked = time.monotonic()
+        with self._change:
+            self.paused = name != "resume"
+            self._single += name == "step"
+        if name == "stop":
+            self.end("Training was stopped.")
+        return {"paused": self.paused, "step": self._courses[0].step}
+
+    def end(self, reason: str) -> None:
+        """Train no more; the next frame says why."""
+        with self._change:
+            self.ended = self.ended or reason
+            self._change.notify_all()
+
+    def _about(self) -> dict[str, Any]:
+        step = self._courses[0].step
+        rate = round(step / self._seconds, 1) if self._seconds else 0.0
+        return {"step": step, "seconds": self._seconds, "rate": rate, "paused": self.paused, "ended": self.ended}
+
+
+def _courses(task: Task, settings: Settings, batch: int) -> list[Course]:
+    """Return the networks of each activation before their first step; network i starts alike in all of them."""
+    widths = widths_of(task, settings)
+    shape: dict[str, Any] = {"alpha": settings.alpha, "c": settings.c}
+    generators = [np.random.default_rng([settings.seed, i]) for i in range(settings.networks)]
+    # raw alpha and c are the last rows, so that the other activations take those before
+    learned = "plu_learned" in settings.activations
+    start = initial(Network(widths, "plu_learned" if learned else "plu"), generators, **shape)
+    rows = Rows(*task.scaled, batch=batch, seeds=range(settings.networks) if batch else ())
+    unit = float(np.mean(task.scales[1].spread ** 2))
+    networks = [Network(widths, name) for name in settings.activations]
+    return [Course(one, start[: one.rows], rows, lr=settings.lr, unit=unit, **shape) for one in networks]
+
+
+def widths_of(task: Task, settings: Settings) -> tuple[int, ...]:
+    """Return the units from input to output."""
+    return (task.inputs, *[settings.width] * settings.depth, task.outputs)
+
+
+def bytes_of(task: Task, settings: Settings) -> int:
+    """Estimate the memory of a session: parameters, moments and copies, pixels, and the table."""
+    rows = max(Network(widths_of(task, settings), name).rows for name in settings.activations)
+    return 4 * len(settings.activations) * settings.networks * (8 * rows + 500) + 8 * (task.x.nbytes + task.y.nbytes)

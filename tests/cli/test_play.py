@@ -1,0 +1,124 @@
+"""The command `plunit play`: its address, its end, its errors, and what it loads and writes."""
+
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+from calls import SINE
+
+PLAY = [sys.executable, "-m", "plunit.cli", "play", "--no-open"]
+
+
+@pytest.fixture
+def running():
+    made = []
+
+    def run(*words):
+        made.append(subprocess.Popen([*PLAY, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return made[-1], made[-1].stdout.readline()
+
+    yield run
+    for process in made:
+        process.kill()
+        process.communicate()
+
+
+def test_the_address_is_served_until_ctrl_c(running):
+    process, line = running()
+    address = line.removeprefix("plunit play: ").strip()
+    assert "/#token=" in address
+    with urllib.request.urlopen(address.partition("#")[0]) as reply:
+        assert b"plunit play" in reply.read()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out.splitlines()[-1], err) == (0, "plunit play: ended", "")
+
+
+def test_the_port_that_is_asked_for(running):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    _, line = running("--port", str(port))
+    assert line.startswith(f"plunit play: http://127.0.0.1:{port}/#token=")
+
+
+def test_a_port_that_is_taken(running):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        process, _ = running("--port", str(port))
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert err == f"plunit: port {port} is taken; choose another with --port, or any free one with --port 0\n"
+
+
+def test_a_link_restores_its_settings(running):
+    _, line = running("http://127.0.0.1:1/#settings=%7B%22seed%22%3A7%7D")
+    assert line.strip().endswith("&settings=%7B%22seed%22%3A7%7D")
+
+
+@pytest.mark.parametrize("link", ["http://127.0.0.1:1/", "settings=%7B%7D", "#settings=<script>"])
+def test_a_link_without_settings(running, link):
+    process, _ = running(link)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert "has no settings; copy the link from the page" in err
+
+
+# what a page does, in a process that notes the files that are opened for writing
+WATCHED = """
+import json, os, sys
+written = []
+def watch(event, arguments):
+    if event == "open" and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        written.append(str(arguments[0]))
+sys.addaudithook(watch)
+from calls import called
+from plunit.play.server import started
+server, thread = started()
+table = {"kind": "csv", "text": "x,y\\n" + "".join(f"{n},{n * n}\\n" for n in range(20)), "name": "/tmp/x.csv"}
+for target in TARGETS + [table]:
+    settings = {"target": target, "networks": 4, "activations": ["plu"]}
+    name = called(server, "start", {"settings": settings})[0]["session"]
+    called(server, "frame", {"session": name})
+    early = sorted(sys.modules)
+    for form in ("c", "onnx", "json", "torch", "fit"):
+        called(server, "export", {"session": name, "activation": "plu", "format": form})
+server.shutdown()
+server.server_close()
+thread.join()
+heavy = [n for n in ("torch", "matplotlib", "sklearn", "pandas", "scipy", "onnx", "jax", "anywidget") if n in early]
+print(json.dumps([written, heavy]))
+"""
+
+
+def test_nothing_is_written_and_nothing_heavy_is_loaded(tmp_path):
+    code = WATCHED.replace("TARGETS", repr([SINE, {"kind": "paper", "name": "saddle"}])).replace(
+        ', "onnx", "jax"', ', "jax"'
+    )
+    code = f"import sys; sys.path.insert(0, {str(sys.modules['calls'].__file__.rpartition('/')[0])!r})\n{code}"
+    run = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert run.stdout == "[[], []]\n", run.stdout + run.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+ABSENT = """
+import sys
+for name in ("torch", "matplotlib", "sklearn", "pandas", "jinja2", "filelock", "safetensors", "PIL", "anywidget", "onnx"):
+    sys.modules[name] = None
+sys.argv = ["plunit", "play", "--no-open"]
+from plunit.cli import main
+main()
+"""
+
+
+def test_the_extra_play_suffices():
+    process = subprocess.Popen([sys.executable, "-c", ABSENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    line = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert line.startswith("plunit play: http://127.0.0.1:"), err

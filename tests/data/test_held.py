@@ -1,0 +1,26 @@
+import numpy as np
+import pytest
+
+from plunit.data.held import HeldText
+from plunit.data.tables import read_table
+from plunit.errors import UserError
+
+TEXT = "a;b\n" + "".join(f"{n},5;{n * n}\n" for n in range(12))
+
+
+def test_a_held_text_is_read_as_the_same_file(tmp_path):
+    (tmp_path / "t.csv").write_text(TEXT)
+    held, file = (read_table(source, "b") for source in (HeldText.of("t.csv", TEXT), tmp_path / "t.csv"))
+    np.testing.assert_array_equal(held.x, file.x)
+    np.testing.assert_array_equal(held.y, file.y)
+    assert (held.inputs, held.target, held.sha256) == (file.inputs, file.target, file.sha256)
+
+
+def test_the_file_of_that_name_is_not_read(tmp_path):
+    (tmp_path / "t.csv").write_text("something else")
+    assert len(read_table(HeldText.of(str(tmp_path / "t.csv"), TEXT), "b").y) == 12
+
+
+def test_messages_have_the_name():
+    with pytest.raises(UserError, match=r"numbers\.csv has 1 row of numbers"):
+        read_table(HeldText.of("numbers.csv", "a,b\n1,2\n"), "b")

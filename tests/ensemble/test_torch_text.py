@@ -1,0 +1,19 @@
+import numpy as np
+import pytest
+import torch
+
+from plunit.ensemble import ACTIVATIONS, Network, forward, initial
+from plunit.ensemble.torch_text import torch_code
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("widths", [(1, 3, 4, 2), (2, 3)])
+def test_the_program_has_the_values_of_the_member(activation, widths):
+    network = Network(widths, activation)
+    theta = initial(network, [np.random.default_rng(3)], alpha=0.25, c=0.6).astype(np.float64)
+    names = {}
+    exec(torch_code(network, theta, 0.25, 0.6), names)
+    x = np.random.default_rng(1).uniform(-3, 3, (50, widths[0]))
+    with torch.no_grad():
+        found = names["model"](torch.from_numpy(x)).numpy()
+    np.testing.assert_allclose(found.T, forward(network, theta, x.T, 0.25, 0.6)[..., 0], rtol=1e-6, atol=1e-6)

@@ -1,0 +1,88 @@
+"""A real browser, the real server, and pages that must not complain."""
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from plunit.play.server import started
+
+FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+PICTURES = Path(__file__).parents[2] / "build" / "play"
+SMALL = {"target": {"kind": "paper", "name": "sine"}, "networks": 64}
+
+
+def lacking(what):
+    """Skip, or fail where a browser is required."""
+    if os.environ.get("PLUNIT_BROWSER") == "required":
+        pytest.fail(f"{what}, and PLUNIT_BROWSER=required")
+    pytest.skip(f"{what}: the browser tests of the playground were skipped")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium with a fresh profile."""
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        lacking("no chromium found")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ModuleNotFoundError:
+        lacking("playwright is not installed")
+    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=program, args=FLAGS, env={**os.environ, "HOME": home})
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def served():
+    """A server for all tests that leave it running."""
+    server, thread = started()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+class Opened:
+    """Opens pages and keeps what they complain about and ask for."""
+
+    def __init__(self, browser, address):
+        self.browser, self.address, self.contexts = browser, address, []
+        self.complaints, self.requests = [], []
+
+    def __call__(self, settings=None, *, address=None, width=1200, height=900, **options):
+        context = self.browser.new_context(viewport={"width": width, "height": height}, **options)
+        self.contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        loud = ("error", "warning")
+        page.on("console", lambda message: message.type in loud and self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+        more = "" if settings is None else f"&settings={quote(json.dumps({**SMALL, **settings}))}"
+        page.goto((address or self.address) + more)
+        return page
+
+
+@pytest.fixture
+def opened(browser, served):
+    """Return a function that opens the page; at the end no page has complained."""
+    opener = Opened(browser, served.address)
+    yield opener
+    for context in opener.contexts:
+        context.close()
+    assert opener.complaints == []
+
+
+@pytest.fixture
+def kept():
+    """Return a function that keeps a picture of a page in build/play."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    return lambda page, name: page.screenshot(path=PICTURES / f"{name}.png", full_page=True)

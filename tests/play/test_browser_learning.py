@@ -1,0 +1,131 @@
+"""The function by text, drawing, table or choice, in a real browser, and what the networks make of it."""
+
+import math
+
+import pytest
+from playground import choose, drop, settings_of, table_of, wait_for_median, wait_for_settings, wait_for_step
+
+
+def test_page_loads_without_complaint_and_asks_no_one_else(opened, served, kept):
+    page = opened()
+    wait_for_step(page, 100)
+    kept(page, "desktop")
+    assert page.title() == "plunit play"
+    assert page.locator(".panels figure").count() == 3
+    assert {url.split("/")[2] for url in opened.requests} == {f"127.0.0.1:{served.server_port}"}
+
+
+def test_typed_sine_brings_plu_below_relu(opened):
+    page = opened({"target": {"kind": "paper", "name": "saddle"}, "networks": 200})
+    choose(page, "expression")
+    page.fill("[name=text]", "sin(x)")
+    page.fill("[name=low]", "-6.28")
+    page.fill("[name=high]", "6.28")
+    page.locator("[data-do=reset]").click()
+    page.locator("[data-do=toggle]:text-is('Start')").click()
+    wait_for_median(page, "PLU", 0.1)
+    page.locator("[data-do=toggle]").click()
+    losses = {title: float(row[0]) for title, row in table_of(page).items()}
+    assert losses["PLU"] < losses["ReLU"] / 2
+
+
+def test_drawing_with_the_mouse(opened, kept):
+    page = opened({"width": 8})
+    choose(page, "drawn")
+    box = page.locator("[data-part=pad]").bounding_box()
+    page.mouse.move(box["x"] + 1, box["y"] + 0.25 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.75 * box["height"], steps=9)
+    page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 0.25 * box["height"], steps=9)
+    page.mouse.up()
+    page.wait_for_function("() => location.hash.includes('drawn')")
+    points = settings_of(page.url)["target"]["points"]
+    wanted = [[x, abs(x) / 2 - 1] for x, _ in points]  # a V on [-4, 4], between 1 and -1
+    assert max(math.dist(a, b) for a, b in zip(points, wanted, strict=True)) < 0.15
+    wait_for_median(page, "PLU", 0.02)
+    kept(page, "drawn")
+
+
+def test_drawing_needs_a_stroke(opened):
+    page = opened({})
+    wait_for_step(page, 10)
+    choose(page, "drawn")
+    page.wait_for_timeout(700)
+    assert settings_of(page.url)["target"]["kind"] == "paper"
+    assert page.locator("[data-part=message]").is_hidden()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("line.csv", "x,y\n" + "\n".join(f"{i / 10},{2 * i / 10 + 1}" for i in range(-20, 21))),
+        ("plane.csv", "a,b,z\n" + "\n".join(f"{i},{j},{i - 2 * j}" for i in range(-3, 4) for j in range(-3, 4))),
+    ],
+)
+def test_dropped_table_is_fitted(opened, kept, name, text):
+    page = opened({"width": 6, "lr": 0.03})
+    drop(page, name, text)
+    page.wait_for_function("() => location.hash.includes('csv')")
+    wait_for_median(page, "PLU", 0.1)
+    assert page.locator("[data-part=file-name]").inner_text().startswith(name)
+    assert page.locator(".panels figure").count() == 3
+    kept(page, name.removesuffix(".csv"))
+
+
+def test_chosen_file_is_fitted(opened, tmp_path):
+    page = opened({})
+    (tmp_path / "own.csv").write_text("x,y\n" + "\n".join(f"{i},{i * i}" for i in range(30)))
+    choose(page, "csv")
+    page.set_input_files("[name=file]", tmp_path / "own.csv")
+    page.wait_for_function("() => location.hash.includes('own.csv')")
+    wait_for_step(page, 10)
+
+
+@pytest.mark.parametrize(("name", "figures"), [("sine", 3), ("parametric", 3), ("saddle", 4)])
+def test_functions_of_the_paper(opened, kept, name, figures):
+    page = opened({})
+    choose(page, "paper")
+    page.locator(f"[name=paper][value={name}]").check()
+    wait_for_settings(page, target={"kind": "paper", "name": name})
+    wait_for_step(page, 50)
+    kept(page, name)
+    assert page.locator(".panels figure").count() == figures
+    pixels = "canvas => new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size"
+    assert min(page.evaluate(pixels, canvas) for canvas in page.locator(".panels canvas").element_handles()) > 50
+
+
+def test_pause_step_and_reset(opened):
+    page = opened({"networks": 8})
+    wait_for_step(page, 20)
+    page.locator("[data-do=reset]").click()
+    step, toggle = page.locator("[data-part=step]"), page.locator("[data-do=toggle]")
+    page.wait_for_function("() => document.querySelector('[data-part=step]').textContent === '0'")
+    assert toggle.inner_text() == "Start"
+    for count in "12":
+        page.locator("[data-do=step]").click()
+        page.wait_for_function("n => document.querySelector('[data-part=step]').textContent === n", arg=count)
+    page.wait_for_timeout(300)
+    assert step.inner_text() == "2"
+    toggle.click()
+    wait_for_step(page, 20)
+    assert toggle.inner_text() == "Pause"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("alpha", 0.5), ("c", 2), ("depth", 1), ("width", 5), ("networks", 9), ("seed", 3)]
+)
+def test_every_setting_restarts(opened, field, value):
+    page = opened({"networks": 8})
+    wait_for_step(page, 10)
+    page.locator(f"[name={field}]").fill(str(value))
+    wait_for_settings(page, **{field: value})
+
+
+def test_activations_are_side_by_side(opened):
+    page = opened({"networks": 8, "activations": ["plu"]})
+    wait_for_step(page, 10)
+    page.get_by_label("learned PLU").check()
+    page.get_by_label("GELU").check()
+    page.wait_for_function("() => document.querySelectorAll('.panels figure').length === 3")
+    wait_for_step(page, 10)
+    assert sorted(table_of(page)) == ["GELU", "PLU", "learned PLU"]

@@ -1,0 +1,169 @@
+"""What one takes along from the page: files of the network, pictures, a link, lines that repeat the result."""
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from compilers import call_c
+from PIL import Image
+from playground import choose, saved, settings_of, wait_for_step
+
+
+def paused(page, steps=100):
+    """Train for some steps and pause, so that the best network stays the best."""
+    wait_for_step(page, steps)
+    page.locator("[data-do=toggle]").click()
+    page.locator("[data-do=toggle]:text-is('Start')").wait_for()
+    page.wait_for_timeout(800)  # the round that was under way ends
+    return page
+
+
+def layers_in(path):
+    """Read a network's JSON and return x -> y, with the piecewise-linear activations summed kink by kink."""
+
+    def activation(layer, x):
+        knots, slopes, zero = (layer[name] for name in ("knots", "slopes", "at_zero"))
+        return np.column_stack([_unit(knots[i], slopes[i], zero[i], x[:, i]) for i in range(len(zero))])
+
+    def function(x):
+        for layer in json.loads(path.read_text())["layers"]:
+            x = x @ np.array(layer["weight"]).T + layer["bias"] if "weight" in layer else activation(layer, x)
+        return x
+
+    return function
+
+
+def _unit(knots, slopes, zero, x):
+    knots = np.array([knot for knot in knots if knot is not None])
+    slopes = np.array(slopes[: len(knots) + 1])
+    rise = lambda at: slopes[0] * at + (np.diff(slopes) * np.maximum(at[:, None] - knots, 0)).sum(axis=1)  # noqa: E731
+    return zero + rise(x) - rise(np.zeros(1))
+
+
+@pytest.mark.parametrize("name", ["sine", "saddle"])
+def test_exported_c_gives_the_values_of_the_exported_json(opened, tmp_path, name):
+    page = paused(opened({"target": {"kind": "paper", "name": name}}))
+    header = saved(page, "[data-take=c]", tmp_path)
+    network = layers_in(saved(page, "[data-take=json]", tmp_path))
+    assert header.name == "plu.h"
+    x = np.random.default_rng(0).uniform(-3, 3, (1000, 1 if name == "sine" else 2))
+    np.testing.assert_allclose(call_c("network", x, 1, tmp_path), network(x), rtol=1e-9, atol=1e-9)
+
+
+def test_exported_network_has_the_loss_that_the_page_shows(opened, tmp_path):
+    page = paused(opened({"target": {"kind": "expression", "text": "abs(x)", "low": -2, "high": 2}}))
+    network = layers_in(saved(page, "[data-take=json]", tmp_path))
+    shown = page.locator("[data-activation=plu] .muted").inner_text().split("best ")[1]
+    x = np.linspace(-2, 2, 2001)[:, None]
+    assert np.mean((network(x) - np.abs(x)) ** 2) == pytest.approx(float(shown), rel=0.3, abs=1e-5)
+
+
+def test_exported_onnx_and_pytorch_agree_with_json(opened, tmp_path):
+    onnxruntime, torch = pytest.importorskip("onnxruntime"), pytest.importorskip("torch")
+    page = paused(opened({}))
+    network = layers_in(saved(page, "[data-take=json]", tmp_path))
+    x = np.linspace(-6, 6, 101)[:, None]
+    session = onnxruntime.InferenceSession(saved(page, "[data-take=onnx]", tmp_path))
+    given = session.get_inputs()[0]
+    (y,) = session.run(None, {given.name: x.astype(np.float64 if "double" in given.type else np.float32)})
+    np.testing.assert_allclose(y, network(x), rtol=1e-4, atol=1e-4)
+    names = {}
+    exec(saved(page, "[data-take=torch]", tmp_path).read_text(), names)
+    model = next(value for value in names.values() if isinstance(value, torch.nn.Module))
+    number = next(model.parameters()).dtype
+    np.testing.assert_allclose(model(torch.tensor(x, dtype=number)).detach(), network(x), rtol=1e-4, atol=1e-4)
+
+
+def test_smooth_network_is_no_c_and_the_page_says_so(opened):
+    page = paused(opened({"activations": ["tanh"]}), 10)
+    page.locator("[data-take=c]").click()
+    page.locator("[data-part=taken]:has-text('tanh')").wait_for()
+    assert page.locator("[data-part=message]").is_hidden()
+    assert [text for text in opened.complaints if "400" not in text] == []
+    opened.complaints.clear()  # the browser's own line about the status 400
+
+
+def test_lines_repeat_the_result(opened, tmp_path):
+    page = paused(opened({}, permissions=["clipboard-read", "clipboard-write"]))
+    page.locator("[data-take=fit]").click()
+    page.locator("[data-do=copy]").click()
+    page.locator("[data-part=taken]:has-text('copied')").wait_for()
+    text = page.evaluate("() => navigator.clipboard.readText()")
+    assert "plunit fit" in text
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    shown = page.locator("[data-activation=plu] .muted").inner_text().split("best ")[1]
+    assert float(done.stdout.split()[-1]) == pytest.approx(float(shown), rel=0.06)
+
+
+def test_picture_as_svg_and_png(opened, tmp_path):
+    page = paused(opened({"activations": ["relu", "plu"]}))
+    root = ElementTree.parse(saved(page, "[data-do=svg]", tmp_path)).getroot()
+    words = " ".join(root.itertext())
+    assert "ReLU, median loss" in words
+    assert "PLU, median loss" in words
+    tags = [element.tag.partition("}")[2] for element in root.iter()]
+    assert tags.count("image") == 2  # the clouds
+    assert tags.count("polyline") > 10
+    with Image.open(saved(page, "[data-do=png]", tmp_path)) as picture:
+        assert picture.size[0] == 2320
+        assert len(picture.convert("RGB").getcolors(10**7)) > 200
+
+
+SETTINGS = {
+    "target": {"kind": "expression", "text": "x**3 - x", "low": -1.5, "high": 1.5},
+    "activations": ["relu", "plu", "elu"],
+    "alpha": 0.25,
+    "c": 0.5,
+    "depth": 3,
+    "width": 4,
+    "lr": 0.03,
+    "networks": 77,
+    "seed": 12,
+}
+
+
+def test_link_restores_the_settings_and_holds_no_token(opened, served):
+    page = opened(SETTINGS, permissions=["clipboard-read", "clipboard-write"])
+    wait_for_step(page, 10)
+    page.locator("[data-do=link]").click()
+    page.locator("[data-part=taken]:has-text('copied')").wait_for()
+    link = page.evaluate("() => navigator.clipboard.readText()")
+    assert served.token not in link
+    assert settings_of(link) == SETTINGS
+    other = opened()
+    wait_for_step(other, 10)
+    other.evaluate("link => { location.href = link; }", link)  # as one who pastes it into the address bar
+    other.wait_for_function("() => document.querySelector('[name=networks]').value === '77'")
+    wait_for_step(other, 10)
+    assert settings_of(other.url) == SETTINGS
+    assert other.locator("[name=text]").input_value() == "x**3 - x"
+    assert other.locator("[name=activation]:checked").count() == 3
+    assert other.locator(".panels figure").count() == 3
+
+
+def test_link_restores_a_drawing(opened):
+    points = [[x / 8, abs(x) / 32 - 1] for x in range(-32, 33)]
+    page = opened({"target": {"kind": "drawn", "points": points}})
+    wait_for_step(page, 10)
+    np.testing.assert_allclose(settings_of(page.url)["target"]["points"], points, atol=1e-3)
+    assert page.locator("[data-part=pad]").is_visible()
+
+
+def test_link_without_a_token_says_what_to_do(opened, served):
+    page = opened(address=f"http://127.0.0.1:{served.server_port}/#settings=%7B%7D")
+    page.locator("[data-part=message]:has-text('plunit play')").wait_for()
+
+
+def test_long_table_stays_out_of_the_link(opened):
+    short, long = ("x,y\n" + "\n".join(f"{i},{i % 7}" for i in range(count)) for count in (60, 3000))
+    page = opened({"target": {"kind": "csv", "name": "t.csv", "text": short}})
+    wait_for_step(page, 10)
+    assert settings_of(page.url)["target"]["kind"] == "csv"
+    choose(page, "csv")
+    page.set_input_files("[name=file]", {"name": "long.csv", "mimeType": "text/csv", "buffer": long.encode()})
+    page.wait_for_function("() => !location.hash.includes('csv')")
+    page.locator("[data-do=link]").click()
+    page.locator("[data-part=taken]:has-text('not in it')").wait_for()

@@ -1,0 +1,107 @@
+"""What the page says when something is wrong: one clear message, and a way on."""
+
+import pytest
+from playground import choose, wait_for_step
+
+from plunit.play.server import started
+
+MESSAGE = "[data-part=message]"
+
+
+@pytest.fixture
+def ending(browser, opened):
+    """A server that a test may end."""
+    server, thread = started()
+    opened.address = server.address
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def forgive(opened, *words):
+    """Forget the browser's own lines about failed requests; nothing else may be there."""
+    rest = [text for text in opened.complaints if not any(word in text for word in words)]
+    opened.complaints.clear()
+    assert rest == []
+
+
+def test_server_that_ends(opened, ending, kept):
+    page = opened({})
+    wait_for_step(page, 10)
+    ending.shutdown()
+    ending.server_close()
+    page.locator(f"{MESSAGE}:has-text('server has ended')").wait_for()
+    page.wait_for_timeout(500)
+    asked = len(opened.requests)
+    page.wait_for_timeout(1500)
+    assert len(opened.requests) == asked  # it does not go on asking
+    assert page.locator("[role=alert]").count() == 1
+    kept(page, "gone")
+    forgive(opened, "ERR_")
+
+
+@pytest.mark.parametrize(("text", "words"), [("sin(x", "sin(x"), ("foo(x)", "foo"), ("log(x)", "")])
+def test_bad_expression_is_said_and_mended(opened, text, words):
+    page = opened({})
+    wait_for_step(page, 10)
+    choose(page, "expression")
+    page.fill("[name=text]", text)
+    page.locator(f"{MESSAGE}:visible").wait_for()
+    assert words in page.locator(MESSAGE).inner_text()
+    page.fill("[name=text]", "cos(x)")
+    page.locator(f"{MESSAGE}").wait_for(state="hidden")
+    wait_for_step(page, 10)
+    forgive(opened, "400")
+
+
+def test_settings_out_of_range_are_said(opened):
+    page = opened({"networks": 5000})
+    page.locator(f"{MESSAGE}:has-text('4')").wait_for()
+    page.fill("[name=networks]", "50")
+    page.locator(f"{MESSAGE}").wait_for(state="hidden")
+    wait_for_step(page, 10)
+    forgive(opened, "400")
+
+
+def test_no_activation_is_said(opened):
+    page = opened({"activations": ["plu"]})
+    wait_for_step(page, 10)
+    page.locator("[name=activation][value=plu]").uncheck()
+    page.locator(f"{MESSAGE}:has-text('activation')").wait_for()
+    page.locator("[name=activation][value=relu]").check()
+    page.locator(f"{MESSAGE}").wait_for(state="hidden")
+    forgive(opened, "400")
+
+
+def test_session_that_was_stopped_starts_again(opened, served):
+    page = opened({})
+    wait_for_step(page, 10)
+    for session in list(served.workshop._sessions.values()):
+        session.end("Training was stopped.")
+    page.locator(f"{MESSAGE}:has-text('stopped')").wait_for()
+    page.locator("[data-do=again]").click()
+    page.locator(MESSAGE).wait_for(state="hidden")
+    wait_for_step(page, 10)
+
+
+def test_settings_in_a_link_that_cannot_be_read(opened, served):
+    page = opened(address=f"{served.address}&settings=%7B%22target%22%3A5%2C%22activations%22%3A7%7D")
+    page.locator(f"{MESSAGE}:visible").wait_for()
+    page.locator("[data-do=again]").click()
+    opened.complaints.clear()
+
+
+def test_page_that_closes_stops_its_training(opened, served):
+    page = opened({})
+    wait_for_step(page, 10)
+    sessions = set(served.workshop._sessions)
+    page.goto("about:blank")
+    page.wait_for_timeout(500)
+    assert set(served.workshop._sessions) < sessions
+
+
+def test_two_pages_train_at_once(opened):
+    pages = [opened({"seed": seed}) for seed in (1, 2)]
+    for page in pages:
+        wait_for_step(page, 30)

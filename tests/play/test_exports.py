@@ -1,0 +1,148 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from compilers import call_c
+
+from plunit import pieces
+from plunit.ensemble import forward
+from plunit.ensemble.units import in_units
+from plunit.errors import UserError
+from plunit.play.exports import export
+from plunit.play.session import Session
+from plunit.play.settings import settings_of
+from plunit.play.targets import task_of
+
+ROWS = np.random.default_rng(0).uniform(-3, 5, (600, 2))
+TARGETS = {
+    "function": {"kind": "expression", "text": "40 + sin(x)", "low": 10, "high": 20},
+    "surface": {"kind": "paper", "name": "saddle"},
+    "curve": {"kind": "paper", "name": "parametric"},
+    "drawing": {"kind": "drawn", "points": [[0, 1], [2, 5], [9, -3]]},
+    "table": {"kind": "csv", "name": "rows.csv", "text": "x,z\n" + "".join(f"{a},{a * a}\n" for a, _ in ROWS)},
+}
+
+
+def trained(target, activation, steps=40):
+    """Return what `export` takes, and the best network as a function x [n, in] -> [n, out]."""
+    settings = settings_of({"target": target, "activations": [activation], "networks": 5, "seed": 3, "alpha": 0.3})
+    task = task_of(target)
+    session = Session(task, settings)
+    session.paused = True
+    for _ in range(steps):
+        session.round(0.0)
+    now = session._latest[0]
+    best = int(np.argmin(now.loss))
+    theta = in_units(now.network, now.theta[:, [best]], *task.scales)
+    return (task, settings, now, session._batch), lambda x: forward(now.network, theta, x.T, 0.3, 1.0)[..., 0].T
+
+
+def points(task, count=50):
+    return np.random.default_rng(1).uniform(*task.box.T, (count, task.inputs))
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("activation", ["plu", "relu"])
+def test_json_and_onnx_hold_the_network(target, activation, tmp_path):
+    given, function = trained(target, activation)
+    for form in ("json", "onnx"):
+        reply = export(*given, form)
+        path = tmp_path / reply.content["name"]
+        path.write_bytes(reply.payload)
+        assert path.name == f"{activation}.{form}"
+        net = pieces.load_json(path) if form == "json" else pieces.load(path)
+        x = points(given[0])
+        np.testing.assert_allclose(net(x), function(x), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["function", "surface", "curve"])
+def test_the_header_compiles_and_gives_the_values(name, tmp_path):
+    given, function = trained(TARGETS[name], "plu_learned")
+    reply = export(*given, "c")
+    x = points(given[0])
+    (tmp_path / reply.content["name"]).write_bytes(reply.payload)
+    found = call_c("network", x, given[0].outputs, tmp_path)
+    np.testing.assert_allclose(found, function(x), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "plu_learned", "gelu"])
+def test_the_program_of_pytorch_has_the_values(activation):
+    import torch
+
+    given, function = trained(TARGETS["function"], activation)
+    names = {}
+    exec(export(*given, "torch").payload, names)
+    x = points(given[0])
+    with torch.no_grad():
+        found = names["model"](torch.from_numpy(x)).numpy()
+    np.testing.assert_allclose(found, function(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_the_lines_repeat_the_network_to_the_bit(target, tmp_path, monkeypatch):
+    given, _ = trained(target, "plu")
+    task, _, now, _ = given
+    monkeypatch.chdir(tmp_path)
+    if "text" in target:
+        (tmp_path / "rows.csv").write_text(target["text"])
+    names = {}
+    exec(export(*given, "fit").payload, names)
+    best = int(np.argmin(now.loss))
+    np.testing.assert_array_equal(names["trained"].theta[:, 0], now.theta[:, best])
+    assert np.array_equal(names["task"].y, task.y)
+
+
+COMMANDS = {
+    "function": "plunit fit '40 + sin(x)' --low=10.0 --high=20.0 --hidden=3,3 --activation=plu --starts=5 --seed=3",
+    "surface": "plunit fit 'x ** 2 - y ** 2' --low=-3.0 --high=3.0 --hidden=3,3 --activation=plu --starts=5 --seed=3",
+    "table": "plunit fit rows.csv --target=z --hidden=3,3 --activation=plu --starts=5 --seed=3",
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_lines_name_the_command_where_there_is_one(name):
+    given, _ = trained(TARGETS[name], "plu", steps=1)
+    lines = export(*given, "fit").payload.decode().splitlines()
+    commands = [line.removeprefix("#   ") for line in lines if "plunit fit" in line]
+    assert commands == ([COMMANDS[name]] if name in COMMANDS else [])
+
+
+def test_the_command_runs(tmp_path):
+    given, _ = trained(TARGETS["table"], "plu", steps=1)
+    command = next(line[4:] for line in export(*given, "fit").payload.decode().splitlines() if "plunit fit" in line)
+    (tmp_path / "rows.csv").write_text(TARGETS["table"]["text"])
+    words = [sys.executable, "-m", "plunit.cli", *command.split()[1:], "--splits=0"]
+    run = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_name_cannot_put_code_into_the_lines():
+    evil = "x.csv\nraise SystemExit('executed')\r\u2028print(1)"
+    given, _ = trained({**TARGETS["table"], "name": evil}, "plu", steps=1)
+    code = [line for line in export(*given, "fit").payload.decode().splitlines() if not line.startswith("#")]
+    assert not [line for line in code if "executed" in line and not line.startswith("task = task_of(")]
+    compile(export(*given, "fit").payload, "fit", "exec")
+    torch_lines = export(*given, "torch").payload.decode().splitlines()
+    assert not [line for line in torch_lines if "executed" in line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("form", ["c", "onnx", "json"])
+def test_smooth_networks_have_no_exact_file(form):
+    given, _ = trained(TARGETS["function"], "tanh", steps=1)
+    with pytest.raises(UserError, match="tanh is not piecewise linear"):
+        export(*given, form)
+
+
+def test_of_diverged_networks_there_is_no_best():
+    (task, settings, now, batch), _ = trained(TARGETS["function"], "plu", steps=1)
+    now.loss[:] = np.nan
+    with pytest.raises(UserError, match="all networks of plu have diverged; take a smaller lr"):
+        export(task, settings, now, batch, "json")
+
+
+def test_a_missing_package_is_said(monkeypatch):
+    given, _ = trained(TARGETS["function"], "plu", steps=1)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(UserError, match="pip install onnx"):
+        export(*given, "onnx")

@@ -1,0 +1,278 @@
+"""The server does what its page asks, and nothing for anybody else."""
+
+import json
+import select
+import socket
+import threading
+import time
+
+import pytest
+from calls import SINE, asked, raw
+
+from plunit.play import server as module
+from plunit.play.server import HEADERS, Handler, Server, started
+
+SMALL = {"target": SINE, "networks": 16, "activations": ["relu", "plu"]}
+
+
+def threads():
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("plunit")]
+
+
+@pytest.fixture
+def site():
+    before = threads()
+    made, thread = started()
+    yield made
+    made.shutdown()
+    made.server_close()
+    thread.join()
+    assert threads() == before
+
+
+@pytest.fixture(scope="module")
+def idle():
+    """A server for requests that train nothing."""
+    made, thread = started()
+    yield made
+    assert not made.workshop._sessions
+    made.shutdown()
+    made.server_close()
+    thread.join()
+
+
+def test_it_listens_on_loopback_only(idle):
+    assert idle.socket.getsockname()[0] == "127.0.0.1"
+
+
+def test_the_address_has_the_token_in_its_fragment(idle):
+    assert idle.address == f"http://127.0.0.1:{idle.server_port}/#token={idle.token}"
+    assert len(idle.token) >= 32
+    with Server() as other:
+        assert other.token != idle.token
+        other.workshop.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/index.html", "/boot.js", "/style.css"])
+def test_the_page_needs_no_token(idle, path):
+    status, headers, content = asked(idle, "GET", path, X_Plunit_Token=None)
+    assert (status, headers["Content-Type"].partition("; ")[2]) == (200, "charset=utf-8")
+    assert content == idle.files[path][1]
+
+
+def test_one_connection_serves_many_calls(idle):
+    request = json.dumps({}).encode()
+    head = (
+        f"POST /call/info HTTP/1.1\r\nHost: 127.0.0.1:{idle.server_port}\r\nX-Plunit-Token: {idle.token}\r\n"
+        f"Content-Length: {len(request)}\r\n\r\n"
+    )
+    last = head.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n")
+    found = raw(idle, head.encode() + request + head.encode() + request + last.encode() + request)
+    assert found.count(b"HTTP/1.1 200 OK") == 3
+
+
+HOSTS = [
+    "evil.example",
+    "evil.example:{port}",
+    "127.0.0.1",
+    "localhost",
+    "127.0.0.1:{other}",
+    "localhost.evil.example:{port}",
+    "127.0.0.1.:{port}",
+    "0.0.0.0:{port}",
+    "127.0.0.2:{port}",
+    "[::]:{port}",
+    "127.0.0.1:{port}@evil.example",
+    "",
+    None,
+]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/call/info")])
+def test_another_host_is_refused(idle, host, method, path):
+    named = None if host is None else host.format(port=idle.server_port, other=idle.server_port + 1)
+    status, _, content = asked(idle, method, path, b"{}" if method == "POST" else None, Host=named)
+    assert (status, json.loads(content)) == (403, {"error": "wrong Host; open the address that plunit play prints"})
+
+
+@pytest.mark.parametrize("host", ["localhost:{port}", "127.0.0.1:{port}", "[::1]:{port}", "LOCALHOST:{port}"])
+def test_our_own_hosts_are_served(idle, host):
+    named = host.format(port=idle.server_port)
+    assert asked(idle, "POST", "/call/info", b"{}", Host=named, Origin=f"http://{named}")[0] == 200
+
+
+def test_two_hosts_are_refused(idle):
+    ours = f"Host: 127.0.0.1:{idle.server_port}\r\n"
+    assert raw(idle, f"GET / HTTP/1.1\r\n{ours}Host: evil.example\r\n\r\n".encode()).startswith(b"HTTP/1.1 403")
+
+
+@pytest.mark.parametrize("token", [None, "", "x", "TOKEN ", "TOKENx", "token", "T", "ÿ"])
+def test_a_wrong_token_is_refused(idle, token):
+    wrong = token and token.replace("TOKEN", idle.token).replace("T", idle.token[:-1])
+    status, _, content = asked(idle, "POST", "/call/info", b"{}", X_Plunit_Token=wrong)
+    assert (status, json.loads(content)["error"].partition(";")[0]) == (403, "wrong token")
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "", "https://127.0.0.1:{port}", "http://127.0.0.1", "http://localhost:1"]
+)
+@pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/call/info")])
+def test_another_origin_is_refused(idle, origin, method, path):
+    named = origin.format(port=idle.server_port)
+    assert asked(idle, method, path, b"{}" if method == "POST" else None, Origin=named)[0] == 403
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "X" * 100])
+def test_only_a_post_calls(idle, method):
+    status, headers, content = asked(idle, method, "/call/info", b"{}")
+    assert status in (404, 501)
+    assert headers["X-Frame-Options"] == "DENY"
+    assert b"activations" not in content
+
+
+REPLIES = {
+    "page": ("GET", "/", None, {}),
+    "call": ("POST", "/call/info", b"{}", {}),
+    "error": ("POST", "/call/start", b"{}", {}),
+    "no page": ("GET", "/nothing", None, {}),
+    "refused": ("POST", "/call/info", b"{}", {"Origin": "http://evil.example"}),
+    "no method": ("PUT", "/", b"", {}),
+}
+
+
+@pytest.mark.parametrize(("method", "path", "body", "more"), REPLIES.values(), ids=REPLIES)
+def test_every_reply_is_locked_down(idle, method, path, body, more):
+    _, headers, _ = asked(idle, method, path, body, **more)
+    assert {name: headers.get(name) for name in HEADERS} == HEADERS
+    assert "default-src 'self'" in headers["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert "unsafe" not in headers["Content-Security-Policy"]
+    assert headers["Cache-Control"] == "no-store"
+    assert not [name for name in headers if name.lower().startswith("access-control")]
+    assert "Python" not in headers["Server"]
+
+
+PATHS = [
+    "/../server.py",
+    "/page/../../server.py",
+    "/..%2fserver.py",
+    "/%2e%2e/server.py",
+    "//etc/passwd",
+    "/etc/passwd",
+    "/..\\server.py",
+    "/index.html/",
+    "/index.html%00",
+    "/INDEX.HTML",
+    "/index.html?x=1",
+    "/server.py",
+    "/page/index.html",
+    "http://evil.example/",
+    "*",
+    "/" + "a" * 5000,
+]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_there_are_no_other_files(idle, path):
+    status, _, content = asked(idle, "GET", path)
+    assert (status, json.loads(content)) == (404, {"error": "there is no such page"})
+
+
+@pytest.mark.parametrize("path", ["/", "/start", "/call", "/callinfo", "/call/../call/info", "/call/info/", "/call/"])
+def test_there_are_no_other_calls(idle, path):
+    assert asked(idle, "POST", path, b"{}")[0] in (400, 404)
+
+
+BODIES = {
+    "no JSON": (b"{", 400, "the body of a call must be JSON"),
+    "no UTF-8": (b'"\xff"', 400, "the body of a call must be JSON"),
+    "deep": (b"[" * 100_000, 400, "the body of a call must be JSON"),
+    "long number": (b"9" * 10_000, 400, "the body of a call must be JSON"),
+    "empty": (b"", 400, "the body of a call must be JSON"),
+    "list": (b"[]", 400, "calls must be an object, got list"),
+}
+
+
+@pytest.mark.parametrize(("body", "status", "error"), BODIES.values(), ids=BODIES)
+def test_a_body_that_is_no_call(idle, body, status, error):
+    found, _, content = asked(idle, "POST", "/call/info", body)
+    assert (found, json.loads(content)) == (status, {"error": error})
+
+
+@pytest.mark.parametrize("length", ["10000001", "9" * 30])
+def test_too_large_a_body_is_refused_before_it_arrives(idle, length):
+    start = time.monotonic()
+    status, _, content = asked(idle, "POST", "/call/info", b"{}", Content_Length=length)
+    assert status == 413
+    assert "a call may have 10,000,000 bytes" in json.loads(content)["error"]
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("length", [None, "-1", "x", "1e3", "٣", "0x10", " "])
+def test_a_body_needs_a_length(idle, length):
+    more = "" if length is None else f"Content-Length: {length}\r\n"
+    head = f"POST /call/info HTTP/1.1\r\nHost: 127.0.0.1:{idle.server_port}\r\nX-Plunit-Token: {idle.token}\r\n"
+    assert raw(idle, f"{head}{more}\r\n{{}}".encode(errors="replace")).startswith(b"HTTP/1.1 411")
+
+
+def test_a_body_in_chunks_is_refused(idle):
+    head = f"POST /call/info HTTP/1.1\r\nHost: 127.0.0.1:{idle.server_port}\r\nX-Plunit-Token: {idle.token}\r\n"
+    body = "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+    found = raw(idle, (head + body).encode())
+    assert found.startswith(b"HTTP/1.1 411")
+    assert found.count(b"HTTP/1.1") == 1
+
+
+def test_ten_megabytes_arrive(site):
+    row = "0.123456,0.654321\n"
+    text = "x,y\n1,2\n" + row * 520_000
+    body = json.dumps({"settings": {**SMALL, "target": {"kind": "csv", "text": text}}}).encode()
+    assert 9_800_000 < len(body) < 10_000_000
+    status, _, content = asked(site, "POST", "/call/start", body)
+    assert status == 200, content
+    assert b'"points":520001' in content
+
+
+@pytest.mark.parametrize("drip", [False, True])
+def test_a_slow_body_is_given_up(monkeypatch, site, drip):
+    monkeypatch.setattr(module, "TIMEOUT", 0.5)
+    monkeypatch.setattr(Handler, "timeout", 0.5)
+    head = (
+        f"POST /call/info HTTP/1.1\r\nHost: 127.0.0.1:{site.server_port}\r\nX-Plunit-Token: {site.token}\r\n"
+        "Content-Length: 1000\r\n\r\n"
+    )
+    start = time.monotonic()
+    with socket.create_connection(("127.0.0.1", site.server_port), timeout=10) as connection:
+        connection.sendall(head.encode())
+        while drip and time.monotonic() - start < 6 and not select.select([connection], [], [], 0.1)[0]:
+            connection.sendall(b" ")  # a byte now and then, each within the time of a request
+        assert connection.recv(65536).startswith(b"HTTP/1.1 408")
+    assert time.monotonic() - start < 4
+
+
+def test_a_slow_head_is_given_up(monkeypatch, site):
+    monkeypatch.setattr(Handler, "timeout", 0.3)
+    with socket.create_connection(("127.0.0.1", site.server_port), timeout=10) as connection:
+        connection.sendall(b"GET / HT")
+        assert connection.recv(65536) == b""
+
+
+def test_so_many_connections_and_no_more(monkeypatch):
+    monkeypatch.setattr(module, "CONNECTIONS", 3)
+    made, thread = started()
+    try:
+        held = [socket.create_connection(("127.0.0.1", made.server_port), timeout=10) for _ in range(3)]
+        for connection in held:
+            connection.sendall(b"GET / HT")
+        time.sleep(0.2)
+        with socket.create_connection(("127.0.0.1", made.server_port), timeout=10) as one_more:
+            assert one_more.recv(1) == b""
+        for connection in held:
+            connection.close()
+        time.sleep(0.2)
+        assert asked(made, "GET", "/")[0] == 200
+    finally:
+        made.shutdown()
+        made.server_close()
+        thread.join()

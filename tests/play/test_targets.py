@@ -1,0 +1,116 @@
+import math
+
+import numpy as np
+import pytest
+
+from plunit.errors import UserError
+from plunit.lab.fit import run
+from plunit.play.targets import task_of
+
+NAMES = {"sine": "sine", "parametric": "curve", "saddle": "saddle"}
+
+
+def table(rows, header="x,y\n"):
+    return {"kind": "csv", "text": header + "".join(",".join(map(str, row)) + "\n" for row in rows)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_papers_functions_are_those_of_the_lab(name):
+    task = task_of({"kind": "paper", "name": name})
+    function, inputs, outputs = run.TARGETS[NAMES[name]]
+    assert (task.inputs, task.outputs) == (inputs, outputs)
+    np.testing.assert_allclose(task.y.T, function(task.x.T), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(task.scaled[0], task.x.astype(np.float32))  # as in the paper: not scaled
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "function"),
+    [("sin(3 * t) / 2", ("t",), lambda t: np.sin(3 * t) / 2), ("a - b ** 2", ("a", "b"), lambda a, b: a - b * b)],
+)
+def test_an_expression_is_looked_at_on_a_grid_of_its_box(text, names, function):
+    task = task_of({"kind": "expression", "text": text, "low": -1, "high": 4})
+    assert task.names == names
+    assert task.box.tolist() == [[-1, 4]] * len(names)
+    np.testing.assert_allclose(task.y[:, 0], function(*task.x.T), rtol=1e-12)
+    assert len(task.y) == (100 if len(names) == 1 else 400)
+    assert [task.x.min(0).tolist(), task.x.max(0).tolist()] == [[-1] * len(names), [4] * len(names)]
+
+
+SCALED = {
+    "expression": {"kind": "expression", "text": "1000 * x - 7", "low": 5, "high": 6},
+    "drawn": {"kind": "drawn", "points": [[0, 100], [10, 300], [20, 0]]},
+    "table": table([(n, 1e6 * n * n) for n in range(50)]),
+}
+
+
+@pytest.mark.parametrize("target", SCALED.values(), ids=SCALED)
+def test_networks_see_the_range_and_the_spread_of_the_papers_sine(target):
+    x, y = task_of(target).scaled
+    assert (x.min(), x.max()) == pytest.approx((-2 * math.pi, 2 * math.pi), rel=1e-5)
+    assert (y.mean(), y.std()) == pytest.approx((0, math.sqrt(0.5)), rel=1e-4, abs=1e-4)
+
+
+def test_a_drawing_is_followed_in_straight_lines_and_equal_x_are_averaged():
+    task = task_of({"kind": "drawn", "points": [[2, 1], [0, 0], [1, 4], [1, 0]]})
+    expected = [2 * x if x < 1 else 2 - (x - 1) for x in task.x[:, 0]]
+    np.testing.assert_allclose(task.y[:, 0], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_a_table_keeps_its_rows(columns):
+    rows = [(n, n % 5, n * n)[3 - columns :] for n in range(20)]
+    task = task_of(table(rows, header=",".join("abc"[3 - columns :]) + "\n"))
+    assert sorted(map(tuple, np.column_stack([task.x, task.y]).tolist())) == sorted(rows)
+    assert (*task.names, task.target) == tuple("abc"[3 - columns :])
+
+
+def test_no_name_of_a_table_opens_a_file(tmp_path):
+    (tmp_path / "other.parquet").write_bytes(b"PAR1")
+    content = table([(n, n * n) for n in range(10)])
+    task = task_of({**content, "name": str(tmp_path / "other.parquet")})
+    assert (task.title, len(task.y)) == (str(tmp_path / "other.parquet"), 10)
+
+
+def test_a_table_without_a_header_is_read_with_a_note():
+    task = task_of(table([(n, 2 * n) for n in range(10)], header=""))
+    assert "the first row is data" in task.notes[0]
+
+
+WRONG = {
+    "no kind": ({}, "unknown kind of target 'None'; there are expression, paper, drawn, csv"),
+    "unknown kind": ({"kind": "os.system"}, "unknown kind of target 'os.system'"),
+    "unknown field": ({"kind": "paper", "name": "sine", "code": "1"}, "targets of kind paper have no field 'code'"),
+    "no text": ({"kind": "expression"}, "the function must be a text of at most 10,000 characters, got NoneType"),
+    "long text": ({"kind": "expression", "text": "x" * 10_001}, "got 10,001 characters"),
+    "code": ({"kind": "expression", "text": "__import__('os').system('true')"}, "column 1"),
+    "attribute": ({"kind": "expression", "text": "x.real"}, "column 2"),
+    "constant": ({"kind": "expression", "text": "3"}, "has no variable"),
+    "three variables": ({"kind": "expression", "text": "a + b * d"}, "one variable or two; 'a + b * d' has a, b, d"),
+    "ends": ({"kind": "expression", "text": "x", "low": 2, "high": 2}, "low must be below high, got 2 and 2"),
+    "undefined": ({"kind": "expression", "text": "log(x)"}, "undefined or no real number"),
+    "huge": ({"kind": "expression", "text": "exp(50 * x)"}, "the limit is 1e30"),
+    "unknown of the paper": ({"kind": "paper", "name": "cosine"}, "the paper has no function 'cosine'"),
+    "no points": ({"kind": "drawn"}, "a drawing is a list of at most 1,000,000 points"),
+    "one place": ({"kind": "drawn", "points": [[1, 1], [1, 2]]}, "two places x or more, got 1"),
+    "texts as points": ({"kind": "drawn", "points": [["a", "b"]]}, "pairs [x, y] of finite numbers"),
+    "ragged points": ({"kind": "drawn", "points": [[1, 2], [3]]}, "pairs [x, y] of finite numbers"),
+    "infinite points": ({"kind": "drawn", "points": [[0, 0], [1, 1e999]]}, "pairs [x, y] of finite numbers"),
+    "too many points": ({"kind": "drawn", "points": [0] * 1_000_001}, "at most 1,000,000 points"),
+    "empty table": ({"kind": "csv", "text": ""}, "is empty"),
+    "one column": ({"kind": "csv", "text": "x\n1\n2\n"}, "only one column"),
+    "few rows": (table([(1, 2), (2, 3)]), "At least 10 are needed"),
+    "a word": (table([*[(n, n) for n in range(10)], (3, "three")]), "'three' is not a number"),
+    "four columns": (table([(n, n * n, n**3, -n) for n in range(10)], "a,b,c,d\n"), "has 3 inputs that vary"),
+    "Parquet": ({"kind": "csv", "text": "PAR1" + "x" * 100}, "the table is Parquet; save it as CSV"),
+    "NUL": ({"kind": "csv", "text": "x,y\n1,\x002\n"}, "a NUL byte was found"),
+    "half a character": ({"kind": "csv", "text": "x,y\n" + "1,\ud800\n" * 12}, "which is not UTF-8"),
+    "name": ({**table([(n, n) for n in range(10)]), "name": 3}, "the name must be a text"),
+}
+
+
+@pytest.mark.parametrize(("target", "message"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_said_in_one_line(target, message):
+    with pytest.raises(UserError) as error:
+        task_of(target)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)

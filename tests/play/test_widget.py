@@ -1,0 +1,125 @@
+"""The messages of the notebook's widget, without a browser."""
+
+import gc
+import json
+import queue
+import re
+import subprocess
+import sys
+import threading
+
+import pytest
+
+pytest.importorskip("anywidget")
+
+import plunit.play
+from plunit.play.server import page_files
+from plunit.play.widget import PARTS, one_module
+
+SMALL = {"target": {"kind": "paper", "name": "sine"}, "networks": 8, "activations": ["plu"]}
+
+
+class Front:
+    """The page's side: sends messages and waits for their answers."""
+
+    def __init__(self, widget):
+        self.widget, self.answers, self.count = widget, queue.Queue(), 0
+        widget.send = lambda content, buffers=None: self.answers.put((content, buffers))
+
+    def __call__(self, kind, body):
+        self.count += 1
+        self.widget._handle_custom_msg({"id": self.count, "kind": kind, "body": body}, [])
+        content, buffers = self.answers.get(timeout=20)
+        json.dumps(content, allow_nan=False)
+        assert content["id"] == self.count
+        return content, buffers
+
+
+@pytest.fixture
+def front():
+    widget = plunit.play.Widget()
+    yield Front(widget)
+    widget.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "plunit play"]
+
+
+def test_a_session_by_messages(front):
+    started, _ = front("start", {"settings": SMALL})
+    name, after = started["json"]["session"], 0
+    for _ in range(3):
+        frame, buffers = front("frame", {"session": name, "after": after})
+        assert frame["json"]["frame"] == after + 1
+        after = frame["json"]["frame"]
+        image = frame["json"]["panels"][0]["image"]
+        assert len(buffers[0]) == image["width"] * image["height"]
+    file, buffers = front("export", {"session": name, "activation": "plu", "format": "torch"})
+    assert file["json"]["name"] == "plu_torch.py"
+    compile(buffers[0], "torch", "exec")
+    assert front("command", {"session": name, "command": "stop"})[0]["json"]["paused"] is True
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "status", "error"),
+    [
+        ("start", {}, 400, "start needs settings"),
+        ("frame", {"session": "x"}, 404, "this training has ended"),
+        ("eval", "1", 400, "unknown call 'eval'"),
+        (None, None, 400, "unknown call 'None'"),
+    ],
+)
+def test_an_error_is_a_message(front, kind, body, status, error):
+    content, buffers = front(kind, body)
+    assert (content["status"], buffers) == (status, None)
+    assert error in content["error"]
+
+
+@pytest.mark.parametrize("message", [None, [], "start", 3])
+def test_a_message_that_is_no_object_is_answered(front, message):
+    front.widget._handle_custom_msg(message, [])
+    assert front.answers.get(timeout=20)[0]["status"] == 400
+
+
+def test_the_kernel_does_not_wait_for_a_frame(front):
+    name = front("start", {"settings": {**SMALL, "paused": True}})[0]["json"]["session"]
+    front("frame", {"session": name})
+    front.widget._handle_custom_msg({"id": 0, "kind": "frame", "body": {"session": name, "after": 1}}, [])
+    assert front.answers.empty()  # the call has returned, and the answer comes in a second
+    assert front.answers.get(timeout=20)[0]["json"]["unchanged"] is True
+
+
+def test_a_widget_that_is_forgotten_ends_its_training():
+    widget = plunit.play.Widget()
+    front = Front(widget)
+    front("start", {"settings": SMALL})
+    shop = widget._workshop
+    end = widget._end
+    widget.close()
+    assert not end.alive
+    assert shop._closed
+    del widget, front
+    gc.collect()
+
+
+def test_the_module_is_whole():
+    text = one_module(page_files())
+    assert re.findall(r"^(import .*|export (?!default).*)$", text, flags=re.MULTILINE) == []
+    assert re.findall(r"^export default .*$", text, flags=re.MULTILINE) == ["export default { render };"]
+    assert {f"/{name}.js" for name in (*PARTS, "boot")} == {path for path in page_files() if path.endswith(".js")}
+
+
+def test_the_markup_is_the_pages():
+    widget = plunit.play.Widget()
+    assert widget.markup.strip().startswith('<div class="plunit-play">')
+    assert widget.markup in page_files()["/"][1].decode()
+    widget.close()
+
+
+def test_without_anywidget_the_extra_is_named():
+    code = "import sys; sys.modules['anywidget'] = None; import plunit.play; plunit.play.Widget"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "plunit.play.Widget needs anywidget, which is not installed; pip install 'plunit[notebook]'" in run.stderr
+
+
+def test_there_is_nothing_else():
+    with pytest.raises(AttributeError, match="no attribute 'Gadget'"):
+        plunit.play.Gadget  # noqa: B018

@@ -1,0 +1,303 @@
+"""Sessions from start to end, without HTTP."""
+
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from plunit.ensemble import ACTIVATIONS
+from plunit.ensemble.course import Course
+from plunit.errors import UserError
+from plunit.play import session, workshop
+from plunit.play.session import Session, bytes_of
+from plunit.play.settings import settings_of
+from plunit.play.targets import task_of
+from plunit.play.workshop import SESSIONS, UnknownSession, Workshop
+
+SMALL = {"target": {"kind": "paper", "name": "sine"}, "networks": 16, "activations": ["relu", "plu"]}
+
+
+@pytest.fixture
+def shop(monkeypatch):
+    monkeypatch.setattr(session, "PATIENCE", 0.1)
+    made = Workshop()
+    yield made
+    made.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "plunit play"]
+
+
+def start(shop, **settings):
+    return shop.call("start", {"settings": {**SMALL, **settings}}).content["session"]
+
+
+def frames(shop, name, count):
+    """Return so many frames, one after the other."""
+    found = [{"frame": 0}]
+    while len(found) <= count:
+        frame = shop.call("frame", {"session": name, "after": found[-1]["frame"]}).content
+        found += [] if "unchanged" in frame else [frame]
+    return found[1:]
+
+
+def until(condition, seconds=20.0):
+    late = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < late, "nothing happened"
+        time.sleep(0.01)
+
+
+def test_frames_follow_the_training(shop):
+    found = frames(shop, start(shop), 4)
+    assert [frame["frame"] for frame in found] == [1, 2, 3, 4]
+    steps = [frame["panels"][0]["losses"]["steps"][-1] for frame in found]
+    assert steps[0] == 0
+    assert steps == sorted(set(steps))
+    assert all(len(frame["panels"]) == 2 and frame["ended"] == "" for frame in found)
+
+
+def test_all_activations_have_taken_as_many_steps(shop):
+    frame = frames(shop, start(shop), 5)[-1]
+    assert len({panel["losses"]["steps"][-1] for panel in frame["panels"]}) == 1
+
+
+def test_learning_brings_the_loss_down(shop):
+    name = start(shop, lr=0.03)
+    until(lambda: frames(shop, name, 1)[0]["step"] > 300)
+    losses = shop.call("frame", {"session": name, "after": 0}).content["panels"][1]["losses"]
+    assert losses["middle"][-1] < 0.5 * losses["middle"][0]
+
+
+def test_a_pause_takes_no_steps_and_a_step_takes_one(shop):
+    name = start(shop, paused=True)
+    first = frames(shop, name, 1)[0]
+    assert (first["step"], first["paused"]) == (0, True)
+    again = shop.call("frame", {"session": name, "after": 1}).content
+    assert (again["unchanged"], again["frame"], again["step"]) == (True, 1, 0)
+    assert "panels" not in again
+    for step in (1, 2):
+        shop.call("command", {"session": name, "command": "step"})
+        frame = shop.call("frame", {"session": name, "after": step}).content
+        assert (frame["step"], frame["panels"][0]["losses"]["steps"][-1]) == (step, step)
+    assert shop.call("command", {"session": name, "command": "resume"}).content["paused"] is False
+    until(lambda: shop.call("frame", {"session": name}).content["step"] > 5)
+
+    def waits():
+        steps = []
+        for _ in range(3):
+            steps.append(shop.call("command", {"session": name, "command": "pause"}).content["step"])
+            time.sleep(0.05)
+        return len(set(steps)) == 1
+
+    until(waits)  # the round that was under way has ended
+
+
+def test_a_round_that_was_planned_before_a_pause_does_nothing():
+    settings = settings_of(SMALL)
+    made = Session(task_of(settings.target), settings)
+    made.command("pause")
+    made.round(0.01)
+    assert (made.command("pause")["step"], made.waiting) == (0, True)
+    made.command("step")
+    made.round(0.01)
+    made.round(0.01)
+    assert (made.command("pause")["step"], made.waiting) == (1, True)
+    made.end("over")
+    made.command("resume")
+    made.round(0.01)
+    assert made.command("pause")["step"] == 1
+
+
+def test_a_frame_that_was_lost_is_sent_again(shop):
+    name = start(shop, paused=True)
+    first, second = (shop.call("frame", {"session": name, "after": 0}) for _ in range(2))
+    assert first.content["frame"] == second.content["frame"] == 1
+    assert first.payload == second.payload
+
+
+def test_a_stop_ends_the_session(shop):
+    name = start(shop)
+    shop.call("command", {"session": name, "command": "stop"})
+    with pytest.raises(UnknownSession, match="start again"):
+        shop.call("frame", {"session": name})
+
+
+def test_a_request_that_waits_is_told_of_the_end(shop, monkeypatch):
+    monkeypatch.setattr(session, "PATIENCE", 20.0)
+    name = start(shop, paused=True)
+    frames(shop, name, 1)
+    replies = []
+    asking = threading.Thread(target=lambda: replies.append(shop.call("frame", {"session": name, "after": 1}).content))
+    asking.start()
+    time.sleep(0.1)
+    shop.call("command", {"session": name, "command": "stop"})
+    asking.join(5)
+    assert replies[0]["ended"] == "Training was stopped."
+
+
+def test_a_page_that_asks_no_more_has_its_training_ended(shop, monkeypatch):
+    monkeypatch.setattr(workshop, "SECONDS", 0.4)
+    gone, there = start(shop), start(shop)
+    frames(shop, gone, 1)
+    late = time.monotonic() + 1.5
+    while time.monotonic() < late:
+        frames(shop, there, 1)
+    assert frames(shop, there, 1)[0]["ended"] == ""
+    with pytest.raises(UnknownSession):
+        shop.call("frame", {"session": gone})
+    until(lambda: not shop._sessions)
+    assert shop._room == {}
+
+
+def test_starting_again_replaces_the_session(shop):
+    old = start(shop)
+    new = shop.call("start", {"settings": SMALL, "replaces": old}).content["session"]
+    assert list(shop._sessions) == [new]
+
+
+def test_a_start_that_fails_leaves_the_old_session(shop):
+    old = start(shop)
+    with pytest.raises(UserError, match="width"):
+        shop.call("start", {"settings": {**SMALL, "width": 0}, "replaces": old})
+    huge = {"networks": 4096, "depth": 6, "width": 32}
+    with pytest.raises(UserError, match=r"this needs \d+ MB, the limit is 256 MB"):
+        shop.call("start", {"settings": {**SMALL, **huge}, "replaces": old})
+    assert frames(shop, old, 1)[0]["ended"] == ""
+
+
+def test_so_many_pages_and_no_more(shop):
+    names = [start(shop, paused=True) for _ in range(SESSIONS)]
+    with pytest.raises(UserError, match="8 pages are training, the limit is 8; close one of them"):
+        start(shop)
+    shop.call("start", {"settings": {**SMALL, "paused": True}, "replaces": names[1]})
+    shop.call("command", {"session": names[0], "command": "stop"})
+    start(shop, paused=True)
+
+
+def test_all_together_have_a_limit_of_memory(shop, monkeypatch):
+    monkeypatch.setattr(workshop, "MEMORY", 1)
+    monkeypatch.setattr(workshop, "bytes_of", lambda task, settings: 1)
+    for _ in range(4):
+        start(shop, paused=True)
+    with pytest.raises(UserError, match="need too much memory"):
+        start(shop)
+
+
+def test_the_estimate_of_memory_is_not_too_low():
+    settings = settings_of({**SMALL, "networks": 512, "width": 16})
+    made = Session(task_of(settings.target), settings)
+    made.round(0.01)
+    made.frame(0)
+    state = [vars(course._state) for course in made._courses]
+    arrays = [array.nbytes for one in state for array in one.values() if isinstance(array, np.ndarray)]
+    copies = sum(one.theta.nbytes + one.loss.nbytes for one in made._latest)
+    clouds = sum(panel._cloud._bins.nbytes for panel in made._painter._panels)
+    assert sum(arrays) + copies + clouds < bytes_of(made._task, settings)
+
+
+def test_two_pages_share_the_time(shop):
+    one, two = start(shop, networks=64), start(shop, networks=512, activations=["tanh"])
+
+    def seconds():
+        return np.array([shop.call("frame", {"session": name}).content["seconds"] for name in (one, two)])
+
+    until(lambda: seconds().sum() > 0.5)  # by then rounds have their length
+    start_ = seconds()
+    until(lambda: (seconds() - start_).sum() > 1.5)
+    spent = seconds() - start_
+    assert spent.max() < 2 * spent.min()
+
+
+def test_two_pages_learn_what_one_alone_learns(shop):
+    names = [start(shop), start(shop)]
+    until(lambda: all(frames(shop, name, 1)[0]["step"] > 20 for name in names))
+    courses = [made._courses[1] for made in shop._sessions.values()]
+    shop.close()
+    behind, ahead = sorted(courses, key=lambda course: course.step)
+    if behind.step < ahead.step:
+        behind.advance(ahead.step - behind.step)
+    np.testing.assert_array_equal(behind.snapshot().theta, ahead.snapshot().theta)
+
+
+def test_a_training_that_fails_ends_alone(shop, monkeypatch):
+    good = start(shop)
+    bad = start(shop, networks=17)
+    advance = Course.advance
+
+    def fail(course, steps):
+        if course.snapshot().theta.shape[1] == 17:
+            raise FloatingPointError("no luck")
+        advance(course, steps)
+
+    monkeypatch.setattr(Course, "advance", fail)
+    until(lambda: shop.call("frame", {"session": bad, "after": 10**6}).content["ended"])
+    assert "Training failed: FloatingPointError: no luck" in shop.call("frame", {"session": bad}).content["ended"]
+    assert frames(shop, good, 2)[-1]["ended"] == ""
+
+
+def test_a_fault_of_ours_is_answered_too(shop, monkeypatch):
+    monkeypatch.setattr(workshop, "task_of", lambda target: 1 / 0)
+    status, reply = shop.answer("start", {"settings": SMALL})
+    assert (status, reply.content) == (500, {"error": "plunit failed: ZeroDivisionError: division by zero"})
+
+
+def test_rounds_become_as_long_as_they_should(shop):
+    name = start(shop)
+    until(lambda: frames(shop, name, 1)[0]["seconds"] > 0.5)
+    made = shop._sessions[name]
+    assert made._steps > 10
+
+
+WRONG = {
+    "unknown call": ("eval", {}, "unknown call 'eval'; there are info, start, frame, command, export"),
+    "no object": ("frame", [], "calls must be an object, got list"),
+    "unknown field": ("info", {"x": 1}, "calls have no field 'x'"),
+    "missing": ("command", {"session": "a"}, "command needs command"),
+    "after": ("frame", {"session": "SESSION", "after": -1}, "after must be a whole number"),
+    "unknown command": ("command", {"session": "SESSION", "command": "rm"}, "unknown command 'rm'"),
+    "no such activation": (
+        "export",
+        {"session": "SESSION", "activation": "tanh", "format": "c"},
+        "no networks of 'tanh'",
+    ),
+    "no such format": ("export", {"session": "SESSION", "activation": "plu", "format": "exe"}, "unknown format 'exe'"),
+}
+
+
+@pytest.mark.parametrize(("kind", "body", "message"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_said_in_one_line(shop, kind, body, message):
+    name = start(shop, paused=True)
+    given = {key: name if value == "SESSION" else value for key, value in body.items()} if body else body
+    status, reply = shop.answer(kind, given)
+    assert status == 400
+    assert message in reply.content["error"]
+    assert "\n" not in reply.content["error"]
+
+
+@pytest.mark.parametrize("name", ["", "nobody", None, 7, ["x"], {}])
+def test_an_unknown_session_is_said_to_have_ended(shop, name):
+    assert shop.answer("frame", {"session": name})[0] == 404
+
+
+def test_info_tells_the_limits_that_are_checked(shop):
+    info = shop.call("info", {}).content
+    assert info["limits"]["networks"] == [1, 4096]
+    assert (info["limits"]["points"], info["limits"]["body"], info["limits"]["sessions"]) == (10**6, 10**7, 8)
+    assert {one["name"] for one in info["activations"] if not one["piecewise"]} == {"tanh", "gelu", "silu", "elu"}
+    titles = [one["title"] for one in info["activations"]]
+    assert titles[:4] == ["tanh", "ReLU", "PLU", "learned PLU"]
+    assert {one["name"] for one in info["activations"]} == set(ACTIVATIONS)
+    defaults = json.loads(json.dumps(info["defaults"]))
+    assert shop.call("start", {"settings": defaults}).content["problem"]["widths"] == [1, 3, 3, 1]
+
+
+def test_a_table_of_many_rows_is_learned_in_batches(shop):
+    rows = np.random.default_rng(0).uniform(-1, 1, 5000)
+    table = {"kind": "csv", "text": "x,y\n" + "".join(f"{x},{x * x}\n" for x in rows)}
+    reply = shop.call("start", {"settings": {**SMALL, "target": table}})
+    assert "Each step takes 128 of the rows" in reply.content["problem"]["notes"][-1]
+    name = reply.content["session"]
+    until(lambda: frames(shop, name, 1)[0]["step"] > 200)
+    losses = shop.call("frame", {"session": name}).content["panels"][1]["losses"]["low"]
+    assert losses[-1] < 0.1 * losses[0]
