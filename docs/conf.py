@@ -36,8 +36,8 @@ html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
 html_theme_options = {
-    "light_css_variables": {"color-brand-primary": "#b3420e", "color-brand-content": "#b3420e"},
-    "dark_css_variables": {"color-brand-primary": "#ff9a5c", "color-brand-content": "#ff9a5c"},
+    "light_css_variables": {"color-brand-primary": "#007a5a", "color-brand-content": "#007a5a"},
+    "dark_css_variables": {"color-brand-primary": "#4fd1ab", "color-brand-content": "#4fd1ab"},
 }
 
 
