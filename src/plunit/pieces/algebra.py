@@ -62,7 +62,7 @@ def compose(f: Curve, g: Curve) -> Curve:
     x = np.clip(x, g.knots[piece], g.knots[piece + 1])
     knots, pick = np.unique(np.concatenate([g.knots, x]), return_index=True)
     middle = np.concatenate([g.values[:, 0], level])[pick]
-    # on each new piece g stays within one piece of f, which its middle value tells
+    # on each new piece g stays within one piece of f; the middle value determines which
     outer = f.piece(np.clip(0.5 * (middle[1:] + middle[:-1]), low, high))
     inner = g.piece(knots[:-1])
     slopes = f.slopes[outer] * g.slopes[inner]

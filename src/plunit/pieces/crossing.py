@@ -1,7 +1,7 @@
 """Cut straight segments where a unit crosses a knot strictly inside: the one step that curves and cells share.
 
 Along a segment z is affine, so from z_0 below to z_1 above a knot it meets the knot at s = (knot - z_0) / (z_1 - z_0).
-A segment end that is on the knot (see `layer`) makes no cut: so a cut is never closer to an end than rounding can tell.
+A segment end that is on the knot (see `layer`) makes no cut: so a cut is never closer to an end than rounding.
 Of cuts closer to one another than that, the sharpest (steepest against its error) is made, and what is left is looked
 at again with its ends.
 """

@@ -89,7 +89,7 @@ def _fan(layer: nn.Linear | nn.modules.conv._ConvNd, mode: Literal["forward", "b
 
 
 def _gain_of(layer: nn.Module, mode: Literal["forward", "backward"], otherwise: float) -> float:
-    """Return the gain of an activation, or `otherwise` for a layer that is none."""
+    """Return the gain of an activation, or `otherwise` for any other layer."""
     match layer:
         case PLU():
             alpha, c = (value.mean().item() if isinstance(value, Tensor) else value for value in (layer.alpha, layer.c))

@@ -125,7 +125,7 @@ def _check_widths(widths: Floats, whole: float) -> None:
     if narrow.any():
         raise ValueError(
             f"a unit has a piece of width {widths[narrow].min():.1e} in a range of {whole:.1e}, which the solver "
-            f"cannot tell from none; pieces must be at least {NARROW:g} of the range: take a smaller box"
+            f"cannot see; pieces must be at least {NARROW:g} of the range: take a smaller box"
         )
 
 

@@ -43,7 +43,7 @@ class Optimum:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to do: search for so many seconds; until a value is above the target; whom to tell how far it is."""
+    """How much to do: search for so many seconds, or until a value is above the target; and who hears of progress."""
 
     seconds: float = np.inf
     target: float = np.inf
@@ -55,7 +55,7 @@ class TimeOver(Exception):
 
 
 def timed(how: Effort, start: float) -> Progress:
-    """Return a listener that tells the one of the effort, and raises `TimeOver` when time is over."""
+    """Return a listener that reports progress to the caller, and raises `TimeOver` when time is over."""
 
     def listen(part: float, text: str) -> None:
         if time.monotonic() > start + how.seconds:

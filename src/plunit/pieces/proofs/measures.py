@@ -1,4 +1,4 @@
-"""Numbers that tell how steep a gradient is, and the goals of a program that bound them."""
+"""Numbers for how steep a gradient is, and the goals of a program that bound them."""
 
 from __future__ import annotations
 
