@@ -21,7 +21,7 @@ app = typer.Typer(
 
 
 def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose Ctrl-C reaches `main`: typer would end without a word."""
+    """Return a command whose Ctrl-C reaches `main`: typer alone would end without a message."""
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:

@@ -13,14 +13,14 @@ from plunit.errors import UserError
 _console = Console(markup=False, highlight=False, soft_wrap=True)
 
 Seeds = Annotated[
-    int | None, typer.Option(help="Number of seeds, 0 to N - 1; by default what the experiment usually takes.")
+    int | None, typer.Option(help="Number of seeds, 0 to N - 1; by default the usual number of the experiment.")
 ]
-Out = Annotated[Path, typer.Option(help="Folder of results; a run that was stopped goes on from there.")]
-Workers = Annotated[int, typer.Option(help="Local processes; by default as many as the experiments use well.")]
+Out = Annotated[Path, typer.Option(help="Folder of results; a run that was stopped continues there.")]
+Workers = Annotated[int, typer.Option(help="Number of local processes; by default the one that suits the experiment.")]
 Cluster = Annotated[str, typer.Option(help="Address of a running Dask scheduler, such as tcp://host:8786.")]
 Engine = Annotated[str, typer.Option(help="native or numpy; by default native where a C++ compiler is found.")]
-Activations = Annotated[str, typer.Option(help="Names with commas between; the usual ones by default.")]
-Names = Annotated[list[str] | None, typer.Option(help="Experiments to run, all by default; may be repeated.")]
+Activations = Annotated[str, typer.Option(help="Names, separated by commas; by default the usual ones.")]
+Names = Annotated[list[str] | None, typer.Option(help="Experiment to run, by default all; may be repeated.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer seeds, for a first look.")]
 Settings = Annotated[
     list[str] | None,
@@ -58,7 +58,7 @@ def run(
     engine: Engine = "",
     quick: Quick = False,
     resume: Annotated[
-        bool, typer.Option("--resume/--fresh", help="Go on from what is stored, or compute everything anew.")
+        bool, typer.Option("--resume/--fresh", help="Continue from stored cells, or compute everything again.")
     ] = True,
 ) -> None:
     """Run one experiment, with activations and settings of your choice, and write the report.
@@ -126,7 +126,7 @@ def data(
         raise UserError(f"unknown data set {name!r}; there is cifar10")
     place = cifar10.folder(to)
     fetch_files(place, _console.print)
-    hint = f"; with PLUNIT_DATA={to} it is found there" if to else ""
+    hint = f"; set PLUNIT_DATA={to} so that plunit finds it" if to else ""
     _console.print(f"{name}: complete and verified in {place}{hint}")
 
 

@@ -83,6 +83,6 @@ def inverse(f: Curve) -> Curve:
     wrong = np.flatnonzero(rise * np.sign(rise[0]) <= 0)
     if len(wrong):
         x = f.knots[wrong[0]]
-        raise ValueError(f"not monotone: the curve turns or is flat at x = {x}; invert it on an interval without that")
+        raise ValueError(f"not monotone: the curve turns or is flat at x = {x}; invert it on another interval")
     tolerance = f.tolerance[order] / f.slopes[order] ** 2
     return Curve(f.values[order, 0], f.knots[order, None], 1 / f.slopes[order], tolerance=tolerance)

@@ -22,11 +22,11 @@ FEW, WIDTH = 96, 12
 """Up to FEW points, WIDTH places for each of two knots are tried besides the usual start."""
 
 PATIENCE = 3
-"""The search ends when so many more segments have not lowered the criterion."""
+"""The search ends when this many more segments have not lowered the criterion."""
 
 PARAMETERS = 2
-"""A segment costs two parameters, a place and a value: BIC. Of 1 to 3, 1.75 and 2 find the number about equally often,
-smaller ones find too many and larger ones too few."""
+"""The cost of a segment in the criterion BIC: two parameters, a place and a value. Costs from 1 to 3 were tried: 1.75
+and 2 find the number about equally often, smaller costs find too many segments and larger ones too few."""
 
 
 class Trial(NamedTuple):
@@ -110,7 +110,7 @@ def _chosen(data: Data, sums: Sums, distinct: Floats) -> tuple[Floats, list[Tria
         if count - _lowest(tried) > PATIENCE:
             break
     searched: set[int] = set()
-    # the best and its neighbours are searched more thoroughly, until the best one has been
+    # the best number and its neighbours are searched more thoroughly, until the best is among those
     while _lowest(tried) not in searched:
         near = {_lowest(tried) - 1, _lowest(tried), _lowest(tried) + 1} - searched
         for count in sorted(near & set(range(1, len(tried) + 1))):

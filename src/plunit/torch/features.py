@@ -21,16 +21,16 @@ Layer = Activation | tuple[Any, Any]
 """An activation, or (weight [out, in], bias [out]); a weight of one axis is the diagonal of a matrix."""
 
 Shape = tuple[int, ...] | None
-"""The axes of the features without that of the batch; None: one axis, whose length no layer has told yet."""
+"""The axes of the features without that of the batch; None: one axis, whose length is not known yet."""
 
 ROOM = MEMORY // 8
-"""So many numbers may the matrices of a model have."""
+"""The matrices of a model may have at most this many numbers."""
 
 AXES = {1: "(channels, length)", 2: "(channels, height, width)"}
 
 
 class Place(NamedTuple):
-    """Where a layer stands: the shape of its features, and how many numbers there is room for."""
+    """Where a layer stands: the shape of its input, and how many more numbers its matrix may have."""
 
     shape: Shape
     room: int
@@ -57,7 +57,7 @@ class Place(NamedTuple):
 
 
 Converter = Callable[[Any, Place], tuple[list[Layer], Shape]]
-"""Takes a module and its place, and returns its layers and the shape after it; ValueError says why it cannot.
+"""Takes a module and its place, and returns its layers and the shape after it; ValueError if that is not possible.
 
 Check-list for a new one: a line in the table of its file (`layers.FEATURES`, `images.IMAGES`); the function is that
 of the module to rounding; training mode is refused where it matters; `Place.check` comes before memory is used; a row

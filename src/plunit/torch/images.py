@@ -74,7 +74,7 @@ def _taps(size: int, out: int, kernel: int, stride: int, padding: int, dilation:
 
 
 def _window(taps: list[Ints], sizes: list[int]) -> Ints:
-    """Return the indices under each window over all axes, [positions, taps]; -1 where one of them is."""
+    """Return the indices under each window over all axes, [positions, taps]; -1 beyond an end of any axis."""
     window = np.zeros((1, 1), dtype=np.int64)
     for index, size in zip(taps, sizes, strict=True):
         grid = window[:, None, :, None] * size + index[:, None, :]

@@ -1,4 +1,4 @@
-"""What all questions share: a box, constraints, a time limit, someone who is told how far the work is."""
+"""For every question: a box, constraints, a time limit, and a function that is called with the progress."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Constraints = tuple[Any, Any] | None
 """(A, b) for A x <= b."""
 
 SECONDS = 60.0
-"""The time limit unless told otherwise."""
+"""The default time limit."""
 
 
 class Undecided(Exception):
-    """The time limit came before the answer. `best` has the best point so far and a bound."""
+    """The time limit was reached before the answer. `best` has the best point so far and a bound."""
 
     def __init__(self, best: Optimum) -> None:
         super().__init__(

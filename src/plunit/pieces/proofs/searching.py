@@ -14,7 +14,7 @@ from plunit.pieces.proofs.regions import best_corner, domain_ball, gradient_of, 
 STARTS = 1000
 STEPS = 60
 CLIMBS = 8
-"""So many of the best points climb along regions."""
+"""The number of best points that climb along regions."""
 
 
 def starts(domain: Domain, count: int) -> Floats:
