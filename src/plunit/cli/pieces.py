@@ -28,7 +28,7 @@ class BoxCommand(TyperCommand):
     """A command whose option --box takes any number of numbers, in one argument or in several."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the numbers behind --box into one argument."""
+        """Put the numbers after --box into one argument."""
         return super().parse_args(ctx, joined(args))
 
 

@@ -72,7 +72,7 @@ _LIBRARIES = {"numpy": "numpy", "torch": "torch", "sklearn": "scikit-learn"}
 
 
 def program_of(function: Callable[..., Any]) -> str:
-    """Hash the program behind a function: its module, all of plunit that this imports, and the libraries' versions."""
+    """Hash the source of a function: its module, all of plunit that it imports, and the versions of libraries."""
     return _program(Path(inspect.getfile(inspect.unwrap(function))).resolve())
 
 

@@ -106,11 +106,11 @@ class Curve:
         return np.asarray((1 - s) * self.values[i] + s * self.values[i + 1])
 
     def derivative(self, x: Any) -> Floats:
-        """f'(x): [...] -> [..., out]; at a knot that of the piece to its right, at the last knot to its left."""
+        """f'(x): [...] -> [..., out]; at a knot the slope on its right, at the last knot the slope on its left."""
         return self.slopes[self.piece(x)]
 
     def piece(self, x: Any) -> Ints:
-        """Return the index of the piece that holds x, [...]; at a knot that to its right, at the last to its left."""
+        """Return the index of the piece that holds x, [...]; at a knot the piece on its right, at the last the last."""
         x, i = self._find(x)
         if np.isnan(x).any():
             raise ValueError(f"x must be numbers in [{self.low}, {self.high}], got NaN, which lies on no piece")

@@ -139,7 +139,7 @@ def plane(net: Network, origin: Any, u: Any, v: Any) -> Network:
 
 
 def check_network(net: Network) -> None:
-    """Raise TypeError if this is not a Network, but for example a PyTorch model."""
+    """Raise TypeError if this is not a Network."""
     if not isinstance(net, Network):
         raise TypeError(
             f"this needs a plunit.pieces.Network, got {type(net).__name__}; plunit.torch.to_network makes one from a "

@@ -117,7 +117,7 @@ def inserted(sums: Sums, knots: Floats, where: Floats, keep: int) -> Floats:
 
 
 def _through(sums: Sums, chain: Chains, knots: Floats, before: Ints, place: Floats, behind: Ints) -> Floats:
-    """Return the errors of curves that go from the knot `before` to one at `place`, and on to the knot `behind`."""
+    """Return the errors of curves that go from the knot `before` to a knot at `place`, then to the knot `behind`."""
     left = extended(Parabola(*chain.before[:, before]), sums.between(knots[before], place), sums.ridge)
     right = extended(Parabola(*chain.behind[:, behind]), sums.between(place, knots[behind]).reversed(), sums.ridge)
     return sums.total + joined(left, right, sums.ridge)

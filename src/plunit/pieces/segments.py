@@ -55,7 +55,7 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
 
                 n log(squared error / n) + 2 k log(n)          each knot costs two parameters, its place and its value
 
-        weights: [n], >= 0; the error of a point counts so many times. 1 if not given.
+        weights: [n], >= 0, the factors of the squared errors; 1 if not given.
 
     The knots may lie between the points. They start from a dynamic program, and are then moved, taken out and put in
     elsewhere while that lowers the error. This finds a local optimum, which need not be the global one. The same data
@@ -78,7 +78,7 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
 
 
 def _best(sums: Sums, distinct: Floats, count: int) -> Floats:
-    """Return the knots of the best fit found with so many segments."""
+    """Return the knots of the best fit found with this number of segments."""
     where = places(distinct, count)
     first = starts(sums, where, count)
     return exchanged(sums, first[-1] if len(sums.x) > FEW else _widely(sums, where, first), where)[0]

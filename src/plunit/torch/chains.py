@@ -90,7 +90,7 @@ def inputs_of(chain: Sequence[Layer]) -> int:
 
 
 def _beside(layer: Layer, size: int, units: int, place: Place) -> Layer:
-    """Return a layer of so many units with `size` features passed on before them."""
+    """Return a layer whose first `size` units pass features on, before its own units."""
     if isinstance(layer, Activation):
         knots, slopes, at_zero = (
             np.broadcast_to(part, (units, *part.shape[layer.at_zero.ndim :]))

@@ -36,7 +36,7 @@ class Place(NamedTuple):
     room: int
 
     def image(self, axes: int) -> tuple[int, ...]:
-        """Return the shape; ValueError if it is not known or does not have so many axes besides the channels."""
+        """Return the shape; ValueError if it is not known, or does not have `axes` axes besides the channels."""
         if self.shape is None:
             raise ValueError(
                 f"it needs the shape of its input; give shape={AXES[axes]}, the shape of what the model takes, without "
@@ -47,7 +47,7 @@ class Place(NamedTuple):
         return self.shape
 
     def check(self, outputs: int, inputs: int) -> None:
-        """Raise ValueError if there is no room for a matrix [outputs, inputs]."""
+        """Raise ValueError if a matrix [outputs, inputs] has more than `room` numbers."""
         if outputs * inputs > self.room:
             raise ValueError(
                 f"its matrix would have {outputs:,} x {inputs:,} numbers, {8e-9 * outputs * inputs:.1f} GB; "

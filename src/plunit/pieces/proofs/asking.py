@@ -38,7 +38,7 @@ class Undecided(Exception):
 
 
 def effort_of(time_limit: float | None, progress: Progress | None) -> Effort:
-    """Check a time limit; None is no limit."""
+    """Check a time limit; None stands for no limit."""
     if time_limit is None:
         return Effort(progress=progress)
     number = isinstance(time_limit, (int, float, np.number)) and not isinstance(time_limit, bool)

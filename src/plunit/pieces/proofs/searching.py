@@ -18,7 +18,7 @@ CLIMBS = 8
 
 
 def starts(domain: Domain, count: int) -> Floats:
-    """Return at most so many points of the domain, [n, in]; at least one, or ValueError if the domain is empty."""
+    """Return random points of the domain, [n, in], n from 1 to `count`; ValueError if the domain is empty."""
     rng, (low, high) = np.random.default_rng(0), domain.box.T
     points = rng.uniform(low, high, (count, len(low)))
     points = points[domain.holds(points)]
