@@ -52,4 +52,4 @@ def plunit_(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """PLU, the Piecewise Linear Unit: its paper's experiments over many seeds, and yours."""
+    """PLU, the Piecewise Linear Unit: fit data, compare activations, know a network exactly, check the paper."""

@@ -55,7 +55,7 @@ def pieces_of(
     ] = None,
     maximum: Annotated[bool, typer.Option("--maximum", help="Print the first output's largest value, proved.")] = False,
 ) -> None:
-    """Print the linear pieces of a saved network, exactly: knots, slopes and intercepts, or its regions."""
+    """Print the linear pieces of a saved network, exactly: knots, slopes and intercepts, or its polygons."""
     net = _load(model, shape)
     domain = domain_of(net, (low, high), box)
     if net.inputs > 2 and save is None and not maximum:
