@@ -12,17 +12,18 @@ SYNC   := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 NUMPY  := tests/expressions tests/pieces tests/test_cache.py tests/test_dist.py tests/test_functional.py \
           tests/test_gains.py tests/test_imports.py
 
-.PHONY: reproduce test lint types unit unit-training unit-rest tensorflow libraries numpy soak fuzz bench dist clean
+.PHONY: reproduce test lint types unit unit-training unit-rest tensorflow docs libraries numpy soak fuzz bench dist clean
 
 reproduce: $(VENV)/lab
 	$(BIN)/plunit reproduce
 
-test: lint types unit tensorflow
+test: lint types docs unit tensorflow
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 
 types: $(VENV)/dev
@@ -43,6 +44,10 @@ unit-rest: $(VENV)/dev
 
 tensorflow: $(VENV)/tensorflow
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/test_keras.py
+
+# the site, in build/docs; warnings and broken references are errors, and nothing is fetched
+docs: $(VENV)/dev
+	KERAS_BACKEND=torch $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
 
 # PLU by name in other libraries; timm runs where torchvision is installed
 libraries: $(VENV)/dev

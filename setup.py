@@ -1,4 +1,4 @@
-"""Build the native PyTorch op and the ensemble's libraries where that is possible; install without them where not."""
+"""Build the native PyTorch op and the ensemble's libraries if that is possible; install without them if it is not."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ TORCH = Path("src/plunit/torch")
 ENSEMBLE = Path("src/plunit/ensemble")
 WANTED = os.environ.get("PLUNIT_NATIVE", "")  # "0": nothing is compiled; "ensemble": no native op
 
-if int(setuptools.__version__.partition(".")[0]) < 77:  # else 91 lines about project.license
+if int(setuptools.__version__.partition(".")[0]) < 77:  # older releases print 91 lines about project.license
     sys.exit(f"plunit needs setuptools 77, this is {setuptools.__version__}; run: pip install 'setuptools>=77'")
 
 from setuptools.command.bdist_wheel import bdist_wheel  # not in older ones  # noqa: E402
@@ -71,7 +71,7 @@ def native() -> tuple[list, dict]:
         """Turn a failed build into a message: the package is complete without the native op."""
 
         def run(self) -> None:
-            for path in self.get_output_mapping().values():  # in place: an earlier result must not pass for this one
+            for path in self.get_output_mapping().values():  # in place: remove the result of an earlier build
                 Path(path).unlink(missing_ok=True)
             try:
                 super().run()

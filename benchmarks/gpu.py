@@ -1,6 +1,6 @@
 """PLU against ReLU on a GPU: the composite and the Triton kernel, float32 and float16, forward and backward.
 
-It needs a device of CUDA, ROCm or XPU, and says so where there is none. No such device has run it yet.
+It needs a device of CUDA, ROCm or XPU, and says so if there is none. It has not run on such a device yet.
 """
 
 import torch

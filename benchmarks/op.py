@@ -1,6 +1,6 @@
 """PLU against PyTorch's own activations: ratio medians in one run, float32, 2 threads.
 
-Rows with `native off` are what a GPU tensor, or an install without a compiler, gets: PyTorch's own ops.
+Rows with `native off` use PyTorch's own ops, as GPU tensors and installations without a compiler do.
 """
 
 import contextlib

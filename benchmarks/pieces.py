@@ -1,4 +1,4 @@
-"""Exact pieces: time for cells and curves on one core, against fixed bars, and how the cost grows with the pieces."""
+"""Exact pieces: time for polygons and curves on one core, against bars, and how the cost grows with the pieces."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def table() -> None:
     print(f"{'work':52} {'measured':>22} {'bar':>10}")
     small = random_network(2, 20, 20, 1)
     seconds, found = best(lambda: cells(small, BOX))
-    print(f"{'2 -> 20 -> 20 -> 1, PLU, [-3, 3]^2':52} {f'{seconds:.3f} s, {len(found)} cells':>22} {'< 1 s':>10}")
+    print(f"{'2 -> 20 -> 20 -> 1, PLU, [-3, 3]^2':52} {f'{seconds:.3f} s, {len(found)} polygons':>22} {'< 1 s':>10}")
     for spread in (1.0, 2.0):
         wide = random_network(2, 64, 64, 1, spread=spread)
         seconds, found = best(lambda wide=wide: cells(wide, BOX))
-        name = f"2 -> 64 -> 64 -> 1, PLU, weights x {spread:g}, {len(found)} cells"
-        print(f"{name:52} {f'{len(found) / seconds:,.0f} cells/s':>22} {'>= 50,000':>10}")
+        name = f"2 -> 64 -> 64 -> 1, PLU, weights x {spread:g}, {len(found)} polygons"
+        print(f"{name:52} {f'{len(found) / seconds:,.0f} polygons/s':>22} {'>= 50,000':>10}")
     members = sine_members(1000)
     for name, call in (("curves", curves), ("counts", counts)):
         seconds, _ = best(lambda call=call: call(members, -2 * np.pi, 2 * np.pi))
@@ -66,9 +66,9 @@ def table() -> None:
 
 
 def scaling() -> None:
-    """Print time against the number of cells: one deep network, larger and larger boxes."""
+    """Print time against the number of polygons: one deep network, larger and larger boxes."""
     net = random_network(2, *[32] * 8, 1, spread=4.0)
-    print(f"\n2 -> 32 (8 times) -> 1, PLU\n{'box':16} {'cells':>10} {'seconds':>9} {'us / cell':>10}")
+    print(f"\n2 -> 32 (8 times) -> 1, PLU\n{'box':16} {'polygons':>10} {'seconds':>9} {'us each':>10}")
     for half in (0.01, 0.04, 0.13, 0.4, 1.0, 10.0):
         box = ((-half, half), (-half, half))
         seconds, found = best(lambda box=box: cells(net, box), repeat=1 if half >= 1 else 3)
@@ -77,7 +77,7 @@ def scaling() -> None:
 
 
 def main() -> None:
-    """Print both tables; in a process of its own, for NumPy reads the number of threads when it is imported."""
+    """Print both tables; in a process of its own, because NumPy reads the number of threads when it is imported."""
     if ONE_CORE.items() <= os.environ.items():
         table()
         scaling()

@@ -26,7 +26,7 @@ NETWORKS = 100
 PLANES = 1000
 
 GAP_0 = {"mip_rel_gap": 0.0, "mip_abs_gap": 1e-9}
-"""HiGHS as it is, but for its gap of 1e-4."""
+"""The defaults of HiGHS, except for its relative gap of 1e-4."""
 
 
 def trained(inputs: int, widths: tuple[int, ...], seed: int, steps: int = 600) -> Network:
@@ -141,7 +141,7 @@ def against_cells(count: int) -> None:
 
 def _both_ways(count: int) -> Iterator[tuple[float, float]]:
     box = ((-2.0, 2.0), (-2.0, 2.0))
-    # a constraint that all meet, so that the program is asked and not the cells
+    # a constraint that all points meet, so that the mixed-integer program answers and not the polygons
     everything = np.zeros((1, 2)), np.ones(1)
     for seed in range(count):
         rng = np.random.default_rng(seed)

@@ -67,7 +67,7 @@ def test_help(run_cli, command, option):
         (["run", "sine", "--workers", "2", "--cluster", "tcp://127.0.0.1:1"], "choose either --workers or --cluster"),
         (
             ["run", "depth", "--out", "/dev/null/here"],
-            "/dev/null/here: Not a directory; put that right",
+            "/dev/null/here: Not a directory; correct that",
         ),
         (["report", "/no/such/folder"], "/no/such/folder holds no results"),
     ],
@@ -113,7 +113,7 @@ def test_workers_that_die_are_one_line(run_cli, tmp_path, monkeypatch, loss):
     monkeypatch.setattr(running, "run", lose)
     code, out, err = run_cli("run", "depth", "--seeds", "1", "--out", tmp_path)
     assert (code, out) == (2, "")
-    assert err == "plunit: the workers died with 3 cells to go; the same command goes on from there\n"
+    assert err == "plunit: the workers died with 3 cells to go; the same command continues from there\n"
 
 
 def test_brackets_in_a_path_are_printed_as_they_are(tmp_path, capsys):
@@ -171,7 +171,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_table(tmp_path):
         process.send_signal(sign)
         out, _ = process.communicate(timeout=60)
         assert process.returncode == (130 if sign == signal.SIGINT else -signal.SIGKILL)
-        assert sign != signal.SIGINT or re.search(r"stopped with \d+ cells to go; .* the same command goes on", out)
+        assert sign != signal.SIGINT or re.search(r"stopped with \d+ cells to go; .* the same command continues", out)
         after = finished(killed)
         assert goal <= len(after) < 16
         assert before.items() <= after.items()

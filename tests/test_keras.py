@@ -341,7 +341,7 @@ def run(arguments, **environment):
 def test_a_missing_backend_is_named(tmp_path):
     program = "import sys; sys.modules['tensorflow'] = None; import plunit.keras"
     done = run(["-c", program], KERAS_BACKEND="", KERAS_HOME=str(tmp_path))
-    assert "ModuleNotFoundError: Keras takes TensorFlow unless told otherwise" in done.stderr
+    assert "ModuleNotFoundError: Keras' default backend is TensorFlow" in done.stderr
     assert "KERAS_BACKEND to torch or jax" in done.stderr
 
 

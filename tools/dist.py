@@ -44,13 +44,6 @@ x = np.linspace(-1, 1, 9)[None]
 trained = plunit.ensemble.train(network, start, (x, np.sin(x)), steps=1000)
 assert np.median(trained.history[-1]) < 0.01, trained.history[-1]
 """
-README_NUMPY = """
-import doctest, pathlib, sys, plunit
-text = pathlib.Path(sys.argv[1]).read_text().split("**NumPy")[1].split("\\n## ")[0]
-examples = doctest.DocTestParser().get_doctest(text, {"plunit": plunit}, "README", None, 0)
-result = doctest.DocTestRunner().run(examples)
-sys.exit(result.failed or not result.attempted)
-"""
 WITHOUT_COMMAND = """
 import subprocess, sys
 run = subprocess.run(["plunit", "list"], capture_output=True, text=True)
@@ -73,14 +66,16 @@ JAX = """
 import jax, plunit.jax
 assert jax.grad(plunit.jax.plu)(2.0).item() == jax.numpy.float32(0.1)
 """
-README = ["-m", "doctest", "-o", "NORMALIZE_WHITESPACE", str(ROOT / "README.md")]
+PAGES = {
+    name: ["-m", "doctest", "-o", "NORMALIZE_WHITESPACE", str(ROOT / name)] for name in ("README.md", "docs/numpy.md")
+}
 SINE = "from plunit.cli import main; main()"
 
 STAGES = {
     "numpy": {
         "import plunit": ["-c", NUMPY],
         "training without a compiler": ["-W", "error", "-c", ENSEMBLE],
-        "README, NumPy": ["-c", README_NUMPY, str(ROOT / "README.md")],
+        "docs/numpy.md": PAGES["docs/numpy.md"],
         "the command without its packages": ["-c", WITHOUT_COMMAND],
     },
     "torch": {
@@ -90,7 +85,7 @@ STAGES = {
     },
     "jax": {"plunit.jax": ["-c", JAX]},
     "lab": {"plunit run sine": ["-c", SINE, "run", "sine", "--seeds", "8", "--set", "steps=50", "--out", "runs"]},
-    "readme": {"README, all of it": README},
+    "readme": {"README.md": PAGES["README.md"]},
 }
 WITHOUT_COMPILER = {"numpy": {"CC": "false", "CXX": "false"}}
 EXTRAS = {"numpy": "", "readme": "[keras,equinox,flax]"}  # those of the other stages have the name of the stage

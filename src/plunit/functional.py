@@ -18,9 +18,9 @@ Array = Any
 def formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
     """Evaluate PLU with the functions of the array namespace `xp`, on floating-point x.
 
-    This is the clip form with its pieces told apart by a comparison. The value is the same, and besides: inside
-    [-c, c] the result is x itself, signed zeros and NaN included; every framework's automatic differentiation gives
-    slope 1 at the kinks (their clips disagree there); and it holds for alpha > 1, where the max/min form collapses.
+    The values are those of the clip form. A comparison chooses the piece, for three reasons. Inside [-c, c] the result
+    is x itself, signed zeros and NaN included. Every framework's automatic differentiation gives slope 1 at the kinks;
+    their clips disagree there. The form holds for alpha > 1, where the max/min form is wrong.
     """
     edge = xp.sign(x) * c
     reach = x - edge
@@ -28,7 +28,7 @@ def formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
     if flat is True:
         outer = edge
     else:
-        if flat is not False:  # 0 * inf is NaN, but a flat piece stays at the edge
+        if flat is not False:  # 0 * inf is NaN, but a flat piece has the value of its edge
             reach = xp.where(xp.isinf(x) & flat, 0.0, reach)
         outer = edge + reach * alpha
     return xp.where(abs(x) > c, outer, x)
@@ -60,7 +60,7 @@ def check(alpha: Array, c: Array, *, invertible: bool = False) -> None:
         if not _at_least(name, value, 0.0):
             raise ValueError(f"{name} must be finite and >= 0, got {value}; the defaults are alpha=0.1, c=1.0")
     if invertible and not _at_least("alpha", alpha, sys.float_info.min):
-        raise ValueError(f"the inverse needs alpha > 0, got {alpha}; a flat piece (alpha = 0) cannot be undone")
+        raise ValueError(f"the inverse needs alpha > 0, got {alpha}; a flat piece (alpha = 0) has no inverse")
 
 
 def _at_least(name: str, value: Array, low: float) -> bool:

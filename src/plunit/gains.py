@@ -18,8 +18,8 @@ def gain(
     - forward: sqrt(variance / E[PLU(z)^2]);
     - backward: 1 / sqrt(E[PLU'(z)^2]) = 1 / sqrt(p + (1 - p) alpha^2).
 
-    Weights of standard deviation gain / sqrt(fan_in) keep activations at their scale, gain / sqrt(fan_out)
-    gradients (`plunit.torch.init_` does it).
+    Weights of standard deviation gain / sqrt(fan_in) keep the scale of activations. Weights of standard deviation
+    gain / sqrt(fan_out) keep the scale of gradients. `plunit.torch.init_` draws such weights.
 
     >>> round(gain(), 4), round(gain(mode="backward"), 4)
     (1.3473, 1.2075)
@@ -36,7 +36,10 @@ def gain(
         return 1.0
     root = math.sqrt(p + tail * (alpha * alpha)) if mode == "backward" else _spread(k, alpha, p, tail)
     if not 0 < root < math.inf:
-        raise ValueError(f"PLU with alpha={alpha}, c={c} has no finite gain: it takes N(0, {variance}) to 0 or beyond")
+        raise ValueError(
+            f"PLU with alpha={alpha}, c={c} has no finite gain for N(0, {variance}): the mean square of its output or "
+            "slope must be positive and finite; take another alpha or c"
+        )
     return 1 / root
 
 
@@ -51,7 +54,7 @@ def _spread(k: float, alpha: float, p: float, tail: float) -> float:
 
 
 def _inner(k: float, p: float, density: float) -> float:
-    """Return sqrt(E[z^2; |z| <= k]): p - 2 density, whose digits cancel for a small k, where a series serves."""
+    """Return sqrt(E[z^2; |z| <= k]) = sqrt(p - 2 density); for a small k by a series, because the digits cancel."""
     if k > 0.5:
         return math.sqrt(p - 2 * density)
     terms = ((-0.5 * k * k) ** n / (math.factorial(n) * (2 * n + 3)) for n in range(9))

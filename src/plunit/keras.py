@@ -12,7 +12,7 @@ except ModuleNotFoundError as error:
     if not str(error.name).startswith("tensorflow"):
         raise
     raise ModuleNotFoundError(
-        "Keras takes TensorFlow unless told otherwise, and it is not installed; set the environment variable "
+        "Keras' default backend is TensorFlow, which is not installed; set the environment variable "
         "KERAS_BACKEND to torch or jax before the first import of keras",
         name=error.name,
     ) from error
@@ -68,8 +68,8 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
         **kwargs: those of every layer, such as `name` and `dtype`.
 
     The weights `raw_alpha` and `raw_c` have the axes that are not shared: 0-D if all are, 1-D if one per channel, so
-    rules that spare 0-D and 1-D weights from decay spare them. Keras' optimizers decay every weight unless told
-    `optimizer.exclude_from_weight_decay(var_names=["raw_"])`.
+    rules that spare 0-D and 1-D weights from decay spare them. Keras' optimizers decay every weight. Call
+    `optimizer.exclude_from_weight_decay(var_names=["raw_"])` to prevent that.
 
     >>> layer = PLU(learnable=True, shared_axes=(1, 2))
     >>> layer(ops.zeros((1, 8, 8, 3))).shape == (1, 8, 8, 3)
@@ -117,7 +117,7 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
         return _evaluate(formula, inputs, self.alpha, self.c)
 
     def inverse(self, y: Any) -> Any:
-        """Return the input whose image is y; alpha > 0."""
+        """Return the x with PLU(x) = y; alpha > 0."""
         return inverse(y, self.alpha, self.c)
 
     @property
@@ -166,7 +166,8 @@ def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     if "float" not in dtype:
         dtype = keras.config.floatx()
     wide = "float64" if dtype == "float64" else "float32"
-    # plain numbers stay so, for them `formula` has fewer steps; but what underflows is 0, which has rules of its own
+    # numbers stay numbers, because `formula` then has fewer steps; a number that underflows must become 0 here, because
+    # alpha = 0 has a rule of its own
     alpha, c = (
         float(np.dtype(wide).type(p)) if isinstance(p, int | float) else ops.convert_to_tensor(p, wide)
         for p in (alpha, c)

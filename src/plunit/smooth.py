@@ -1,13 +1,13 @@
 """SmoothPLU(x) = x - sign(x) (1 - alpha) w r^2, r = (|x| - c + w) / (2 w), where ||x| - c| < w = rho c; elsewhere PLU.
 
 PLU with its corners rounded by quadratics: the slope falls linearly from 1 to alpha, so it has no jumps. These are the
-formulas for any array, written as those of `plunit.functional` are: the pieces are told apart by comparisons, and
-points outside a corner are replaced by its middle before the corner's formula sees them. So no gradient of a piece that
-is not taken can be 0 * inf. `plunit.jax` evaluates them.
+formulas for any array. As in `plunit.functional`, comparisons choose the piece. Points outside a corner are replaced by
+its middle before the corner's formula is applied. So no gradient of a piece that is not chosen can be 0 * inf.
+`plunit.jax` evaluates these formulas.
 
 `plunit.invertible.SmoothPLU` is the same function for PyTorch, written with fewer and fused steps. With PyTorch's ops
-the formulas here take about three times as long. At an infinite input their gradients of c and rho are right; those of
-the other are NaN.
+the formulas here take about three times as long. At an infinite input the gradients of c and rho are right here, and
+NaN in `plunit.invertible`.
 """
 
 from __future__ import annotations

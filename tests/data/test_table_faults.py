@@ -49,7 +49,7 @@ REFUSED = {
     "bars": (
         text_of({}, "|"),
         {},
-        ["only one column", "'a|b|c'", "'|' is no delimiter", "semicolon, tab, comma, space"],
+        ["only one column", "'a|b|c'", "'|' is not a delimiter", "semicolon, tab, comma, space"],
     ),
     "one column": ("a\n1\n2\n", {}, ["only one column", "'a'", "needs a target and an input"]),
     "latin-1": (text_of({1: "é,b,c"}).encode("latin-1"), {}, ["byte 0 of", "0xe9", "not UTF-8", "CSV in UTF-8"]),

@@ -94,7 +94,7 @@ def test_an_experiment_of_forty_lines_goes_through_run_resume_claims_figure_and_
     cells = wanted["coin"].cells()
     store.path_of(tmp_path, cells[4]).unlink()
     running.execute(tmp_path, wanted, running.Where(), console)
-    assert "5 of 6 cells are there already" in console.export_text()
+    assert "5 of 6 cells are already stored" in console.export_text()
     assert (tmp_path / "summary.csv").read_text().splitlines() == rows
 
 

@@ -75,9 +75,9 @@ def test_a_record_that_is_not_ours_is_one_line(tmp_path, content):
         ({"engine": "native"}, "does not take engine 'native'"),
         ({"activations": ["nosuch"]}, "activations must be among plu, leaky_relu"),
         ({"activations": [["plu"]]}, "activations must be among"),
-        ({"activations": []}, "must not stand twice"),
-        ({"activations": ["plu", "plu"]}, "must not stand twice"),
-        ({"changes": {"lr": 0.5}}, "is not the name of what stands under it"),
+        ({"activations": []}, "must not be empty or repeated"),
+        ({"activations": ["plu", "plu"]}, "must not be empty or repeated"),
+        ({"changes": {"lr": 0.5}}, "must be named"),
         ({"changes": {"lr": "x"}}, "lr must be a number"),
         ({"changes": {"nothing": 1}}, "unknown field 'nothing'"),
     ],
@@ -101,9 +101,8 @@ def test_results_add_up_and_what_is_replaced_is_said():
     other = dataclasses.replace(more, seeds=5)
     assert plan.merged(PLAN, {"sine": other}, lines.append)["sine"] == other
     (line,) = lines
-    assert line.startswith(
-        "sine: the results of `plunit run sine --seeds 3 --activations plu,tanh --engine numpy` leave"
-    )
+    old = "plunit run sine --seeds 3 --activations plu,tanh --engine numpy"
+    assert line.startswith(f"sine: the tables no longer show the results of `{old}`")
 
 
 def test_collected_results_have_all_seeds_and_unfinished_activations_are_left_out(tmp_path):
@@ -119,5 +118,5 @@ def test_collected_results_have_all_seeds_and_unfinished_activations_are_left_ou
     del have[cells[5]]
     assert list(plan.collect({"inverse": part}, have, tmp_path, lines.append)["inverse"]) == ["relu"]
     (line,) = lines
-    assert line.startswith("inverse with tanh is unfinished, or of another state of the program, and left out; run `")
+    assert line.startswith("inverse with tanh is left out: it is unfinished, or its source has changed since; run `")
     assert f"plunit run inverse --seeds 3 --activations relu,tanh --out {tmp_path}" in line

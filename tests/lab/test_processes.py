@@ -77,7 +77,8 @@ def test_ctrl_c_stops_long_cells_at_once(training):
     os.killpg(training.pid, signal.SIGINT)  # as a terminal does: to all of them
     said, _ = training.communicate(timeout=60)
     assert training.returncode == 130
-    assert said.strip() == "stopped with 2 cells to go; what is done is stored, the same command goes on from there"
+    stored = "finished cells are stored; the same command continues from there"
+    assert said.strip() == f"stopped with 2 cells to go; {stored}"
     wait_until(lambda: not family(training.pid), seconds=5)  # the tracker of resources follows
 
 
@@ -90,7 +91,7 @@ def test_ctrl_c_while_workers_start_is_one_line(tmp_path, after):
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said.count("\n") == 1
-    assert "the same command goes on from there" in said
+    assert "the same command continues from there" in said
     wait_until(lambda: not family(process.pid), seconds=5)
 
 
@@ -100,7 +101,7 @@ def test_ctrl_c_while_drawing_is_one_line(tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.strip().splitlines()[-1].startswith("plunit: stopped; what is finished is stored")
+    assert said.strip().splitlines()[-1].startswith("plunit: stopped; finished work is stored")
     assert "Traceback" not in said
 
 

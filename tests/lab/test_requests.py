@@ -35,7 +35,7 @@ def test_activations_are_names_with_commas(tmp_path, text):
         ("sine", {"seeds": 10**12}, "got 1000000000000"),
         ("cifar10", {"activations": "elu"}, "unknown activation 'elu'; cifar10 takes tanh, relu, plu"),
         ("density", {"activations": "plu"}, "density takes gaussian, plain"),
-        ("sine", {"activations": " , "}, "--activations names none"),
+        ("sine", {"activations": " , "}, "--activations must name an activation"),
         ("sine", {"engine": "jax"}, "unknown engine 'jax'"),
         ("sin", {}, "unknown experiment 'sin'; did you mean sine?"),
         ("nothing", {}, "unknown experiment 'nothing'; `plunit list`"),
@@ -76,11 +76,11 @@ def test_reproduce_keeps_long_experiments_short_unless_full(tmp_path):
     everything = requests.everything(tmp_path, engine="numpy")
     assert "compare" not in everything
     assert {"sine", "warp", "depth-scaled"} <= everything.keys()
-    with pytest.raises(UserError, match="no part of the reproduction"):
+    with pytest.raises(UserError, match="not part of the reproduction"):
         requests.everything(tmp_path, ["compare"])
 
 
 @pytest.mark.parametrize("only", [[","], [""], [" , "]])
 def test_a_list_of_no_experiment_is_not_all_of_them(tmp_path, only):
-    with pytest.raises(UserError, match="--only names no experiment"):
+    with pytest.raises(UserError, match="--only must name an experiment"):
         requests.everything(tmp_path, only)

@@ -124,9 +124,9 @@ def test_activations_add_up_in_a_folder(console, tmp_path):
     before = (tmp_path / "summary.csv").read_text().splitlines()
     running.execute(tmp_path, requests.one(tmp_path, "depth", activations="plu,gelu"), Where(), console)
     assert set(before) < set((tmp_path / "summary.csv").read_text().splitlines())
-    assert "leave the tables" not in console.export_text()
+    assert "the tables no longer show" not in console.export_text()
     running.execute(tmp_path, requests.one(tmp_path, "depth", seeds=6, activations="plu"), Where(), console)
-    assert "depth: the results of `plunit run depth --seeds 5" in console.export_text()
+    assert "the tables no longer show the results of `plunit run depth --seeds 5" in console.export_text()
 
 
 def test_fresh_computes_anew_and_resume_does_not(console, tmp_path):

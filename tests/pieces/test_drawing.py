@@ -39,7 +39,7 @@ def test_a_polygon_for_every_cell(found):
     ax = draw_cells(found)
     ax.figure.canvas.draw()
     assert len(ax.collections[0].get_paths()) == len(found)
-    assert ax.get_title() == f"{len(found)} cells"
+    assert ax.get_title() == f"{len(found)} polygons"
 
 
 @pytest.mark.parametrize("found", [FOLD, FLAT])

@@ -81,7 +81,7 @@ def test_progress_of_cells_is_told():
     assert parts == sorted(parts)
     assert parts[-1] == 1.0
     assert {text.partition(":")[0] for _, text in told} == {"layer 1 of 2", "layer 2 of 2"}
-    assert told[-1][1] == f"layer 2 of 2: {len(cells(dense((20, 20), 2, 5), BOX)):,} cells"
+    assert told[-1][1] == f"layer 2 of 2: {len(cells(dense((20, 20), 2, 5), BOX)):,} polygons"
 
 
 @pytest.mark.parametrize(("limit", "enough"), [(9, True), (8, False)])

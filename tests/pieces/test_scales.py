@@ -140,7 +140,7 @@ def lost(inputs):
         ),
         (
             lambda: cells(lost(2), ((0.5, 1.5), (0.0, 1.0))),
-            r"at x = 1, \d f is 0, but by the map of the cell beside it 1",
+            r"at x = 1, \d f is 0, but by the map of the polygon beside it 1",
         ),
     ],
 )

@@ -63,9 +63,8 @@ def test_what_is_there_is_not_built_again(folder, capsys, monkeypatch):
     monkeypatch.setattr(native, "binaries", lambda: iter([Path("/there/_native.so")]))
     monkeypatch.setattr(build, "_CHILD", FAILS)
     assert build.main() == 0
-    assert (
-        capsys.readouterr().out == f"plunit: the native op for torch {torch.__version__} is there: /there/_native.so\n"
-    )
+    said = f"plunit: the native op for torch {torch.__version__} is already built: /there/_native.so\n"
+    assert capsys.readouterr().out == said
 
 
 def failed(capsys, code=2):

@@ -1,4 +1,4 @@
-"""The `plunit` command: one line where a package is missing, and never a traceback for what a user can put right."""
+"""The `plunit` command. A missing package, or an error that the user can correct, is one line and never a traceback."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def main() -> None:
             raise
         _end(f"{package} is not installed: pip install 'plunit[lab]'")
     except (KeyboardInterrupt, Stopped) as stop:
-        _end(str(stop) or "stopped; what is finished is stored, the same command goes on from there", 130)
+        _end(str(stop) or "stopped; finished work is stored; the same command continues from there", 130)
     except MemoryError:
-        _end("the memory of this machine does not suffice; ask for less, or for fewer seeds at once")
+        _end("this machine has too little memory; ask for less, or for fewer seeds at once")
 
 
 @contextlib.contextmanager
@@ -67,10 +67,10 @@ def _run() -> None:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             where = f" ({error.filename})" if error.filename else ""
-            _end(f"the disk is full{where}; free some space and run the same command again: what is finished is kept")
+            _end(f"the disk is full{where}; free some space and run the same command again: finished work is kept")
         if error.filename is None or error.strerror is None:
             raise
-        _end(f"{error.filename}: {error.strerror}; put that right, or choose another place")
+        _end(f"{error.filename}: {error.strerror}; correct that, or choose another place")
 
 
 def _end(line: str, code: int = 2) -> None:

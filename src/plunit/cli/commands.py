@@ -21,7 +21,7 @@ app = typer.Typer(
 
 
 def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose Ctrl-C reaches `main`: typer would end without a word."""
+    """Return a command whose Ctrl-C reaches `main`: typer alone would end without a message."""
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
@@ -61,4 +61,4 @@ def plunit_(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """PLU, the Piecewise Linear Unit: its paper's experiments over many seeds, and yours."""
+    """PLU, the Piecewise Linear Unit: fit data, compare activations, know a network exactly, check the paper."""

@@ -13,14 +13,14 @@ from plunit.errors import UserError
 _console = Console(markup=False, highlight=False, soft_wrap=True)
 
 Seeds = Annotated[
-    int | None, typer.Option(help="Number of seeds, 0 to N - 1; by default what the experiment usually takes.")
+    int | None, typer.Option(help="Number N of seeds, 0 to N - 1; by default the usual number of the experiment.")
 ]
-Out = Annotated[Path, typer.Option(help="Folder of results; a run that was stopped goes on from there.")]
-Workers = Annotated[int, typer.Option(help="Local processes; by default as many as the experiments use well.")]
+Out = Annotated[Path, typer.Option(help="Folder of results; a run that was stopped continues there.")]
+Workers = Annotated[int, typer.Option(help="Number of local processes; 0 lets each experiment choose.")]
 Cluster = Annotated[str, typer.Option(help="Address of a running Dask scheduler, such as tcp://host:8786.")]
-Engine = Annotated[str, typer.Option(help="native or numpy; by default native where a C++ compiler is found.")]
-Activations = Annotated[str, typer.Option(help="Names with commas between; the usual ones by default.")]
-Names = Annotated[list[str] | None, typer.Option(help="Experiments to run, all by default; may be repeated.")]
+Engine = Annotated[str, typer.Option(help="native or numpy; by default native if the compiled program is available.")]
+Activations = Annotated[str, typer.Option(help="Names, separated by commas; by default the usual ones.")]
+Names = Annotated[list[str] | None, typer.Option(help="Experiment to run, by default all; may be repeated.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer seeds, for a first look.")]
 Settings = Annotated[
     list[str] | None,
@@ -49,7 +49,7 @@ def reproduce(
 def run(
     name: Annotated[str, typer.Argument(help="One of `plunit list`.")],
     seeds: Seeds = None,
-    steps: Annotated[int | None, typer.Option(help="Steps of a long experiment, its full length by default.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps of a long experiment; by default its full length.")] = None,
     activations: Activations = "",
     assignments: Settings = None,
     out: Out = Path("runs"),
@@ -58,7 +58,7 @@ def run(
     engine: Engine = "",
     quick: Quick = False,
     resume: Annotated[
-        bool, typer.Option("--resume/--fresh", help="Go on from what is stored, or compute everything anew.")
+        bool, typer.Option("--resume/--fresh", help="Continue from stored cells, or compute everything again.")
     ] = True,
 ) -> None:
     """Run one experiment, with activations and settings of your choice, and write the report.
@@ -74,9 +74,13 @@ def run(
 
 
 def compare(
-    table: Annotated[Path, typer.Argument(metavar="DATA.csv", help="A table of numbers: CSV, or Parquet with pandas.")],
+    table: Annotated[
+        Path, typer.Argument(metavar="DATA.csv", help="A table of numbers: CSV, or Parquet with pyarrow.")
+    ],
     target: Annotated[str, typer.Option(help="The column to learn: its name, or its number counted from 1.")],
-    inputs: Annotated[str, typer.Option(help="The columns to learn from, with commas; all others by default.")] = "",
+    inputs: Annotated[
+        str, typer.Option(help="The columns to learn from, separated by commas; by default all others.")
+    ] = "",
     activations: Activations = "",
     widths: Annotated[str, typer.Option(help="Units of the hidden layers.")] = "16,16",
     seeds: Seeds = None,
@@ -115,10 +119,10 @@ def report(folder: Annotated[Path, typer.Argument(help="Folder of results.")] = 
 def data(
     name: Annotated[str, typer.Argument(help="The data set: cifar10.")],
     to: Annotated[
-        Path | None, typer.Option(help="Folder of data sets, $PLUNIT_DATA or the user's cache by default.")
+        Path | None, typer.Option(help="Folder of data sets; by default $PLUNIT_DATA or the user's cache.")
     ] = None,
 ) -> None:
-    """Fetch a data set, unless it is there, and verify it."""
+    """Download a data set, unless the folder has it, and verify it."""
     from plunit.data import cifar10
     from plunit.data.fetch import fetch_files
 
@@ -126,7 +130,7 @@ def data(
         raise UserError(f"unknown data set {name!r}; there is cifar10")
     place = cifar10.folder(to)
     fetch_files(place, _console.print)
-    hint = f"; with PLUNIT_DATA={to} it is found there" if to else ""
+    hint = f"; set PLUNIT_DATA={to} so that plunit finds it" if to else ""
     _console.print(f"{name}: complete and verified in {place}{hint}")
 
 

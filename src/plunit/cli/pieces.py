@@ -28,7 +28,7 @@ class BoxCommand(TyperCommand):
     """A command whose option --box takes any number of numbers, in one argument or in several."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the numbers behind --box into one argument."""
+        """Put the numbers after --box into one argument."""
         return super().parse_args(ctx, joined(args))
 
 
@@ -42,7 +42,7 @@ def pieces_of(
         str | None,
         typer.Option(
             metavar="LOW HIGH ...",
-            help="Both ends for all inputs (-2 2) or for each (-2 2 0 1), rather than --low and --high.",
+            help="Low and high for all inputs (-2 2) or for each (-2 2 0 1), instead of --low and --high.",
         ),
     ] = None,
     shape: Annotated[
@@ -55,7 +55,7 @@ def pieces_of(
     ] = None,
     maximum: Annotated[bool, typer.Option("--maximum", help="Print the first output's largest value, proved.")] = False,
 ) -> None:
-    """Print the linear pieces of a saved network, exactly: knots, slopes and intercepts, or its regions."""
+    """Print the linear pieces of a saved network, exactly: knots, slopes and intercepts, or its polygons."""
     net = _load(model, shape)
     domain = domain_of(net, (low, high), box)
     if net.inputs > 2 and save is None and not maximum:
@@ -121,7 +121,7 @@ def domain_of(net: Network, ends: tuple[float, float], box: str | None) -> Box:
 
 
 def lines(net: Network, domain: Box, progress: Progress | None = None) -> list[str]:
-    """Return the pieces of a network of one input, or the cells of one of two inputs."""
+    """Return the pieces of a network of one input, or the polygons of one of two inputs."""
     try:
         if net.inputs == 1:
             return list(_curve(curve(net, *domain[0], progress=progress)))
@@ -177,14 +177,14 @@ def _curve(f: Curve) -> Iterator[str]:
 
 
 def _cells(found: Cells) -> Iterator[str]:
-    """Yield least, median and largest of the cells' areas and of their largest slopes, and the counts."""
+    """Yield least, median and largest of the polygons' areas and of their largest slopes, and the counts."""
     steepest = np.linalg.norm(found.gradients, ord=2, axis=(1, 2))
     yield _row("", "least", "median", "largest")
     for name, column in (("area", found.areas), ("steepness", steepest)):
         yield _row(name, *(f"{number:.6g}" for number in np.quantile(column, [0, 0.5, 1])))
     sides = " x ".join(f"[{low:.6g}, {high:.6g}]" for low, high in found.box)
     total = found.areas.sum()
-    yield f"{found.pieces} pieces, {found.patterns} cells (activation patterns) on {sides}, area {total:.6g}"
+    yield f"{found.pieces} pieces, {found.patterns} polygons (activation patterns) on {sides}, area {total:.6g}"
 
 
 def _row(*columns: str) -> str:

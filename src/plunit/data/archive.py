@@ -13,7 +13,7 @@ _DAMAGE = (tarfile.TarError, EOFError, OSError, ValueError, zlib.error)
 
 
 class Unavailable(Exception):
-    """A source does not give the data; the text says why."""
+    """A source could not give the data; the text says why."""
 
 
 class Metered:
@@ -41,7 +41,7 @@ def members(
     """
     absent = dict(sizes)
     try:
-        # the inner limit holds for headers too, whose length an archive is free to choose
+        # the inner limit holds for headers too, because an archive can declare any length
         with (
             gzip.GzipFile(fileobj=cast(IO[bytes], Metered(stream, advance))) as plain,
             tarfile.open(fileobj=cast(IO[bytes], Metered(plain)), mode="r|") as archive,
@@ -62,5 +62,5 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo, sizes: range) ->
     if member.size not in sizes:
         raise Unavailable(f"{member.name} in the archive has {member.size} bytes")
     file = archive.extractfile(member)
-    assert file is not None  # it is for a plain file
+    assert file is not None  # `member` is a plain file
     return file.read()

@@ -67,7 +67,7 @@ def unpack(contents: Sequence[bytes]) -> tuple[Bytes, Labels]:
 
 
 def described(content: bytes) -> File:
-    """Return the description a content matches: for data sets other than the published one."""
+    """Return the description of a file with this content; for data sets other than the published one."""
     return File(sha1(content, usedforsecurity=False).hexdigest(), len(content) // RECORD)
 
 
@@ -97,12 +97,12 @@ def load(place: Path | None = None, files: Files | None = None) -> Cifar10:
 
 
 def verified(place: Path, files: Files) -> dict[str, bytes]:
-    """Return the content of each file of a folder that is there and is what it must be."""
+    """Return the contents of those files of a folder that exist and match their descriptions."""
     return {name: content for name in files if (content := _read(place / name, files[name])) is not None}
 
 
 def _read(path: Path, file: File) -> bytes | None:
-    """Return the content of a file, None if it is not there or not what it must be."""
+    """Return the content of a file, None if the file does not exist or does not match its description."""
     try:
         content = path.read_bytes() if path.stat().st_size == file.size else b""
     except OSError:

@@ -19,7 +19,7 @@ _DELIMITERS = {";": "semicolon", "\t": "tab", ",": "comma", " ": "space"}
 _SAMPLE = 50  # lines that choose the delimiter
 
 _MISSING = {"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "?"}
-# The errors of a spreadsheet, such as #N/A in the first column, are no comments.
+# The errors of a spreadsheet, such as #N/A in the first column, are not comments.
 _COMMENT = re.compile(r"#(?!(?:N/A|DIV/0!|REF!|VALUE!|NAME\?|NUM!|NULL!))", re.IGNORECASE)
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 
@@ -91,7 +91,7 @@ def records(path: Path, stream: Iterator[tuple[int, str]], delimiter: str) -> It
         if '"' not in line:
             yield start, start, _split(line, delimiter)
             continue
-        # A space at the end of a line is no delimiter. A line end within quotes belongs to the field.
+        # A space at the end of a line is not a delimiter. A line end within quotes belongs to the field.
         texts = chain([line.strip() if delimiter == " " else line], (text for _, text in lines))
         reader = csv.reader((text + "\n" for text in texts), delimiter=delimiter, skipinitialspace=True, strict=True)
         try:
@@ -132,7 +132,7 @@ def _find_delimiter(path: Path, sample: list[str]) -> str:
     if splitting:
         return splitting[0]
     other = next((mark for mark in "|:/" if mark in bare[0]), None)
-    cause = f"{other!r} is no delimiter here" if other else "a table needs a target and an input"
+    cause = f"{other!r} is not a delimiter here" if other else "a table needs a target and an input"
     raise UserError(
         f"{shown(path)}: only one column was found in {quoted(sample[0])}: {cause}. "
         f"Separate the columns by one of {', '.join(_DELIMITERS.values())}."

@@ -1,4 +1,4 @@
-"""The numbers of a CSV file: a fast path for plain blocks, and a careful one that finds the culprit."""
+"""The numbers of a CSV file: a fast path for plain blocks, and a careful path that finds the wrong field."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _gather(path: Path, parts: Iterator[Array], width: int) -> Array:
 
 
 def _parts(path: Path, layout: Layout, columns: Sequence[int], mark: str) -> Iterator[Array]:
-    """Yield the numbers part by part; from the first block on that is not plain, carefully."""
+    """Yield the numbers part by part. The careful path starts at the first block that is not plain."""
     data = _data_blocks(path, layout)
     for line, text in data:
         if (values := _plain(text, layout.delimiter, len(layout.names), mark)) is None:

@@ -58,7 +58,7 @@ def fetch_files(place: Path, report: Callable[[str], object] = print, files: Fil
             failures.append(f"{title}: {' '.join(str(error).split())}")
     raise UserError(
         f"CIFAR-10 could not be downloaded ({'; '.join(failures)}); "
-        f"download {OFFICIAL} where you can and put it into {place}"
+        f"download {OFFICIAL} on a machine with a network and put it into {place}"
     )
 
 
@@ -74,7 +74,7 @@ def _sources(place: Path) -> dict[str, Source]:
 
 
 def _draw(source: Source, files: Files, place: Path, contents: dict[str, bytes]) -> None:
-    """Add what a source gives to the contents and to the folder, each file once it is verified."""
+    """Add the files of a source to the contents and to the folder, each file after it is verified."""
     with bars(Console(stderr=True)) as bar, contextlib.closing(source(files, bar)) as given:
         for name, content in given:
             if not files[name].matches(content):

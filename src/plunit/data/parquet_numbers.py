@@ -1,4 +1,4 @@
-"""The numbers of a Parquet file, read with pyarrow where it is installed."""
+"""The numbers of a Parquet file, read with pyarrow if it is installed."""
 
 from __future__ import annotations
 

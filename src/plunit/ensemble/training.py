@@ -21,6 +21,8 @@ from plunit.ensemble.network import Network, spread
 from plunit.ensemble.state import State, Steps, Validation
 
 ENGINES: dict[str, Callable[[State, Steps], None]] = {"native": native.advance, "numpy": stepping.advance}
+"""Name to function: the compiled program, and the same algorithm in NumPy."""
+
 _STREAMED = 64  # batches asked of a stream at once
 
 

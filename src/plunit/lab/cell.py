@@ -1,7 +1,7 @@
 """A cell: one (spec, activation, chunk of seeds), the unit of work, storage and resumption.
 
-Its key hashes all that determines the result. The program is part of that: the files that a module imports inside
-plunit, found from the source.
+The key of a cell is a hash of everything that determines its result. The source is part of that: the module that
+computes the cell, and all files of plunit that this module imports.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _LIBRARIES = {"numpy": "numpy", "torch": "torch", "sklearn": "scikit-learn"}
 
 
 def program_of(function: Callable[..., Any]) -> str:
-    """Hash the program behind a function: its module, all of plunit that this imports, and the libraries' versions."""
+    """Hash the source of a function: its module, all of plunit that it imports, and the versions of libraries."""
     return _program(Path(inspect.getfile(inspect.unwrap(function))).resolve())
 
 
@@ -115,7 +115,7 @@ def _program(module: Path) -> str:
 
 @functools.cache
 def _names(source: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the dotted names a source imports, anywhere in it, and by name those that only type checkers see."""
+    """Return the dotted names that a source imports anywhere, and those in `if TYPE_CHECKING`, by name."""
     found: list[str] = []
     for node in ast.walk(tree := ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -129,9 +129,9 @@ def _names(source: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def _files(name: str, package: Path) -> Iterator[Path]:
-    """Yield the files that importing a dotted name runs; the last part of the name may be no module but a function."""
+    """Yield the files that importing a dotted name runs; the last part of the name may be a function of a module."""
     root, *parts = name.split(".")
-    if root != package.name or parts == ["__version__"]:  # the version is in the key by itself
+    if root != package.name or parts == ["__version__"]:  # the key has the version of plunit
         return
     # plunit/__init__.py makes names for users and loads frameworks when these are called: not by importing plunit.x
     inside = bool(parts) and any((package / f"{parts[0]}{end}").exists() for end in ("", ".py"))

@@ -101,7 +101,7 @@ def measure_ratio(statement: str, sentence: str, statistic: str, above: Column, 
 def interval(function: Callable[..., Any], *columns: Column) -> tuple[float, float]:
     """Return the 95 % percentile bootstrap interval of function(*columns), which reduces the last axis.
 
-    With fewer than five seeds there is none: NaN.
+    With fewer than five seeds its ends are NaN.
     """
     n = columns[0].shape[-1]
     if n < FEWEST:

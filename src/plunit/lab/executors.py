@@ -36,7 +36,7 @@ def processes(workers: int) -> Iterator[Executor]:
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_worker)
     try:
         yield executor
-    except BaseException:  # a cell may have hours to go; its checkpoint stays
+    except BaseException:  # a cell may need hours more; its checkpoint stays
         for process in set(multiprocessing.active_children()) - others:
             process.terminate()
         raise
@@ -63,12 +63,12 @@ def cluster(address: str) -> Iterator[Executor]:
         try:
             yield executor
         except KilledWorker as error:
-            raise UserError(f"workers died of a cell again and again: {error}") from error
+            raise UserError(f"one cell ended its worker several times: {error}") from error
 
 
 @contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Hold back Ctrl-C while processes start: they inherit that, so that Ctrl-C is for this process alone."""
+    """Block Ctrl-C while processes start. They inherit the block, so that Ctrl-C reaches this process alone."""
     if os.name != "posix" or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -88,7 +88,7 @@ def _worker() -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent process is gone, whatever ended it, and end this one."""
+    """Wait until the parent process has ended, for whatever reason, and end this one."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

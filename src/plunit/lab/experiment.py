@@ -39,7 +39,7 @@ Results = dict[str, Runs]
 
 @dataclasses.dataclass(frozen=True)
 class Experiment(ABC):
-    """A question that many seeds answer. Subclass it to put your own.
+    """A question that many seeds answer. Subclass it to ask your own.
 
     1. A frozen dataclass of plain values, the spec, holds all that can be chosen. `Annotated[float, Range(0, 1)]` says
        what a field may be; `plunit run NAME --set field=value` checks it.
@@ -65,7 +65,7 @@ class Experiment(ABC):
         engines: of `plunit.ensemble`, if the cells are trained by it.
         short: steps that `plunit reproduce` takes without --full; 0 if it takes all. The spec then has `steps`.
         side_by_side: cells run on one thread each, several at once, rather than one after the other on all cores.
-        by_itself: it has a command of its own and is no part of `plunit reproduce`.
+        by_itself: it has a command of its own and is not part of `plunit reproduce`.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Experiment(ABC):
         return ""
 
     def first_columns(self, activation: str, seed: int) -> dict[str, Any]:
-        """Return what a row of summary.csv starts with."""
+        """Return the first columns of a row of summary.csv."""
         return {"experiment": self.name, "activation": activation, "seed": int(seed)}
 
 

@@ -54,7 +54,7 @@ class Part:
         return self.experiment().cells(self.activations, self.seeds, self.engine)
 
     def command(self) -> str:
-        """Return the command that runs this part; the folder is still to be named."""
+        """Return the command that runs this part, without its folder."""
         words = ["plunit", "run", self.base, "--seeds", str(self.seeds)]
         words += ["--steps", str(self.steps)] if self.steps else []
         words += ["--activations", ",".join(self.activations)]
@@ -75,13 +75,13 @@ def load(folder: Path) -> Plan:
         if not path.exists():
             return {}
         if path.stat().st_size > _LONGEST:
-            raise UserError(f"{path} has {path.stat().st_size:,} bytes, more than any record of plunit's")
+            raise UserError(f"{path} has {path.stat().st_size:,} bytes, and at most {_LONGEST:,} are read")
         content = json.loads(path.read_text())
         version, parts = content["plunit"], dict(content["experiments"])
         if version == plunit.__version__:
             return {name: _part(path, name, given) for name, given in parts.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path} is not a record of plunit's; choose another folder with --out") from error
+        raise UserError(f"{path} was not written by plunit; choose another folder with --out") from error
     raise UserError(
         f"{folder} holds results of plunit {version}, this is {plunit.__version__}; choose another with --out"
     )
@@ -95,7 +95,7 @@ def save(folder: Path, plan: Plan) -> None:
 
 
 def merged(stored: Plan, wanted: Plan, report: Callable[[str], object]) -> Plan:
-    """Return what the folder covers once `wanted` has been run: results add up; what is replaced is reported."""
+    """Return the plan of the folder after `wanted` has run: results add up, and replaced results are reported."""
     result = stored | wanted
     for name in stored.keys() & wanted.keys():
         old, new = stored[name], wanted[name]
@@ -103,12 +103,12 @@ def merged(stored: Plan, wanted: Plan, report: Callable[[str], object]) -> Plan:
             both = tuple(dict.fromkeys((*old.activations, *new.activations)))
             result[name] = dataclasses.replace(new, activations=both)
         else:
-            report(f"{name}: the results of `{old.command()}` leave the tables; the same command brings them back")
+            report(f"{name}: the tables no longer show the results of `{old.command()}`; run it again to show them")
     return result
 
 
 def collect(plan: Plan, have: dict[Cell, Arrays], folder: Path, report: Callable[[str], object]) -> Results:
-    """Return the finished runs of a plan; cells that `have` lacks are read. What is unfinished is reported."""
+    """Return the finished runs of a plan; cells that `have` lacks are read. Unfinished runs are reported."""
     results: Results = {}
     for name, part in plan.items():
         cells = part.cells()
@@ -121,12 +121,12 @@ def collect(plan: Plan, have: dict[Cell, Arrays], folder: Path, report: Callable
         if unfinished:
             command = f"{part.command()} --out {shlex.quote(str(folder))}"
             what = f"{name} with {', '.join(unfinished)}"
-            report(f"{what} is unfinished, or of another state of the program, and left out; run `{command}`")
+            report(f"{what} is left out: it is unfinished, or its source has changed since; run `{command}`")
     return results
 
 
 def _part(path: Path, name: str, given: dict[str, Any]) -> Part:
-    """Return a part as read from run.json; raise UserError, with the value and the rule, if it is none."""
+    """Return a part as read from run.json; raise UserError, with the value and the rule, if it is not valid."""
     part = Part(
         given["base"],
         given["seeds"],
@@ -145,7 +145,7 @@ def _part(path: Path, name: str, given: dict[str, Any]) -> Part:
         "steps must be a whole number, 0 or more": type(part.steps) is int and 0 <= part.steps <= 10**9,
         "engine must be a text": isinstance(part.engine, str),
         f"activations must be among {', '.join(base.choices)}": all(a in [*base.choices] for a in part.activations),
-        "an activation must not stand twice": len(set(map(str, part.activations))) == len(part.activations) > 0,
+        "activations must not be empty or repeated": len(set(map(str, part.activations))) == len(part.activations) > 0,
     }
     if broken := [rule for rule, kept in rules.items() if not kept]:
         raise UserError(f"{path}: {name}: {broken[0]}, got {json.dumps(given)[:200]}")
@@ -157,5 +157,5 @@ def _part(path: Path, name: str, given: dict[str, Any]) -> Part:
     except UserError as error:
         raise UserError(f"{path}: {name}: {error}") from None
     if not matches:
-        raise UserError(f"{path}: {name} is not the name of what stands under it, {part.experiment().name}")
+        raise UserError(f"{path}: the entry {name} must be named {part.experiment().name}, as its content says")
     return part

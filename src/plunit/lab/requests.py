@@ -27,7 +27,7 @@ def one(
     quick: bool = False,
     assignments: Iterable[str] = (),
 ) -> Plan:
-    """Return the plan of `plunit run`; None stands for what the folder has of the experiment, or else for the usual."""
+    """Return the plan of `plunit run`; None stands for the number in the folder, or else for the usual number."""
     base = find(name)
     if base.by_itself:
         raise UserError(f"{name} has a command of its own: plunit {name} --help")
@@ -93,19 +93,19 @@ def everything(
 ) -> Plan:
     """Return the plan of `plunit reproduce`.
 
-    Long experiments keep their own number of seeds and, unless `full`, are short. A finished run of such a one that the
-    folder has is kept if it is no shorter and no narrower.
+    Long experiments keep their own number of seeds and, unless `full`, are short. If the folder has a finished run of a
+    long experiment with at least these steps, seeds and activations, that run is kept.
     """
     names = [name.strip() for text in only for name in text.split(",") if name.strip()]
     if only and not names:
-        raise UserError(f"--only names no experiment, got {', '.join(map(repr, only))}")
+        raise UserError(f"--only must name an experiment, got {', '.join(map(repr, only))}; `plunit list` shows all")
     chosen_ones = [find(name) for name in names] or [one for one in catalogue().values() if not one.by_itself]
     count = _positive("--seeds", seeds, QUICK_SEEDS if quick else 0, MOST_SEEDS)
     stored = plan.load(folder)
     wanted: Plan = {}
     for base in chosen_ones:
         if base.by_itself:
-            raise UserError(f"{base.name} is no part of the reproduction; it has a command of its own")
+            raise UserError(f"{base.name} is not part of the reproduction; it has a command of its own")
         steps = (base.spec.steps if full else min(base.short, base.spec.steps)) if base.short else 0
         part = Part(base.name, base.seeds_within(count or base.seeds), base.activations, _engine(base, engine), steps)
         old = stored.get(base.name)
@@ -125,13 +125,13 @@ def find(name: str) -> Experiment:
 
 
 def chosen(experiment: Experiment, activations: str) -> tuple[str, ...]:
-    """Return the activations of a list with commas, each once; the experiment's usual ones for an empty list."""
+    """Return the activations of a text with commas, each once; the experiment's usual ones for an empty text."""
     names = tuple(dict.fromkeys(name.strip() for name in activations.split(",") if name.strip()))
+    known = ", ".join(experiment.choices)
     if unknown := [name for name in names if name not in experiment.choices]:
-        known = ", ".join(experiment.choices)
         raise UserError(f"unknown activation {', '.join(map(repr, unknown))}; {experiment.name} takes {known}")
     if activations and not names:
-        raise UserError(f"--activations names none, got {activations!r}")
+        raise UserError(f"--activations must name an activation, got {activations!r}; {experiment.name} takes {known}")
     return names or experiment.activations
 
 

@@ -28,7 +28,7 @@ Progress = Callable[[Cell], object]
 
 @dataclass(frozen=True)
 class Where:
-    """Where cells are computed: in so many local processes, on a cluster, or, by default, as each experiment likes."""
+    """Where cells are computed: in `workers` local processes, or on a cluster; by default each experiment chooses."""
 
     workers: int = 0
     cluster: str = ""
@@ -43,13 +43,13 @@ class Where:
 def execute(
     folder: Path, wanted: Plan, where: Where, console: Console, *, fresh: bool = False, tolerant: bool = False
 ) -> None:
-    """Run what is missing of a plan, or all of it anew if `fresh`, and publish the folder.
+    """Compute the missing cells of a plan, or all cells if `fresh`, and publish the folder.
 
-    If `tolerant`, experiments whose data cannot be had are left out, which is said; otherwise that is an error.
+    An experiment whose data are not available is an error. If `tolerant`, it is left out, and a line says so.
     """
     if "numpy" in {part.engine for part in wanted.values()} and (reason := ensemble.why_not_native()):
         console.print(
-            f"{reason}: training runs in NumPy: slower, and single seeds end elsewhere; their statistics agree"
+            f"{reason}: training runs in NumPy, which is slower; single seeds get other losses, and statistics agree"
         )
     with locked(folder, "run", console.print):
         whole = plan.merged(plan.load(folder), wanted, console.print)
@@ -58,9 +58,9 @@ def execute(
         todo = {cell: part.experiment() for part in wanted.values() for cell in part.cells()}
         have = {} if fresh else store.read_all(folder, todo, console.print)
         if have:
-            console.print(f"{len(have)} of {len(todo)} cells are there already")
+            console.print(f"{len(have)} of {len(todo)} cells are already stored")
         absent = _prepared({cell: todo[cell] for cell in todo if cell not in have}, console, tolerant)
-        if fresh:  # what is finished stays until it is replaced
+        if fresh:  # finished cells stay until they are replaced
             for cell in absent:
                 scratch.clear(_scratch(folder, cell))
         for group, executor in _executors(absent, where):
@@ -77,7 +77,7 @@ def publish(folder: Path, console: Console, have: Have | None = None) -> None:
         whole = plan.load(folder)
         results = plan.collect(whole, have or {}, folder, console.print)
         if not results:
-            raise UserError(f"{folder} has no finished experiment; `plunit reproduce --out {folder}` goes on")
+            raise UserError(f"{folder} has no finished experiment; `plunit reproduce --out {folder}` continues")
         with bars(console) as bar:
             published = report.write(folder, whole, results, lambda all_: bar.track(all_, description="figures"))
     if published.losses:
@@ -104,7 +104,7 @@ def run(
     try:
         while futures:
             finished, _ = wait(futures, timeout=1, return_when=FIRST_COMPLETED)
-            for future in sorted(finished, key=_failed):  # what is good is stored before an exception is raised
+            for future in sorted(finished, key=_failed):  # finished cells are stored before an exception is raised
                 cell = futures.pop(future)
                 computed[cell] = future.result()
                 store.write(folder, cell, computed[cell])
@@ -180,10 +180,10 @@ def _watched(folder: Path, todo: dict[Cell, Experiment], executor: Executor, con
             return run(folder, todo, executor, finish, watch)
         except KeyboardInterrupt:
             bar.stop()
-            console.print(f"stopped with {left()}; what is done is stored, the same command goes on from there")
+            console.print(f"stopped with {left()}; finished cells are stored; the same command continues from there")
             raise SystemExit(130) from None
         except (BrokenExecutor, CancelledError):
-            raise UserError(f"the workers died with {left()}; the same command goes on from there") from None
+            raise UserError(f"the workers died with {left()}; the same command continues from there") from None
 
 
 def _loss_table(losses: dict[str, dict[str, tuple[float, float, float]]]) -> Table:

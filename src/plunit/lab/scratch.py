@@ -1,4 +1,4 @@
-"""What an unfinished cell leaves in the folder of results: how far it has come, and a checkpoint if it makes any.
+"""The files of an unfinished cell in the folder of results: its progress, and a checkpoint if it makes any.
 
 A checkpoint is two files: tensors in a safetensors file, numbers in a JSON file. The JSON file names the other one with
 a checksum and is replaced last, at once: a process that is killed at any moment leaves the last whole pair.
@@ -56,7 +56,7 @@ def write_checkpoint(path: Path, tensors: dict[str, Tensor], numbers: dict[str, 
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """Return tensors and numbers of the checkpoint, None if there is none that is whole."""
+    """Return tensors and numbers of the checkpoint, None if there is none or it is damaged."""
     try:
         about = json.loads(_file(path, "json").read_bytes())
         content = path.with_name(Path(about["tensors"]).name).read_bytes()

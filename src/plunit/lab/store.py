@@ -33,7 +33,7 @@ def write(folder: Path, cell: Cell, arrays: Arrays) -> None:
 
 
 def read(folder: Path, cell: Cell) -> Arrays | None:
-    """Return the arrays of a cell, None if they are not there; raise Damaged if the file is not what was written."""
+    """Return the arrays of a cell, None if it has no file; raise Damaged if the file was changed later."""
     path = path_of(folder, cell)
     if not path.exists():
         return None
@@ -93,13 +93,13 @@ def locked(folder: Path, work: str, report: Callable[[str], object]) -> Iterator
 
 
 def sweep(folder: Path) -> None:
-    """Remove what interrupted writes left behind."""
+    """Remove files that interrupted writes left."""
     for place in (folder, folder / "cells", folder / "unfinished", folder / "figures"):
         files.sweep(place)
 
 
 def _arrays(path: Path) -> Arrays:
-    """Read an archive of plain arrays whose sizes fit into the file: what its headers promise is not believed."""
+    """Read an archive of plain arrays; the sizes that its headers declare are checked against the file first."""
     content = path.read_bytes()
     arrays: Arrays = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

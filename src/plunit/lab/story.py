@@ -86,7 +86,7 @@ def opening(experiments: dict[str, Experiment], results: Results, judged: list[J
 
 
 def plain(experiments: dict[str, Experiment], results: Results, claims: list[Claim]) -> list[str]:
-    """Return what to print of results that say nothing of the paper: findings, then each claim with its interval."""
+    """Return the lines to print for results without statements of the paper: findings, then claims with intervals."""
     shown = (
         f"{claim.sentence} {number(claim.value)}{_range(claim.low, claim.high)}: {claim.verdict}" for claim in claims
     )

@@ -30,7 +30,7 @@ COLOURS = {
     "silu": "#332288",
     "elu": "#882255",
 }
-"""After Okabe and Ito; told apart with any common colour blindness."""
+"""After Okabe and Ito; readers with any common colour blindness can distinguish them."""
 
 LINES = {"tanh": (0, (5, 2)), "relu": (0, (1, 1)), "plu": "-", "plu_learned": (0, (4, 1, 1, 1))}
 LABELS = {"relu": "ReLU", "plu": "PLU", "plu_learned": "learned PLU", "leaky_relu": "leaky ReLU", "gelu": "GELU"}
@@ -70,7 +70,7 @@ _SAFE = " /:;,=()!@$*+[]{}|~?-_.'\n"  # what may stand in a quoted URL as it is
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, its file name, its caption, and what is seen in it, in words, for those who cannot see it."""
+    """A figure, its file name, its caption, and a description in words for readers who cannot see it."""
 
     name: str
     caption: str
@@ -123,7 +123,7 @@ def distribution(name: str, title: str, runs: dict[str, Arrays], key: str) -> Pi
 
 
 def ranked(arrays: Arrays, by: str = "final_loss") -> Any:
-    """Return the members from the least to the largest; no numbers come last."""
+    """Return the members from the least to the largest; NaN comes last."""
     return np.argsort(np.nan_to_num(arrays[by], nan=np.inf), kind="stable")
 
 

@@ -20,7 +20,7 @@ CLAIM_COLUMNS = ("experiment", "source", "statement", "sentence", "statistic", "
 
 
 def write_tables(folder: Path, experiments: dict[str, Experiment], results: Results, claims: list[Claim]) -> None:
-    """Write all tables of a folder; the same results give the same bytes, but for timings.csv."""
+    """Write all tables of a folder; the same results give the same bytes, except in timings.csv."""
     rows = [row for name, runs in results.items() for row in experiments[name].rows(runs)]
     names = dict.fromkeys([*COLUMNS, *(column for row in rows for column in row)])
     write_csv(folder / "summary.csv", tuple(names), rows)

@@ -1,4 +1,4 @@
-"""The exact piecewise-linear function that a network is: curves on a line, cells on a plane, proofs in any dimension.
+"""The exact piecewise-linear function of a network: curves on a line, polygons on a plane, proofs in any dimension.
 
 NumPy only; more than two inputs need the solver HiGHS (extra `exact`). Proofs and formats are loaded when used.
 
@@ -156,7 +156,7 @@ _LATER = {
     "to_relu": "relu",
     "to_sklearn": "formats.sklearn_model",
 }
-"""Where the names are that are loaded when they are used; the imports above say the same to type checkers."""
+"""The modules of names that are loaded at first use; the imports above are for type checkers."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 """Piecewise-linear activations as data: f(0) = at_zero, f' = slopes[j] between knots[j - 1] and knots[j].
 
-PLU is knots (-c, c), slopes (alpha, 1, alpha), f(0) = 0; ReLU is knot 0, slopes (0, 1). Nothing in this package asks
-which activation it has.
+PLU is knots (-c, c), slopes (alpha, 1, alpha), f(0) = 0; ReLU is knot 0, slopes (0, 1). All code of this package works
+with knots and slopes, and so with every piecewise-linear activation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Activation:
     """f(0) = at_zero, f' = slopes[..., j] between knots[..., j - 1] and knots[..., j].
 
     Args:
-        knots: [..., k], in order along the last axis; an infinite knot is one that the unit does not have.
+        knots: [..., k], in order along the last axis; an infinite knot stands for a missing one.
         slopes: [..., k + 1].
         at_zero: [...].
 

@@ -62,7 +62,7 @@ def compose(f: Curve, g: Curve) -> Curve:
     x = np.clip(x, g.knots[piece], g.knots[piece + 1])
     knots, pick = np.unique(np.concatenate([g.knots, x]), return_index=True)
     middle = np.concatenate([g.values[:, 0], level])[pick]
-    # on each new piece g stays within one piece of f, which its middle value tells
+    # on each new piece g stays within one piece of f; the middle value determines which
     outer = f.piece(np.clip(0.5 * (middle[1:] + middle[:-1]), low, high))
     inner = g.piece(knots[:-1])
     slopes = f.slopes[outer] * g.slopes[inner]
@@ -83,6 +83,6 @@ def inverse(f: Curve) -> Curve:
     wrong = np.flatnonzero(rise * np.sign(rise[0]) <= 0)
     if len(wrong):
         x = f.knots[wrong[0]]
-        raise ValueError(f"not monotone: the curve turns or is flat at x = {x}; invert it on an interval without that")
+        raise ValueError(f"not monotone: the curve turns or is flat at x = {x}; invert it on another interval")
     tolerance = f.tolerance[order] / f.slopes[order] ** 2
     return Curve(f.values[order, 0], f.knots[order, None], 1 / f.slopes[order], tolerance=tolerance)

@@ -33,7 +33,7 @@ def unpack(words: Words, units: int) -> Bools:
 def set_bits(words: Words) -> tuple[Ints, Ints]:
     """Return (row, bit) of every set bit of words [w, rows], rows ascending; bit b is bit b % 64 of word b // 64."""
     octets = np.ascontiguousarray(words.T).astype("<u8", copy=False).view(np.uint8)
-    # most octets are empty, so that looking into the others alone is several times faster
+    # most bytes are 0, and skipping these is several times faster
     full = np.flatnonzero(octets)
     owner, bit = np.divmod(np.flatnonzero(np.unpackbits(octets.reshape(-1)[full], bitorder="little")), 8)
     row, octet = np.divmod(full[owner], max(octets.shape[1], 1))

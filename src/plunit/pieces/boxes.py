@@ -1,4 +1,4 @@
-"""Boxes [low_1, high_1] x ... x [low_n, high_n]: where a network of n inputs is asked about."""
+"""Boxes [low_1, high_1] x ... x [low_n, high_n]: the domain of a question about a network of n inputs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Is it right? Values come from points and slopes from patterns: so they must agree.
+"""Check a result: values come from points and slopes from patterns, so the two must agree.
 
-They agree to 1e-7 of the largest |f| on the domain, or of the largest term in the sum that f is, beyond the rounding
-of x. What does not is a fault, and its reason says where: a piece too short for floating-point numbers has been lost
-there, or rounding inside the network grows to more than that. The errors that `layer` follows are no excuse: where a
-step collapses they are as large as the step.
+They must agree to 1e-7 of the largest |f| on the domain, or of the largest term in the sum that f is, beyond the
+rounding of x. Otherwise there is a fault, and its text says where. Either a piece too short for floating-point numbers
+was lost there, or rounding inside the network is larger than that. The errors that `layer` follows are not added to the
+1e-7: where a step collapses they are as large as the step.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ def check_agreement(knots: Floats, values: Floats, slopes: Floats, tolerance: Fl
 
 
 def agreeing(knots: Floats, values: Floats, slopes: Floats, tolerance: Floats) -> Floats:
-    """Return the tolerance, raised where values and slopes agree less well: slopes are not known better than that."""
+    """Return the tolerance, raised to the difference of values and slopes where that is larger."""
     gap, allowed = gaps(knots, values, slopes, tolerance)
     large = gap > allowed + AGREE * np.abs(values).max(axis=0)
     return np.where(large, gap / np.diff(knots)[:, None], tolerance) if large.any() else tolerance
 
 
 def checked_line(net: Network, line: Line, x: Floats) -> tuple[Line, dict[int, str]]:
-    """Return the line, and what is wrong with it, by member; x: [n, in], the inputs at its points.
+    """Return the line, and its faults by member; x: [n, in], the inputs at its points.
 
-    Where a sum cancels, values agree with slopes to the rounding of its terms only. There the error of the slope is
-    raised: slopes are not known better than that.
+    Where a sum cancels, values agree with slopes to the rounding of its terms only. The error of the slope is raised
+    there.
     """
     value, (slope, slope_error) = line.value[:, 0], line.slope.swapaxes(0, 1)
     first = np.flatnonzero(~line.last)
@@ -83,9 +83,9 @@ def checked_line(net: Network, line: Line, x: Floats) -> tuple[Line, dict[int, s
 
 
 def mesh_faults(net: Network, mesh: Mesh, patterns: Sequence[Words]) -> dict[int, str]:
-    """Return what is wrong with the values at the vertices of a mesh, by member.
+    """Return the faults of the values at the vertices of a mesh, by member.
 
-    Only where an error is large are the values compared with the maps of the cells around.
+    The values are compared with the maps of the cells around where an error is large, and only there.
     """
     value, error = mesh.state.swapaxes(0, 1)
     scale = AGREE * _largest(np.abs(value), mesh.member, net.members)
@@ -105,7 +105,7 @@ def mesh_faults(net: Network, mesh: Mesh, patterns: Sequence[Words]) -> dict[int
     return {
         int(
             member[i]
-        ): f"at x = {_text(place[i])} f is {_text(value[vertex[i]])}, but by the map of the cell beside it "
+        ): f"at x = {_text(place[i])} f is {_text(value[vertex[i]])}, but by the map of the polygon beside it "
         f"{_text(expected[i])}: {_REASON}"
         for i in reversed(np.flatnonzero(lost.any(axis=1)))
     }

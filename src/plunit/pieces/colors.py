@@ -7,7 +7,7 @@ import numpy as np
 from plunit.pieces.arrays import Floats
 
 RAMP = np.array([[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]]) / 255
-"""From the least value to the largest: dark blue, green, yellow; also told apart without seeing red or green."""
+"""From the least value to the largest: dark blue, green, yellow; readers who do not see red or green can use them."""
 
 
 def gradient_colors(slopes: Floats, largest: float) -> Floats:

@@ -47,7 +47,7 @@ def difference(one: Network, other: Network) -> Network:
 
 
 def _lengthened(net: Network, depth: int) -> Network:
-    """Return the same function with so many activations: those at the end pass their values on."""
+    """Return the same function with `depth` activations: identities are added at the end."""
     more = depth - len(net.activations)
     eye, zero, f = np.eye(net.outputs)[None], np.zeros((1, net.outputs)), identity().spread(net.outputs, 1)
     return Network(net.weights + (eye,) * more, net.biases + (zero,) * more, net.activations + (f,) * more)
@@ -60,7 +60,7 @@ def _diagonal(a: Floats, b: Floats) -> Floats:
 
 
 def beside(*parts: Activation) -> Activation:
-    """Return the activation of the units of all parts, [1, units] each; knots that one lacks are at infinity."""
+    """Return the activation of the units of all parts, [1, units] each; missing knots are at infinity."""
     knots = max(f.knots.shape[-1] for f in parts)
     padded = [_widened(f, knots) for f in parts]
     return Activation(*(np.concatenate(pair, axis=1) for pair in zip(*padded, strict=True)))

@@ -1,9 +1,9 @@
 """Cut straight segments where a unit crosses a knot strictly inside: the one step that curves and cells share.
 
 Along a segment z is affine, so from z_0 below to z_1 above a knot it meets the knot at s = (knot - z_0) / (z_1 - z_0).
-A segment end that is on the knot (see `layer`) makes no cut: so a cut is never closer to an end than rounding can tell.
-Of cuts closer to one another than that, the sharpest (steepest against its error) is made, and what is left is looked
-at again with its ends.
+A segment end that is on the knot (see `layer`) makes no cut. So the distance of a cut from an end exceeds rounding.
+Of several cuts within rounding of one another, only the sharpest is made: the one whose slope is largest against its
+error. The parts of the segment are then searched again.
 """
 
 from __future__ import annotations
@@ -103,10 +103,10 @@ def _sharpest(units: Units, points: Points, parts: _Segments) -> tuple[Ints, Int
 def _between(units: Units, points: Points, tail: Ints, head: Ints, weights: Floats, line: Ints) -> Points:
     """Return the points (1 - s) tail + s head, each exactly on its line.
 
-    A point is above or below a line only if an end of its segment is: so a line through both ends holds all points
-    between them, whatever rounding says, and splitting always ends.
+    A point is above or below a line only if an end of its segment is. So if both ends are on a line, all points between
+    them are on it, whatever rounding gives. Therefore splitting always ends.
     """
-    # with both weights at hand nothing cancels: near 0, and near either end, a place is as exact as a number can be
+    # with s and 1 - s both given nothing cancels: near 0, and near either end, a place is exact to rounding
     back, front = weights[:, :, None]
     start, stop = points.place[tail], points.place[head]
     place = np.minimum(np.maximum(back * start + front * stop, np.minimum(start, stop)), np.maximum(start, stop))

@@ -13,7 +13,7 @@ from plunit.pieces.layer import EPS
 from plunit.pieces.merging import group_starts
 
 NEAR = 512 * EPS
-"""Numbers closer than that, relative to the largest, are equal where nothing better is known about them."""
+"""The default tolerance: numbers closer than that, relative to the largest, are equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,12 +24,12 @@ class Curve:
         knots: [n + 1], increasing; the first and the last are the ends of the domain.
         values: [n + 1, out], f at the knots.
         slopes: [n, out], f' between them; they must agree with the values.
-        patterns: how many activation patterns the network goes through; n if not told.
-        tolerance: [n, out], slopes that differ by no more than the sum of theirs are equal; 512 eps max|slope| if not
-            told.
+        patterns: how many activation patterns the network goes through; n by default.
+        tolerance: [n, out], two slopes are equal if they differ by at most the sum of their tolerances; by default
+            512 eps max|slope|.
 
-    `pieces` counts functionally distinct pieces: neighbours with equal slopes in every output are one. The two numbers
-    differ where a kink is dead, and `merged` leaves dead kinks out.
+    `pieces` counts functionally distinct pieces: neighbours with equal slopes in every output are one. There are more
+    patterns than pieces if a kink is dead, which means that it bends no output. `merged` leaves dead kinks out.
 
     >>> tent = Curve([0, 1, 2], [[0], [1], [0]], [[1], [-1]])
     >>> tent([0.5, 1.5]).ravel().tolist(), tent.integral(0, 2).tolist(), tent.maximum()
@@ -106,11 +106,11 @@ class Curve:
         return np.asarray((1 - s) * self.values[i] + s * self.values[i + 1])
 
     def derivative(self, x: Any) -> Floats:
-        """f'(x): [...] -> [..., out]; at a knot that of the piece to its right, at the last knot to its left."""
+        """f'(x): [...] -> [..., out]; at a knot the slope on its right, at the last knot the slope on its left."""
         return self.slopes[self.piece(x)]
 
     def piece(self, x: Any) -> Ints:
-        """Return the index of the piece that holds x, [...]; at a knot that to its right, at the last to its left."""
+        """Return the index of the piece that holds x, [...]; at a knot the piece on its right, at the last the last."""
         x, i = self._find(x)
         if np.isnan(x).any():
             raise ValueError(f"x must be numbers in [{self.low}, {self.high}], got NaN, which lies on no piece")

@@ -1,4 +1,4 @@
-"""Pictures of curves and cells; needs matplotlib."""
+"""Pictures of curves and polygons; needs matplotlib."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def draw_curve(curve: Curve, ax: Any = None, *, output: int = 0, color: str = "C
 
 
 def draw_cells(cells: Cells, ax: Any = None, *, output: int = 0, key: bool = True) -> Any:
-    """Draw the cells coloured by gradient, hue for its direction and depth of colour for its size; return the axes."""
+    """Draw the polygons, coloured by gradient: hue for its direction, depth of colour for its size. Return the axes."""
     _check_matplotlib()
     from matplotlib.collections import PolyCollection
 
     ax = _axes(ax)
     slopes = cells.gradients[:, output]
-    # thin edges on many cells would hide the colours
+    # thin edges on many polygons would hide the colours
     width = float(np.clip(12 / np.sqrt(len(cells)), 0.0, 0.6))
     colors = gradient_colors(slopes, largest_slope(slopes))
     faces = PolyCollection(cells.polygons, facecolors=colors, edgecolors="black", linewidths=width)
     ax.add_collection(faces)
     ax.set(xlim=cells.box[0], ylim=cells.box[1], aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
-    ax.set_title(f"{cells.patterns} cells")
+    ax.set_title(f"{cells.patterns} polygons")
     if key:
         _draw_key(ax, largest_slope(slopes))
     return ax
@@ -68,7 +68,7 @@ def draw_surface(cells: Cells, ax: Any = None, *, output: int = 0) -> Any:
 
 
 def _draw_key(ax: Any, largest: float) -> None:
-    """Draw the disc of colours beside the axes: the gradient of a cell is the point of its colour."""
+    """Draw the disc of colours beside the axes: the gradient of a polygon is the point of its colour."""
     inset = ax.inset_axes((1.05, 0.7, 0.28, 0.28))
     grid = np.linspace(-1, 1, 101)
     x, y = np.meshgrid(grid, grid)

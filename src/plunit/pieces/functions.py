@@ -1,4 +1,4 @@
-"""The distinct activations of a layer, with finite knots and exact intercepts: what programs are written from."""
+"""The distinct activations of a layer, with finite knots and exact intercepts, for the writers of programs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from plunit.pieces.arrays import Floats, Ints
 class Functions:
     """f_i(z) = slopes[i, j] z + intercepts[i, j] beyond j of the knots[i]; unit u has the function f of index kinds[u].
 
-    knots: [functions, k], finite and in order, k >= 1; slopes and intercepts: [functions, k + 1]. A knot that a
-    function does not have stands at another of its knots, or at 0, with the same slope on both sides.
+    knots: [functions, k], finite and in order, k >= 1; slopes and intercepts: [functions, k + 1]. A missing knot is put
+    at another knot of its function, or at 0, with the same slope on both sides.
     """
 
     knots: Floats

@@ -1,6 +1,6 @@
 """f(x) = G x + b on every cell, from its activation pattern: G = W_n D_{n-1} W_{n-1} ... D_1 W_1 with D_i = diag f_i'.
 
-Maps by the chain rule are exact to rounding on the thinnest cell; differences of values are not.
+Maps by the chain rule are exact to rounding even on the thinnest cell. Maps from differences of values are not.
 """
 
 from __future__ import annotations

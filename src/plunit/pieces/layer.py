@@ -1,14 +1,14 @@
 """z = W x + b and y = f(z) for many points at once, each number with its rounding error: the rule of tolerance.
 
-A unit is *on* a knot where |z - knot| <= 32 e_z, but never farther from it than a quarter of the distance to its other
-knots; else it is below or above it. The error e_z is followed from layer to layer,
-point by point and unit by unit, as if single errors were independent:
+A unit is *on* a knot if |z - knot| is at most 32 e_z, and at most a quarter of the distance between its closest knots.
+Else the unit is below or above the knot. The error e_z is followed from layer to layer, point by point and unit by
+unit, as if single errors were independent:
 
     e_z = sqrt(W^2 (e_x^2 + in (eps x)^2)) + eps |b|,        e_y = |f'(z)| e_z,        e_x = eps |x| at the input.
 
 So an error ends where a unit is flat, and a large weight blurs only what depends on it. A unit that is on a knot is put
-there: z = knot, with the distance as its error. Hence both pieces that meet at a knot have the same value there, and
-the rounding of a knot's place on a steep piece does not reach the flat piece behind it.
+there: z = knot, with the distance as its error. Hence both pieces that meet at a knot have the same value there. The
+place of a knot on a steep piece is rounded, and this error does not reach a flat piece after the knot.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SAFETY = 32.0
 """Coincident kinks have been seen up to 2 e_z apart."""
 
 CHUNK = 2**16
-"""So many numbers, with what is computed from them, stay in the caches."""
+"""Numbers at a time: they and all numbers computed from them fit into the processor's caches."""
 
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)

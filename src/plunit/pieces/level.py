@@ -1,4 +1,4 @@
-"""The level set f(x) = y of cells, as exact segments."""
+"""The level set f(x) = y on the polygons of a network, as exact segments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plunit.pieces.splitting import following, turns
 
 
 class Level(NamedTuple):
-    """segments [n, 2, 2], from point to point, in cell[n]; flat lists the cells on which f = y throughout."""
+    """segments [n, 2, 2], from point to point, in polygon cell[n]; flat: the polygons on which f = y throughout."""
 
     segments: Floats
     cell: Ints
@@ -23,9 +23,9 @@ class Level(NamedTuple):
 def level_set(cells: Cells, y: float, output: int = 0) -> Level:
     """Return {x : f(x) = y} of one output; neighbouring segments meet in the same point, bit for bit.
 
-    Segments through a cell have f > y on their left. An edge on which f = y is a segment too, unless f = y on both
-    sides; a single vertex at which f only touches y is none. A vertex with |f - y| <= 512 eps max(|f|, |y|) is on the
-    level.
+    Segments through a polygon have f > y on their left. An edge on which f = y is a segment too, unless f = y on both
+    sides. A single vertex at which f touches y is not a segment. A vertex with |f - y| <= 512 eps max(|f|, |y|) is on
+    the level.
 
     >>> from plunit.pieces import activation, cells, network
     >>> net = network([([[1.0, 0.0]], [0.0]), activation.relu()])

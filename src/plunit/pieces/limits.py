@@ -1,4 +1,4 @@
-"""How much is too much: a limit of pieces and one of memory; and a listener that is told how far the work is."""
+"""A limit on pieces, a limit on memory, and the type of a progress function."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from operator import index
 
 LIMIT = 2_000_000
-"""So many pieces are allowed unless told otherwise."""
+"""The most pieces that are allowed, by default."""
 
 MEMORY = 2**31
-"""So many bytes may the points of one layer need."""
+"""The most bytes that the points of one layer may need."""
 
 Progress = Callable[[float, str], None]
 """Is called with the part of the work that is done, from 0 to 1, and with what is being done."""
 
 
 class Crowded(Exception):
-    """There are more pieces than the limit: at least as many as it says."""
+    """There are more pieces than the limit. The exception has a lower bound on their number."""
 
 
 class Heavy(Exception):
@@ -41,14 +41,14 @@ def check_count(pieces: int, limit: int) -> None:
 
 
 def check_memory(points: int, numbers: int) -> None:
-    """Raise Heavy if so many points, with so many numbers each, need more than `MEMORY`."""
+    """Raise Heavy if `points` points with `numbers` numbers each need more than `MEMORY`."""
     if 8 * points * numbers > MEMORY:
         raise Heavy(f"{points:,} points or more with {numbers:,} numbers each, {8e-9 * points * numbers:.1f} GB")
 
 
 @contextmanager
 def limited(limit: int, layer: int, layers: int) -> Iterator[None]:
-    """Name the layer, the count and the limit where there is no more room."""
+    """Add the layer, the count and the limit to the errors `Crowded` and `Heavy`."""
     place = f"layer {layer} of {layers} makes"
     try:
         yield

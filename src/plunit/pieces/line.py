@@ -19,7 +19,7 @@ from plunit.pieces.tracing import Line, inputs, trace
 class Counts(NamedTuple):
     """How many activation patterns each member has, and how many functionally distinct pieces; both [members].
 
-    Both are 0 for a member whose pieces cannot be told apart in double precision; `curve` or `cells` of it says why.
+    Both are 0 for a member whose pieces double precision cannot distinguish; `curve` or `cells` of it says why.
     """
 
     patterns: Ints
@@ -29,7 +29,8 @@ class Counts(NamedTuple):
 def curve(net: Network, low: float, high: float, *, limit: int = LIMIT, progress: Progress | None = None) -> Curve:
     """Return f on [low, high] as a Curve: all its knots, slopes and intercepts; for a network of one input.
 
-    Right to 1e-7 of the largest |f|, beyond the rounding of x, or an error that says where and why not.
+    The curve is right to 1e-7 of the largest |f|, beyond the rounding of x. If that is not possible, an error says
+    where and why.
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[2.0]], [0.0]), activation.plu(), ([[3.0]], [1.0])])

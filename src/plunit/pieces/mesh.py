@@ -1,8 +1,9 @@
 """A partition of a box into convex polygons that share vertices and edges, and its edges cut by a layer's knots.
 
 Edge e runs from vertex ends[e, 0] to ends[e, 1]. Half-edge h = 2 e + flip is that edge in the direction of `flip`, so
-its tail is ends.ravel()[h] and its head ends.ravel()[h ^ 1]. A cell is a run of half-edges, counter-clockwise. A vertex
-is decided once (see `layer`), whoever shares it: neighbours cannot disagree, and cells neither overlap nor leave gaps.
+its tail is ends.ravel()[h] and its head ends.ravel()[h ^ 1]. A polygon, in this code a cell, is a run of half-edges,
+counter-clockwise. The sides of a vertex are decided once (see `layer`) for all cells that share the vertex. So cells
+neither overlap nor leave gaps.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def cut_edges(units: Units, mesh: Mesh, limit: int) -> tuple[Points, Faces]:
     """Add every vertex where a unit crosses a knot inside an edge; no more than `limit` cells allow."""
     points = Points.at(units, mesh.place, mesh.state, mesh.member)
     ends = mesh.faces.ends
-    # every vertex has three or more edges in the end, so that there are at most two for each cell
+    # in the end every vertex has three or more edges, so there are at most two vertices for each cell
     parts, edge = cuts(units, points, ends[:, 0], ends[:, 1], lambda new: check_count(new // 2, limit))
     cut_ends, first, count = subdivide(ends, edge, len(points) + np.arange(len(edge)))
     e, flip = np.divmod(mesh.faces.halves, 2)

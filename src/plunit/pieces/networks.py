@@ -71,7 +71,7 @@ class Network:
 
 
 def _last_hidden(net: Network, rows: Floats, member: Ints) -> Floats:
-    """Return what the last affine layer gets for x = rows [n, in]."""
+    """Return the input of the last affine layer for x = rows [n, in]."""
     for weight, bias, f in zip(net.weights, net.biases, net.activations, strict=False):
         rows = Units.of(f).values(affine(weight, bias, rows, member), member)
     return rows
@@ -107,7 +107,7 @@ def ensemble(layers: Sequence[Activation | tuple[Any, Any]]) -> Network:
     members, first = shapes[0][0], shapes[0][2]
     if any(shape[0] != members for shape in shapes):
         raise ValueError(f"all layers must have the same number of members, got {[shape[0] for shape in shapes]}")
-    # None is the identity, which is not worth a product
+    # None is the identity, which needs no product
     weights: list[Floats | None] = [None]
     biases, activations = [np.zeros((members, first))], []
     for i, part in enumerate(chain):
@@ -143,7 +143,7 @@ def plane(net: Network, origin: Any, u: Any, v: Any) -> Network:
 
 
 def check_network(net: Network) -> None:
-    """Raise TypeError if this is something else, such as a PyTorch model."""
+    """Raise TypeError if this is not a Network."""
     if not isinstance(net, Network):
         raise TypeError(
             f"this needs a plunit.pieces.Network, got {type(net).__name__}; plunit.torch.to_network makes one from a "
@@ -152,7 +152,7 @@ def check_network(net: Network) -> None:
 
 
 def single(net: Network) -> None:
-    """Raise TypeError if this is no network, ValueError if it is an ensemble of several."""
+    """Raise TypeError if this is not a network, ValueError if it is an ensemble of several."""
     check_network(net)
     if net.members != 1:
         raise ValueError(f"this needs one network, got an ensemble of {net.members}; pick one with .member(i)")

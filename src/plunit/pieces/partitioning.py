@@ -1,4 +1,4 @@
-"""Take a box through a network: after each layer, the cells on which everything so far is affine."""
+"""Take a box through a network: after each layer, the polygons (cells) on which everything so far is affine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def partition(
 
         def tell(part: float, cells: int, i: int = i) -> None:
             if progress:
-                progress((i + part) / len(others), f"layer {i + 1} of {len(others)}: {cells:,} cells")
+                progress((i + part) / len(others), f"layer {i + 1} of {len(others)}: {cells:,} polygons")
 
         with limited(limit, i + 1, len(others)):
             mesh, parent, above, tree = _Layer(Units.of(f), after, limit, tell).applied(mesh)
@@ -65,7 +65,7 @@ def partition(
 
 
 def onward(points: Points, units: Units, after: Affine) -> Floats:
-    """Return W f(z) + b with its error, a few points at a time: what is needed in between stays in the caches."""
+    """Return W f(z) + b with its error, a few points at a time, so that f(z) stays in the processor's caches."""
     state = np.empty((len(points), 2, len(after.bias[0])))
     for block in blocks(len(points), ROWS):
         part = points.take(block)
@@ -74,7 +74,7 @@ def onward(points: Points, units: Units, after: Affine) -> Floats:
 
 
 class _Layer:
-    """One layer at work, with what is known of the mesh after it so far."""
+    """The work on one layer, with the part of the mesh after it that is finished."""
 
     def __init__(self, units: Units, after: Affine, limit: int, tell: Callable[[float, int], None]) -> None:
         self._units, self._after, self._limit, self._tell = units, after, limit, tell
@@ -82,7 +82,7 @@ class _Layer:
         self._vertices = self._edges = self._nodes = self._cells = self._expected = 0
 
     def applied(self, mesh: Mesh) -> tuple[Mesh, Ints, Words, Tree]:
-        """Return the mesh after the layer; for each of its cells the one it is a part of, and the pattern; the tree."""
+        """Return the mesh after the layer; for each new cell the old cell that holds it, and its pattern; the tree."""
         points, faces = cut_edges(self._units, mesh, self._limit)
         self._expected = least_cells(points, faces)
         check_count(self._expected, self._limit)
@@ -96,9 +96,9 @@ class _Layer:
         return self._result()
 
     def _split(self, part: Part, vertex: Ints, edge: Ints) -> None:
-        """Split the cells block by block: once the edges are cut, cells have nothing more to do with one another.
+        """Split the cells block by block: once the edges are cut, cells are independent of one another.
 
-        Cells that become many are divided into blocks again, so that few points are at work at a time.
+        A block whose cells become many is divided again, to bound the memory.
         """
         for block, own_vertex, own_edge in _blocks(part, vertex, edge):
             splits = split(self._units, block, self._nodes, self._check, 4 * _corners(block))

@@ -1,4 +1,4 @@
-"""Points of a line or of a plane before an activation: what each unit is there, and on which side of its knots."""
+"""Points of a line or of a plane before an activation: the value of each unit, and its side of each knot."""
 
 from __future__ import annotations
 

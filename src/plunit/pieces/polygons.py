@@ -1,4 +1,4 @@
-"""All convex cells of a network of two inputs on a box, with the affine map of each."""
+"""All polygons of a network of two inputs on a box, with the affine map of each; in names a polygon is a cell."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """f(x) = gradients[i] x + intercepts[i] on cell i: convex polygons that fill the box and share vertices and edges.
+    """f(x) = gradients[i] x + intercepts[i] on polygon i: convex polygons fill the box and share vertices and edges.
 
     vertices: [n, 2]; values: f there [n, out]; faces: the polygons (see `mesh`); bits: for each layer the knots that
-    each cell is above, packed; trees: for each layer how it was split.
+    each polygon is above, packed; trees: for each layer how it was split.
     """
 
     network: Network
@@ -47,12 +47,12 @@ class Cells:
 
     @property
     def patterns(self) -> int:
-        """The number of activation patterns: of cells."""
+        """The number of activation patterns, which is that of polygons."""
         return len(self)
 
     @cached_property
     def labels(self) -> Ints:
-        """The functional piece that each cell is part of [cells]: neighbours with the same map are one piece."""
+        """The functional piece that each polygon is part of [cells]: neighbours with the same map are one piece."""
         return same_maps(self._maps, self.adjacency)
 
     @property
@@ -62,31 +62,31 @@ class Cells:
 
     @property
     def polygons(self) -> list[Floats]:
-        """The corners of each cell, counter-clockwise."""
+        """The corners of each polygon, counter-clockwise."""
         return np.split(self.vertices[self.faces.tails], self.faces.offsets[1:-1])
 
     @cached_property
     def areas(self) -> Floats:
-        """The area of each cell."""
+        """The area of each polygon."""
         return polygon_areas(self.vertices, self.faces)
 
     @property
     def gradients(self) -> Floats:
-        """The matrix of each cell's map, [cells, out, 2]."""
+        """The matrix of each polygon's map, [cells, out, 2]."""
         return self._maps.gradient
 
     @property
     def intercepts(self) -> Floats:
-        """The constant of each cell's map, [cells, out]."""
+        """The constant of each polygon's map, [cells, out]."""
         return self._maps.intercept
 
     @cached_property
     def adjacency(self) -> Ints:
-        """Pairs of cells with a common edge, [n, 2]."""
+        """Pairs of polygons with a common edge, [n, 2]."""
         return adjacent(self.faces)
 
     def locate(self, points: Any) -> Ints:
-        """Return the cell of each point [..., 2]; on a common edge one of its cells, outside the box -1."""
+        """Return the polygon of each point [..., 2]; on a common edge one of the two, outside the box -1."""
         points = self._points(points)
         rows = points.reshape(-1, 2)
         (left, right), (bottom, top) = self.box
@@ -98,19 +98,19 @@ class Cells:
         return found.reshape(points.shape[:-1])
 
     def __call__(self, points: Any) -> Floats:
-        """f(x): [..., 2] -> [..., out], from the map of the cell that holds x."""
+        """f(x): [..., 2] -> [..., out], from the map of the polygon that holds x."""
         cell = self.locate(points)
         points = self._points(points)
         if (cell < 0).any():
-            raise ValueError(f"point {points[cell < 0][0].tolist()} is outside the box {self.box}; take larger cells")
+            raise ValueError(f"point {points[cell < 0][0].tolist()} is outside the box {self.box}; take a larger box")
         found = np.einsum("...oi,...i->...o", self.gradients[cell], points) + self.intercepts[cell]
-        # on a steep cell rounding could lead beyond the values at its corners
+        # on a steep polygon rounding could lead beyond the values at its corners
         low, high = self._ranges
         return np.asarray(np.minimum(np.maximum(found, low[cell]), high[cell]))
 
     @cached_property
     def _ranges(self) -> tuple[Floats, Floats]:
-        """The smallest and the largest value at the corners of each cell, [cells, out]."""
+        """The smallest and the largest value at the corners of each polygon, [cells, out]."""
         corners, first = self.values[self.faces.tails], self.faces.offsets[:-1]
         return np.minimum.reduceat(corners, first), np.maximum.reduceat(corners, first)
 
@@ -119,10 +119,10 @@ class Cells:
         return maps(self.network, self.bits, np.zeros(len(self), dtype=np.int64))
 
     def _cell(self, rows: Floats) -> Ints:
-        """Return the cell of points in the box.
+        """Return the polygon of points in the box.
 
-        The signs of z lead to it where numbers are exact. A line that rounding blurs, such as 1 + 1e-12 x = 1, is drawn
-        at some place of many, and a point can be on one side of it by z and on the other side of where it is drawn.
+        The signs of z lead to it where numbers are exact. Rounding blurs a line such as 1 + 1e-12 x = 1, which is drawn
+        at one of many possible places. Then z can put a point on one side of the line, and the drawing on the other.
         """
         blur = SAFETY * EPS * float(np.abs(self.box).max())
         return walked(self.vertices, self.faces, rows, self._leaf(rows), blur)
@@ -145,10 +145,10 @@ class Cells:
 
 
 def cells(net: Network, box: tuple[Range, Range], *, limit: int = LIMIT, progress: Progress | None = None) -> Cells:
-    """Return all cells of a network of two inputs on the box ((x low, x high), (y low, y high)).
+    """Return all polygons of a network of two inputs on the box ((x low, x high), (y low, y high)).
 
-    Right to 1e-7 of the largest |f|, beyond the rounding of x, or an error that says where and why not. For a plane
-    through a larger input space: cells(plane(net, origin, u, v), box).
+    The result is right to 1e-7 of the largest |f|, beyond the rounding of x. If that is not possible, an error says
+    where and why. For a plane through a larger input space: cells(plane(net, origin, u, v), box).
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), activation.relu(), ([[1.0, 0.0]], [0.0])])
@@ -183,7 +183,7 @@ def cell_counts(net: Network, box: tuple[Range, Range], *, limit: int = LIMIT) -
 
 def _box(net: Network, box: Any) -> tuple[Range, Range]:
     if net.inputs != 2:
-        raise ValueError(f"this network has {net.inputs} inputs, cells need 2; use plane(net, origin, u, v)")
+        raise ValueError(f"this network has {net.inputs} inputs, cells(net, box) needs 2; use plane(net, origin, u, v)")
     try:
         x, y = box
         len(x), len(y)
@@ -195,14 +195,14 @@ def _box(net: Network, box: Any) -> tuple[Range, Range]:
 
 
 def polygon_areas(vertices: Floats, faces: Faces) -> Floats:
-    """1/2 sum (p_i - p_0) x (p_{i+1} - p_0) over the corners p of each cell."""
+    """1/2 sum (p_i - p_0) x (p_{i+1} - p_0) over the corners p of each polygon."""
     origin = vertices[faces.tails[np.repeat(faces.offsets[:-1], faces.sizes)]]
     a, b = vertices[faces.tails] - origin, vertices[faces.heads] - origin
     return np.asarray(0.5 * np.add.reduceat(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0], faces.offsets[:-1]))
 
 
 def adjacent(faces: Faces) -> Ints:
-    """Return the pairs of cells with a common edge, [n, 2]."""
+    """Return the pairs of polygons with a common edge, [n, 2]."""
     sides = np.sort(faces.beside, axis=1)
     code = np.unique((sides[:, 0] * len(faces) + sides[:, 1])[sides[:, 0] >= 0])
     return np.stack(np.divmod(code, len(faces)), axis=1)

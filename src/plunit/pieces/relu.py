@@ -33,8 +33,8 @@ def to_relu(net: Network, *, only_relu: bool = False) -> Network:
 
     so that PLU takes three, whatever z is: -c - alpha relu(-z - c) + relu(z + c) - (1 - alpha) relu(z - c). A unit
     without knots takes two, relu(z) and relu(-z). Units whose factor is 0 are left out: ReLU stays one ReLU. A sum that
-    started at a knot above 1024 in size would lose digits. It starts at the first knot that is nearer, or at 0. Bends
-    on its left are (s_j - s_{j-1}) relu(t_j - z).
+    starts at a knot above 1024 in size would lose digits. So the sum starts at the first knot of at most 1024 in size,
+    or at 0. Bends left of this start are (s_j - s_{j-1}) relu(t_j - z).
 
     >>> net = network([([[1.0]], [0.0]), activation.plu(0.5), ([[2.0]], [0.0])])
     >>> plain = to_relu(net, only_relu=True)
@@ -65,8 +65,8 @@ class _Terms:
             self.terms.append((unit, factor, sign, shift, passed))
 
     def matrices(self, units: int) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-        """Return the affine layers before and behind the terms."""
-        # a layer without any term is constant, and still needs a unit
+        """Return the affine layers before and after the terms."""
+        # a layer without terms is constant, but a layer needs a unit
         terms = self.terms or [(0, 0.0, 1.0, 0.0, False)]
         before, spread = np.zeros((len(terms), units)), np.zeros((units, len(terms)))
         for row, (unit, factor, sign, _, _) in enumerate(terms):
@@ -85,7 +85,7 @@ def _expand(terms: _Terms, unit: int, f: Activation, only_relu: bool) -> None:
     """Add the terms of one unit."""
     knots = np.unique(f.knots[0, unit])
     knots = knots[np.isfinite(knots)]
-    # of several knots at one place, the slope behind the last counts
+    # if several knots are at one place, the slope after the last counts
     behind = [np.sum(f.knots[0, unit] <= knot) for knot in knots]
     slopes = f.slopes[0, unit][[0, *behind]]
     bends = slopes[1:] - slopes[:-1]
@@ -104,13 +104,13 @@ def _expand(terms: _Terms, unit: int, f: Activation, only_relu: bool) -> None:
         _line(terms, unit, slopes[first], only_relu)
         terms.add(unit, bends[first], 1.0, knots[first])
     for j in rest:
-        # a bend left of where the sum starts is seen by z on its left only
+        # a bend left of the start of the sum changes f only for z on the left of the bend
         sign = -1.0 if j < home else 1.0
         terms.add(unit, bends[j], sign, sign * knots[j])
 
 
 def _start(knots: Floats) -> int | None:
-    """Return the knot at which the sum starts: the first that is not far away; None if all are."""
+    """Return the knot at which the sum starts: the first of at most `FAR` in size; None if there is none."""
     near = np.flatnonzero(np.abs(knots) <= FAR)
     return int(near[0]) if len(near) else None
 

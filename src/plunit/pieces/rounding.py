@@ -6,8 +6,8 @@ exact values, E their error and m = max |h| + E over the box:
     z = W h + b      E_z = |W| E + gamma_{n + 5} (|W| m + |b|)          n inputs, sums in any order, fused or not
     y = f(z)         E_y = L E_z + gamma_7 (|slope| |z| + |intercept|) + 2 u |jump of slope| |knot|
 
-where L is the largest slope that z +- E_z can meet. Tables that are rounded to the type are part of it; so is what
-underflow may lose. Ranges of h and z come from interval arithmetic.
+where L is the largest slope that z +- E_z can meet. The bound includes the rounding of tables, and underflow. Ranges of
+h and z come from interval arithmetic. docs/literature.md has the reference for gamma_k.
 """
 
 from __future__ import annotations

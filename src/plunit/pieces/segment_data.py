@@ -10,7 +10,7 @@ import numpy as np
 from plunit.pieces.arrays import Floats
 
 MANY = 300
-"""The most segments that can be asked for; those through every point are an exception."""
+"""The most segments that can be asked for, unless there is one between all neighbouring points."""
 
 LEAST = 1e-150
 """The least span of x; the squares of smaller numbers, and of the reciprocals of such, may not be numbers."""
@@ -76,7 +76,7 @@ def _scaled(x: Floats, y: Floats, w: Floats) -> Data:
 
 
 def checked_pieces(pieces: int, distinct: int) -> int:
-    """Return the number of segments; an error if it is no number of segments for so many different x."""
+    """Return the number of segments; an error if it is not a positive integer, or too large for the data."""
     try:
         count = index(pieces)
     except TypeError:

@@ -1,4 +1,4 @@
-"""The last digits: running sums of y lose half of them, but running sums of what a fit leaves of y do not."""
+"""The last digits of a fit: running sums of y lose half of them, but running sums of the residuals do not."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def polished(sums: Sums, y: Floats, knots: Floats) -> Polished:
 
 
 def _settled(sums: Sums, y: Floats, knots: Floats) -> tuple[Polished, Fit]:
-    """Return the best values at the knots, corrected until nothing is left, and the last correction."""
+    """Return the best values at the knots, corrected until they do not change, and the last correction."""
     values, rest = np.zeros(len(knots)), y
     for _ in range(2):
         values = values + fit_values(sums.with_y(rest), knots).values

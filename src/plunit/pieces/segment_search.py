@@ -1,4 +1,4 @@
-"""Where the knots of least-squares segments go: a start by dynamic programming, exchanges of knots, single moves."""
+"""Places for the knots of least-squares segments: a start by dynamic programming, exchanges of knots, single moves."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from plunit.pieces.segment_steps import CLOSEST, refined
 from plunit.pieces.segment_sums import Chains, Parabola, Sums, chains, extended, joined
 
 PLACES = 96
-"""About so many places for knots at the start."""
+"""The number of places for knots at the start, about."""
 
 EXCHANGES = 6
-"""At most so many rounds of exchanges."""
+"""The most rounds of exchanges."""
 
 PASSES = 3
-"""At most so many passes of single moves after the first."""
+"""The most passes of single moves after the first."""
 
 WORTH = 1e-4
 """An exchange must lower the error by this part."""
@@ -38,8 +38,8 @@ def places(x: Floats, segments: int) -> Floats:
 def starts(sums: Sums, where: Floats, most: int) -> list[Floats]:
     """Return knots for 1, ..., most segments, by dynamic programming over the places.
 
-    For each place and each number of segments one parabola is kept: that of the best place for the knot before. Another
-    knot before could be better for another value; so this is a start and no more.
+    For each place and each number of segments one parabola is kept: that of the best place for the knot before. For
+    another value at this knot another place could be better. So the result is not the optimum, but a start.
     """
     later = np.arange(len(where)) > np.arange(len(where))[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -117,7 +117,7 @@ def inserted(sums: Sums, knots: Floats, where: Floats, keep: int) -> Floats:
 
 
 def _through(sums: Sums, chain: Chains, knots: Floats, before: Ints, place: Floats, behind: Ints) -> Floats:
-    """Return the errors of curves that go from the knot `before` to one at `place`, and on to the knot `behind`."""
+    """Return the errors of curves that go from the knot `before` to a knot at `place`, then to the knot `behind`."""
     left = extended(Parabola(*chain.before[:, before]), sums.between(knots[before], place), sums.ridge)
     right = extended(Parabola(*chain.behind[:, behind]), sums.between(place, knots[behind]).reversed(), sums.ridge)
     return sums.total + joined(left, right, sums.ridge)

@@ -1,4 +1,4 @@
-"""Squared errors of continuous piecewise-linear fits from running sums, without a look at the data.
+"""Squared errors of continuous piecewise-linear fits from running sums, without reading the data again.
 
 On a segment [p, q] with the values u at p and v at q, and s = (x - p) / (q - p),
 
@@ -52,7 +52,7 @@ class Parabola(NamedTuple):
 class Sums:
     """Sorted x in [-1, 1] [n], weights, and running sums [5, n + 1] of w, w x, w x^2, w y, w x y; sum w y^2.
 
-    `below` is x, but for the largest ones, which are a little less: so x < t holds for all of them at the last knot.
+    `below` is x, with the largest x a little lowered, so that below < t holds for all points at the last knot t.
     """
 
     x: Floats
@@ -118,7 +118,7 @@ def joined(left: Parabola, right: Parabola, ridge: float) -> Floats:
 
 
 class Chains(NamedTuple):
-    """For each knot of one curve the parabolas of all before it and of all behind it, [3, k + 1]; its error."""
+    """For each knot of one curve the parabolas of the parts before and after it, [3, k + 1]; the error of the curve."""
 
     before: Floats
     behind: Floats

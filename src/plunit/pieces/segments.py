@@ -22,11 +22,11 @@ FEW, WIDTH = 96, 12
 """Up to FEW points, WIDTH places for each of two knots are tried besides the usual start."""
 
 PATIENCE = 3
-"""The search ends when so many more segments have not lowered the criterion."""
+"""The search ends when this many more segments have not lowered the criterion."""
 
 PARAMETERS = 2
-"""A segment costs two parameters, a place and a value: BIC. Of 1 to 3, 1.75 and 2 find the number about equally often,
-smaller ones find too many and larger ones too few."""
+"""The cost of a segment in the criterion BIC: two parameters, a place and a value. Costs from 1 to 3 were tried: 1.75
+and 2 find the number about equally often, smaller costs find too many segments and larger ones too few."""
 
 
 class Trial(NamedTuple):
@@ -55,7 +55,7 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
 
                 n log(squared error / n) + 2 k log(n)          each knot costs two parameters, its place and its value
 
-        weights: [n], >= 0; the error of a point counts so many times. 1 if not given.
+        weights: [n], >= 0, the factors of the squared errors; 1 if not given.
 
     The knots may lie between the points. They start from a dynamic program, and are then moved, taken out and put in
     elsewhere while that lowers the error. This finds a local optimum, which need not be the global one. The same data
@@ -78,7 +78,7 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
 
 
 def _best(sums: Sums, distinct: Floats, count: int) -> Floats:
-    """Return the knots of the best fit found with so many segments."""
+    """Return the knots of the best fit found with this number of segments."""
     where = places(distinct, count)
     first = starts(sums, where, count)
     return exchanged(sums, first[-1] if len(sums.x) > FEW else _widely(sums, where, first), where)[0]
@@ -110,7 +110,7 @@ def _chosen(data: Data, sums: Sums, distinct: Floats) -> tuple[Floats, list[Tria
         if count - _lowest(tried) > PATIENCE:
             break
     searched: set[int] = set()
-    # the best and its neighbours are searched more thoroughly, until the best one has been
+    # the best number and its neighbours are searched more thoroughly, until the best is among those
     while _lowest(tried) not in searched:
         near = {_lowest(tried) - 1, _lowest(tried), _lowest(tried) + 1} - searched
         for count in sorted(near & set(range(1, len(tried) + 1))):

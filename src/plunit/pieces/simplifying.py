@@ -1,4 +1,4 @@
-"""Curves with fewer pieces: the fewest within a tolerance, or the best with so many."""
+"""Curves with fewer pieces: the fewest within a tolerance, or the best with a given number."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Simplified(NamedTuple):
 def simplify(curve: Curve, *, pieces: int | None = None, tolerance: float | None = None) -> Simplified:
     """Return the continuous curve with `pieces` pieces, or the fewest within `tolerance`, that is closest to a curve.
 
-    Closest is the least sup |f - g| over the domain; the knots of g are free. With `tolerance`, the number of pieces is
-    the least possible, and the error the least with so many. Both hold to rounding, wherever the knots are put: see
-    `tube`. The time grows with the number of pieces of f: 10,000 take some seconds.
+    Closest means the least sup |f - g| over the domain; the knots of g are free. With `tolerance`, the number of pieces
+    is the least possible, and the error is the least for this number. Both hold to rounding among all possible knots:
+    see `tube`. The time grows with the number of pieces of f: 10,000 take some seconds.
 
     >>> tent = Curve([0, 1, 2, 3], [[0], [1], [1.25], [0]], [[1], [0.25], [-1.25]])
     >>> found = simplify(tent, pieces=2)

@@ -1,8 +1,8 @@
 """Split convex polygons along the lines on which a unit is on a knot, until no cell has a line through it.
 
-All edges are cut first (`mesh.cut_edges`). So a line through a cell enters and leaves it at a vertex, the cell is split
-along the chord between the two, and the chord in turn is cut by the other lines. Rounds do that for all cells with a
-line through them at once: each takes its first line, and the two parts wait for the next round.
+A polygon is called a cell here. All edges are cut first (`mesh.cut_edges`). So a line through a cell enters and leaves
+it at a vertex. The cell is split along the chord between the two vertices, and the other lines cut the chord. A round
+splits all cells that have a line through them at once, each by its first line. The two parts wait for the next round.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """What became of a part: cells that no line passes through, and cells that are left for later.
+    """The result of splitting a part: cells that no line passes through, and cells that are left for later.
 
     Both have the vertices and edges that were given, and the new ones after them.
     parent, line, child: split i divides node parent[i] by line[i] into child[i] below it and child[i] + 1 above it.
@@ -62,8 +62,8 @@ def split(units: Units, part: Part, next_node: int, check: Callable[[int], None]
         units: the units and their knots.
         part: the cells, their edges cut.
         next_node: the number of the first new node.
-        check: is called with a number of cells that there will be, and raises if it is too large.
-        most: with more vertices than that, the cells that are not done are left.
+        check: is called with a lower bound on the number of cells, and raises if it is too large.
+        most: the number of vertices above which the remaining cells are left for later.
     """
     pool, faces, root, node = Pool(part.points), part.faces, part.root, part.node
     done, tree = [part.where(np.zeros(len(faces), dtype=np.bool_))], [np.zeros((3, 0), dtype=np.int64)]
@@ -91,7 +91,7 @@ def split(units: Units, part: Part, next_node: int, check: Callable[[int], None]
 def least_cells(points: Points, faces: Faces) -> int:
     """Return how many cells there will be, or somewhat fewer: lines through a cell make 1 + lines + crossings of it.
 
-    Crossings are counted in cells with many corners only; few of the others' matter for limits.
+    Crossings are counted only in cells with many corners; those of other cells are too few to matter for limits.
     """
     many = np.flatnonzero(faces.sizes > MANY)
     total = len(faces)
@@ -145,8 +145,8 @@ def _chord(points: Points, faces: Faces, word: Ints, mask: Words) -> tuple[Ints,
 def turns(faces: Faces, over: Bools, under: Bools) -> tuple[Ints, Ints]:
     """Return the last corner over a line before the next one is under it, and the other way round, of each cell.
 
-    Every cell must have both. A corner on the line between two others over it, which rounding can make where an edge is
-    almost parallel, is passed over.
+    Every cell must have both. Rounding can put a corner on the line although both its neighbours are over the line, if
+    an edge is almost parallel to the line. Such a corner is skipped.
     """
     cell = faces.owner
     off = np.flatnonzero(over | under)
@@ -169,7 +169,7 @@ def _halve(units: Units, pool: Pool, faces: Faces, down: Ints, up: Ints, check: 
     corners, sizes = faces.tails, faces.sizes
     chords = np.stack([corners[down], corners[up]], axis=1)
     points = pool.points
-    # every vertex has three or more edges in the end, so that there are at most two for each cell
+    # in the end every vertex has three or more edges, so there are at most two vertices for each cell
     parts, chord = cuts(units, points, chords[:, 0], chords[:, 1], lambda new: check(new // 2))
     pieces, first, count = subdivide(chords, chord, len(points) + np.arange(len(chord)))
     cell = faces.owner

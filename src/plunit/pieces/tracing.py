@@ -22,7 +22,7 @@ from plunit.pieces.points import Points, joined
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Points t in order, member after member, with what the network is there, up to some layer.
+    """Points t in order, member after member, with the values of the network there, up to some layer.
 
     t, member: [n]; last: [n], the end of a member's line; turn: [n], the activation pattern changes at t.
     value, slope: [n, 2, units], with their errors; the slope is that of the segment that starts at t.

@@ -1,8 +1,9 @@
 """The fewest lines through a tube f - e <= y <= f + e, each as far as any can go (Imai and Iri, 1986).
 
-The lines that go through the tube up to x lie between a steepest and a flattest one. Where neither fits any more, the
-one that is closest is the last: it touches one wall at P, then meets the other at E, and every longer chain crosses it
-between P and E. So the next line starts anywhere there. The chain that this gives has the fewest lines, in one pass.
+The lines that go through the tube up to x lie between a steepest and a flattest one. At some x no line fits any more.
+The line that goes farthest touches one wall of the tube at P, and then meets the other wall at E. A chain that goes
+farther crosses this line between P and E. So the next line may start at any place there. One pass gives the fewest
+lines.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from math import inf
 from typing import NamedTuple
 
 SLACK = 4e-15
-"""A line that leaves the tube by no more has not left it; values are between -1 and 1."""
+"""A line may leave the tube by this much; values are between -1 and 1."""
 
 Point = tuple[float, float]
 
@@ -30,7 +31,7 @@ class Line(NamedTuple):
 
 
 class Blocked(NamedTuple):
-    """The last line, and its side of the tube: 1 where it meets the upper wall, -1 the lower one."""
+    """The last line, and the wall that it meets: 1 for the upper wall, -1 for the lower one."""
 
     line: Line
     side: int

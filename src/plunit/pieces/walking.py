@@ -1,4 +1,4 @@
-"""Which polygon holds a point: from a first guess over edges to neighbours, until the point is beyond no edge.
+"""Find the polygon that holds a point: walk from a first guess over edges to neighbours, until no edge is crossed.
 
 Point p is beyond the edge from a to b of a counter-clockwise polygon if (b - a) x (p - a) < 0. Places are known to
 `blur` only, and a short edge has no clear direction: so beyond means less than -blur (|b - a| + |p - a|).
@@ -18,7 +18,7 @@ STEPS = 1000
 def walked(vertices: Floats, faces: Faces, points: Floats, cell: Ints, blur: float) -> Ints:
     """Return the cell that holds each point [n, 2], found from the cell where the search for it starts [n].
 
-    A point that is in no cell, or whose way does not end, keeps the cell it starts from.
+    A point that is in no cell, or whose walk does not end, keeps the cell it starts from.
     """
     found, going = cell.copy(), np.arange(len(cell))
     for _ in range(STEPS):

@@ -12,7 +12,7 @@ import numpy as np
 
 from plunit.ensemble.arrays import Array
 from plunit.sklearn.columns import Columns
-from plunit.sklearn.table import Scale
+from plunit.ensemble.units import Scale
 
 TIED = 0.9
 """A column is rounded if it has fewer distinct values than this part of the distinct rows."""

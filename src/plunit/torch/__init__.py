@@ -5,7 +5,7 @@ try:
 except ModuleNotFoundError as missing:
     if missing.name != "torch":
         raise
-    # a name of plunit's own: so Python says this in one line under `python -m plunit.torch.build`
+    # with a name inside plunit, `python -m plunit.torch.build` prints this as one line
     raise ModuleNotFoundError("PyTorch is not installed: pip install 'plunit[torch]'", name=__name__) from None
 
 from plunit.torch.module import PLU

@@ -29,11 +29,11 @@ _CHILD = "import sys; from plunit.torch.build import compile_into; compile_into(
 
 
 def main() -> int:
-    """Build the native op unless it is there; return 0, or 2 after one line that says what is missing."""
+    """Build the native op unless it is built; return 0, or 2 after one line that says what is missing."""
     try:
         found = next(native.binaries(), None)
         if found:
-            print(f"plunit: the native op for torch {torch.__version__} is there: {found}")
+            print(f"plunit: the native op for torch {torch.__version__} is already built: {found}")
         else:
             build_into_cache()
     except UserError as error:

@@ -47,7 +47,7 @@ def _dense(weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
 def alternating(chain: Sequence[Layer], place: Place) -> list[Layer]:
     """Return `joined` layers with an affine map before, between and after activations: the identity if there is none.
 
-    Without affine maps, the place tells the number of features.
+    Without affine maps, the place determines the number of features.
     """
     units = inputs_of(chain) if place.shape is None else prod(place.shape)
     found: list[Layer] = []
@@ -85,12 +85,12 @@ def inputs_of(chain: Sequence[Layer]) -> int:
     """Return the number of features that come into `joined` layers."""
     weight = next((layer[0] for layer in chain if isinstance(layer, tuple)), None)
     if weight is None:
-        raise ValueError("nothing tells how many features it has; give to_network(model, shape=(features,))")
+        raise ValueError("the number of its features is unknown; give to_network(model, shape=(features,))")
     return int(weight.shape[1])
 
 
 def _beside(layer: Layer, size: int, units: int, place: Place) -> Layer:
-    """Return a layer of so many units with `size` features passed on before them."""
+    """Return a layer whose first `size` units pass features on, before its own units."""
     if isinstance(layer, Activation):
         knots, slopes, at_zero = (
             np.broadcast_to(part, (units, *part.shape[layer.at_zero.ndim :]))

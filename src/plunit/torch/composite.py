@@ -32,11 +32,11 @@ class _Edge(NamedTuple):
 
 
 _EDGES: dict[tuple[float, torch.dtype], _Edge] = {}
-"""What `edge` found, at most 256 of them; functools.lru_cache would make torch.compile warn."""
+"""Results of `edge`, at most 256; functools.lru_cache would make torch.compile warn."""
 
 
 def edge(c: float, dtype: torch.dtype) -> _Edge:
-    """Compare c with the numbers of a dtype, on the host and without PyTorch: no mode or capture sees it."""
+    """Compare c with the numbers of a dtype, with NumPy: so no mode of PyTorch and no recording of a graph notices."""
     if (found := _EDGES.get((c, dtype))) is None:
         if len(_EDGES) >= 256:
             _EDGES.clear()
@@ -75,7 +75,7 @@ def backward(grad: Tensor, kept: Tensor, alpha: float, c: float) -> Tensor:
     rim = edge(c, kept.dtype).rim
     if alpha == 0:
         return _hardtanh_backward(grad, kept, -rim, rim)  # type: ignore[no-any-return]
-    # 1 inside and 0 outside selects grad or alpha * grad, without a product that an infinite grad would spoil
+    # 1 inside and 0 outside selects grad or alpha * grad; a product would make NaN of an infinite grad
     inside = _hardtanh_backward(_one(kept), kept, -rim, rim)
     return _leaky_relu_backward(grad, inside, alpha, False, grad_input=inside)  # type: ignore[no-any-return]
 
@@ -93,7 +93,7 @@ def backward_learned(grad: Tensor, x: Tensor, alpha: Parameter, c: Parameter) ->
 
 
 def _gradient_of_c(signed: Tensor, alpha: Parameter, c: Tensor) -> Tensor | None:
-    """Sum (1 - alpha) * signed; the factor comes after the sum if it is the same for all terms of one."""
+    """Sum (1 - alpha) * signed; the factor is applied after the sum if all terms of a sum share it."""
     if isinstance(alpha, Tensor) and alpha.shape != c.shape and alpha.numel() > 1:
         return reduced((1 - alpha) * signed, c)
     total = signed.sum_to_size(c.shape)
@@ -101,7 +101,7 @@ def _gradient_of_c(signed: Tensor, alpha: Parameter, c: Tensor) -> Tensor | None
 
 
 def _one(like: Tensor) -> Tensor:
-    """Return a 0-D 1; a stored one on a CPU. Elsewhere it is filled in, because a graph may be recording."""
+    """Return a 0-D 1: a stored one on a CPU, a new one elsewhere, because a graph may be recording."""
     is_plain = like.device.type == "cpu" and type(like) is Tensor
     return _ONES[like.dtype] if is_plain else like.new_ones(())
 
@@ -112,16 +112,17 @@ def _from_clipped(m: Tensor, x: Tensor, alpha: float) -> Tensor:
         return m.lerp_(x, alpha)
     if alpha == 0:
         return m
-    return m.sub_(m - x, alpha=alpha)  # from 1/2 on, lerp starts at its other end: infinity - infinity
+    # for alpha >= 1/2 lerp computes x - (x - m) (1 - alpha), which is infinity - infinity for an infinite x
+    return m.sub_(m - x, alpha=alpha)
 
 
 def _tensors(x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
     m = _clipped(x, c)
     if not isinstance(alpha, Tensor):
         return _from_clipped(m, x, alpha)
-    if alpha.requires_grad:  # then alpha is not 0 for long, and the product needs no guard
+    if alpha.requires_grad:  # a trained alpha is hardly ever 0, so 0 * infinity is not prevented
         return torch.addcmul(m, alpha, m - x, value=-1)
-    # infinity times alpha = 0 is NaN, but a flat piece stays at the edge; a NaN of x stays in m
+    # infinity times alpha = 0 is NaN, but a flat piece has the value of its edge; if x is NaN, so is m
     return m - ((m - x) * alpha).nan_to_num_(0.0, math.inf, -math.inf)
 
 

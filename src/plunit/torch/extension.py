@@ -14,7 +14,7 @@ CSRC = Path(__file__).with_name("csrc")
 
 
 def flags() -> tuple[list[str], list[str]]:
-    """Return what the compiler and the linker of this system are told."""
+    """Return the flags of the compiler and of the linker on this system."""
     if platform.system() == "Windows":  # never tried
         return ["/O2", "/std:c++20", "/fp:precise", "/openmp"], []
     # PyTorch's own threads are OpenMP; without the flag at::parallel_for runs on one

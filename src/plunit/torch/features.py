@@ -21,22 +21,22 @@ Layer = Activation | tuple[Any, Any]
 """An activation, or (weight [out, in], bias [out]); a weight of one axis is the diagonal of a matrix."""
 
 Shape = tuple[int, ...] | None
-"""The axes of the features without that of the batch; None: one axis, whose length no layer has told yet."""
+"""The axes of the features without that of the batch; None: one axis, whose length is not known yet."""
 
 ROOM = MEMORY // 8
-"""So many numbers may the matrices of a model have."""
+"""The matrices of a model may have at most this many numbers."""
 
 AXES = {1: "(channels, length)", 2: "(channels, height, width)"}
 
 
 class Place(NamedTuple):
-    """Where a layer stands: the shape of its features, and how many numbers there is room for."""
+    """Where a layer stands: the shape of its input, and how many more numbers its matrix may have."""
 
     shape: Shape
     room: int
 
     def image(self, axes: int) -> tuple[int, ...]:
-        """Return the shape; ValueError if it is not known or does not have so many axes besides the channels."""
+        """Return the shape; ValueError if it is not known, or does not have `axes` axes besides the channels."""
         if self.shape is None:
             raise ValueError(
                 f"it needs the shape of its input; give shape={AXES[axes]}, the shape of what the model takes, without "
@@ -47,7 +47,7 @@ class Place(NamedTuple):
         return self.shape
 
     def check(self, outputs: int, inputs: int) -> None:
-        """Raise ValueError if there is no room for a matrix [outputs, inputs]."""
+        """Raise ValueError if a matrix [outputs, inputs] has more than `room` numbers."""
         if outputs * inputs > self.room:
             raise ValueError(
                 f"its matrix would have {outputs:,} x {inputs:,} numbers, {8e-9 * outputs * inputs:.1f} GB; "
@@ -57,7 +57,7 @@ class Place(NamedTuple):
 
 
 Converter = Callable[[Any, Place], tuple[list[Layer], Shape]]
-"""Takes a module and its place, and returns its layers and the shape after it; ValueError says why it cannot.
+"""Takes a module and its place, and returns its layers and the shape after it; ValueError if that is not possible.
 
 Check-list for a new one: a line in the table of its file (`layers.FEATURES`, `images.IMAGES`); the function is that
 of the module to rounding; training mode is refused where it matters; `Place.check` comes before memory is used; a row

@@ -74,7 +74,7 @@ def _taps(size: int, out: int, kernel: int, stride: int, padding: int, dilation:
 
 
 def _window(taps: list[Ints], sizes: list[int]) -> Ints:
-    """Return the indices under each window over all axes, [positions, taps]; -1 where one of them is."""
+    """Return the indices under each window over all axes, [positions, taps]; -1 beyond an end of any axis."""
     window = np.zeros((1, 1), dtype=np.int64)
     for index, size in zip(taps, sizes, strict=True):
         grid = window[:, None, :, None] * size + index[:, None, :]
@@ -125,7 +125,7 @@ def _unflatten(module: nn.Unflatten, place: Place) -> tuple[list[Layer], Shape]:
     if shape is None and module.dim in (1, -1) and -1 not in tuple(module.unflattened_size):
         shape = (prod(module.unflattened_size),)
     if shape is None:
-        raise ValueError("nothing tells how many features it gets; give to_network(model, shape=(features,))")
+        raise ValueError("the number of features it gets is unknown; give to_network(model, shape=(features,))")
     if module.dim == -1 - len(shape):
         raise ValueError(f"it splits axis {module.dim}, that of the batch; take Unflatten(1, ...)")
     return [], shape_after(module.forward, place._replace(shape=shape))

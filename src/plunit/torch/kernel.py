@@ -127,7 +127,7 @@ def differentiable(grad: Tensor, kept: Tensor, alpha: Parameter, c: Parameter) -
 
 
 class _Connected(torch.autograd.Function):
-    """The identity of dx, with a derivative of 0 by x: PyTorch's activations have second derivatives, which are 0."""
+    """dx itself, with the derivative 0 by x: PyTorch's activations have second derivatives, too, and they are 0."""
 
     @staticmethod
     def forward(ctx: Any, dx: Tensor, kept: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
-"""Find and load the compiled op: in the package or, failing that, where `plunit.torch.build` put it, in the cache.
+"""Find and load the compiled op: the one in the package, else the one that `plunit.torch.build` put into the cache.
 
-A binary is good for one release of PyTorch. Opening a binary registers its ops, and a second registration ends the
+A binary works with one release of PyTorch. Opening a binary registers its ops, and a second registration ends the
 process. So the release is read from the file, and a binary of another release is not opened.
 """
 

@@ -86,7 +86,7 @@ def _checked(shape: Sequence[int] | None) -> Shape:
 def _walk(
     module: nn.Module | None, name: str, around: tuple[nn.Module, ...], place: Place
 ) -> tuple[list[Layer], Shape]:
-    """Return the layers of a module and the shape after it; it is called `name` and stands inside `around`."""
+    """Return the layers of a module and the shape after it. The module is called `name` and is inside `around`."""
     if any(module is outer for outer in around):
         raise ValueError(f"layer {name!r} contains itself; take that place out of the model")
     if module is None:
@@ -134,7 +134,7 @@ def _sum(module: Residual, name: str, around: tuple[nn.Module, ...], place: Plac
 
 @contextmanager
 def _named(module: nn.Module, name: str) -> Iterator[None]:
-    """Have errors name the layer."""
+    """Add the layer's name to errors."""
     try:
         yield
     except ValueError as error:
@@ -142,7 +142,7 @@ def _named(module: nn.Module, name: str) -> Iterator[None]:
 
 
 def _check_forward(module: nn.Module, name: str) -> None:
-    """Raise if the module may compute something else than its class does."""
+    """Raise if the module may compute something other than its class does."""
     where = f"layer {name!r}, {_text(module)},"
     base = next((kind for kind in (nn.Sequential, Residual) if isinstance(module, kind)), type(module))
     if "forward" in vars(module) or type(module).forward is not base.forward:
@@ -163,7 +163,7 @@ def _text(module: nn.Module) -> str:
 
 @contextmanager
 def _settled(module: nn.Module) -> Iterator[None]:
-    """Have parametrised weights be those of eval mode: in training mode some change each time they are looked at."""
+    """Put parametrisations into eval mode, because in training mode some weights change each time they are read."""
     inside = getattr(module, "parametrizations", None) if parametrize.is_parametrized(module) else None
     parts = list(inside.modules()) if isinstance(inside, nn.Module) else []
     modes = [part.training for part in parts]

@@ -1,4 +1,4 @@
-"""Read a model saved by torch.save(model, path) without running code of the file's choice.
+"""Read a model saved by torch.save(model, path) without running code that the file names.
 
 A file may name the classes that `to_network` takes, besides tensors and plain containers, and nothing else.
 """

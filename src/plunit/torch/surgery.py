@@ -64,7 +64,7 @@ def param_groups(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any
 
 
 def _check_weight(layer: nn.Module) -> None:
-    """Raise unless the weight can be set: as a parameter, or through weight norm, which keeps what it is given."""
+    """Raise unless the weight can be set: it is a parameter, or has weight norm, which keeps a value that is set."""
     if not parametrize.is_parametrized(layer, "weight"):
         if "weight" in layer._parameters:
             return
@@ -83,13 +83,14 @@ def _fan(layer: nn.Linear | nn.modules.conv._ConvNd, mode: Literal["forward", "b
     if isinstance(layer, nn.Linear):
         return layer.in_features if forward else layer.out_features
     channels = layer.in_channels if forward else layer.out_channels
-    # of the taps of a kernel, a strided convolution's backward and a transposed one's forward pass meet one per stride
+    # with a stride s, one in s taps reaches a number, in the backward pass of a convolution and in the forward pass of
+    # a transposed one
     skipped = math.prod(layer.stride) if layer.transposed == forward else 1
     return channels * math.prod(layer.kernel_size) / layer.groups / skipped
 
 
 def _gain_of(layer: nn.Module, mode: Literal["forward", "backward"], otherwise: float) -> float:
-    """Return the gain of an activation, or `otherwise` for a layer that is none."""
+    """Return the gain of an activation, or `otherwise` for any other layer."""
     match layer:
         case PLU():
             alpha, c = (value.mean().item() if isinstance(value, Tensor) else value for value in (layer.alpha, layer.c))

@@ -15,14 +15,14 @@ def maxima(windows: Ints, inputs: int, place: Place) -> list[Layer]:
     windows: [outputs, taps], indices of features; -1 where a window has fewer. A pair that several windows have is
     compared once.
     """
-    # absent ones last
+    # taps that are absent come last
     windows = np.take_along_axis(windows, np.argsort(windows < 0, axis=1, kind="stable"), axis=1)
     if (windows[:, 0] < 0).any():
         raise ValueError("one of its windows holds nothing but padding, where the maximum is -inf; take less padding")
     layers: list[Layer] = []
     while windows.shape[1] > 1:
         pairs = np.pad(windows, ((0, 0), (0, windows.shape[1] % 2)), constant_values=-1).reshape(len(windows), -1, 2)
-        # of a pair of equals one is enough
+        # the maximum of two equal features is the first
         pairs[pairs[..., 0] == pairs[..., 1], 1] = -1
         both, index = np.unique(pairs.reshape(-1, 2), axis=0, return_inverse=True)
         absent = int((both[:, 0] < 0).sum())

@@ -108,5 +108,5 @@ def test_bits_are_8_or_16(bits):
 
 @pytest.mark.parametrize("ask", [error_bound, error_network])
 def test_only_fixed_networks_have_an_error(ask):
-    with pytest.raises(TypeError, match=r"what quantize\(net, box\) makes of a network, got Network"):
+    with pytest.raises(TypeError, match=r"needs a FixedNetwork, got Network; quantize\(net, box\) makes one"):
         ask(next(iter(NETS.values()))[0])

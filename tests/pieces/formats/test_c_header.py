@@ -74,7 +74,7 @@ def test_names_that_differ_in_case_go_together(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["", "1st", "a b", "x;", "int", "for", "main", "restrict", "class", "é"])
 def test_the_name_must_be_an_identifier(name, tmp_path):
-    with pytest.raises(ValueError, match="C identifier and no keyword"):
+    with pytest.raises(ValueError, match="C identifier and not a keyword"):
         save_c(curve(random_network(0, 1, 3, 1), -1.0, 1.0), tmp_path / "f.h", name)
     assert not (tmp_path / "f.h").exists()
 

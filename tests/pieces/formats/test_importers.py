@@ -204,7 +204,7 @@ def test_a_known_format_that_is_not_read_is_named_with_the_remedy(name, tmp_path
 def test_an_unknown_format_is_one_line(content, tmp_path):
     (tmp_path / "model.onnx").write_bytes(content)
     text = one_line(tmp_path / "model.onnx")
-    assert "has no format that is known here; known are an ONNX model, " in text
+    assert "has no known format; known are an ONNX model, " in text
 
 
 def test_a_folder_and_a_missing_file(tmp_path):

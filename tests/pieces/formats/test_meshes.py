@@ -195,7 +195,7 @@ WRITERS = {"svg": save_svg, "obj": save_obj, "ply": save_ply}
 @pytest.mark.parametrize("form", WRITERS)
 @pytest.mark.parametrize("output", [-1, 2])
 def test_an_output_that_is_not_there(form, output, tmp_path):
-    with pytest.raises(IndexError, match=f"output {output} of cells with 2; count from 0"):
+    with pytest.raises(IndexError, match=f"no output {output} of 2; count from 0"):
         WRITERS[form](cells(NETS[0], BOX), tmp_path / "out", output=output)
     assert not (tmp_path / "out").exists()
 

@@ -65,7 +65,7 @@ CHANGES = {
     "a range of 0": ({6: "1,0,1,"}, "a range must not be 0"),
     "a short row": ({7: "3,"}, "row 0 of layer 0 must have 2 numbers, got 1"),
     "a lost bias": ({8: ""}, "bias 0 of layer 0 must have 1 numbers, got 0"),
-    "more rows": ({8: "5,\n6,"}, "it goes on behind the biases of its last layer"),
+    "more rows": ({8: "5,\n6,"}, "it continues after the biases of its last layer"),
     "texts": ({7: "3,four,"}, "could not convert string to float: 'four'"),
     "not a number": ({7: "3,nan,"}, "must be finite"),
     "an infinite range": ({6: "inf,1,1,"}, "the ranges must be finite, got inf"),

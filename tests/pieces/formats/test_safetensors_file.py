@@ -71,7 +71,10 @@ REFUSED = {
     "no layer": ([], "a network needs at least one affine layer"),
     "a number": ([3], "layer 0 must be an object"),
     "two keys": ([{"relu": {}, "plu": {}}], "layer 0 must be an object"),
-    "another layer": ([LINEAR, {"tanh": {}}], "layer 1 is 'tanh' with [], which is no known layer; known are linear, "),
+    "another layer": (
+        [LINEAR, {"tanh": {}}],
+        "layer 1 is 'tanh' with [], which is not a known layer; known are linear, ",
+    ),
     "another option": ([LINEAR, {"plu": {"beta": 1.0}}], "layer 1 is 'plu' with ['beta']"),
     "no weight": ([{"linear": {"bias": "b"}}], "layer 0 is 'linear' with ['bias']"),
     "a name that is not there": (

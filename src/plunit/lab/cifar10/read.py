@@ -1,4 +1,4 @@
-"""CIFAR-10: rows, claims, figures, each from this run or from the stored record that says more."""
+"""CIFAR-10: rows, claims and figures, from this run or from a stored record if that has more seeds."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Cifar10(Experiment):
 
     @cached_property
     def stored(self) -> list[Evidence]:
-        """The records that are there, those of the usual spec only."""
+        """The stored records; they belong to the usual spec only."""
         found = map(read, () if self.variant else self.records)
         return [Evidence(curves, _told("the stored run", curves)) for curves in found if curves]
 
@@ -120,7 +120,7 @@ class Cifar10(Experiment):
                 yield measure_ratio(statement, said, statistic, relu, ours, *bars)
 
     def _late(self, one: Evidence | None, results: Results) -> Iterator[Claim]:
-        """Yield what the end of a run says: against sections 2-4, who is ahead, and who is right on test images."""
+        """Yield the claims about the end of a run: ReLU against sections 2-4, the lowest loss, and test accuracy."""
         if one is None:
             return
         relu, plu, last = one.curves["relu"], one.curves["plu"], one.steps
@@ -177,7 +177,7 @@ class Cifar10(Experiment):
 
 
 def crossing(ours: Column, theirs: Column) -> Column:
-    """Return the first group from which on ours stays below theirs, for each seed; infinite if it does not end so.
+    """Return, for each seed, the first group from which ours stays below theirs; infinite if ours ends above.
 
     >>> crossing(np.array([[3.0, 1.0], [2.0, 1.0], [1.0, 3.0]]), np.full((3, 2), 2.5))
     array([ 1., inf])

@@ -107,7 +107,7 @@ def write(folder: Path, curves: Curves, about: dict[str, Any]) -> None:
 
 
 def read(name: str, folder: Path = FOLDER) -> Curves:
-    """Return the curves of a stored record by activation; none if there is no such record."""
+    """Return the curves of a stored record by activation; {} if there is no such record."""
     place = folder / name
     if not (place / "record.json").exists():
         return {}
@@ -132,7 +132,7 @@ def _curve(window: int, seeds: int, losses: list[dict[str, str]], tests: list[di
 
 
 def main(runs: Path, name: str) -> None:
-    """Keep the run of a folder of results as a record of the package."""
+    """Write the run of a folder of results as a record of the package."""
     part = plan.load(runs)["cifar10"]
     found = plan.collect({"cifar10": part}, {}, runs, print)["cifar10"]
     about = {"spec": dataclasses.asdict(part.experiment().spec), "command": part.command()}

@@ -33,7 +33,7 @@ class CompareSpec:
         widths: units of the hidden layers.
         test: the share of rows that is kept for tests, drawn anew for each seed.
         steps: steps of Adam.
-        batch: rows of each step, drawn with replacement; all training rows if there are no more than that.
+        batch: rows of each step, drawn with replacement; all training rows if there are at most that many.
         lr: Adam's step size.
         alpha: PLU's outer slope, the start of a learned one.
         c: the half-width of its inner piece; likewise.

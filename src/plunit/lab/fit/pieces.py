@@ -48,7 +48,7 @@ def steps(spec: Any) -> list[int]:
 def count(spec: Any, network: Network, theta: Array) -> Counts:
     """Count patterns and pieces of each member [S] on the domain of the spec; 0 where training diverged."""
     both = np.zeros((2, theta.shape[1]), dtype=np.int64)
-    # NaN compares as false; what is larger is as far from a network as infinity
+    # training diverged if a weight is NaN, which compares as false, or larger than this
     sound = np.flatnonzero((np.abs(theta) < _LARGEST).all(0))
     for first in range(0, len(sound), _BLOCK):
         members = sound[first : first + _BLOCK]

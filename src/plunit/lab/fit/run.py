@@ -168,7 +168,7 @@ def final_loss(
 
 
 def dead_units(spec: FitSpec, network: Network, theta: Array) -> Array:
-    """Count the hidden units of each member whose slope is 0 at every point: no data can move their weights."""
+    """Count the hidden units of each member whose slope is 0 at every point: their gradient is 0 on all data."""
     shapes = network.shapes(theta, *(spread(network, theta, value) for value in (spec.alpha, spec.c)))
     count = np.zeros(theta.shape[1], dtype=np.int64)
     *hidden, _ = preactivations(network, theta, grid(spec), spec.alpha, spec.c)

@@ -11,7 +11,7 @@ from plunit.pieces.arrays import Floats, Ints, blocks
 from plunit.pieces.networks import Network
 
 CHUNK = 2**13
-"""So many rows, with what is computed from them, stay in the caches."""
+"""Rows at a time: they and all values computed from them fit into the processor's caches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class FixedLayer:
     bias: [units], fraction `sum_fraction`, as the sum has it. The sum is int64 if `wide`, else int32.
     knots [functions, k], slopes and intercepts [functions, k + 1]: the activation of sums, one row for each distinct
     function; unit u has row kinds[u]. Knots have `sum_fraction`, slopes `slope_fraction`, intercepts both together.
-    shift: by so many bits the product of slope and sum is too long; `fraction` is what remains: that of the values.
+    shift: the number of bits that the product of slope and sum loses; the values have the remaining `fraction`.
     low, high: [units], the proved range of the values.
     """
 
@@ -137,6 +137,6 @@ class FixedNetwork:
 
 
 def check_fixed(fixed: FixedNetwork) -> None:
-    """Raise TypeError if this is something else, such as the network itself."""
+    """Raise TypeError if this is not a FixedNetwork."""
     if not isinstance(fixed, FixedNetwork):
-        raise TypeError(f"this needs what quantize(net, box) makes of a network, got {type(fixed).__name__}")
+        raise TypeError(f"this needs a FixedNetwork, got {type(fixed).__name__}; quantize(net, box) makes one")

@@ -12,7 +12,7 @@ from plunit.pieces.fixed.zonotopes import Pair, activation, affine, pairs, start
 TINY = float(np.finfo(np.float64).tiny)
 BATCH = 128
 CLOSE = 1.05
-"""A box is not cut any more if its bound is within this factor of the one at a single point."""
+"""A box is not cut further if its bound is within this factor of the bound at a single point."""
 
 
 def error_bound(fixed: FixedNetwork, *, cuts: int = 4096) -> Floats:
@@ -81,9 +81,10 @@ def _forms(fixed: FixedNetwork, layers: list[Pair], boxes: Floats) -> tuple[Form
 
 
 def _evaluate(fixed: FixedNetwork, layers: list[Pair], boxes: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the bound in each box [boxes, out], what a cut of each input promises [boxes, in], and a bound at points.
+    """Return the bound in each box [boxes, out], a score for a cut of each input [boxes, in], and a bound at points.
 
-    A unit of unknown piece costs its coefficients in the output; a cut of an input takes its part in the range of z.
+    A unit of unknown piece adds to the bound by its coefficients in the output. The score of an input is its share of
+    that, by its part in the range of z.
     """
     _, d, seen = _forms(fixed, layers, boxes)
     bounds = d.largest + layers[-1].rounding

@@ -19,7 +19,7 @@ LARGEST = 2**15 - 1
 """The largest value and the largest slope."""
 
 WIDEST = 2**44
-"""Sums stay below it, so that slope * sum + intercept stays below 2^62."""
+"""Sums stay below this, so that slope * sum + intercept stays below 2^62."""
 
 
 def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNetwork:
@@ -128,11 +128,11 @@ def _activation(f: Functions | None, units: int, ends: Ints, total: int) -> tupl
         identity = np.zeros((1, 1), dtype=np.int64), np.ones((1, 2), dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
         return *identity, np.zeros(units, dtype=np.int64), 0
     low, high = int(ends[0].min()), int(ends[1].max())
-    # a knot that no sum reaches may stand anywhere beyond them
+    # a knot that no sum reaches may be anywhere beyond the sums
     knots = np.clip(np.floor(np.ldexp(f.knots, total) + 0.5), low - 1, high + 1).astype(np.int64)
     steepest = float(np.abs(f.slopes).max())
     fraction = min(_fraction(LARGEST, steepest), 15) if steepest > 0 else 15
-    # all functions are right, but for rounding, at one sum: 0, or the one next to it that occurs
+    # at one sum all functions are right to rounding: at 0, or at the sum nearest to 0 that occurs
     anchor = min(max(0, low), high)
     each = Functions(f.knots, f.slopes, f.intercepts, np.arange(len(f.knots)))
     value = each(np.full(len(f.knots), np.ldexp(float(anchor), -total)))

@@ -18,9 +18,8 @@ def error_network(fixed: FixedNetwork) -> tuple[Network, Floats]:
     """Return the network D and a box with fixed(x) - net(x) = D(x, e) for rounding errors e in that box.
 
     The inputs of D are x, the errors of rounding x, and those of rounding the values of each layer that rounds, in
-    order. Units without knots pass the errors on to the layer that they belong to. Any bound on D is one on the error
-    of fixed point: `max |D|` over the box, as an optimiser proves it, is at least the error and at most `error_bound`,
-    but for its own gap.
+    order. Units without knots pass the errors on to the layer that they belong to. Any bound on |D| bounds the error of
+    fixed point. The exact max |D| over the box is at least the error and at most `error_bound`.
     """
     check_fixed(fixed)
     layers = pairs(fixed)

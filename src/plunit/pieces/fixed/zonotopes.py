@@ -1,13 +1,14 @@
 """y and d = fixed y - y as linear forms in x and all rounding errors, for many boxes at once.
 
-A value is center + sum_i coefficient_i s_i with all symbols s_i in [-1, 1]: one for each input (its place in the box),
-one for the rounding of each, and two for each unit, whose piece may not be known in the box:
+Such forms are those of affine arithmetic, and the sets of their values are zonotopes (docs/literature.md). A value is
+center + sum_i coefficient_i s_i with all symbols s_i in [-1, 1]: one for each input (its place in the box), one for the
+rounding of each, and two for each unit, whose piece may not be known in the box:
 
     y = f(z)                     = lambda z + mu +- r                      the chord, and the range of f(z) - lambda z
     fixed y - y = q(z + d) + s d,  q = fixed f - f,  s in [slopes that z and z + d meet]
 
-So a box in which every unit keeps to one piece has the exact difference, and the bound needs no more than the signs of
-its coefficients. What double precision may lose is added as a range of its own (`slack`).
+So the form is the exact difference in a box in which every unit stays on one piece, and the signs of its coefficients
+give the bound. Rounding errors of double precision are added as a range of their own (`slack`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Pair:
 
 
 def pairs(fixed: FixedNetwork) -> list[Pair]:
-    """Return the layers that are there, for inputs that count from `offset`."""
+    """Return the layers of the network and of its fixed-point version, for inputs that count from `offset`."""
     found = []
     for i, layer in enumerate(fixed.layers):
         weight, bias = fixed.net.weights[i][0], fixed.net.biases[i][0]

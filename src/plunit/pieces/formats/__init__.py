@@ -1,1 +1,1 @@
-"""Curves as files, one module for each format: what it writes, and what it reads back after checking it."""
+"""Curves and networks as files, one module for each format; files are checked when they are read."""

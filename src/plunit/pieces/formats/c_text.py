@@ -1,4 +1,4 @@
-"""What the writers of C share: checks of names, tables as text, and the comment that says where a header comes from."""
+"""Parts of every C header: checked names, tables as text, and the comment with version and hash."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_name(name: str) -> None:
     """Raise ValueError if no function in C and C++ can have this name."""
     valid = isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII)
     if not valid or name in _TAKEN.split():
-        raise ValueError(f"name must be a C identifier and no keyword of C or C++, got {name!r}; take another name")
+        raise ValueError(f"name must be a C identifier and not a keyword of C or C++, got {name!r}; take another name")
 
 
 def rounded(array: Any, dtype: str) -> NDArray[Any]:

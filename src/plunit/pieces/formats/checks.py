@@ -1,4 +1,4 @@
-"""What the readers of curves share: a file that is no curve is one clear line."""
+"""Checks for every reader of curves: a file that does not hold a curve is an error of one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plunit.pieces.curve import NEAR, Curve
 
 @contextmanager
 def reading(path: str | Path, writer: str) -> Iterator[None]:
-    """Turn whatever a file's content makes go wrong into one line that names the file and who writes such files."""
+    """Turn any exception from a file's content into one line with the file and the function that writes such files."""
     try:
         yield
     except OSError:
@@ -35,6 +35,6 @@ def check_intercepts(curve: Curve, intercepts: Floats) -> None:
     if wrong.any():
         i, output = (int(index[0]) for index in np.nonzero(wrong))
         raise ValueError(
-            f"intercept {intercepts[i, output]} of piece {i} contradicts its slope and values, which give "
+            f"intercept {intercepts[i, output]} of piece {i} contradicts its slope and values, by which it is "
             f"{curve.intercepts[i, output]}"
         )

@@ -1,8 +1,8 @@
 """Functions of one unit made of straight pieces, with jumps: what is computed between two affine layers of a graph.
 
-Programs write PLU in many ways: by Clip, by Where, by Sign and Abs. Each step of any of them is a `Wave`, and only the
-last has to be continuous. So no form needs to be known beforehand. What happens in single points, as in sign(0), does
-not matter, because the last step is continuous.
+Programs write PLU in many ways: by Clip, by Where, by Sign and Abs. Each step is a `Wave`, and only the last step must
+be continuous. So no list of forms is needed. Values at single points, such as sign(0), do not matter, because the last
+step is continuous.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Bools, Floats
 
-_NEAR = 1e-6  # jumps up to this part of the terms are rounding, as constants in float32 make them
+_NEAR = 1e-6  # jumps up to this part of the terms are rounding, which constants in float32 cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +99,9 @@ def _ends(knots: Floats) -> tuple[Floats, Floats]:
 
 
 def _on(knots: Floats, wave: Wave) -> Wave:
-    """Return a wave on more knots than it has; pieces may be empty or go on behind a knot."""
+    """Return a wave on more knots than it has; pieces may be empty or continue after a knot."""
     low, _ = _ends(knots)
-    # the piece that starts at a knot lies behind all knots up to it
+    # the piece that starts at a knot comes after all knots up to it
     piece = np.sum(wave.knots[:, None, :] <= low[:, :, None], axis=2)
     spread = (np.broadcast_to(part, (len(knots), part.shape[1])) for part in (wave.slopes, wave.intercepts))
     return Wave(knots, *(np.take_along_axis(part, piece, axis=1) for part in spread))

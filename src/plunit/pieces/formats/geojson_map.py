@@ -1,4 +1,4 @@
-"""Cells as GeoJSON: a polygon with its affine map for each."""
+"""Polygons of a network as GeoJSON, each with its affine map."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from plunit.pieces.polygons import Cells
 
 
 def save_geojson(cells: Cells, path: str | Path) -> None:
-    """Write a Feature for each cell: its polygon, and f(x) = gradient x + intercept there for all outputs.
+    """Write a Feature for each polygon, with f(x) = gradient x + intercept there for all outputs.
 
-    Properties: gradient [out, 2], intercept [out], area, and piece, the number of the functional piece that the cell is
-    part of. Coordinates are the two inputs, x first; a map program takes them for longitude and latitude.
+    Properties: gradient [out, 2], intercept [out], area, and piece, the number of the functional piece that the polygon
+    is part of. Coordinates are the two inputs, x first; a map program takes them for longitude and latitude.
     """
     check_output(cells, 0)
     content = {"type": "FeatureCollection", "features": _features(cells)}

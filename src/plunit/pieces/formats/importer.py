@@ -1,4 +1,4 @@
-"""The contract of importers: a format knows its files by their content, and reads them as a `Network`."""
+"""The contract of importers: a format recognises its files by their content, and reads them as a `Network`."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ class Content:
         try:
             with zipfile.ZipFile(path) as archive:
                 members = tuple(archive.namelist())
-        # a zip archive is recognised by its end, and any file may look like half of one
+        # a zip archive is recognised by its end, and any file may begin like one
         except Exception:
             members = ()
         return cls(path, head, path.stat().st_size, members)
 
     def text(self) -> str:
-        """Return the first bytes as text, "" if they are none."""
+        """Return the first bytes as text, "" if they are not text."""
         try:
             # the last character may be cut
             return self.head.decode("utf-8-sig", errors="strict" if self.size <= _HEAD else "ignore")
@@ -89,7 +89,7 @@ class Content:
 
 
 def check_bytes(what: str, count: int) -> None:
-    """Raise ValueError if this is more than will be read."""
+    """Raise ValueError if `count` bytes are more than `LIMIT`."""
     if count > LIMIT:
         raise ValueError(f"{what} has {count:,} bytes, and at most {LIMIT:,} are read")
 
@@ -97,7 +97,7 @@ def check_bytes(what: str, count: int) -> None:
 def build(layers: Sequence[Layer]) -> Network:
     """Return the network of these layers; ValueError if one of them is too wide.
 
-    A network may need a square matrix for a layer, however small the file is that names its width.
+    A small file can name a large width, and a layer of that width may need a square matrix.
     """
     for weight, _ in (layer for layer in layers if not isinstance(layer, Activation)):
         width = max(np.shape(weight), default=0)

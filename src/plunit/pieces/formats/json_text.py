@@ -24,7 +24,7 @@ def save_json(function: Curve | Network, path: str | Path) -> None:
 
     A curve is its knots, slopes, intercepts and values, with the tolerance of the slopes and the number of patterns. A
     network is its `layers` in order: `weight` [out, in] and `bias` [out], or the `knots`, `slopes` and `at_zero` of the
-    activation of each unit (see `Activation`); a knot that a unit does not have is null.
+    activation of each unit (see `Activation`); a missing knot is null.
     """
     Path(path).write_text(text_of(function))
 

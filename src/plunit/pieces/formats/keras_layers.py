@@ -14,7 +14,7 @@ from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Layer
 
-_EPSILON = 1e-7  # of keras.backend.epsilon(), with which Normalization keeps away from 0
+_EPSILON = 1e-7  # keras.backend.epsilon(), the least divisor of Normalization
 
 
 @dataclass(frozen=True)

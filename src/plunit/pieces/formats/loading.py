@@ -22,14 +22,13 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     """Return the network in a file: ONNX, Keras, safetensors with a list of layers, torch.save or .nnet.
 
     The format is found by the file's content. Nothing in the file is executed. ValueError if the file has no known
-    format, or holds something else than affine layers and piecewise-linear activations, with the format and the
-    remedy in one line. ModuleNotFoundError names the package that a format needs: onnx, h5py, safetensors or torch.
+    format, or holds anything other than affine layers and piecewise-linear activations; its text has the format and
+    the remedy in one line. ModuleNotFoundError names the package that a format needs: onnx, h5py, safetensors or torch.
 
     A model of PyTorch with convolutions or pooling needs the `shape` of its input, (channels, height, width) or
     (channels, length). Other formats have no such layers.
 
-    Weights have the values of the file. So the network is the exact function of them, which a framework evaluates in
-    float32.
+    The weights are those of the file. The network is their exact function; a framework evaluates it in float32.
     """
     path = Path(path)
     if path.is_dir():
@@ -38,7 +37,7 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     importer = recognise(content)
     if importer is None:
         names = ", ".join(each.name for each in IMPORTERS)
-        raise ValueError(f"{path} has no format that is known here; known are {names}")
+        raise ValueError(f"{path} has no known format; known are {names}")
     try:
         check_bytes("it", content.size)
         return importer.read(path) if shape is None else importer.read_shaped(path, shape)

@@ -1,6 +1,6 @@
-"""Networks as .nnet files, the text format of ReLU networks that Reluplex, Marabou and their kin read.
+"""Networks as .nnet files, the text format of ReLU networks that Reluplex, Marabou and similar tools read.
 
-Comments behind //, then lines of numbers that end in a comma: layers, inputs, outputs, largest layer; the size of every
+Comments after //, then lines of numbers that end in a comma: layers, inputs, outputs, largest layer; the size of every
 layer; a flag; least and largest value of every input; mean and range of every input, and of all outputs; then the
 rows of the weights of each layer, and its biases one by one. Hidden layers are ReLU.
 """
@@ -62,7 +62,7 @@ def _read(path: Path) -> Network:
     text = path.read_text(encoding="utf-8-sig")
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("//")]
     if lines[0].endswith(",") and not lines[-1].endswith(","):
-        raise ValueError("it ends within a line: the last number has no comma behind it, as others have")
+        raise ValueError("it ends within a line: the last number has no comma after it, and every number must have one")
     rows = _rows(text)
     count, inputs, outputs, _ = (int(word) for word in next(rows))
     sizes = [int(word) for word in next(rows)]
@@ -86,7 +86,7 @@ def _read(path: Path) -> Network:
             weight, bias = spread[-1] * weight, spread[-1] * bias + mean[-1]
         layers += [(weight, bias), activation.relu()]
     if next(rows, None) is not None:
-        raise ValueError(f"it goes on behind the biases of its last layer, which is layer {count - 1}")
+        raise ValueError(f"it continues after the biases of its last layer, which is layer {count - 1}")
     return build(layers[:-1])
 
 

@@ -1,4 +1,4 @@
-"""Cells as a Wavefront OBJ file: the surface z = f(x, y)."""
+"""Polygons of a network as a Wavefront OBJ file: the surface z = f(x, y)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plunit.pieces.polygons import Cells
 
 
 def save_obj(cells: Cells, path: str | Path, *, output: int = 0) -> None:
-    """Write the surface z = f(x, y) of one output, a flat polygon for each cell; neighbours share vertices.
+    """Write the surface z = f(x, y) of one output, made of flat polygons; neighbours share vertices.
 
     For Blender, MeshLab, CAD and others. Seen from above, corners go counter-clockwise.
     """

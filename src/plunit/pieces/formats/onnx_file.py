@@ -75,7 +75,7 @@ def _is_used(graph: Any, domain: str) -> bool:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    """Return the axes of the input behind the batch."""
+    """Return the axes of the input without that of the batch."""
     axes = value.type.tensor_type.shape.dim
     sizes = tuple(axis.dim_value for axis in axes)[1:]
     if not sizes or min(sizes) < 1:

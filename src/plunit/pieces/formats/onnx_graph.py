@@ -17,7 +17,7 @@ _FOLDED = """
     Add And Cast Clip Concat Constant Div Equal Exp Greater Identity Less Max Min Mul Neg Not Or Reciprocal Reshape
     Sigmoid Sqrt Squeeze Sub Transpose Unsqueeze Where
 """
-"""What may be computed of arrays alone, as exporters leave it: a learned slope of PLU is the sigmoid of its weight."""
+"""Operators on arrays that do not depend on the input: exporters write a learned slope of PLU as a sigmoid."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class Chain:
         raise ValueError(f"it is not piecewise-linear, or not known; known are {KNOWN}")
 
     def _multiplied(self, affine: tuple[Any, Any], source: Any) -> Signal:
-        """Add an affine layer behind a signal."""
+        """Add an affine layer after a signal."""
         if not isinstance(source, Signal) or len(source.shape) != 1:
             raise ValueError("it must multiply values [batch, features] by a matrix from the right")
         weight, bias = affine
@@ -88,7 +88,7 @@ class Chain:
         return Signal(self._affine, weight.shape[:1], Wave.line(1.0, 0.0))
 
     def _ended(self, signal: Signal) -> list[Layer]:
-        """Return what stands between the last affine layer and the next one."""
+        """Return the function between the last affine layer and the next one."""
         if signal.layer != self._affine:
             raise ValueError("it takes a value of an earlier layer, and only a chain of layers can be read")
         wave, units = signal.wave, math.prod(signal.shape)

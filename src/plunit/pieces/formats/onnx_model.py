@@ -71,7 +71,7 @@ def _model_bytes(onnx: Any, graph: Graph, kind: np.dtype[Any], inputs: int, outp
 
 def _add_curve(graph: Graph, merged: Curve, onnx: Any) -> None:
     """Add the nodes of a curve."""
-    # a knot at infinity, so that a curve of one piece is no special case
+    # with a knot at infinity, a curve of one piece needs no special case
     inner = graph.table(np.append(merged.knots[1:-1], np.inf)[None])
     beyond = graph.node("GreaterOrEqual", "x", inner)
     ones = graph.node("Cast", beyond, to=onnx.TensorProto.INT64)

@@ -97,7 +97,7 @@ def _sum_form(graph: Graph, knots: Floats, slopes: Floats, at_zero: Floats, z: s
     total = ""
     for j in range(slopes.shape[1]):
         low, high = ends[:, j], ends[:, j + 1]
-        # an infinite end is none, and an empty piece behind infinity ends at the last finite number
+        # a piece that starts at +inf is empty, and is put at the largest finite number
         largest = float(np.finfo(graph.dtype).max)
         start = np.clip(0.0, np.clip(low, -largest, largest), np.clip(high, -largest, largest))
         factor = np.where(np.isposinf(low), 0.0, slopes[:, j])

@@ -21,7 +21,7 @@ _FLOATS = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 
 @dataclass(frozen=True)
 class Call:
-    """One node: its inputs, waves or arrays or None, its attributes, and the axes of the features behind the batch."""
+    """One node: its inputs (waves, arrays or None), its attributes, and the axes of the features without the batch."""
 
     values: list[Any]
     attributes: dict[str, Any]
@@ -50,11 +50,11 @@ class Call:
 
 
 def constant(array: Any, shape: tuple[int, ...]) -> Wave:
-    """Return an array as constants of the units, for features of this shape behind the batch."""
+    """Return an array as constants of the units, for features of this shape after the axis of the batch."""
     array = np.asarray(array)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"it takes an array of {array.dtype}, not of real numbers")
-    # the batch has any length, so a constant must not have one
+    # the batch may have any length, so a constant must have length 1 on that axis
     if array.ndim > len(shape) + 1 or (array.ndim == len(shape) + 1 and array.shape[0] != 1):
         raise ValueError(f"it takes an array of shape {array.shape}, which does not fit features of shape {shape}")
     if array.size == 1:
@@ -98,7 +98,7 @@ def _dropout(call: Call) -> Wave:
 
 
 def _batch_norm(call: Call) -> Wave:
-    """(x - mean) / sqrt(var + epsilon) * scale + bias, by the first axis behind the batch."""
+    """(x - mean) / sqrt(var + epsilon) * scale + bias, along the first axis after that of the batch."""
     if call.attributes.get("training_mode", 0):
         raise ValueError("it is in training mode; export the model in eval mode")
     scale, bias, mean, var = (call.array(i).astype(np.float64) for i in range(1, 5))
@@ -168,16 +168,16 @@ def matmul(call: Call) -> tuple[Floats, Floats]:
 
 
 def flatten(call: Call) -> tuple[int, ...]:
-    """Return the axes of the features behind Flatten."""
+    """Return the axes of the features after Flatten."""
     if call.attributes.get("axis", 1) != 1:
         raise ValueError(
-            f"it flattens from axis {call.attributes['axis']}, not from axis 1, the first behind the batch"
+            f"it flattens from axis {call.attributes['axis']}, not from axis 1, the first after that of the batch"
         )
     return (math.prod(call.shape),)
 
 
 def reshape(call: Call) -> tuple[int, ...]:
-    """Return the axes of the features behind Reshape, which must be [batch, all features]."""
+    """Return the axes of the features after Reshape, which must be [batch, all features]."""
     units, target = math.prod(call.shape), call.array(1).reshape(-1).tolist()
     if len(target) != 2 or target[1] not in (units, -1) or target == [-1, -1]:
         raise ValueError(f"it reshapes to {target}; [batch, {units}] keeps the samples of a batch apart")

@@ -1,4 +1,4 @@
-"""Cells as a PLY file: the surface z = f(x, y), coloured by gradient."""
+"""Polygons of a network as a PLY file: the surface z = f(x, y), coloured by gradient."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ property uchar blue
 end_header"""
 
 BYTE = 255
-"""So many corners have room in a byte, which most readers want for their number."""
+"""The most corners whose number fits into a byte, which most readers expect."""
 
 
 def save_ply(cells: Cells, path: str | Path, *, output: int = 0) -> None:
-    """Write the surface z = f(x, y) of one output as text, a flat polygon for each cell; neighbours share vertices.
+    """Write the surface z = f(x, y) of one output as text, made of flat polygons; neighbours share vertices.
 
     The colour of a polygon is that of its gradient: hue for the direction, white for 0.
     """

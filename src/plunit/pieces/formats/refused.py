@@ -36,7 +36,7 @@ REFUSED: tuple[Importer, ...] = (
     _refusing(
         "a pickle",
         _is_pickle,
-        "to unpickle is to run code of the file's choice",
+        "a pickle can run any code when it is read",
         "unpickle it yourself if you trust it, and give a model of scikit-learn to plunit.pieces.from_sklearn",
     ),
     _refusing(

@@ -10,7 +10,7 @@ layer, and its value the options. Numbers may be given as the name of an array w
     {"piecewise": {"knots": "1.knots", "slopes": "1.slopes", "at_zero": "1.at_zero"}}
                                                              names of arrays [units, k], [units, k + 1] and [units]
 
-So a state dict of PyTorch is a network once the list stands beside it:
+With such a list a state dict of PyTorch becomes a network:
 save_file(model.state_dict(), path, metadata={"layers": json.dumps([{"linear": {"weight": "0.weight", ...}}, ...])}).
 """
 
@@ -79,7 +79,7 @@ def _read(path: Path) -> Network:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; ValueError if a key stands in it twice, because one of its values would be lost."""
+    """Return a JSON object; ValueError if a key occurs twice, because one of its values would be lost."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError(f"a layer has the keys {', '.join(key for key, _ in pairs)}, one of them twice")
@@ -101,7 +101,7 @@ def _layer(i: int, layer: Any, file: Any, names: set[str]) -> Layer:
         except TypeError:
             pass
     known = ", ".join(("linear", *_ACTIVATIONS))
-    raise ValueError(f"layer {i} is {kind!r} with {sorted(parts)}, which is no known layer; known are {known}")
+    raise ValueError(f"layer {i} is {kind!r} with {sorted(parts)}, which is not a known layer; known are {known}")
 
 
 def _value(i: int, name: str, value: Any, file: Any, names: set[str]) -> Any:

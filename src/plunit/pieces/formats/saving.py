@@ -1,4 +1,4 @@
-"""Write a network, or the curve or the cells of it, in the format that a file's ending names."""
+"""Write a network, or its curve or polygons, in the format that a file's ending names."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def save(net: Network, path: str | Path, box: Any = None) -> None:
 
     .h (C, with a bound on its rounding errors in the box), .onnx, .safetensors and .nnet hold the whole network, and so
     does .json; with a box and one input .json holds the curve. .csv holds the curve, so it needs one input. .svg is a
-    picture of its curve or cells there, for one or two inputs; .obj, .ply and .geojson hold its cells, so they need
-    two. All but .h, .json, .onnx and .safetensors need the box, a pair (low, high) for each input.
+    picture of its curve or polygons there, for one or two inputs; .obj, .ply and .geojson hold its polygons, so they
+    need two. All but .h, .json, .onnx and .safetensors need the box, a pair (low, high) for each input.
     """
     single(net)
     path = Path(path)
@@ -72,7 +72,7 @@ def _of_cells(write: Callable[[Cells, Path], None]) -> Writer:
     def writer(net: Network, box: Pairs, path: Path) -> None:
         if net.inputs != 2:
             raise ValueError(
-                f"{path.suffix} holds cells, so it needs two inputs, and the network has {net.inputs}; "
+                f"{path.suffix} holds polygons, so it needs two inputs, and the network has {net.inputs}; "
                 "plunit.pieces.plane(net, origin, u, v) takes a plane through them"
             )
         write(cells(net, (box[0], box[1])), path)
@@ -98,9 +98,9 @@ WRITERS: dict[str, Writer] = {
     ".safetensors": lambda net, box, path: save_safetensors(net, path),
     ".nnet": lambda net, box, path: save_nnet(net, path, box),
 }
-"""What writes a network to a file of each ending, given the box of its inputs."""
+"""The function that writes each format, by the file's ending; it takes the box of the inputs."""
 
 INPUTS = {".csv": (1,), ".svg": (1, 2), ".obj": (2,), ".ply": (2,), ".geojson": (2,)}
-"""How many inputs a network may have for a format; the others take any number."""
+"""The numbers of inputs that a format takes; formats that are not here take any number."""
 
 _WITHOUT_BOX = (".h", ".json", ".onnx", ".safetensors")

@@ -17,8 +17,8 @@ _HIDDEN = {"relu": activation.relu, "identity": activation.identity}
 def from_sklearn(model: Any) -> Network:
     """Return a fitted MLPRegressor or MLPClassifier as a network; its activation must be relu or identity.
 
-    A classifier gives its logits, which is what stands before the logistic function or softmax. So the largest output
-    is the class, or the sign of the only one.
+    The network of a classifier gives logits, the numbers before the logistic function or softmax. The class is that of
+    the largest output, or the sign of a single output.
     """
     kind = type(model).__name__
     if not hasattr(model, "coefs_") or not hasattr(model, "intercepts_"):
@@ -38,7 +38,7 @@ def from_sklearn(model: Any) -> Network:
 def to_sklearn(net: Network) -> Any:
     """Return a network as a fitted MLPRegressor of plain ReLU (`to_relu`); needs scikit-learn.
 
-    Tools that convert such models, emlearn for one, take it as it is.
+    Tools that convert such models, such as emlearn, take it.
     """
     from sklearn.neural_network import MLPRegressor
 
@@ -49,6 +49,6 @@ def to_sklearn(net: Network) -> Any:
     model.intercepts_ = [bias[0].copy() for bias in plain.biases]
     model.n_layers_, model.n_outputs_, model.n_features_in_ = len(plain.weights) + 1, plain.outputs, plain.inputs
     model.out_activation_ = "identity"
-    # what `fit` sets besides; nothing was iterated
+    # `fit` sets these, too; nothing was iterated here
     model.n_iter_, model.t_, model.loss_, model.loss_curve_ = 0, 0, np.nan, []
     return model

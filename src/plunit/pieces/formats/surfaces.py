@@ -1,4 +1,4 @@
-"""What the writers of cells share: one output of them as a surface z = f(x, y) of polygons with common vertices."""
+"""For every writer of polygons: one output as a surface z = f(x, y) of polygons with common vertices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def check_output(cells: Cells, output: int) -> int:
         raise TypeError(f"this needs plunit.pieces.Cells, got {type(cells).__name__}; plunit.pieces.cells makes them")
     count = cells.values.shape[1]
     if not 0 <= index(output) < count:
-        raise IndexError(f"output {output} of cells with {count}; count from 0")
+        raise IndexError(f"there is no output {output} of {count}; count from 0")
     return index(output)
 
 

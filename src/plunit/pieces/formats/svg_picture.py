@@ -1,4 +1,4 @@
-"""Cells and curves as SVG pictures, without a drawing package."""
+"""Polygons and curves as SVG pictures, without a drawing package."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ font-family="sans-serif" font-size="12">
 def save_svg(
     shape: Cells | Curve, path: str | Path, *, output: int = 0, color: Literal["gradient", "value"] = "gradient"
 ) -> None:
-    """Write a picture of cells, or of a curve with a dot on every knot that bends it, for one output.
+    """Write a picture of polygons, or of a curve with a dot on every knot that bends it, for one output.
 
-    Cells are coloured by gradient, hue for its direction and depth of colour for its size, or by the mean of the values
-    at their corners, from dark blue to yellow. A browser shows the affine map of the cell under the pointer.
+    Polygons are coloured by gradient, hue for its direction and depth of colour for its size, or by the mean of the
+    values at their corners, from dark blue to yellow. A browser shows the affine map of the polygon under the pointer.
     """
     if isinstance(shape, Curve):
         Path(path).write_text(_curve(shape.output(output).merged()))
@@ -54,7 +54,7 @@ def _cells(cells: Cells, output: int, color: str) -> str:
     else:
         corners = np.add.reduceat(cells.values[cells.faces.tails, output], cells.faces.offsets[:-1])
         colors = value_colors(corners / cells.faces.sizes)
-    # thin edges on many cells would hide the colours
+    # thin edges on many polygons would hide the colours
     stroke = float(np.clip(16 / np.sqrt(len(cells)), 0.05, 0.8))
     polygons = (
         f'<polygon fill="#{_hex(shade)}" points="{_pairs(part)}"><title>{a:.6g} x {b:+.6g} y {c:+.6g}</title></polygon>'
@@ -63,7 +63,7 @@ def _cells(cells: Cells, output: int, color: str) -> str:
         )
     )
     group = f'<g stroke="black" stroke-width="{stroke:.3g}" stroke-linejoin="round">'
-    title = f"{cells.patterns} cells on [{left:g}, {right:g}] x [{bottom:g}, {top:g}]"
+    title = f"{cells.patterns} polygons on [{left:g}, {right:g}] x [{bottom:g}, {top:g}]"
     return _PICTURE.format(width=WIDTH, height=height, title=title, parts="\n".join([group, *polygons, "</g>"]))
 
 

@@ -1,4 +1,4 @@
-"""What all questions share: a box, constraints, a time limit, someone who is told how far the work is."""
+"""For every question: a box, constraints, a time limit, and a function that is called with the progress."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Constraints = tuple[Any, Any] | None
 """(A, b) for A x <= b."""
 
 SECONDS = 60.0
-"""The time limit unless told otherwise."""
+"""The default time limit."""
 
 
 class Undecided(Exception):
-    """The time limit came before the answer. `best` has the best point so far and a bound."""
+    """The time limit was reached before the answer. `best` has the best point so far and a bound."""
 
     def __init__(self, best: Optimum) -> None:
         super().__init__(
@@ -38,7 +38,7 @@ class Undecided(Exception):
 
 
 def effort_of(time_limit: float | None, progress: Progress | None) -> Effort:
-    """Check a time limit; None is no limit."""
+    """Check a time limit; None stands for no limit."""
     if time_limit is None:
         return Effort(progress=progress)
     number = isinstance(time_limit, (int, float, np.number)) and not isinstance(time_limit, bool)

@@ -13,7 +13,7 @@ from plunit.pieces.boxes import box_array
 from plunit.pieces.networks import Network, check_size, single
 
 LARGEST = 1e9
-"""Values of a network may be so large: HiGHS works with numbers near 1."""
+"""The largest values that a network may have: HiGHS works with numbers near 1."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""A network on a box as a mixed-integer program: the tight form of a piecewise-linear unit.
+"""A network on a box as a mixed-integer program: the tight (incremental) form of a piecewise-linear unit.
 
 A unit y = f(z) with z in [l, u] and the knots k_1 < ... < k_m inside has a column t_j in [0, 1] for each piece, of
 width w_j = k_{j+1} - k_j (k_0 = l, k_{m+1} = u) and slope s_j, and a binary b_j for each knot, 1 if z is beyond it:
@@ -6,8 +6,8 @@ width w_j = k_{j+1} - k_j (k_0 = l, k_{m+1} = u) and slope s_j, and a binary b_j
     z = l + sum_j w_j t_j,        y = f(l) + sum_j s_j w_j t_j,        t_{j-1} >= b_j >= t_j.
 
 So a piece is entered only when the one before it is full. Without the integrality of b this is the convex hull of the
-graph of f on [l, u]. A unit with no knot inside [l, u] is affine and has no column of its own. Neither z nor y are
-columns: they are forms.
+graph of f on [l, u]. A unit with no knot inside [l, u] is affine and has no column of its own. z and y are affine forms
+of the columns, and are not columns themselves. docs/literature.md has the references.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Encoding:
 
 
 def encode(net: Network, box: Floats, known: Sequence[Range] = ()) -> Encoding:
-    """Encode a single network on a box [in, 2]; `known` are ranges of z that hold besides those of the intervals."""
+    """Encode a single network on a box [in, 2]; `known` are further ranges of z, beside those from intervals."""
     program = Program()
     program.columns(len(box))
     x = Form(np.diag(box[:, 1] - box[:, 0]), box[:, 0])
@@ -125,7 +125,7 @@ def _check_widths(widths: Floats, whole: float) -> None:
     if narrow.any():
         raise ValueError(
             f"a unit has a piece of width {widths[narrow].min():.1e} in a range of {whole:.1e}, which the solver "
-            f"cannot tell from none; pieces must be at least {NARROW:g} of the range: take a smaller box"
+            f"cannot see; pieces must be at least {NARROW:g} of the range: take a smaller box"
         )
 
 
@@ -143,7 +143,7 @@ def interval_of(weight: Floats, bias: Floats, low: Floats, high: Floats) -> Rang
 
 
 def _meet(one: Range, two: Range) -> Range:
-    """Return the common part of two ranges; where rounding leaves none, a point."""
+    """Return the common part of two ranges; a point if rounding makes the common part empty."""
     low, high = np.maximum(one[0], two[0]), np.minimum(one[1], two[1])
     return np.minimum(low, high), np.maximum(low, high)
 

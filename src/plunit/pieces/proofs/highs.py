@@ -11,13 +11,13 @@ import numpy as np
 from plunit.pieces.arrays import Bools, Floats
 
 FEASIBLE = 1e-9
-"""HiGHS may break rows, bounds and integrality by so much. Columns and rows are scaled to sizes near 1."""
+"""HiGHS may violate rows, bounds and integrality by at most this. Columns and rows are scaled to sizes near 1."""
 
 OPTIONS = {
     "mip_rel_gap": 0.0,
     "mip_abs_gap": FEASIBLE,
     "mip_feasibility_tolerance": FEASIBLE,
-    # a good point is known before; and these programs have little that presolve could remove
+    # no heuristics, because a good point is already known; no presolve, because it finds little to remove here
     "mip_heuristic_effort": 0.0,
     "presolve": "off",
 }
@@ -69,11 +69,11 @@ class Solver:
             self._solver.setOptionValue(name, value)
 
     def limit_time(self, seconds: float) -> None:
-        """Stop after so many seconds from now."""
+        """Stop this many seconds from now."""
         self.set({"time_limit": self._solver.getRunTime() + max(seconds, 0.01)})
 
     def listen(self, listener: Listener) -> None:
-        """Tell someone how far the search is."""
+        """Call a function with the best value and the bound during the search."""
 
         def tell(event: Any) -> None:
             listener(event.data_out.mip_primal_bound, event.data_out.mip_dual_bound)

@@ -43,7 +43,7 @@ class Optimum:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to do: search for so many seconds; until a value is above the target; whom to tell how far it is."""
+    """The time limit in seconds, the target at which the search stops, and a function that is called with progress."""
 
     seconds: float = np.inf
     target: float = np.inf
@@ -51,11 +51,11 @@ class Effort:
 
 
 class TimeOver(Exception):
-    """The time limit has come while pieces were counted."""
+    """The time limit was reached while pieces were computed."""
 
 
 def timed(how: Effort, start: float) -> Progress:
-    """Return a listener that tells the one of the effort, and raises `TimeOver` when time is over."""
+    """Return a listener that reports progress to the caller, and raises `TimeOver` when time is over."""
 
     def listen(part: float, text: str) -> None:
         if time.monotonic() > start + how.seconds:
@@ -77,7 +77,7 @@ def maximise(net: Network, domain: Domain, how: Effort) -> Optimum:
 
 
 def _by_pieces(net: Network, domain: Domain, progress: Progress | None) -> Floats | None:
-    """Return the best knot of a curve or vertex of cells; None if there are too many of them, or time is over."""
+    """Return the best knot of a curve or corner of polygons; None if there are too many of them, or time is over."""
     try:
         if net.inputs == 1:
             line = curve(net, *domain.box[0], progress=progress)
@@ -97,7 +97,7 @@ def _by_program(net: Network, domain: Domain, how: Effort, start: float) -> Opti
         return _optimum(net, x, np.inf, size, start)
     listener = _listener(how, start, value, size)
     try:
-        # whatever is worse than the point that is known already needs no proof
+        # only values above that of the known point need a proof
         encoding = tighten(net, domain, value - 1e-7 * size, deadline)
         solution = _solve(encoding, deadline, how.target, listener)
         _check(solution, value, size)

@@ -1,4 +1,4 @@
-"""Numbers that tell how steep a gradient is, and the goals of a program that bound them."""
+"""Numbers for how steep a gradient is, and the goals of a program that bound them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plunit.pieces.proofs.encoding import NARROW, Encoding, Range, add_units
 from plunit.pieces.proofs.program import Form
 
 SPLITS = 8
-"""A square is bounded by so many chords at first."""
+"""The number of chords that bound a square at first."""
 
 Measure = Callable[[Floats], Floats]
 """Turns gradients [..., in] into numbers [...]."""
@@ -21,10 +21,10 @@ Measure = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class Steepness:
-    """What is to be as large as possible: a function of the gradient, and the program's goals that bound it.
+    """A function of the gradient that is maximised, and the goals of a program that bound it.
 
-    goals: from the encoding, the gradient's form and range and the gradients found so far, forms of one row each, whose
-    largest maximum, through `back`, is a bound.
+    goals: takes the encoding, the form and the range of the gradient, and the gradients found so far. It returns forms
+    of one row each. `back` of their largest maximum is a bound.
     """
 
     measure: Measure

@@ -81,7 +81,7 @@ class Program:
         listener: Listener | None = None,
         options: Mapping[str, Any] = OPTIONS,
     ) -> Solution:
-        """Maximise a form of one row, for at most so many seconds or until a value reaches the target."""
+        """Maximise a form of one row, until the time is over or a value reaches the target."""
         goal = self.padded(goal)
         scale, offset = _scale(goal), float(goal.constant[0])
         solver = self._solver(np.concatenate([np.zeros(0, dtype=np.bool_), *self._integer]))

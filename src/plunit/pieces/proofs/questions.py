@@ -1,7 +1,7 @@
 """Questions about values: how large, how small, how far apart, and where does one output exceed another.
 
-One input is answered by its curve and two by their cells. More inputs, or constraints, are answered by a mixed-integer
-program (`encoding`), solved by HiGHS. Each answer is evaluated in the network before it is given.
+For one input the curve gives the answer, and for two inputs the polygons. For more inputs, or constraints, a
+mixed-integer program (`encoding`) is solved by HiGHS. The network is evaluated at each answer before it is returned.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def maximum(
         constraints: (A, b) for A x <= b besides the box.
         time_limit: in seconds; None for no limit. When it is over, the best point and the bound so far are returned,
             and `proved` is False.
-        progress: is told how far the work is.
+        progress: a function that is called with the progress, such as print.
 
     >>> from plunit.pieces import activation, network
     >>> net = network([(np.eye(3), np.zeros(3)), activation.relu(), ([[1.0, -1.0, 0.5]], [0.0])])

@@ -18,7 +18,7 @@ Side = tuple[Form, Floats | float, Floats]
 """A form, and the least and the largest values that it may have."""
 
 INSIDE = 1e-13
-"""A region narrower than this part of the box is no wider than the rounding of x, and has no inside."""
+"""A region narrower than this part of the box is as narrow as the rounding of x, and has no inside."""
 
 
 def pieces_at(net: Network, x: Floats) -> list[Ints]:

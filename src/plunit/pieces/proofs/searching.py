@@ -14,11 +14,11 @@ from plunit.pieces.proofs.regions import best_corner, domain_ball, gradient_of, 
 STARTS = 1000
 STEPS = 60
 CLIMBS = 8
-"""So many of the best points climb along regions."""
+"""The number of best points that climb along regions."""
 
 
 def starts(domain: Domain, count: int) -> Floats:
-    """Return at most so many points of the domain, [n, in]; at least one, or ValueError if the domain is empty."""
+    """Return random points of the domain, [n, in], n from 1 to `count`; ValueError if the domain is empty."""
     rng, (low, high) = np.random.default_rng(0), domain.box.T
     points = rng.uniform(low, high, (count, len(low)))
     points = points[domain.holds(points)]

@@ -1,8 +1,8 @@
 """The gradient of a network as a form: how steep it can be, and in which direction.
 
-Backwards through the network, a = s v with s the slope of the piece that the unit is on and v in [l, u] the gradient
-behind it. With p_j = 1 on piece j and 0 elsewhere, v is split into v = sum_j v_j with l p_j <= v_j <= u p_j, so that
-a = sum_j s_j v_j is linear.
+Backwards through the network, a = s v. s is the slope of the piece that the unit is on, and v in [l, u] is the gradient
+by the unit's output. With p_j = 1 on piece j and 0 elsewhere, v is split into v = sum_j v_j with
+l p_j <= v_j <= u p_j, so that a = sum_j s_j v_j is linear.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _indicators(program: Program, unit: Unit) -> Form:
 
 
 def exclude(encoding: Encoding, t: Floats) -> None:
-    """Ask for another pattern than that of the columns t."""
+    """Exclude the pattern of the columns t."""
     row = encoding.program.form(1)
     for unit in (unit for layer in encoding.units for unit in layer):
         on = np.round(t[unit.binaries])

@@ -34,7 +34,7 @@ from plunit.pieces.proofs.slopes import exclude, gradient_form
 from plunit.pieces.proofs.tightening import tighten
 
 SAMPLES = 20_000
-"""So many gradients are looked at before the proof."""
+"""The number of gradients that are evaluated before the proof."""
 
 
 def lipschitz(
@@ -159,10 +159,10 @@ def _by_program(net: Network, domain: Domain, what: Steepness, how: Effort, star
 
 @dataclass(frozen=True)
 class _Thin:
-    """Patterns that are not asked for again: of regions that are empty, or so thin that no number x is inside.
+    """Patterns that are excluded: their regions are empty, or so thin that no floating-point x is inside.
 
     Units with a common kink, and kinks on the edge of the box, have such patterns. `largest` is the largest measure
-    of a gradient of the thin ones. It counts for the bound and not for the value.
+    of a gradient in thin regions. It counts for the bound and not for the value.
     """
 
     columns: list[Floats]

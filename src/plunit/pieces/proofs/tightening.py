@@ -15,7 +15,7 @@ from plunit.pieces.proofs.highs import Contradiction
 from plunit.pieces.proofs.program import Form, Relaxation
 
 MARGIN = 1e-7
-"""A linear program's answer is taken to be wrong by no more than this part of the range."""
+"""The assumed error of a linear program's answer, as a part of the range."""
 
 ROUNDS = 4
 PAYS = 0.9

@@ -1,5 +1,5 @@
-// Gradients of plunit::plu from its output. Where they are to be differentiated again they are ordinary ATen
-// expressions of the output, which is itself a function of x, alpha and c; else one kernel.
+// Gradients of plunit::plu from its output, by one kernel. If the gradients are to be differentiated again, they are
+// ordinary ATen expressions of the output, which is itself a function of x, alpha and c.
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/autograd/VariableTypeUtils.h>
@@ -74,13 +74,13 @@ struct LearnedPLU : torch::autograd::Function<LearnedPLU> {
   }
 };
 
-// A node remembers the input that it overwrote; compiled autograd does not accept that, and nothing needs it afterwards.
+// A node remembers the input that it overwrote. Nothing needs this afterwards, and compiled autograd does not accept it.
 template <typename Node>
 void forget_overwritten(const Tensor& x) {
   if (auto* node = dynamic_cast<torch::autograd::CppNode<Node>*>(x.grad_fn().get())) node->ctx_.mark_dirty({});
 }
 
-// The identity of dx with a derivative of 0 by y: PyTorch's activations have second derivatives, which are 0.
+// Returns dx, and has the derivative 0 by y: PyTorch's activations have second derivatives, too, and they are 0.
 struct Connected : torch::autograd::Function<Connected> {
   static Tensor forward(AutogradContext* ctx, const Tensor& dx, const Tensor& y) {
     ctx->save_for_backward({y});

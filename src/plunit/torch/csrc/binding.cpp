@@ -107,7 +107,7 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", nullptr, -1, methods};
 
 }  // namespace
 
-// A binary is good for the release of PyTorch it was built with. plunit.torch.native reads the release from the message.
+// A binary works with the release of PyTorch it was built with. plunit.torch.native reads the release from the message.
 PyMODINIT_FUNC PyInit__native() {
   const pybind11::object torch = pybind11::reinterpret_steal<pybind11::object>(PyImport_ImportModule("torch"));
   if (!torch) return nullptr;

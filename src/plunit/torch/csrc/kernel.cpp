@@ -42,15 +42,15 @@ PLUNIT_INLINE B greatest(B a, B b) {
   return a < b ? b : a;
 }
 
-// All bits but the sign where the outer line is above the identity outside and below it inside; else none.
+// A mask: all bits but the sign for alpha > 1, where |x| does not limit the outer line; 0 for alpha <= 1 (see `value`).
 template <typename P>
 PLUNIT_INLINE bits_t<P> ceiling(P alpha) {
   return alpha > 1 ? std::numeric_limits<bits_t<P>>::max() : 0;
 }
 
-// PLU on bit patterns: numbers >= 0 are ordered like their bits, with NaN above all, and processors have one
-// instruction for each of these minima, without the cases of floating-point ones. An alpha <= 1 needs the outer line
-// cut at the identity; for alpha > 1 the ceiling lifts that cut.
+// PLU on bit patterns. Numbers >= 0 are ordered like their bits, with NaN above all. A processor has one instruction for
+// a minimum of integers; a minimum of floats has special cases. For alpha <= 1 the outer line is at most |x|; for
+// alpha > 1 the ceiling removes this limit.
 template <typename T, typename P>
 PLUNIT_INLINE T value(T x, P alpha, P c, P rim, bits_t<P> ceiling) {
   using Bits = bits_t<P>;
@@ -66,7 +66,7 @@ PLUNIT_INLINE P pulled_back(P grad, P y, P alpha, P c) {
   return std::abs(y) > c ? grad * alpha : grad;
 }
 
-// What one number adds to the sums behind dalpha and dc: g sign(y) (|y| - c) and g sign(y) on the outer pieces.
+// Adds one number to the two sums that dalpha and dc need: g sign(y) (|y| - c) and g sign(y), on the outer pieces.
 template <typename P>
 PLUNIT_INLINE void add(P grad, P y, P c, P& excess, P& outer) {
   const P size = std::abs(y);
@@ -75,8 +75,8 @@ PLUNIT_INLINE void add(P grad, P y, P c, P& excess, P& outer) {
   outer += signed_grad;
 }
 
-// Walks numbers begin, ..., end - 1 of a [outer, channels, inner] array run by run, a run being what shares a channel.
-// Divides once: runs can be short.
+// Walks numbers begin, ..., end - 1 of a [outer, channels, inner] array run by run. A run is a stretch of one channel.
+// There is one division for all runs, because runs can be short.
 struct Runs {
   int64_t at, stop, channel, end;
   const Layout layout;

@@ -7,14 +7,14 @@
 
 namespace plunit {
 
-// Through the dispatcher: autograd, profiler and all.
+// Calls through PyTorch's dispatcher, with autograd and the profiler.
 at::Tensor plu(const at::Tensor& x, double alpha, double c);
 void plu_(at::Tensor& x, double alpha, double c);
 at::Tensor plu(const at::Tensor& x, const at::Tensor& alpha, const at::Tensor& c);
 void plu_(at::Tensor& x, const at::Tensor& alpha, const at::Tensor& c);
 
-// The least alpha and c, NaN if one of them is not finite; none if the kernels have no loop for these shapes. They have
-// loops for one value, and for one value per channel on a single axis of x.
+// The least alpha and the least c; NaN if one of the values is not finite. Empty if the kernels have no loop for these
+// shapes. They have loops for one value, and for one value per channel on a single axis of x.
 struct Least {
   double alpha, c;
 };

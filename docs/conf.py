@@ -1,0 +1,48 @@
+"""The documentation site: `make docs` builds it, offline, with every warning an error.
+
+The pages of the reference are written from the modules that have an `__all__`. The build fails if one of its names is
+missing in the end.
+"""
+
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+DOCS = Path(__file__).parent
+sys.path[:0] = [str(DOCS), str(DOCS.parent / "src")]
+
+import reference_pages  # noqa: E402
+
+import plunit  # noqa: E402
+
+project = "plunit"
+version = release = plunit.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["deflist"]
+myst_heading_anchors = 3
+default_role = "code"
+autodoc_default_options = {"members": True}
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+
+html_theme = "furo"
+html_title = f"plunit {release}"
+html_static_path = ["_static"]
+html_css_files = ["plunit.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#007a5a", "color-brand-content": "#007a5a"},
+    "dark_css_variables": {"color-brand-primary": "#4fd1ab", "color-brand-content": "#4fd1ab"},
+}
+
+
+def setup(app: Sphinx) -> None:
+    """Write the reference; rewrite docstrings ahead of napoleon."""
+    reference_pages.write_reference()
+    app.connect("autodoc-process-docstring", reference_pages.rewrite, priority=400)
+    app.connect("build-finished", reference_pages.check_reference)

@@ -1,0 +1,80 @@
+"""Draw docs/plu.png: PLU beside tanh and ReLU, and what small networks of each make of a sine.
+
+python docs/plu_figure.py                # draws it from results/fit/sine.json
+python docs/plu_figure.py --store runs   # first stores the median networks of `plunit run sine` there
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from plunit import plu
+from plunit.ensemble import Network, forward
+from plunit.lab import plan, store
+from plunit.lab.style import SETTINGS, label, look, median_member
+
+DOCS = Path(__file__).parent
+STORED = DOCS.parent / "results" / "fit" / "sine.json"
+SHOWN = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0), "plu": plu}
+
+
+def median_networks(folder: Path) -> dict[str, Any]:
+    """Return the median network of each activation, of the sine in a folder of results."""
+    cells = plan.load(folder)["sine"].cells()
+    arrays = store.read_all(folder, cells, print)
+    found = {}
+    for name in SHOWN:
+        seeds = store.join([arrays[cell] for cell in cells if cell.activation == name])
+        member = median_member(seeds)
+        found[name] = {
+            "seeds": int(seeds["seed"].size),
+            "seed": int(seeds["seed"][member]),
+            "loss": float(seeds["final_loss"][member]),
+            "theta": seeds["theta"][:, member].tolist(),
+        }
+    return found
+
+
+def draw(networks: dict[str, Any]) -> Figure:
+    """Return the figure."""
+    figure = Figure(figsize=(9, 2.6), layout="constrained")
+    first, *panels = figure.subplots(1, 4, width_ratios=[1.15, 1, 1, 1])
+    x = np.linspace(-3, 3, 601)
+    for name, function in SHOWN.items():
+        first.plot(x, function(x), **look(name))
+    first.set_title("the functions", fontsize=9)
+    first.set(ylim=(-2, 2))
+    first.legend(fontsize=8, frameon=False)
+    x = np.linspace(-2 * np.pi, 2 * np.pi, 1001)
+    for axes, (name, network) in zip(panels, networks.items(), strict=True):
+        theta = np.asarray(network["theta"])[:, None]
+        axes.plot(x, np.sin(x), color="0.6", linewidth=1)
+        axes.plot(x, forward(Network((1, 3, 3, 1), name), theta, x[None])[0, :, 0], **look(name))
+        axes.set(ylim=(-1.6, 1.6), yticks=[])
+        axes.set_xticks([-2 * np.pi, 0, 2 * np.pi], ["-2\N{GREEK SMALL LETTER PI}", "0", "2\N{GREEK SMALL LETTER PI}"])
+        axes.set_title(
+            f"{label(name)} fits a sine\nmedian of {network['seeds']:,}: loss {network['loss']:.2g}", fontsize=9
+        )
+    for axes in (first, *panels):
+        axes.tick_params(labelsize=8)
+    return figure
+
+
+def main() -> None:
+    """Store, if asked to, and draw."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--store", type=Path, metavar="FOLDER", help="a folder of results with the sine")
+    folder = parser.parse_args().store
+    if folder:
+        STORED.write_text(json.dumps(median_networks(folder), indent=1) + "\n", encoding="utf-8")
+    with matplotlib.rc_context(SETTINGS):
+        draw(json.loads(STORED.read_text(encoding="utf-8"))).savefig(DOCS / "plu.png", dpi=140)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""The pages of the reference, from the modules that have an `__all__`."""
+
+import ast
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.errors import SphinxError
+
+DOCS = Path(__file__).parent
+SOURCE = DOCS.parent / "src"
+
+
+def module_path(module: str) -> Path:
+    """Return the file of a module of plunit."""
+    path = SOURCE.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def public_names() -> dict[str, list[str]]:
+    """Return `__all__` of every module that has one, by reading the source."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+                parts = path.relative_to(SOURCE).with_suffix("").parts
+                found[".".join(part for part in parts if part != "__init__")] = ast.literal_eval(node.value)
+    return found
+
+
+def origins(module: str) -> dict[str, str | None]:
+    """Return the module that each imported name of a module comes from."""
+    body = ast.parse(module_path(module).read_text(encoding="utf-8")).body
+    return {name.name: node.module for node in body if isinstance(node, ast.ImportFrom) for name in node.names}
+
+
+def constants(module: str) -> dict[str, str]:
+    """Return the public names of a module that are neither classes nor functions, each with the text below it."""
+    origin, found = origins(module), {}
+    for name in public_names().get(module, []):
+        defined = ast.parse(module_path(origin.get(name) or module).read_text(encoding="utf-8")).body
+        for node, below in itertools.pairwise(defined):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            if getattr(targets[0], "id", "") == name and isinstance(below, ast.Expr):
+                found[name] = str(ast.literal_eval(below.value))
+    return found
+
+
+def page(module: str) -> str:
+    """Return the page of a module. Sphinx finds classes and functions; constants that are imported it does not."""
+    data = "".join(f"\n.. py:data:: {name}\n\n   {plain_to_rst(text)}\n" for name, text in constants(module).items())
+    return f"# {module}\n\n```{{eval-rst}}\n.. automodule:: {module}\n{data}```\n"
+
+
+def write_reference() -> None:
+    """Write the pages; those that have not changed are left alone, so that they are not built again."""
+    folder = DOCS / "reference"
+    folder.mkdir(exist_ok=True)
+    within = [
+        f"{module}.{name}" for module in public_names() for name, origin in origins(module).items() if origin == module
+    ]
+    pages = {f"{module}.md": page(module) for module in [*public_names(), *within]}
+    for path in folder.iterdir():
+        if path.name not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def check_reference(app: Sphinx, error: Exception | None) -> None:
+    """Raise unless the reference has every public name."""
+    documented = set(app.env.domains.python_domain.objects)
+    public = {f"{module}.{name}" for module, names in public_names().items() for name in names}
+    if error is None and (missing := sorted(public - documented - {"plunit.__version__"})):
+        raise SphinxError(f"the reference lacks {', '.join(missing)}; each needs a docstring")
+
+
+def plain_to_rst(line: str) -> str:
+    r"""Return a line of a docstring as reStructuredText. Docstrings are plain text in which only `code` is markup.
+
+    >>> print(plain_to_rst("|x| <= c of `raw_c`"))
+    \|x\| <= c of ``raw_c``
+    """
+    parts = re.split(r"(``[^`]+``|`[^`]+`)", line)
+    parts[1::2] = [f"``{code.strip('`')}``" for code in parts[1::2]]
+    parts[0::2] = [re.sub(r"([|*]|_\b)", r"\\\1", text) for text in parts[0::2]]
+    return "".join(parts)
+
+
+def rewrite(app: Sphinx, what: str, name: str, target: Any, options: Any, lines: list[str]) -> None:
+    """Rewrite a docstring before its sections are read. Examples stay as they are."""
+    example = False
+    for i, line in enumerate(lines):
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if not example:
+            lines[i] = plain_to_rst(line)

@@ -1,0 +1,62 @@
+"""The site itself is built, with every warning an error, by `make docs`; here is what the build does not see."""
+
+import importlib
+import json
+import re
+import runpy
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from PIL import Image
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+pytest.importorskip("sphinx")
+reference = runpy.run_path(str(DOCS / "reference_pages.py"))
+PUBLIC = reference["public_names"]()
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_the_reference_lists_what_a_module_exports(module):
+    assert PUBLIC[module] == importlib.import_module(module).__all__
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_exports_are_sorted_and_exist(module):
+    names = PUBLIC[module]
+    assert names == sorted(set(names), key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+    assert [name for name in names if not hasattr(importlib.import_module(module), name)] == []
+
+
+def test_every_package_with_exports_has_a_page():
+    exporting = {path for path in (ROOT / "src").rglob("*.py") if re.search(r"^__all__ = ", path.read_text(), re.M)}
+    assert {reference["module_path"](module) for module in PUBLIC} == exporting
+
+
+def test_constants_have_the_text_below_them():
+    texts = {name: reference["constants"](module).get(name, "") for module in PUBLIC for name in PUBLIC[module]}
+    assert texts["TOYS"] == "The toy densities by name."
+    assert texts["PLURegressor"] == ""
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_links_of_the_front_door_lead_somewhere(page):
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text())
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+def test_the_first_figure_is_drawn_from_stored_networks(tmp_path):
+    figure = runpy.run_path(str(DOCS / "plu_figure.py"))
+    with matplotlib.rc_context(figure["SETTINGS"]):
+        figure["draw"](json.loads(figure["STORED"].read_text())).savefig(tmp_path / "plu.png", dpi=140)
+    ours, stored = (
+        np.asarray(Image.open(path).convert("L"), float) for path in (tmp_path / "plu.png", DOCS / "plu.png")
+    )
+    assert ours.shape == stored.shape
+    assert np.abs(ours - stored).mean() < 1  # of 255; another font renderer moves some pixels
