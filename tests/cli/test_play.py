@@ -117,7 +117,9 @@ main()
 
 
 def test_the_extra_play_suffices():
-    process = subprocess.Popen([sys.executable, "-c", ABSENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", ABSENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     line = process.stdout.readline()
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble.arrays import Array
-from plunit.sklearn.columns import Columns
 from plunit.ensemble.units import Scale
+from plunit.sklearn.columns import Columns
 
 TIED = 0.9
 """A column is rounded if it has fewer distinct values than this part of the distinct rows."""
