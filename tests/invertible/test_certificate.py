@@ -78,7 +78,7 @@ def test_a_certificate_without_a_promise_says_so():
     network = InvertibleNetwork(2, 1, activation=lambda features, index: Tanh(features))
     lost, kept = (network.certificate(torch.full((1, 2), size)) for size in (100.0, 0.5))
     assert (lost.promises, lost.round_trip_error) == (False, torch.inf)
-    assert "round-trip error, at the points has no bound (float32): no promise" in str(lost)
+    assert "round-trip error, at the points has no bound of use: no promise (float32)" in str(lost)
     assert kept.promises
     assert f"round-trip error, at the points <= {kept.round_trip_error:.2g} (float32)" in str(kept)
 

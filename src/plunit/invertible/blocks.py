@@ -12,7 +12,7 @@ q and s as in `SmoothPLU`, r = 1 - q and e = sign(u) (c - w q),
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -38,7 +38,7 @@ def walk_blocks(user: Bijection, x: Tensor, steps: Steps) -> tuple[Tensor, Tenso
     values = as_columns(units[0][0].imply(*stacked_raw(units)), axes=2)
     user._check(x, (weight, values[1]))
     columns = x.reshape(-1, x.shape[-1]).mT
-    way = _formula if _is_transformed() else _Blocks.apply  # type: ignore[no-untyped-call]
+    way = _formula if _is_transformed() else _Blocks.apply
     y, log_slopes = way(columns, weight, bias, *values)
     log_det = log_slopes + log_diagonal.sum((0, 1))
     return y.mT.reshape(x.shape), log_det.reshape(x.shape[:-1])
@@ -59,7 +59,8 @@ def _forward(
     x: Tensor, weight: Tensor, bias: Tensor, *values: Tensor
 ) -> tuple[Tensor, list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:
     """Return the output, and of each block what goes into the layer, into the activation, q and the slopes."""
-    inputs, before, qs, slopes = [x], [], [], []
+    inputs = [x]
+    before, qs, slopes = cast(list[list[Tensor]], [[], [], []])
     *layers, (last, shift) = zip(weight.unbind(), bias.unbind(), strict=True)
     for (matrix, vector), *of_block in zip(layers, *(value.unbind() for value in values), strict=True):
         u = torch.addmm(vector, matrix, inputs[-1])

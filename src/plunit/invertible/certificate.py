@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -16,6 +15,9 @@ from plunit.invertible.frozen import part_by_part
 
 _Step = tuple[Leaf, bool]
 """A leaf, and whether it is its inverse that is applied."""
+
+_WAYS = 8
+"""How many ways there and back are looked at, because one way can be right by luck."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,11 @@ class Certificate:
             as a unit of rounding of its input or output where it is smaller by luck. The Jacobians of the inverses of
             the parts before it carry it back to x, without cancellation. Four times the lengths of what arrives are
             added, because the way back rounds at other points, and sums are taken in other orders. Where the way back
-            may be on the other side of a kink, the larger inverse slope counts.
+            may be on the other side of a kink, the larger inverse slope counts. The worst of several ways that round at
+            random is taken.
             Where the Lipschitz bound is a worst case over all of R^n, this one is about these points.
-        promises: whether there is such a bound. There is none if a part does not return its input at all.
+        promises: whether there is such a bound, and it is smaller than the points: whether a digit of theirs is sure to
+            come back. If not, a way back through other pieces than those met here can be worse than the bound.
     """
 
     features: int
@@ -50,14 +54,14 @@ class Certificate:
 
     def __str__(self) -> str:
         name = str(self.dtype).removeprefix("torch.")
-        bound = f"<= {self.round_trip_error:.2g} ({name})" if self.promises else f"has no bound ({name}): no promise"
+        bound = f"<= {self.round_trip_error:.2g}" if self.promises else "has no bound of use: no promise"
         return "\n".join(
             [
                 f"invertible network: {self.features} features, {self.parts} parts",
                 f"  Lipschitz constant of F        <= {self.lipschitz:.4g}",
                 f"  Lipschitz constant of F^-1     <= {self.inverse_lipschitz:.4g}",
                 f"  condition number of a part     <= {max(self.condition_numbers):.4g}",
-                f"  round-trip error, at the points {bound}",
+                f"  round-trip error, at the points {bound} ({name})",
             ]
         )
 
@@ -84,7 +88,7 @@ def certify(chain: Chain, x: Tensor | None = None) -> Certificate:
         condition_numbers=tuple(ahead * back for ahead, back in bounds),
         dtype=x.dtype,
         round_trip_error=error,
-        promises=error < math.inf,
+        promises=error < (x.norm(dim=-1).max().item() or 1.0),
     )
 
 
@@ -94,10 +98,11 @@ def round_trip_errors(chain: Chain, x: Tensor) -> list[float]:
     A bound is infinite if some part does not return its input at all.
     """
     steps = [step for part in chain.parts() for step in part.leaves()]
-    path = _way_there(steps, x)
-    errors, eps = _way_back(steps, path), torch.finfo(x.dtype).eps
-    back = torch.eye(chain.features, dtype=x.dtype, device=x.device)[:, None].expand(-1, len(x), -1)
-    total, bounds = torch.zeros_like(x[:, 0]), []
+    generator, eps = torch.Generator().manual_seed(0), torch.finfo(x.dtype).eps
+    path = _way_there(steps, x, generator)
+    errors = _way_back(steps, path, generator)
+    back = torch.eye(chain.features, dtype=x.dtype, device=x.device)[:, None].expand(-1, len(path[0]), -1)
+    total, bounds = torch.zeros_like(path[0][:, 0]), []
     for step, before, after, error in zip(steps, path, path[1:], errors, strict=False):
         own = torch.maximum((_undo(step, after) - before).abs(), eps * before.abs()).detach()
         carried = (back.abs() * own).sum(-1)
@@ -110,23 +115,31 @@ def round_trip_errors(chain: Chain, x: Tensor) -> list[float]:
 
 
 @torch.no_grad()
-def _way_there(steps: list[_Step], x: Tensor) -> list[Tensor]:
-    """Return x and what each step makes of it."""
-    path = [x]
+def _way_there(steps: list[_Step], x: Tensor, generator: torch.Generator) -> list[Tensor]:
+    """Return the points and what each step makes of them: as they round here, and in ways that round at random."""
+    path = [x.repeat(_WAYS, 1)]
     for leaf, inverted in steps:
-        path.append(_undo((leaf, not inverted), path[-1]))
+        y = _undo((leaf, not inverted), path[-1])
+        path.append(torch.cat([y[: len(x)], _rounded(y[len(x) :], generator)]))
     return path
 
 
 @torch.no_grad()
-def _way_back(steps: list[_Step], path: list[Tensor]) -> list[Tensor]:
-    """Return how far the way back may be from the output of each step: four times what it is here, and rounding."""
+def _way_back(steps: list[_Step], path: list[Tensor], generator: torch.Generator) -> list[Tensor]:
+    """Return how far the way back may be from the output of each step: twice the most of all ways, at each point."""
     y, errors = path[-1], []
     for step, output in zip(reversed(steps), reversed(path), strict=False):
-        rounding = torch.finfo(y.dtype).eps * output.abs()
-        errors.append(4 * ((y - output).abs().amax(-1, keepdim=True) + rounding))
+        y = _rounded(y, generator)
+        error = (y - output).abs().amax(-1).view(_WAYS, -1).amax(0)
+        errors.append(2 * error.repeat(_WAYS)[:, None])
         y = _undo(step, y)
     return errors[::-1]
+
+
+def _rounded(y: Tensor, generator: torch.Generator) -> Tensor:
+    """Return y with each number a unit of rounding larger or smaller, at random."""
+    signs = 2 * torch.randint(2, y.shape, generator=generator) - 1
+    return y + torch.finfo(y.dtype).eps * signs.to(y) * y.abs()
 
 
 def _undo(step: _Step, y: Tensor) -> Tensor:

@@ -152,7 +152,7 @@ def _walk(user: Bijection, x: Tensor, steps: _Steps) -> tuple[Tensor, Tensor]:
 
 
 def _call(bijection: Bijection, inverted: bool, x: Tensor) -> tuple[Tensor, Tensor]:
-    return bijection.inverse(x) if inverted else bijection(x)  # type: ignore[no-any-return]
+    return bijection.inverse(x) if inverted else bijection(x)
 
 
 def _is_just(bijection: Bijection, kind: type[Bijection]) -> bool:

@@ -126,7 +126,7 @@ class LU(Leaf):
         limit = positive.limit(raw_diagonal.dtype)
         log_diagonal = raw_diagonal.clamp(-limit, limit)
         packed = torch.cat([lower, sign * log_diagonal.exp(), upper], -1)
-        packed = packed[..., self.order].unflatten(-1, (self.features, self.features))
+        packed = packed[..., self.order]
         eye = torch.eye(self.features, dtype=packed.dtype, device=packed.device)
         return packed.tril(-1) + eye, packed.triu(), log_diagonal
 
@@ -199,13 +199,13 @@ class Orthogonal(Leaf):
 
 
 def _order(n: int) -> Tensor:
-    """Return, for each entry of an n x n matrix, its place in [lower; diagonal; upper by columns]."""
+    """Return, for each entry of an n x n matrix, its place in [lower; diagonal; upper by columns], [n, n]."""
     place, triangle = torch.empty(n, n, dtype=torch.long), n * (n - 1) // 2
     rows, columns = torch.tril_indices(n, n, -1)
     place[rows, columns] = torch.arange(triangle)
     place[range(n), range(n)] = triangle + torch.arange(n)
     place[columns, rows] = triangle + n + torch.arange(triangle)
-    return place.flatten()
+    return place
 
 
 def _singular(weight: Tensor) -> tuple[float, float]:
