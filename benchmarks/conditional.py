@@ -34,7 +34,7 @@ def gap(simulation: Simulation, steps: int, seed: int) -> tuple[float, float]:
 
     flow = Flow(conditional(simulation.features, simulation.context, generator=generator))
     begin = time.process_time()
-    flow.fit(draw, steps, batch=256)
+    flow.fit(draw, steps, batch=256, clip=1.0)
     spent = time.process_time() - begin
     x, context = simulation.draw(10_000, torch.Generator().manual_seed(1_000_000 + seed))
     with torch.no_grad():

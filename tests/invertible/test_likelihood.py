@@ -71,6 +71,24 @@ def test_patience_ends_training():
     assert max(fitted.validation) == done
 
 
+@pytest.mark.parametrize("clip", [0.01, 1e6])
+def test_a_gradient_is_shortened_and_keeps_its_direction(clip, monkeypatch):
+    found = {}
+    step = torch.optim.Adam.step
+
+    def seen(optimizer, *args, **kwargs):
+        found[clip] = torch.cat([p.grad.flatten() for group in optimizer.param_groups for p in group["params"]])
+        return step(optimizer, *args, **kwargs)
+
+    monkeypatch.setattr(torch.optim.Adam, "step", seen)
+    flow, x = seeded(), points(64)
+    flow.fit(lambda n: x, 1, clip=clip)
+    fresh = seeded()
+    (-fresh.log_prob(x).mean()).backward()
+    plain = torch.cat([parameter.grad.flatten() for parameter in fresh.parameters()])
+    torch.testing.assert_close(found[clip], plain * min(1, clip / plain.norm().item()), rtol=1e-4, atol=1e-6)
+
+
 def test_a_fraction_is_set_aside_and_never_drawn():
     """Rows that are set aside can be told by their place: the flow sees every other row, and only those."""
     x, seen = points(50), []
@@ -126,6 +144,7 @@ def test_weights_that_make_no_sense(weights, message):
     [
         ({"patience": 5}, "patience needs validation, got patience=5 without"),
         ({"patience": 0, "validation": 0.1}, "patience must be an integer of at least 1, got 0"),
+        ({"clip": 0.0}, "clip must be positive, or None, got 0.0"),
         ({"validation": 1.5}, r"fraction must lie between 0 and 1 .* got 1\.5 of 10 points"),
         ({"validation": 0.0}, r"fraction must lie between 0 and 1 .* got 0\.0 of 10 points"),
         ({"validation": 0.99}, "leave points on both sides"),

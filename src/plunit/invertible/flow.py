@@ -106,6 +106,7 @@ class Flow(nn.Module):
         patience: int | None = None,
         batch: int = 512,
         lr: float = 1e-2,
+        clip: float | None = None,
         anneal: Annealing | None = None,
         generator: Generator | None = None,
         progress: bool | Report = False,
@@ -129,6 +130,8 @@ class Flow(nn.Module):
             patience: end training after so many steps without a better validation loss.
             batch: points in a step; a loader has its own.
             lr: the learning rate at the start.
+            clip: the largest norm of the gradient: longer ones are shortened to it. 1 serves conditional flows of thin
+                densities, where single batches have gradients that are far longer than others. None never shortens.
             anneal: how rounded corners shrink on the way; by default as the bijection was built to be. When rho has
                 reached its end the corners are removed: the bijection is then the sharp one, and what is left of the
                 steps trains that. A bijection without rounded corners has nothing left to anneal.
@@ -138,7 +141,7 @@ class Flow(nn.Module):
         Returns:
             the losses, the validation losses and the step whose parameters the flow has.
         """
-        check_options(steps, batch, lr, anneal, validation, patience)
+        check_options(steps, batch, lr, clip, anneal, validation, patience)
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
         anneal = annealing_of(self.bijection, anneal)
@@ -153,6 +156,7 @@ class Flow(nn.Module):
                 steps,
                 batch=batch,
                 lr=lr,
+                clip=clip,
                 anneal=anneal,
                 validation=watched,
                 report=lambda done, loss: report(done, loss.item()),

@@ -132,12 +132,15 @@ def maximise(
     *,
     batch: int,
     lr: float,
+    clip: float | None,
     anneal: Annealing | None,
     validation: Validation | None,
     report: Callable[[int, Tensor], object],
 ) -> Fitted:
     """Train a flow on the batches that `draw` gives. Whatever ends it, the flow has its best or its last good state."""
     optimizer = torch.optim.Adam(flow.parameters(), lr, fused=True)
+    if clip is not None:
+        optimizer.register_step_pre_hook(lambda *_: _shorten(flow, clip))
     good = Kept(flow)
     rows: Rows
 
@@ -166,6 +169,11 @@ def maximise(
     return Fitted(losses, measured, len(losses) if best is None else best)
 
 
+def _shorten(flow: Flow, clip: float) -> None:
+    """Shorten the gradient to a norm of at most `clip`."""
+    torch.nn.utils.clip_grad_norm_(flow.parameters(), clip)
+
+
 def first_sharp(anneal: Annealing | None, steps: int) -> int:
     """Return the first step at which no corner is rounded by annealing."""
     if anneal is None:
@@ -174,7 +182,13 @@ def first_sharp(anneal: Annealing | None, steps: int) -> int:
 
 
 def check_options(
-    steps: int, batch: int, lr: float, anneal: Annealing | None, validation: Any, patience: int | None
+    steps: int,
+    batch: int,
+    lr: float,
+    clip: float | None,
+    anneal: Annealing | None,
+    validation: Any,
+    patience: int | None,
 ) -> None:
     """Raise unless training can be run with these options."""
     for name, count in (("steps", steps), ("batch", batch), ("patience", 1 if patience is None else patience)):
@@ -186,3 +200,5 @@ def check_options(
         raise TypeError(f"anneal takes an Annealing such as RHO, got {anneal!r}")
     if not 0 < lr < math.inf:
         raise ValueError(f"lr must be positive and finite, got {lr}; the default is 0.01")
+    if clip is not None and not clip > 0:
+        raise ValueError(f"clip must be positive, or None, got {clip}")
