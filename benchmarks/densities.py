@@ -45,16 +45,14 @@ class Setting:
     activation: str = "smooth"
     anneal: bool = False
     batch: int = 512
-    lr: float = 0.005
-    starts: int = 2
+    lr: float = 0.006
+    starts: int = 4
 
     @property
     def name(self) -> str:
         """What tables call it."""
-        kind = {"smooth": "SmoothPLU", "plu": "PLU, boundary term", "leaky": "LeakyReLU, boundary term"}[
-            self.activation
-        ]
-        return f"{'PLU, annealed' if self.anneal else kind}, {self.blocks} blocks"
+        names = {"smooth": "SmoothPLU", "plu": "PLU, boundary term", "leaky": "LeakyReLU, boundary term"}
+        return f"{'PLU, annealed' if self.anneal else names[self.activation]}, {self.blocks} blocks"
 
 
 SMOOTH = Setting(48, 60_000)
@@ -175,8 +173,8 @@ def first_call() -> tuple[float, float, int]:
     environment = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
     command = [sys.executable, "-c", FIRST_CALL]
     runs = [subprocess.run(command, check=True, capture_output=True, text=True, env=environment) for _ in "12345"]
-    seconds, nll, blocks = min(run.stdout.split() for run in runs)
-    return float(seconds), float(nll), int(blocks)
+    seconds, nll, blocks = min([float(word) for word in run.stdout.split()] for run in runs)
+    return seconds, nll, int(blocks)
 
 
 def bars(store: Store, smooth: dict[str, list[Training]], annealed: dict[str, list[Training]]) -> None:
