@@ -45,27 +45,27 @@ class Setting:
     activation: str = "smooth"
     anneal: bool = False
     batch: int = 512
-    lr: float = 0.01
+    lr: float = 0.006
     starts: int = 4
 
     @property
     def name(self) -> str:
         """What tables call it."""
-        kind = {"smooth": "SmoothPLU", "plu": "PLU, boundary term", "leaky": "LeakyReLU, boundary term"}[
-            self.activation
-        ]
-        return f"{'PLU, annealed' if self.anneal else kind}, {self.blocks} blocks"
+        names = {"smooth": "SmoothPLU", "plu": "PLU, boundary term", "leaky": "LeakyReLU, boundary term"}
+        return f"{'PLU, annealed' if self.anneal else names[self.activation]}, {self.blocks} blocks"
 
 
 SMOOTH = Setting(48, 60_000)
-ANNEALED = Setting(48, 60_000, "plu", anneal=True, lr=0.005)
+ANNEALED = Setting(48, 60_000, "plu", anneal=True)
 SIZES = [Setting(blocks, 60_000) for blocks in (4, 8, 12, 16, 24, 32)]
-LENGTHS = [Setting(48, steps) for steps in (300, 1000, 3000, 10_000, 20_000)]
+LENGTHS = [
+    Setting(48, steps, lr=lr) for steps, lr in ((300, 0.02), (1000, 0.02), (3000, 0.02), (10_000, 0.01), (20_000, 0.01))
+]
 KINKED = [
-    Setting(12, 60_000, "plu", anneal=True, lr=0.005),
-    Setting(24, 60_000, "plu", anneal=True, lr=0.005),
-    Setting(48, 60_000, "plu", lr=0.005),
-    Setting(48, 60_000, "leaky", lr=0.005),
+    Setting(12, 60_000, "plu", anneal=True),
+    Setting(24, 60_000, "plu", anneal=True),
+    Setting(48, 60_000, "plu"),
+    Setting(48, 60_000, "leaky"),
 ]
 SMALL = [name for name in PEERS if name.startswith("small")]
 
@@ -173,8 +173,8 @@ def first_call() -> tuple[float, float, int]:
     environment = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
     command = [sys.executable, "-c", FIRST_CALL]
     runs = [subprocess.run(command, check=True, capture_output=True, text=True, env=environment) for _ in "12345"]
-    seconds, nll, blocks = min(run.stdout.split() for run in runs)
-    return float(seconds), float(nll), int(blocks)
+    seconds, nll, blocks = min([float(word) for word in run.stdout.split()] for run in runs)
+    return seconds, nll, int(blocks)
 
 
 def bars(store: Store, smooth: dict[str, list[Training]], annealed: dict[str, list[Training]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -84,10 +83,10 @@ PEERS = {
     "zuko NSF": _zuko(nsf, 0.01),
     "zuko MAF": _zuko(maf, 0.005),
     "nflows LULinear + LeakyReLU": _nflows(lu_leaky, 0.01),
-    "small zuko NSF, 1 x 8": _zuko(lambda: nsf(1, (8,)), 0.01),
+    "small zuko NSF, 1 x 4": _zuko(lambda: nsf(1, (4,)), 0.01),
     "small zuko NSF, 2 x 8": _zuko(lambda: nsf(2, (8,), 6), 0.01),
     "small zuko MAF, 4 x 16": _zuko(lambda: maf(4, (16,)), 0.01),
-    "small zuko MAF, 8 x 8": _zuko(lambda: maf(8, (8,)), 0.01),
+    "small zuko MAF, 3 x 8": _zuko(lambda: maf(3, (8,)), 0.01),
     "small nflows RQ, 2 x 4": _nflows(quadratic_splines, 0.01),
     "zuko NSF, 3 x 16 x 16": _zuko(lambda: nsf(3, (16, 16)), 0.01),
     "zuko MAF, 3 x 16 x 16": _zuko(lambda: maf(3, (16, 16)), 0.01),
@@ -117,14 +116,20 @@ def train(peer: Peer, cases: Sequence[tuple[str, int]], steps: int) -> list[Trai
     models = [Likelihood(peer, seed) for _, seed in cases]
     sources = [torch.Generator().manual_seed(seed) for _, seed in cases]
 
-    def draw(some: slice) -> tuple[Tensor]:
-        chosen = list(zip(cases, sources, strict=True))[some]
-        return (torch.stack([toy(name, BATCH, source) for (name, _), source in chosen]),)
+    def draw() -> list[Tensor]:
+        return [toy(name, BATCH, source) for (name, _), source in zip(cases, sources, strict=True)]
 
-    together = [slice(None)] if peer.stackable else [slice(i, i + 1) for i in range(len(cases))]
-    for some in together:
-        loss = functools.partial(draw, some)
-        stacked.train(models[some], lambda call, x: -call((x,)).mean(), loss, steps=steps, lr=peer.lr)
+    if peer.stackable:
+        stacked.train(
+            models, lambda call, x: -call((x,)).mean(), lambda: (torch.stack(draw()),), steps=steps, lr=peer.lr
+        )
+    else:
+        optimizers = [torch.optim.Adam(model.parameters(), peer.lr, fused=True) for model in models]
+        schedules = [torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps) for optimizer in optimizers]
+        for _ in range(steps):
+            for model, optimizer, schedule, x in zip(models, optimizers, schedules, draw(), strict=True):
+                step(model, optimizer, x)
+                schedule.step()
     found = []
     seconds = steps * step_seconds(peer)
     for model, (name, seed) in zip(models, cases, strict=True):
@@ -132,6 +137,13 @@ def train(peer: Peer, cases: Sequence[tuple[str, int]], steps: int) -> list[Trai
             nll = -model(test_points(name, seed)).mean().item()
         found.append(Training(sum(parameter.numel() for parameter in model.parameters()), nll, seconds))
     return found
+
+
+def step(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor) -> None:
+    """Take one step of maximum likelihood."""
+    optimizer.zero_grad()
+    (-model(x).mean()).backward()
+    optimizer.step()
 
 
 def step_seconds(peer: Peer, steps: int = 20, repeats: int = 5) -> float:
@@ -142,9 +154,7 @@ def step_seconds(peer: Peer, steps: int = 20, repeats: int = 5) -> float:
     for _ in range(repeats + 1):
         begun = time.process_time()
         for _ in range(steps):
-            optimizer.zero_grad()
-            (-model(toy("moons", BATCH, generator)).mean()).backward()
-            optimizer.step()
+            step(model, optimizer, toy("moons", BATCH, generator))
         taken.append((time.process_time() - begun) / steps)
     return min(taken[1:])
 

@@ -20,6 +20,15 @@ class Training:
     seconds: float
 
 
+def read(path: Path) -> tuple[dict[str, str], dict[str, Training]]:
+    """Return the versions and the trainings of a file; leave the program, with one line, if it is no such file."""
+    try:
+        kept = json.loads(path.read_text())
+        return kept["versions"], {key: Training(**one) for key, one in kept["trainings"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
+        sys.exit(f"{path} is not a file of trainings ({fault!r}): name another file")
+
+
 class Store:
     """Trainings in a JSON file, by model, toy, seed and steps, with the versions that made them.
 
@@ -28,22 +37,21 @@ class Store:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.versions = {name: metadata.version(name) for name in ("torch", "zuko", "nflows")}
+        try:
+            self.versions = {name: metadata.version(name) for name in ("torch", "zuko", "nflows")}
+        except metadata.PackageNotFoundError as error:
+            sys.exit(f"{error}; the peers come with: pip install zuko nflows")
         self.trainings: dict[str, Training] = {}
         if path and path.exists():
             self._read(path)
 
     def take(self, path: Path, models: set[str]) -> None:
-        """Take over the trainings of these models from another file, which stays as it is."""
-        others = Store(path).trainings
+        """Take over the trainings of these models from another file, whatever versions made it; it stays as it is."""
+        _, others = read(path)
         self.trainings |= {key: one for key, one in others.items() if key.split(";")[0] in models}
 
     def _read(self, path: Path) -> None:
-        try:
-            kept = json.loads(path.read_text())
-            versions, found = kept["versions"], {key: Training(**one) for key, one in kept["trainings"].items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
-            sys.exit(f"{path} is not a file of trainings ({fault!r}): name another file")
+        versions, found = read(path)
         if versions != self.versions:
             sys.exit(f"{path} was made with {versions}, this run has {self.versions}: name another file")
         self.trainings |= found
@@ -67,9 +75,7 @@ class Store:
         if self.path is None:
             return
         if self.path.exists():
-            mine = self.trainings
-            self._read(self.path)
-            self.trainings |= mine
+            self.trainings = read(self.path)[1] | self.trainings
         now = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
         rounded = {
             key: {name: round(value, 4) for name, value in asdict(self.trainings[key]).items()}

@@ -229,6 +229,12 @@ def test_arrays_of_any_layout_are_the_same_points(change):
     assert found(training=Sample(change(TRAINING.x)), **options)[0].loss == found(**options)[0].loss
 
 
+@pytest.mark.usefixtures("compiler")
+def test_a_batch_has_at_most_all_points():
+    options = {"steps": 20, "starts": 1, "training": Sample(ring(100))}
+    assert found(batch=2**31 - 1, **options)[0].loss == found(batch=100, **options)[0].loss
+
+
 def test_integers_are_points_too(engine):
     x = np.random.default_rng(0).integers(-3, 4, (300, 2))
     assert math.isfinite(found(training=Sample(x), validation=Sample(x), steps=20, engine=engine)[0].loss)

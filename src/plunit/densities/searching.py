@@ -58,7 +58,7 @@ def search(
         starts: members of each form.
         steps: for those that are trained to the end.
         keep: so many members, and no fewer, are trained to the end.
-        batch: points of a step.
+        batch: points of a step, at most all of them.
         lr: Adam's step size; it falls to 0 by a half cosine.
         seed: member i of form j starts with the generator of (seed, j, i).
         anneal: for "plu": begin with rounded corners; rho falls from 0.9 to 0.02, then to 0.
@@ -83,7 +83,7 @@ def search(
     plan = Steps(
         rate=lr * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps)),
         training=training,
-        batch=batch,
+        batch=min(batch, len(training.x)),
         rho=roundings(steps) if anneal else np.zeros(steps),
         tests=validation,
         every=every,

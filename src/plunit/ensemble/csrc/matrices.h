@@ -23,8 +23,8 @@ static inline void add_to(float* sums, const Vec (&part)[PARTS]) {
 // y[i] = sum_j w[i, j] x[j] + start[i] for rows i, ..., i + M - 1 of n; w has strides (row, column). N is n, or 0 if n
 // is known at run time only.
 template <int M, int N>
-static inline void mapped_rows(const float* w, int64_t row, int64_t column, const float* start, const float* x, float* y,
-                               int64_t i, int64_t features, int64_t stride, int64_t samples) {
+static inline void mapped_rows(const float* w, int64_t row, int64_t column, const float* start, const float* x,
+                               float* y, int64_t i, int64_t features, int64_t stride, int64_t samples) {
   const int64_t n = N ? N : features;
   for (int64_t s = 0; s < samples; s += SIXTEEN) {
     Vec sum[M][PARTS];

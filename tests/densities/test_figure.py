@@ -1,0 +1,49 @@
+"""The figure of the docs page is drawn from the stored results."""
+
+import json
+import runpy
+import statistics
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib").use("Agg")
+
+ROOT = Path(__file__).parents[2]
+FIGURE = runpy.run_path(str(ROOT / "docs" / "densities_figure.py"))
+TRAININGS = json.loads((ROOT / "results" / "densities" / "trainings.json").read_text())["trainings"]
+TOYS = ("moons", "gaussians", "checkerboard", "pinwheel")
+
+
+def test_it_is_drawn_from_the_stored_results(tmp_path):
+    FIGURE["draw"](ROOT / "results" / "densities" / "trainings.json", tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_point_is_the_mean_over_toys_of_means_over_seeds():
+    parameters, seconds, nll = FIGURE["points"](TRAININGS)["SmoothPLU, 48 blocks", 60_000]
+    mine = {key: one for key, one in TRAININGS.items() if key.startswith("SmoothPLU, 48 blocks;") and "60000" in key}
+    by_toy = [[one["nll"] for key, one in mine.items() if f"; {toy};" in key] for toy in TOYS]
+    assert parameters == 582
+    assert nll == pytest.approx(statistics.mean(map(statistics.mean, by_toy)))
+    assert seconds == pytest.approx(statistics.mean(one["seconds"] for one in mine.values()))
+
+
+@pytest.mark.parametrize(
+    ("model", "series"),
+    [
+        ("SmoothPLU, 48 blocks", "SmoothPLU"),
+        ("PLU, annealed, 12 blocks", "PLU, annealed"),
+        ("small zuko NSF, 2 x 8", "zuko NSF"),
+        ("zuko MAF, 3 x 16 x 16", "zuko MAF"),
+        ("nflows LULinear + LeakyReLU", "nflows LULinear + LeakyReLU"),
+    ],
+)
+def test_models_of_one_kind_are_one_series(model, series):
+    assert FIGURE["family"](model) == series
+    assert series in FIGURE["STYLES"]
+
+
+def test_a_model_without_all_toys_is_left_out():
+    some = {"zuko NSF; moons; seed 0; 3000 steps": {"parameters": 1, "seconds": 1.0, "nll": 1.0}}
+    assert FIGURE["points"](some) == {}
