@@ -74,7 +74,7 @@ def test_sizes_may_be_written_in_many_ways(small, sizes):
     assert model.widths_ == (1, 8, 1)
 
 
-@pytest.mark.parametrize(("turn", "decay"), enumerate([0.0, 0.1, 0.3, 1.0]))
+@pytest.mark.parametrize(("turn", "decay"), [(0, 0.0), (1, 0.1), (2, 0.3), (3, 1.0)])
 def test_auto_gives_the_starts_decays_in_turn(small, turn, decay):
     """Every fourth start has the loss that it has where all starts have its decay."""
     options = {**small, "n_best": 16, "max_iter": 20}
