@@ -103,10 +103,13 @@ def test_a_round_that_was_planned_before_a_pause_does_nothing():
     made.round(0.01)
     made.round(0.01)
     assert (made.command("pause")["step"], made.waiting) == (1, True)
+    made.command("step")
+    made.round(0.01)
+    assert made.frame(0).content["panels"][0]["losses"]["steps"] == [2]  # no frame was asked for in between
     made.end("over")
     made.command("resume")
     made.round(0.01)
-    assert made.command("pause")["step"] == 1
+    assert made.command("pause")["step"] == 2
 
 
 def test_a_frame_that_was_lost_is_sent_again(shop):
