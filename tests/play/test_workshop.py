@@ -308,7 +308,8 @@ def test_a_table_of_many_rows_is_learned_in_batches(shop):
 
 
 def test_losses_are_mean_square_errors_in_the_units_of_the_user():
-    settings = settings_of({**SMALL, "target": {"kind": "expression", "text": "1e6 + 5000 * sin(x)", "low": 3, "high": 9}})
+    target = {"kind": "expression", "text": "1e6 + 5000 * sin(x)", "low": 3, "high": 9}
+    settings = settings_of({**SMALL, "target": target})
     task = task_of(settings.target)
     made = Session(task, settings)
     made.round(0.001)
