@@ -41,9 +41,7 @@ class Wire:
     setsockopt = settimeout
 
 
-PLAIN = (
-    "GET POST PUT / // /call/ start info frame export command HTTP/1.1 HTTP/0.9 HTTP/9999999.1 10 -1 : %2e .. { } ["
-)
+PLAIN = "GET POST PUT / // /call/ start info frame export command HTTP/1.1 HTTP/0.9 HTTP/9999999.1 10 -1 : %2e .. { } ["
 STRANGE = ' |\r\n|\n|\r|\0|Host: |X-Plunit-Token: |Origin: |Content-Length: |99999999999999999999|]|"|\x80\xff|é'
 CODE = "__import__('os').system('touch executed')"
 TEXTS = "sine|saddle|sin(x)|1/x|expression|paper|drawn|csv|a,b\n1,2\n|plu|relu|x**x**x|\ud800|\0|session|pause|c||x"
