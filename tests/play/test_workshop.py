@@ -317,3 +317,14 @@ def test_losses_are_mean_square_errors_in_the_units_of_the_user():
     theta = in_units(now.network, now.theta, *task.scales)
     errors = forward(now.network, theta, task.x.T)[0] - task.y
     np.testing.assert_allclose(now.loss, (errors**2).mean(0), rtol=1e-3)
+
+
+def test_frames_keep_their_rate(shop):
+    name, after = start(shop), 0
+    frames(shop, name, 3)
+    begin, count = time.monotonic(), 0
+    while time.monotonic() - begin < 1.0:
+        frame = shop.call("frame", {"session": name, "after": after}).content
+        count += frame["frame"] > after
+        after = frame["frame"]
+    assert 2 <= count <= session.RATE + 3
