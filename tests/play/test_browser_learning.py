@@ -7,6 +7,7 @@ from playground import (
     choose,
     drop,
     painted_share,
+    reset,
     settings_of,
     table_of,
     wait_for_median,
@@ -99,15 +100,15 @@ def test_functions_of_the_paper(opened, kept, name, figures):
     wait_for_step(page, 50)
     kept(page, name)
     assert page.locator(".panels figure").count() == figures
+    reset(page)
     assert min(map(painted_share, page.locator(".panels canvas").all())) > 0.15
 
 
 def test_pause_step_and_reset(opened):
     page = opened({"networks": 8})
     wait_for_step(page, 20)
-    page.locator("[data-do=reset]").click()
+    reset(page)
     step, toggle = page.locator("[data-part=step]"), page.locator("[data-do=toggle]")
-    page.wait_for_function("() => document.querySelector('[data-part=step]').textContent === '0'")
     assert toggle.inner_text() == "Start"
     for count in "12":
         page.locator("[data-do=step]").click()

@@ -40,6 +40,12 @@ def table_of(page):
     return {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows}
 
 
+def reset(page):
+    """Press Reset, and wait until the networks before training are drawn."""
+    page.locator("[data-do=reset]").click()
+    page.wait_for_function("() => document.querySelector('[data-part=step]').textContent === '0'")
+
+
 def painted_share(canvas):
     """Return the share of a canvas that is not blank: lines alone make a tenth, a cloud or a surface more."""
     return canvas.evaluate(PAINTED)
