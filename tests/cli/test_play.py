@@ -108,7 +108,7 @@ def test_nothing_is_written_and_nothing_heavy_is_loaded(tmp_path):
 
 ABSENT = """
 import sys
-for name in ("torch", "matplotlib", "sklearn", "pandas", "jinja2", "filelock", "safetensors", "PIL", "anywidget", "onnx"):
+for name in ("torch", "matplotlib", "sklearn", "pandas", "jinja2", "filelock", "safetensors", "PIL", "anywidget"):
     sys.modules[name] = None
 sys.argv = ["plunit", "play", "--no-open"]
 from plunit.cli import main
@@ -117,9 +117,8 @@ main()
 
 
 def test_the_extra_play_suffices():
-    process = subprocess.Popen(
-        [sys.executable, "-c", ABSENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", ABSENT], **pipes)
     line = process.stdout.readline()
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)

@@ -26,11 +26,15 @@ def forgive(opened, *words):
     assert rest == []
 
 
-def test_server_that_ends(opened, ending, kept):
+@pytest.mark.parametrize("way", ["ended", "killed"])
+def test_server_that_is_gone(opened, ending, kept, way):
     page = opened({})
     wait_for_step(page, 10)
-    ending.shutdown()
-    ending.server_close()
+    if way == "killed":  # in the middle of a frame
+        page.route("**/call/*", lambda route: route.abort())
+    else:
+        ending.shutdown()
+        ending.server_close()
     page.locator(f"{MESSAGE}:has-text('server has ended')").wait_for()
     page.wait_for_timeout(500)
     asked = len(opened.requests)

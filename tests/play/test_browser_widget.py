@@ -3,7 +3,7 @@
 import base64
 
 import pytest
-from playground import table_of, wait_for_step
+from playground import painted_share, reset, table_of, wait_for_step
 
 pytest.importorskip("anywidget")
 
@@ -50,6 +50,8 @@ def test_widget_trains_and_draws(notebook, kept):
     wait_for_step(page, 50)
     kept(page, "widget")
     assert sorted(table_of(page)) == ["PLU", "ReLU", "tanh"]
+    reset(page)
+    assert min(map(painted_share, page.locator(".panels canvas").all())) > 0.15
     assert page.locator("[data-do=link]").is_hidden()  # a notebook has no address for settings
 
 

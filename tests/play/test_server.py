@@ -224,6 +224,15 @@ def test_a_body_in_chunks_is_refused(idle):
     assert found.count(b"HTTP/1.1") == 1
 
 
+@pytest.mark.parametrize("wrong", ["X-Plunit-Token: x", "X-Plunit-Token: {token}\r\nOrigin: http://evil.example"])
+def test_the_body_of_a_refused_call_is_no_request(idle, wrong):
+    inner = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{idle.server_port}\r\n\r\n"
+    head = f"POST /call/info HTTP/1.1\r\nHost: 127.0.0.1:{idle.server_port}\r\n{wrong.format(token=idle.token)}\r\n"
+    found = raw(idle, f"{head}Content-Length: {len(inner)}\r\n\r\n{inner}".encode())
+    assert found.startswith(b"HTTP/1.1 403")
+    assert found.count(b"HTTP/1.1") == 1
+
+
 def test_ten_megabytes_arrive(site):
     row = "0.123456,0.654321\n"
     text = "x,y\n1,2\n" + row * 520_000

@@ -7,8 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from plunit.ensemble import ACTIVATIONS
+from plunit.ensemble import ACTIVATIONS, forward
 from plunit.ensemble.course import Course
+from plunit.ensemble.units import in_units
 from plunit.errors import UserError
 from plunit.play import session, workshop
 from plunit.play.session import Session, bytes_of
@@ -103,10 +104,13 @@ def test_a_round_that_was_planned_before_a_pause_does_nothing():
     made.round(0.01)
     made.round(0.01)
     assert (made.command("pause")["step"], made.waiting) == (1, True)
+    made.command("step")
+    made.round(0.01)
+    assert made.frame(0).content["panels"][0]["losses"]["steps"] == [2]  # no frame was asked for in between
     made.end("over")
     made.command("resume")
     made.round(0.01)
-    assert made.command("pause")["step"] == 1
+    assert made.command("pause")["step"] == 2
 
 
 def test_a_frame_that_was_lost_is_sent_again(shop):
@@ -301,3 +305,26 @@ def test_a_table_of_many_rows_is_learned_in_batches(shop):
     until(lambda: frames(shop, name, 1)[0]["step"] > 200)
     losses = shop.call("frame", {"session": name}).content["panels"][1]["losses"]["low"]
     assert losses[-1] < 0.1 * losses[0]
+
+
+def test_losses_are_mean_square_errors_in_the_units_of_the_user():
+    target = {"kind": "expression", "text": "1e6 + 5000 * sin(x)", "low": 3, "high": 9}
+    settings = settings_of({**SMALL, "target": target})
+    task = task_of(settings.target)
+    made = Session(task, settings)
+    made.round(0.001)
+    now = made._latest[1]
+    theta = in_units(now.network, now.theta, *task.scales)
+    errors = forward(now.network, theta, task.x.T)[0] - task.y
+    np.testing.assert_allclose(now.loss, (errors**2).mean(0), rtol=1e-3)
+
+
+def test_frames_keep_their_rate(shop):
+    name, after = start(shop), 0
+    frames(shop, name, 3)
+    begin, count = time.monotonic(), 0
+    while time.monotonic() - begin < 1.0:
+        frame = shop.call("frame", {"session": name, "after": after}).content
+        count += frame["frame"] > after
+        after = frame["frame"]
+    assert 2 <= count <= session.RATE + 3

@@ -12,6 +12,10 @@ SETTINGS = """wanted => {
   const found = JSON.parse(new URLSearchParams(location.hash.slice(1)).get("settings") ?? "{}");
   return Object.entries(wanted).every(([name, value]) => JSON.stringify(found[name]) === JSON.stringify(value));
 }"""
+PAINTED = """canvas => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return data.filter((value, i) => i % 4 === 3 && value > 0).length / (data.length / 4);
+}"""
 DROP = "([name, text]) => { const t = new DataTransfer(); t.items.add(new File([text], name)); return t; }"
 
 
@@ -34,6 +38,17 @@ def table_of(page):
     """Return title -> what the table says: median loss, best loss, pieces, dead units."""
     rows = page.locator("tbody tr").all()
     return {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows}
+
+
+def reset(page):
+    """Press Reset, and wait until the networks before training are drawn."""
+    page.locator("[data-do=reset]").click()
+    page.wait_for_function("() => document.querySelector('[data-part=step]').textContent === '0'")
+
+
+def painted_share(canvas):
+    """Return the share of a canvas that is not blank: lines alone make a tenth, a cloud or a surface more."""
+    return canvas.evaluate(PAINTED)
 
 
 def settings_of(address):

@@ -116,17 +116,15 @@ class Panel:
         if self._task.inputs == 2:
             return [{} for _ in members]
         low, high = self._task.box[0].tolist()
+        # not for smooth networks, nor for those that diverge or have pieces too short for numbers
+        with contextlib.suppress(ValueError):
+            traced = [one.merged() for one in curves(self._exact(now, members), low, high, limit=PIECES)]
+            lines = [self._points(one.knots, one.values) for one in traced]
+            return [{"pieces": len(line) - 1, "line": line, "knots": line[1:-1]} for line in lines]
         x = np.linspace(low, high, WIDTH)
         with np.errstate(all="ignore"):
             y = np.nan_to_num(forward(self._network, self._in_units(now, members), x[None], *self._shape))
-        found = [{"pieces": None, "line": self._points(x, y[..., i].T), "knots": []} for i in range(len(members))]
-        # smooth ones, and networks that diverge or have pieces too short for numbers, stay as they are
-        with contextlib.suppress(ValueError):
-            traced = curves(self._exact(now, members), low, high, limit=PIECES)
-            for one, curve in zip(found, (curve.merged() for curve in traced), strict=True):
-                line = self._points(curve.knots, curve.values)
-                one.update(pieces=curve.pieces, line=line, knots=line[1:-1])
-        return found
+        return [{"pieces": None, "line": self._points(x, y[..., i].T), "knots": []} for i in range(len(members))]
 
     def _points(self, x: Array, y: Array) -> list[list[float]]:
         """Return points of the picture with seven digits: (x, y), or both outputs."""

@@ -17,7 +17,7 @@ from plunit.play.settings import Settings
 from plunit.play.targets import Task
 
 BATCH = 128  # rows of a step, of tables with more than `LOOKED`
-RATE = 27.0  # frames a second, at most
+RATE = 26.0  # frames a second, at most
 PATIENCE = 1.0  # seconds for which a request waits for a new frame
 STEPS = 10_000_000  # after so many training ends: an hour or more
 
@@ -32,7 +32,7 @@ class Session:
         self._latest, self._fresh = [course.snapshot() for course in self._courses], True
         self._painter, self._frame = Painter(task, settings, self._latest), Reply({"frame": 0})
         self._change, self._painting = threading.Condition(), threading.Lock()
-        self._steps, self._seconds, self._drawn = 1, 0.0, 0.0  # of the next round; of all; when a frame was made
+        self._steps, self._seconds, self._due = 1, 0.0, 0.0  # of the next round; of all; when a frame may be made
         self._single, self.paused, self.ended = 0, settings.paused, ""
         self.asked = time.monotonic()
 
@@ -73,12 +73,13 @@ class Session:
         """Wait for a frame that is newer than a number, and return it; after a second without one say so."""
         self.asked = time.monotonic()
         with self._painting:
-            time.sleep(max(0.0, self._drawn + 1 / RATE - time.monotonic()))
+            time.sleep(max(0.0, self._due - time.monotonic()))
             with self._change:
                 if after >= self._painter.frames:
                     self._change.wait_for(lambda: self._fresh or self.ended, PATIENCE)
                 snapshots, fresh, self._fresh = self._latest, self._fresh, False
-            self.asked = self._drawn = time.monotonic()
+            self.asked = time.monotonic()
+            self._due = max(self._due + 1 / RATE, self.asked)  # a frame that was late does not delay the next
             if fresh:
                 self._frame = self._painter.paint(snapshots)
             if after >= self._painter.frames:

@@ -91,9 +91,9 @@ export class Stage {
       this.fill(view);
       this.paint(view.canvas, this.problem.inputs === 2 ? drawSurface : drawFit, { problem: this.problem, ...view });
     }
-    this.write("step", countText(this.frame.step));
     if (now - this.slow < SLOWLY && !this.frame.paused) return;
     this.slow = now;
+    this.write("step", countText(this.frame.step));
     this.paint(this.part("losses"), drawLosses, this.frame);
     this.paint(this.part("spread"), drawSpread, this.frame);
     this.drawGraph();
