@@ -29,6 +29,11 @@ def to_flow(network: DensityNetwork) -> Flow:
     >>> to_flow(DensityNetwork(form, begun.theta, begun.order, begun.sign)).log_prob(torch.zeros(5, 2)).shape
     torch.Size([5])
     """
+    return Flow(to_chain(network)).to(torch.from_numpy(network.theta).dtype)
+
+
+def to_chain(network: DensityNetwork) -> Chain:
+    """Return the map from data to base of a network, in float64."""
     if network.rho:
         raise ValueError(
             f"the network must have its final kinks, got one in training with corners of rho {network.rho}"
@@ -42,7 +47,7 @@ def to_flow(network: DensityNetwork) -> Flow:
         if i < form.blocks:
             shapes = {f"raw_{name}": views[name][i] for name in ("alpha", "c", "rho") if name in views}
             parts.append(_loaded(_activation(form.activation, form.features), shapes))
-    return Flow(Chain(*parts)).to(torch.from_numpy(network.theta).dtype)
+    return Chain(*parts)
 
 
 def _activation(name: str, features: int) -> Bijection:

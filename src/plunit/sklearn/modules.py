@@ -9,7 +9,7 @@ from torch import nn
 from plunit.densities import DensityNetwork
 from plunit.ensemble.arrays import Array
 from plunit.invertible import LU, Chain, Flow
-from plunit.invertible.converting import to_flow
+from plunit.invertible.converting import to_chain
 from plunit.sklearn.whitening import Whitening
 from plunit.torch import PLU
 
@@ -41,7 +41,7 @@ def flow(whitening: Whitening, network: DensityNetwork) -> Flow:
     """Return the density of a network behind a whitening as a flow in float64."""
     matrix = torch.linalg.solve(*map(torch.from_numpy, (whitening.lower, np.diag(1 / whitening.spread))))
     first = LU.from_matrix(matrix, -matrix @ torch.from_numpy(whitening.mean))
-    return Flow(Chain(first, to_flow(network).bijection)).double()
+    return Flow(Chain(first, to_chain(network))).double()
 
 
 def _activation(name: str, alpha: Array, c: Array) -> nn.Module:
