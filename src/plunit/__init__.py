@@ -5,4 +5,4 @@ from plunit.gains import gain
 
 __all__ = ["__version__", "gain", "inverse", "log_slope", "plu", "slope"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
