@@ -1,6 +1,6 @@
 """Conditional flows against the exact density, and what many features cost.
 
-`python -m benchmarks.conditional --steps 5000` makes the numbers of docs/invertible.md; without options the training is
+`python -m benchmarks.conditional --steps 4500` makes the numbers of docs/invertible.md; without options the training is
 short, and the table says so. Seconds are processor time on one thread.
 """
 
@@ -18,7 +18,7 @@ from torch import Tensor
 from plunit.invertible import Flow, conditional, density
 from plunit.invertible.simulations import SIMULATIONS, Simulation
 
-LONG = 5000
+LONG = 4500
 FEATURES = 784
 
 
