@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from plunit.errors import UserError
-from plunit.invertible import LU, RHO, TOYS, Flow, stacked, toy
+from plunit.invertible import LU, TOYS, Flow, stacked, toy
 from plunit.invertible import density as bijection
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.scratch import report
@@ -56,7 +56,7 @@ class DensitySpec:
 def compute(cell: Cell, scratch: Path) -> Arrays:
     """Return what a cell measures, for each data set of the spec D and seed S.
 
-    nll [D, S], test negative log-likelihood in nats of the flow as it is after training, an exact PLU network for
+    nll [D, S], test negative log-likelihood in nats of the flow as it is after training, a PLU network for
     "annealed"; loss [D, steps, S]; in two dimensions also log_density [D, cells, cells, S] over the drawn square and
     sample [D, samples, 2, S].
     """
@@ -95,7 +95,6 @@ def trained(
         lambda: (torch.stack([draw(spec.batch) for draw in draws]),),
         steps=spec.steps,
         lr=spec.lr,
-        anneal=RHO if method == "annealed" else None,
         watch=lambda done: report(scratch, done),
     )
     return flows, losses.T.numpy()
