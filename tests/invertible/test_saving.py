@@ -167,6 +167,15 @@ def test_the_file_that_the_next_test_spoils_is_good(tmp_path):
             },
             "a slot for each",
         ),
+        (
+            {**PLAIN, "bijection": {"kind": "Conditional", "part": LINE, "context": 1, "hidden": [], "slots": [2]}},
+            {
+                **{f"bijection.{name}": value for name, value in ARRAYS.items()},
+                "network.0.weight": torch.zeros(4, 1),
+                "network.0.bias": torch.full((4,), torch.nan),
+            },
+            "the array network.0.bias holds values that are not finite",
+        ),
     ],
 )
 def test_a_hostile_file_is_one_line(structure, arrays, message, tmp_path):

@@ -44,7 +44,8 @@ def _moved_by(theta: Tensor) -> Tensor:
 def _log_prob_moons(x: Tensor, theta: Tensor) -> Tensor:
     v = x - _moved_by(theta) - x.new_tensor([0.25, 0.0])
     radius = v.norm(dim=-1)
-    inside: Tensor = Normal(0.1, 0.01).log_prob(radius) - (math.pi * radius).log()
+    normal: Tensor = Normal(0.1, 0.01).log_prob(radius)  # type: ignore[no-untyped-call]
+    inside = normal - (math.pi * radius).log()
     return torch.where(v[..., 0] > 0, inside, -math.inf)
 
 
@@ -56,7 +57,7 @@ def _draw_regression(n: int, generator: Generator | None = None) -> tuple[Tensor
 
 def _log_prob_regression(x: Tensor, c: Tensor) -> Tensor:
     mean, factor = _mean_and_factor(c)
-    log_density: Tensor = MultivariateNormal(mean, scale_tril=factor).log_prob(x)
+    log_density: Tensor = MultivariateNormal(mean, scale_tril=factor).log_prob(x)  # type: ignore[no-untyped-call]
     return log_density
 
 
