@@ -24,7 +24,7 @@ def lacking(what):
     pytest.skip(f"{what}: the browser tests of the playground were skipped")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # no longer, because Playwright keeps an event loop running in this thread
 def browser():
     """Chromium with a fresh profile."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
@@ -40,9 +40,9 @@ def browser():
         launched.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def served():
-    """A server for all tests that leave it running."""
+    """A server for all tests of a file that leave it running."""
     server, thread = started()
     yield server
     server.shutdown()

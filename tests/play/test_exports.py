@@ -29,10 +29,11 @@ def trained(target, activation, steps=40):
     settings = settings_of({"target": target, "activations": [activation], "networks": 5, "seed": 3, "alpha": 0.3})
     task = task_of(target)
     session = Session(task, settings)
-    session.paused = True
     for _ in range(steps):
+        session.command("step")
         session.round(0.0)
     now = session._latest[0]
+    assert now.step == steps
     best = int(np.argmin(now.loss))
     theta = in_units(now.network, now.theta[:, [best]], *task.scales)
     return (task, settings, now, session._batch), lambda x: forward(now.network, theta, x.T, 0.3, 1.0)[..., 0].T

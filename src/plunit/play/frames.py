@@ -25,8 +25,7 @@ class Reply(NamedTuple):
 
 
 def _put(payload: bytearray, array: Array) -> dict[str, int]:
-    """Append an image or rows of numbers, from a multiple of four bytes on; return where they are."""
-    payload += bytes(-len(payload) % 4)
+    """Append an image or rows of numbers, each a multiple of four bytes long; return where they are."""
     size = {"height": len(array), "width": array.shape[1]} if array.dtype == np.uint8 else {"count": len(array)}
     place = {"offset": len(payload), **size}
     payload += array.tobytes()

@@ -61,7 +61,7 @@ class Panel:
 
     def paint(self, now: Snapshot, lines: bool) -> tuple[dict[str, Any], Array, Array | None]:
         """Return the panel, its image, and the edges of the best network's regions; `lines` renews the two networks."""
-        order = np.argsort(np.where(np.isfinite(now.loss), now.loss, np.inf), kind="stable")
+        order = np.argsort(now.loss, kind="stable")  # NaN is last
         finite = now.loss[order][: int(np.isfinite(now.loss).sum())]
         best, median = int(order[0]), self._middle(order, len(finite))
         if lines or not self._lines:

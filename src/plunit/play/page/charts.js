@@ -24,9 +24,9 @@ function decadesOf(low, high, most) {
 
 /** Draw axes, then, cut at their rectangle, what draw(pen, put) draws; put maps points of the view to the picture. */
 function drawPlot(pen, width, height, { view, colours, room = 8 }, draw) {
-  const [left, top, right, bottom] = [34, 8, width - room, height - 22];
+  const [left, top, right, bottom] = [40, 8, width - room, height - 22];
   const [x, y] = [scaleOf(view.x, [0, right - left]), scaleOf(view.y, [bottom - top, 0])];
-  for (const value of ticksOf(...view.y, 4)) {
+  for (const value of ticksOf(...view.y, 5)) {
     pen.line([[left, top + y(value)], [right, top + y(value)]], { stroke: colours.rule, width: 1 });
     pen.text(tickText(value), left - 6, top + y(value) + 4, { fill: colours.muted, anchor: "end" });
   }
@@ -75,7 +75,7 @@ export function drawLosses(pen, width, height, { panels, titles, colours }) {
   const low = Math.min(...values) - 0.1;
   const high = Math.max(...values, low + 0.6) + 0.1;
   const last = Math.max(1, ...panels.map(({ losses }) => losses.steps.at(-1) ?? 0));
-  const box = { left: 48, top: 10, right: width - 92, bottom: height - 34 };
+  const box = { left: 48, top: 10, right: width - 108, bottom: height - 34 };
   const x = scaleOf([0, last], [box.left, box.right]);
   const y = scaleOf([low, high], [box.bottom, box.top]);
   for (const value of decadesOf(low, high, 6)) {
@@ -85,7 +85,7 @@ export function drawLosses(pen, width, height, { panels, titles, colours }) {
   for (const value of ticksOf(0, last, 4)) pen.text(countText(value), x(value), box.bottom + 16, { fill: colours.muted, anchor: "middle" });
   pen.text("step", (box.left + box.right) / 2, height - 3, { fill: colours.muted, anchor: "middle" });
   const along = ({ losses }, key) => losses.steps.map((step, i) => [x(step), losses[key][i]]).filter(([, v]) => positive(v)).map(([a, v]) => [a, y(Math.log10(v))]);
-  for (const panel of panels) pen.area([...along(panel, "low"), ...along(panel, "high").reverse()], { fill: colours.of(panel.activation), opacity: 0.13 });
+  for (const panel of panels) pen.area([...along(panel, "low"), ...along(panel, "high").reverse()], { fill: colours.of(panel.activation), opacity: 0.4 / Math.max(3, panels.length) });
   const medians = panels.map((panel) => ({ panel, points: along(panel, "middle") })).filter(({ points }) => points.length);
   for (const { panel, points } of medians) {
     pen.line(points, { stroke: colours.of(panel.activation), ...lookOf(panel.activation) });

@@ -43,7 +43,7 @@ function drawAll(pen, scene, height) {
     const left = gap + (i % 3) * (w + gap);
     const top = head + Math.floor(i / 3) * (h + gap);
     const name = view.panel ? `${view.title}, median loss ${lossText(view.panel.losses.middle.at(-1))}` : view.title;
-    pen.text(name, left + 34, top + 14, { fill: view.colour, size: 14, weight: 600 });
+    pen.text(name, left + 40, top + 14, { fill: view.colour, size: 14, weight: 600 });
     pen.inside(left, top + 20, w, h - 20, (inner) => (problem.inputs === 2 ? drawSurface : drawFit)(inner, w, h - 20, { ...scene, ...view }), false);
   });
   const top = height - SIZE.chart - 10;

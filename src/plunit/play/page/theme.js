@@ -45,7 +45,7 @@ export function largeText(value) {
 /** An axis number without rounding noise: 0.5, -6, 10,000, 1e-4. */
 export function tickText(value) {
   const [number, size] = [Number(value.toPrecision(4)), Math.abs(value)];
-  const text = size > 1e-12 && (size < 1e-3 || size >= 1e6) ? number.toExponential() : size < 1e4 ? String(number) : countText(number);
+  const text = size > 1e-12 && (size < 1e-3 || size >= 1e5) ? number.toExponential() : size < 1e4 ? String(number) : countText(number);
   return text.replace("+", "").replaceAll("-", "\u2212");
 }
 
