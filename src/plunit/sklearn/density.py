@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from plunit.densities import Architecture, DensityNetwork
+from plunit.densities import Architecture
 from plunit.densities.architecture import LEARNED, MOST_FEATURES
 from plunit.ensemble.arrays import Array
 from plunit.sklearn import inspection, table
 from plunit.sklearn.atomic import AtomicFit
-from plunit.sklearn.averaged import Averaged, identity
 from plunit.sklearn.columns import Columns
+from plunit.sklearn.fitted_density import FittedDensity
 from plunit.sklearn.parameters import check_count, check_flag, check_name, check_number
 from plunit.sklearn.splits import Candidate, Split, candidates, make_splits, repeated
 from plunit.sklearn.terminal import Bar
-from plunit.sklearn.whitening import Whitening
-
-if TYPE_CHECKING:
-    from plunit.invertible import Flow
 
 BLOCKS = (0, 1, 2, 4, 8, 16, 32)
 """The numbers of blocks that "auto" searches."""
@@ -36,11 +30,8 @@ MOST_PARAMETERS = 10_000
 LOOKS, PATIENCE = 100, 30
 """The rows of validation are looked at so often; a start ends after so many looks that are not better."""
 
-CHUNK = 2**16
-"""Rows are evaluated in parts of so many points."""
 
-
-class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
+class PLUDensity(AtomicFit, FittedDensity):
     """p(x) = mean of N(z; 0, 1) |det dz/dx| over `n_best` small invertible networks z = F(x), and a little normal.
 
     Columns are scaled inside, and densities are in the units of the data. Rows are split into rows of training and of
@@ -228,79 +219,3 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
             "n_iter": np.array([one.steps for _, _, one in every]),
             "chosen": np.array([i == chosen for i, _, _ in every]),
         }
-
-    @property
-    def networks_(self) -> list[DensityNetwork]:
-        """The networks that are averaged, the best first, as functions of whitened columns."""
-        check_is_fitted(self)
-        form = Architecture(self.means_.shape[1], self.n_blocks_, self.activation_)
-        return [DensityNetwork(form, *parts) for parts in zip(self.theta_, self.orders_, self.signs_, strict=True)]
-
-    @property
-    def network_(self) -> DensityNetwork:
-        """The best network, as a function of whitened columns."""
-        return self.networks_[0]
-
-    def _averaged(self) -> Averaged:
-        """The networks and, with the weight `normal_share_`, the normal densities of their splits."""
-        networks, arrays = self.networks_, zip(self.means_, self.spreads_, self.lowers_, strict=True)
-        whitenings = [Whitening(*parts) for parts in arrays]
-        if self.normal_share_ == 0:
-            return Averaged(whitenings, networks, np.full(len(networks), 1 / len(networks)))
-        weights = np.repeat([1 - self.normal_share_, self.normal_share_], len(networks)) / len(networks)
-        return Averaged(2 * whitenings, networks + [identity(self.means_.shape[1])] * len(networks), weights)
-
-    def _kinds(self) -> Columns:
-        return Columns(self.bounds_[0], self.bounds_[1], self.steps_, self.integers_, self.margins_)
-
-    def score_samples(self, X: Any) -> Array:  # noqa: N803
-        """Return log p of rows X, in the units of the data; -inf outside of bounds and between integers."""
-        check_is_fitted(self)
-        x = validate_data(self, X, reset=False, dtype=np.float64)
-        columns, averaged, varies = self._kinds(), self._averaged(), np.isnan(self.constants_)
-        possible = (x == self.constants_)[:, ~varies].all(1)
-        x = x[:, varies]
-        self._warn_of_fractions(x)
-        possible &= columns.admits(x).all(1)
-        nodes, found = columns.nodes(), np.full(len(x), -math.inf)
-        rows = np.flatnonzero(possible)
-        for part in np.array_split(rows, max(1, math.ceil(len(rows) * len(nodes) / CHUNK))):
-            u, log_slopes = columns.to_line((x[part, None] + nodes).reshape(-1, x.shape[1]))
-            logs = (averaged.log_prob(u) + log_slopes).reshape(len(part), len(nodes))
-            found[part] = np.logaddexp.reduce(logs, axis=1) - math.log(len(nodes))
-        return found
-
-    def _warn_of_fractions(self, x: Array) -> None:
-        odd = self.integers_ & (x != np.rint(x)).any(0)
-        if odd.any() and isinstance(self.integers, str):
-            where = np.flatnonzero(np.isnan(self.constants_))[odd].tolist()
-            warnings.warn(
-                f"columns {where} held integers in fit and hold others now, which get the density 0; fit with "
-                "integers=None, or name the columns of integers",
-                stacklevel=3,
-            )
-
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
-        """Return the mean of log p over rows X, as GaussianMixture does."""
-        return float(np.mean(self.score_samples(X)))
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Return random rows [n_samples, features]."""
-        check_is_fitted(self)
-        check_count("n_samples", n_samples)
-        varies = np.isnan(self.constants_)
-        x = np.tile(self.constants_, (n_samples, 1))
-        x[:, varies] = self._kinds().from_line(self._averaged().sample(n_samples, check_random_state(random_state)))
-        return x
-
-    def to_torch(self) -> Flow:
-        """Return the density of the best network as a `plunit.invertible.Flow` in float64, in the units of the data.
-
-        It is the density of the estimator for n_best=1; otherwise it is one of those that are averaged.
-        """
-        from plunit.sklearn.modules import flow
-
-        averaged, columns = self._averaged(), self._kinds()
-        if columns.integer.any() or np.isfinite(self.bounds_).any() or not np.isnan(self.constants_).all():
-            raise ValueError("to_torch is for columns without bounds, integers and constants; fit without them")
-        return flow(averaged.whitenings[0], averaged.networks[0])
