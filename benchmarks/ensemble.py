@@ -39,7 +39,7 @@ def best(call: Callable[[], object], repeat: int = 3) -> float:
 
 def training(activation: str, seeds: int, steps: int, stride: int, engine: str | None) -> Callable[[], object]:
     """Return the ensemble's training, ready to be called."""
-    network = ensemble.Network(WIDTHS, activation)
+    network = ensemble.MLP(WIDTHS, activation)
     start = ensemble.initial(network, [np.random.default_rng(seed) for seed in range(seeds)])
     data = (X[None], np.sin(X[None]))
     return lambda: ensemble.train(network, start, data, steps=steps, stride=stride, engine=engine)

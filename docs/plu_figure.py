@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from plunit import plu
-from plunit.ensemble import Network, forward
+from plunit.ensemble import MLP, forward
 from plunit.lab import plan, store
 from plunit.lab.style import SETTINGS, label, look, median_member
 
@@ -54,7 +54,7 @@ def draw(networks: dict[str, Any]) -> Figure:
     for axes, (name, network) in zip(panels, networks.items(), strict=True):
         theta = np.asarray(network["theta"])[:, None]
         axes.plot(x, np.sin(x), color="0.6", linewidth=1)
-        axes.plot(x, forward(Network((1, 3, 3, 1), name), theta, x[None])[0, :, 0], **look(name))
+        axes.plot(x, forward(MLP((1, 3, 3, 1), name), theta, x[None])[0, :, 0], **look(name))
         axes.set(ylim=(-1.6, 1.6), yticks=[])
         axes.set_xticks([-2 * np.pi, 0, 2 * np.pi], ["-2\N{GREEK SMALL LETTER PI}", "0", "2\N{GREEK SMALL LETTER PI}"])
         axes.set_title(

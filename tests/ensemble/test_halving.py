@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from plunit.ensemble import Network, Rows, Validation, forward, halving, initial, pacing, train
+from plunit.ensemble import MLP, Rows, Validation, forward, halving, initial, pacing, train
 from plunit.ensemble.halving import search
 
 RNG = np.random.default_rng(0)
@@ -14,7 +14,7 @@ Y = (np.sin(2 * X[:, :1]) * X[:, 1:] + 0.2 * RNG.normal(size=(120, 1))).astype(n
 WEIGHT = RNG.random(120).astype(np.float32)
 ROWS = Rows(X[:80], Y[:80], WEIGHT[:80], batch=16)
 TESTS = Validation(X[80:], Y[80:], WEIGHT[80:], every=5)
-SHAPES = [Network((2, 5, 1), "plu"), Network((2, 4, 3, 1), "plu_learned")]
+SHAPES = [MLP((2, 5, 1), "plu"), MLP((2, 4, 3, 1), "plu_learned")]
 STEPS = 80
 
 
@@ -84,7 +84,7 @@ def test_every_start_is_there_once_and_the_best_is_first(engine):
 def test_shapes_need_not_survive():
     """Without hidden units a product cannot be learned."""
     rows, tests = Rows(X[:80], X[:80, :1] * X[:80, 1:]), Validation(X[80:], X[80:, :1] * X[80:, 1:], every=5)
-    found = run(networks=[Network((2, 1)), Network((2, 8, 1))], rows=rows, validation=tests, steps=200, lr=0.05)
+    found = run(networks=[MLP((2, 1)), MLP((2, 8, 1))], rows=rows, validation=tests, steps=200, lr=0.05)
     assert {one.network.depth for one in found if one.steps == 200} == {2}
     assert max(one.steps for one in found if one.network.depth == 1) < 200
 

@@ -7,7 +7,7 @@ from alone import alone, columns, generators
 from torch import nn
 from torch.nn import functional as F
 
-from plunit.ensemble import LOSSES, Network, Rows, initial, train
+from plunit.ensemble import LOSSES, MLP, Rows, initial, train
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 2)).astype(np.float32)
@@ -27,7 +27,7 @@ def test_every_loss_has_its_oracle():
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_member_follows_the_network_trained_alone_by_adamw(engine, loss):
     """With its own step size and decay, on one schedule."""
-    network, y = Network((2, 4, 3), "tanh"), TARGETS[loss]
+    network, y = MLP((2, 4, 3), "tanh"), TARGETS[loss]
     start = initial(network, generators([3, 8]))
     options = {"loss": loss, "lr": LR, "decay": DECAY, "schedule": SCHEDULE}
     ours = train(network, start, (X.T, y.T), steps=80, stride=1, engine=engine, **options)
@@ -59,7 +59,7 @@ def test_values_and_gradients_at_extreme_outputs(first_step, loss):
     z = np.stack(np.meshgrid(EXTREMES, EXTREMES, EXTREMES)).reshape(3, -1).astype(np.float32)
     y = np.eye(3, dtype=np.float32)[:, RNG.integers(3, size=z.shape[1])]
     theta = np.concatenate([np.zeros_like(z), z])
-    ours = first_step(Network((1, 3)), theta, (np.zeros((1, 1)), y[:, None]), loss=loss)
+    ours = first_step(MLP((1, 3)), theta, (np.zeros((1, 1)), y[:, None]), loss=loss)
     exact = torch.from_numpy(z.T.astype(np.float64)).requires_grad_()
     values = ORACLES[loss](exact, torch.from_numpy(y.T.astype(np.float64)), reduction="none")
     values = values if loss == "softmax" else values.mean(1)
@@ -72,14 +72,14 @@ def test_values_and_gradients_at_extreme_outputs(first_step, loss):
 def test_training_from_extreme_outputs_stays_finite(engine, loss):
     theta = np.array([[100.0, -100.0], [-100.0, 100.0], [0.0, 0.0], [0.0, 0.0]], dtype=np.float32)
     data = np.array([[-1.0, 1.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])
-    run = train(Network((1, 2)), theta, data, steps=50, loss=loss, stride=1, engine=engine)
+    run = train(MLP((1, 2)), theta, data, steps=50, loss=loss, stride=1, engine=engine)
     assert np.isfinite(run.theta).all()
     # right all along, and wrong by |z|, or by the difference of the two
     np.testing.assert_allclose(run.history[0], [0, 100 if loss == "logistic" else 200], rtol=1e-6, atol=1e-30)
 
 
 def weighted(first_step, loss, x, y, weight):
-    network = Network((2, 4, 3), "plu")
+    network = MLP((2, 4, 3), "plu")
     return first_step(network, initial(network, generators(range(5))), Rows(x, y, weight), loss=loss)
 
 
@@ -98,7 +98,7 @@ def test_a_weight_is_a_number_of_repetitions(first_step, loss, times):
 @pytest.mark.parametrize("name", ["plu", "plu_learned"])
 def test_decay_pulls_weights_alone(engine, name):
     """Rows of weight 0 have no gradient: what moves is moved by decay."""
-    network = Network((2, 4, 3, 3), name)
+    network = MLP((2, 4, 3, 3), name)
     start = initial(network, generators(range(3))) + np.float32(0.5)
     decay = np.array([0.0, 0.5, 2.0])
     rows = Rows(X, TARGETS["square"], np.zeros(30))
@@ -110,7 +110,7 @@ def test_decay_pulls_weights_alone(engine, name):
 
 
 def test_a_member_has_its_own_lr_and_decay_to_the_bit(engine):
-    network, lr, decay = Network((2, 4, 3), "plu"), RNG.uniform(0, 0.1, 20), RNG.uniform(0, 1, 20)
+    network, lr, decay = MLP((2, 4, 3), "plu"), RNG.uniform(0, 0.1, 20), RNG.uniform(0, 1, 20)
     start, data = initial(network, generators(range(20))), (X.T, TARGETS["square"].T)
     whole = train(network, start, data, steps=30, lr=lr, decay=decay, schedule=SCHEDULE[:30], engine=engine)
     alone_ = train(
@@ -131,6 +131,6 @@ def test_a_member_has_its_own_lr_and_decay_to_the_bit(engine):
     ],
 )
 def test_wrong_options_are_named(options, text):
-    network = Network((2, 4, 3), "plu")
+    network = MLP((2, 4, 3), "plu")
     with pytest.raises(ValueError, match=text):
         train(network, initial(network, generators(range(3))), (X.T, TARGETS["square"].T), steps=4, **options)

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from plunit.ensemble import ACTIVATIONS, Network, forward, initial
+from plunit.ensemble import ACTIVATIONS, MLP, forward, initial
 from plunit.ensemble.narrow import dead_share, values
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("widths", [(1, 3, 3, 1), (2, 5, 2), (1, 1)])
 def test_values_are_those_of_forward(activation, widths):
-    network = Network(widths, activation)
+    network = MLP(widths, activation)
     theta = initial(network, [np.random.default_rng(seed) for seed in range(7)], alpha=0.3, c=0.5)
     x = np.random.default_rng(0).uniform(-4, 4, (widths[0], 37)).astype(np.float32)
     found = values(network, theta, x, 0.3, 0.5)
@@ -17,7 +17,7 @@ def test_values_are_those_of_forward(activation, widths):
 
 
 def test_a_member_that_diverged_is_nan_and_the_others_are_not():
-    network = Network((1, 2, 1), "relu")
+    network = MLP((1, 2, 1), "relu")
     theta = initial(network, [np.random.default_rng(seed) for seed in range(3)])
     theta[:, 1] = np.nan
     found = values(network, theta, np.linspace(-1, 1, 20, dtype=np.float32)[None])
@@ -31,12 +31,12 @@ def test_a_member_that_diverged_is_nan_and_the_others_are_not():
     [("relu", (-2.0, 0.0), 0.5), ("relu", (-2.0, -3.0), 1.0), ("relu", (2.0, 0.0), 0.0), ("plu", (-9.0, 9.0), 0.0)],
 )
 def test_dead_units_have_no_slope_at_any_point(activation, biases, share):
-    network = Network((1, 2, 1), activation)
+    network = MLP((1, 2, 1), activation)
     theta = np.array([1, -1, *biases, 1, 1, 0], dtype=np.float32)[:, None]
     assert dead_share(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None]) == share
 
 
 def test_plu_without_slope_outside_has_dead_units():
-    network = Network((1, 2, 1), "plu")
+    network = MLP((1, 2, 1), "plu")
     theta = np.array([1, -1, -9, 0, 1, 1, 0], dtype=np.float32)[:, None]
     assert dead_share(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None], alpha=0.0) == 0.5

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from plunit.ensemble import Network, forward, initial, preactivations
+from plunit.ensemble import MLP, forward, initial, preactivations
 
 
 def generators(seeds):
@@ -10,7 +10,7 @@ def generators(seeds):
 
 
 def test_forward_is_the_paper_s_network():
-    network = Network((2, 4, 3, 2), "tanh")
+    network = MLP((2, 4, 3, 2), "tanh")
     theta = initial(network, generators(range(3))).astype(np.float64)
     theta += np.random.default_rng(0).standard_normal(theta.shape)
     x = np.random.default_rng(1).standard_normal((2, 7))
@@ -26,7 +26,7 @@ def test_forward_is_the_paper_s_network():
 
 
 def test_the_last_preactivation_is_the_output_and_depth_counts_weight_layers():
-    network = Network((1, 3, 3, 1), "relu")
+    network = MLP((1, 3, 3, 1), "relu")
     theta = initial(network, generators([0]))
     x = np.linspace(-1, 1, 5)[None]
     layers = list(preactivations(network, theta, x))
@@ -36,7 +36,7 @@ def test_the_last_preactivation_is_the_output_and_depth_counts_weight_layers():
 
 
 def test_weights_are_standard_normal_and_biases_zero():
-    network = Network((1, 3, 3, 1), "plu")
+    network = MLP((1, 3, 3, 1), "plu")
     theta = initial(network, generators(range(4000)))
     weights, biases = zip(*network.layers(theta), strict=True)
     moments = [(weight.mean(), weight.std()) for weight in weights]
@@ -45,7 +45,7 @@ def test_weights_are_standard_normal_and_biases_zero():
 
 
 def test_scales_are_standard_deviations():
-    network = Network((1, 3, 1), "plu")
+    network = MLP((1, 3, 1), "plu")
     plain, scaled = (initial(network, generators([5]), scales=scales) for scales in (None, [2.0, 0.5]))
     expected = [
         weight * np.float32(scale) for (weight, _), scale in zip(network.layers(plain), [2.0, 0.5], strict=True)
@@ -57,7 +57,7 @@ def test_a_seed_gives_every_activation_the_same_weights_and_leaves_its_generator
     starts, nexts = [], []
     for activation in ("tanh", "plu", "plu_learned"):
         generator = np.random.default_rng(3)
-        starts.append(initial(Network((1, 3, 3, 1), activation), [generator])[:22])
+        starts.append(initial(MLP((1, 3, 3, 1), activation), [generator])[:22])
         nexts.append(generator.random())
     assert np.array_equal(starts[0], starts[1])
     assert np.array_equal(starts[0], starts[2])
@@ -65,7 +65,7 @@ def test_a_seed_gives_every_activation_the_same_weights_and_leaves_its_generator
 
 
 def test_learned_shapes_start_where_told():
-    network = Network((1, 3, 3, 1), "plu_learned")
+    network = MLP((1, 3, 3, 1), "plu_learned")
     theta = initial(network, generators([0, 1]), alpha=0.3, c=2.0)
     alpha, c = network.shapes(theta, np.zeros(0), np.zeros(0))
     np.testing.assert_allclose(alpha, np.full((2, 2), 0.3), rtol=1e-6)
@@ -75,12 +75,12 @@ def test_learned_shapes_start_where_told():
 @pytest.mark.parametrize(("widths", "activation"), [((3,), "plu"), ((1, 0, 1), "plu"), ((1, 2), "swish")])
 def test_wrong_networks_are_named(widths, activation):
     with pytest.raises(ValueError, match=r"widths must be|unknown activation 'swish'; choose one of tanh"):
-        Network(widths, activation)
+        MLP(widths, activation)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_tensors_are_taken_and_arrays_given(dtype):
-    network = Network((1, 3, 1), "plu")
+    network = MLP((1, 3, 1), "plu")
     theta = torch.from_numpy(initial(network, generators([0, 1]))).to(dtype).requires_grad_()
     x = torch.linspace(-1, 1, 5)[None]
     output = forward(network, theta, x)

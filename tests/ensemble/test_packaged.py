@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from plunit.densities import Architecture, Sample, search
-from plunit.ensemble import Network, build, compiling, engine, initial, train
+from plunit.ensemble import MLP, build, compiling, engine, initial, train
 
 HERE = compiling.levels()
 CPUINFO = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
@@ -90,7 +90,7 @@ def test_the_level_is_the_one_that_the_system_states():
 
 @known
 def test_the_library_of_the_wheel_trains_without_a_compiler(wheel, monkeypatch, program):
-    network = Network((1, 2, 1), "plu")
+    network = MLP((1, 2, 1), "plu")
     start, x = initial(network, [np.random.default_rng(0)]), np.linspace(-1, 1, 9)[None]
     here = train(network, start, (x, np.sin(x)), steps=20)
     assert build.origin() == "compiled here"

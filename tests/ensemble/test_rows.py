@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from alone import generators
 
-from plunit.ensemble import ENGINES, Network, Rows, Validation, initial, train
+from plunit.ensemble import ENGINES, MLP, Rows, Validation, initial, train
 from plunit.ensemble.data import points
 from plunit.ensemble.state import Steps
 from plunit.ensemble.training import begin
@@ -51,7 +51,7 @@ def met(engine, rows, steps=1, members=1):
     meetings.
     """
     n = len(rows.x)
-    network = Network((n, 1))
+    network = MLP((n, 1))
     theta = np.zeros((n + 1, members), dtype=np.float32)
     state = begin(network, theta, loss="square", lr=0.0, decay=0.0, alpha=0.1, c=1.0, stride=1, steps=steps)
     means = [state.mean[:n].copy()]
@@ -74,7 +74,7 @@ def test_an_engine_meets_the_rows_that_are_drawn(engine, n, batch):
 
 @pytest.mark.parametrize(("n", "batch"), SIZES)
 def test_members_of_many_vectors_draw_by_their_own_seeds(engine, n, batch):
-    network = Network((n, 2, 1), "plu")
+    network = MLP((n, 2, 1), "plu")
     start = initial(network, generators(range(35)))
     whole = train(network, start, table(n, batch, range(35)), steps=9, engine=engine)
     some = [33, 4, 17]
@@ -85,7 +85,7 @@ def test_members_of_many_vectors_draw_by_their_own_seeds(engine, n, batch):
 
 @pytest.mark.parametrize(("n", "batch"), SIZES)
 def test_steps_in_one_call_or_several_are_the_same(engine, n, batch):
-    network = Network((n, 2, 1), "tanh")
+    network = MLP((n, 2, 1), "tanh")
     start = initial(network, generators(range(3)))
     rows = table(n, batch, [7, 8, 9])
     one = train(network, start, rows, steps=20, engine=engine)
@@ -97,7 +97,7 @@ def test_steps_in_one_call_or_several_are_the_same(engine, n, batch):
 @pytest.mark.parametrize("name", ["tanh", "plu_learned"])
 def test_engines_agree_on_rows_drawn(name):
     rng = np.random.default_rng(0)
-    network = Network((3, 8, 2), name)
+    network = MLP((3, 8, 2), name)
     rows = Rows(rng.normal(size=(100, 3)), rng.normal(size=(100, 2)), rng.random(100), 32, range(5))
     start = initial(network, generators(range(5)))
     native, numpy = (train(network, start, rows, steps=30, stride=1, engine=engine) for engine in ENGINES)
@@ -108,7 +108,7 @@ def test_engines_agree_on_rows_drawn(name):
 def test_all_rows_are_one_batch(engine):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(90, 3)), rng.normal(size=(90, 2))
-    network = Network((3, 8, 2), "plu")
+    network = MLP((3, 8, 2), "plu")
     start = initial(network, generators(range(5)))
     rows, batch = (train(network, start, data, steps=20, engine=engine) for data in (Rows(x, y), (x.T, y.T)))
     assert np.array_equal(rows.theta, batch.theta)
@@ -117,7 +117,7 @@ def test_all_rows_are_one_batch(engine):
 def test_a_stream_may_repeat_its_inputs(engine):
     """As a view that has no memory of its own for the steps; the targets change."""
     x, y = np.linspace(-1, 1, 9, dtype=np.float32), np.random.default_rng(0).normal(size=(20, 1, 9, 1))
-    network = Network((1, 2, 1), "tanh")
+    network = MLP((1, 2, 1), "tanh")
     start = initial(network, generators(range(3)))
     shared = np.broadcast_to(x[None, None, :, None], (20, 1, 9, 1))
     view, whole = (
@@ -129,7 +129,7 @@ def test_a_stream_may_repeat_its_inputs(engine):
 @pytest.mark.parametrize("members", [5, 15, 16])
 def test_the_order_of_axes_in_memory_does_not_matter(engine, members):
     rng = np.random.default_rng(0)
-    network = Network((2, 3, 3, 1), "plu")
+    network = MLP((2, 3, 3, 1), "plu")
     start = initial(network, generators(range(members)))
     x, y = rng.normal(size=(2, 9, members)).astype(np.float32), rng.normal(size=(1, 9, members))
     alpha = rng.uniform(0, 1, (2, members))
@@ -159,7 +159,7 @@ X, Y = np.zeros((9, 2)), np.zeros((9, 1))
     ],
 )
 def test_wrong_rows_are_named(engine, rows, text):
-    network = Network((2, 2, 1), "plu")
+    network = MLP((2, 2, 1), "plu")
     with pytest.raises(ValueError, match=text):
         train(network, initial(network, generators(range(3))), rows, steps=2, engine=engine)
 
@@ -168,7 +168,7 @@ def test_wrong_rows_are_named(engine, rows, text):
 @pytest.mark.parametrize("name", ["batch", "every", "stride", "steps"])
 def test_counts_that_a_program_cannot_hold_are_refused(name, value):
     x, y = np.zeros((5, 1)), np.zeros((5, 1))
-    network = Network((1, 1), "plu")
+    network = MLP((1, 1), "plu")
     rows = {"batch": value, "seeds": [0]} if name == "batch" else {}
     lengths = {"steps": 4, **({name: value} if name in ("stride", "steps") else {})}
 
@@ -184,7 +184,7 @@ def test_counts_that_a_program_cannot_hold_are_refused(name, value):
 def test_numbers_at_odd_addresses_are_read_rightly():
     packed = np.zeros(50, np.dtype([("a", "u1"), ("b", "<f4", (2,))]))
     packed["b"] = np.random.default_rng(0).normal(size=(50, 2))
-    network = Network((2, 3, 1), "plu")
+    network = MLP((2, 3, 1), "plu")
     start = initial(network, [np.random.default_rng(0)])
     y = packed["b"][:, :1] * 2
     odd, plain = (

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 import torch
 
-from plunit.ensemble import ACTIVATIONS, Network, forward, initial
+from plunit.ensemble import ACTIVATIONS, MLP, forward, initial
 from plunit.ensemble.torch_text import torch_code
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("widths", [(1, 3, 4, 2), (2, 3)])
 def test_the_program_has_the_values_of_the_member(activation, widths):
-    network = Network(widths, activation)
+    network = MLP(widths, activation)
     theta = initial(network, [np.random.default_rng(3)], alpha=0.25, c=0.6).astype(np.float64)
     names = {}
     exec(torch_code(network, theta, 0.25, 0.6), names)

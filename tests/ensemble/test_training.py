@@ -9,7 +9,7 @@ import torch
 from alone import MODULES, PaperPLU, alone, columns, generators
 from torch import nn
 
-from plunit.ensemble import ENGINES, Network, forward, initial, train
+from plunit.ensemble import ENGINES, MLP, forward, initial, train
 
 # Not symmetric about 0: on symmetric data an odd activation has bias gradients that are 0 but for rounding, which Adam
 # scales up to whole steps, so that any two programs drift apart.
@@ -24,7 +24,7 @@ def sine_alone(name, seed):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_member_follows_the_network_trained_alone(engine, name):
-    network = Network((1, 3, 3, 1), name)
+    network = MLP((1, 3, 3, 1), name)
     ours = train(network, initial(network, generators([3, 8])), (X, Y), steps=200, stride=1, engine=engine)
     losses, theta = columns(sine_alone(name, seed) for seed in [3, 8])
     np.testing.assert_allclose(ours.history, losses, rtol=2e-3, atol=2e-5)
@@ -47,7 +47,7 @@ def test_streams_and_several_inputs_and_outputs(engine):
         position += n
         return x, y
 
-    network = Network(widths, "tanh")
+    network = MLP(widths, "tanh")
     ours = train(network, initial(network, generators(seeds)), stream, steps=steps, stride=1, engine=engine)
 
     def batch(seed, step):
@@ -61,7 +61,7 @@ def test_streams_and_several_inputs_and_outputs(engine):
 
 def test_alpha_and_c_of_each_member_are_its_own(engine):
     alpha, c = np.array([0.0, 0.3, 0.9]), np.array([0.5, 2.0, 1.0])
-    network = Network((1, 3, 3, 1), "plu")
+    network = MLP((1, 3, 3, 1), "plu")
     start = initial(network, generators([1, 1, 1]))
     ours = train(network, start, (X, Y), steps=200, stride=1, alpha=alpha, c=c, engine=engine)
     modules = [functools.partial(PaperPLU, *shape) for shape in zip(alpha.tolist(), c.tolist(), strict=True)]
@@ -71,7 +71,7 @@ def test_alpha_and_c_of_each_member_are_its_own(engine):
 
 @pytest.mark.parametrize("name", ["plu", "tanh", "gelu"])
 def test_a_member_is_the_same_to_the_bit_in_any_company(engine, name):
-    network = Network((1, 3, 3, 1), name)
+    network = MLP((1, 3, 3, 1), name)
     steps = 60
     whole = train(network, initial(network, generators(range(37))), (X, Y), steps=steps, engine=engine)
     chunks = [[0], [*range(3, 20)], [*range(20, 37)]]
@@ -86,7 +86,7 @@ def test_a_member_is_the_same_to_the_bit_in_any_company(engine, name):
 @pytest.mark.parametrize("poison", [math.nan, math.inf, 3e38])
 @pytest.mark.parametrize("name", ["plu", "tanh", "relu", "plu_learned"])
 def test_a_diverged_member_touches_no_other(engine, poison, name):
-    network = Network((1, 3, 3, 1), name)
+    network = MLP((1, 3, 3, 1), name)
     start = initial(network, generators(range(20)))
     clean = train(network, start, (X, Y), steps=50, engine=engine)
     sick = start.copy()
@@ -99,7 +99,7 @@ def test_a_diverged_member_touches_no_other(engine, poison, name):
 
 
 def test_data_of_each_member_and_shared_data_agree(engine):
-    network = Network((1, 3, 3, 1), "plu")
+    network = MLP((1, 3, 3, 1), "plu")
     start = initial(network, generators(range(5)))
     shared = train(network, start, (X, Y), steps=40, engine=engine)
     own = train(network, start, (np.broadcast_to(X[..., None], (1, 50, 5)), Y), steps=40, engine=engine)
@@ -109,7 +109,7 @@ def test_data_of_each_member_and_shared_data_agree(engine):
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("name", ["tanh", "plu", "plu_learned", "elu"])
 def test_engines_agree_over_a_hundred_steps(name):
-    network = Network((1, 5, 5, 5, 5, 2), name)
+    network = MLP((1, 5, 5, 5, 5, 2), name)
     start = initial(network, generators(range(8)))
     targets = np.concatenate([Y, np.cos(X)])
     compiled, numpy = (train(network, start, (X, targets), steps=100, engine=engine) for engine in ENGINES)
@@ -118,7 +118,7 @@ def test_engines_agree_over_a_hundred_steps(name):
 
 
 def test_checkpoints_and_strides_change_nothing(engine):
-    network = Network((1, 3, 3, 1), "plu")
+    network = MLP((1, 3, 3, 1), "plu")
     start = initial(network, generators(range(3)))
     plain = train(network, start, (X, Y), steps=50, stride=1, engine=engine)
     marked = train(network, start, (X, Y), steps=50, stride=7, checkpoints=[0, 13, 50], engine=engine)
@@ -129,7 +129,7 @@ def test_checkpoints_and_strides_change_nothing(engine):
 
 
 def test_recorded_losses_are_those_of_the_recorded_weights(engine):
-    network = Network((1, 3, 3, 1), "plu")
+    network = MLP((1, 3, 3, 1), "plu")
     run = train(
         network, initial(network, generators([4])), (X, Y), steps=33, stride=16, checkpoints=[0, 16, 32], engine=engine
     )
@@ -139,7 +139,7 @@ def test_recorded_losses_are_those_of_the_recorded_weights(engine):
 
 @pytest.mark.parametrize("members", [3, 64])
 def test_the_start_is_left_as_it_is(engine, members):
-    network = Network((1, 2, 1), "plu_learned")
+    network = MLP((1, 2, 1), "plu_learned")
     start = initial(network, generators(range(members)))
     before = start.copy()
     ours = train(network, start, (X, Y), steps=5, engine=engine)
@@ -160,13 +160,13 @@ def test_the_start_is_left_as_it_is(engine, members):
     ],
 )
 def test_wrong_data_is_named(engine, x, y):
-    network = Network((1, 2, 1), "plu")
+    network = MLP((1, 2, 1), "plu")
     with pytest.raises(ValueError, match=r"(inputs|targets) must be \[1, batch\] or \[1, batch, 2\]"):
         train(network, initial(network, generators([0, 1])), (x, y), steps=2, engine=engine)
 
 
 def test_a_short_stream_is_named(engine):
-    network = Network((1, 2, 1), "plu")
+    network = MLP((1, 2, 1), "plu")
     short = np.broadcast_to(X[None, ..., None], (3, 1, 50, 2))
     with pytest.raises(ValueError, match="a first axis of 4 steps"):
         train(network, initial(network, generators([0, 1])), lambda n: (short, short), steps=4, engine=engine)
@@ -175,11 +175,11 @@ def test_a_short_stream_is_named(engine):
 @pytest.mark.parametrize("theta", [np.zeros((6, 2)), np.zeros(7), np.zeros((7, 0))])
 def test_a_wrong_start_is_named(engine, theta):
     with pytest.raises(ValueError, match=r"theta must be \[7, members\]"):
-        train(Network((1, 2, 1), "plu"), theta, (X, Y), steps=2, engine=engine)
+        train(MLP((1, 2, 1), "plu"), theta, (X, Y), steps=2, engine=engine)
 
 
 def test_the_native_engine_refuses_what_it_cannot_do():
-    network = Network((1, 2, 1), "plu")
+    network = MLP((1, 2, 1), "plu")
     with pytest.raises(ValueError, match=r"takes float32, got float64; take engine='numpy'"):
         train(network, initial(network, generators([0])).astype(np.float64), (X, Y), steps=2, engine="native")
 
@@ -188,7 +188,7 @@ def test_the_native_engine_refuses_what_it_cannot_do():
 @pytest.mark.parametrize("x", [0.0, -0.0, 0.5, 1.0, -1.0, 1.5, -3.0, math.inf, -math.inf, math.nan])
 def test_plu_at_its_kinks_and_at_infinity(engine, x, alpha):
     """A unit with weight 1 and a target of 0: the first loss is PLU(x) squared."""
-    network = Network((1, 1, 1), "plu")
+    network = MLP((1, 1, 1), "plu")
     theta = np.array([[1.0], [0.0], [1.0], [0.0]], dtype=np.float32)
     data = np.array([[x]]), np.zeros((1, 1))
     loss = train(network, theta, data, steps=1, alpha=alpha, engine=engine).history[0, 0]
@@ -198,7 +198,7 @@ def test_plu_at_its_kinks_and_at_infinity(engine, x, alpha):
 
 
 def test_float64_runs_in_numpy_and_agrees_closely():
-    network = Network((1, 3, 3, 1), "plu")
+    network = MLP((1, 3, 3, 1), "plu")
     ours = train(network, initial(network, generators([2])).astype(np.float64), (X, Y), steps=300, stride=1)
     losses, _ = alone((1, 3, 3, 1), PaperPLU, 2, lambda step: (X.T, Y.T), 300, torch.float64)
     np.testing.assert_allclose(ours.history[:, 0], losses, rtol=1e-9, atol=1e-12)
@@ -209,7 +209,7 @@ def test_float64_runs_in_numpy_and_agrees_closely():
     [{"steps": -1}, {"steps": 5, "stride": 0}, {"steps": 5, "checkpoints": [6]}, {"steps": 5, "checkpoints": [3, 1]}],
 )
 def test_wrong_arguments_are_named(arguments):
-    network = Network((1, 2, 1), "plu")
+    network = MLP((1, 2, 1), "plu")
     with pytest.raises(
         ValueError, match=r"(steps|stride) must be an integer from|checkpoints must be increasing steps from 0 to 5"
     ):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from alone import generators
 
-from plunit.ensemble import ENGINES, Network, Rows, Validation, forward, initial, train
+from plunit.ensemble import ENGINES, MLP, Rows, Validation, forward, initial, train
 from plunit.ensemble.data import points
 from plunit.ensemble.state import Steps
 from plunit.ensemble.training import begin
@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-3, 3, (60, 1)).astype(np.float32)
 Y = (np.sin(2 * X) + 0.3 * RNG.normal(size=X.shape)).astype(np.float32)
 TRAINING, TESTS = (X[:40], Y[:40]), (X[40:], Y[40:])
-NETWORK = Network((1, 6, 6, 1), "tanh")
+NETWORK = MLP((1, 6, 6, 1), "tanh")
 START = initial(NETWORK, generators(range(21)))
 STEPS = 120
 
@@ -91,7 +91,7 @@ def test_a_running_mean_is_looked_at_and_kept(engine, average):
 
 def test_a_running_mean_has_learned_shapes(engine):
     """The loss is that of the kept parameters, with their own alpha and c."""
-    network = Network((1, 6, 6, 1), "plu_learned")
+    network = MLP((1, 6, 6, 1), "plu_learned")
     start = initial(network, generators(range(21)))
     looks = Validation(*TESTS, every=4, average=0.2)
     found = train(network, start, Rows(*TRAINING), steps=STEPS, lr=0.05, validation=looks, engine=engine)
@@ -155,7 +155,7 @@ def test_what_comes_after_its_end_does_not_reach_a_member(engine):
     inputs = np.where(np.arange(30)[:, None, None, None] < 20, X.T[None, :, :, None], np.float32(1e38))
     targets = np.broadcast_to(Y.T[None, :, :, None], (30, 1, 60, 1))
     looks = Validation(*TESTS, every=2, patience=1)
-    network = Network((1, 6, 1), "relu")
+    network = MLP((1, 6, 1), "relu")
     start = initial(network, generators([0, 1]))
     ours = train(
         network,

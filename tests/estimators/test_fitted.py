@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from compilers import call_c
 
-from plunit.ensemble import ACTIVATIONS, Network
+from plunit.ensemble import ACTIVATIONS, MLP
 from plunit.ensemble.halving import Candidate
 from plunit.ensemble.members import PIECEWISE
 from plunit.functional import formula
@@ -168,7 +168,7 @@ def test_the_table_of_candidates():
 
 
 def candidate(width, loss):
-    return Candidate(Network((1, width, 1)), 0, loss, 1, 1, *(np.zeros(1) for _ in range(3)))
+    return Candidate(MLP((1, width, 1)), 0, loss, 1, 1, *(np.zeros(1) for _ in range(3)))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plunit.ensemble import Network, initial
+from plunit.ensemble import MLP, initial
 from plunit.lab.cell import Cell
 from plunit.lab.fit import run
 from plunit.lab.fit.read import EXPERIMENTS
@@ -126,8 +126,8 @@ def test_dead_units_are_counted():
     theta[2] = 1  # first layer: unit 0 is always negative, unit 2 for half of the points
     theta[3:6, :] = np.array([-1.0, 1.0, 0.0])[:, None]
     theta[15:18, 0] = 1  # second layer: alive in member 0, all at 0 in member 1
-    assert dead_units(SINE, Network(SINE.widths, "relu"), theta).tolist() == [1, 4]
-    assert dead_units(SINE, Network(SINE.widths, "plu"), theta).tolist() == [0, 0]
+    assert dead_units(SINE, MLP(SINE.widths, "relu"), theta).tolist() == [1, 4]
+    assert dead_units(SINE, MLP(SINE.widths, "plu"), theta).tolist() == [0, 0]
 
 
 COUNTS = {f"{stage}_{kind}": (3,) for stage in ("initial", "random", "trained") for kind in ("pieces", "patterns")}
@@ -164,7 +164,7 @@ def test_the_grid_has_every_point_of_the_square():
 
 @pytest.mark.parametrize("member", [0, 1])
 def test_final_loss_takes_shapes_of_each_member(member):
-    network = Network(SINE.widths, "plu")
+    network = MLP(SINE.widths, "plu")
     theta = initial(network, [np.random.default_rng(1)] * 1).repeat(2, axis=1)
     alpha, c = np.array([0.1, 0.5]), np.array([1.0, 2.0])
     both = final_loss(SINE, network, theta, alpha, c)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plunit.ensemble import Network
+from plunit.ensemble import MLP
 from plunit.lab import style
 from plunit.lab.cell import Cell
 from plunit.lab.fit import pieces
@@ -52,7 +52,7 @@ def test_cells_of_lines_in_general_position(activation, expected):
     theta[9:18, 0] = 0.01 * np.eye(3).flatten()
     theta[18:21, 0] = 0.5
     theta[21:24, 0] = [1.0, 2.0, 3.0]
-    found = count(SURFACE, Network(SURFACE.widths, activation), theta)
+    found = count(SURFACE, MLP(SURFACE.widths, activation), theta)
     assert found.pieces.tolist() == [expected]
 
 
@@ -63,13 +63,13 @@ def test_a_dead_kink_is_a_pattern_but_no_piece():
     theta[6, 0] = theta[9, 0] = 1  # the last unit goes nowhere, nor does the second
     theta[15:18, 0] = 5
     theta[18:21, 0] = [1.0, 0.0, 0.0]
-    found = count(SINE, Network(SINE.widths, "relu"), theta)
+    found = count(SINE, MLP(SINE.widths, "relu"), theta)
     assert (found.pieces.tolist(), found.patterns.tolist()) == ([2], [4])
 
 
 def test_a_network_that_diverged_has_no_pieces():
     theta = trained("sine", "plu", 0, 4)["theta"]
-    network = Network(SINE.widths, "plu")
+    network = MLP(SINE.widths, "plu")
     whole = count(SINE, network, theta).pieces
     theta[3, 1], theta[0, 2], theta[5, 3] = math.nan, math.inf, -1e30
     assert count(SINE, network, theta).pieces.tolist() == [whole[0], 0, 0, 0]
@@ -78,7 +78,7 @@ def test_a_network_that_diverged_has_no_pieces():
 def test_blocks_of_members_change_nothing(monkeypatch):
     arrays = trained("sine", "plu", 0, 5)
     monkeypatch.setattr(pieces, "_BLOCK", 2)
-    found = count(SINE, Network(SINE.widths, "plu"), arrays["theta"])
+    found = count(SINE, MLP(SINE.widths, "plu"), arrays["theta"])
     np.testing.assert_array_equal(found, [arrays["trained_patterns"], arrays["trained_pieces"]])
 
 

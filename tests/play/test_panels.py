@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from plunit.ensemble import Network, Rows, forward, initial
+from plunit.ensemble import MLP, Rows, forward, initial
 from plunit.ensemble.course import Course, Snapshot
 from plunit.ensemble.units import in_units
 from plunit.play.frames import view_of
@@ -20,7 +20,7 @@ DIGITS = 1e-4
 def painted(target, activation, *, networks=24, steps=60, width=3):
     """Train a little; return the panel's parts, the task, the snapshot and the parameters in units."""
     task, settings = task_of(target), Settings(target, networks=networks, alpha=0.2, c=0.8)
-    network = Network((task.inputs, width, width, task.outputs), activation)
+    network = MLP((task.inputs, width, width, task.outputs), activation)
     start = initial(network, [np.random.default_rng([0, i]) for i in range(networks)], alpha=0.2, c=0.8)
     course = Course(network, start, Rows(*task.scaled), lr=0.02, alpha=0.2, c=0.8)
     course.advance(steps)
@@ -133,7 +133,7 @@ def test_without_edges_there_is_no_kink_of_a_smooth_surface():
 
 def test_networks_that_diverged_are_counted_and_nothing_breaks():
     task, settings = task_of(SINE), Settings(SINE, networks=5)
-    network = Network((1, 3, 3, 1), "plu")
+    network = MLP((1, 3, 3, 1), "plu")
     theta = initial(network, [np.random.default_rng(seed) for seed in range(5)])
     theta[:, 2:] = np.nan
     loss = np.array([np.inf, 0.5, np.nan, np.nan, np.nan])
@@ -149,7 +149,7 @@ def test_networks_that_diverged_are_counted_and_nothing_breaks():
 
 def test_a_long_course_keeps_its_form():
     task, settings = task_of(SINE), Settings(SINE, networks=3)
-    network = Network((1, 1, 1), "tanh")
+    network = MLP((1, 1, 1), "tanh")
     panel = Panel(network, task, settings, view_of(task))
     theta = initial(network, [np.random.default_rng(seed) for seed in range(3)])
     for step in range(1, 1001):
@@ -165,7 +165,7 @@ def test_a_long_course_keeps_its_form():
 
 def test_the_median_network_stays_while_it_is_in_the_middle():
     task, settings = task_of(SINE), Settings(SINE, networks=101)
-    network = Network((1, 1, 1), "tanh")
+    network = MLP((1, 1, 1), "tanh")
     panel = Panel(network, task, settings, view_of(task))
     theta = initial(network, [np.random.default_rng(seed) for seed in range(101)])
     members = []
@@ -177,7 +177,7 @@ def test_the_median_network_stays_while_it_is_in_the_middle():
 
 def test_the_losses_of_best_and_median_are_the_newest_while_lines_wait_for_their_turn():
     task, settings = task_of(SINE), Settings(SINE, networks=9)
-    network = Network((1, 2, 1), "relu")
+    network = MLP((1, 2, 1), "relu")
     panel = Panel(network, task, settings, view_of(task))
     theta = initial(network, [np.random.default_rng(seed) for seed in range(9)])
     first = panel.paint(Snapshot(network, 1, theta, np.arange(1.0, 10)), True)[0]

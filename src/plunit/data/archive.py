@@ -12,7 +12,7 @@ LIMIT = 2**28  # bytes of an archive, before and after decompression; those of C
 _DAMAGE = (tarfile.TarError, EOFError, OSError, ValueError, zlib.error)
 
 
-class Unavailable(Exception):
+class SourceFailed(Exception):
     """A source could not give the data; the text says why."""
 
 
@@ -27,7 +27,7 @@ class Metered:
         content = cast(bytes, self._stream.read(size))
         self._count += len(content)
         if self._count > LIMIT:
-            raise Unavailable(f"the archive is larger than {LIMIT} bytes")
+            raise SourceFailed(f"the archive is larger than {LIMIT} bytes")
         self._advance(len(content))
         return content
 
@@ -35,7 +35,7 @@ class Metered:
 def members(
     stream: IO[bytes], sizes: Mapping[str, range], advance: Callable[[int], object] = lambda count: None
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of the wanted members, in the archive's order; raise Unavailable unless all come.
+    """Yield name and content of the wanted members, in the archive's order; raise SourceFailed unless all come.
 
     `sizes` maps the wanted names to the lengths they may have. Others are skipped, and names serve for comparison only.
     """
@@ -52,15 +52,15 @@ def members(
                 if not absent:
                     return
     except _DAMAGE as error:
-        raise Unavailable(f"the archive cannot be read: {error}") from error
-    raise Unavailable(f"the archive lacks {', '.join(absent)}")
+        raise SourceFailed(f"the archive cannot be read: {error}") from error
+    raise SourceFailed(f"the archive lacks {', '.join(absent)}")
 
 
 def _content(archive: tarfile.TarFile, member: tarfile.TarInfo, sizes: range) -> bytes:
     if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
-        raise Unavailable(f"{member.name} in the archive is not a plain file")
+        raise SourceFailed(f"{member.name} in the archive is not a plain file")
     if member.size not in sizes:
-        raise Unavailable(f"{member.name} in the archive has {member.size} bytes")
+        raise SourceFailed(f"{member.name} in the archive has {member.size} bytes")
     file = archive.extractfile(member)
     assert file is not None  # `member` is a plain file
     return file.read()

@@ -33,7 +33,7 @@ NUMBER = {".": _number(r"\."), ",": _number(",")}
 
 
 @dataclass(frozen=True)
-class Layout:
+class CsvLayout:
     """The delimiter of a file, the names of its columns, whether a header gave them, and the lines before the data."""
 
     delimiter: str
@@ -61,7 +61,7 @@ def is_number(field: str, delimiter: str) -> bool:
     return any(NUMBER[mark].fullmatch(field) for mark in ".," if mark != delimiter)
 
 
-def find_layout(path: Path) -> Layout:
+def find_layout(path: Path) -> CsvLayout:
     """Find the delimiter and the names of the columns; without a header the names are "1", "2", ..."""
     content = (line for _, line in _lines(blocks(path)) if not _is_skipped(line))
     sample = list(islice(content, _SAMPLE))
@@ -77,9 +77,9 @@ def find_layout(path: Path) -> Layout:
     numeric = [is_number(field, delimiter) or is_infinite(field) for field in fields]
     # A row of numbers with gaps is data too: taken as a header, the row would be lost.
     if any(numeric) and all(yes or is_missing(field) for yes, field in zip(numeric, fields, strict=True)):
-        return Layout(delimiter, tuple(str(at) for at in range(1, len(fields) + 1)), header=False, skip=start - 1)
+        return CsvLayout(delimiter, tuple(str(at) for at in range(1, len(fields) + 1)), header=False, skip=start - 1)
     names = (field.strip() or f"column {at}" for at, field in enumerate(fields, 1))
-    return Layout(delimiter, tuple(names), header=True, skip=end)
+    return CsvLayout(delimiter, tuple(names), header=True, skip=end)
 
 
 def records(path: Path, stream: Iterator[tuple[int, str]], delimiter: str) -> Iterator[tuple[int, int, list[str]]]:

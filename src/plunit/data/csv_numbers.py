@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from plunit.data.csv_layout import NUMBER, Layout, is_infinite, is_missing, is_number, records
+from plunit.data.csv_layout import NUMBER, CsvLayout, is_infinite, is_missing, is_number, records
 from plunit.data.csv_text import blocks, quoted, shown
 from plunit.errors import UserError
 
@@ -28,7 +28,7 @@ class _DecimalCommaError(Exception):
     """The file writes 3,5 for 3.5."""
 
 
-def read_numbers(path: Path, layout: Layout, columns: Sequence[int]) -> tuple[Array, str]:
+def read_numbers(path: Path, layout: CsvLayout, columns: Sequence[int]) -> tuple[Array, str]:
     """Return the numbers [rows, columns], NaN where missing, and the place of the first missing one ("" if none)."""
     try:
         values = _gather(path, _parts(path, layout, columns, "."), len(columns))
@@ -56,7 +56,7 @@ def _gather(path: Path, parts: Iterator[Array], width: int) -> Array:
     return np.concatenate(kept)
 
 
-def _parts(path: Path, layout: Layout, columns: Sequence[int], mark: str) -> Iterator[Array]:
+def _parts(path: Path, layout: CsvLayout, columns: Sequence[int], mark: str) -> Iterator[Array]:
     """Yield the numbers part by part. The careful path starts at the first block that is not plain."""
     data = _data_blocks(path, layout)
     for line, text in data:
@@ -66,7 +66,7 @@ def _parts(path: Path, layout: Layout, columns: Sequence[int], mark: str) -> Ite
             yield values.take(columns, axis=1)
 
 
-def _data_blocks(path: Path, layout: Layout) -> Iterator[tuple[int, str]]:
+def _data_blocks(path: Path, layout: CsvLayout) -> Iterator[tuple[int, str]]:
     """Yield the blocks of a file without the lines before its data."""
     for line, text in blocks(path):
         before = layout.skip + 1 - line
@@ -90,7 +90,7 @@ def _plain(text: str, delimiter: str, width: int, mark: str) -> Array | None:
 
 
 def _careful(
-    path: Path, stream: Iterator[tuple[int, str]], layout: Layout, columns: Sequence[int], mark: str
+    path: Path, stream: Iterator[tuple[int, str]], layout: CsvLayout, columns: Sequence[int], mark: str
 ) -> Iterator[Array]:
     """Yield the numbers of the chosen columns; raise a UserError at the first field that is wrong."""
     content = records(path, stream, layout.delimiter)
@@ -112,7 +112,7 @@ def _careful(
         yield values
 
 
-def _value(path: Path, line: int, field: str, layout: Layout, column: int, mark: str) -> float:
+def _value(path: Path, line: int, field: str, layout: CsvLayout, column: int, mark: str) -> float:
     """Return the number in a field, NaN where it is missing; raise where it is anything else."""
     if is_missing(field):
         return math.nan
@@ -137,7 +137,7 @@ def _value(path: Path, line: int, field: str, layout: Layout, column: int, mark:
     )
 
 
-def _wrong_count(path: Path, line: int, found: int, layout: Layout) -> UserError:
+def _wrong_count(path: Path, line: int, found: int, layout: CsvLayout) -> UserError:
     return UserError(
         f"{shown(path)}, line {line}: {found} fields were found, and the first row has {len(layout.names)} "
         f"(delimiter {layout.delimiter!r}). All rows must have as many: correct the line, "
@@ -145,23 +145,23 @@ def _wrong_count(path: Path, line: int, found: int, layout: Layout) -> UserError
     )
 
 
-def _place(line: int, field: str, layout: Layout, column: int) -> str:
+def _place(line: int, field: str, layout: CsvLayout, column: int) -> str:
     return f"line {line}, column {quoted(layout.names[column])}: {quoted(field)}"
 
 
-def _fields(path: Path, layout: Layout, columns: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+def _fields(path: Path, layout: CsvLayout, columns: Sequence[int]) -> Iterator[tuple[int, int, str]]:
     """Yield (line, column, field) of the chosen columns."""
     for line, _, fields in records(path, _data_blocks(path, layout), layout.delimiter):
         yield from ((line, column, fields[column]) for column in columns if column < len(fields))
 
 
-def _first_missing(path: Path, layout: Layout, columns: Sequence[int]) -> str:
+def _first_missing(path: Path, layout: CsvLayout, columns: Sequence[int]) -> str:
     found = ((line, column, field) for line, column, field in _fields(path, layout, columns) if is_missing(field))
     line, column, field = next(found)
     return _place(line, field, layout, column)
 
 
-def _check_decimal_comma(path: Path, layout: Layout, columns: Sequence[int]) -> None:
+def _check_decimal_comma(path: Path, layout: CsvLayout, columns: Sequence[int]) -> None:
     """Refuse a file where each comma may separate thousands."""
     first = ""
     for line, column, field in _fields(path, layout, columns):

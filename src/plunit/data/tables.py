@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from plunit.data import csv_numbers, parquet_numbers
-from plunit.data.csv_layout import Layout, find_layout, is_number
+from plunit.data.csv_layout import CsvLayout, find_layout, is_number
 from plunit.data.csv_numbers import Array
 from plunit.data.csv_text import check_size, fingerprint, quoted, shown
 from plunit.errors import UserError
@@ -68,7 +68,7 @@ def read_table(path: Path, target: str, inputs: Sequence[str] = (), report: Call
     return Table(values.take(kept, axis=1), values[:, -1].copy(), tuple(chosen[at] for at in kept), chosen[-1], sha256)
 
 
-def _report_header(path: Path, layout: Layout, report: Callable[[str], object]) -> None:
+def _report_header(path: Path, layout: CsvLayout, report: Callable[[str], object]) -> None:
     """Say what the first row was taken for, where it could be something else."""
     if not layout.header:
         report(

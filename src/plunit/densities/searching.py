@@ -16,7 +16,7 @@ from plunit.densities.sample import Sample, check_spread, checked
 from plunit.densities.state import Member, Steps, begin
 from plunit.ensemble.arrays import Array, as_count
 from plunit.ensemble.build import library
-from plunit.ensemble.compiling import Unavailable
+from plunit.ensemble.compiling import CannotCompile
 from plunit.ensemble.halving import RUNGS
 from plunit.ensemble.pacing import Pace
 
@@ -210,7 +210,7 @@ def _engine(asked: str | None) -> str:
         return asked
     try:
         library("chain")
-    except Unavailable as reason:
+    except CannotCompile as reason:
         warnings.warn(f"{reason}. Training runs in NumPy, which is slower.", stacklevel=3)
         return "numpy"
     return "native"

@@ -1,7 +1,7 @@
 """Many small networks trained as one: members on the last axis, each with its own start, data, alpha and c.
 
 >>> import numpy as np
->>> network = Network((1, 3, 3, 1), "plu")
+>>> network = MLP((1, 3, 3, 1), "plu")
 >>> start = initial(network, [np.random.default_rng(seed) for seed in range(5)])
 >>> x = np.linspace(-6, 6, 50)[None]
 >>> trained = train(network, start, (x, np.sin(x)), steps=200)
@@ -12,7 +12,7 @@
 from plunit.ensemble.activation import ACTIVATIONS
 from plunit.ensemble.data import Rows
 from plunit.ensemble.losses import LOSSES
-from plunit.ensemble.network import Network, forward, initial, preactivations
+from plunit.ensemble.network import MLP, forward, initial, preactivations
 from plunit.ensemble.state import Validation
 from plunit.ensemble.training import ENGINES, Trained, engine, train, why_not_native
 
@@ -20,7 +20,7 @@ __all__ = [
     "ACTIVATIONS",
     "ENGINES",
     "LOSSES",
-    "Network",
+    "MLP",
     "Rows",
     "Trained",
     "Validation",

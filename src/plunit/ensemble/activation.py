@@ -22,7 +22,7 @@ Function = Callable[[Array, Any, Any], Array]
 
 
 @dataclass(frozen=True)
-class Activation:
+class Nonlinearity:
     """a(z, alpha, c) for arrays; alpha and c broadcast with z and matter to PLU only.
 
     Attributes:
@@ -38,14 +38,16 @@ class Activation:
     learned: bool = False
 
 
-def _plain(value: Callable[[Array], Array], slope: Callable[[Array], Array], pieces: Exact | None = None) -> Activation:
-    return Activation(
+def _plain(
+    value: Callable[[Array], Array], slope: Callable[[Array], Array], pieces: Exact | None = None
+) -> Nonlinearity:
+    return Nonlinearity(
         lambda z, alpha, c: value(z), lambda z, alpha, c: slope(z), None if pieces is None else lambda alpha, c: pieces
     )
 
 
-def _plu(learned: bool) -> Activation:
-    return Activation(
+def _plu(learned: bool) -> Nonlinearity:
+    return Nonlinearity(
         lambda z, alpha, c: np.asarray(formula(np, z, alpha, c)),
         lambda z, alpha, c: np.asarray(slope_formula(np, z, alpha, c)),
         exact.plu,
@@ -87,7 +89,7 @@ def _step(z: Array, below: float) -> Array:
     return np.asarray(np.where(z > 0, z.dtype.type(1), z.dtype.type(below)))
 
 
-ACTIVATIONS: dict[str, Activation] = {
+ACTIVATIONS: dict[str, Nonlinearity] = {
     "tanh": _plain(np.tanh, lambda z: 1 - np.tanh(z) ** 2),
     "relu": _plain(lambda z: np.maximum(z, 0), lambda z: _step(z, 0), exact.relu()),
     "plu": _plu(learned=False),

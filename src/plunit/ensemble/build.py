@@ -14,14 +14,14 @@ from pathlib import Path
 
 from plunit import cache
 from plunit.ensemble import compiling
-from plunit.ensemble.compiling import Unavailable
+from plunit.ensemble.compiling import CannotCompile
 
 LIB = Path(__file__).with_name("lib")  # in a wheel; setup.py makes it
 
 
 @functools.cache
 def library(program: str = "train") -> ctypes.CDLL:
-    """Load a program of `compiling.PROGRAMS`; raise Unavailable, with the reason, where it cannot be compiled."""
+    """Load a program of `compiling.PROGRAMS`; raise CannotCompile, with the reason, where it cannot be compiled."""
     return packaged(program) or compile_program(("-march=native",), program)
 
 
@@ -35,7 +35,7 @@ def is_fused() -> bool:
     """Return whether the program rounds a * b + c once, which decides its bits; True where there is no program."""
     try:
         return bool(library().plunit_fused())
-    except Unavailable:
+    except CannotCompile:
         return True
 
 
@@ -71,8 +71,8 @@ def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.C
                 content = compiling.compiled(compiler, scratch, program)
             cache.write_verified(path, content)
     except OSError as error:
-        raise Unavailable(f"the compiled program cannot be written to {path.parent}: {error}") from error
+        raise CannotCompile(f"the compiled program cannot be written to {path.parent}: {error}") from error
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
-        raise Unavailable(f"the compiled program does not load: {error}") from error
+        raise CannotCompile(f"the compiled program does not load: {error}") from error

@@ -6,7 +6,7 @@ import numpy as np
 
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.narrow import values
-from plunit.ensemble.network import Network
+from plunit.ensemble.network import MLP
 
 WORK = 900_000
 """Products that one image may take; of larger ensembles some members are renewed in each, in turn."""
@@ -26,7 +26,7 @@ class Cloud:
     """
 
     def __init__(
-        self, network: Network, members: int, x: Array, ends: Array, size: tuple[int, int], alpha: float, c: float
+        self, network: MLP, members: int, x: Array, ends: Array, size: tuple[int, int], alpha: float, c: float
     ) -> None:
         self._network, self._x, self._size, self._shape = network, x.astype(np.float32), size, (alpha, c)
         pixels = np.array(size[-len(ends) :])

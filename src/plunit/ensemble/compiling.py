@@ -35,7 +35,7 @@ _ALONE = ["-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL", "-Wl,
 _SECONDS = 300  # a compiler that takes longer is stuck
 
 
-class Unavailable(Exception):
+class CannotCompile(Exception):
     """The program cannot be compiled here; the text says why."""
 
 
@@ -65,10 +65,10 @@ def source_hash() -> str:
 
 
 def write_libraries(folder: Path) -> None:
-    """Compile all programs for every level into a folder; raise Unavailable, and leave no folder, if one fails."""
+    """Compile all programs for every level into a folder; raise CannotCompile, and leave no folder, if one fails."""
     compiler = find_compiler()
     if not levels():
-        raise Unavailable(f"no levels are known for the processor {platform.machine()}")
+        raise CannotCompile(f"no levels are known for the processor {platform.machine()}")
     wanted = [(level, program) for level in levels().values() for program in PROGRAMS]
     with ThreadPoolExecutor() as pool:
         contents = list(pool.map(lambda pair: _alone([*compiler, f"-march={pair[0]}"], pair[1]), wanted))
@@ -83,11 +83,11 @@ def find_compiler() -> list[str]:
     try:
         chosen = shlex.split(os.environ.get("CXX", ""))
     except ValueError as error:
-        raise Unavailable(f"CXX={os.environ['CXX']} is not a command ({error}); set CXX to a C++ compiler") from error
+        raise CannotCompile(f"CXX={os.environ['CXX']} is not a command ({error}); set CXX to a C++ compiler") from error
     for command in [chosen] if chosen else [["c++"], ["g++"], ["clang++"]]:
         if shutil.which(command[0]):
             return command
-    raise Unavailable("no C++ compiler found" + (f" (CXX is {os.environ['CXX']!r})" if chosen else ""))
+    raise CannotCompile("no C++ compiler found" + (f" (CXX is {os.environ['CXX']!r})" if chosen else ""))
 
 
 def compiled(compiler: list[str], scratch: str, program: str) -> bytes:
@@ -104,7 +104,7 @@ def _alone(compiler: list[str], program: str) -> bytes:
     """Return a library for other machines: on Linux with the C++ library inside, if the compiler has it for that."""
     with tempfile.TemporaryDirectory(prefix="plunit-") as scratch:
         if sys.platform == "linux":
-            with contextlib.suppress(Unavailable):
+            with contextlib.suppress(CannotCompile):
                 return compiled([*compiler, *_ALONE], scratch, program)
         return compiled(compiler, scratch, program)
 
@@ -125,7 +125,7 @@ def output(command: list[str], **environment: str) -> bytes:
     return run.stdout
 
 
-def _failure(command: list[str], what: str) -> Unavailable:
+def _failure(command: list[str], what: str) -> CannotCompile:
     chosen = os.environ.get("CXX")
     name = f"CXX={chosen}" if chosen else command[0]
-    return Unavailable(f"{name}: the command {what}; set CXX to a C++ compiler")
+    return CannotCompile(f"{name}: the command {what}; set CXX to a C++ compiler")

@@ -9,7 +9,7 @@ import numpy as np
 
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Rows, points
-from plunit.ensemble.network import Network
+from plunit.ensemble.network import MLP
 from plunit.ensemble.state import Steps, Validation
 from plunit.ensemble.training import ENGINES, begin, engine
 
@@ -21,7 +21,7 @@ LOOKED = 512
 class Snapshot:
     """An ensemble after `step` steps: parameters [rows, S] and losses [S], both copies."""
 
-    network: Network
+    network: MLP
     step: int
     theta: Array
     loss: Array
@@ -41,7 +41,7 @@ class Course:
 
     >>> from plunit.ensemble import initial
     >>> x = np.linspace(-6, 6, 50)[:, None]
-    >>> network = Network((1, 3, 3, 1))
+    >>> network = MLP((1, 3, 3, 1))
     >>> course = Course(network, initial(network, [np.random.default_rng(0)]), Rows(x, np.sin(x)), lr=0.01)
     >>> course.advance(100)
     >>> course.advance(100)
@@ -50,7 +50,7 @@ class Course:
     """
 
     def __init__(
-        self, network: Network, theta: Array, rows: Rows, *, lr: Any, alpha: Any = 0.1, c: Any = 1.0, unit: float = 1.0
+        self, network: MLP, theta: Array, rows: Rows, *, lr: Any, alpha: Any = 0.1, c: Any = 1.0, unit: float = 1.0
     ) -> None:
         shape = {"alpha": alpha, "c": c, "lr": lr, "decay": 0.0}
         self._state = begin(network, theta, loss="square", stride=1, steps=1, every=1, **shape)

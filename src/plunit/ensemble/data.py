@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble.arrays import Array, as_array, as_count
-from plunit.ensemble.network import Network
+from plunit.ensemble.network import MLP
 
 Data = tuple[Any, Any]
 """Inputs [in, batch] and targets [out, batch], shared by the members; or [in, batch, S] and [out, batch, S]."""
@@ -74,7 +74,7 @@ def _mix(x: int) -> int:
 
 
 @dataclass(frozen=True)
-class Points:
+class StepData:
     """The points of some steps, for the engines: x [steps or 1, in, n, members or 1], y and weight likewise.
 
     The arrays may be views with any strides. `rows` holds the table if its rows are drawn.
@@ -91,7 +91,7 @@ class Points:
         return int(self.x.shape[2])
 
 
-def points(data: Data | Stream | Rows, steps: int, network: Network, theta: Array) -> Points:
+def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -> StepData:
     """Return the points of the next steps, checked, in the dtype of theta."""
     if isinstance(data, Rows):
         return _table(data, network, theta)
@@ -105,10 +105,10 @@ def points(data: Data | Stream | Rows, steps: int, network: Network, theta: Arra
                 f"{name} must be [{units}, batch] or [{units}, batch, {theta.shape[1]}], in a stream with a first axis "
                 f"of {steps} steps, and as many points in inputs and targets; got {tuple(part.shape)}"
             )
-    return Points(x, y)
+    return StepData(x, y)
 
 
-def _table(rows: Rows, network: Network, theta: Array) -> Points:
+def _table(rows: Rows, network: MLP, theta: Array) -> StepData:
     x, y = (as_array(part, theta.dtype) for part in (rows.x, rows.y))
     for part, units, name in ((x, network.widths[0], "inputs"), (y, network.widths[-1], "targets")):
         if part.ndim != 2 or part.shape[1] != units or len(part) != len(x) or not len(part):
@@ -122,7 +122,7 @@ def _table(rows: Rows, network: Network, theta: Array) -> Points:
         raise ValueError(
             f"draws need one seed for each of {theta.shape[1]} members, got {len(rows.seeds)} with batch {rows.batch}"
         )
-    return Points(
+    return StepData(
         x.T[None, :, :, None],
         y.T[None, :, :, None],
         None if weight is None else weight[None, None, :, None],

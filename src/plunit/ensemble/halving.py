@@ -11,7 +11,7 @@ import numpy as np
 
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Rows, points
-from plunit.ensemble.network import Network, initial
+from plunit.ensemble.network import MLP, initial
 from plunit.ensemble.pacing import Pace
 from plunit.ensemble.state import State, Steps, Validation
 from plunit.ensemble.training import ENGINES, begin, engine_for
@@ -40,7 +40,7 @@ class Candidate:
         looks: losses of validation, one every `every` steps taken.
     """
 
-    network: Network
+    network: MLP
     start: int
     loss: float
     best_step: int
@@ -60,7 +60,7 @@ class _Group:
 
 
 def search(
-    networks: Sequence[Network],
+    networks: Sequence[MLP],
     rows: Rows,
     validation: Validation,
     *,
@@ -159,7 +159,7 @@ def _look(state: State, members: int, rows: Rows, validation: Validation, advanc
     state.best[:, :members] = some.theta
 
 
-def _begin(network: Network, shape: int, starts: int, seed: int, **options: Any) -> _Group:
+def _begin(network: MLP, shape: int, starts: int, seed: int, **options: Any) -> _Group:
     generators = [np.random.default_rng([seed, shape, i]) for i in range(starts)]
     scales = [1 / math.sqrt(n) for n in network.widths[:-1]]
     scales[-1] *= LAST

@@ -8,7 +8,7 @@ import numpy as np
 
 from plunit.ensemble.activation import ACTIVATIONS
 from plunit.ensemble.arrays import as_array
-from plunit.ensemble.network import Network, spread
+from plunit.ensemble.network import MLP, spread
 from plunit.pieces import Network as Exact
 from plunit.pieces import ensemble
 
@@ -16,7 +16,7 @@ PIECEWISE = tuple(name for name, function in ACTIVATIONS.items() if function.exa
 """The activations that are piecewise linear."""
 
 
-def exact(network: Network, theta: Any, alpha: Any = 0.1, c: Any = 1.0) -> Exact:
+def exact(network: MLP, theta: Any, alpha: Any = 0.1, c: Any = 1.0) -> Exact:
     """Return the members theta [rows, S] of a piecewise-linear network as an ensemble for `plunit.pieces`."""
     make = network.function.exact
     if make is None:

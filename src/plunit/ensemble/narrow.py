@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.network import Network, preactivations, spread
+from plunit.ensemble.network import MLP, preactivations, spread
 
 _BLOCK = 16  # points at once: what is between two layers stays in the cache
 
 
-def values(network: Network, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0) -> Array:
+def values(network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0) -> Array:
     """F(x), [out, batch, S], in float32 for inputs [in, batch]: `forward` up to rounding, and faster for narrow layers.
 
     Members stay on the last axis, and a layer is a sum over its inputs.
@@ -32,7 +32,7 @@ def values(network: Network, theta: Array, x: Array, alpha: float = 0.1, c: floa
     return result
 
 
-def dead_share(network: Network, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0) -> float:
+def dead_share(network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0) -> float:
     """Return the share of hidden units with slope 0 at every point of x [in, batch]: nothing moves their weights."""
     with np.errstate(all="ignore"):
         *hidden, _ = preactivations(network, theta, x, alpha, c)

@@ -14,7 +14,7 @@ import numpy as np
 from plunit import learned
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.build import library
-from plunit.ensemble.data import Points
+from plunit.ensemble.data import StepData
 from plunit.ensemble.state import State, Steps, check_room
 
 _VECTOR = 16  # members of the widest vector the program may use
@@ -142,7 +142,7 @@ def _fill(values: Array) -> Array:
     return np.ascontiguousarray(np.concatenate([values, np.repeat(values[..., -1:], missing, axis=-1)], axis=-1))
 
 
-def _aligned(points: Points | None) -> tuple[Any, ...]:
+def _aligned(points: StepData | None) -> tuple[Any, ...]:
     """Return x, y and weight with shared members, or with contiguous members up to a multiple of the vector."""
     if points is None:
         return ()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from plunit import learned
-from plunit.ensemble.activation import ACTIVATIONS, Activation, sigmoid
+from plunit.ensemble.activation import ACTIVATIONS, Nonlinearity, sigmoid
 from plunit.ensemble.arrays import Array, as_array
 
 
@@ -26,10 +26,10 @@ class _Functions:
 
 
 @dataclass(frozen=True)
-class Network:
+class MLP:
     """The form of every member: `widths` from input to output, depth d = len(widths) - 1 weight layers.
 
-    >>> Network((1, 3, 3, 1), "plu").rows
+    >>> MLP((1, 3, 3, 1), "plu").rows
     22
     """
 
@@ -49,7 +49,7 @@ class Network:
         return len(self.widths) - 1
 
     @property
-    def function(self) -> Activation:
+    def function(self) -> Nonlinearity:
         """The activation."""
         return ACTIVATIONS[self.activation]
 
@@ -85,7 +85,7 @@ class Network:
 
 
 def initial(
-    network: Network,
+    network: MLP,
     generators: Sequence[np.random.Generator],
     *,
     scales: Sequence[float] | None = None,
@@ -111,7 +111,7 @@ def initial(
     return theta
 
 
-def preactivations(network: Network, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Iterator[Array]:
+def preactivations(network: MLP, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Iterator[Array]:
     """Yield z_l = W_l a(z_{l-1}) + b_l, [units, batch, S], for l = 1 to depth; the last one is F(x).
 
     Args:
@@ -133,12 +133,12 @@ def preactivations(network: Network, theta: Any, x: Any, alpha: Any = 0.1, c: An
             h = network.function.value(z, alphas[depth][:, None, None], cs[depth][:, None, None])
 
 
-def forward(network: Network, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Array:
+def forward(network: MLP, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Array:
     """F(x), [out, batch, S]; see `preactivations` for the arguments."""
     *_, output = preactivations(network, theta, x, alpha, c)
     return output
 
 
-def spread(network: Network, theta: Array, value: Any) -> Array:
+def spread(network: MLP, theta: Array, value: Any) -> Array:
     """Return alpha or c as one number for each activation and member, [depth - 1, S]."""
     return np.broadcast_to(as_array(value, theta.dtype), (network.depth - 1, theta.shape[1]))

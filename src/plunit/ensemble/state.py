@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble.arrays import Array, as_count
-from plunit.ensemble.data import Points
-from plunit.ensemble.network import Network
+from plunit.ensemble.data import StepData
+from plunit.ensemble.network import MLP
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class State:
         looks: the losses of validation [steps / every, S]; NaN after a member has ended.
     """
 
-    network: Network
+    network: MLP
     loss: str
     lr: Array
     decay: Array
@@ -111,8 +111,8 @@ class Steps:
 
     first: int
     schedule: Array
-    training: Points
-    tests: Points | None = None
+    training: StepData
+    tests: StepData | None = None
     validation: Validation | None = field(default=None)
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 
 from plunit import learned
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.data import Points
+from plunit.ensemble.data import StepData
 from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.state import State, Steps, Validation, check_room
 
@@ -23,7 +23,7 @@ def advance(state: State, steps: Steps) -> None:
         _Run(state, steps).train()
 
 
-def gradient(state: State, given: Points) -> tuple[Array, Array]:
+def gradient(state: State, given: StepData) -> tuple[Array, Array]:
     """Return each member's loss [S] and its gradient [rows, S]."""
     with np.errstate(all="ignore"):
         loss, found = _Run(state, Steps(0, np.ones(1), given))._gradient(*_batch(given, 0, 0))
@@ -145,7 +145,7 @@ class _Run:
         self.theta = theta
 
 
-def _batch(points: Points, index: int, step: int) -> tuple[Array, Array, Array]:
+def _batch(points: StepData, index: int, step: int) -> tuple[Array, Array, Array]:
     """Return x [S or 1, in, n], y likewise and weight [S or 1, n] of one step."""
     x, y = (np.moveaxis(part[index % len(part)], -1, 0) for part in (points.x, points.y))
     weight: Any = np.ones((1, points.count), dtype=x.dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.network import Network, spread
+from plunit.ensemble.network import MLP, spread
 
 MODULES = {
     "tanh": "nn.Tanh()",
@@ -33,7 +33,7 @@ with torch.no_grad():
 """
 
 
-def torch_code(network: Network, theta: Array, alpha: float = 0.1, c: float = 1.0) -> str:
+def torch_code(network: MLP, theta: Array, alpha: float = 0.1, c: float = 1.0) -> str:
     """Return a program that makes `model`, an nn.Sequential in float64, of one member theta [rows, 1]."""
     alphas, cs = network.shapes(theta, *(spread(network, theta, value) for value in (alpha, c)))
     modules, parameters = [], []

@@ -14,10 +14,10 @@ import numpy as np
 from plunit.ensemble import native, stepping
 from plunit.ensemble.arrays import Array, as_array, as_count, as_many
 from plunit.ensemble.build import library
-from plunit.ensemble.compiling import Unavailable
-from plunit.ensemble.data import Data, Points, Rows, Stream, points
+from plunit.ensemble.compiling import CannotCompile
+from plunit.ensemble.data import Data, Rows, StepData, Stream, points
 from plunit.ensemble.losses import LOSSES
-from plunit.ensemble.network import Network, spread
+from plunit.ensemble.network import MLP, spread
 from plunit.ensemble.state import State, Steps, Validation
 
 ENGINES: dict[str, Callable[[State, Steps], None]] = {"native": native.advance, "numpy": stepping.advance}
@@ -57,13 +57,13 @@ def why_not_native() -> str:
     """Return the reason why the compiled program cannot be had, or "" where it can."""
     try:
         library()
-    except Unavailable as reason:
+    except CannotCompile as reason:
         return str(reason)
     return ""
 
 
 def train(
-    network: Network,
+    network: MLP,
     theta: Any,
     data: Data | Stream | Rows,
     *,
@@ -124,7 +124,7 @@ def train(
     return Trained(state.theta, state.history, weights, state.best, state.record[0], state.record[3].astype(np.int64))
 
 
-def _tests(validation: Validation, network: Network, theta: Array) -> Points:
+def _tests(validation: Validation, network: MLP, theta: Array) -> StepData:
     try:
         return points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
     except ValueError as error:
@@ -132,7 +132,7 @@ def _tests(validation: Validation, network: Network, theta: Array) -> Points:
 
 
 def gradient(
-    network: Network, theta: Any, data: Data, *, loss: str = "square", alpha: Any = 0.1, c: Any = 1.0
+    network: MLP, theta: Any, data: Data, *, loss: str = "square", alpha: Any = 0.1, c: Any = 1.0
 ) -> tuple[Array, Array]:
     """Return each member's loss [S] and its gradient [rows, S] on a batch, by NumPy; see `train` for the arguments."""
     theta = as_array(theta)
@@ -141,7 +141,7 @@ def gradient(
 
 
 def begin(
-    network: Network,
+    network: MLP,
     theta: Array,
     *,
     loss: str,

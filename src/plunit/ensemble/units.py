@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.network import Network
+from plunit.ensemble.network import MLP
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Scale:
         return scaled
 
 
-def in_units(network: Network, theta: Array, x: Scale, y: Scale) -> Array:
+def in_units(network: MLP, theta: Array, x: Scale, y: Scale) -> Array:
     """Return the parameters [rows, S] of x -> y.spread f((x - x.mean) / x.spread) + y.mean, in float64."""
     theta = theta.astype(np.float64)
     layers = list(network.layers(theta))
@@ -49,6 +49,6 @@ def in_units(network: Network, theta: Array, x: Scale, y: Scale) -> Array:
     return theta
 
 
-def out_of_units(network: Network, theta: Array, x: Scale, y: Scale) -> Array:
+def out_of_units(network: MLP, theta: Array, x: Scale, y: Scale) -> Array:
     """Undo `in_units`."""
     return in_units(network, theta, *(Scale(-one.mean / one.spread, 1 / one.spread) for one in (x, y)))

@@ -12,7 +12,7 @@ from plunit.invertible.frozen import Frozen
 from plunit.invertible.householder import Householder
 from plunit.invertible.likelihood import Diverged, Fitted
 from plunit.invertible.linear import LU, Orthogonal
-from plunit.invertible.network import Activation, InvertibleNetwork, alternating, density
+from plunit.invertible.network import ActivationMaker, InvertibleNetwork, alternating, density
 from plunit.invertible.reversible import Reversible
 from plunit.invertible.smooth import SmoothPLU
 from plunit.invertible.toys import TOYS, toy
@@ -23,7 +23,7 @@ __all__ = [
     "PLU",
     "RHO",
     "TOYS",
-    "Activation",
+    "ActivationMaker",
     "Annealing",
     "Bijection",
     "BijectionTransform",

@@ -18,7 +18,7 @@ from plunit.invertible.linear import LU, Orthogonal
 from plunit.invertible.reversible import Reversible
 from plunit.invertible.smooth import SmoothPLU
 
-Activation = Callable[[int, int], Bijection]
+ActivationMaker = Callable[[int, int], Bijection]
 """Makes the activation of a block from the number of features and the index of the block."""
 
 Linear = Literal["lu", "orthogonal", "householder"] | Callable[..., Bijection]
@@ -27,7 +27,7 @@ Linear = Literal["lu", "orthogonal", "householder"] | Callable[..., Bijection]
 LINEAR: dict[str, Callable[..., Bijection]] = {"lu": LU, "orthogonal": Orthogonal, "householder": Householder}
 
 
-def alternating(make: Callable[..., Bijection], alpha: float, **options: Any) -> Activation:
+def alternating(make: Callable[..., Bijection], alpha: float, **options: Any) -> ActivationMaker:
     """Activations that contract and expand in turn: slope alpha in block 0, 2, ..., 1/alpha in the others."""
     return lambda features, index: make(features, alpha if index % 2 == 0 else 1 / alpha, **options)
 
@@ -68,7 +68,7 @@ class InvertibleNetwork(nn.Module):
         features: int,
         depth: int,
         *,
-        activation: Activation = MILD,
+        activation: ActivationMaker = MILD,
         linear: Linear = "lu",
         reversible: bool = False,
         generator: Generator | None = None,
@@ -104,7 +104,7 @@ class InvertibleNetwork(nn.Module):
         return certify(self.bijection, x)
 
 
-DENSITIES: dict[str, Activation] = {
+DENSITIES: dict[str, ActivationMaker] = {
     "smooth": alternating(SmoothPLU, START_ALPHA, learnable=True, learnable_rho=True),
     "annealed": alternating(SmoothPLU, START_ALPHA, rho=RHO.start, learnable=True, annealing=RHO),
     "flux": alternating(PLU, START_ALPHA, learnable=True, boundary=True),
@@ -140,7 +140,7 @@ def density(
     return InvertibleNetwork(features, blocks, activation=make, linear=linear, generator=generator).bijection
 
 
-def activation_of(name: str) -> Activation:
+def activation_of(name: str) -> ActivationMaker:
     """Return the activations of `density` of this name."""
     if name not in DENSITIES:
         raise ValueError(f"there is no density activation {name!r}; choose one of {', '.join(DENSITIES)}")

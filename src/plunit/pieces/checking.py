@@ -18,7 +18,7 @@ from plunit.pieces.gradient import maps
 from plunit.pieces.layer import EPS, SAFETY
 from plunit.pieces.mesh import Mesh
 from plunit.pieces.networks import Network, terms
-from plunit.pieces.tracing import Line
+from plunit.pieces.tracing import Polyline
 
 AGREE = 1e-7
 
@@ -56,7 +56,7 @@ def agreeing(knots: Floats, values: Floats, slopes: Floats, tolerance: Floats) -
     return np.where(large, gap / np.diff(knots)[:, None], tolerance) if large.any() else tolerance
 
 
-def checked_line(net: Network, line: Line, x: Floats) -> tuple[Line, dict[int, str]]:
+def checked_line(net: Network, line: Polyline, x: Floats) -> tuple[Polyline, dict[int, str]]:
     """Return the line, and its faults by member; x: [n, in], the inputs at its points.
 
     Where a sum cancels, values agree with slopes to the rounding of its terms only. The error of the slope is raised

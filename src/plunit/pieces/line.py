@@ -13,7 +13,7 @@ from plunit.pieces.layer import SAFETY
 from plunit.pieces.limits import LIMIT, Progress, check_limit
 from plunit.pieces.merging import group_starts
 from plunit.pieces.networks import Network, check_network, interval, single
-from plunit.pieces.tracing import Line, inputs, trace
+from plunit.pieces.tracing import Polyline, inputs, trace
 
 
 class Counts(NamedTuple):
@@ -104,11 +104,11 @@ def _counts(net: Network, t: Floats, limit: int) -> Counts:
     return found
 
 
-def _patterns(line: Line, members: int) -> Ints:
+def _patterns(line: Polyline, members: int) -> Ints:
     return np.asarray(1 + np.bincount(line.member[line.turn], minlength=members))
 
 
-def _pieces(line: Line, members: int) -> Ints:
+def _pieces(line: Polyline, members: int) -> Ints:
     pieces = np.flatnonzero(~line.last)
     fresh = np.concatenate([[True], line.last[pieces[1:] - 1]])
     first = group_starts(line.slope[pieces, 0], SAFETY * line.slope[pieces, 1], fresh)

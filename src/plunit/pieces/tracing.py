@@ -21,7 +21,7 @@ from plunit.pieces.points import Points, joined
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class Polyline:
     """Points t in order, member after member, with the values of the network there, up to some layer.
 
     t, member: [n]; last: [n], the end of a member's line; turn: [n], the activation pattern changes at t.
@@ -35,12 +35,12 @@ class Line:
     value: Floats
     slope: Floats
 
-    def where(self, keep: Bools) -> Line:
+    def where(self, keep: Bools) -> Polyline:
         """Return the points that are kept."""
-        return Line(*(getattr(self, part.name)[keep] for part in fields(self)))
+        return Polyline(*(getattr(self, part.name)[keep] for part in fields(self)))
 
 
-def trace(net: Network, t: Floats, points: Floats, limit: int, progress: Progress | None = None) -> Line:
+def trace(net: Network, t: Floats, points: Floats, limit: int, progress: Progress | None = None) -> Polyline:
     """Return the pieces of f along the polyline through points [n, in] at parameters t [n], in every member.
 
     A point at t = 0 is left out in the end if nothing turns there and it is neither the first nor the last.
@@ -60,16 +60,16 @@ def trace(net: Network, t: Floats, points: Floats, limit: int, progress: Progres
     return line
 
 
-def inputs(line: Line, t: Floats, points: Floats) -> Floats:
+def inputs(line: Polyline, t: Floats, points: Floats) -> Floats:
     """Return x [n, in] at the points of a line along the polyline through points [m, in] at parameters t [m]."""
     return np.stack([np.interp(line.t, t, column) for column in points.T], axis=1)
 
 
-def _start(members: int, t: Floats, points: Floats) -> Line:
+def _start(members: int, t: Floats, points: Floats) -> Polyline:
     slope = np.zeros_like(points)
     slope[:-1] = np.diff(points, axis=0) / np.diff(t)[:, None]
     last = np.arange(len(t)) == len(t) - 1
-    return Line(
+    return Polyline(
         np.tile(t, members),
         np.repeat(np.arange(members), len(t)),
         np.tile(last, members),
@@ -78,13 +78,13 @@ def _start(members: int, t: Floats, points: Floats) -> Line:
     )
 
 
-def _moved(layer: Affine, line: Line) -> Line:
+def _moved(layer: Affine, line: Polyline) -> Polyline:
     """Apply an affine layer."""
     linear = Affine(layer.weight, np.zeros_like(layer.bias))
     return replace(line, value=layer.of(line.value, line.member), slope=linear.of(line.slope, line.member))
 
 
-def _through(units: Units, line: Line, check: Callable[[int], None]) -> Line:
+def _through(units: Units, line: Polyline, check: Callable[[int], None]) -> Polyline:
     """Add the points where a unit crosses a knot, and apply the activation."""
     points = Points.at(units, line.t[:, None], line.value, line.member)
     tail = np.flatnonzero(~line.last)
@@ -105,7 +105,7 @@ def _through(units: Units, line: Line, check: Callable[[int], None]) -> Line:
     rise[:, 0] *= slope
     rise[:, 1] *= np.abs(slope)
     turn = line.turn[origin] & ~inserted | _turns(above, last)
-    return Line(points.place[:, 0], points.member, last, turn, units.forward(points.state, points.member), rise)
+    return Polyline(points.place[:, 0], points.member, last, turn, units.forward(points.state, points.member), rise)
 
 
 def _turns(above: Words, last: Bools) -> Bools:
@@ -115,7 +115,7 @@ def _turns(above: Words, last: Bools) -> Bools:
     return turns
 
 
-def _distinct(line: Line) -> Line:
+def _distinct(line: Polyline) -> Polyline:
     """Leave out pieces without length, and a point at 0 where nothing turns.
 
     Points that round to the same number have no piece between them. Where that matters, values show it: see `checking`.

@@ -28,14 +28,14 @@ from pathlib import Path
 
 import numpy as np
 
-from plunit.ensemble import Network, Rows, forward, initial, train
+from plunit.ensemble import MLP, Rows, forward, initial, train
 from plunit.ensemble.units import in_units
 from plunit.play.targets import task_of
 
 task = task_of({target})
 x, y = task.scaled
 shape = {{"alpha": {alpha!r}, "c": {c!r}}}
-network = Network({widths}, {activation!r})
+network = MLP({widths}, {activation!r})
 start = initial(network, [np.random.default_rng([{seed}, {member}])], **shape)
 trained = train(network, start, Rows(x, y, batch={batch}, seeds=[{member}]), steps={steps}, lr={lr!r}, **shape)
 theta = in_units(network, trained.theta, *task.scales)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble import Network, forward
+from plunit.ensemble import MLP, forward
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.cloud import Cloud
 from plunit.ensemble.course import LOOKED, Snapshot
@@ -49,7 +49,7 @@ class Slow:
 class Panel:
     """What a page shows of one activation; `paint` brings it up to date."""
 
-    def __init__(self, network: Network, task: Task, settings: Settings, view: View) -> None:
+    def __init__(self, network: MLP, task: Task, settings: Settings, view: View) -> None:
         self._network, self._task, self._shape = network, task, (settings.alpha, settings.c)
         self._cloud = cloud_of(network, task, settings, view) if task.inputs == 1 else None
         self._course: list[list[Any]] = []
@@ -162,7 +162,7 @@ class Panel:
         return {name: np.median(np.nan_to_num(found), axis=1).astype(float).round(5).tolist() for name, found in both}
 
 
-def cloud_of(network: Network, task: Task, settings: Settings, view: View) -> Cloud:
+def cloud_of(network: MLP, task: Task, settings: Settings, view: View) -> Cloud:
     """Return the cloud of the networks of one activation; a parametric curve is looked at in twice as many points."""
     low, high = task.box[0].tolist()
     x = task.scales[0](np.linspace(low, high, WIDTH * task.outputs)[:, None]).T

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble import Network, Rows, initial, why_not_native
+from plunit.ensemble import MLP, Rows, initial, why_not_native
 from plunit.ensemble.course import LOOKED, Course
 from plunit.errors import UserError
 from plunit.play.exports import export
@@ -124,10 +124,10 @@ def _courses(task: Task, settings: Settings, batch: int) -> list[Course]:
     generators = [np.random.default_rng([settings.seed, i]) for i in range(settings.networks)]
     # raw alpha and c are the last rows, so that the other activations take those before
     learned = "plu_learned" in settings.activations
-    start = initial(Network(widths, "plu_learned" if learned else "plu"), generators, **shape)
+    start = initial(MLP(widths, "plu_learned" if learned else "plu"), generators, **shape)
     rows = Rows(*task.scaled, batch=batch, seeds=range(settings.networks) if batch else ())
     unit = float(np.mean(task.scales[1].spread ** 2))
-    networks = [Network(widths, name) for name in settings.activations]
+    networks = [MLP(widths, name) for name in settings.activations]
     return [Course(one, start[: one.rows], rows, lr=settings.lr, unit=unit, **shape) for one in networks]
 
 
@@ -138,5 +138,5 @@ def widths_of(task: Task, settings: Settings) -> tuple[int, ...]:
 
 def bytes_of(task: Task, settings: Settings) -> int:
     """Estimate the memory of a session: parameters, moments and copies, pixels, and the table."""
-    rows = max(Network(widths_of(task, settings), name).rows for name in settings.activations)
+    rows = max(MLP(widths_of(task, settings), name).rows for name in settings.activations)
     return 4 * len(settings.activations) * settings.networks * (8 * rows + 500) + 8 * (task.x.nbytes + task.y.nbytes)

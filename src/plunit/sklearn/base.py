@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import validate_data
 
-from plunit.ensemble import Network
+from plunit.ensemble import MLP
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.halving import Candidate, search
 from plunit.ensemble.units import Scale, in_units, out_of_units
@@ -86,7 +86,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         scales = [Scale.of(x[parts[0]], weight[parts[0]]), self._target_scale(y[parts[0]], weight[parts[0]])]
         steps, every = self._steps(len(parts[0]))
         shapes = hidden_shapes(self.hidden_layer_sizes)
-        networks = [Network((x.shape[1], *hidden, y.shape[1]), self.activation) for hidden in shapes]
+        networks = [MLP((x.shape[1], *hidden, y.shape[1]), self.activation) for hidden in shapes]
         check_room(networks, self.n_init, steps)
         looks = {"every": every, "average": AVERAGE, **self._patience(every)}
         rows, validation = table.ready(scales[0](x), scales[1](y), weight, parts, batch=self._batch(), **looks)
@@ -138,7 +138,7 @@ class PLUEstimator(AtomicFit, FittedModel):
             return {}
         return {"patience": math.ceil(self.n_iter_no_change / every), "tolerance": self.tol}
 
-    def _earlier(self, networks: list[Network], x: Scale, y: Scale) -> list[Array]:
+    def _earlier(self, networks: list[MLP], x: Scale, y: Scale) -> list[Array]:
         """Return where members start that were found before, with warm_start."""
         if not (self.warm_start and hasattr(self, "theta_")):
             return []

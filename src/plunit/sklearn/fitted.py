@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble import Network, forward
+from plunit.ensemble import MLP, forward
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.members import PIECEWISE
 from plunit.ensemble.network import spread
@@ -16,12 +16,12 @@ from plunit.pieces import network as build
 Layer = tuple[Array, Array]
 
 
-def outputs(network: Network, theta: Array, x: Array, alpha: float, c: float) -> Array:
+def outputs(network: MLP, theta: Array, x: Array, alpha: float, c: float) -> Array:
     """Return the outputs of all members at the rows of x, [members, rows, out]."""
     return np.moveaxis(forward(network, theta, x.T, alpha, c), (0, 1, 2), (2, 1, 0))
 
 
-def side_by_side(network: Network, theta: Array) -> list[Layer]:
+def side_by_side(network: MLP, theta: Array) -> list[Layer]:
     """Return the mean of the members as layers (weight [out, in], bias [out]) of one network, member after member."""
     layers = [(np.moveaxis(weight, -1, 0), bias.T) for weight, bias in network.layers(theta)]
     members = theta.shape[1]
@@ -42,7 +42,7 @@ def _diagonal(blocks: Array) -> Array:
     return whole.reshape(members * rows, members * columns)
 
 
-def shapes_of_units(network: Network, theta: Array, alpha: float, c: float) -> list[tuple[Array, Array]]:
+def shapes_of_units(network: MLP, theta: Array, alpha: float, c: float) -> list[tuple[Array, Array]]:
     """Return alpha and c of every unit of each hidden layer of the members side by side."""
     alphas, cs = network.shapes(theta, *(spread(network, theta, value) for value in (alpha, c)))
     return [
@@ -50,7 +50,7 @@ def shapes_of_units(network: Network, theta: Array, alpha: float, c: float) -> l
     ]
 
 
-def exact_network(network: Network, theta: Array, alpha: float, c: float) -> Exact:
+def exact_network(network: MLP, theta: Array, alpha: float, c: float) -> Exact:
     """Return the members side by side as one exact network."""
     make = network.function.exact
     if make is None:

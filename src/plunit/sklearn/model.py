@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from plunit.ensemble import Network
+from plunit.ensemble import MLP
 from plunit.ensemble.arrays import Array
 from plunit.pieces import Cells, Curve, cells, curve
 from plunit.pieces import Network as Exact
@@ -28,9 +28,9 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     shape_: tuple[float, float]
     box_: Array
 
-    def _form(self) -> Network:
+    def _form(self) -> MLP:
         check_is_fitted(self)
-        return Network(self.widths_, self.activation_)
+        return MLP(self.widths_, self.activation_)
 
     def _outputs(self, x: Any) -> Array:
         """Return the outputs of the members, [members, rows, out]."""

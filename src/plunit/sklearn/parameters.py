@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble import ACTIVATIONS, Network
+from plunit.ensemble import ACTIVATIONS, MLP
 from plunit.ensemble.arrays import Array
 
 SHAPES = ((16,), (32,), (16, 16), (32, 16))
@@ -92,7 +92,7 @@ def start_decays(decay: Any, starts: int) -> Array:
     return np.resize(DECAYS if isinstance(decay, str) else float(decay), starts)
 
 
-def check_room(networks: Sequence[Network], starts: int, steps: int) -> None:
+def check_room(networks: Sequence[MLP], starts: int, steps: int) -> None:
     """Raise ValueError if the starts of a shape do not fit into memory."""
     for network in networks:
         if starts * (network.rows + steps) > MOST_NUMBERS:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plunit.lab.cifar10.read import EXPERIMENTS, Evidence, _best, crossing
-from plunit.lab.cifar10.record import Curve, curve
+from plunit.lab.cifar10.record import LossCurves, curve
 from plunit.lab.tables import write_tables
 
 USUAL, MATCHED = EXPERIMENTS
@@ -154,7 +154,7 @@ def test_records_are_those_of_the_usual_spec(runs, longer, put):
 
 
 def evidence(seeds, steps):
-    one = Curve(1, np.ones((steps, seeds)), *[np.ones((1, seeds))] * 3)
+    one = LossCurves(1, np.ones((steps, seeds)), *[np.ones((1, seeds))] * 3)
     return Evidence({"relu": one, "plu": one}, f"{seeds} of {steps}")
 
 

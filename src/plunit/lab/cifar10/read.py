@@ -45,7 +45,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Cifar10(Experiment):
+class Cifar10Experiment(Experiment):
     """The paper's convolutional network; `start` says how its weights start, `records` what is stored of it."""
 
     start: str = ""
@@ -207,6 +207,8 @@ def _accuracies(curves: Curves) -> str:
 
 _GAIN = "initialisation matched to each activation's gain"
 EXPERIMENTS = (
-    Cifar10("cifar10", "CIFAR-10, PyTorch's initialisation", Cifar10Spec(), "5", records=("seeds", "full")),
-    Cifar10("cifar10-gain", f"CIFAR-10, {_GAIN}", Cifar10Spec(init="gain"), "5", start=" from gain-matched weights"),
+    Cifar10Experiment("cifar10", "CIFAR-10, PyTorch's initialisation", Cifar10Spec(), "5", records=("seeds", "full")),
+    Cifar10Experiment(
+        "cifar10-gain", f"CIFAR-10, {_GAIN}", Cifar10Spec(init="gain"), "5", start=" from gain-matched weights"
+    ),
 )

@@ -24,7 +24,7 @@ WINDOW = 50
 
 
 @dataclasses.dataclass(frozen=True)
-class Curve:
+class LossCurves:
     """What is kept of the runs of one activation, seeds on the last axis.
 
     Attributes:
@@ -69,10 +69,10 @@ class Curve:
         return loss
 
 
-Curves = dict[str, Curve]
+Curves = dict[str, LossCurves]
 
 
-def curve(arrays: Arrays, window: int = WINDOW) -> Curve:
+def curve(arrays: Arrays, window: int = WINDOW) -> LossCurves:
     """Reduce the arrays of `compute` to a curve; steps beyond the last whole window are left out.
 
     >>> steps = np.arange(120.0)[:, None]
@@ -84,7 +84,7 @@ def curve(arrays: Arrays, window: int = WINDOW) -> Curve:
     window = min(window, len(arrays["loss"]))
     count = len(arrays["loss"]) // window
     loss = arrays["loss"][: count * window].astype(np.float64).reshape(count, window, -1).mean(1)
-    return Curve(window, loss, arrays["test_step"][:, 0], arrays["test_loss"], arrays["test_accuracy"])
+    return LossCurves(window, loss, arrays["test_step"][:, 0], arrays["test_loss"], arrays["test_accuracy"])
 
 
 def write(folder: Path, curves: Curves, about: dict[str, Any]) -> None:
@@ -123,12 +123,12 @@ def _by_activation(path: Path) -> dict[str, list[dict[str, str]]]:
     return found
 
 
-def _curve(window: int, seeds: int, losses: list[dict[str, str]], tests: list[dict[str, str]]) -> Curve:
+def _curve(window: int, seeds: int, losses: list[dict[str, str]], tests: list[dict[str, str]]) -> LossCurves:
     def column(rows: list[dict[str, str]], name: str) -> Column:
         return np.array([float(row[name]) for row in rows]).reshape(seeds, -1).T
 
     steps = column(tests, "step")[:, 0].astype(int)
-    return Curve(window, column(losses, "loss"), steps, column(tests, "loss"), column(tests, "accuracy"))
+    return LossCurves(window, column(losses, "loss"), steps, column(tests, "loss"), column(tests, "accuracy"))
 
 
 def main(runs: Path, name: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from plunit.ensemble import ACTIVATIONS, ENGINES, Network
+from plunit.ensemble import ACTIVATIONS, ENGINES, MLP
 from plunit.lab import settings
 from plunit.lab.cell import Cell
 from plunit.lab.claims import Claim, measure_ratio, median_ratio
@@ -61,7 +61,7 @@ class Compare(Experiment):
 
     def cost(self, cell: Cell) -> float:
         """Estimate the work."""
-        rows = Network((max(len(self.spec.inputs), 1), *self.spec.widths, 1)).rows
+        rows = MLP((max(len(self.spec.inputs), 1), *self.spec.widths, 1)).rows
         return float(len(cell.seeds) * self.spec.steps * rows * self.spec.batch / 10)
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:

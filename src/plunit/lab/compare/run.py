@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from plunit.data.tables import Table, read_table
-from plunit.ensemble import Network, forward, initial, train
+from plunit.ensemble import MLP, forward, initial, train
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Data
 from plunit.errors import UserError
@@ -70,7 +70,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     spec: CompareSpec = cell.spec
     table = load(spec.path, spec.sha256, spec.target, spec.inputs)
     splits = [Split(table, spec.test, np.random.default_rng(seed)) for seed in cell.seeds]
-    network = Network((len(table.inputs), *spec.widths, 1), cell.activation)
+    network = MLP((len(table.inputs), *spec.widths, 1), cell.activation)
     scales = [1 / math.sqrt(inputs) for inputs in network.widths[:-1]]
     start = initial(network, [one.generator for one in splits], scales=scales, alpha=spec.alpha, c=spec.c)
     whole = len(splits[0].train) <= spec.batch
@@ -145,7 +145,7 @@ def _batches(splits: list[Split], steps: int, batch: int) -> Data:
     return x.swapaxes(1, 2), y[:, None]
 
 
-def _loss(spec: CompareSpec, network: Network, theta: Array, data: Data) -> Array:
+def _loss(spec: CompareSpec, network: MLP, theta: Array, data: Data) -> Array:
     x, y = data
     residual = (forward(network, theta, x, spec.alpha, spec.c) - y).astype(np.float64)
     return np.asarray((residual**2).mean((0, 1)))

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from plunit.ensemble import Network, initial
+from plunit.ensemble import MLP, initial
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.training import gradient
 from plunit.lab.cell import Arrays, Cell
@@ -55,7 +55,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
 def first_gradient(cell: Cell, depth: int) -> Array:
     """Return |dL/dW_1| of each member of one depth."""
     spec: DepthSpec = cell.spec
-    network = Network((1, *[spec.width] * (depth - 1), 1), cell.activation)
+    network = MLP((1, *[spec.width] * (depth - 1), 1), cell.activation)
     generators = [np.random.default_rng(seed) for seed in cell.seeds]
     scales = [1 / math.sqrt(m) for m in network.widths[:-1]] if spec.scale == "fan_in" else None
     theta = initial(network, generators, scales=scales).astype(np.float64)

@@ -10,7 +10,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
-from plunit.ensemble import Network, forward
+from plunit.ensemble import MLP, forward
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.members import exact
 from plunit.lab.cell import Arrays
@@ -158,7 +158,7 @@ def _regions(name: str, title: str, spec: FitSpec, runs: Runs) -> Picture:
 def _median(spec: FitSpec, activation: str, arrays: Arrays) -> Any:
     """Return the network with the median final loss, for `plunit.pieces`."""
     theta = arrays["theta"][:, [median_member(arrays)]]
-    return exact(Network(spec.widths, activation), theta, spec.alpha, spec.c)
+    return exact(MLP(spec.widths, activation), theta, spec.alpha, spec.c)
 
 
 def _entitle(axes: Any, activation: str, arrays: Arrays, found: Any) -> None:
@@ -171,7 +171,7 @@ def _entitle(axes: Any, activation: str, arrays: Arrays, found: Any) -> None:
 def evaluate(spec: FitSpec, activation: str, theta: Array, x: Array) -> Array:
     """F(x) of one member, [outputs, points]."""
     column = theta[:, None].astype(np.float64)
-    return forward(Network(spec.widths, activation), column, x, spec.alpha, spec.c)[..., 0]
+    return forward(MLP(spec.widths, activation), column, x, spec.alpha, spec.c)[..., 0]
 
 
 def _graph(axes: Any, spec: FitSpec, activation: str, theta: Array) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble import Network, initial
+from plunit.ensemble import MLP, initial
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.members import PIECEWISE, exact
 from plunit.lab.cell import Arrays
@@ -20,7 +20,7 @@ _BLOCK = 512
 _LARGEST = 1e20
 
 
-def counted(spec: Any, network: Network, arrays: Arrays) -> Arrays:
+def counted(spec: Any, network: MLP, arrays: Arrays) -> Arrays:
     """Return the counts of trained networks, nothing if their activation is not piecewise linear.
 
     - initial_pieces, trained_pieces, random_pieces [S]: functionally distinct pieces before and after training, and
@@ -45,7 +45,7 @@ def steps(spec: Any) -> list[int]:
     return [0, *(step for step in spec.checkpoints if step < spec.steps), spec.steps]
 
 
-def count(spec: Any, network: Network, theta: Array) -> Counts:
+def count(spec: Any, network: MLP, theta: Array) -> Counts:
     """Count patterns and pieces of each member [S] on the domain of the spec; 0 where training diverged."""
     both = np.zeros((2, theta.shape[1]), dtype=np.int64)
     # training diverged if a weight is NaN, which compares as false, or larger than this
@@ -61,7 +61,7 @@ def _count(spec: Any, net: Exact) -> Counts:
     return counts(net, *domain) if net.inputs == 1 else cell_counts(net, (domain, domain))
 
 
-def _starts(spec: Any, network: Network, arrays: Arrays) -> tuple[Array, Array]:
+def _starts(spec: Any, network: MLP, arrays: Arrays) -> tuple[Array, Array]:
     """Draw the initial weights again, and a copy of them with biases N(0, 1), the same for every activation."""
     generators = [np.random.default_rng(seed) for seed in arrays["seed"]]
     start = initial(network, generators, alpha=spec.alpha, c=spec.c)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from plunit.ensemble import ACTIVATIONS, ENGINES, Network
+from plunit.ensemble import ACTIVATIONS, ENGINES, MLP
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.claims import Claim, mean, measure, measure_ratio, median
 from plunit.lab.experiment import Experiment, Results, Runs
@@ -24,7 +24,7 @@ _STARTS = {
 
 
 @dataclass(frozen=True)
-class Fit(Experiment):
+class FitExperiment(Experiment):
     """A function fitted by small networks; `noun` names it in sentences, `theme` in the statements of the paper."""
 
     noun: str = ""
@@ -37,7 +37,7 @@ class Fit(Experiment):
 
     def cost(self, cell: Cell) -> float:
         """Estimate the work; drawing a batch costs about four times as much as a step on it."""
-        updates = len(cell.seeds) * self.spec.steps * Network(self.spec.widths).rows
+        updates = len(cell.seeds) * self.spec.steps * MLP(self.spec.widths).rows
         return float(updates * 5 if self.spec.batch else updates)
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
@@ -146,11 +146,13 @@ _CURVE = FitSpec("curve", (1, 5, 5, 5, 5, 2), 4096)
 _PERIOD = dataclasses.replace(_CURVE, low=0.0, high=2 * math.pi)
 _SADDLE = FitSpec("saddle", (2, 3, 3, 1), 2048, low=-3.0, high=3.0, points=41, batch=100)
 EXPERIMENTS = (
-    Fit("sine", "Sine", FitSpec("sine", (1, 3, 3, 1), 2048), "2", "the sine", "sine"),
+    FitExperiment("sine", "Sine", FitSpec("sine", (1, 3, 3, 1), 2048), "2", "the sine", "sine"),
     # the paper does not state the domain of t: the literal reading is the one of section 2 ...
-    Fit("parametric", f"{_TITLE} the 50 points of section 2", _CURVE, "3", "the parametric curve", "curve"),
+    FitExperiment("parametric", f"{_TITLE} the 50 points of section 2", _CURVE, "3", "the parametric curve", "curve"),
     # ... and one period of the curve is what its figure shows
-    Fit("parametric-period", f"{_TITLE} one period", _PERIOD, "3", "one period of the parametric curve", "curve"),
+    FitExperiment(
+        "parametric-period", f"{_TITLE} one period", _PERIOD, "3", "one period of the parametric curve", "curve"
+    ),
     # the paper does not state the number of steps: that of section 2
-    Fit("surface", "Hyperbolic paraboloid", _SADDLE, "4", "the surface", "surface"),
+    FitExperiment("surface", "Hyperbolic paraboloid", _SADDLE, "4", "the surface", "surface"),
 )

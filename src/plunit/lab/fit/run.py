@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from plunit.ensemble import Network, forward, initial, preactivations, train
+from plunit.ensemble import MLP, forward, initial, preactivations, train
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Data, Stream
 from plunit.ensemble.network import spread
@@ -101,7 +101,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     - the counts of `plunit.lab.fit.pieces`, if the activation is piecewise linear.
     """
     spec: FitSpec = cell.spec
-    network = Network(spec.widths, cell.activation)
+    network = MLP(spec.widths, cell.activation)
     generators = [np.random.default_rng(seed) for seed in cell.seeds]
     start = initial(network, generators, alpha=spec.alpha, c=spec.c)
     trained = train(
@@ -157,9 +157,7 @@ def stream(spec: FitSpec, generators: Sequence[np.random.Generator]) -> Stream:
     return batches
 
 
-def final_loss(
-    spec: FitSpec, network: Network, theta: Array, alpha: Array | None = None, c: Array | None = None
-) -> Array:
+def final_loss(spec: FitSpec, network: MLP, theta: Array, alpha: Array | None = None, c: Array | None = None) -> Array:
     """Return the mean square error of each member at the points of the spec."""
     x = grid(spec)
     shapes = (spec.alpha if alpha is None else alpha, spec.c if c is None else c)
@@ -167,7 +165,7 @@ def final_loss(
     return np.asarray(((output - spec.value(x)[..., None]) ** 2).mean((0, 1)))
 
 
-def dead_units(spec: FitSpec, network: Network, theta: Array) -> Array:
+def dead_units(spec: FitSpec, network: MLP, theta: Array) -> Array:
     """Count the hidden units of each member whose slope is 0 at every point: their gradient is 0 on all data."""
     shapes = network.shapes(theta, *(spread(network, theta, value) for value in (spec.alpha, spec.c)))
     count = np.zeros(theta.shape[1], dtype=np.int64)

@@ -23,7 +23,7 @@ _CEILING = 1e3
 
 
 @dataclass(frozen=True)
-class Inverse(Experiment):
+class InverseExperiment(Experiment):
     """Inverses of activations and of untrained networks."""
 
     activations = ("tanh", "relu", "plu", "leaky_relu")
@@ -142,4 +142,4 @@ def _share(arrays: Arrays, key: str) -> Column:
     return share
 
 
-EXPERIMENTS = (Inverse("inverse", "Inverses and round trips", InverseSpec(), "6"),)
+EXPERIMENTS = (InverseExperiment("inverse", "Inverses and round trips", InverseSpec(), "6"),)

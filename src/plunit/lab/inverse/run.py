@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from plunit.invertible import PLU, Activation, Chain, InvertibleNetwork, LeakyReLU, Tanh, alternating
+from plunit.invertible import PLU, ActivationMaker, Chain, InvertibleNetwork, LeakyReLU, Tanh, alternating
 from plunit.invertible.certificate import round_trip_errors
 from plunit.invertible.frozen import part_by_part
 from plunit.lab.cell import Arrays, Cell
@@ -56,7 +56,7 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 """The activations as functions of one number."""
 
-NETWORKS: dict[str, Callable[[float], Activation]] = {
+NETWORKS: dict[str, Callable[[float], ActivationMaker]] = {
     "plu": partial(alternating, PLU),
     "leaky_relu": partial(alternating, LeakyReLU),
     "tanh": lambda alpha: lambda features, index: Tanh(features),

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from plunit.ensemble import ACTIVATIONS, ENGINES, Network
+from plunit.ensemble import ACTIVATIONS, ENGINES, MLP
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.claims import Claim, Column, measure
 from plunit.lab.experiment import Experiment, Results, Runs
@@ -41,7 +41,7 @@ class ShapeMap(Experiment):
     def cost(self, cell: Cell) -> float:
         """Estimate the work."""
         grid = len(self.spec.alphas) * len(self.spec.cs)
-        return float(len(cell.seeds) * grid * self.spec.fit.steps * Network(self.spec.fit.widths).rows)
+        return float(len(cell.seeds) * grid * self.spec.fit.steps * MLP(self.spec.fit.widths).rows)
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
         """Yield one row for each seed, alpha and c."""

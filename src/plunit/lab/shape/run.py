@@ -9,7 +9,7 @@ from typing import Annotated
 
 import numpy as np
 
-from plunit.ensemble import Network, initial, train
+from plunit.ensemble import MLP, initial, train
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.fit.run import FitSpec, final_loss, fixed
 from plunit.ranges import SHARE, WIDTH
@@ -45,7 +45,7 @@ class ShapeSpec:
 def compute(cell: Cell, scratch: Path) -> Arrays:
     """Return seed, alpha, c, final_loss [S] and theta [rows, S] with S = seeds x alphas x cs, in that order."""
     spec: ShapeSpec = cell.spec
-    fit, network = spec.fit, Network(spec.fit.widths, cell.activation)
+    fit, network = spec.fit, MLP(spec.fit.widths, cell.activation)
     start = initial(network, [np.random.default_rng(seed) for seed in cell.seeds])
     seed, alpha, c = (
         np.array(column, dtype=np.float32)

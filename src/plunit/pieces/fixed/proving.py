@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.fixed.forms import EPS, Form
+from plunit.pieces.fixed.forms import EPS, BoxForm
 from plunit.pieces.fixed.integers import FixedNetwork, check_fixed
 from plunit.pieces.fixed.zonotopes import Pair, activation, affine, pairs, start
 
@@ -66,7 +66,9 @@ def _cut(boxes: Floats, scores: Floats) -> Floats:
     return np.concatenate([left, right])
 
 
-def _forms(fixed: FixedNetwork, layers: list[Pair], boxes: Floats) -> tuple[Form, Form, list[tuple[Form, Floats]]]:
+def _forms(
+    fixed: FixedNetwork, layers: list[Pair], boxes: Floats
+) -> tuple[BoxForm, BoxForm, list[tuple[BoxForm, Floats]]]:
     """Return y and d after all layers, and for each activation z and what unknown pieces add to d."""
     half = np.ldexp(0.5, -fixed.fraction) + EPS * np.abs(_centered(fixed)).max(axis=1)
     y, d = start(boxes, half)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats
-from plunit.pieces.fixed.forms import EPS, Form
+from plunit.pieces.fixed.forms import EPS, BoxForm
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
 from plunit.pieces.functions import Functions
 
@@ -75,27 +75,27 @@ def real_functions(layer: FixedLayer) -> Functions:
     )
 
 
-def start(boxes: Floats, rounding: Floats) -> tuple[Form, Form]:
+def start(boxes: Floats, rounding: Floats) -> tuple[BoxForm, BoxForm]:
     """Return the inputs y and the rounding d of each, for boxes [boxes, inputs, 2] that count from `offset`."""
     middle, reach = boxes.mean(axis=2), (boxes[..., 1] - boxes[..., 0]) / 2
     none, zero = np.zeros((*middle.shape, 0)), np.zeros_like(middle)
-    y, d = Form(middle, none, 4 * EPS * np.abs(boxes).max(axis=2), np.abs(middle)), Form(zero, none, zero, zero)
+    y, d = BoxForm(middle, none, 4 * EPS * np.abs(boxes).max(axis=2), np.abs(middle)), BoxForm(zero, none, zero, zero)
     inputs = len(rounding)
     return y.spread(0, reach, inputs), d.spread(inputs, np.broadcast_to(rounding, middle.shape), 0)
 
 
-def affine(pair: Pair, y: Form, d: Form) -> tuple[Form, Form]:
+def affine(pair: Pair, y: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm]:
     """Return z = W y + b, and fixed z - z = (fixed W - W) y + fixed W d + fixed b - b."""
     z = y.map(pair.weight, pair.bias)
     gap = y.map(pair.fixed_weight - pair.weight, pair.fixed_bias - pair.bias)
     moved = gap + d.map(pair.fixed_weight, np.zeros_like(pair.bias))
     return (
-        Form(z.center, z.coefficients, z.slack + pair.bias_error, z.size + pair.bias_error),
-        Form(moved.center, moved.coefficients, moved.slack + pair.bias_error, moved.size + pair.bias_error),
+        BoxForm(z.center, z.coefficients, z.slack + pair.bias_error, z.size + pair.bias_error),
+        BoxForm(moved.center, moved.coefficients, moved.slack + pair.bias_error, moved.size + pair.bias_error),
     )
 
 
-def activation(pair: Pair, z: Form, d: Form) -> tuple[Form, Form, Floats]:
+def activation(pair: Pair, z: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm, Floats]:
     """Return y = f(z), fixed y - y, and the part of the latter that is due to unknown pieces, [boxes, units].
 
     There are two new symbols for each unit: first one for y, then one for the difference.
@@ -112,7 +112,7 @@ def activation(pair: Pair, z: Form, d: Form) -> tuple[Form, Form, Floats]:
     return z.times(slope, middle).spread(0, reach, units), kept.spread(units, loose + pair.rounding, 0), loose
 
 
-def _chord(parts: list[tuple[float, Functions]], z: Form) -> tuple[Floats, Floats, Floats]:
+def _chord(parts: list[tuple[float, Functions]], z: BoxForm) -> tuple[Floats, Floats, Floats]:
     """Return (lambda, mu, r) with g(z) = lambda z + mu +- r on the range of z, for g = sum of sign * f."""
     low, high = z.low, z.high
     at = np.stack([low, high, *(np.clip(k, low, high) for _, f in parts for k in f.of_units()[0].T)])

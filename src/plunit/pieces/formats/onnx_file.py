@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from plunit.pieces.formats.importer import Content, Importer, build, check_bytes
-from plunit.pieces.formats.onnx_graph import Chain
+from plunit.pieces.formats.onnx_graph import GraphChain
 from plunit.pieces.networks import Network
 
 _FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 26: 2}
@@ -64,7 +64,7 @@ def _read(path: Path) -> Network:
     if len(inputs) != 1 or len(graph.output) != 1:
         raise ValueError(f"it has {len(inputs)} inputs and {len(graph.output)} outputs; a network has one of each")
     version = max((entry.version for entry in model.opset_import if entry.domain in _DOMAINS), default=1)
-    chain = Chain(inputs[0].name, _shape(inputs[0]), constants, version)
+    chain = GraphChain(inputs[0].name, _shape(inputs[0]), constants, version)
     for node in graph.node:
         chain.follow(node)
     return build(chain.layers(graph.output[0].name))

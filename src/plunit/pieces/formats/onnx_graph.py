@@ -29,7 +29,7 @@ class Signal:
     wave: Wave
 
 
-class Chain:
+class GraphChain:
     """The affine layers found so far, and the values of the graph by name."""
 
     def __init__(self, name: str, shape: tuple[int, ...], constants: Mapping[str, Any], version: int) -> None:
