@@ -67,7 +67,7 @@ def test_a_seed_gives_every_activation_the_same_weights_and_leaves_its_generator
 def test_learned_shapes_start_where_told():
     network = MLP((1, 3, 3, 1), "plu_learned")
     theta = initial(network, generators([0, 1]), alpha=0.3, c=2.0)
-    alpha, c = network.shapes(theta, np.zeros(0), np.zeros(0))
+    alpha, c = network.alphas_and_cs(theta, np.zeros(0), np.zeros(0))
     np.testing.assert_allclose(alpha, np.full((2, 2), 0.3), rtol=1e-6)
     np.testing.assert_allclose(c, np.full((2, 2), 2.0), rtol=1e-6)
 

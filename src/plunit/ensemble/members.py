@@ -23,7 +23,9 @@ def exact(network: MLP, theta: Any, alpha: Any = 0.1, c: Any = 1.0) -> Exact:
         raise ValueError(f"{network.activation} is not piecewise linear; choose one of {', '.join(PIECEWISE)}")
     theta = as_array(theta)
     # shapes in the dtype of training, then exactly as float64
-    alphas, cs = network.shapes(theta, *(spread(network, theta.astype(np.float64), value) for value in (alpha, c)))
+    alphas, cs = network.alphas_and_cs(
+        theta, *(spread(network, theta.astype(np.float64), value) for value in (alpha, c))
+    )
     layers: list[Any] = []
     for depth, pair in enumerate(network.layers(theta.astype(np.float64))):
         # [1, S]: the same for all units, each member's own

@@ -18,7 +18,7 @@ def values(network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 
     layers = [(np.ascontiguousarray(weight), bias[:, None]) for weight, bias in network.layers(theta)]
     shapes: list[tuple[Array | float, Array | float]] = [(alpha, c)] * (network.depth - 1)
     if network.learned:
-        shapes = list(zip(*network.shapes(theta, theta[:0], theta[:0]), strict=True))
+        shapes = list(zip(*network.alphas_and_cs(theta, theta[:0], theta[:0]), strict=True))
     result = np.empty((network.widths[-1], x.shape[1], theta.shape[1]), np.float32)
     with np.errstate(all="ignore"):  # members that diverge
         for first in range(0, x.shape[1], _BLOCK):
@@ -36,6 +36,6 @@ def dead_share(network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: floa
     """Return the share of hidden units with slope 0 at every point of x [in, batch]: nothing moves their weights."""
     with np.errstate(all="ignore"):
         *hidden, _ = preactivations(network, theta, x, alpha, c)
-        shapes = network.shapes(theta, *(spread(network, theta, value) for value in (alpha, c)))
+        shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
         slopes = [network.function.slope(z, a, b) for z, a, b in zip(hidden, *shapes, strict=True)]
     return float(np.mean(np.concatenate([(slope == 0).all(axis=1) for slope in slopes])))

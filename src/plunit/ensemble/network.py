@@ -76,7 +76,7 @@ class MLP:
         """Return the raw alpha and raw c, [2, depth - 1, S], a view of theta; empty unless learned."""
         return theta[self.rows - 2 * (self.depth - 1) * self.learned :].reshape(2, -1, theta.shape[1])
 
-    def shapes(self, theta: Array, alpha: Array, c: Array) -> tuple[Array, Array]:
+    def alphas_and_cs(self, theta: Array, alpha: Array, c: Array) -> tuple[Array, Array]:
         """Return the alpha and c in force, each [depth - 1, S]: the given ones, or the learned ones of theta."""
         if not self.learned:
             return alpha, c
@@ -123,7 +123,7 @@ def preactivations(network: MLP, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 
     """
     theta = as_array(theta)
     x = as_array(x, theta.dtype)
-    alphas, cs = network.shapes(theta, *(spread(network, theta, value) for value in (alpha, c)))
+    alphas, cs = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
     h = np.moveaxis(x if x.ndim == 3 else x[..., None], -1, 0)
     for depth, (weight, bias) in enumerate(network.layers(theta)):
         # one matrix product for each member: its sums have one order, however many members there are

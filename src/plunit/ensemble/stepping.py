@@ -65,7 +65,7 @@ class _Run:
         return [(np.moveaxis(weight, -1, 0), bias.T[..., None]) for weight, bias in pairs]
 
     def _shapes(self) -> list[tuple[Array, Array]]:
-        alphas, cs = self.network.shapes(self.theta.T, self.state.alpha, self.state.c)
+        alphas, cs = self.network.alphas_and_cs(self.theta.T, self.state.alpha, self.state.c)
         return [(a[:, None, None], c[:, None, None]) for a, c in zip(alphas, cs, strict=True)]
 
     def _forward(self, x: Array) -> tuple[list[Array], list[Array]]:

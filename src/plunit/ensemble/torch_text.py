@@ -35,7 +35,7 @@ with torch.no_grad():
 
 def torch_code(network: MLP, theta: Array, alpha: float = 0.1, c: float = 1.0) -> str:
     """Return a program that makes `model`, an nn.Sequential in float64, of one member theta [rows, 1]."""
-    alphas, cs = network.shapes(theta, *(spread(network, theta, value) for value in (alpha, c)))
+    alphas, cs = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
     modules, parameters = [], []
     for i, (weight, bias) in enumerate(network.layers(theta)):
         if i:

@@ -158,7 +158,7 @@ class Panel:
         if not self._network.activation.startswith("plu"):
             return {}
         given = [np.full((self._network.depth - 1, 1), value) for value in self._shape]
-        both = zip(("alpha", "c"), self._network.shapes(now.theta, *given), strict=True)
+        both = zip(("alpha", "c"), self._network.alphas_and_cs(now.theta, *given), strict=True)
         return {name: np.median(np.nan_to_num(found), axis=1).astype(float).round(5).tolist() for name, found in both}
 
 

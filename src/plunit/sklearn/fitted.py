@@ -44,7 +44,7 @@ def _diagonal(blocks: Array) -> Array:
 
 def shapes_of_units(network: MLP, theta: Array, alpha: float, c: float) -> list[tuple[Array, Array]]:
     """Return alpha and c of every unit of each hidden layer of the members side by side."""
-    alphas, cs = network.shapes(theta, *(spread(network, theta, value) for value in (alpha, c)))
+    alphas, cs = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
     return [
         (np.repeat(a, width), np.repeat(b, width)) for a, b, width in zip(alphas, cs, network.widths[1:-1], strict=True)
     ]

@@ -126,7 +126,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     }
     if network.learned:
         fixed_shapes = [spread(network, start, value) for value in (spec.alpha, spec.c)]
-        arrays["alpha"], arrays["c"] = network.shapes(trained.theta, *fixed_shapes)
+        arrays["alpha"], arrays["c"] = network.alphas_and_cs(trained.theta, *fixed_shapes)
     return arrays | pieces.counted(spec, network, arrays)
 
 
@@ -167,7 +167,7 @@ def final_loss(spec: FitSpec, network: MLP, theta: Array, alpha: Array | None = 
 
 def dead_units(spec: FitSpec, network: MLP, theta: Array) -> Array:
     """Count the hidden units of each member whose slope is 0 at every point: their gradient is 0 on all data."""
-    shapes = network.shapes(theta, *(spread(network, theta, value) for value in (spec.alpha, spec.c)))
+    shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (spec.alpha, spec.c)))
     count = np.zeros(theta.shape[1], dtype=np.int64)
     *hidden, _ = preactivations(network, theta, grid(spec), spec.alpha, spec.c)
     for z, alpha, c in zip(hidden, *shapes, strict=True):
