@@ -10,6 +10,7 @@ from plunit.ensemble.narrow import dead_share, values
 def test_values_are_those_of_forward(activation, widths):
     network = MLP(widths, activation)
     theta = initial(network, [np.random.default_rng(seed) for seed in range(7)], alpha=0.3, c=0.5)
+    theta += np.random.default_rng(9).normal(0, 0.3, theta.shape).astype(np.float32)  # biases start as 0
     x = np.random.default_rng(0).uniform(-4, 4, (widths[0], 37)).astype(np.float32)
     found = values(network, theta, x, 0.3, 0.5)
     assert found.dtype == np.float32

@@ -11,6 +11,7 @@ from plunit.ensemble.torch_text import torch_code
 def test_the_program_has_the_values_of_the_member(activation, widths):
     network = MLP(widths, activation)
     theta = initial(network, [np.random.default_rng(3)], alpha=0.25, c=0.6).astype(np.float64)
+    theta += np.random.default_rng(9).normal(0, 0.3, theta.shape)  # biases start as 0
     names = {}
     exec(torch_code(network, theta, 0.25, 0.6), names)
     x = np.random.default_rng(1).uniform(-3, 3, (50, widths[0]))

@@ -17,7 +17,7 @@ from plunit.play.settings import Settings
 from plunit.play.targets import Task
 
 BATCH = 128  # rows of a step, of tables with more than `LOOKED`
-RATE = 26.0  # frames a second, at most
+RATE = 28.0  # frames a second, at most
 PATIENCE = 1.0  # seconds for which a request waits for a new frame
 STEPS = 10_000_000  # after so many training ends: an hour or more
 

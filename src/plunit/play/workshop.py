@@ -20,7 +20,7 @@ from plunit.ranges import Range
 SESSIONS = 8  # pages that train at once
 MEMORY = 2**28  # bytes of one session; all together may have four times as much
 SECONDS = 10.0  # a session whose page has not asked for a frame for so long is ended
-ROUND = 0.035  # seconds of a turn of all sessions together
+ROUND = 0.032  # seconds of a turn of all sessions together
 BODY = 10_000_000  # bytes that a page may send at once
 
 
