@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from calls import threads
 
 from plunit.play.server import started
 
@@ -47,6 +48,29 @@ def served():
     yield server
     server.shutdown()
     server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def site():
+    """A server for one test, after which no thread is left."""
+    before = threads()
+    made, thread = started()
+    yield made
+    made.shutdown()
+    made.server_close()
+    thread.join()
+    assert threads() == before
+
+
+@pytest.fixture(scope="module")
+def idle():
+    """A server for requests that train nothing."""
+    made, thread = started()
+    yield made
+    assert not made.workshop._sessions
+    made.shutdown()
+    made.server_close()
     thread.join()
 
 

@@ -4,23 +4,11 @@ import io
 import json
 import random
 
-import pytest
 from calls import SINE, called, raw
 
 from plunit.play import server as module
 from plunit.play import workshop
-from plunit.play.server import Handler, started
-
-
-@pytest.fixture(scope="module")
-def idle():
-    """A server for requests that train nothing."""
-    made, thread = started()
-    yield made
-    assert not made.workshop._sessions
-    made.shutdown()
-    made.server_close()
-    thread.join()
+from plunit.play.server import Handler
 
 
 class Wire:

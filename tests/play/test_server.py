@@ -3,42 +3,13 @@
 import json
 import select
 import socket
-import threading
 import time
 
 import pytest
-from calls import SINE, asked, raw
+from calls import SMALL, asked, raw
 
 from plunit.play import server as module
 from plunit.play.server import HEADERS, Handler, Server, started
-
-SMALL = {"target": SINE, "networks": 16, "activations": ["relu", "plu"]}
-
-
-def threads():
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("plunit")]
-
-
-@pytest.fixture
-def site():
-    before = threads()
-    made, thread = started()
-    yield made
-    made.shutdown()
-    made.server_close()
-    thread.join()
-    assert threads() == before
-
-
-@pytest.fixture(scope="module")
-def idle():
-    """A server for requests that train nothing."""
-    made, thread = started()
-    yield made
-    assert not made.workshop._sessions
-    made.shutdown()
-    made.server_close()
-    thread.join()
 
 
 def test_it_listens_on_loopback_only(idle):

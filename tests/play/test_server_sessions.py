@@ -6,27 +6,10 @@ import threading
 import time
 
 import pytest
-from calls import SINE, asked, called
+from calls import SMALL, asked, called, threads
 
 from plunit.play import workshop
 from plunit.play.server import started
-
-SMALL = {"target": SINE, "networks": 16, "activations": ["relu", "plu"]}
-
-
-def threads():
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("plunit")]
-
-
-@pytest.fixture
-def site():
-    before = threads()
-    made, thread = started()
-    yield made
-    made.shutdown()
-    made.server_close()
-    thread.join()
-    assert threads() == before
 
 
 def test_a_session_over_http(site):

@@ -3,8 +3,10 @@
 import http.client
 import json
 import socket
+import threading
 
 SINE = {"kind": "paper", "name": "sine"}
+SMALL = {"target": SINE, "networks": 16, "activations": ["relu", "plu"]}
 
 
 def asked(server, method, path, body=None, **headers):
@@ -47,3 +49,8 @@ def raw(server, content, *, timeout=5.0):
         except TimeoutError:
             pass
         return found
+
+
+def threads():
+    """Return the names of the playground's threads."""
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("plunit")]
