@@ -56,14 +56,14 @@ class Setting:
 
 
 SMOOTH = Setting(48, 60_000)
-ANNEALED = Setting(48, 60_000, "plu", anneal=True)
+ANNEALED = Setting(48, 60_000, "plu", anneal=True, batch=1024, lr=0.005, starts=2)
 SIZES = [Setting(blocks, 60_000) for blocks in (4, 8, 12, 16, 24, 32)]
 LENGTHS = [
     Setting(48, steps, lr=lr) for steps, lr in ((300, 0.02), (1000, 0.02), (3000, 0.02), (10_000, 0.01), (20_000, 0.01))
 ]
 KINKED = [
-    Setting(12, 60_000, "plu", anneal=True),
-    Setting(24, 60_000, "plu", anneal=True),
+    Setting(12, 60_000, "plu", anneal=True, batch=1024, lr=0.005, starts=2),
+    Setting(24, 60_000, "plu", anneal=True, batch=1024, lr=0.005, starts=2),
     Setting(48, 60_000, "plu"),
     Setting(48, 60_000, "leaky"),
 ]
