@@ -179,7 +179,7 @@ def first_call() -> tuple[float, float, int]:
 
 
 def equal_size(store: Store, mine: Sequence[dict[str, list[Training]]]) -> None:
-    """Print how far small peers are behind our largest network of no more parameters, on the toy where that is least."""
+    """Print how far small peers are behind our largest network of no more parameters, the least of four toys."""
     for model in SMALL:
         found = theirs(model, PEER_STEPS, store, SEEDS, run=False)
         if not all(found.values()):
@@ -198,14 +198,15 @@ def bars(store: Store, smooth: dict[str, list[Training]], annealed: dict[str, li
     work = f"one step, 12 blocks, 512 points: {1e3 * per_step:.4f} ms; zuko NSF {1e3 * their_step:.1f} ms; NSF / ours"
     report(work, their_step / per_step, Bar(200, at_least=True))
     nsf = theirs("zuko NSF", PEER_STEPS, store, SEEDS, run=False)
-    report("mean NLL, SmoothPLU, 582 parameters", statistics.mean(means(smooth)), Bar(1.662))
+    nll = statistics.mean(means(smooth))
+    report(f"mean NLL, SmoothPLU, 582 parameters: {nll:.4f}", nll, Bar(1.662))
     if all(nsf.values()):
-        report(
-            "  the same - zuko NSF, 3,000 steps", statistics.mean(means(smooth)) - statistics.mean(means(nsf)), Bar(0)
-        )
+        behind = nll - statistics.mean(means(nsf))
+        report(f"  the same - zuko NSF, 3,000 steps: {behind:+.4f}", behind, Bar(0))
     seconds = statistics.mean(one.seconds for trainings in smooth.values() for one in trainings)
     report(f"  seconds ({seconds:.2f}) / those of zuko NSF", seconds / (PEER_STEPS * their_step), Bar(0.2))
-    report("mean NLL, exact PLU by annealing, 486 parameters", statistics.mean(means(annealed)), Bar(1.70))
+    exact = statistics.mean(means(annealed))
+    report(f"mean NLL, exact PLU by annealing, 486 parameters: {exact:.4f}", exact, Bar(1.70))
     wall, nll, blocks = first_call()
     report(
         f"moons from the first call, wall s on {os.cpu_count()} cores ({blocks} blocks, NLL {nll:.3f})", wall, Bar(1.0)
