@@ -6,6 +6,7 @@ from plunit.invertible.bijection import Bijection
 from plunit.invertible.certificate import Certificate
 from plunit.invertible.chain import Chain, Inverse
 from plunit.invertible.contexts import Conditional, conditional
+from plunit.invertible.converting import to_flow
 from plunit.invertible.elementwise import PLU, LeakyReLU, Tanh
 from plunit.invertible.flow import Flow
 from plunit.invertible.frozen import Frozen
@@ -47,5 +48,6 @@ __all__ = [
     "alternating",
     "conditional",
     "density",
+    "to_flow",
     "toy",
 ]
