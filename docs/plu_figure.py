@@ -48,7 +48,7 @@ def draw(networks: dict[str, Any]) -> Figure:
     for name, function in SHOWN.items():
         first.plot(x, function(x), **look(name))
     first.set_title("the functions", fontsize=9)
-    first.set(ylim=(-2, 2))
+    first.set(ylim=(-1.6, 1.6))
     first.legend(fontsize=8, frameon=False)
     x = np.linspace(-2 * np.pi, 2 * np.pi, 1001)
     for axes, (name, network) in zip(panels, networks.items(), strict=True):
