@@ -19,3 +19,7 @@ def __getattr__(name: str) -> Any:
     from plunit.fitting import solving
 
     return getattr(solving, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
