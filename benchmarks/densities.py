@@ -56,7 +56,7 @@ class Setting:
 
 
 SMOOTH = Setting(48, 60_000)
-ANNEALED = Setting(48, 60_000, "plu", anneal=True, batch=1024, lr=0.005)
+ANNEALED = Setting(48, 60_000, "plu", anneal=True, batch=1024, lr=0.005, starts=8)
 SHALLOW = Setting(12, 60_000)
 SIZES = [Setting(blocks, 60_000) for blocks in (4, 8, 16, 24, 32)]
 LENGTHS = [
