@@ -72,6 +72,14 @@ def test_points_outside_and_on_bounds():
         model.fit(x - 0.1)
 
 
+@pytest.mark.parametrize("bounds", [(-1e14, None), (-1e15, 1e15), (-1e308, 1e308), (None, 1e8)])
+def test_bounds_far_away_are_left_out(bounds):
+    x = RNG.normal(size=(200, 1))
+    model, plain = PLUDensity((0, 2), bounds=bounds, **FEW).fit(x), PLUDensity((0, 2), **FEW).fit(x)
+    assert np.array_equal(model.score_samples(x), plain.score_samples(x))
+    assert np.isinf(model.bounds_).all()
+
+
 @pytest.mark.parametrize(
     ("bounds", "expected"),
     [
@@ -190,6 +198,18 @@ def test_constant_columns_are_warned_of():
     assert set(model.sample(5)[:, 0]) == {7.5}
     with pytest.raises(ValueError, match="all columns of X are constant; a density needs a column that varies"):
         model.fit(np.ones((20, 2)))
+
+
+def test_integers_far_from_0_are_not_constant():
+    x = np.arange(30.0)[:, None]
+    near, far = (PLUDensity((0,), **FEW).fit(x + centre).score(x + centre) for centre in (0, 1e15))
+    assert far == pytest.approx(near, abs=0.02)
+
+
+def test_a_column_that_is_constant_but_for_rounding_admits_its_rows():
+    x = np.column_stack([RNG.normal(size=100), RNG.choice([0.3, 0.1 + 0.2], 100)])
+    with pytest.warns(UserWarning, match="column 1 is constant"):
+        assert np.isfinite(PLUDensity((0,), **FEW).fit(x).score(x))
 
 
 def test_plain_data_are_not_warned_of():

@@ -43,7 +43,8 @@ class PLUDensity(AtomicFit, FittedDensity):
             0, 1, 2, 4, 8, 16 and 32 that have at most as many parameters as X has numbers, and at most 10,000.
         activation: "smooth" (SmoothPLU with a learned rounding), "plu" (exact) or "leaky".
         bounds: (low, high) of all columns, a list of such pairs for each, or a dict from columns to pairs; None is no
-            bound. Bounded columns go through a logit, or through a logarithm if they have one bound.
+            bound. Bounded columns go through a logit, or through a logarithm if they have one bound. A bound that is
+            farther from all values than 1e6 times their range is left out, as `bounds_` shows.
         integers: columns that hold integers; "auto" takes all whose values do, None takes none. Their values are
             spread evenly over value +- 1/2, and `score_samples` gives the probability of the integer.
         n_init: number of starts, of each number of blocks and on each split.

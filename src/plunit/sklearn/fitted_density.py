@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plunit.densities import Architecture, DensityNetwork
 from plunit.ensemble.arrays import Array
+from plunit.ensemble.units import ROUNDING
 from plunit.sklearn.averaged import Averaged, identity
 from plunit.sklearn.columns import Columns
 from plunit.sklearn.parameters import check_count
@@ -73,7 +74,8 @@ class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         x = validate_data(self, X, reset=False, dtype=np.float64)
         columns, averaged, varies = self._kinds(), self._averaged(), np.isnan(self.constants_)
-        possible = (x == self.constants_)[:, ~varies].all(1)
+        fixed = self.constants_[~varies]
+        possible = (np.abs(x[:, ~varies] - fixed) <= 2 * ROUNDING * np.spacing(np.abs(fixed))).all(1)
         x = x[:, varies]
         self._warn_of_fractions(x)
         possible &= columns.admits(x).all(1)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.units import Scale
+from plunit.ensemble.units import is_constant
 from plunit.sklearn.columns import Columns
 
 TIED = 0.9
@@ -25,6 +25,10 @@ FEW = 0.1
 
 REPEATED = 0.5
 """A larger part of rows that repeat others is warned of."""
+
+FAR = 1e6
+"""A bound that is farther from all values than so many times their range is no bound: its logarithm is a straight line,
+and rounds the values away."""
 
 EXACT = 2.0**53
 """Larger floating-point numbers are all integers."""
@@ -102,8 +106,7 @@ def whole(x: Array, integers: Any, labels: Labels) -> Array:
 
 def constants(x: Array, labels: Labels) -> Array:
     """Return the value of each constant column and NaN for the others; warn of the constant ones."""
-    scale = Scale.of(x, np.ones(len(x)), constant=0.0)
-    same = (scale.spread == 0) | (np.ptp(x, axis=0) == 0)
+    same = is_constant(x)
     if same.all():
         raise ValueError("all columns of X are constant; a density needs a column that varies")
     for i in np.flatnonzero(same).tolist():
@@ -132,6 +135,7 @@ def examine(x: Array, rows: int, low: Array, high: Array, integer: Array, varies
             "are discrete, their density has no limit: give integers",
             stacklevel=5,
         )
+    low, high = _near(x, low, high)
     low, high = np.where(integer, np.ceil(low) - 0.5, low), np.where(integer, np.floor(high) + 0.5, high)
     parts = (low, high, step, integer, _margins(x, low, high))
     return Columns(*(part[varies] for part in parts))
@@ -157,6 +161,14 @@ def _is_grid(gaps: Array, step: float) -> bool:
     """Return whether all distances of neighbours are multiples of one."""
     places = gaps / step
     return len(gaps) >= GRID and places.sum() < FINEST and bool((np.abs(places - np.rint(places)) < 0.01).all())
+
+
+def _near(x: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return the bounds, without those that are far away."""
+    least, most = x.min(0), x.max(0)
+    with np.errstate(over="ignore"):
+        far = FAR * (most - least)
+        return np.where(least - low > far, -math.inf, low), np.where(high - most > far, math.inf, high)
 
 
 def _margins(x: Array, low: Array, high: Array) -> Array:
