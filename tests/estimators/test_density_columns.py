@@ -212,6 +212,47 @@ def test_a_column_that_is_constant_but_for_rounding_admits_its_rows():
         assert np.isfinite(PLUDensity((0,), **FEW).fit(x).score(x))
 
 
+A, B = RNG.normal(size=(2, 200))
+
+
+@pytest.mark.parametrize(
+    ("x", "named"),
+    [
+        (np.c_[A, A], "column 0, column 1"),
+        (np.c_[A, B, A**2, A + A**2], "column 0, column 2, column 3"),
+        (np.c_[A, 1e9 - 3e5 * A, B], "column 0, column 1"),
+        (np.c_[A, A + np.where(np.arange(200) < 2, 500, 0)], "column 0, column 1"),
+    ],
+)
+def test_dependent_columns_are_warned_of(x, named):
+    with pytest.warns(UserWarning, match=f"^{named} are linearly dependent, to .* drop columns") as found:
+        PLUDensity((0,), **FEW).fit(x)
+    assert [one.filename for one in found] == [__file__]
+
+
+@pytest.mark.parametrize("beside", [[], [RNG.normal(size=400)]], ids=["alone", "beside a column"])
+def test_an_atom_is_warned_of(beside):
+    x = np.column_stack([np.append(A, np.zeros(200)), *beside])
+    with pytest.warns(UserWarning, match=r"^column 0 holds 0 in 200 of 400 rows, and a density has no limit there"):
+        PLUDensity((0,), **FEW).fit(x)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.c_[np.round(2 * A) / 2, B][:60],
+        np.c_[np.round(A, 1), B],
+        np.r_[A, np.zeros(15)][:, None],
+        np.c_[A, A + 1e-3 * B],
+    ],
+    ids=["halves", "tenths", "a value of few rows", "near each other"],
+)
+def test_what_has_a_density_is_not_warned_of(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PLUDensity((0,), **FEW).fit(x)
+
+
 def test_plain_data_are_not_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

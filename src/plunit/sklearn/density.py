@@ -16,6 +16,7 @@ from plunit.ensemble.arrays import Array
 from plunit.sklearn import inspection, table
 from plunit.sklearn.atomic import AtomicFit
 from plunit.sklearn.columns import Columns
+from plunit.sklearn.degeneracy import warn_of_atoms, warn_of_dependence
 from plunit.sklearn.fitted_density import FittedDensity
 from plunit.sklearn.parameters import check_count, check_flag, check_name, check_number
 from plunit.sklearn.splits import Candidate, Split, candidates, make_splits, repeated
@@ -117,10 +118,10 @@ class PLUDensity(AtomicFit, FittedDensity):
         x = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
         x, _, weight = table.present(x, x[:, :0], weight)
-        rows = len(x)
+        every = x
         x, _, weight = table.merged(x, x[:, :0], weight)
         rng = check_random_state(self.random_state)
-        columns = self._columns(x, rows)
+        columns = self._columns(x, every)
         x = x[:, np.isnan(self.constants_)]
         if columns.step.all():  # equal rows are different points of a cell, not one point twice
             x, weight = repeated(x, weight)
@@ -151,8 +152,8 @@ class PLUDensity(AtomicFit, FittedDensity):
         check_number("validation_fraction", self.validation_fraction, 0, 1, False)
         check_flag("verbose", self.verbose, count=True)
 
-    def _columns(self, x: Array, rows: int) -> Columns:
-        """Find out and keep what the columns of distinct rows are; return the kinds of those that are not constant."""
+    def _columns(self, x: Array, every: Array) -> Columns:
+        """Find out and keep what the columns of distinct rows x are, of all rows `every`; return those that vary."""
         count = x.shape[1]
         labels = inspection.Labels(count, getattr(self, "feature_names_in_", None))
         low, high = inspection.limits(self.bounds, labels)
@@ -163,7 +164,11 @@ class PLUDensity(AtomicFit, FittedDensity):
             raise ValueError(
                 f"X must have at most {MOST_FEATURES} columns, got {varies.sum()}; put a PCA before, or drop columns"
             )
-        columns = inspection.examine(x, rows, low, high, integer, varies, labels)
+        columns = inspection.examine(x, len(every), low, high, integer, varies, labels)
+        number = varies & ~integer
+        warn_of_atoms(every, number, labels)
+        number[varies] &= columns.step == 0
+        warn_of_dependence(x, number, labels)
         self.bounds_ = np.stack([columns.low, columns.high])
         self.steps_, self.integers_, self.margins_ = columns.step, columns.integer, columns.margin
         return columns

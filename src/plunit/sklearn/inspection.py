@@ -26,6 +26,9 @@ FEW = 0.1
 REPEATED = 0.5
 """A larger part of rows that repeat others is warned of."""
 
+ROUNDED = 1e-9
+"""Values nearer than this part of their range are one."""
+
 FAR = 1e6
 """A bound that is farther from all values than so many times their range is no bound: its logarithm is a straight line,
 and rounds the values away."""
@@ -145,7 +148,7 @@ def _step(x: Array, rows: int, label: str) -> float:
     """Return the least distance of two values if the column is rounded, else 0."""
     values = np.unique(x)
     gaps = np.diff(values)
-    step = float(gaps[gaps > 1e-9 * gaps.sum()].min())
+    step = float(gaps[gaps > ROUNDED * gaps.sum()].min())
     if len(values) >= TIED * len(x) and not _is_grid(gaps, step):
         return 0.0
     if len(values) < FEW * len(x):
@@ -159,8 +162,18 @@ def _step(x: Array, rows: int, label: str) -> float:
 
 def _is_grid(gaps: Array, step: float) -> bool:
     """Return whether all distances of neighbours are multiples of one."""
+    return len(gaps) >= GRID and gaps.sum() < FINEST * step and _multiples(gaps, step)
+
+
+def _multiples(gaps: Array, step: float) -> bool:
     places = gaps / step
-    return len(gaps) >= GRID and places.sum() < FINEST and bool((np.abs(places - np.rint(places)) < 0.01).all())
+    return bool((np.abs(places - np.rint(places)) < 0.01).all())
+
+
+def on_grid(gaps: Array) -> bool:
+    """Return whether all distances of neighbouring values are multiples of the least, but for rounding."""
+    gaps = gaps[gaps > ROUNDED * gaps.sum()]
+    return _multiples(gaps, float(gaps.min()))
 
 
 def _near(x: Array, low: Array, high: Array) -> tuple[Array, Array]:
