@@ -87,6 +87,7 @@ def test_bounds_far_away_are_left_out(bounds):
         ((0, None), [(0, INF)] * 3),
         ([None, (0, 1), (None, 2)], [(-INF, INF), (0, 1), (-INF, 2)]),
         ({1: (0, 1), -1: (3, 4.5)}, [(-INF, INF), (0, 1), (3, 4.5)]),
+        ({1: None, 2: (0, 1)}, [(-INF, INF), (-INF, INF), (0, 1)]),
         ({"b": [0, INF]}, [(-INF, INF), (0, INF), (-INF, INF)]),
         (np.array([[0, 1], [1, 2], [2, 3]]), [(0, 1), (1, 2), (2, 3)]),
     ],
@@ -105,6 +106,7 @@ def test_forms_of_bounds(bounds, expected):
         ({3: (0, 1)}, r"bounds names columns by 0, \.\.\., 2, got 3"),
         ([(0, 1), 5, None], r"bounds of column 1 must be two numbers \(low, high\), None for no bound, got 5"),
         ((np.nan, 1), "must have low < high"),
+        ((-(10**400), 10**400), "bounds of column 0 are beyond floating point; give None, or"),
     ],
 )
 def test_wrong_bounds_are_named(bounds, message):
@@ -155,6 +157,9 @@ def test_which_columns_are_integers():
     assert whole(x, "auto", labels).tolist() == [True, False, False]
     assert whole(x, None, labels).tolist() == [False] * 3
     assert whole(x, ["a"], labels).tolist() == [True, False, False]
+    assert whole(x, {0}, labels).tolist() == [True, False, False]
+    assert whole(x, [True, False, False], labels).tolist() == [True, False, False]
+    assert whole(x, np.array([True, False, False]), labels).tolist() == [True, False, False]
     with pytest.raises(ValueError, match=r"integers names column 1 \(b\), which holds 0\.5; round it, or leave"):
         whole(x, [1], labels)
     with pytest.raises(ValueError, match="integers must be"):

@@ -18,7 +18,7 @@ from plunit.sklearn.atomic import AtomicFit
 from plunit.sklearn.columns import Columns
 from plunit.sklearn.degeneracy import warn_of_atoms, warn_of_dependence
 from plunit.sklearn.fitted_density import FittedDensity
-from plunit.sklearn.parameters import check_count, check_flag, check_name, check_number
+from plunit.sklearn.parameters import check_count, check_density_room, check_flag, check_name, check_number
 from plunit.sklearn.splits import Candidate, Split, candidates, make_splits, repeated
 from plunit.sklearn.terminal import Bar
 
@@ -117,17 +117,18 @@ class PLUDensity(AtomicFit, FittedDensity):
         self._check()
         x = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
-        x, _, weight = table.present(x, x[:, :0], weight)
-        every = x
+        x, weight = table.weighty(x, weight)
+        rows = x
         x, _, weight = table.merged(x, x[:, :0], weight)
         rng = check_random_state(self.random_state)
-        columns = self._columns(x, every)
+        columns = self._columns(x, rows)
         x = x[:, np.isnan(self.constants_)]
         if columns.step.all():  # equal rows are different points of a cell, not one point twice
             x, weight = repeated(x, weight)
-        splits = make_splits(x, weight, columns, self.validation_fraction, self.n_best, rng)
         steps, every = self._steps(len(x))
         sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
+        check_density_room(sizes, self.n_init, self.n_best, steps)
+        splits = make_splits(x, weight, columns, self.validation_fraction, self.n_best, rng)
         found = candidates(
             splits,
             sizes,
@@ -136,7 +137,7 @@ class PLUDensity(AtomicFit, FittedDensity):
             steps=steps,
             every=every,
             patience=PATIENCE,
-            batch=int(self.batch_size),
+            batch=min(int(self.batch_size), len(splits[0].training.x)),
             lr=float(self.learning_rate_init),
             anneal=self.activation == "plu",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ def limits(bounds: Any, labels: Labels) -> tuple[Array, Array]:
     if bounds is None:
         return low, high
     if isinstance(bounds, Mapping):
-        given = {labels.find("bounds", key): pair for key, pair in bounds.items()}
+        given = {labels.find("bounds", key): pair for key, pair in bounds.items() if pair is not None}
     elif _is_pair(bounds):
         given = dict.fromkeys(range(labels.count), bounds)
     elif isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != labels.count:
@@ -78,7 +78,13 @@ def limits(bounds: Any, labels: Labels) -> tuple[Array, Array]:
     for i, pair in given.items():
         if not _is_pair(pair):
             raise ValueError(f"bounds of {labels[i]} must be two numbers (low, high), None for no bound, got {pair!r}")
-        low[i], high[i] = (end if part is None else part for part, end in zip(pair, (-math.inf, math.inf), strict=True))
+        ends = zip(pair, (-math.inf, math.inf), strict=True)
+        try:
+            low[i], high[i] = (end if part is None else float(part) for part, end in ends)
+        except OverflowError:
+            raise ValueError(
+                f"bounds of {labels[i]} are beyond floating point; give None, or a number below 1.8e308"
+            ) from None
         if not low[i] < high[i]:
             raise ValueError(f"bounds of {labels[i]} must have low < high, got {pair!r}")
     return low, high
@@ -91,14 +97,17 @@ def _is_pair(value: Any) -> bool:
 
 
 def whole(x: Array, integers: Any, labels: Labels) -> Array:
-    """Return which columns hold integers: all of whose values are, for "auto", or those that are named."""
+    """Return which columns hold integers: for "auto" all whose values are, else those of names, numbers or a mask."""
     there = ((x == np.rint(x)) & (np.abs(x) < EXACT)).all(0)
     if isinstance(integers, str) and integers == "auto":
         return np.asarray(there)
-    if isinstance(integers, str) or not isinstance(integers, (Sequence, np.ndarray, type(None))):
+    if isinstance(integers, str) or not isinstance(integers, (Sequence, Set, np.ndarray, type(None))):
         raise ValueError(f'integers must be "auto", None or columns, got {integers!r}')
     named = np.zeros(labels.count, bool)
-    for key in () if integers is None else integers:
+    keys: list[Any] = [] if integers is None else list(integers)
+    if len(keys) == labels.count and all(isinstance(key, (bool, np.bool_)) for key in keys):
+        keys = np.flatnonzero(keys).tolist()
+    for key in keys:
         i = labels.find("integers", key)
         named[i] = True
         if not there[i]:
