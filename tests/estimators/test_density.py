@@ -199,3 +199,42 @@ def test_a_fit_that_fails_changes_nothing():
     with pytest.raises(ValueError, match="no start gave finite numbers; take a smaller learning_rate_init"):
         model.set_params(n_blocks=(2,), learning_rate_init=1e30).fit(np.hstack([CURVE, CURVE**2]))
     np.testing.assert_array_equal(model.score_samples(CURVE), before)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"n_blocks": [0, 2], "n_init": 10**6}, "n_blocks = 2 means 30 parameters; n_best = 4 times"),
+        ({"n_blocks": 10**7}, "n_blocks = 10000000 means"),
+        ({"n_blocks": 0, "max_iter": 10**9}, "8 for each of 1000000000 steps"),
+        ({"n_blocks": 2, "n_best": 10**6}, "n_best = 1000000 times"),
+    ],
+)
+def test_work_without_room_is_refused_before_it_begins(options, named):
+    with pytest.raises(ValueError, match=rf"{named}.* must be at most 134217728, got \d+; take fewer blocks, starts"):
+        PLUDensity(random_state=0, **options).fit(CURVE)
+
+
+def test_weights_of_one_row_are_refused():
+    with pytest.raises(ValueError, match=r"sample weights are from 1e-300 to 1e\+300: one row has all the weight"):
+        PLUDensity((0,), **FEW).fit(CURVE, sample_weight=np.append(1e300, np.full(399, 1e-300)))
+
+
+def test_rows_of_negligible_weight_have_no_effect():
+    weight = np.where(np.arange(400) < 300, 1e150, 1e-150)
+    assert bits(PLUDensity((0, 2), **FEW), CURVE, None, weight) == bits(PLUDensity((0, 2), **FEW), CURVE[:300])
+
+
+def test_a_sample_has_a_largest_size():
+    model = PLUDensity((0,), **FEW).fit(CURVE)
+    with pytest.raises(ValueError, match=r"must be at most 1073741824, got n_samples = 9223372036854775808; draw"):
+        model.sample(2**63)
+
+
+def test_rows_far_away_have_density_0_without_a_warning():
+    assert PLUDensity((0, 2), **FEW).fit(CURVE).score_samples([[1e160, 0.0]]) == -np.inf
+
+
+def test_a_batch_may_be_larger_than_the_table():
+    one, other = (PLUDensity(2, batch_size=size, **FEW).fit(CURVE).best_loss_ for size in (400, 10**12))
+    assert one == other

@@ -72,6 +72,14 @@ def test_points_outside_and_on_bounds():
         model.fit(x - 0.1)
 
 
+@pytest.mark.parametrize("bounds", [(-1e14, None), (-1e15, 1e15), (-1e308, 1e308), (None, 1e8)])
+def test_bounds_far_away_are_left_out(bounds):
+    x = RNG.normal(size=(200, 1))
+    model, plain = PLUDensity((0, 2), bounds=bounds, **FEW).fit(x), PLUDensity((0, 2), **FEW).fit(x)
+    assert np.array_equal(model.score_samples(x), plain.score_samples(x))
+    assert np.isinf(model.bounds_).all()
+
+
 @pytest.mark.parametrize(
     ("bounds", "expected"),
     [
@@ -79,6 +87,7 @@ def test_points_outside_and_on_bounds():
         ((0, None), [(0, INF)] * 3),
         ([None, (0, 1), (None, 2)], [(-INF, INF), (0, 1), (-INF, 2)]),
         ({1: (0, 1), -1: (3, 4.5)}, [(-INF, INF), (0, 1), (3, 4.5)]),
+        ({1: None, 2: (0, 1)}, [(-INF, INF), (-INF, INF), (0, 1)]),
         ({"b": [0, INF]}, [(-INF, INF), (0, INF), (-INF, INF)]),
         (np.array([[0, 1], [1, 2], [2, 3]]), [(0, 1), (1, 2), (2, 3)]),
     ],
@@ -97,6 +106,7 @@ def test_forms_of_bounds(bounds, expected):
         ({3: (0, 1)}, r"bounds names columns by 0, \.\.\., 2, got 3"),
         ([(0, 1), 5, None], r"bounds of column 1 must be two numbers \(low, high\), None for no bound, got 5"),
         ((np.nan, 1), "must have low < high"),
+        ((-(10**400), 10**400), "bounds of column 0 are beyond floating point; give None, or"),
     ],
 )
 def test_wrong_bounds_are_named(bounds, message):
@@ -147,6 +157,9 @@ def test_which_columns_are_integers():
     assert whole(x, "auto", labels).tolist() == [True, False, False]
     assert whole(x, None, labels).tolist() == [False] * 3
     assert whole(x, ["a"], labels).tolist() == [True, False, False]
+    assert whole(x, {0}, labels).tolist() == [True, False, False]
+    assert whole(x, [True, False, False], labels).tolist() == [True, False, False]
+    assert whole(x, np.array([True, False, False]), labels).tolist() == [True, False, False]
     with pytest.raises(ValueError, match=r"integers names column 1 \(b\), which holds 0\.5; round it, or leave"):
         whole(x, [1], labels)
     with pytest.raises(ValueError, match="integers must be"):
@@ -190,6 +203,59 @@ def test_constant_columns_are_warned_of():
     assert set(model.sample(5)[:, 0]) == {7.5}
     with pytest.raises(ValueError, match="all columns of X are constant; a density needs a column that varies"):
         model.fit(np.ones((20, 2)))
+
+
+def test_integers_far_from_0_are_not_constant():
+    x = np.arange(30.0)[:, None]
+    near, far = (PLUDensity((0,), **FEW).fit(x + centre).score(x + centre) for centre in (0, 1e15))
+    assert far == pytest.approx(near, abs=0.02)
+
+
+def test_a_column_that_is_constant_but_for_rounding_admits_its_rows():
+    x = np.column_stack([RNG.normal(size=100), RNG.choice([0.3, 0.1 + 0.2], 100)])
+    with pytest.warns(UserWarning, match="column 1 is constant"):
+        assert np.isfinite(PLUDensity((0,), **FEW).fit(x).score(x))
+
+
+A, B = RNG.normal(size=(2, 200))
+
+
+@pytest.mark.parametrize(
+    ("x", "named"),
+    [
+        (np.c_[A, A], "column 0, column 1"),
+        (np.c_[A, B, A**2, A + A**2], "column 0, column 2, column 3"),
+        (np.c_[A, 1e9 - 3e5 * A, B], "column 0, column 1"),
+        (np.c_[A, A + np.where(np.arange(200) < 2, 500, 0)], "column 0, column 1"),
+    ],
+)
+def test_dependent_columns_are_warned_of(x, named):
+    with pytest.warns(UserWarning, match=f"^{named} are linearly dependent, to .* drop columns") as found:
+        PLUDensity((0,), **FEW).fit(x)
+    assert [one.filename for one in found] == [__file__]
+
+
+@pytest.mark.parametrize("beside", [[], [RNG.normal(size=400)]], ids=["alone", "beside a column"])
+def test_an_atom_is_warned_of(beside):
+    x = np.column_stack([np.append(A, np.zeros(200)), *beside])
+    with pytest.warns(UserWarning, match=r"^column 0 holds 0 in 200 of 400 rows, and a density has no limit there"):
+        PLUDensity((0,), **FEW).fit(x)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.c_[np.round(2 * A) / 2, B][:60],
+        np.c_[np.round(A, 1), B],
+        np.r_[A, np.zeros(15)][:, None],
+        np.c_[A, A + 1e-3 * B],
+    ],
+    ids=["halves", "tenths", "a value of few rows", "near each other"],
+)
+def test_what_has_a_density_is_not_warned_of(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PLUDensity((0,), **FEW).fit(x)
 
 
 def test_plain_data_are_not_warned_of():

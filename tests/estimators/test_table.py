@@ -26,6 +26,17 @@ def test_a_constant_column_becomes_0(value):
     assert low < value < high
 
 
+@pytest.mark.parametrize("centre", [1e15, -(2.0**50)])
+def test_a_narrow_column_far_from_0_is_scaled_exactly(centre):
+    steps = np.arange(31.0)[:, None]
+    np.testing.assert_allclose(Scale.of(centre + steps, np.ones(31))(centre + steps), (steps - 15) / np.sqrt(80))
+
+
+def test_values_that_differ_by_rounding_are_constant():
+    values = np.array([[0.3], [0.1 + 0.2]])
+    assert Scale.of(values, np.ones(2)).spread == pytest.approx(0.3)
+
+
 def test_the_box_holds_all_rows():
     values = RNG.normal(size=(30, 3))
     box = table.box(values, Scale.of(values, np.ones(30)))

@@ -97,6 +97,12 @@ def test_the_number_of_inputs_must_be_that_of_the_names():
         parse("x + y")(1)
 
 
+@pytest.mark.parametrize("name", ["inf", "nan", "Infinity", "NaN", "INF"])
+def test_what_is_no_finite_number_is_no_name(name):
+    with pytest.raises(ExpressionError, match=f"column 5: '{name}' is no finite number and cannot be a variable"):
+        parse(f"x + {name}")
+
+
 REFUSED = {
     "x^2": (2, r"write \*\*"),
     "2x": (2, r"write \* to multiply"),

@@ -274,6 +274,8 @@ REFUSED = {
     "a folder": (["x", "--page", "."], ". is a folder; name a file"),
     "page": (["x", "--page", "none/p.html"], "there is no folder none; make it first"),
     "range of a table": (["{one}", "--target", "y", "--low", "0"], "--low and --high are for functions"),
+    "infinity": (["inf"], "column 1: 'inf' is no finite number and cannot be a variable"),
+    "long": (["x" + " + x" * 300, "--plot", "a.doc"], "--plot a.doc must end in one of .png"),
     "plot": (["x", "--plot", "a.doc"], "--plot a.doc must end in one of .png"),
 }
 

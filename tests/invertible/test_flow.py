@@ -188,6 +188,8 @@ NOT_FINITE = torch.zeros(10, 2).index_put((torch.tensor(4), torch.tensor(1)), to
         ({"x": [1.0]}, {}, TypeError, "takes a tensor, an array or nested lists of points, .* got dict"),
         (np.full((10, 2), 1e300), {}, ValueError, r"got 20 values that are not \(in torch\.float32\)"),
         (torch.ones(10, 2) * 1j, {}, TypeError, "takes real numbers, got a tensor of torch.complex64"),
+        (np.ones((10, 2)) * 1j, {}, TypeError, "its numbers are complex128, not real; pass the real part"),
+        ([[1j, 0], [0, 1]], {}, TypeError, "its numbers are complex128, not real; pass the real part"),
         (torch.ones(10, 2), {"lr": math.nan}, ValueError, "lr must be positive and finite, got nan"),
         (torch.ones(10, 2), {"lr": math.inf}, ValueError, "lr must be positive and finite, got inf"),
         (torch.ones(10, 2), {"steps": 0}, ValueError, "steps must be an integer of at least 1, got 0"),

@@ -3,6 +3,7 @@
 import math
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -118,6 +119,17 @@ def test_weights_are_as_repeated_points():
     torch.testing.assert_close(-shift / scale, mean, rtol=0, atol=0.03)
 
 
+@pytest.mark.parametrize("scale", [1e308, 1e-320])
+def test_weights_count_by_their_proportions_only(scale):
+    """Their sum is no number in float64, or one of few digits."""
+    one, other = (
+        gaussian_flow().fit(points(100), 20, weights=[weight] * 100, validation=0.5, generator=generator())
+        for weight in (1.0, scale)
+    )
+    assert other.losses == one.losses
+    assert other.validation == one.validation
+
+
 def test_points_of_weight_zero_are_never_drawn():
     x = torch.cat([points(100), torch.full((100, 2), 50.0)])
     weights = torch.cat([torch.ones(100), torch.zeros(100)])
@@ -141,6 +153,25 @@ def test_weights_that_make_no_sense(weights, message):
 
 
 @pytest.mark.parametrize(
+    ("weights", "reason"),
+    [
+        (np.ones(10) * 1j, "its numbers are complex128, not real"),
+        (torch.ones(10) * 1j, "its numbers are complex64, not real"),
+        (["a"] * 10, "could not convert string"),
+    ],
+)
+def test_weights_that_are_no_real_numbers(weights, reason):
+    with pytest.raises(TypeError, match=f"weights takes real numbers, one for each point, got .*: {reason}"):
+        gaussian_flow().fit(points(10), 3, weights=weights)
+
+
+@pytest.mark.parametrize(("x", "weights"), [(points(1), None), (points(10), [0.0] * 9 + [1.0])])
+def test_one_point_is_no_density(x, weights):
+    with pytest.raises(ValueError, match="one point has no density: give at least two different points"):
+        gaussian_flow().fit(x, 3, weights=weights)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"patience": 5}, "patience needs validation, got patience=5 without"),
@@ -149,6 +180,7 @@ def test_weights_that_make_no_sense(weights, message):
         ({"validation": 1.5}, r"fraction must lie between 0 and 1 .* got 1\.5 of 10 points"),
         ({"validation": 0.0}, r"fraction must lie between 0 and 1 .* got 0\.0 of 10 points"),
         ({"validation": 0.99}, "leave points on both sides"),
+        ({"validation": 0.9}, "leave points on both sides, at least two to train with, got 0.9 of 10 points"),
         ({"validation": torch.zeros(5, 3)}, r"needs points of 2 features, .* got a tensor of shape \(5, 3\)"),
         ({"context": torch.zeros(10, 1)}, "this flow has no context"),
     ],

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import math
 import re
 
 import pytest
@@ -21,6 +22,7 @@ from plunit.invertible import (
     Inverse,
     ScaleShift,
     SmoothPLU,
+    Tanh,
     conditional,
     density,
 )
@@ -78,9 +80,32 @@ class Mine(Bijection):
     """A bijection that the list does not know."""
 
 
+def with_value(flow, name, value):
+    with torch.no_grad():
+        flow.get_parameter(name).fill_(value)
+    return flow
+
+
+def nested(levels):
+    bijection = ScaleShift(2)
+    for _ in range(levels):
+        bijection = Chain(bijection)
+    return bijection
+
+
 @pytest.mark.parametrize(
     ("flow", "message"),
     [
+        (
+            lambda: with_value(Flow(density(2, 1)), "bijection.bijections.0.bias", math.nan),
+            r"not saved, because .*flow could not be read: the array bijections\.0\.bias holds values .* not finite",
+        ),
+        (
+            lambda: with_value(Flow(LU(2)), "bijection.raw_diagonal", 1e6),
+            r"not saved, because .*flow could not be read: .*raw_diagonal reaches 1e\+06",
+        ),
+        (lambda: Flow(nested(25)), "at most 20 parts within one another"),
+        (lambda: Flow(Chain(*[Tanh(2)] * 10_001)), "at most 10000 parts"),
         (lambda: Flow(density(2, 1)).frozen(), "Frozen cannot be saved; save the flow it came from"),
         (lambda: Flow(Chain(Mine(2))), "Mine cannot be saved; known are PLU, LeakyReLU"),
         (lambda: Flow(density(2, 1)).bfloat16(), "float32 or float64, got torch.bfloat16"),
@@ -94,6 +119,7 @@ def test_what_cannot_be_saved_leaves_no_file(flow, message, tmp_path):
 
 PLAIN = {"format": 1, "dtype": "float32", "own_base": False}
 LINE = {"kind": "ScaleShift", "features": 2}
+TANH = {"kind": "Tanh", "features": 2}
 ARRAYS = {"raw_scale": torch.zeros(2), "shift": torch.zeros(2)}
 
 
@@ -122,7 +148,8 @@ def test_the_file_that_the_next_test_spoils_is_good(tmp_path):
             ARRAYS,
             r"'eval' with \['code'\] is no known bijection",
         ),
-        ({**PLAIN, "bijection": {"kind": ["PLU"]}}, ARRAYS, "is no known bijection|unhashable"),
+        ({**PLAIN, "bijection": {"kind": ["PLU"]}}, ARRAYS, "object whose `kind` is a name, got .*PLU"),
+        ({**PLAIN, "bijection": {"kind": "Chain", "parts": [TANH] * 10_000}}, ARRAYS, "at most 10000 parts"),
         ({**PLAIN, "bijection": {"kind": "Frozen", "features": 2}}, ARRAYS, "'Frozen' .* is no known bijection"),
         ({**PLAIN, "bijection": {**LINE, "hook": "x"}}, ARRAYS, "ScaleShift has the options features, got"),
         ({**PLAIN, "bijection": {**LINE, "features": 2.0}}, ARRAYS, "ScaleShift has the options features"),
@@ -143,7 +170,7 @@ def test_the_file_that_the_next_test_spoils_is_good(tmp_path):
         ),
         ({**PLAIN, "bijection": {"kind": "Chain", "parts": []}}, ARRAYS, "at least one bijection"),
         ({**PLAIN, "bijection": {"kind": "Chain", "parts": "abc"}}, ARRAYS, "no known bijection"),
-        ({**PLAIN, "bijection": deep(30)}, ARRAYS, "at most 20 within one another"),
+        ({**PLAIN, "bijection": deep(30)}, ARRAYS, "at most 20 parts within one another"),
         ('{"format": 1, "bijection": ' + '{"part": ' * 100_000, ARRAYS, "recursion|Recursion"),
         ({**PLAIN, "bijection": LINE}, {"shift": torch.zeros(2)}, "Missing key"),
         ({**PLAIN, "bijection": LINE}, {**ARRAYS, "other": torch.zeros(1)}, "Unexpected key"),
@@ -200,6 +227,24 @@ def test_a_safetensors_file_of_something_else_and_no_file(tmp_path):
         Flow.load(tmp_path / "other")
     with pytest.raises(FileNotFoundError):
         Flow.load(tmp_path / "missing")
+
+
+def test_a_folder_and_a_device_are_named(tmp_path):
+    with pytest.raises(ValueError, match=f"{re.escape(str(tmp_path))} holds no flow that can be read: it is a folder"):
+        Flow.load(tmp_path)
+    with pytest.raises(ValueError, match="/dev/null holds no flow that can be read: it is a folder or a device"):
+        Flow.load("/dev/null")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match=f"directory: '{re.escape(str(tmp_path / 'folder'))}'$"):
+        Flow(density(2, 1)).save(tmp_path / "folder")
+
+
+def test_saving_leaves_a_loss_that_waits_for_its_gradient(tmp_path):
+    flow = Flow(density(2, 1))
+    loss = flow.log_prob(torch.randn(5, 2)).mean()
+    flow.save(tmp_path / "flow")
+    loss.backward()
+    assert all(parameter.grad is not None for parameter in flow.parameters())
 
 
 def test_any_change_of_a_byte_is_a_flow_or_one_line(tmp_path):

@@ -22,7 +22,7 @@ def with_column(x, column, values):
 X = normal(1000, 4)
 GOOD = {
     **{name: toy(name, 3000, torch.Generator().manual_seed(0)) for name in TOYS},
-    "one point": normal(1, 3),
+    "two points": normal(2, 3),
     "as many points as features": normal(5, 5),
     "few points": normal(12, 3).round(decimals=1),
     "cauchy": torch.distributions.Cauchy(0.0, 1.0).icdf(torch.linspace(0.001, 0.999, 999))[:, None],
@@ -51,6 +51,7 @@ def test_good_batches_are_not_mentioned(seed, n):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
+        (normal(1, 3), "one point has no density: give at least two different points"),
         (with_column(X, 2, 7.0), r"column 2 is constant \(7\), .* drop what is constant"),
         (torch.zeros(50, 8), r"columns 0, 1, 2, 3, 4 and 3 more are constant \(0\)"),
         (with_column(X, 3, X[:, 1]), r"columns 1, 3 are linearly dependent .* drop one of them"),
@@ -83,6 +84,7 @@ def test_in_a_batch_everything_is_a_warning_because_others_may_differ():
     with pytest.warns(UserWarning, match="column 2 is constant"):
         screen(with_column(X, 2, 7.0), whole=False)
     screen(with_column(X[:10], 2, 7.0), whole=False)  # too few to say
+    screen(X[:1], whole=False)
 
 
 def test_contexts_may_be_discrete_and_constant_but_not_far():

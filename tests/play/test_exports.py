@@ -1,3 +1,4 @@
+import shlex
 import subprocess
 import sys
 
@@ -95,9 +96,9 @@ def test_the_lines_repeat_the_network_to_the_bit(target, tmp_path, monkeypatch):
 
 
 COMMANDS = {
-    "function": "plunit fit '40 + sin(x)' --low=10.0 --high=20.0 --hidden=3,3 --activation=plu --starts=5 --seed=3",
-    "surface": "plunit fit 'x ** 2 - y ** 2' --low=-3.0 --high=3.0 --hidden=3,3 --activation=plu --starts=5 --seed=3",
-    "table": "plunit fit rows.csv --target=z --hidden=3,3 --activation=plu --starts=5 --seed=3",
+    "function": "plunit fit --low=10.0 --high=20.0 --hidden=3,3 --activation=plu --starts=5 --seed=3 -- '40 + sin(x)'",
+    "surface": "plunit fit --low=-3.0 --high=3.0 --hidden=3,3 --activation=plu --starts=5 --seed=3 -- 'x ** 2 - y ** 2'",
+    "table": "plunit fit --target=z --hidden=3,3 --activation=plu --starts=5 --seed=3 -- rows.csv",
 }
 
 
@@ -109,11 +110,12 @@ def test_the_lines_name_the_command_where_there_is_one(name):
     assert commands == ([COMMANDS[name]] if name in COMMANDS else [])
 
 
-def test_the_command_runs(tmp_path):
-    given, _ = trained(TARGETS["table"], "plu", steps=1)
+@pytest.mark.parametrize("target", [TARGETS["table"], {"kind": "expression", "text": "-x**2"}], ids=["table", "minus"])
+def test_the_command_runs(tmp_path, target):
+    given, _ = trained(target, "plu", steps=1)
     command = next(line[4:] for line in export(*given, "fit").payload.decode().splitlines() if "plunit fit" in line)
     (tmp_path / "rows.csv").write_text(TARGETS["table"]["text"])
-    words = [sys.executable, "-m", "plunit.cli", *command.split()[1:], "--splits=0"]
+    words = [sys.executable, "-m", "plunit.cli", "fit", "--splits=0", *shlex.split(command)[2:]]
     run = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
 

@@ -44,6 +44,8 @@ WRONG = {
     "unknown activation": ({"target": TARGET, "activations": ["plu", "os"]}, "activations must be a list"),
     "nested activation": ({"target": TARGET, "activations": [["plu"]]}, "activations must be a list"),
     "twice": ({"target": TARGET, "activations": ["plu", "plu"]}, "each activation can be named once"),
+    "text for a pause": ({"target": TARGET, "paused": "x"}, "paused must be true or false, got 'x'"),
+    "number for a pause": ({"target": TARGET, "paused": 1}, "paused must be true or false, got 1"),
     "learned flat": ({"target": TARGET, "activations": ["plu_learned"], "alpha": 0}, "learned PLU needs 0 < alpha < 1"),
 }
 

@@ -88,6 +88,8 @@ WRONG = {
     "three variables": ({"kind": "expression", "text": "a + b * d"}, "one variable or two; 'a + b * d' has a, b, d"),
     "ends": ({"kind": "expression", "text": "x", "low": 2, "high": 2}, "low must be below high, got 2 and 2"),
     "undefined": ({"kind": "expression", "text": "log(x)"}, "undefined or no real number"),
+    "tiny": ({"kind": "expression", "text": "1e-165*sin(x)"}, "the target varies by 2e-165, the limit is 1e-30"),
+    "tiny drawing": ({"kind": "drawn", "points": [[0, 0], [1, 1e-31]]}, "the target varies by 1e-31"),
     "huge": ({"kind": "expression", "text": "exp(50 * x)"}, "the limit is 1e30"),
     "unknown of the paper": ({"kind": "paper", "name": "cosine"}, "the paper has no function 'cosine'"),
     "no points": ({"kind": "drawn"}, "a drawing is a list of at most 1,000,000 points"),
@@ -114,3 +116,25 @@ def test_what_is_wrong_is_said_in_one_line(target, message):
         task_of(target)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+PAGE = {
+    "ends": ({"kind": "expression", "text": "log(x)"}, "with where(condition, a, b); choose other ends"),
+    "short": ({"kind": "expression", "text": "x", "low": 1, "high": 1 + 1e-12}, "low 1.0 and high 1.000000000001 are"),
+    "target": ({**table([(n, 1) for n in range(12)]), "name": "mine.txt"}, "mine.txt: the target 'y' is 1.0"),
+    "inputs": ({**table([(1, n) for n in range(12)]), "name": "m\n.csv"}, "m\\n.csv: no input column is left."),
+}
+
+
+@pytest.mark.parametrize(("target", "message"), PAGE.values(), ids=PAGE)
+def test_lines_speak_of_what_the_page_has(target, message):
+    with pytest.raises(UserError) as error:
+        task_of(target)
+    assert message in str(error.value)
+    assert "--" not in str(error.value)
+    assert "table.csv" not in str(error.value)
+
+
+def test_notes_have_the_name_of_the_table():
+    target = {**table([(n, 2 * n) for n in range(10)], header=""), "name": "mine.csv"}
+    assert task_of(target).notes[0].startswith("mine.csv: the first row is data")

@@ -328,3 +328,30 @@ def test_frames_keep_their_rate(shop):
         count += frame["frame"] > after
         after = frame["frame"]
     assert 2 <= count <= session.RATE + 3
+
+
+def test_a_page_that_waits_for_a_slow_frame_keeps_its_session(shop, monkeypatch):
+    monkeypatch.setattr(workshop, "SECONDS", 0.3)
+    paint = session.Painter.paint
+
+    def slowly(painter, snapshots):
+        time.sleep(1.5)
+        return paint(painter, snapshots)
+
+    monkeypatch.setattr(session.Painter, "paint", slowly)
+    name = start(shop)
+    found = frames(shop, name, 2)
+    assert [frame["ended"] for frame in found] == ["", ""]
+    until(lambda: not shop._sessions)  # and now no page waits
+
+
+@pytest.mark.parametrize(("width", "networks", "activations"), [(16, 50, ["relu", "plu"]), (32, 8, ["plu"])])
+def test_the_first_frame_of_deep_networks_of_two_inputs_comes_soon(width, networks, activations):
+    target = {"kind": "expression", "text": "sin(x*y)"}
+    given = {"target": target, "depth": 6, "width": width, "networks": networks, "activations": activations}
+    settings = settings_of({**given, "paused": True})
+    made, begin = Session(task_of(target), settings), time.process_time()
+    frame = made.frame(0).content
+    assert time.process_time() - begin < 4  # 16 s and more than 35 s if all polygons are found
+    assert frame["frame"] == 1
+    assert frame["panels"][-1]["pieces"] is None

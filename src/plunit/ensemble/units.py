@@ -9,6 +9,9 @@ import numpy as np
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.network import MLP
 
+ROUNDING = 8
+"""Columns whose values differ by at most so many units in the last place are constant."""
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -21,18 +24,32 @@ class Scale:
     def of(cls, values: Array, weight: Array, constant: float = 1.0) -> Scale:
         """Return the scale that gives columns with mean 0 and variance 1.
 
-        A column whose spread is below 1e-14 of its largest value is constant, and has the spread `constant` of it.
+        A column whose values are equal but for `ROUNDING` has the spread `constant` of its largest value.
         """
         largest = np.abs(values).max(0, initial=0)
-        unit = np.where(largest > 0, largest, 1.0)  # squares of large numbers overflow
-        mean = np.average(values / unit, axis=0, weights=weight)
-        spread = np.sqrt(np.average((values / unit - mean) ** 2, axis=0, weights=weight))
-        return cls(mean * unit, np.where(spread > 1e-14, spread, constant) * unit)
+        largest = np.where(largest > 0, largest, 1.0)
+        unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)  # squares of large numbers overflow; a power of 2 is exact
+        units = values / unit
+        mean = np.average(units, axis=0, weights=weight)
+        mean += np.average(units - mean, axis=0, weights=weight)  # what rounding lost
+        spread = np.sqrt(np.average((units - mean) ** 2, axis=0, weights=weight))
+        return cls(mean * unit, np.where(is_constant(values) | (spread == 0), constant * largest, spread * unit))
 
     def __call__(self, values: Array) -> Array:
         """Return scaled columns."""
         scaled: Array = (values - self.mean) / self.spread
         return scaled
+
+
+def is_constant(values: Array) -> Array:
+    """Return whether the values of each column are equal but for `ROUNDING`.
+
+    >>> is_constant(np.array([[0.3, 1e15], [0.1 + 0.2, 1e15 + 30]]))
+    array([ True, False])
+    """
+    units = np.spacing(np.abs(values).max(0, initial=0))
+    half = values.max(0) / 2 - values.min(0) / 2  # the whole may overflow
+    return np.asarray(half <= ROUNDING / 2 * units)
 
 
 def in_units(network: MLP, theta: Array, x: Scale, y: Scale) -> Array:

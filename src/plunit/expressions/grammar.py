@@ -130,6 +130,8 @@ def _named(state: _State, token: Token) -> Step:
         return Step("number", CONSTANTS[token.text])
     if token.text in NAMES:
         raise ExpressionError(token.column, f"{token} is a function; write {_usage(token.text)}")
+    if token.text.lower() in ("inf", "infinity", "nan"):
+        raise ExpressionError(token.column, f"{token} is no finite number and cannot be a variable; take another name")
     if token.text in REMEDIES:
         raise ExpressionError(token.column, f"{token} cannot be a variable; {REMEDIES[token.text]}")
     return Step("input", state.names.setdefault(token.text, len(state.names)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,9 @@ class Problem:
 
 def looks_like_a_file(text: str) -> bool:
     """Return whether an argument of `plunit fit` names a table rather than a function."""
-    return text.lower().endswith(ENDINGS) or Path(text).is_file()
+    with suppress(OSError, ValueError):  # a long function is no name of a file
+        return text.lower().endswith(ENDINGS) or Path(text).is_file()
+    return False
 
 
 def root_mean_square(values: Array) -> float:

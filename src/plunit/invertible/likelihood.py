@@ -12,7 +12,7 @@ from torch import Tensor
 
 from plunit.invertible.anneal import Annealing
 from plunit.invertible.boundary import training
-from plunit.invertible.points import Draw, Rows
+from plunit.invertible.points import Draw, Rows, shares
 from plunit.invertible.training import minimise
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Validation:
         self, flow: Flow, rows: Rows, weights: Tensor | None, steps: int, patience: int | None, first: int
     ) -> None:
         self.flow, self.rows, self.patience, self.first = flow, rows, patience, first
-        self.weights = None if weights is None else (weights / weights.sum()).to(rows[0])
+        self.weights = None if weights is None else shares(weights).to(rows[0])
         self.every = max(1, steps // 100)
         self.losses: dict[int, float] = {}
         self.best = Kept(flow)

@@ -73,13 +73,19 @@ class Form:
             if data.is_complex():
                 raise TypeError(f"fit takes real numbers, got a tensor of {data.dtype}; pass its real part")
             return data.detach().to(self.like)
-        wide = np.float64 if self.like.dtype == torch.float64 else np.float32
-        try:
-            with np.errstate(over="ignore"):  # what is too large is found as infinite
-                array = np.array(data, dtype=wide)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"fit takes {_WHAT}, got {type(data).__name__}: {error}") from None
-        return torch.from_numpy(array).to(self.like)
+        return _real(data, f"fit takes {_WHAT}", self.like.dtype).to(self.like)
+
+
+def _real(data: Any, rule: str, dtype: torch.dtype) -> Tensor:
+    """Return arrays or lists of real numbers as a new tensor, or raise TypeError with the rule."""
+    try:
+        array = np.asarray(data)
+        if np.iscomplexobj(array):
+            raise TypeError(f"its numbers are {array.dtype}, not real; pass the real part")
+        with np.errstate(over="ignore"):  # what is too large is found as infinite
+            return torch.from_numpy(array.astype(np.float64 if dtype == torch.float64 else np.float32))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{rule}, got {type(data).__name__}: {error}") from None
 
 
 Draw = Callable[[int], Rows]
@@ -89,7 +95,7 @@ Draw = Callable[[int], Rows]
 def from_rows(rows: Rows, weights: Tensor | None, generator: Generator | None) -> Draw:
     """Return a function that draws rows at random: all alike, or in proportion to their weights."""
     count, device = len(rows[0]), rows[0].device
-    ends = torch.zeros(0) if weights is None else weights.cumsum(0)
+    ends = torch.zeros(0) if weights is None else shares(weights).cumsum(0)
 
     def draw(n: int) -> Rows:
         if weights is None:
@@ -132,12 +138,20 @@ def _gives(data: Any) -> bool:
 
 def checked_weights(weights: Any, count: int) -> Tensor:
     """Return weights as float64 on the CPU, where they are drawn from, or raise unless each point has one."""
-    numbers = weights.detach().cpu() if isinstance(weights, Tensor) else torch.from_numpy(np.array(weights, np.float64))
-    found = numbers.double()
+    if isinstance(weights, Tensor) and not weights.is_complex():
+        found = weights.detach().cpu().double()
+    else:
+        found = _real(weights, "weights takes real numbers, one for each point", torch.float64)
     if found.shape != (count,):
         raise ValueError(f"weights must hold one number for each of the {count} points, got shape {tuple(found.shape)}")
-    if not (found.isfinite().all() and (found >= 0).all() and found.sum() > 0):
+    if not (found.isfinite().all() and (found >= 0).all() and found.max() > 0):
         raise ValueError(
             f"weights must be finite and at least 0, and some above 0, got {found.min().item()} to {found.max().item()}"
         )
     return found
+
+
+def shares(weights: Tensor) -> Tensor:
+    """Return the parts of positive weights in their sum, which itself may be too large a number, or too small."""
+    scaled = weights / weights.max()
+    return scaled / scaled.sum()

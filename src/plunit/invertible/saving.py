@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from plunit.extras import missing
-from plunit.files import write_atomically
+from plunit.files import PART, write_atomically
 from plunit.invertible.bijection import Bijection
 from plunit.invertible.chain import Chain, Inverse
 from plunit.invertible.contexts import Conditional
@@ -36,6 +37,7 @@ _CHAINS: dict[str, type[Chain]] = {"Chain": Chain, "Reversible": Reversible}
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 _FORMAT = 1
 _DEEPEST = 20
+_MOST = 10_000  # parts
 _LONGEST = 10_000_000  # characters of the structure
 
 
@@ -46,12 +48,26 @@ def write(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, ow
     structure = {"format": _FORMAT, "dtype": str(dtype).removeprefix("torch."), "own_base": own_base}
     text = json.dumps({**structure, "bijection": _described(bijection)})
     arrays = {name: value.detach().cpu().clone().contiguous() for name, value in bijection.state_dict().items()}
-    write_atomically(path, _library("safetensors.torch").save(arrays, {"flow": text}))
+    try:
+        _structure({"flow": text})
+        _check_finite(arrays)
+        _check_state(bijection)
+    except ValueError as error:
+        raise ValueError(f"this flow is not saved, because {path} could not be read: {error}") from None
+    content = _library("safetensors.torch").save(arrays, {"flow": text})
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        if PART not in str(error.filename):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def read(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bool]:
     """Return the bijection that a file holds, its dtype, and whether its flow had a base of its own."""
     library = _library("safetensors")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} holds no flow that can be read: it is a folder or a device, not a file")
     try:
         with library.safe_open(str(path), "pt") as file:
             structure = _structure(file.metadata() or {})
@@ -59,9 +75,7 @@ def read(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bool]:
             with torch.random.fork_rng(devices=[]):  # starts are drawn, and then overwritten
                 bijection = _built(structure["bijection"], "", shapes)
             state = {name: file.get_tensor(name) for name in shapes}
-            for name, value in state.items():
-                if not value.isfinite().all():
-                    raise ValueError(f"the array {name} holds values that are not finite")
+            _check_finite(state)
         dtype = _DTYPES[structure["dtype"]]
         bijection.to(dtype).load_state_dict(state)
     except OSError:
@@ -102,16 +116,33 @@ def _structure(metadata: dict[str, str]) -> dict[str, Any]:
         raise ValueError(f"its format is not {_FORMAT}, the one that is known; was it written by a later plunit?")
     if {name: type(value) for name, value in found.items()} != form or found["dtype"] not in _DTYPES:
         raise ValueError(f"its structure must hold {', '.join(form)}, got {text[:80]}")
+    _check_size(found["bijection"])
     return found
+
+
+def _check_size(bijection: dict[str, Any]) -> None:
+    """Raise unless JSON values of a bijection have few enough parts, few enough within one another."""
+    level, count = [bijection], 0
+    for _ in range(_DEEPEST + 1):
+        count += len(level)
+        if count > _MOST:
+            raise ValueError(f"a flow in a file has at most {_MOST} parts, got {count} or more")
+        level = [part for given in level if isinstance(given, dict) for part in _within(given)]
+        if not level:
+            return
+    raise ValueError(f"a flow in a file has at most {_DEEPEST} parts within one another, got more")
+
+
+def _within(given: dict[str, Any]) -> list[Any]:
+    parts = given.get("parts")
+    return [*(parts if isinstance(parts, list) else []), *([given["part"]] if "part" in given else [])]
 
 
 def _built(given: Any, prefix: str, shapes: Shapes, depth: int = 0) -> Any:
     """Return the bijection that JSON values describe; its arrays have names that begin with `prefix`."""
-    if not isinstance(given, dict) or depth > _DEEPEST:
-        raise ValueError(
-            f"a bijection is an object with a `kind`, at most {_DEEPEST} within one another, got {given!r:.60}"
-        )
-    kind, options = given.get("kind"), {name: value for name, value in given.items() if name != "kind"}
+    if not isinstance(given, dict) or not isinstance(given.get("kind"), str):
+        raise ValueError(f"a bijection is an object whose `kind` is a name, got {given!r:.60}")
+    kind, options = given["kind"], {name: value for name, value in given.items() if name != "kind"}
     if kind in _CHAINS and options.keys() == {"parts"} and isinstance(options["parts"], list):
         parts = enumerate(options["parts"])
         return _CHAINS[kind](*(_built(part, f"{prefix}bijections.{i}.", shapes, depth + 1) for i, part in parts))
@@ -136,6 +167,19 @@ def _expect(shapes: Shapes, prefix: str, wanted: Shapes) -> None:
         if shapes.get(f"{prefix}{name}") != shape:
             got = shapes.get(f"{prefix}{name}", "none")
             raise ValueError(f"the array {prefix}{name} must have the shape {shape}, got {got}")
+
+
+def _check_finite(arrays: dict[str, Tensor]) -> None:
+    for name, value in arrays.items():
+        if not value.isfinite().all():
+            raise ValueError(f"the array {name} holds values that are not finite")
+
+
+def _check_state(bijection: Bijection | Conditional) -> None:
+    """Raise unless a bijection has a state that it would take itself."""
+    for path, module in bijection.named_modules():
+        for fault in module.faults(module.state_dict()) if isinstance(module, Bijection) else ():
+            raise ValueError(f"{path}{'.' if path else ''}{fault}")
 
 
 def _library(name: str) -> Any:

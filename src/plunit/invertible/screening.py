@@ -1,6 +1,7 @@
 """Data that a flow cannot learn, or not as they are: named before training, with the rule and the remedy.
 
-Two rules mean that there is no density, so that the likelihood of a flow can grow without end:
+Three rules mean that there is no density, so that the likelihood of a flow can grow without end:
+- there is one point only,
 - a column is constant,
 - columns are linearly dependent: a direction exists in which the columns, scaled to variance 1, have less than
   `DEPENDENT` of standard deviation, outliers aside.
@@ -40,6 +41,8 @@ def screen(x: Tensor, context: Tensor | None = None, *, whole: bool = True) -> N
         context: their contexts [m, k]; discrete and constant ones are fine.
         whole: whether these are all data. Of a batch everything is a warning, because the other batches may differ.
     """
+    if whole and len(x) < 2:
+        raise ValueError("one point has no density: give at least two different points of weight above 0")
     faults = [*_constant(x), *_dependent(x)] if whole or len(x) >= 2 * TIMES else []
     if faults and whole:
         raise ValueError("; ".join(faults))

@@ -59,10 +59,10 @@ def _split(rows: Rows, weights: Tensor | None, fraction: float, generator: Gener
     """Set a fraction of the rows aside, at random."""
     count = len(rows[0])
     aside = math.ceil(fraction * count) if 0 < fraction < 1 else 0
-    if not 0 < aside < count:
+    if not 0 < aside < count - 1:
         raise ValueError(
-            f"validation as a fraction must lie between 0 and 1 and leave points on both sides, got {fraction} of "
-            f"{count} points"
+            f"validation as a fraction must lie between 0 and 1 and leave points on both sides, at least two to train "
+            f"with, got {fraction} of {count} points"
         )
     order = torch.randperm(count, generator=generator)
     held, kept = order[:aside], order[aside:]

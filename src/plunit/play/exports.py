@@ -90,15 +90,15 @@ def _fit(best: Best) -> str:
     """Return a program that trains the network again, and a command of `plunit fit`."""
     settings, task, network = best.settings, best.task, best.now.network
     kind, target = settings.target["kind"], repr(settings.target)
-    words = ["plunit", "fit", task.title, f"--low={task.box[0, 0]}", f"--high={task.box[0, 1]}"]
+    words = ["plunit", "fit", f"--low={task.box[0, 0]}", f"--high={task.box[0, 1]}"]
     if kind == "csv":
         target = f"{{'kind': 'csv', 'text': Path({task.title!r}).read_text(encoding='utf-8')}}"
-        words[3:] = [f"--target={task.target}"]
+        words[2:] = [f"--target={task.target}"]
     elif kind == "drawn":
         target = repr({"kind": "drawn", "points": np.column_stack([task.x, task.y]).tolist()})
     hidden = ",".join([str(settings.width)] * settings.depth)
     words += [f"--hidden={hidden}", f"--activation={network.activation}", f"--starts={settings.networks}"]
-    line = " ".join(shlex.join([*words, f"--seed={settings.seed}"]).split())
+    line = " ".join(shlex.join([*words, f"--seed={settings.seed}", "--", task.title]).split())
     command = f"# In a terminal, where the worse networks end early:\n#   {line}\n"
     return _PROGRAM.format(
         about=best.about,

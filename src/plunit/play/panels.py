@@ -144,12 +144,12 @@ class Panel:
         return None
 
     def _count_pieces(self, now: Snapshot, _: int) -> dict[str, float] | None:
-        """Return quantiles of the number of pieces over the first networks; None for smooth ones."""
+        """Return quantiles of the number of pieces over the first networks; None for smooth or too many ones."""
         members = np.arange(min(SAMPLE[self._task.inputs - 1], now.theta.shape[1]))
         members = members[(np.abs(now.theta[:, members]) < 1e20).all(axis=0)]  # NaN compares as false
         with contextlib.suppress(ValueError):
-            net, (x, *rest) = self._exact(now, members), self._task.box.tolist()
-            found = cell_counts(net, (x, rest[0])) if rest else counts(net, *x)
+            net, (x, *rest), most = self._exact(now, members), self._task.box.tolist(), PIECES * len(members)
+            found = cell_counts(net, (x, rest[0]), limit=most) if rest else counts(net, *x, limit=most)
             return {name: float(np.quantile(found.pieces, q)) for name, q in QUANTILES.items()}
         return None
 

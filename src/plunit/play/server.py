@@ -21,6 +21,8 @@ from plunit.play.workshop import BODY, Workshop
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 TIMEOUT = 10.0  # seconds for a request to arrive
 CONNECTIONS = 64  # at once
+FULL = json.dumps({"error": "too many connections are open; close a page of plunit play"}).encode()
+FULL = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(FULL) + FULL
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' blob: data:; base-uri 'none'; form-action 'none'; "
     "object-src 'none'; frame-ancestors 'none'",
@@ -71,10 +73,12 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/#token={self.token}"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own, or close it if there are too many."""
+        """Serve a connection in a thread of its own, or refuse it if there are too many."""
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
+            with contextlib.suppress(OSError):
+                request.sendall(FULL)
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:

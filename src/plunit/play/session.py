@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from typing import Any
@@ -71,15 +72,21 @@ class Session:
 
     def frame(self, after: int) -> Reply:
         """Wait for a frame that is newer than a number, and return it; after a second without one say so."""
-        self.asked = time.monotonic()
+        self.asked = math.inf  # a page that waits is not gone, however long a frame takes
+        try:
+            return self._next(after)
+        finally:
+            self.asked = time.monotonic()
+
+    def _next(self, after: int) -> Reply:
         with self._painting:
+            self.asked = math.inf
             time.sleep(max(0.0, self._due - time.monotonic()))
             with self._change:
                 if after >= self._painter.frames:
                     self._change.wait_for(lambda: self._fresh or self.ended, PATIENCE)
                 snapshots, fresh, self._fresh = self._latest, self._fresh, False
-            self.asked = time.monotonic()
-            self._due = max(self._due + 1 / RATE, self.asked)  # a frame that was late does not delay the next
+            self._due = max(self._due + 1 / RATE, time.monotonic())  # a frame that was late does not delay the next
             if fresh:
                 self._frame = self._painter.paint(snapshots)
             if after >= self._painter.frames:

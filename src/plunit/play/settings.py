@@ -46,7 +46,9 @@ def settings_of(given: Any) -> Settings:
         raise UserError(f"activations must be a list of some of {', '.join(ACTIVATIONS)}, got {str(names)[:60]}")
     if len(set(names)) < len(names):
         raise UserError(f"each activation can be named once, got {', '.join(names)}")
-    found = Settings(given["target"], tuple(names), paused=given.get("paused") is True, **numbers)
+    if not isinstance(paused := given.get("paused", False), bool):
+        raise UserError(f"paused must be true or false, got {repr(paused)[:40]}")
+    found = Settings(given["target"], tuple(names), paused=paused, **numbers)
     if "plu_learned" in names and not 1e-6 <= found.alpha <= 1 - 1e-6:
         raise UserError(f"learned PLU needs 0 < alpha < 1 at the start, got {found.alpha:g}; take 0.1")
     return found

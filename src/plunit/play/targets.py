@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from plunit.data.csv_text import shown
 from plunit.data.held import HeldText
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.units import Scale
@@ -21,6 +23,7 @@ from plunit.ranges import DOMAIN
 POINTS = 1_000_000  # of a drawing or a table, at most
 AXIS = (100, 20)  # points of each axis, for functions of one and of two variables
 TURN = 2 * math.pi
+HELD = "table.csv"  # the name of a table for the readers
 
 PAPER = {
     "sine": (("sin(x)",), -TURN, TURN, 50),
@@ -68,6 +71,13 @@ def task_of(target: dict[str, Any]) -> Task:
     {"kind": "expression", "text": "sin(x)", "low": -6, "high": 6}, {"kind": "paper", "name": "sine"},
     {"kind": "drawn", "points": [[x, y], ...]} or {"kind": "csv", "text": "x,y...", "name": "file.csv"}.
     """
+    try:
+        return _found(target)
+    except UserError as error:
+        raise UserError(_in_words_of_the_page(str(error), target.get("name"))) from None
+
+
+def _found(target: dict[str, Any]) -> Task:
     kind = str(target.get("kind"))[:40]
     if kind not in FIELDS:
         raise UserError(f"unknown kind of target {kind!r}; there are {', '.join(FIELDS)}")
@@ -88,7 +98,14 @@ def task_of(target: dict[str, Any]) -> Task:
         if not isinstance(points, list) or len(points) > POINTS:
             raise UserError(f"a drawing is a list of at most {POINTS:,} points")
         return _task([of_drawing(points, AXIS[0])], notes)
-    return _table(text("the table", target.get("text"), 10_000_000), target.get("name", "table.csv"), notes)
+    return _table(text("the table", target.get("text"), 10_000_000), target.get("name", HELD), notes)
+
+
+def _in_words_of_the_page(line: str, name: Any) -> str:
+    """Return a line of `plunit fit` without its options, and with the name of the table."""
+    line = re.sub(r" with --inputs( and --target)?| with --target", " in the table; its last column is learned", line)
+    line = re.sub(r"--(low|high)", r"\1", line.replace(" by --low and --high", ""))
+    return line.replace(HELD, shown(name), 1) if isinstance(name, str) else line
 
 
 def _function(written: str, low: float, high: float, axis: int | None) -> Problem:
@@ -104,7 +121,9 @@ def _table(content: str, name: Any, notes: list[str]) -> Task:
     if content.startswith("PAR1"):
         raise UserError("the table is Parquet; save it as CSV")
     # the name is for the title only: its ending must not choose another reader
-    problem = of_table(HeldText.of("table.csv", content), "-1", (), notes.append)
+    problem = of_table(
+        HeldText.of(HELD, content), "-1", (), lambda note: notes.append(note.replace(HELD, shown(name), 1))
+    )
     if len(problem.y) > POINTS:
         raise UserError(f"the table has {len(problem.y):,} rows, the limit is {POINTS:,}")
     if len(problem.inputs) > 2:
@@ -118,6 +137,8 @@ def _task(outputs: list[Problem], notes: list[str], *, scaled: bool = True, titl
     """Return the task; scaled, the box is [-2 pi, 2 pi] and y as wide as a sine, as the paper's settings want it."""
     first = outputs[0]
     y = np.stack([one.y for one in outputs], axis=1)
+    if 0 < (least := np.ptp(y, axis=0)).min() < 1e-30:
+        raise UserError(f"the target varies by {least.min():.3g}, the limit is 1e-30; scale it, or choose other ends")
     if np.abs(y).max() > 1e30:
         raise UserError(f"the target reaches {np.abs(y).max():.3g}, the limit is 1e30; scale it, or choose other ends")
     (low, high), ones = first.box.T, np.ones

@@ -124,7 +124,9 @@ class Workshop:
     def _find(self, name: Any) -> Session:
         session = self._sessions.get(name) if isinstance(name, str) else None
         if session is None:
-            raise UnknownSession("this training has ended, because its page asked for no frames; start again")
+            raise UnknownSession(
+                "there is no such training, or it has ended, because its page asked for no frames; start again"
+            )
         return session
 
     def _frame(self, session: Any, after: Any = 0) -> Reply:

@@ -16,8 +16,9 @@ from plunit.ensemble.arrays import Array
 from plunit.sklearn import inspection, table
 from plunit.sklearn.atomic import AtomicFit
 from plunit.sklearn.columns import Columns
+from plunit.sklearn.degeneracy import warn_of_atoms, warn_of_dependence
 from plunit.sklearn.fitted_density import FittedDensity
-from plunit.sklearn.parameters import check_count, check_flag, check_name, check_number
+from plunit.sklearn.parameters import check_count, check_density_room, check_flag, check_name, check_number
 from plunit.sklearn.splits import Candidate, Split, candidates, make_splits, repeated
 from plunit.sklearn.terminal import Bar
 
@@ -43,7 +44,8 @@ class PLUDensity(AtomicFit, FittedDensity):
             0, 1, 2, 4, 8, 16 and 32 that have at most as many parameters as X has numbers, and at most 10,000.
         activation: "smooth" (SmoothPLU with a learned rounding), "plu" (exact) or "leaky".
         bounds: (low, high) of all columns, a list of such pairs for each, or a dict from columns to pairs; None is no
-            bound. Bounded columns go through a logit, or through a logarithm if they have one bound.
+            bound. Bounded columns go through a logit, or through a logarithm if they have one bound. A bound that is
+            farther from all values than 1e6 times their range is left out, as `bounds_` shows.
         integers: columns that hold integers; "auto" takes all whose values do, None takes none. Their values are
             spread evenly over value +- 1/2, and `score_samples` gives the probability of the integer.
         n_init: number of starts, of each number of blocks and on each split.
@@ -115,17 +117,18 @@ class PLUDensity(AtomicFit, FittedDensity):
         self._check()
         x = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
-        x, _, weight = table.present(x, x[:, :0], weight)
-        rows = len(x)
+        x, weight = table.weighty(x, weight)
+        rows = x
         x, _, weight = table.merged(x, x[:, :0], weight)
         rng = check_random_state(self.random_state)
         columns = self._columns(x, rows)
         x = x[:, np.isnan(self.constants_)]
         if columns.step.all():  # equal rows are different points of a cell, not one point twice
             x, weight = repeated(x, weight)
-        splits = make_splits(x, weight, columns, self.validation_fraction, self.n_best, rng)
         steps, every = self._steps(len(x))
         sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
+        check_density_room(sizes, self.n_init, self.n_best, steps)
+        splits = make_splits(x, weight, columns, self.validation_fraction, self.n_best, rng)
         found = candidates(
             splits,
             sizes,
@@ -134,7 +137,7 @@ class PLUDensity(AtomicFit, FittedDensity):
             steps=steps,
             every=every,
             patience=PATIENCE,
-            batch=int(self.batch_size),
+            batch=min(int(self.batch_size), len(splits[0].training.x)),
             lr=float(self.learning_rate_init),
             anneal=self.activation == "plu",
         )
@@ -150,8 +153,8 @@ class PLUDensity(AtomicFit, FittedDensity):
         check_number("validation_fraction", self.validation_fraction, 0, 1, False)
         check_flag("verbose", self.verbose, count=True)
 
-    def _columns(self, x: Array, rows: int) -> Columns:
-        """Find out and keep what the columns of distinct rows are; return the kinds of those that are not constant."""
+    def _columns(self, x: Array, every: Array) -> Columns:
+        """Find out and keep what the columns of distinct rows x are, of all rows `every`; return those that vary."""
         count = x.shape[1]
         labels = inspection.Labels(count, getattr(self, "feature_names_in_", None))
         low, high = inspection.limits(self.bounds, labels)
@@ -162,7 +165,11 @@ class PLUDensity(AtomicFit, FittedDensity):
             raise ValueError(
                 f"X must have at most {MOST_FEATURES} columns, got {varies.sum()}; put a PCA before, or drop columns"
             )
-        columns = inspection.examine(x, rows, low, high, integer, varies, labels)
+        columns = inspection.examine(x, len(every), low, high, integer, varies, labels)
+        number = varies & ~integer
+        warn_of_atoms(every, number, labels)
+        number[varies] &= columns.step == 0
+        warn_of_dependence(x, number, labels)
         self.bounds_ = np.stack([columns.low, columns.high])
         self.steps_, self.integers_, self.margins_ = columns.step, columns.integer, columns.margin
         return columns

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plunit.densities import Architecture, DensityNetwork
 from plunit.ensemble.arrays import Array
+from plunit.ensemble.units import ROUNDING
 from plunit.sklearn.averaged import Averaged, identity
 from plunit.sklearn.columns import Columns
 from plunit.sklearn.parameters import check_count
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 CHUNK = 2**16
 """Rows are evaluated in parts of so many points."""
+
+
+MOST_SAMPLED = 2**30
+"""The most numbers of a sample: 8 GiB."""
 
 
 class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
@@ -73,7 +78,8 @@ class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         x = validate_data(self, X, reset=False, dtype=np.float64)
         columns, averaged, varies = self._kinds(), self._averaged(), np.isnan(self.constants_)
-        possible = (x == self.constants_)[:, ~varies].all(1)
+        fixed = self.constants_[~varies]
+        possible = (np.abs(x[:, ~varies] - fixed) <= 2 * ROUNDING * np.spacing(np.abs(fixed))).all(1)
         x = x[:, varies]
         self._warn_of_fractions(x)
         possible &= columns.admits(x).all(1)
@@ -81,7 +87,9 @@ class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         rows = np.flatnonzero(possible)
         for part in np.array_split(rows, max(1, math.ceil(len(rows) * len(nodes) / CHUNK))):
             u, log_slopes = columns.to_line((x[part, None] + nodes).reshape(-1, x.shape[1]))
-            logs = (averaged.log_prob(u) + log_slopes).reshape(len(part), len(nodes))
+            with np.errstate(over="ignore"):  # squares of rows far away: the density is 0
+                log_prob = averaged.log_prob(u)
+            logs = (log_prob + log_slopes).reshape(len(part), len(nodes))
             found[part] = np.logaddexp.reduce(logs, axis=1) - math.log(len(nodes))
         return found
 
@@ -103,6 +111,11 @@ class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         """Return random rows [n_samples, features]."""
         check_is_fitted(self)
         check_count("n_samples", n_samples)
+        if n_samples * len(self.constants_) > MOST_SAMPLED:
+            raise ValueError(
+                f"n_samples times {len(self.constants_)} columns must be at most {MOST_SAMPLED}, got n_samples = "
+                f"{n_samples}; draw the samples in parts"
+            )
         varies = np.isnan(self.constants_)
         x = np.tile(self.constants_, (n_samples, 1))
         x[:, varies] = self._kinds().from_line(self._averaged().sample(n_samples, check_random_state(random_state)))

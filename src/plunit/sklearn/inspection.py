@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.units import Scale
+from plunit.ensemble.units import is_constant
 from plunit.sklearn.columns import Columns
 
 TIED = 0.9
@@ -25,6 +25,13 @@ FEW = 0.1
 
 REPEATED = 0.5
 """A larger part of rows that repeat others is warned of."""
+
+ROUNDED = 1e-9
+"""Values nearer than this part of their range are one."""
+
+FAR = 1e6
+"""A bound that is farther from all values than so many times their range is no bound: its logarithm is a straight line,
+and rounds the values away."""
 
 EXACT = 2.0**53
 """Larger floating-point numbers are all integers."""
@@ -58,7 +65,7 @@ def limits(bounds: Any, labels: Labels) -> tuple[Array, Array]:
     if bounds is None:
         return low, high
     if isinstance(bounds, Mapping):
-        given = {labels.find("bounds", key): pair for key, pair in bounds.items()}
+        given = {labels.find("bounds", key): pair for key, pair in bounds.items() if pair is not None}
     elif _is_pair(bounds):
         given = dict.fromkeys(range(labels.count), bounds)
     elif isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != labels.count:
@@ -71,7 +78,13 @@ def limits(bounds: Any, labels: Labels) -> tuple[Array, Array]:
     for i, pair in given.items():
         if not _is_pair(pair):
             raise ValueError(f"bounds of {labels[i]} must be two numbers (low, high), None for no bound, got {pair!r}")
-        low[i], high[i] = (end if part is None else part for part, end in zip(pair, (-math.inf, math.inf), strict=True))
+        ends = zip(pair, (-math.inf, math.inf), strict=True)
+        try:
+            low[i], high[i] = (end if part is None else float(part) for part, end in ends)
+        except OverflowError:
+            raise ValueError(
+                f"bounds of {labels[i]} are beyond floating point; give None, or a number below 1.8e308"
+            ) from None
         if not low[i] < high[i]:
             raise ValueError(f"bounds of {labels[i]} must have low < high, got {pair!r}")
     return low, high
@@ -84,14 +97,17 @@ def _is_pair(value: Any) -> bool:
 
 
 def whole(x: Array, integers: Any, labels: Labels) -> Array:
-    """Return which columns hold integers: all of whose values are, for "auto", or those that are named."""
+    """Return which columns hold integers: for "auto" all whose values are, else those of names, numbers or a mask."""
     there = ((x == np.rint(x)) & (np.abs(x) < EXACT)).all(0)
     if isinstance(integers, str) and integers == "auto":
         return np.asarray(there)
-    if isinstance(integers, str) or not isinstance(integers, (Sequence, np.ndarray, type(None))):
+    if isinstance(integers, str) or not isinstance(integers, (Sequence, Set, np.ndarray, type(None))):
         raise ValueError(f'integers must be "auto", None or columns, got {integers!r}')
     named = np.zeros(labels.count, bool)
-    for key in () if integers is None else integers:
+    keys: list[Any] = [] if integers is None else list(integers)
+    if len(keys) == labels.count and all(isinstance(key, (bool, np.bool_)) for key in keys):
+        keys = np.flatnonzero(keys).tolist()
+    for key in keys:
         i = labels.find("integers", key)
         named[i] = True
         if not there[i]:
@@ -102,8 +118,7 @@ def whole(x: Array, integers: Any, labels: Labels) -> Array:
 
 def constants(x: Array, labels: Labels) -> Array:
     """Return the value of each constant column and NaN for the others; warn of the constant ones."""
-    scale = Scale.of(x, np.ones(len(x)), constant=0.0)
-    same = (scale.spread == 0) | (np.ptp(x, axis=0) == 0)
+    same = is_constant(x)
     if same.all():
         raise ValueError("all columns of X are constant; a density needs a column that varies")
     for i in np.flatnonzero(same).tolist():
@@ -132,6 +147,7 @@ def examine(x: Array, rows: int, low: Array, high: Array, integer: Array, varies
             "are discrete, their density has no limit: give integers",
             stacklevel=5,
         )
+    low, high = _near(x, low, high)
     low, high = np.where(integer, np.ceil(low) - 0.5, low), np.where(integer, np.floor(high) + 0.5, high)
     parts = (low, high, step, integer, _margins(x, low, high))
     return Columns(*(part[varies] for part in parts))
@@ -141,7 +157,7 @@ def _step(x: Array, rows: int, label: str) -> float:
     """Return the least distance of two values if the column is rounded, else 0."""
     values = np.unique(x)
     gaps = np.diff(values)
-    step = float(gaps[gaps > 1e-9 * gaps.sum()].min())
+    step = float(gaps[gaps > ROUNDED * gaps.sum()].min())
     if len(values) >= TIED * len(x) and not _is_grid(gaps, step):
         return 0.0
     if len(values) < FEW * len(x):
@@ -155,8 +171,26 @@ def _step(x: Array, rows: int, label: str) -> float:
 
 def _is_grid(gaps: Array, step: float) -> bool:
     """Return whether all distances of neighbours are multiples of one."""
+    return len(gaps) >= GRID and gaps.sum() < FINEST * step and _multiples(gaps, step)
+
+
+def _multiples(gaps: Array, step: float) -> bool:
     places = gaps / step
-    return len(gaps) >= GRID and places.sum() < FINEST and bool((np.abs(places - np.rint(places)) < 0.01).all())
+    return bool((np.abs(places - np.rint(places)) < 0.01).all())
+
+
+def on_grid(gaps: Array) -> bool:
+    """Return whether all distances of neighbouring values are multiples of the least, but for rounding."""
+    gaps = gaps[gaps > ROUNDED * gaps.sum()]
+    return _multiples(gaps, float(gaps.min()))
+
+
+def _near(x: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return the bounds, without those that are far away."""
+    least, most = x.min(0), x.max(0)
+    with np.errstate(over="ignore"):
+        far = FAR * (most - least)
+        return np.where(least - low > far, -math.inf, low), np.where(high - most > far, math.inf, high)
 
 
 def _margins(x: Array, low: Array, high: Array) -> Array:

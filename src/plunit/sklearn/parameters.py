@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plunit.densities import Architecture
 from plunit.ensemble import ACTIVATIONS, MLP
 from plunit.ensemble.arrays import Array
 
@@ -17,6 +18,9 @@ SHAPES = ((16,), (32,), (16, 16), (32, 16))
 
 MOST_NUMBERS = 2**27
 """The most parameters, and losses, of all starts of a shape: 2 GiB with Adam's moments and the best parameters."""
+
+START, STEP = 1000, 8
+"""The numbers that a start of a density needs beside its parameters, and those of each step."""
 
 DECAYS = (0.0, 0.1, 0.3, 1.0)
 """The weight decays that the starts take in turn for "auto"."""
@@ -90,6 +94,18 @@ def hidden_shapes(sizes: Any) -> Sequence[tuple[int, ...]]:
 def start_decays(decay: Any, starts: int) -> Array:
     """Return the weight decay of each start: the given one, or `DECAYS` in turn for "auto"."""
     return np.resize(DECAYS if isinstance(decay, str) else float(decay), starts)
+
+
+def check_density_room(forms: Sequence[Architecture], starts: int, splits: int, steps: int) -> None:
+    """Raise ValueError if the starts of a number of blocks, on all splits, do not fit into memory."""
+    largest = max(forms, key=lambda form: form.parameters)
+    numbers = splits * (starts * (largest.parameters + START) + STEP * steps)
+    if numbers > MOST_NUMBERS:
+        raise ValueError(
+            f"n_blocks = {largest.blocks} means {largest.parameters} parameters; n_best = {splits} times (n_init = "
+            f"{starts} times these and {START}, and {STEP} for each of {steps} steps) must be at most {MOST_NUMBERS}, "
+            f"got {numbers}; take fewer blocks, starts, splits or steps"
+        )
 
 
 def check_room(networks: Sequence[MLP], starts: int, steps: int) -> None:

@@ -16,6 +16,9 @@ MERGED = 100_000
 LARGEST = 1e100
 """Larger weights are divided by the largest, because their sum may overflow."""
 
+NEGLIGIBLE = 1e-30
+"""Rows with less than this part of the largest weight have no effect on a density."""
+
 MOST = 4_000
 """The most rows that are kept for validation."""
 
@@ -44,6 +47,18 @@ def present(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
     if not there.any():
         raise ValueError("all sample weights are 0; give at least one row a positive weight")
     return x[there], y[there], weight[there]
+
+
+def weighty(x: Array, weight: Array) -> tuple[Array, Array]:
+    """Return the rows of a density, without those whose weight is `NEGLIGIBLE` beside the largest."""
+    x, _, weight = present(x, x[:, :0], weight)
+    there = weight >= NEGLIGIBLE * weight.max()
+    if there.sum() < min(2, len(x)):
+        raise ValueError(
+            f"sample weights are from {weight.min():g} to {weight.max():g}: one row has all the weight, and a density "
+            "needs two or more; give other weights"
+        )
+    return x[there], weight[there]
 
 
 def box(x: Array, scale: Scale) -> Array:
