@@ -30,7 +30,8 @@ types: $(VENV)/dev
 	$(BIN)/mypy
 
 # in two processes of about the same length, because one takes longer than 20 minutes: training, and everything else
-TRAINING := tests/lab tests/data tests/ensemble tests/estimators tests/fitting tests/expressions
+TRAINING := tests/cli tests/data tests/densities tests/ensemble tests/estimators tests/expressions tests/fitting tests/invertible \
+            tests/lab
 unit: $(VENV)/dev
 	$(MAKE) --no-print-directory --jobs 2 $(SYNC) unit-training unit-rest
 	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
