@@ -56,6 +56,8 @@ class Flow(nn.Module):
 
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """Return log p(x), shape x.shape[:-1]; of a conditional flow log p(x | context), the two broadcast."""
+        if not isinstance(x, Tensor):
+            raise TypeError(f"log_prob takes tensors, got {type(x).__name__}; torch.as_tensor makes one of it")
         z, log_det = self.bijection.of_data(x, *self._given(context))
         return self.base.log_prob(z) + log_det
 
