@@ -103,6 +103,12 @@ def test_gradients_in_points_and_contexts_are_those_of_the_function(perturb, act
         (lambda f: f.log_prob(torch.zeros(2), torch.zeros(4)), ValueError, r"3 numbers on its last axis, got \(4,\)"),
         (lambda f: f.log_prob(torch.zeros(2), torch.tensor(1.0)), ValueError, "3 numbers on its last axis"),
         (lambda f: f.log_prob(torch.zeros(2), [0.0] * 3), TypeError, "context must be a tensor, got list"),
+        (lambda f: f.log_prob([0.0, 0.0], torch.zeros(3)), TypeError, "log_prob takes tensors, got list"),
+        (
+            lambda f: f.log_prob(torch.zeros(4, 2), torch.zeros(7, 3)),
+            ValueError,
+            r"must broadcast: .* got points of shape \(4, 2\) and contexts of shape \(7, 3\)",
+        ),
         (lambda f: f.sample(2, torch.Generator()), TypeError, "pass a random generator as generator="),
         (lambda f: f.log_prob(torch.zeros(2), torch.zeros(3).double()), TypeError, "holds torch.float32 and got"),
         (lambda f: f.log_prob(torch.zeros(3), torch.zeros(3)), ValueError, "expected 2 features on the last axis"),
@@ -123,11 +129,12 @@ def test_contexts_that_do_not_fit(perturb, call, error, message):
         (lambda: Conditional(Chain(LU(2), Tanh(2), PLU(2)), 1), "needs learned elementwise parts"),
         (lambda: conditional(2, 0), "integers of at least 1, got 0"),
         (lambda: conditional(2, 1, hidden=(4, True)), "integers of at least 1, got True"),
+        (lambda: conditional(2, 1, hidden=5), r"units of each hidden layer, such as \(64, 64\), got 5"),
         (lambda: conditional(2, 1, activation="relu"), "there is no density activation 'relu'"),
     ],
 )
 def test_conditional_bijections_that_make_no_sense(make, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         make()
 
 

@@ -94,6 +94,33 @@ def test_another_base():
         Flow(PLU(2), Categorical(torch.ones(2)))
 
 
+@pytest.mark.parametrize("base", [5, "normal", Normal])
+def test_a_base_that_is_no_distribution(base):
+    with pytest.raises(
+        TypeError, match=r"the base must be a Distribution of torch\.distributions, got .* leave it out"
+    ):
+        Flow(PLU(2), base)
+
+
+@pytest.mark.parametrize("x", [[[0.0, 0.0]], np.zeros((1, 2))])
+@pytest.mark.parametrize("activation", ["smooth", "flux"])
+def test_log_prob_takes_tensors_only(activation, x):
+    with pytest.raises(TypeError, match=r"log_prob takes tensors, got \w+; torch\.as_tensor makes one of it"):
+        seeded(activation).log_prob(x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("activation", ["smooth", "flux"])
+def test_half_precision_has_a_likelihood_and_says_that_it_has_no_samples(activation, dtype):
+    flow, x = seeded(activation), torch.randn(50, 2, generator=torch.Generator().manual_seed(0))
+    expected = flow.log_prob(x)
+    flow = flow.to(dtype)
+    torch.testing.assert_close(flow.log_prob(x.to(dtype)).float(), expected, rtol=0.1, atol=0.2)
+    with pytest.raises(TypeError, match=rf"needs float32 or float64, got {dtype}; convert the module by \.float\(\)"):
+        flow.sample(3)
+    assert flow.float().sample(3).isfinite().all()
+
+
 @pytest.mark.parametrize("method", ["sample", "sample_and_log_prob"])
 @pytest.mark.parametrize("n", [0, -3, 1.5, True, None])
 def test_the_number_of_samples_is_checked(method, n):

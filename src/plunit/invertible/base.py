@@ -70,6 +70,11 @@ def base_for(features: int, distribution: Distribution | None, like: Tensor) -> 
     """Return the base density over vectors of so many features; `like` has the dtype and device of the flow."""
     if distribution is None:
         return StandardNormal(features, like)
+    if not isinstance(distribution, Distribution):
+        raise TypeError(
+            f"the base must be a Distribution of torch.distributions, got {distribution!r:.60}; leave it out for the "
+            f"standard normal"
+        )
     if distribution.batch_shape:
         raise ValueError(f"the base must be one distribution, got a batch of shape {tuple(distribution.batch_shape)}")
     if distribution.event_shape != (features,):

@@ -82,7 +82,8 @@ def term(beyond: Tensor, jump: Tensor) -> Tensor:
     """
     if not beyond.numel():
         return torch.zeros_like(beyond)
-    beyond = beyond.clamp(-1e30, 1e30)  # no gradient for infinities
+    most = min(1e30, torch.finfo(beyond.dtype).max)
+    beyond = beyond.clamp(-most, most)  # no gradient for infinities
     distance = beyond.detach().abs()
     h = width(distance)
     weighted = torch.where(distance < h, jump.detach() / (2 * h), 0) * beyond

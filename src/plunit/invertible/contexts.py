@@ -56,6 +56,8 @@ class Conditional(nn.Module):
     ) -> None:
         super().__init__()
         expect(bijection, "Conditional")
+        if not isinstance(hidden, Sequence):
+            raise TypeError(f"hidden takes the units of each hidden layer, such as (64, 64), got {hidden!r}")
         for size in (context, *hidden):
             if isinstance(size, bool) or not isinstance(size, int) or size < 1:
                 raise ValueError(f"context and hidden must be integers of at least 1, got {size!r}")
@@ -198,7 +200,13 @@ def conditional(
 
 def _batch(x: Tensor, context: Tensor) -> torch.Size:
     """Return the shape that points and contexts have in common."""
-    return torch.broadcast_shapes(x.shape[:-1], context.shape[:-1])  # type: ignore[no-untyped-call, no-any-return]
+    batches = x.shape[:-1], context.shape[:-1]
+    if any(a != b and 1 not in (a, b) for a, b in zip(batches[0][::-1], batches[1][::-1], strict=False)):
+        raise ValueError(
+            f"points and contexts must broadcast: give each point its context, or all of them one; got points of shape "
+            f"{tuple(x.shape)} and contexts of shape {tuple(context.shape)}"
+        )
+    return torch.broadcast_shapes(*batches)  # type: ignore[no-untyped-call, no-any-return]
 
 
 def _moved(bijection: Bijection) -> list[Elementwise]:

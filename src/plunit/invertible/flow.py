@@ -11,13 +11,13 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.distributions import Distribution
 
-from plunit.invertible import saving
+from plunit.invertible import options, saving
 from plunit.invertible.anneal import Annealing, annealing_of
 from plunit.invertible.base import Base, Given, base_for
 from plunit.invertible.bijection import Bijection, expect
 from plunit.invertible.contexts import Conditional
 from plunit.invertible.frozen import Frozen
-from plunit.invertible.likelihood import Fitted, Validation, check_options, first_sharp, maximise
+from plunit.invertible.likelihood import Fitted, Validation, first_sharp, maximise
 from plunit.invertible.points import Form
 from plunit.invertible.progress import Report, bar
 from plunit.invertible.sources import prepare
@@ -56,6 +56,8 @@ class Flow(nn.Module):
 
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """Return log p(x), shape x.shape[:-1]; of a conditional flow log p(x | context), the two broadcast."""
+        if not isinstance(x, Tensor):
+            raise TypeError(f"log_prob takes tensors, got {type(x).__name__}; torch.as_tensor makes one of it")
         z, log_det = self.bijection.of_data(x, *self._given(context))
         return self.base.log_prob(z) + log_det
 
@@ -141,7 +143,9 @@ class Flow(nn.Module):
         Returns:
             the losses, the validation losses and the step whose parameters the flow has.
         """
-        check_options(steps, batch, lr, clip, anneal, validation, patience)
+        steps, batch, lr = options.whole("steps", steps), options.whole("batch", batch), options.positive_rate(lr)
+        patience, clip = None if patience is None else options.whole("patience", patience), options.largest_norm(clip)
+        options.check(anneal, generator, progress, validation, patience)
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
         anneal = annealing_of(self.bijection, anneal)

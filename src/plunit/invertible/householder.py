@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from plunit.invertible import positive
+from plunit.invertible import positive, triangular
 from plunit.invertible.bijection import Leaf
 
 
@@ -74,7 +74,7 @@ class Householder(Leaf):
         """Return Q^T (y - b) / scale and -log(scale)."""
         vectors, triangle, scale, bias = values
         y = y - bias
-        inner = torch.linalg.solve_triangular(triangle.mT, vectors.mT @ y, upper=False)
+        inner = triangular.solve(triangle.mT, vectors.mT @ y, upper=False)
         return (y - vectors @ inner) / scale, -scale.log()
 
     def lipschitz(self) -> tuple[float, float]:
@@ -89,5 +89,4 @@ class Householder(Leaf):
 
 def _rotated(x: Tensor, vectors: Tensor, triangle: Tensor) -> Tensor:
     """Return Q x = x - V T^-1 V^T x."""
-    rotated: Tensor = x - vectors @ torch.linalg.solve_triangular(triangle, vectors.mT @ x, upper=True)
-    return rotated
+    return x - vectors @ triangular.solve(triangle, vectors.mT @ x, upper=True)

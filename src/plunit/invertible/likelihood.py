@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -156,7 +155,7 @@ def maximise(
         return validation is not None and validation.is_due(step) and validation.measure(step)
 
     try:
-        with training(flow):
+        with torch.enable_grad(), training(flow):
             losses = minimise(flow, loss, optimizer, steps, anneal=anneal, check=check, report=report).tolist()
         with torch.no_grad():  # the last step has changed the parameters: on its batch they must be good
             check(len(losses), -flow.log_prob(*rows).mean())
@@ -179,26 +178,3 @@ def first_sharp(anneal: Annealing | None, steps: int) -> int:
     if anneal is None:
         return 0
     return next(step for step in range(steps) if anneal.is_over(anneal.progress(step, steps)))
-
-
-def check_options(
-    steps: int,
-    batch: int,
-    lr: float,
-    clip: float | None,
-    anneal: Annealing | None,
-    validation: Any,
-    patience: int | None,
-) -> None:
-    """Raise unless training can be run with these options."""
-    for name, count in (("steps", steps), ("batch", batch), ("patience", 1 if patience is None else patience)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ValueError(f"{name} must be an integer of at least 1, got {count!r}")
-    if patience is not None and validation is None:
-        raise ValueError(f"patience needs validation, got patience={patience} without; give points or a fraction")
-    if not (anneal is None or isinstance(anneal, Annealing)):
-        raise TypeError(f"anneal takes an Annealing such as RHO, got {anneal!r}")
-    if not 0 < lr < math.inf:
-        raise ValueError(f"lr must be positive and finite, got {lr}; the default is 0.01")
-    if clip is not None and not clip > 0:
-        raise ValueError(f"clip must be positive, or None, got {clip}")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
-from plunit.invertible import positive
+from plunit.invertible import positive, triangular
 from plunit.invertible.axes import is_permutation
 from plunit.invertible.bijection import Leaf
 
@@ -95,8 +95,8 @@ class LU(Leaf):
         """Solve W x = y - b by substitution, transposed: as rows the columns need not be copied."""
         lower, upper, order, bias, log_diagonal = values
         rows = (y - bias).index_select(0, order).mT
-        rows = torch.linalg.solve_triangular(lower, rows, upper=True, left=False, unitriangular=True)
-        return torch.linalg.solve_triangular(upper, rows, upper=False, left=False).mT, -log_diagonal
+        rows = triangular.solve(lower, rows, upper=True, left=False, unitriangular=True)
+        return triangular.solve(upper, rows, upper=False, left=False).mT, -log_diagonal
 
     def lipschitz(self) -> tuple[float, float]:
         """The largest singular value of W, and 1 over the smallest."""

@@ -11,7 +11,8 @@ where BIJECTION is {"kind": NAME, ...options} with a name and the options of `pl
     {"kind": "Conditional", "part": BIJECTION, "context": 3, "hidden": [64, 64], "slots": [2, 3, 2]}
 
 A file is data and executes nothing. Other names and options, and arrays of other shapes, are refused before anything is
-built, so what is built is no larger than the file.
+built, so what is built is no larger than the file. A flow has at most 10,000 parts, 20 within one another. What could
+not be read is not written.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import torch
@@ -26,7 +27,8 @@ def prepare(
     form: Form, data: Any, context: Any, weights: Any, validation: Any, batch: int, generator: Generator | None
 ) -> Source:
     """Return the source of data that are points, a function or a loader; raise or warn if they cannot be learned."""
-    fraction = validation if isinstance(validation, float) else None
+    is_number = isinstance(validation, Real) and not isinstance(validation, bool)
+    fraction = float(validation) if is_number else None
     held = None if validation is None or fraction is not None else form.batch(validation)
     if is_array(data):
         rows, found = form.rows(data, context), None
