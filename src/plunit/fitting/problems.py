@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -122,6 +123,16 @@ def of_drawing(points: Any, count: int) -> Problem:
     y = np.bincount(place.ravel(), pairs[:, 1]) / np.bincount(place.ravel())
     even = np.linspace(x[0], x[-1], count)
     return Problem("your drawing", even[:, None], np.interp(even, x, y), ("x",), "y", np.array([[x[0], x[-1]]]))
+
+
+def without_options(line: str) -> str:
+    """Return a message in words of a page, which has no options of the command line.
+
+    >>> without_options("A target must vary: choose another column with --target.")
+    'A target must vary: choose another column in the table; its last column is learned.'
+    """
+    line = re.sub(r" with --inputs( and --target)?| with --target", " in the table; its last column is learned", line)
+    return re.sub(r"--(low|high)", r"\1", line.replace(" by --low and --high", ""))
 
 
 def _points(inputs: int, low: float, high: float, axis: int | None) -> Array:
