@@ -264,7 +264,7 @@ REFUSED = {
     "tiny error": (["sin(x)", "--error", "1e-12", "--quick"], "--error 1e-12 is too small"),
     "hidden": (["x", "--hidden", "8,x"], "--hidden must be numbers of units from 1 to 256"),
     "activation": (["x", "--activation", "swish", "--quick"], "activation must be one of"),
-    "best": (["x", "--best", "9", "--starts", "4"], "n_best must be at most n_init = 4, got 9"),
+    "best": (["x", "--best", "9", "--starts", "4"], "--best must be at most --starts = 4, got 9"),
     "ending": (["x", "--save", "model.xyz"], "--save model.xyz must end in one of .h"),
     "folder": (["x", "--save", "none/model.h"], "there is no folder none; make it first"),
     "csv of two": (["x*y", "--save", "f.csv"], "--save f.csv: .csv is for 1 inputs, there are 2; .h, .onnx and .json"),
@@ -274,6 +274,7 @@ REFUSED = {
     "a folder": (["x", "--page", "."], ". is a folder; name a file"),
     "page": (["x", "--page", "none/p.html"], "there is no folder none; make it first"),
     "range of a table": (["{one}", "--target", "y", "--low", "0"], "--low and --high are for functions"),
+    "starts": (["x", "--starts", "1000000000"], "--starts = 1000000000 times these"),
     "infinity": (["inf"], "column 1: 'inf' is no finite number and cannot be a variable"),
     "long": (["x" + " + x" * 300, "--plot", "a.doc"], "--plot a.doc must end in one of .png"),
     "plot": (["x", "--plot", "a.doc"], "--plot a.doc must end in one of .png"),
@@ -289,6 +290,36 @@ def test_what_cannot_be_done_is_one_line(tables, tmp_path, name):
     assert words in err
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+BEFORE = {
+    "pole": (["1/x", "--low", "-1", "--high", "1"], "'1/x' is too large or infinite at x = 0.0; choose a domain"),
+    "tenth": (["1/(x-0.6)", "--low", "-1", "--high", "1"], "is too large or infinite at x = 0.6"),
+    "huge": (["1e300*x"], "'1e300*x' reaches 6e+300, the networks take values up to 1e+250; divide the function by"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), BEFORE.values(), ids=BEFORE)
+def test_what_no_network_can_follow_is_said_before_training(tmp_path, arguments, words):
+    code, out, err = run(tmp_path, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("plunit: ")
+    assert words in err
+
+
+WILD = {"ends": ["sin(x)", "--low", "-1e150", "--high", "1e150"]}
+WILD["spike"] = ["where(abs(x-0.33333)<1e-7,100,0)", "--low", "-1", "--high", "1"]
+
+
+@pytest.mark.parametrize("arguments", WILD.values(), ids=WILD)
+def test_a_curve_that_cannot_be_found_and_is_not_asked_for_is_left_out(tmp_path, arguments):
+    code, out, err = run(tmp_path, *arguments, "--quick", "--starts", "4", "--save", "f.json")
+    assert code == 0, err
+    assert "no curve with the fewest pieces: 2000 straight lines through the function are" in out
+    assert "--error" not in out + err
+    assert re.search(r"the network has \d+ straight pieces", out)
+    assert "saved f.json, the network\n" in out
+    assert (tmp_path / "fit.html").exists()
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/fit.md"])

@@ -97,9 +97,8 @@ def test_the_lines_repeat_the_network_to_the_bit(target, tmp_path, monkeypatch):
 
 COMMANDS = {
     "function": "plunit fit --low=10.0 --high=20.0 --hidden=3,3 --activation=plu --starts=5 --seed=3 -- '40 + sin(x)'",
-    "surface": (
-        "plunit fit --low=-3.0 --high=3.0 --hidden=3,3 --activation=plu --starts=5 --seed=3 -- 'x ** 2 - y ** 2'"
-    ),
+    "surface": "plunit fit --low=-3.0 --high=3.0 --hidden=3,3 --activation=plu --starts=5 --seed=3 -- "
+    "'x ** 2 - y ** 2'",
     "table": "plunit fit --target=z --hidden=3,3 --activation=plu --starts=5 --seed=3 -- rows.csv",
 }
 

@@ -60,7 +60,8 @@ def random_call(rng, site):
         target = dict(rng.choice(TARGETS))
         if rng.random() < 0.5:
             target[rng.choice([*target, "x"])] = rng.choice(VALUES)
-        body = {"settings": {"target": target, rng.choice(SETTINGS): rng.choice(VALUES)}}
+        more = {rng.choice(SETTINGS): rng.choice(VALUES)} if rng.random() < 0.9 else {}
+        body = {"settings": {"target": target, **more}}
     content = json.dumps(body).encode()
     return (
         f"POST /call/{kind} HTTP/1.1\r\nHost: 127.0.0.1:{site.server_port}\r\nX-Plunit-Token: {site.token}\r\n"

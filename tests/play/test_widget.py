@@ -62,7 +62,7 @@ def test_a_session_by_messages(front):
     ("kind", "body", "status", "error"),
     [
         ("start", {}, 400, "start needs settings"),
-        ("frame", {"session": "x"}, 404, "this training has ended"),
+        ("frame", {"session": "x"}, 404, "there is no such training, or it has ended"),
         ("eval", "1", 400, "unknown call 'eval'"),
         (None, None, 400, "unknown call 'None'"),
     ],

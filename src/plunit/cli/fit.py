@@ -159,7 +159,7 @@ def _solved(solve: Any, problem: Any, settings: Any, progress: Any) -> Any:
     try:
         return solve(problem, settings, progress)
     except ValueError as error:
-        raise UserError(str(error)) from None
+        raise UserError(str(error).replace("n_init", "--starts").replace("n_best", "--best")) from None
     except KeyboardInterrupt:
         raise Stopped("stopped; nothing was written") from None
 

@@ -23,13 +23,18 @@ class HeldText(_Path):
     """
 
     content: bytes = b""
+    title: str = ""
 
     @classmethod
-    def of(cls, name: str, text: str) -> HeldText:
-        """Return a text under a name, which messages show."""
+    def of(cls, name: str, text: str, title: str = "") -> HeldText:
+        """Return a text under a name, whose ending chooses the reader; messages show the title, or else the name."""
         held = cls(name)
+        held.title = title or name
         held.content = text.encode(errors="surrogatepass")
         return held
+
+    def __str__(self) -> str:
+        return self.title or super().__str__()
 
     def exists(self, **_: Any) -> bool:
         """Return True."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,12 +14,16 @@ import numpy as np
 
 from plunit.data.tables import read_table
 from plunit.errors import UserError
-from plunit.expressions import Expression, finite_values, parse
+from plunit.expressions import Expression, finite_values, parse, sup_error
+from plunit.pieces import Curve
 
 Array = np.ndarray[Any, Any]
 
 POINTS = {1: 2000, 2: 3600}
 """At so many points a function of one or of two variables is looked at; of more variables at 5,000."""
+
+HUGE = 1e250
+"""The largest value of a function: the exact curve of a network holds numbers up to 1e300."""
 
 LARGEST, LEAST, SHORTEST = 1e150, 1e-150, 1e-9
 """The largest end of an interval, because squares of larger numbers overflow; and the least width, as a part of the
@@ -89,8 +94,17 @@ def of_expression(text: str, low: float, high: float, axis: int | None = None) -
         )
     try:
         y = finite_values(expression, *x.T)
+        if axis is None and len(expression.names) == 1:  # poles between the points are said before training
+            sup_error(
+                expression, Curve(np.array([low, high]), np.zeros((2, 1)), np.zeros((1, 1))), low, high, closeness=1
+            )
     except ValueError as error:
         raise UserError(f"{error}; choose other ends by --low and --high") from None
+    if (largest := np.abs(y).max()) > HUGE:
+        raise UserError(
+            f"{text[:200]!r} reaches {largest:.3g}, the networks take values up to {HUGE:g}; divide the function by a "
+            "number, or choose other ends by --low and --high"
+        )
     box = np.tile([low, high], (x.shape[1], 1))
     return Problem(text, x, y, expression.names, "f", box, expression)
 
@@ -109,6 +123,16 @@ def of_drawing(points: Any, count: int) -> Problem:
     y = np.bincount(place.ravel(), pairs[:, 1]) / np.bincount(place.ravel())
     even = np.linspace(x[0], x[-1], count)
     return Problem("your drawing", even[:, None], np.interp(even, x, y), ("x",), "y", np.array([[x[0], x[-1]]]))
+
+
+def without_options(line: str) -> str:
+    """Return a message in words of a page, which has no options of the command line.
+
+    >>> without_options("A target must vary: choose another column with --target.")
+    'A target must vary: choose another column in the table; its last column is learned.'
+    """
+    line = re.sub(r" with --inputs( and --target)?| with --target", " in the table; its last column is learned", line)
+    return re.sub(r"--(low|high)", r"\1", line.replace(" by --low and --high", ""))
 
 
 def _points(inputs: int, low: float, high: float, axis: int | None) -> Array:

@@ -58,10 +58,10 @@ def _of_function(expression: Expression, curve: Curve, pieces: int | None, error
         allowed = sup_error(expression, curve, low, high).value if error is None else error
         reach = away.value if away.bound is None else away.bound
         if reach >= allowed:
-            raise UserError(
-                f"--error {allowed:.3g} is too small: {KNOTS - 1} straight lines through the function are "
-                f"{reach:.3g} away from it. Take a larger error or a shorter interval"
-            )
+            away_from = f"{KNOTS - 1} straight lines through the function are {reach:.3g} away from it"
+            if error is None:
+                raise UserError(f"no curve with the fewest pieces: {away_from}. Take a shorter interval")
+            raise UserError(f"--error {error:.3g} is too small: {away_from}. Take a larger error or a shorter interval")
         found = simplify(dense, tolerance=allowed - reach).curve
     else:
         found = simplify(dense, pieces=pieces).curve

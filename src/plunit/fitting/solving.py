@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble.members import PIECEWISE
+from plunit.errors import UserError
 from plunit.expressions import SupError, sup_error
 from plunit.fitting.problems import Array, Problem, root_mean_square
 from plunit.fitting.reducing import Reduced, reduced
@@ -61,6 +62,7 @@ class Found:
         tests: root mean square errors on test rows, one for each split; empty for a function.
         largest: the largest error against the function, with its bound for one input; None for a table.
         reduced: the curve with fewer pieces, for one input.
+        missing: why there is no such curve, if it could not be found and was not asked for.
         stopped: whether the user stopped the search.
     """
 
@@ -69,6 +71,7 @@ class Found:
     tests: tuple[float, ...] = ()
     largest: SupError | None = None
     reduced: Reduced | None = None
+    missing: str = ""
     stopped: bool = field(default=False)
 
     @property
@@ -104,9 +107,19 @@ def solve(problem: Problem, settings: Settings, progress: Progress = lambda what
         rmse,
         () if problem.expression else tuple(_tests(problem, settings, stop)),
         _largest(problem, model, curve) if problem.expression else None,
-        reduced(problem, curve, settings.pieces, settings.error) if curve is not None else None,
+        *(_reduced(problem, curve, settings) if curve is not None else (None, "")),
         stop.asked,
     )
+
+
+def _reduced(problem: Problem, curve: Curve, settings: Settings) -> tuple[Reduced | None, str]:
+    """Return the curve with fewer pieces; or None and why, if nobody asked for it."""
+    try:
+        return reduced(problem, curve, settings.pieces, settings.error), ""
+    except UserError as error:
+        if settings.pieces is None and settings.error is None:
+            return None, str(error)
+        raise
 
 
 class _Stop:

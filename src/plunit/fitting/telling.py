@@ -58,7 +58,7 @@ def error_text(value: float, bound: float | None, one_input: bool) -> str:
 
 def _pieces(problem: Problem, settings: Settings, found: Found) -> list[str]:
     if found.reduced is None:
-        return []
+        return [f"the network has {found.curve.pieces} straight pieces", found.missing] if found.missing else []
     few, curve = found.reduced, found.curve
     if few.of == "f":
         wanted = "" if settings.pieces is None else f" with {settings.pieces} pieces at most"

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from plunit.data.csv_text import shown
 from plunit.data.held import HeldText
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.units import Scale
 from plunit.errors import UserError
 from plunit.expressions import Expression
-from plunit.fitting.problems import Problem, of_drawing, of_expression, of_table
+from plunit.fitting.problems import Problem, of_drawing, of_expression, of_table, without_options
 from plunit.play.settings import checked_fields, number, text
 from plunit.ranges import DOMAIN
 
 POINTS = 1_000_000  # of a drawing or a table, at most
 AXIS = (100, 20)  # points of each axis, for functions of one and of two variables
 TURN = 2 * math.pi
-HELD = "table.csv"  # the name of a table for the readers
 
 PAPER = {
     "sine": (("sin(x)",), -TURN, TURN, 50),
@@ -74,7 +71,7 @@ def task_of(target: dict[str, Any]) -> Task:
     try:
         return _found(target)
     except UserError as error:
-        raise UserError(_in_words_of_the_page(str(error), target.get("name"))) from None
+        raise UserError(without_options(str(error))) from None
 
 
 def _found(target: dict[str, Any]) -> Task:
@@ -98,14 +95,7 @@ def _found(target: dict[str, Any]) -> Task:
         if not isinstance(points, list) or len(points) > POINTS:
             raise UserError(f"a drawing is a list of at most {POINTS:,} points")
         return _task([of_drawing(points, AXIS[0])], notes)
-    return _table(text("the table", target.get("text"), 10_000_000), target.get("name", HELD), notes)
-
-
-def _in_words_of_the_page(line: str, name: Any) -> str:
-    """Return a line of `plunit fit` without its options, and with the name of the table."""
-    line = re.sub(r" with --inputs( and --target)?| with --target", " in the table; its last column is learned", line)
-    line = re.sub(r"--(low|high)", r"\1", line.replace(" by --low and --high", ""))
-    return line.replace(HELD, shown(name), 1) if isinstance(name, str) else line
+    return _table(text("the table", target.get("text"), 10_000_000), target.get("name", "table.csv"), notes)
 
 
 def _function(written: str, low: float, high: float, axis: int | None) -> Problem:
@@ -121,14 +111,12 @@ def _table(content: str, name: Any, notes: list[str]) -> Task:
     if content.startswith("PAR1"):
         raise UserError("the table is Parquet; save it as CSV")
     # the name is for the title only: its ending must not choose another reader
-    problem = of_table(
-        HeldText.of(HELD, content), "-1", (), lambda note: notes.append(note.replace(HELD, shown(name), 1))
-    )
+    problem = of_table(HeldText.of("table.csv", content, text("the name", name, 200)), "-1", (), notes.append)
     if len(problem.y) > POINTS:
         raise UserError(f"the table has {len(problem.y):,} rows, the limit is {POINTS:,}")
     if len(problem.inputs) > 2:
         raise UserError(f"the table has {len(problem.inputs)} inputs that vary; keep one or two before the last column")
-    task = _task([problem], notes, title=text("the name", name, 200))
+    task = _task([problem], notes, title=name)
     order = np.random.default_rng(0).permutation(len(task.y))  # batches want rows in random order
     return Task(**{**vars(task), "x": task.x[order], "y": task.y[order]})
 
