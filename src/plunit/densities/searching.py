@@ -186,7 +186,7 @@ def _work(members: list[Member], steps: int, keep: int) -> float:
 
 
 def _check(
-    architectures: Sequence[Architecture], anneal: bool, lr: float, patience: float, seed: int, **counts: Any
+    architectures: Sequence[Architecture], anneal: bool, lr: float, patience: float, seed: Any, **counts: Any
 ) -> None:
     """Raise ValueError unless a search can be run with these options."""
     for name, value in counts.items():
