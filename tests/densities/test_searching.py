@@ -205,6 +205,12 @@ def spoiled(value):
         ({"lr": 0.0}, r"lr must be positive and finite, got 0\.0"),
         ({"lr": math.nan}, "lr must be positive and finite, got nan"),
         ({"patience": 0}, "patience must be positive, got 0"),
+        ({"lr": "a"}, "lr must be positive and finite, got 'a'"),
+        ({"patience": "a"}, "patience must be positive, got 'a'"),
+        ({"seed": None}, "seed must be an integer of 0 or more, got None"),
+        ({"seed": "a"}, "seed must be an integer of 0 or more, got 'a'"),
+        ({"forms": [2]}, r"architectures must be a list of Architecture, such as \[Architecture\(2, 4\)\], got \[2\]"),
+        ({"training": "points"}, "x of training must be real numbers"),
         ({"steps": 0}, "steps must be an integer from 1 to"),
         ({"starts": 0}, "starts must be an integer from 1 to"),
         ({"batch": 1.5}, "batch must be an integer from 1 to"),
@@ -227,6 +233,25 @@ def test_what_cannot_be_searched_is_one_line(options, message):
 def test_arrays_of_any_layout_are_the_same_points(change):
     options = {"steps": 20, "starts": 1}
     assert found(training=Sample(change(TRAINING.x)), **options)[0].loss == found(**options)[0].loss
+
+
+def test_one_architecture_is_not_a_list():
+    with pytest.raises(ValueError, match=r"must be a list of Architecture, .*, got Architecture\(features=2"):
+        search(SIX_BLOCKS, TRAINING, VALIDATION, starts=1, steps=1)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_an_array_is_a_sample():
+    options = {"steps": 20, "starts": 1}
+    assert found(training=TRAINING.x, validation=VALIDATION.x.tolist(), **options)[0].loss == found(**options)[0].loss
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("factor", [2.0**-200, 2.0**200, 2.0**1000])
+def test_the_scale_of_weights_has_no_effect(factor):
+    weight = np.random.default_rng(0).random(2000)
+    one, other = (found(training=Sample(TRAINING.x, w), steps=20, starts=1)[0].loss for w in (weight, weight * factor))
+    assert one == other
 
 
 @pytest.mark.usefixtures("compiler")

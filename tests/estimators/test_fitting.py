@@ -241,3 +241,10 @@ def test_a_fit_that_fails_changes_nothing():
         model.set_params(n_init=10**9).fit(np.hstack([X, X]), np.array(["u", "v", "w"] * 30))
     assert model.n_features_in_ == 2
     np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.parametrize("centre", [1e15, -1e14])
+def test_narrow_columns_far_from_0_are_learned(small, centre):
+    steps = np.arange(30.0)
+    x = centre + steps[:, None]
+    assert PLURegressor(**small).fit(x, steps).score(x, steps) > 0.99

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,26 +23,27 @@ class Sample:
     weight: Array | None = None
 
 
-def checked(sample: Sample, features: int, what: str) -> Sample:
+def checked(sample: Sample | Array, features: int, what: str) -> Sample:
     """Return the sample as contiguous float32 with mean weight 1; raise ValueError if it cannot be used.
 
     Args:
-        sample: the points.
+        sample: the points, or an array of them.
         features: n, of the networks.
         what: how messages call the points, such as "training".
     """
+    sample = sample if isinstance(sample, Sample) else Sample(sample)
     x = _numbers(sample.x, f"x of {what}")
     if x.ndim != 2 or x.shape[1] != features or not len(x):
         raise ValueError(f"x of {what} must be [rows, {features}] with one row or more, got shape {x.shape}")
     if sample.weight is None:
         return Sample(x)
-    weight = _numbers(sample.weight, f"weight of {what}")
+    weight = _numbers(sample.weight, f"weight of {what}", np.float64)
     if weight.shape != (len(x),):
         raise ValueError(f"weight of {what} must be [{len(x)}], one for each row; got shape {weight.shape}")
-    mean = weight.mean(dtype=np.float64)
-    if weight.min() < 0 or not mean > 0:
+    if weight.min() < 0 or not weight.max() > 0:
         raise ValueError(f"weights of {what} must be at least 0, and not all 0; the least is {weight.min():g}")
-    return Sample(x, np.ascontiguousarray(weight / mean, dtype=np.float32))
+    weight = weight / weight.max()  # the sum of large weights may overflow
+    return Sample(x, np.ascontiguousarray(weight / weight.mean(), dtype=np.float32))
 
 
 def check_spread(sample: Sample) -> None:
@@ -56,17 +58,17 @@ def check_spread(sample: Sample) -> None:
         )
 
 
-def _numbers(values: Array, name: str) -> Array:
+def _numbers(values: Array, name: str, dtype: type[np.floating[Any]] = np.float32) -> Array:
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be real numbers, got an array of {array.dtype}; convert it with astype(float)")
     with np.errstate(over="ignore"):
-        array = np.ascontiguousarray(array, dtype=np.float32)
+        array = np.ascontiguousarray(array, dtype=dtype)
     bad = ~np.isfinite(array)
     if bad.any():
         place = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(
-            f"{name} must be finite in float32, got {np.asarray(values)[place]} at {list(place)}; drop such rows, and "
-            f"standardise the columns"
+            f"{name} must be finite in {dtype.__name__}, got {np.asarray(values)[place]} at {list(place)}; drop such "
+            f"rows, and standardise the columns"
         )
     return array

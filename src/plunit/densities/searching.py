@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -34,8 +35,8 @@ class Diverged(ValueError):
 
 def search(
     architectures: Sequence[Architecture],
-    training: Sample,
-    validation: Sample,
+    training: Sample | Array,
+    validation: Sample | Array,
     *,
     starts: int,
     steps: int,
@@ -53,7 +54,7 @@ def search(
 
     Args:
         architectures: the forms.
-        training: the points to train on, in random order.
+        training: the points to train on, in random order; an array [rows, n] stands for a `Sample` of it.
         validation: the points that decide.
         starts: members of each form.
         steps: for those that are trained to the end.
@@ -75,17 +76,17 @@ def search(
     >>> best.network().log_prob(x[:5]).shape, len(others), bool(best.loss <= others[0].loss)
     ((5,), 3, True)
     """
-    _check(architectures, anneal, lr, patience, steps=steps, starts=starts, keep=keep, batch=batch)
+    _check(architectures, anneal, lr, patience, seed, steps=steps, starts=starts, keep=keep, batch=batch)
     n = architectures[0].features
-    training, validation = checked(training, n, "training"), checked(validation, n, "validation")
-    check_spread(training)
+    given, decide = checked(training, n, "training"), checked(validation, n, "validation")
+    check_spread(given)
     every = as_count("every", every) or max(1, steps // 100)
     plan = Steps(
         rate=lr * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps)),
-        training=training,
-        batch=min(batch, len(training.x)),
+        training=given,
+        batch=min(batch, len(given.x)),
         rho=roundings(steps) if anneal else np.zeros(steps),
-        tests=validation,
+        tests=decide,
         every=every,
         patience=patience,
     )
@@ -184,10 +185,16 @@ def _work(members: list[Member], steps: int, keep: int) -> float:
     return total * steps * sum(member.architecture.parameters for member in members)
 
 
-def _check(architectures: Sequence[Architecture], anneal: bool, lr: float, patience: float, **counts: Any) -> None:
+def _check(
+    architectures: Sequence[Architecture], anneal: bool, lr: float, patience: float, seed: Any, **counts: Any
+) -> None:
     """Raise ValueError unless a search can be run with these options."""
     for name, value in counts.items():
         as_count(name, value, 1)
+    if not isinstance(architectures, Sequence) or not all(isinstance(form, Architecture) for form in architectures):
+        raise ValueError(
+            f"architectures must be a list of Architecture, such as [Architecture(2, 4)], got {architectures!r}"
+        )
     if not architectures:
         raise ValueError("architectures must hold one Architecture or more, got none")
     if len({form.features for form in architectures}) > 1:
@@ -196,10 +203,16 @@ def _check(architectures: Sequence[Architecture], anneal: bool, lr: float, patie
         )
     if anneal and {form.activation for form in architectures} != {"plu"}:
         raise ValueError('anneal is for the activation "plu": "smooth" learns its rounding, "leaky" has none')
-    if not 0 < lr < math.inf:
-        raise ValueError(f"lr must be positive and finite, got {lr}; the default is 0.01")
-    if not patience > 0:
-        raise ValueError(f"patience must be positive, got {patience}")
+    if not (_is_number(lr) and 0 < lr < math.inf):
+        raise ValueError(f"lr must be positive and finite, got {lr!r}; the default is 0.01")
+    if not (_is_number(patience) and patience > 0):
+        raise ValueError(f"patience must be positive, got {patience!r}")
+    if not isinstance(seed, numbers.Integral) or seed < 0:
+        raise ValueError(f"seed must be an integer of 0 or more, got {seed!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _engine(asked: str | None) -> str:

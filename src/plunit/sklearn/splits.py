@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -131,13 +131,14 @@ class _Report:
         self.work, self.progress = np.asarray(work, float), progress
         self.done, self.best, self.stop, self.lock = np.zeros(len(work)), math.inf, False, Lock()
 
-    def part(self, i: int, offset: float) -> Callable[[float, float], bool]:
-        """Return what the search of task i calls."""
+    def part(self, i: int, offset: float) -> Callable[[float, float], None]:
+        """Return what the search of task i calls; it raises once all is to stop, because nobody takes the result."""
 
-        def call(done: float, best: float) -> bool:
+        def call(done: float, best: float) -> None:
+            if self.stop:
+                raise CancelledError
             with self.lock:
                 self.done[i], self.best = done, min(self.best, best + offset)
                 self.progress(min(float(self.done @ self.work / self.work.sum()), 0.99), self.best)
-            return self.stop
 
         return call
