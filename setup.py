@@ -53,7 +53,7 @@ def build_libraries(folder: Path) -> None:
     compiling = runpy.run_path(str(ENSEMBLE / "compiling.py"))
     try:
         compiling["write_libraries"](folder)
-    except compiling["Unavailable"] as reason:
+    except compiling["CannotCompile"] as reason:
         print(f"plunit: the ensemble's libraries were not built ({reason})", file=sys.stderr)
 
 

@@ -26,7 +26,9 @@ LIB = "plunit/ensemble/lib/"
 LEVELS = compiling.levels()
 PROGRAMS = ("train", "chain")
 PLATFORM = re.sub(r"[-.]", "_", sysconfig.get_platform()).replace("universal2", platform.machine())
-LITTER = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "*.so", "*.pyd", "build", "dist", "runs")
+LITTER = shutil.ignore_patterns(
+    ".*", "__pycache__", "*.egg-info", "*.so", "*.pyd", "build", "dist", "runs", "reference"
+)
 BUILD = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
 
 
@@ -96,7 +98,8 @@ def built(kind, checkout, out, **environment):
 def files_below(folder):
     """Return the files that belong to a folder of this checkout."""
     paths = (path for path in (ROOT / folder).rglob("*") if path.is_file())
-    return {str(path.relative_to(ROOT)) for path in paths if not re.search(r"__pycache__|\.(so|pyd|pyc)$", str(path))}
+    litter = r"__pycache__|docs/reference|\.(so|pyd|pyc)$"
+    return {name for path in paths if not re.search(litter, name := str(path.relative_to(ROOT)))}
 
 
 def test_the_wheel_has_the_package_and_nothing_else(checkout, tmp_path):

@@ -172,7 +172,7 @@ def test_the_curve_of_a_model_with_one_input():
         (nn.Unflatten(0, (1, 1)), (4,), "after that of the batch"),
         (nn.Unflatten(-2, (1, 1)), (4,), "that of the batch"),
         (nn.Unflatten("a", (2, 2)), (4,), "number of an axis"),
-        (nn.Unflatten(1, (2, -1)), None, "how many features"),
+        (nn.Unflatten(1, (2, -1)), None, "number of features"),
         (nn.Unflatten(1, (2, 3)), (5,), "does not take features of shape"),
         (PLU(learnable=True, num_parameters=3, dim=0), (3, 4, 4), "cannot be that of the channels"),
         (PLU(learnable=True, num_parameters=3), (4, 4, 4), "it has 3 channels.*has 4"),
