@@ -34,7 +34,7 @@ def first_step(engine):
 
     def measured(network, theta, data, *, loss="square"):
         state = begin(network, theta, loss=loss, lr=0.0, decay=0.0, alpha=0.1, c=1.0, stride=1, steps=1)
-        ENGINES[engine](state, Steps(0, np.ones(1), points(data, 1, network, theta)))
+        ENGINES[engine]([(state, Steps(0, np.ones(1), points(data, 1, network, theta)))])
         return state.history[0], state.mean / np.float32(0.1)
 
     return measured

@@ -62,7 +62,7 @@ def trained(program, activation, loss, batch):
     tests = Validation(x[70:], y[70:], every=3, patience=3)
     state = begin(network, theta, loss=loss, lr=0.03, decay=0.01, alpha=0.1, c=1.0, stride=8, steps=60, every=3)
     given, looked = (points(part, 1, network, theta) for part in (rows, Rows(tests.x, tests.y)))
-    native.run(program, state, Steps(0, np.linspace(1, 0.5, 60), given, looked, tests))
+    native.run(program, [(state, Steps(0, np.linspace(1, 0.5, 60), given, looked, tests))])
     return state
 
 

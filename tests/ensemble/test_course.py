@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from plunit.ensemble import MLP, Rows, forward, initial, train
-from plunit.ensemble.course import LOOKED, Course
+from plunit.ensemble.course import LOOKED, Course, advance_all
 
 
 def start(network, members):
@@ -54,3 +54,20 @@ def test_a_snapshot_stays_as_it_was():
     course.advance(5)
     np.testing.assert_array_equal(before.theta, theta)
     np.testing.assert_array_equal(before.loss, loss)
+
+
+@pytest.mark.parametrize("members", [5, 16, 33])
+def test_courses_together_give_the_bits_of_each_alone(members):
+    networks = [MLP((1, 3, 3, 1), "plu"), MLP((1, 4, 1), "tanh"), MLP((1, 3, 3, 1), "plu_learned")]
+    alone, together = (
+        [Course(network, start(network, members), Rows(*table(50)), lr=0.02) for network in networks] for _ in "ab"
+    )
+    for steps in (1, 30):
+        advance_all(together, steps)
+        for course in alone:
+            course.advance(steps)
+    for one, other in zip(alone, together, strict=True):
+        assert other.step == 31
+        np.testing.assert_array_equal(other.snapshot().theta, one.snapshot().theta)
+        np.testing.assert_array_equal(other.snapshot().loss, one.snapshot().loss)
+        assert (other.snapshot().theta != start(other.snapshot().network, members)).any(axis=0).all()

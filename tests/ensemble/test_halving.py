@@ -183,10 +183,9 @@ def test_patience(engine):
 def test_members_out_of_patience_give_up_their_places(engine, monkeypatch):
     waiting = []
 
-    def spy(state, steps, advance=halving.ENGINES[engine]):
-        if steps.first in (10, 20, 40):
-            waiting.append(state.record[2].max())
-        advance(state, steps)
+    def spy(parts, advance=halving.ENGINES[engine]):
+        waiting.extend(state.record[2].max() for state, steps in parts if steps.first in (10, 20, 40))
+        advance(parts)
 
     monkeypatch.setitem(halving.ENGINES, engine, spy)
     looks = Validation(X[80:], Y[80:], every=5, patience=2, tolerance=0.01)

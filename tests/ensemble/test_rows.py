@@ -56,7 +56,7 @@ def met(engine, rows, steps=1, members=1):
     state = begin(network, theta, loss="square", lr=0.0, decay=0.0, alpha=0.1, c=1.0, stride=1, steps=steps)
     means = [state.mean[:n].copy()]
     for step in range(steps):
-        ENGINES[engine](state, Steps(step, np.ones(1), points(rows, 1, network, theta)))
+        ENGINES[engine]([(state, Steps(step, np.ones(1), points(rows, 1, network, theta)))])
         means.append(state.mean[:n].copy())
     gradients = np.stack([(after - 0.9 * before) / 0.1 for before, after in itertools.pairwise(means)])
     return np.rint(gradients * rows.batch / 2)

@@ -211,7 +211,7 @@ def test_selected_members_are_whole(engine, some):
 
     def advance(state, first, last, rows):
         given = points(rows, 1, NETWORK, state.theta)
-        ENGINES[engine](state, Steps(first, np.ones(last - first), given, tests, looks))
+        ENGINES[engine]([(state, Steps(first, np.ones(last - first), given, tests, looks))])
 
     advance(state, 0, 30, rows)
     part = state.select(some)
@@ -253,4 +253,4 @@ def test_no_room_for_the_looks_is_an_error(engine):
     state = begin(NETWORK, START, loss="square", lr=0.1, decay=0.0, alpha=0.1, c=1.0, stride=1, steps=8)
     given, tests = (points(Rows(*part), 1, NETWORK, START) for part in (TRAINING, TESTS))
     with pytest.raises(ValueError, match=r"room for 8 steps and 0 looks .* these are 8 and 2"):
-        ENGINES[engine](state, Steps(0, np.ones(8), given, tests, Validation(*TESTS, every=4)))
+        ENGINES[engine]([(state, Steps(0, np.ones(8), given, tests, Validation(*TESTS, every=4)))])

@@ -31,7 +31,7 @@ def test_typed_sine_brings_plu_below_relu(opened):
     page.fill("[name=text]", "sin(x)")
     page.fill("[name=low]", "-6.28")
     page.fill("[name=high]", "6.28")
-    page.locator("[data-do=reset]").click()
+    reset(page)
     page.locator("[data-do=toggle]:text-is('Start')").click()
     wait_for_median(page, "PLU", 0.1)
     page.locator("[data-do=toggle]").click()

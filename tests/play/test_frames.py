@@ -100,6 +100,17 @@ def test_one_activation_after_the_other_gets_new_lines():
     ]
 
 
+def test_a_frame_without_numbers_has_the_pictures_only():
+    target = TARGETS["line"]
+    task, settings = task_of(target), Settings(target, ("relu", "plu"), networks=4)
+    snapshots = [course.snapshot() for course in _courses(task, settings, 0)]
+    painter = Painter(task, settings, snapshots)
+    (_, whole), (_, bare) = (painter.paint(snapshots, numbers).content["panels"] for numbers in (True, False))
+    assert set(bare) == {"activation", "best", "median", "image", "edges"}
+    assert set(whole) == {*bare, "losses", "pieces", "dead", "diverged", "histogram", "alpha", "c"}
+    assert all(bare[key] == whole[key] for key in bare)
+
+
 def test_the_view_has_a_margin_around_the_targets():
     task = task_of({"kind": "expression", "text": "x", "low": 0, "high": 10})
     assert view_of(task) == ((0, 10), (-2, 12))

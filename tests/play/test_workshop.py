@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from plunit.ensemble import ACTIVATIONS, forward
-from plunit.ensemble.course import Course
 from plunit.ensemble.units import in_units
 from plunit.errors import UserError
 from plunit.play import session, workshop
@@ -52,7 +51,7 @@ def until(condition, seconds=20.0):
 def test_frames_follow_the_training(shop):
     found = frames(shop, start(shop), 4)
     assert [frame["frame"] for frame in found] == [1, 2, 3, 4]
-    steps = [frame["panels"][0]["losses"]["steps"][-1] for frame in found]
+    steps = [frame["step"] for frame in found]
     assert steps[0] == 0
     assert steps == sorted(set(steps))
     assert all(len(frame["panels"]) == 2 and frame["ended"] == "" for frame in found)
@@ -224,17 +223,29 @@ def test_two_pages_learn_what_one_alone_learns(shop):
     np.testing.assert_array_equal(behind.snapshot().theta, ahead.snapshot().theta)
 
 
+def test_numbers_come_now_and_then_and_with_a_pause(shop):
+    name = start(shop)
+    found = frames(shop, name, 12)
+    numbered = ["losses" in frame["panels"][0] for frame in found]
+    assert numbered[0]
+    assert 1 < sum(numbered) < 8
+    shop.call("command", {"session": name, "command": "pause"})
+    until(lambda: "losses" in shop.call("frame", {"session": name}).content["panels"][0])
+    last = shop.call("frame", {"session": name}).content
+    assert last["panels"][0]["losses"]["steps"][-1] == last["step"] == shop._sessions[name]._courses[0].step
+
+
 def test_a_training_that_fails_ends_alone(shop, monkeypatch):
     good = start(shop)
     bad = start(shop, networks=17)
-    advance = Course.advance
+    advance = session.advance_all
 
-    def fail(course, steps):
-        if course.snapshot().theta.shape[1] == 17:
+    def fail(courses, steps):
+        if courses[0].snapshot().theta.shape[1] == 17:
             raise FloatingPointError("no luck")
-        advance(course, steps)
+        advance(courses, steps)
 
-    monkeypatch.setattr(Course, "advance", fail)
+    monkeypatch.setattr(session, "advance_all", fail)
     until(lambda: shop.call("frame", {"session": bad, "after": 10**6}).content["ended"])
     assert "Training failed: FloatingPointError: no luck" in shop.call("frame", {"session": bad}).content["ended"]
     assert frames(shop, good, 2)[-1]["ended"] == ""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.narrow import values
-from plunit.ensemble.network import MLP
+from plunit.ensemble.native import values
+from plunit.ensemble.network import MLP, forward
+from plunit.ensemble.training import why_not_native
 
-WORK = 900_000
+WORK = 700_000
 """Products that one image may take; of larger ensembles some members are renewed in each, in turn."""
 
 
@@ -34,7 +35,9 @@ class Cloud:
         self._factors = (pixels / (ends[:, 1] - ends[:, 0])).astype(np.float32)
         self._offsets = (1 - pixels * ends[:, 0] / (ends[:, 1] - ends[:, 0])).astype(np.float32)
         self._bins = np.zeros((x.shape[1], members), dtype=np.intp)
-        self._renewed, self._next = max(16, WORK // (network.rows * x.shape[1])), 0
+        slow = bool(why_not_native())
+        self._values = forward if slow else values
+        self._renewed, self._next = max(16, (WORK // 4 if slow else WORK) // (network.rows * x.shape[1])), 0
         self._bytes = np.rint(255 * np.log1p(np.arange(members + 1)) / np.log1p(members)).astype(np.uint8)
 
     def image(self, theta: Array) -> Array:
@@ -43,8 +46,8 @@ class Cloud:
         start = self._next if self._next < members else 0
         part = slice(start, min(start + self._renewed, members))
         self._next = part.stop
-        found = values(self._network, theta[:, part], self._x, *self._shape)
         with np.errstate(all="ignore"):
+            found = self._values(self._network, theta[:, part], self._x, *self._shape)
             sizes, parts = self._size[-len(found) :], (self._factors, self._offsets)
             *columns, row = [_place(*each) for each in zip(found, sizes, *parts, strict=True)]
         column = columns[0] if columns else np.arange(1, width + 1, dtype=np.int32)[:, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Rows, points
 from plunit.ensemble.network import MLP
-from plunit.ensemble.state import Steps, Validation
+from plunit.ensemble.state import Part, Steps, Validation
 from plunit.ensemble.training import ENGINES, begin, engine
 
 LOOKED = 512
@@ -57,22 +58,29 @@ class Course:
         self._looked = Validation(rows.x[:LOOKED], rows.y[:LOOKED])
         self._given = points(rows, 1, network, theta)
         self._tests = points(Rows(self._looked.x, self._looked.y), 1, network, theta)
-        self._advance, self._unit, self.step = ENGINES[engine()], unit, 0
+        self._unit, self.step = unit, 0
         # the losses before the first step, by a step of size 0 of a copy
         copy = self._state.select(slice(None))
         copy.lr[:] = 0
-        self._advance(copy, Steps(0, np.ones(1), self._given, self._tests, replace(self._looked, every=1)))
+        ENGINES[engine()]([(copy, Steps(0, np.ones(1), self._given, self._tests, replace(self._looked, every=1)))])
         self._state.looks[:] = copy.looks
 
     def advance(self, steps: int) -> None:
         """Take some steps, and look at the losses after the last."""
-        last = self.step + steps
-        self._state.stride = last  # one row of history and one look, whatever the number of steps
-        looked = replace(self._looked, every=last)
-        self._advance(self._state, Steps(self.step, np.ones(steps), self._given, self._tests, looked))
-        self.step = last
+        advance_all([self], steps)
+
+    def _part(self, steps: int) -> Part:
+        self.step += steps
+        self._state.stride = self.step  # one row of history and one look, whatever the number of steps
+        looked = replace(self._looked, every=self.step)
+        return self._state, Steps(self.step - steps, np.ones(steps), self._given, self._tests, looked)
 
     def snapshot(self) -> Snapshot:
         """Return a copy of the present parameters and losses."""
         loss = self._state.looks[0].astype(np.float64) * self._unit
         return Snapshot(self._state.network, self.step, self._state.theta.copy(), loss)
+
+
+def advance_all(courses: Sequence[Course], steps: int) -> None:
+    """Let all courses take some steps at once: the processors share them, and the bits are those of `advance`."""
+    ENGINES[engine()]([course._part(steps) for course in courses])

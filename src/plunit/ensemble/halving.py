@@ -13,13 +13,11 @@ from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Rows, points
 from plunit.ensemble.network import MLP, initial
 from plunit.ensemble.pacing import Pace
-from plunit.ensemble.state import State, Steps, Validation
-from plunit.ensemble.training import ENGINES, begin, engine_for
+from plunit.ensemble.state import Part, State, Steps, Validation
+from plunit.ensemble.training import ENGINES, Engine, begin, engine_for
 
 LAST = 0.3
 """The last layer starts smaller than the others by this factor: near the mean of the targets."""
-
-Advance = Callable[[State, Steps], None]
 
 RUNGS = (0.125, 0.25, 0.5, 1.0)
 """After these parts of the steps the worse half of the members ends; after the last all do."""
@@ -114,12 +112,8 @@ def search(
     rungs = [min(steps, math.ceil(part * steps / validation.every) * validation.every) for part in RUNGS]
     while groups and first < steps:
         last = pace.next(first, min(rung for rung in rungs if rung > first))
-        for group in groups:
-            network, theta = group.state.network, group.state.theta
-            tests = points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
-            given = points(replace(rows, seeds=group.seeds.tolist()), 1, network, theta)
-            advance(group.state, Steps(first, schedule[first:last], given, tests, validation))
-            done += (last - first) * group.state.members * network.rows
+        advance([_part(group, rows, validation, first, schedule[first:last]) for group in groups])
+        done += (last - first) * sum(group.state.members * group.state.network.rows for group in groups)
         first = last
         stop = progress(min(done / work, 0.99), _least(groups, ended))
         if stop and first >= validation.every:  # before the first look nothing is known
@@ -130,6 +124,13 @@ def search(
         _halve(groups, first, ended, validation, 0)
     progress(1.0, _least(groups, ended))
     return sorted(ended, key=lambda one: (math.isnan(one.loss), one.loss))
+
+
+def _part(group: _Group, rows: Rows, validation: Validation, first: int, schedule: Array) -> Part:
+    network, theta = group.state.network, group.state.theta
+    tests = points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
+    given = points(replace(rows, seeds=group.seeds.tolist()), 1, network, theta)
+    return group.state, Steps(first, schedule, given, tests, validation)
 
 
 def _work(groups: list[_Group], steps: int, keep: int) -> float:
@@ -146,7 +147,7 @@ def _least(groups: list[_Group], ended: list[Candidate]) -> float:
     return min([float(group.state.record[0].min()) for group in groups] + [one.loss for one in ended])
 
 
-def _look(state: State, members: int, rows: Rows, validation: Validation, advance: Advance) -> None:
+def _look(state: State, members: int, rows: Rows, validation: Validation, advance: Engine) -> None:
     """Record the losses of validation of the first members before their first step, by a step of size 0."""
     if not members:
         return
@@ -154,7 +155,7 @@ def _look(state: State, members: int, rows: Rows, validation: Validation, advanc
     some = replace(some, lr=np.zeros_like(some.lr), looks=np.zeros((1, members), some.looks.dtype))
     tests = points(Rows(validation.x, validation.y, validation.weight), 1, state.network, some.theta)
     given = points(replace(rows, batch=0), 1, state.network, some.theta)
-    advance(some, Steps(0, np.ones(1), given, tests, replace(validation, every=1)))
+    advance([(some, Steps(0, np.ones(1), given, tests, replace(validation, every=1)))])
     state.record[:2, :members] = some.record[:2]
     state.best[:, :members] = some.theta
 

@@ -6,7 +6,9 @@ import ctypes
 import dataclasses
 import math
 import os
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,8 @@ from plunit import learned
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.build import library
 from plunit.ensemble.data import StepData
-from plunit.ensemble.state import State, Steps, check_room
+from plunit.ensemble.network import MLP, spread
+from plunit.ensemble.state import Part, State, Steps, check_room
 
 _VECTOR = 16  # members of the widest vector the program may use
 _ARRAYS = ("lr", "decay", "theta", "mean", "square", "running", "alpha", "c", "history", "best", "record", "looks")
@@ -58,63 +61,91 @@ class _Task(ctypes.Structure):
     )
 
 
-def advance(state: State, steps: Steps) -> None:
-    """Take the steps of Adam, in place."""
-    run(library(), state, steps)
+def advance(parts: Sequence[Part]) -> None:
+    """Take the steps of Adam of all ensembles, in place."""
+    run(library(), parts)
 
 
-def run(program: ctypes.CDLL, state: State, steps: Steps) -> None:
-    """Like `advance`, with a given build of the program."""
-    check_room(state, steps)
-    whole = _filled(state)
-    t = np.arange(steps.first + 1, steps.last + 1, dtype=np.float64)
-    seeds = steps.training.rows.seeds if steps.training.rows else ()
-    arrays: dict[str, Array] = {
-        "widths": np.array(state.network.widths, dtype=np.int64),
-        "seeds": _fill(np.array([int(seed) % 2**64 for seed in seeds] or [0], dtype=np.uint64)),
-        "rate": (steps.schedule / (1 - 0.9**t)).astype(np.float32),
-        "root": (1 / np.sqrt(1 - 0.999**t)).astype(np.float32),
-        "schedule": np.asarray(steps.schedule, dtype=np.float32),
-        **{name: getattr(whole, name) for name in _ARRAYS},
-    }
-    if steps.validation and steps.validation.average:
-        arrays["share"] = steps.shares().astype(np.float32)
-    training, tests = _aligned(steps.training), _aligned(steps.tests)
+def run(program: ctypes.CDLL, parts: Sequence[Part]) -> None:
+    """Like `advance`, with a given build of the program; threads share the members of all ensembles."""
+    calls = [_Call(*part) for part in parts]
+    tasks, blocks = [call.task for call in calls], sum(call.task.members for call in calls) // _VECTOR
+    counts = (ctypes.c_int64(len(tasks)), ctypes.byref(ctypes.c_int64(0)))
+    work = partial(program.plunit_train, (_Task * len(tasks))(*tasks), *counts)  # releases Python's lock
+    others = [threading.Thread(target=work) for _ in range(min(processors(), blocks) - 1)]
+    for other in others:
+        other.start()
+    work()
+    for other in others:
+        other.join()
+    for call in calls:
+        call.finish()
+
+
+class _Call:
+    """The task of one ensemble, and the arrays that it points to."""
+
+    def __init__(self, state: State, steps: Steps) -> None:
+        check_room(state, steps)
+        self._state, self._whole = state, _filled(state)
+        t = np.arange(steps.first + 1, steps.last + 1, dtype=np.float64)
+        seeds = steps.training.rows.seeds if steps.training.rows else ()
+        self._arrays: dict[str, Array] = {
+            "widths": np.array(state.network.widths, dtype=np.int64),
+            "seeds": _fill(np.array([int(seed) % 2**64 for seed in seeds] or [0], dtype=np.uint64)),
+            "rate": (steps.schedule / (1 - 0.9**t)).astype(np.float32),
+            "root": (1 / np.sqrt(1 - 0.999**t)).astype(np.float32),
+            "schedule": np.asarray(steps.schedule, dtype=np.float32),
+            **{name: getattr(self._whole, name) for name in _ARRAYS},
+        }
+        if steps.validation and steps.validation.average:
+            self._arrays["share"] = steps.shares().astype(np.float32)
+        self._points = _aligned(steps.training), _aligned(steps.tests)
+        self.task = _Task(
+            members=self._whole.members,
+            depth=state.network.depth,
+            activation=state.network.activation.encode(),
+            loss=state.loss.encode(),
+            learned=state.network.learned,
+            limit=learned.LIMIT,
+            first=steps.first,
+            steps=len(steps.schedule),
+            stride=state.stride,
+            training=_rows(self._points[0]),
+            tests=_rows(self._points[1]),
+            batch=steps.training.rows.batch if steps.training.rows else 0,
+            every=steps.validation.every if steps.validation else 1,
+            patience=steps.validation.patience if steps.validation else math.inf,
+            tolerance=steps.validation.tolerance if steps.validation else 0.0,
+            **{name: array.ctypes.data for name, array in self._arrays.items()},
+        )
+
+    def finish(self) -> None:
+        """Copy what a filled state holds to the given one."""
+        if self._whole is not self._state:
+            for name in _ARRAYS:
+                getattr(self._state, name)[...] = getattr(self._whole, name)[..., : self._state.members]
+
+
+def values(network: MLP, theta: Array, x: Array, alpha: Any = 0.1, c: Any = 1.0) -> Array:
+    """F(x), [out, batch, S], for theta [rows, S] and inputs [in, batch] in float32: `forward` up to rounding."""
+    shapes = {name: _fill(np.array(spread(network, theta, value))) for name, value in (("alpha", alpha), ("c", c))}
+    widths, filled, x = np.array(network.widths, dtype=np.int64), _fill(theta), np.ascontiguousarray(x)
+    found = np.empty((network.widths[-1], x.shape[1], filled.shape[1]), np.float32)
     task = _Task(
-        members=whole.members,
-        depth=state.network.depth,
-        activation=state.network.activation.encode(),
-        loss=state.loss.encode(),
-        learned=state.network.learned,
+        members=filled.shape[1],
+        depth=network.depth,
+        widths=widths.ctypes.data,
+        activation=network.activation.encode(),
+        loss=b"square",
+        learned=network.learned,
         limit=learned.LIMIT,
-        first=steps.first,
-        steps=len(steps.schedule),
-        stride=state.stride,
-        training=_rows(training),
-        tests=_rows(tests),
-        batch=steps.training.rows.batch if steps.training.rows else 0,
-        every=steps.validation.every if steps.validation else 1,
-        patience=steps.validation.patience if steps.validation else math.inf,
-        tolerance=steps.validation.tolerance if steps.validation else 0.0,
-        **{name: array.ctypes.data for name, array in arrays.items()},
+        tests=_Rows(_source(x[None, ..., None]), _Source(), _Source(), x.shape[1]),
+        theta=filled.ctypes.data,
+        **{name: shape.ctypes.data for name, shape in shapes.items()},
     )
-    _share(program, task)
-    if whole is not state:
-        for name in _ARRAYS:
-            getattr(state, name)[...] = getattr(whole, name)[..., : state.members]
-
-
-def _share(program: ctypes.CDLL, task: _Task) -> None:
-    """Let threads share the blocks of members: the call releases Python's lock."""
-    threads = processors()
-    width = _VECTOR * math.ceil(task.members / _VECTOR / (4 * threads))
-    with ThreadPoolExecutor(threads) as pool:
-        jobs = [
-            pool.submit(program.plunit_train, ctypes.byref(task), ctypes.c_int64(start), ctypes.c_int64(stop))
-            for start, stop in ((i, min(i + width, task.members)) for i in range(0, task.members, width))
-        ]
-        for job in jobs:
-            job.result()
+    library().plunit_values(ctypes.byref(task), found.ctypes.data_as(ctypes.c_void_p))
+    return found[..., : theta.shape[1]]
 
 
 def processors() -> int:

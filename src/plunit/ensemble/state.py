@@ -126,6 +126,10 @@ class Steps:
         return np.asarray(1 / (1 + average * np.arange(self.first, self.last)))
 
 
+Part = tuple[State, Steps]
+"""An ensemble and the steps that it takes; an engine takes several parts at once."""
+
+
 def check_room(state: State, steps: Steps) -> None:
     """Raise ValueError if the state has no room for the losses of these steps: the program would write past it."""
     looks = steps.last // steps.validation.every if steps.validation else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,18 @@ from plunit import learned
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import StepData
 from plunit.ensemble.losses import LOSSES
-from plunit.ensemble.state import State, Steps, Validation, check_room
+from plunit.ensemble.state import Part, State, Steps, Validation, check_room
 
 
-def advance(state: State, steps: Steps) -> None:
-    """Take the steps of Adam, in place.
+def advance(parts: Sequence[Part]) -> None:
+    """Take the steps of Adam of all ensembles, in place.
 
     Inside, members come first: theta is [S, rows], values are [S, units, points], and a layer is one stacked product.
     """
-    check_room(state, steps)
-    with np.errstate(all="ignore"):  # members that diverge
-        _Run(state, steps).train()
+    for state, steps in parts:
+        check_room(state, steps)
+        with np.errstate(all="ignore"):  # members that diverge
+            _Run(state, steps).train()
 
 
 def gradient(state: State, given: StepData) -> tuple[Array, Array]:

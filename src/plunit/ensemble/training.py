@@ -18,9 +18,10 @@ from plunit.ensemble.compiling import CannotCompile
 from plunit.ensemble.data import Data, Rows, StepData, Stream, points
 from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.network import MLP, spread
-from plunit.ensemble.state import State, Steps, Validation
+from plunit.ensemble.state import Part, State, Steps, Validation
 
-ENGINES: dict[str, Callable[[State, Steps], None]] = {"native": native.advance, "numpy": stepping.advance}
+Engine = Callable[[Sequence[Part]], None]
+ENGINES: dict[str, Engine] = {"native": native.advance, "numpy": stepping.advance}
 """Name to function: the compiled program, and the same algorithm in NumPy."""
 
 _STREAMED = 64  # batches asked of a stream at once
@@ -117,7 +118,7 @@ def train(
         if first in checkpoints:
             kept.append(state.theta.copy())
         given = points(data, last - first, network, theta)
-        advance(state, Steps(first, factors[first:last], given, tests, validation))
+        advance([(state, Steps(first, factors[first:last], given, tests, validation))])
     if steps in checkpoints:
         kept.append(state.theta.copy())
     weights = np.stack(kept) if kept else np.empty((0, *theta.shape), theta.dtype)

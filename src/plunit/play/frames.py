@@ -39,16 +39,18 @@ class Painter:
         self._panels = [Panel(one.network, task, settings, view_of(task)) for one in snapshots]
         self.frames = 0
 
-    def paint(self, snapshots: list[Snapshot]) -> Reply:
-        """Return a frame; the exact lines are renewed for one activation after the other."""
+    def paint(self, snapshots: list[Snapshot], numbers: bool = True) -> Reply:
+        """Return a frame, with or without numbers; the exact lines are renewed for one activation after the other."""
         self.frames += 1
         payload, panels = bytearray(), []
-        bars = _bars([one.loss for one in snapshots])
+        bars = _bars([one.loss for one in snapshots]) if numbers else None
         for i, (panel, now) in enumerate(zip(self._panels, snapshots, strict=True)):
-            painted, image, edges = panel.paint(now, i == self.frames % len(snapshots))
+            painted, image, edges = panel.paint(now, i == self.frames % len(snapshots), numbers)
             painted["image"] = _put(payload, image)
             painted["edges"] = None if edges is None else _put(payload, edges)
-            painted["histogram"] = {"edges": bars.tolist(), "counts": np.histogram(_logs(now.loss), bars)[0].tolist()}
+            if bars is not None:
+                counts = np.histogram(_logs(now.loss), bars)[0]
+                painted["histogram"] = {"edges": bars.tolist(), "counts": counts.tolist()}
             panels.append(painted)
         return Reply({"frame": self.frames, "step": snapshots[0].step, "panels": panels}, bytes(payload))
 

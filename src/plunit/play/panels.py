@@ -15,7 +15,7 @@ from plunit.ensemble.arrays import Array
 from plunit.ensemble.cloud import Cloud
 from plunit.ensemble.course import LOOKED, Snapshot
 from plunit.ensemble.members import exact
-from plunit.ensemble.narrow import dead_share
+from plunit.ensemble.network import dead_share
 from plunit.ensemble.units import in_units
 from plunit.pieces import Network as Exact
 from plunit.pieces import cell_counts, cells, counts, curves
@@ -59,8 +59,14 @@ class Panel:
         x = task.scaled[0][:LOOKED].T
         self._dead = Slow(lambda now, _: round(dead_share(network, now.theta[:, :64], x, *self._shape), 4))
 
-    def paint(self, now: Snapshot, lines: bool) -> tuple[dict[str, Any], Array, Array | None]:
-        """Return the panel, its image, and the edges of the best network's regions; `lines` renews the two networks."""
+    def paint(self, now: Snapshot, lines: bool, numbers: bool = True) -> tuple[dict[str, Any], Array, Array | None]:
+        """Return the panel, its image, and the edges of the best network's regions.
+
+        Args:
+            now: the networks.
+            lines: whether the two networks are traced again.
+            numbers: whether the panel has what is read and not watched: losses, pieces, dead units, alpha and c.
+        """
         order = np.argsort(now.loss, kind="stable")  # NaN is last
         finite = now.loss[order][: int(np.isfinite(now.loss).sum())]
         best, median = int(order[0]), self._middle(order, len(finite))
@@ -68,16 +74,15 @@ class Panel:
             self._lines = self._drawn(now, [best, median])
         both = zip((best, median), self._lines, strict=True)
         networks = [{"member": i, "loss": _number(now.loss[i]), **line} for i, line in both]
-        panel = {
-            "activation": self._network.activation,
-            "best": networks[0],
-            "median": networks[1],
-            "losses": self._remember(now.step, finite),
-            "pieces": self._pieces.value(now, best),
-            "dead": self._dead.value(now, best),
-            "diverged": len(now.loss) - len(finite),
-            **self._alpha_and_c(now),
-        }
+        panel: dict[str, Any] = {"activation": self._network.activation, "best": networks[0], "median": networks[1]}
+        if numbers:
+            panel |= {
+                "losses": self._remember(now.step, finite),
+                "pieces": self._pieces.value(now, best),
+                "dead": self._dead.value(now, best),
+                "diverged": len(now.loss) - len(finite),
+                **self._alpha_and_c(now),
+            }
         if self._cloud is not None:
             return panel, self._cloud.image(now.theta), None
         with np.errstate(all="ignore"):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble import MLP, Rows, initial, why_not_native
-from plunit.ensemble.course import LOOKED, Course
+from plunit.ensemble.course import LOOKED, Course, Snapshot, advance_all
 from plunit.errors import UserError
 from plunit.play.exports import export
 from plunit.play.frames import Painter, Reply, problem_of
@@ -18,7 +18,8 @@ from plunit.play.settings import Settings
 from plunit.play.targets import Task
 
 BATCH = 128  # rows of a step, of tables with more than `LOOKED`
-RATE = 28.0  # frames a second, at most
+RATE = 26.0  # frames a second, at most
+SLOWLY = 0.2  # seconds from one frame with numbers to the next, so that they can be read
 PATIENCE = 1.0  # seconds for which a request waits for a new frame
 STEPS = 10_000_000  # after so many training ends: an hour or more
 
@@ -34,6 +35,7 @@ class Session:
         self._painter, self._frame = Painter(task, settings, self._latest), Reply({"frame": 0})
         self._change, self._painting = threading.Condition(), threading.Lock()
         self._steps, self._seconds, self._due = 1, 0.0, 0.0  # of the next round; of all; when a frame may be made
+        self._numbered, self._numbers_due = False, 0.0  # whether the last frame has numbers; when the next one has
         self._single, self.paused, self.ended = 0, settings.paused, ""
         self.asked = time.monotonic()
 
@@ -57,8 +59,7 @@ class Session:
             single = self.paused
             self._single -= single
         steps, start = 1 if single else self._steps, time.perf_counter()
-        for course in self._courses:
-            course.advance(steps)
+        advance_all(self._courses, steps)
         spent = time.perf_counter() - start
         self._seconds += spent
         if not single:
@@ -87,11 +88,18 @@ class Session:
                     self._change.wait_for(lambda: self._fresh or self.ended, PATIENCE)
                 snapshots, fresh, self._fresh = self._latest, self._fresh, False
             self._due = max(self._due + 1 / RATE, time.monotonic())  # a frame that was late does not delay the next
-            if fresh:
-                self._frame = self._painter.paint(snapshots)
+            if fresh or (self.paused and not self._numbered):
+                self._frame = self._paint(snapshots)
             if after >= self._painter.frames:
                 return Reply({**self._about(), "frame": after, "unchanged": True})
             return Reply({**self._about(), **self._frame.content}, self._frame.payload)
+
+    def _paint(self, snapshots: list[Snapshot]) -> Reply:
+        now = time.monotonic()
+        self._numbered = bool(self.paused or self.ended or now >= self._numbers_due)
+        if self._numbered:
+            self._numbers_due = now + SLOWLY
+        return self._painter.paint(snapshots, self._numbered)
 
     def export(self, activation: Any, form: str) -> Reply:
         """Return the best network of an activation as a file."""

@@ -127,6 +127,20 @@ class Block {
     write(record, k.record, 4);
   }
 
+  // Write the outputs at the points of tests, [outputs, points, members].
+  void evaluate(float* to) {
+    read(k.theta, theta, parameters);
+    read(k.alpha, alpha, k.depth - 1), read(k.c, c, k.depth - 1);
+    if (k.learned) constrain();
+    for (int64_t p = 0; p < k.tests.count; p += chunk) {
+      const int64_t points = std::min(chunk, k.tests.count - p);
+      copy(k.tests.x, k.widths[0], 0, p, points, nullptr, member, layers[0].input, chunk);
+      forward(points);
+      for (int64_t o = 0; o < k.widths[k.depth]; ++o)
+        write(layers.back().output + o * chunk, to + (o * k.tests.count + p) * k.members, points);
+    }
+  }
+
  private:
   const Task& k;
   const int64_t member;
@@ -173,11 +187,15 @@ class Block {
     }
   }
 
-  // the sum of the points' losses; delta becomes the gradient of scale times it in the network's output
-  Vec score(int64_t points, float scale) {
-    const int64_t filled = (points + 3) / 4 * 4;  // what fills the last tile is never summed
+  void forward(int64_t points) {
+    const int64_t filled = (points + 3) / 4 * 4;  // what fills the last tile is never used
     for (int64_t l = 0; l + 1 < k.depth; ++l) activation.forward(layers[l], filled, alpha[l], c[l]);
     activated<Identity>(layers.back(), filled, Vec{}, Vec{});
+  }
+
+  // the sum of the points' losses; delta becomes the gradient of scale times it in the network's output
+  Vec score(int64_t points, float scale) {
+    forward(points);
     return loss.apply({layers.back().outputs, chunk, points, layers.back().output, target, weight, delta, scale});
   }
 
@@ -271,9 +289,19 @@ class Block {
 
 extern "C" {
 
-// Train members first, ..., last - 1, where `first` is a multiple of LANES.
-void plunit_train(const Task* task, int64_t first, int64_t last) {
-  for (int64_t member = first; member < last; member += LANES) Block(*task, member).train();
+// Train the blocks of all tasks; threads that call it with the same counter, from 0, share them.
+void plunit_train(const Task* tasks, int64_t count, int64_t* next) {
+  const Task *task = tasks, *end = tasks + count;
+  int64_t before = 0;  // members of the tasks before this one
+  for (int64_t i; i = __atomic_fetch_add(next, LANES, __ATOMIC_RELAXED), task < end;) {
+    while (task < end && i - before >= task->members) before += task++->members;
+    if (task < end) Block(*task, i - before).train();
+  }
+}
+
+// Write the outputs of all members at the points of tests, [outputs, points, members].
+void plunit_values(const Task* task, float* to) {
+  for (int64_t member = 0; member < task->members; member += LANES) Block(*task, member).evaluate(to);
 }
 
 // The best level of this processor; see level.h.

@@ -3,7 +3,6 @@ import { cloudColours, coloursOf, countText, finder, heightColours, largeText, l
 import { penOn } from "./pens.js";
 import { drawFit, drawLosses, drawShape, drawSpread, drawSurface, pictureOf } from "./charts.js";
 
-const SLOWLY = 200; // milliseconds between changes of numbers and charts, so that they can be read
 const TOLD = [3, 15, 60, 300]; // seconds of training after which screen readers get a summary
 
 export class Stage {
@@ -26,7 +25,7 @@ export class Stage {
   }
 
   redraw() {
-    this.slow = 0;
+    this.whole = true;
     if (this.frame) requestAnimationFrame(() => this.draw());
     this.drawGraph();
     this.form.show();
@@ -35,7 +34,7 @@ export class Stage {
   /** Prepare for a problem. The old pictures stay until the first frame, unless there are other activations. */
   begin(problem, settings, payload) {
     const names = problem.image ? ["", ...settings.activations] : settings.activations; // "" is the function itself
-    Object.assign(this, { problem, settings, frame: null, fresh: false, told: 0, times: [], slow: 0 });
+    Object.assign(this, { problem, settings, frame: null, fresh: false, told: 0, times: [], whole: false });
     if (names.join() !== this.views.map(({ activation }) => activation).join()) this.build(names, settings.activations);
     if (problem.image) this.views[0].picture = this.picture(problem.image, payload, this.heights);
     this.views[0].bar = pictureOf(Uint8Array.from({ length: 256 }, (_, i) => 255 - i), { width: 1, height: 256 }, this.heights);
@@ -61,9 +60,11 @@ export class Stage {
     return { figure, canvas, activation, title, note: caption.lastChild };
   }
 
-  /** Take a frame; the next repaint of the screen draws the newest one. */
+  /** Take a frame; the next repaint of the screen draws the newest one. Some frames have numbers; they stay till the next. */
   show(frame, payload) {
     if (!this.fresh) requestAnimationFrame(() => this.draw());
+    this.whole ||= "losses" in frame.panels[0];
+    frame.panels = frame.panels.map((panel, i) => ({ ...this.frame?.panels[i], ...panel }));
     Object.assign(this, { frame, payload, fresh: true });
   }
 
@@ -91,8 +92,8 @@ export class Stage {
       this.fill(view);
       this.paint(view.canvas, this.problem.inputs === 2 ? drawSurface : drawFit, { problem: this.problem, ...view });
     }
-    if (now - this.slow < SLOWLY && !this.frame.paused) return;
-    this.slow = now;
+    if (!this.whole) return;
+    this.whole = false;
     this.write("step", countText(this.frame.step));
     this.paint(this.part("losses"), drawLosses, this.frame);
     this.paint(this.part("spread"), drawSpread, this.frame);

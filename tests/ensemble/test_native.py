@@ -2,21 +2,23 @@ import numpy as np
 import pytest
 
 from plunit.ensemble import ACTIVATIONS, MLP, forward, initial
-from plunit.ensemble.narrow import dead_share, values
+from plunit.ensemble.native import values
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("widths", [(1, 3, 3, 1), (2, 5, 2), (1, 1)])
+@pytest.mark.usefixtures("compiler")
 def test_values_are_those_of_forward(activation, widths):
     network = MLP(widths, activation)
     theta = initial(network, [np.random.default_rng(seed) for seed in range(7)], alpha=0.3, c=0.5)
     theta += np.random.default_rng(9).normal(0, 0.3, theta.shape).astype(np.float32)  # biases start as 0
-    x = np.random.default_rng(0).uniform(-4, 4, (widths[0], 37)).astype(np.float32)
+    x = np.random.default_rng(0).uniform(-4, 4, (widths[0], 137)).astype(np.float32)
     found = values(network, theta, x, 0.3, 0.5)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, forward(network, theta.astype(np.float64), x, 0.3, 0.5), rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.usefixtures("compiler")
 def test_a_member_that_diverged_is_nan_and_the_others_are_not():
     network = MLP((1, 2, 1), "relu")
     theta = initial(network, [np.random.default_rng(seed) for seed in range(3)])
@@ -24,20 +26,3 @@ def test_a_member_that_diverged_is_nan_and_the_others_are_not():
     found = values(network, theta, np.linspace(-1, 1, 20, dtype=np.float32)[None])
     assert np.isnan(found).all(axis=(0, 1)).tolist() == [False, True, False]
     assert np.isfinite(found[..., [0, 2]]).all()
-
-
-# weights and biases of two hidden units, the output's weights and bias; x in [-1, 1]
-@pytest.mark.parametrize(
-    ("activation", "biases", "share"),
-    [("relu", (-2.0, 0.0), 0.5), ("relu", (-2.0, -3.0), 1.0), ("relu", (2.0, 0.0), 0.0), ("plu", (-9.0, 9.0), 0.0)],
-)
-def test_dead_units_have_no_slope_at_any_point(activation, biases, share):
-    network = MLP((1, 2, 1), activation)
-    theta = np.array([1, -1, *biases, 1, 1, 0], dtype=np.float32)[:, None]
-    assert dead_share(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None]) == share
-
-
-def test_plu_without_slope_outside_has_dead_units():
-    network = MLP((1, 2, 1), "plu")
-    theta = np.array([1, -1, -9, 0, 1, 1, 0], dtype=np.float32)[:, None]
-    assert dead_share(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None], alpha=0.0) == 0.5
