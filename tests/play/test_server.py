@@ -247,9 +247,13 @@ def test_so_many_connections_and_no_more(monkeypatch):
             connection.sendall(b"GET / HT")
         time.sleep(0.2)
         with socket.create_connection(("127.0.0.1", made.server_port), timeout=10) as one_more:
-            refusal = one_more.recv(1000)
-        assert refusal.startswith(b"HTTP/1.1 503 ")
-        assert b"too many connections are open; close a page" in refusal
+            refusal, body = one_more.recv(5000).decode().split("\r\n\r\n")
+        first, *lines = refusal.split("\r\n")
+        headers = dict(line.split(": ", 1) for line in lines)
+        assert first == "HTTP/1.1 503 Service Unavailable"
+        assert int(headers["Content-Length"]) == len(body)
+        assert headers.items() >= HEADERS.items()
+        assert "too many connections are open; close a page" in json.loads(body)["error"]
         for connection in held:
             connection.close()
         time.sleep(0.2)

@@ -21,8 +21,6 @@ from plunit.play.workshop import BODY, Workshop
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 TIMEOUT = 10.0  # seconds for a request to arrive
 CONNECTIONS = 64  # at once
-FULL = json.dumps({"error": "too many connections are open; close a page of plunit play"}).encode()
-FULL = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(FULL) + FULL
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' blob: data:; base-uri 'none'; form-action 'none'; "
     "object-src 'none'; frame-ancestors 'none'",
@@ -33,6 +31,11 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_FULL = json.dumps({"error": "too many connections are open; close a page of plunit play"})
+_ABOUT = {"Content-Type": "application/json", "Content-Length": len(_FULL), "Connection": "close", **HEADERS}
+FULL = "\r\n".join(
+    ["HTTP/1.1 503 Service Unavailable", *(f"{key}: {_ABOUT[key]}" for key in _ABOUT), "", _FULL]
+).encode()
 
 
 def page_files() -> dict[str, tuple[str, bytes]]:
