@@ -20,8 +20,9 @@ HOST = """async ([module, markup, style]) => {
       for (const act of hear) act({ id, ...content }, bytes.length ? [new DataView(bytes.buffer)] : []);
     },
   };
-  const el = document.body.appendChild(document.createElement("div"));
+  const el = document.createElement("div");
   window.leave = render({ model, el });
+  document.body.append(el); // JupyterLab, too, shows it after it is made
 }"""
 
 
@@ -50,6 +51,7 @@ def test_widget_trains_and_draws(notebook, kept):
     wait_for_step(page, 50)
     kept(page, "widget")
     assert sorted(table_of(page)) == ["PLU", "ReLU", "tanh"]
+    assert page.locator("[name=text]").is_visible()  # sections are open where there is room
     reset(page)
     assert min(map(painted_share, page.locator(".panels canvas").all())) > 0.15
     assert page.locator("[data-do=link]").is_hidden()  # a notebook has no address for settings

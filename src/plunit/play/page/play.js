@@ -13,8 +13,8 @@ export const mount = (root, call, host) => new Play(root, call, host);
 class Play {
   constructor(root, call, host) {
     Object.assign(this, { root, call, host, session: null, starting: null, paused: false, commands: 0, part: finder(root, "part"), button: finder(root, "do") });
-    const narrow = !getComputedStyle(root.querySelector(".columns")).gridTemplateColumns.includes(" ");
-    for (const details of root.querySelectorAll("details")) details.open = !narrow;
+    const unfold = () => root.querySelectorAll("details").forEach((one) => (one.open = getComputedStyle(root.querySelector(".columns")).gridTemplateColumns.includes(" ")));
+    root.isConnected ? unfold() : requestAnimationFrame(unfold); // a notebook shows the page after this
     for (const name of ["link-name", "link-box"]) this.part(name).hidden = !host.link;
     this.open();
   }
