@@ -1,7 +1,9 @@
+import threading
+
 import numpy as np
 import pytest
 
-from plunit.ensemble import ACTIVATIONS, MLP, forward, initial
+from plunit.ensemble import ACTIVATIONS, MLP, forward, initial, native, train
 from plunit.ensemble.native import values
 
 
@@ -26,3 +28,24 @@ def test_a_member_that_diverged_is_nan_and_the_others_are_not():
     found = values(network, theta, np.linspace(-1, 1, 20, dtype=np.float32)[None])
     assert np.isnan(found).all(axis=(0, 1)).tolist() == [False, True, False]
     assert np.isfinite(found[..., [0, 2]]).all()
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("threads", [1, 3, 50])
+def test_the_bits_do_not_depend_on_threads_even_if_the_system_has_no_more(threads, monkeypatch):
+    network, x = MLP((1, 3, 1)), np.linspace(-3, 3, 20, dtype=np.float32)
+    start = initial(network, [np.random.default_rng(seed) for seed in range(100)])
+    alone = train(network, start, (x[None], np.sin(x)[None]), steps=20).theta
+    monkeypatch.setattr(native, "processors", lambda: threads)
+    begun, begin = [], threading.Thread.start
+
+    def some(thread):
+        if len(begun) == 4:
+            raise RuntimeError("can't start new thread")
+        begun.append(thread)
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", some)
+    np.testing.assert_array_equal(train(network, start, (x[None], np.sin(x)[None]), steps=20).theta, alone)
+    assert len(begun) == min(threads - 1, 4)
+    assert not any(thread.is_alive() for thread in begun)

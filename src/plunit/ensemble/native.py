@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import math
 import os
 import threading
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,16 +68,23 @@ def advance(parts: Sequence[Part]) -> None:
 
 def run(program: ctypes.CDLL, parts: Sequence[Part]) -> None:
     """Like `advance`, with a given build of the program; threads share the members of all ensembles."""
-    calls = [_Call(*part) for part in parts]
-    tasks, blocks = [call.task for call in calls], sum(call.task.members for call in calls) // _VECTOR
-    counts = (ctypes.c_int64(len(tasks)), ctypes.byref(ctypes.c_int64(0)))
-    work = partial(program.plunit_train, (_Task * len(tasks))(*tasks), *counts)  # releases Python's lock
-    others = [threading.Thread(target=work) for _ in range(min(processors(), blocks) - 1)]
-    for other in others:
-        other.start()
-    work()
-    for other in others:
-        other.join()
+    calls, counter = [_Call(*part) for part in parts], ctypes.c_int64(0)
+    tasks = (_Task * len(calls))(*(call.task for call in calls))
+
+    def work() -> None:  # without Python's lock; it holds `calls`, so the arrays outlive every thread
+        program.plunit_train(tasks, ctypes.c_int64(len(calls)), ctypes.byref(counter))
+
+    others: list[threading.Thread] = []
+    try:
+        with contextlib.suppress(RuntimeError):  # the system has no more threads
+            for _ in range(1, min(processors(), sum(call.task.members for call in calls) // _VECTOR)):
+                other = threading.Thread(target=work)
+                other.start()
+                others.append(other)
+        work()
+    finally:
+        for other in others:
+            other.join()
     for call in calls:
         call.finish()
 
