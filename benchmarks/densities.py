@@ -232,6 +232,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     row(SHALLOW.name, SHALLOW.steps, small)
     row(SMOOTH.name, SMOOTH.steps, smooth)
     row(ANNEALED.name, ANNEALED.steps, annealed)
+    sizes = [smooth, small, *(ours(setting, store) for setting in SIZES if options.full)]
     for setting in [*KINKED, *SIZES, *LENGTHS] if options.full else []:
         row(setting.name, setting.steps, ours(setting, store))
     lengths = {"zuko NSF": (300, 1000, PEER_STEPS)}
@@ -240,7 +241,7 @@ def main(arguments: Sequence[str] = ()) -> None:
             row(model, steps, theirs(model, steps, store, SEEDS, run=options.full))
     row("zuko NSF", 20_000, theirs("zuko NSF", 20_000, store, LONG_SEEDS, run=options.full))
     bars(store, smooth, annealed)
-    equal_size(store, [smooth, small])
+    equal_size(store, sizes)
 
 
 if __name__ == "__main__":
