@@ -41,6 +41,31 @@ def test_constants_have_the_text_below_them():
     assert texts["PLURegressor"] == ""
 
 
+@pytest.mark.parametrize(
+    ("plain", "rst"),
+    [
+        ("|x| <= c of `raw_c`, see theta_", r"\|x\| <= c of ``raw_c``, see theta\_"),
+        ("    coefs_, theta_: weights", "    coefs_, theta_: weights"),
+        ("    bijection: F. Its parameters", r"    bijection: F\. Its parameters"),
+    ],
+)
+def test_docstrings_become_restructured_text(plain, rst):
+    assert reference["plain_to_rst"](plain) == rst
+
+
+def test_words_before_a_colon_are_no_type():
+    napoleon = pytest.importorskip("sphinx.ext.napoleon")
+    lines = ["The outer slope: a number, or the learned values."]
+    reference["rewrite"](None, "property", "PLU.alpha", None, None, lines)
+    made = napoleon.GoogleDocstring(lines, napoleon.Config(), what="property", name="PLU.alpha").lines()
+    assert made == ["..", "", "The outer slope: a number, or the learned values."]
+
+
+@pytest.mark.parametrize(("name", "left_out"), [("set_fit_request", True), ("set_params", None), ("fit", None)])
+def test_what_is_generated_is_left_out(name, left_out):
+    assert reference["is_generated"](None, "class", name, object(), False, None) is left_out
+
+
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
 def test_links_of_the_front_door_lead_somewhere(page):
     links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text())
