@@ -1,6 +1,7 @@
 """The pages of the reference, from the modules that have an `__all__`."""
 
 import ast
+import functools
 import itertools
 import re
 from pathlib import Path
@@ -19,6 +20,7 @@ def module_path(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
+@functools.cache
 def public_names() -> dict[str, list[str]]:
     """Return `__all__` of every module that has one, by reading the source."""
     found = {}
