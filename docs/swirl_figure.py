@@ -36,7 +36,7 @@ def median_network(activation: str) -> dict[str, Any]:
 
     (cell,) = EXPERIMENT.cells([activation], EXPERIMENT.seeds, "")
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(run, "measured", keep):
-        arrays = run.compute(cell, Path(folder))
+        arrays = run.compute(cell, Path(folder) / "scratch")
     member = median_member(arrays, "inverse_error")
     state = {name: value.tolist() for name, value in kept[member].state_dict().items()}
     errors = np.sort(arrays["inverse_error"]).tolist()

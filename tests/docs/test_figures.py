@@ -1,5 +1,6 @@
 """The figures of the pages show what is stored: each is drawn anew. tests/play does that with the playground's."""
 
+import csv
 import json
 import runpy
 from pathlib import Path
@@ -21,6 +22,7 @@ FIGURES = {
     "docs/swirl.png": "swirl_figure",
     "docs/likelihood-bias.png": "likelihood_bias",
     "results/cifar10/curves.png": "cifar10_figure",
+    "results/density/densities.png": "toys_figure",
 }
 
 
@@ -51,3 +53,15 @@ def test_the_networks_of_the_swirl_have_the_median_error(activation):
     median = np.median(stored["errors"])
     assert figure["measured"](activation, stored)["inverse_error"] == pytest.approx(median, rel=1e-4)
     assert f"{median:.3f}" in (DOCS / "invertible.md").read_text()
+
+
+@pytest.mark.parametrize("method", ["plain", "flux", "annealed", "smooth", "leaky"])
+def test_the_flows_of_the_toys_have_the_likelihoods_of_the_record(method):
+    figure = runpy.run_path(str(DOCS / "toys_figure.py"))
+    with (ROOT / "results" / "density" / "summary.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["activation"] == method and row["seed"] == "0"]
+    flows = figure["restored"](method, json.loads(figure["STORED"].read_text())[method])
+    tests = [figure["run"].train_and_test(row["data"], 0, 10_000)[1] for row in rows]
+    ours = [-flow.log_prob(test).mean().item() for flow, test in zip(flows, tests, strict=True)]
+    # five seeds side by side round differently than one
+    assert ours == pytest.approx([float(row["nll"]) for row in rows], abs=0.02)
