@@ -27,6 +27,8 @@ default_role = "code"
 autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+napoleon_attr_annotations = False  # the signature has the types
+highlight_options = {"python": {"stripnl": True}}  # the last line of an example is blank, for doctest
 
 html_theme = "furo"
 html_title = f"plunit {release}"
@@ -45,4 +47,6 @@ def setup(app: Sphinx) -> None:
     """Write the reference; rewrite docstrings ahead of napoleon."""
     reference_pages.write_reference()
     app.connect("autodoc-process-docstring", reference_pages.rewrite, priority=400)
+    app.connect("autodoc-process-signature", reference_pages.without_factories)
+    app.connect("autodoc-skip-member", reference_pages.is_generated)
     app.connect("build-finished", reference_pages.check_reference)

@@ -87,5 +87,10 @@ def draw(results: Path, figure_path: Path) -> None:
     plt.close(figure)
 
 
+def save(figure_path: Path) -> None:
+    """Draw the stored results."""
+    draw(RESULTS, figure_path)
+
+
 if __name__ == "__main__":
-    draw(RESULTS, Path(__file__).with_name("densities.png"))
+    save(Path(__file__).with_name("densities.png"))

@@ -46,8 +46,8 @@ def estimated_gradient(bijection: PLU, w: float, x: torch.Tensor) -> float:
     return torch.autograd.grad(loss, weight)[0].item()
 
 
-def main() -> None:
-    """Draw and save the figure."""
+def save(path: Path) -> None:
+    """Draw the figure."""
     w = torch.logspace(math.log10(0.25), 1, 161, dtype=torch.float64)
     nll = torch.tensor([true_nll(value) for value in w.tolist()])
     slope = (nll[2:] - nll[:-2]) / (w[2:] - w[:-2])
@@ -77,8 +77,9 @@ def main() -> None:
         axes.set_xticks([0.25, 0.5, 1, 2, 5, 10], ["0.25", "0.5", "1", "2", "5", "10"])
         axes.minorticks_off()
         axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(Path(__file__).with_name("likelihood-bias.png"), dpi=120)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
 
 
 if __name__ == "__main__":
-    main()
+    save(Path(__file__).with_name("likelihood-bias.png"))

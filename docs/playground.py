@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from plunit.play.server import started
 
@@ -20,26 +20,31 @@ STEP = "() => Number(document.querySelector('[data-part=step]').textContent.repl
 FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
-def taken(address: str) -> bytes:
-    """Return the page as PNG, down to the table of numbers."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        page = browser.new_page(viewport={"width": 1200, "height": 1300}, device_scale_factor=1.5)
-        page.goto(f"{address}&settings={quote(json.dumps(SETTINGS))}")
-        page.wait_for_function(STEP, timeout=300_000)
-        table = page.locator("table").bounding_box()
-        picture = page.screenshot(clip={"x": 0, "y": 0, "width": 1200, "height": table["y"] + table["height"] + 24})
-        browser.close()
-    return picture
+def taken(browser: Browser, address: str) -> Image.Image:
+    """Return the page down to the table of numbers, in few colours."""
+    page = browser.new_page(viewport={"width": 1200, "height": 1300}, device_scale_factor=1.5)
+    page.goto(f"{address}&settings={quote(json.dumps(SETTINGS))}")
+    page.wait_for_function(STEP, timeout=300_000)
+    table = page.locator("table").bounding_box()
+    picture = page.screenshot(clip={"x": 0, "y": 0, "width": 1200, "height": table["y"] + table["height"] + 24})
+    page.close()
+    whole = Image.open(BytesIO(picture)).convert("RGB")
+    return whole.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
 
 
-if __name__ == "__main__":
-    file = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).with_suffix(".png"))
+def main(file: Path) -> None:
+    """Start the server and Chromium, and save the picture."""
     server, thread = started()
     try:
-        picture = Image.open(BytesIO(taken(server.address))).convert("RGB")
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+            taken(browser, server.address).save(file, optimize=True)
+            browser.close()
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
-    picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(file, optimize=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).with_suffix(".png")))

@@ -65,6 +65,12 @@ def draw(networks: dict[str, Any]) -> Figure:
     return figure
 
 
+def save(path: Path) -> None:
+    """Draw the stored networks."""
+    with matplotlib.rc_context(SETTINGS):
+        draw(json.loads(STORED.read_text(encoding="utf-8"))).savefig(path, dpi=140)
+
+
 def main() -> None:
     """Store, if asked to, and draw."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -72,8 +78,7 @@ def main() -> None:
     folder = parser.parse_args().store
     if folder:
         STORED.write_text(json.dumps(median_networks(folder), indent=1) + "\n", encoding="utf-8")
-    with matplotlib.rc_context(SETTINGS):
-        draw(json.loads(STORED.read_text(encoding="utf-8"))).savefig(DOCS / "plu.png", dpi=140)
+    save(DOCS / "plu.png")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The pages of the reference, from the modules that have an `__all__`."""
 
 import ast
+import functools
 import itertools
 import re
 from pathlib import Path
@@ -19,6 +20,7 @@ def module_path(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
+@functools.cache
 def public_names() -> dict[str, list[str]]:
     """Return `__all__` of every module that has one, by reading the source."""
     found = {}
@@ -84,11 +86,17 @@ def plain_to_rst(line: str) -> str:
 
     >>> print(plain_to_rst("|x| <= c of `raw_c`"))
     \|x\| <= c of ``raw_c``
+
+    A letter with a full stop is no item of a list. Napoleon itself escapes the names before a colon:
+
+    >>> print(plain_to_rst("coefs_, theta_: F. See theta_."))
+    coefs_, theta_: F\. See theta\_.
     """
-    parts = re.split(r"(``[^`]+``|`[^`]+`)", line)
+    names = re.match(r"\s*(\w+, )*\w+: |", line)[0]
+    parts = re.split(r"(``[^`]+``|`[^`]+`)", line.removeprefix(names))
     parts[1::2] = [f"``{code.strip('`')}``" for code in parts[1::2]]
-    parts[0::2] = [re.sub(r"([|*]|_\b)", r"\\\1", text) for text in parts[0::2]]
-    return "".join(parts)
+    parts[0::2] = [re.sub(r"([|*]|_\b|(?<=^[A-Za-z])\.)", r"\\\1", text) for text in parts[0::2]]
+    return names + "".join(parts)
 
 
 def rewrite(app: Sphinx, what: str, name: str, target: Any, options: Any, lines: list[str]) -> None:
@@ -98,3 +106,18 @@ def rewrite(app: Sphinx, what: str, name: str, target: Any, options: Any, lines:
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
         if not example:
             lines[i] = plain_to_rst(line)
+    if what in ("attribute", "data", "property"):
+        lines[:0] = ["..", ""]  # an empty comment: of a first line "a: b" napoleon would take a for the type
+
+
+def without_factories(
+    app: Sphinx, what: str, name: str, target: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Return a signature that Sphinx can read: "..." where dataclasses show a default that is no expression."""
+    return signature and signature.replace("<factory>", "..."), returns
+
+
+def is_generated(app: Sphinx, what: str, name: str, target: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out fields of named tuples, and what scikit-learn adds to estimators; None decides nothing."""
+    field = str(getattr(target, "__doc__", "")).startswith("Alias for field number")
+    return True if field or re.fullmatch(r"set_\w+_request", name) else None

@@ -15,11 +15,6 @@ TRAININGS = json.loads((ROOT / "results" / "densities" / "trainings.json").read_
 TOYS = ("moons", "gaussians", "checkerboard", "pinwheel")
 
 
-def test_it_is_drawn_from_the_stored_results(tmp_path):
-    FIGURE["draw"](ROOT / "results" / "densities" / "trainings.json", tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_a_point_is_the_mean_over_toys_of_means_over_seeds():
     parameters, seconds, nll = FIGURE["points"](TRAININGS)["SmoothPLU, 48 blocks", 60_000]
     mine = {key: one for key, one in TRAININGS.items() if key.startswith("SmoothPLU, 48 blocks;") and "60000" in key}

@@ -1,0 +1,24 @@
+"""The picture of the page in the docs, taken anew."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def coarse(picture):
+    """Return the mean grey levels of 24 x 24 parts of a picture."""
+    return np.asarray(picture.convert("L").resize((24, 24), Image.Resampling.BOX), float)
+
+
+def test_the_picture_in_the_docs_is_what_the_page_shows(browser, served):
+    ours = runpy.run_path(str(DOCS / "playground.py"))["taken"](browser, served.address)
+    stored = Image.open(DOCS / "playground.png")
+    assert ours.width == stored.width
+    assert abs(ours.height - stored.height) < 0.03 * stored.height  # other fonts
+    different = np.abs(coarse(ours) - coarse(stored))
+    assert different.mean() < 1  # of 255
+    assert different.max() < 16
