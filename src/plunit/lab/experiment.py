@@ -48,7 +48,9 @@ class Experiment(ABC):
        the name of every stored cell, so keep `rows`, `claims` and `figures` in another one if training takes long.
        `scratch` is a path for checkpoints, if it wants any (see `plunit.lab.scratch`).
     3. `rows`, `claims` and `figures` read stored arrays and never train.
-    4. A module with EXPERIMENTS = (YourExperiment("name", "Title", spec),) gets a line in `MODULES`.
+    4. A module with EXPERIMENTS = (YourExperiment("name", "Title", spec),) gets a line in `MODULES`. One of plunit's
+       own is a package: `run.py` holds spec and `compute`, `read.py` the class and EXPERIMENTS. The spec's docstring
+       explains every field, `finding` is a sentence with numbers, and `QUICK` of tests/lab/conftest.py a small spec.
 
     Seed s must give every activation the same start and the same batches: claims compare seed by seed.
 
