@@ -15,6 +15,7 @@ import numpy as np
 
 from plunit.ensemble.arrays import Array
 from plunit.functional import formula, slope_formula
+from plunit.numpy import sigmoid
 from plunit.pieces import Activation as Exact
 from plunit.pieces import activation as exact
 
@@ -29,8 +30,8 @@ class Nonlinearity:
 
     - An entry in `ACTIVATIONS`. `value` and `slope` return arrays of the dtype of z.
     - A struct and a line in the table of csrc/activations.h, in the same order; kinks belong to the same side.
-    - Its module of PyTorch in tests/support/alone.py, and its kinks in `KINKS` of tests/ensemble/test_activation.py.
-      The tests compare values, slopes, exact form, gradients of training and the modules of `to_torch` with it.
+    - Its module of PyTorch in tests/support/lone_members.py, and its kinks in tests/ensemble/test_activation.py. The
+      tests compare values, slopes, exact form, gradients of training and the modules of `to_torch` with it.
     - A colour in `COLOURS` of plunit/lab/style.py, and two in plunit/play/page/style.css: light, and dark.
     - The lists for users: tests/docs/test_lists.py names the files that lack the activation.
 
@@ -77,12 +78,6 @@ def _plu(title: str, *, learned: bool) -> Nonlinearity:
         "PLU",
         learned,
     )
-
-
-def sigmoid(z: Array) -> Array:
-    """1 / (1 + exp(-z)), through exp(-|z|), which cannot overflow."""
-    e = np.exp(-np.abs(z))
-    return np.asarray(np.where(z < 0, e, 1) / (1 + e))
 
 
 _exact_erf = np.frompyfunc(math.erf, 1, 1)

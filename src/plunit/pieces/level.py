@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.curve import NEAR
+from plunit.pieces.curve_data import NEAR
 from plunit.pieces.polygons import Cells
 from plunit.pieces.splitting import following, turns
 

@@ -16,7 +16,7 @@ from plunit.pieces.limits import Progress, check_count, check_memory, limited
 from plunit.pieces.mesh import Mesh, cut_edges, faces_of
 from plunit.pieces.networks import Network
 from plunit.pieces.points import Points
-from plunit.pieces.splitting import Part, Splits, least_cells, split
+from plunit.pieces.splitting import Patch, Splits, least_cells, split
 
 ROWS = 2**10
 
@@ -92,10 +92,10 @@ class _Layer:
         self._nodes = len(faces)
         cells = np.arange(len(faces))
         nothing = np.zeros((points.sides.shape[1], len(cells)), dtype=np.uint64)
-        self._split(Part(points, faces, cells, cells, nothing), vertex, edge)
+        self._split(Patch(points, faces, cells, cells, nothing), vertex, edge)
         return self._result()
 
-    def _split(self, part: Part, vertex: Ints, edge: Ints) -> None:
+    def _split(self, part: Patch, vertex: Ints, edge: Ints) -> None:
         """Split the cells block by block: once the edges are cut, cells are independent of one another.
 
         A block whose cells become many is divided again, to bound the memory.
@@ -146,12 +146,12 @@ class _Layer:
         return Mesh(found["place"], found["state"], found["member"], faces), found["root"], found["above"], tree
 
 
-def _corners(part: Part) -> int:
+def _corners(part: Patch) -> int:
     """Return how many corners, with z and its error in each, stay in the caches."""
     return int(min(max(2**20 // part.points.state.shape[2], 2**10), 2**14))
 
 
-def _blocks(part: Part, vertex: Ints, edge: Ints) -> Iterator[tuple[Part, Ints, Ints]]:
+def _blocks(part: Patch, vertex: Ints, edge: Ints) -> Iterator[tuple[Patch, Ints, Ints]]:
     """Yield blocks of cells with their own vertices and edges, and the numbers of these, given those of all."""
     faces, size = part.faces, _corners(part)
     if faces.offsets[-1] <= size and len(part.points) <= size:
@@ -164,4 +164,4 @@ def _blocks(part: Part, vertex: Ints, edge: Ints) -> Iterator[tuple[Part, Ints, 
         vertices, ends = np.unique(faces.ends[edges], return_inverse=True)
         own = faces_of(ends.reshape(-1, 2), 2 * which + (halves & 1), faces.sizes[low:high])
         root, node, above = part.root[low:high], part.node[low:high], part.above[:, low:high]
-        yield Part(part.points.take(vertices), own, root, node, above), vertex[vertices], edge[edges]
+        yield Patch(part.points.take(vertices), own, root, node, above), vertex[vertices], edge[edges]

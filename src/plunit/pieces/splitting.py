@@ -22,7 +22,7 @@ MANY = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Patch:
     """Some cells with their vertices and edges.
 
     root, node: [cells], the cell before the layer that each is a part of, and where it is in the tree of splits.
@@ -35,9 +35,9 @@ class Part:
     node: Ints
     above: Words
 
-    def where(self, keep: Bools) -> Part:
+    def where(self, keep: Bools) -> Patch:
         """Return the cells that are kept, with all vertices and edges."""
-        return Part(self.points, self.faces.where(keep), self.root[keep], self.node[keep], self.above[:, keep])
+        return Patch(self.points, self.faces.where(keep), self.root[keep], self.node[keep], self.above[:, keep])
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +48,14 @@ class Splits:
     parent, line, child: split i divides node parent[i] by line[i] into child[i] below it and child[i] + 1 above it.
     """
 
-    done: Part
-    left: Part
+    done: Patch
+    left: Patch
     parent: Ints
     line: Ints
     child: Ints
 
 
-def split(units: Units, part: Part, next_node: int, check: Callable[[int], None], most: int) -> Splits:
+def split(units: Units, part: Patch, next_node: int, check: Callable[[int], None], most: int) -> Splits:
     """Split cells until no unit is below a knot in one corner of a cell and above it in another.
 
     Args:
@@ -72,7 +72,7 @@ def split(units: Units, part: Part, next_node: int, check: Callable[[int], None]
         points = pool.points
         above, crossed = _sides(points, faces)
         ready = (crossed == 0).all(axis=0)
-        now = Part(points, faces, root, node, above)
+        now = Patch(points, faces, root, node, above)
         done.append(now.where(ready))
         left = now.where(~ready)
         finished += len(done[-1].faces)
@@ -115,12 +115,12 @@ def _crossings(above: Bools) -> int:
     return int(np.count_nonzero(inside)) if corners else 0
 
 
-def _collected(parts: list[Part], last: Part) -> Part:
+def _collected(parts: list[Patch], last: Patch) -> Patch:
     """Return all cells of the parts, with the vertices and edges of the last."""
     halves, sizes = (np.concatenate([getattr(part.faces, name) for part in parts]) for name in ("halves", "sizes"))
     root, node = (np.concatenate([getattr(part, name) for part in parts]) for name in ("root", "node"))
     above = np.concatenate([part.above for part in parts], axis=1)
-    return Part(last.points, faces_of(last.faces.ends, halves, sizes), root, node, above)
+    return Patch(last.points, faces_of(last.faces.ends, halves, sizes), root, node, above)
 
 
 def _sides(points: Points, faces: Faces) -> tuple[Words, Words]:

@@ -9,7 +9,7 @@ import pytest
 from compilers import LANGUAGES, NUMBERS, SANITIZER, call_c, compile_c
 from fixed_networks import mixed
 from random_networks import random_network, scaled_network
-from rational import forward, rational
+from rational_networks import forward, rational
 
 from plunit.pieces import activation, network, save_c
 from plunit.pieces.formats.c_text import origin

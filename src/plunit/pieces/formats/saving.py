@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from plunit.pieces.boxes import Pairs, box_pairs
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 from plunit.pieces.formats.c_header import save_c
 from plunit.pieces.formats.c_text import check_name
 from plunit.pieces.formats.csv_table import save_csv
