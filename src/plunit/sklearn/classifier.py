@@ -146,7 +146,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         """Return the probability of each class or label, [n, classes]."""
         values = self.decision_function(X)
         if self.multilabel_:
-            return sigmoid(values)
+            return np.asarray(sigmoid(values))
         if values.ndim == 1:
             return np.stack([sigmoid(-values), sigmoid(values)], axis=1)
         powers = np.exp(values - values.max(1, keepdims=True))

@@ -123,7 +123,7 @@ class PLUDensity(AtomicFit, FittedDensity):
         rng = check_random_state(self.random_state)
         columns = self._columns(x, rows)
         x = x[:, np.isnan(self.constants_)]
-        if columns.step.all():  # equal rows are different points of a cell, not one point twice
+        if columns.step.all():  # equal rows are different points of an interval, not one point twice
             x, weight = repeated(x, weight)
         steps, every = self._steps(len(x))
         sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
