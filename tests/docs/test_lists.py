@@ -31,3 +31,13 @@ def test_every_activation_has_a_light_and_a_dark_colour_on_the_page():
     assert {name: len(re.findall(rf"--{name}: #[0-9a-f]{{6}};", style)) for name in ACTIVATIONS} == dict.fromkeys(
         ACTIVATIONS, 2
     )
+
+
+def test_the_map_of_the_tree_has_every_folder():
+    page = (ROOT / "docs/contribute.md").read_text()
+    package = ROOT / "src/plunit"
+    folders = {path.parent for kind in ("*.py", "*.h") for path in package.rglob(kind)} - {package}
+    named = {f"`{path.relative_to(ROOT)}`" for path in folders if package / "lab" not in path.parents}
+    modules = {path.name for path in package.glob("*.py") if path.stem != "__init__"}
+    assert {name for name in named if name not in page} == set()
+    assert {name for name in modules if f"`{name}`" not in page and f"/{name}`" not in page} == set()

@@ -82,7 +82,7 @@ class _Layer:
         self._vertices = self._edges = self._nodes = self._cells = self._expected = 0
 
     def applied(self, mesh: Mesh) -> tuple[Mesh, Ints, Words, Tree]:
-        """Return the mesh after the layer; for each new polygon the old one that holds it, and its pattern; the tree."""
+        """Return the mesh after the layer; for each polygon the old one that holds it, and its pattern; the tree."""
         points, faces = cut_edges(self._units, mesh, self._limit)
         self._expected = least_cells(points, faces)
         check_count(self._expected, self._limit)

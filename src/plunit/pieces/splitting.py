@@ -1,7 +1,7 @@
 """Split convex polygons along the lines on which a unit is on a knot, until no polygon has a line through it.
 
-In names a polygon is a `cell`. All edges are cut first (`mesh.cut_edges`). So a line through a polygon enters and leaves
-it at a vertex. The polygon is split along the chord between the two vertices, and the other lines cut the chord. One
+In names a polygon is a `cell`. All edges are cut first (`mesh.cut_edges`). So a line through it enters and leaves it at
+a vertex. The polygon is split along the chord between the two vertices, and the other lines cut the chord. One
 round splits all polygons that have a line through them, each by its first line. The two parts wait for the next round.
 """
 

@@ -64,7 +64,7 @@ class Columns:
         return np.asarray((x >= self.low) & (x <= self.high) & (~self.integer | (x == np.rint(x))))
 
     def nodes(self) -> Array:
-        """Return offsets [nodes, n] in the intervals of integers: in each column the middles of equal parts, shuffled."""
+        """Return offsets [nodes, n] in the intervals of integers: the middles of equal parts, each column shuffled."""
         if not self.integer.any():
             return np.zeros((1, len(self.low)))
         middles = np.tile((np.arange(NODES) + 0.5) / NODES - 0.5, (len(self.low), 1))
