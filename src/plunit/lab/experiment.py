@@ -45,7 +45,7 @@ class Experiment(ABC):
        `Annotated[float, Range(0, 1)]` says what a field may be; `plunit run NAME --set field=value` checks it.
     2. `compute(cell, scratch)` trains the seeds of one cell and returns its arrays, seeds on the last axis, with `seed`
        among them. It is a plain function of a module. This module and all that it imports from plunit are hashed into
-       the name of every stored cell, so keep the rest apart. `scratch` is a path for checkpoints (`plunit.lab.scratch`).
+       the name of every stored cell, so keep the rest apart. `scratch` is a path for checkpoints (see `lab.scratch`).
     3. `rows`, `claims`, `figures` and `finding` read stored arrays and never train.
     4. A module with EXPERIMENTS = (YourExperiment("name", "Title", spec),) gets a line in `MODULES`. Those of plunit
        are packages, with spec and `compute` in run.py, the rest in read.py, and a small spec in tests/lab/conftest.py.
