@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from benchmarks.op import paper_formula
-from benchmarks.timing import Bar, report
+from benchmarks.timing import Bar, show
 from plunit.data.cifar10 import Cifar10
 from plunit.lab.cifar10.run import Training
 from plunit.lab.executors import processes
@@ -88,7 +88,7 @@ def main() -> None:
             mine.append(_throughput(list(pool.map(ours, ACTIVATIONS))))
     print(f"images per second: lab {statistics.median(mine):,.0f}, plain script {statistics.median(theirs):,.0f}")
     ratios = [a / b for a, b in zip(mine, theirs, strict=True)]
-    report("throughput of the suite, lab / plain script", statistics.median(ratios), Bar(1.8, at_least=True))
+    show("throughput of the suite, lab / plain script", statistics.median(ratios), Bar(1.8, at_least=True))
 
 
 def _throughput(spans: list[tuple[float, float]]) -> float:

@@ -23,10 +23,10 @@ import numpy as np
 import torch
 
 from benchmarks.flows import BATCH, PEERS, step_seconds, test_points, train
-from benchmarks.timing import Bar, report
+from benchmarks.timing import Bar, show
 from benchmarks.trainings import Store, Training
 from plunit.densities import Architecture, Sample, native, search, start
-from plunit.densities.state import Steps, begin
+from plunit.densities.state import MemberSteps, begin
 from plunit.invertible import TOYS, toy
 
 KEPT = Path(__file__).parents[1] / "results" / "densities" / "trainings.json"
@@ -140,7 +140,7 @@ def our_step_seconds(blocks: int = 12, batch: int = BATCH, steps: int = 1000, re
     """Return the seconds of the processor of one step of ours: the least of several repeats."""
     form = Architecture(2, blocks)
     member = begin(form, start(form, np.random.default_rng(0)), 0, 1)
-    plan = Steps(
+    plan = MemberSteps(
         rate=np.full(steps, 0.01),
         training=Sample(toy("moons", POINTS, torch.Generator().manual_seed(0)).numpy()),
         batch=batch,
@@ -189,26 +189,26 @@ def equal_size(store: Store, mine: Sequence[dict[str, list[Training]]]) -> None:
         own = max(fitting, key=lambda one: one["moons"][0].parameters)
         least = min(other - value for value, other in zip(means(own), means(found), strict=True))
         work = f"{model} ({count}) - SmoothPLU ({own['moons'][0].parameters}), NLL, least of 4 toys"
-        report(work, least, Bar(0.1, at_least=True))
+        show(work, least, Bar(0.1, at_least=True))
 
 
 def bars(store: Store, smooth: dict[str, list[Training]], annealed: dict[str, list[Training]]) -> None:
     """Print the measured numbers beside their bars."""
     per_step, their_step = our_step_seconds(), step_seconds(PEERS["zuko NSF"])
     work = f"one step, 12 blocks, 512 points: {1e3 * per_step:.4f} ms; zuko NSF {1e3 * their_step:.1f} ms; NSF / ours"
-    report(work, their_step / per_step, Bar(200, at_least=True))
+    show(work, their_step / per_step, Bar(200, at_least=True))
     nsf = theirs("zuko NSF", PEER_STEPS, store, SEEDS, run=False)
     nll = statistics.mean(means(smooth))
-    report(f"mean NLL, SmoothPLU, 582 parameters: {nll:.4f}", nll, Bar(1.662))
+    show(f"mean NLL, SmoothPLU, 582 parameters: {nll:.4f}", nll, Bar(1.662))
     if all(nsf.values()):
         behind = nll - statistics.mean(means(nsf))
-        report(f"  the same - zuko NSF, 3,000 steps: {behind:+.4f}", behind, Bar(0))
+        show(f"  the same - zuko NSF, 3,000 steps: {behind:+.4f}", behind, Bar(0))
     seconds = statistics.mean(one.seconds for trainings in smooth.values() for one in trainings)
-    report(f"  seconds ({seconds:.2f}) / those of zuko NSF", seconds / (PEER_STEPS * their_step), Bar(0.2))
+    show(f"  seconds ({seconds:.2f}) / those of zuko NSF", seconds / (PEER_STEPS * their_step), Bar(0.2))
     exact = statistics.mean(means(annealed))
-    report(f"mean NLL, exact PLU by annealing, 486 parameters: {exact:.4f}", exact, Bar(1.70))
+    show(f"mean NLL, exact PLU by annealing, 486 parameters: {exact:.4f}", exact, Bar(1.70))
     wall, nll, blocks = first_call()
-    report(
+    show(
         f"moons from the first call, wall s on {os.cpu_count()} cores ({blocks} blocks, NLL {nll:.3f})", wall, Bar(1.0)
     )
 

@@ -30,7 +30,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity
 
 from benchmarks.tables import CLASSIFICATION, REGRESSION, UCI, Table
-from benchmarks.timing import Bar, report
+from benchmarks.timing import Bar, show
 
 TOY_NAMES = ("moons", "gaussians", "checkerboard", "pinwheel")
 TOY_ROWS, TOY_TESTS = 1000, 10_000
@@ -168,7 +168,7 @@ def contest(names: Sequence[str], splits: int) -> None:
     print()
     for peer in ("normal", "kernels", "mixture"):
         ahead = sum(row["PLUDensity"] > row[peer] for row in rows)
-        report(f"PLUDensity is ahead of {peer}, tables of {len(rows)}", ahead, None)
+        show(f"PLUDensity is ahead of {peer}, tables of {len(rows)}", ahead, None)
 
 
 def first_call(rows: int) -> float:
@@ -190,7 +190,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     options = parser.parse_args(arguments)
     contest(options.tables or (TABLES if options.full else SHORT), options.splits or (SPLITS if options.full else 1))
     for count in (1000, 2000):
-        report(
+        show(
             f"first call to a trained density of moons, {count} points, seconds of the clock",
             first_call(count),
             Bar(1.0),

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 import plunit.torch
-from benchmarks.timing import Bar, ratio, report
+from benchmarks.timing import Bar, ratio, show
 from plunit import ensemble
 from plunit.ensemble import build
 
@@ -141,7 +141,7 @@ def main() -> None:
         for name, rate in peers(activation):
             print(f"{'':6} {name:32} {rate:14,.0f} seed-steps/s   ensemble is {fast / rate:,.1f} times as fast")
     for stride in (16, 1):
-        report(f"loss recorded every {stride} steps / once, PLU", history_cost("plu", stride), Bar(1.10))
+        show(f"loss recorded every {stride} steps / once, PLU", history_cost("plu", stride), Bar(1.10))
     if engine == "native":
         slow = ours("plu", 256, 64, "numpy")
         print(f"plu    {'ensemble, NumPy, 256 seeds':32} {slow:14,.0f} seed-steps/s")

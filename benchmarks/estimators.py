@@ -37,7 +37,7 @@ from benchmarks.scores import (
     time_bars,
 )
 from benchmarks.tables import CLASSIFICATION, REGRESSION, SPLITS, Fold, Table, fold
-from benchmarks.timing import Bar, report
+from benchmarks.timing import Bar, show
 
 SHORT = ("yacht", "autompg", "energy", "friedman1", "wine", "moons")
 STEADY = ("yacht", "autompg", "energy", "friedman1")  # tables on which many values of random_state are tried
@@ -168,8 +168,8 @@ def contest(names: list[str], splits: int, store: Store, jobs: int, steady: tupl
 def import_bars() -> None:
     """Print the time of a cold import, and whether it loads PyTorch."""
     seconds, torch = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, check=True).stdout.split()
-    report("cold import of plunit.sklearn, seconds", float(seconds), Bar(1.0))
-    report("PyTorch loaded by that import (0 no, 1 yes)", float(torch), Bar(0.0))
+    show("cold import of plunit.sklearn, seconds", float(seconds), Bar(1.0))
+    show("PyTorch loaded by that import (0 no, 1 yes)", float(torch), Bar(0.0))
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils import benchmark
 
-from benchmarks.timing import Bar, report
+from benchmarks.timing import Bar, show
 from plunit.torch import PLU, op, use_triton
 
 SIZES = {1000: 3.0, 1_000_000: None, 4_000_000: 1.05, 16_000_000: 1.05, 64_000_000: 1.05}
@@ -30,11 +30,11 @@ def compare(name: str, device: torch.device, dtype: torch.dtype) -> None:
         grad = torch.randn(n, device=device, dtype=dtype)
         value = seconds(PLU(), x, grad) / seconds(nn.ReLU(), x, grad)
         bar = Bar(limit) if limit and name == "triton" else None
-        report(f"{name}: PLU forward+backward / relu, {n:,} elements, {dtype}", value, bar)
+        show(f"{name}: PLU forward+backward / relu, {n:,} elements, {dtype}", value, bar)
     x = torch.randn(64, 64, 112, 112, device=device, dtype=dtype, requires_grad=True)
     module, peer = (m.to(device, dtype) for m in (PLU(learnable=True, num_parameters=64), nn.PReLU(64)))
     value = seconds(module, x, torch.randn_like(x)) / seconds(peer, x, torch.randn_like(x))
-    report(f"{name}: learnable per-channel PLU / nn.PReLU, {tuple(x.shape)}, {dtype}", value, None)
+    show(f"{name}: learnable per-channel PLU / nn.PReLU, {tuple(x.shape)}, {dtype}", value, None)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch
 
 from benchmarks.flows import BATCH, PEERS, Training, nsf, step_seconds, test_points
-from benchmarks.timing import Bar, ratio, report
+from benchmarks.timing import Bar, ratio, show
 from plunit.invertible import TOYS, Flow, density, toy
 
 POINTS = 4096
@@ -34,9 +34,9 @@ def throughput() -> None:
         for name, flow in flows.items():
             ours = flow.frozen()
             speed = 1 / ratio(lambda f=ours: f.log_prob(x), lambda: theirs().log_prob(x))
-            report(f"log_prob, {name} flow / zuko NSF, speed, {POINTS:,} points", speed, Bar(5, at_least=True))
+            show(f"log_prob, {name} flow / zuko NSF, speed, {POINTS:,} points", speed, Bar(5, at_least=True))
             speed = 1 / ratio(lambda f=ours: f.sample(POINTS), lambda: theirs().sample((POINTS,)))
-            report(f"sample, {name} flow / zuko NSF, speed, {POINTS:,} points", speed, Bar(5, at_least=True))
+            show(f"sample, {name} flow / zuko NSF, speed, {POINTS:,} points", speed, Bar(5, at_least=True))
 
 
 def training_step(steps: int = 30, repeats: int = 5) -> None:
@@ -50,8 +50,8 @@ def training_step(steps: int = 30, repeats: int = 5) -> None:
         taken.append((time.process_time() - begun) / steps)
     ours, theirs = min(taken[1:]), step_seconds(PEERS["zuko NSF"])
     torch.set_num_threads(threads)
-    report("one step of Flow.fit, 12 blocks, 512 points, one thread, ms", 1e3 * ours, Bar(5))
-    report("  the same / one step of zuko NSF", ours / theirs, None)
+    show("one step of Flow.fit, 12 blocks, 512 points, one thread, ms", 1e3 * ours, Bar(5))
+    show("  the same / one step of zuko NSF", ours / theirs, None)
 
 
 def train(activation: str, name: str, seed: int, steps: int) -> Training:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from benchmarks.timing import Bar, ratio, report
+from benchmarks.timing import Bar, ratio, show
 from plunit.torch import PLU, has_native, op, plu
 
 LARGE = (1_000_000, 4_000_000, 16_000_000)
@@ -62,12 +62,12 @@ def without_native() -> None:
     """Print the rows of the composite."""
     for n, limit in ((1000, 2.0), (100_000, None), (1_000_000, 1.8), (16_000_000, 1.6)):
         bar = Bar(limit) if limit else None
-        report(f"PLU forward+backward / relu, {n:,} elements, native off", both(PLU(), nn.ReLU(), n), bar)
+        show(f"PLU forward+backward / relu, {n:,} elements, native off", both(PLU(), nn.ReLU(), n), bar)
     learned = {(1000, 1000): 1, (100, 16, 32, 32): 16, (100, 64, 8, 8): 64}
     for shape, channels in learned.items():
         value = both(PLU(learnable=True, num_parameters=channels), nn.PReLU(channels), *shape)
         kind = "per-channel" if channels > 1 else "one-value"
-        report(f"learnable {kind} PLU / nn.PReLU, forward+backward, {shape}, native off", value, Bar(2))
+        show(f"learnable {kind} PLU / nn.PReLU, forward+backward, {shape}, native off", value, Bar(2))
 
 
 def main() -> None:
@@ -76,18 +76,18 @@ def main() -> None:
     print(f"op: float32, {torch.get_num_threads()} threads, native op: {'yes' if has_native() else 'NO'}")
     for n in (100_000, 400_000, *LARGE):
         bar = Bar(1.10 if n in LARGE else 1.25)
-        report(f"PLU module forward / nn.ReLU forward, {n:,} elements", forward(n), bar)
+        show(f"PLU module forward / nn.ReLU forward, {n:,} elements", forward(n), bar)
     for n in (100_000, 400_000, *LARGE):
-        report(f"PLU backward / relu backward, {n:,} elements", backward(n), Bar(1.10))
-    report("PLU forward+backward / relu, 1,000 elements", both(PLU(), nn.ReLU(), 1000), Bar(1.5))
+        show(f"PLU backward / relu backward, {n:,} elements", backward(n), Bar(1.10))
+    show("PLU forward+backward / relu, 1,000 elements", both(PLU(), nn.ReLU(), 1000), Bar(1.5))
     for shape in ((100, 16, 32, 32), (100, 64, 8, 8)):
         channels = shape[1]
         learnable, peer = PLU(learnable=True, num_parameters=channels), nn.PReLU(channels)
-        report(
+        show(
             f"learnable per-channel PLU / nn.PReLU, forward+backward, {shape}", both(learnable, peer, *shape), Bar(0.6)
         )
     typed = both(paper_formula, PLU(), 1_000_000)
-    report("the paper's formula typed in PyTorch / PLU, forward+backward, 1,000,000", typed, Bar(5, at_least=True))
+    show("the paper's formula typed in PyTorch / PLU, forward+backward, 1,000,000", typed, Bar(5, at_least=True))
     with native_off():
         without_native()
 

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import quote
 
-from benchmarks.timing import Bar, report
+from benchmarks.timing import Bar, show
 from plunit.ensemble.course import advance_all
 from plunit.play.server import Server, started
 from plunit.play.session import _courses
@@ -154,11 +154,11 @@ def main() -> None:
             frames, shown = with_page(page)
             pairs.append((frames, shown / steps))
         frames, share = (statistics.median(column) for column in zip(*pairs, strict=True))
-        report(f"{name}: frames a second", frames, Bar(25, at_least=True))
-        report(f"{name}: steps a second, with it / without", share, Bar(0.8, at_least=True))
-    report("milliseconds of a processor for a frame, without sending it", painting(), None)
+        show(f"{name}: frames a second", frames, Bar(25, at_least=True))
+        show(f"{name}: steps a second, with it / without", share, Bar(0.8, at_least=True))
+    show("milliseconds of a processor for a frame, without sending it", painting(), None)
     with suppress(OSError):
-        report("seconds from the command to the first frame", min(first_frame() for _ in range(ROUNDS)), Bar(1.5))
+        show("seconds from the command to the first frame", min(first_frame() for _ in range(ROUNDS)), Bar(1.5))
 
 
 if __name__ == "__main__":

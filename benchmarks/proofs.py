@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from benchmarks.pieces import random_network
-from benchmarks.timing import Bar, report
+from benchmarks.timing import Bar, show
 from plunit.pieces import Network, cells, maximum
 from plunit.pieces.proofs.encoding import interval_of
 from plunit.pieces.proofs.program import Form, Program
@@ -115,7 +115,7 @@ def against_big_m() -> None:
             if bound < math.inf and abs(bound - found.value) > 1e-5 * abs(bound):
                 raise AssertionError(f"the two forms disagree: {found.value} and {bound}")
             ratios.append(found.seconds / seconds)
-    report("time / big-M form, geometric mean", float(np.exp(np.mean(np.log(ratios)))), Bar(1 / 3))
+    show("time / big-M form, geometric mean", float(np.exp(np.mean(np.log(ratios)))), Bar(1 / 3))
 
 
 def within_a_minute(count: int) -> None:
@@ -130,13 +130,13 @@ def within_a_minute(count: int) -> None:
         times.append(found.seconds)
     median, slowest = np.median(times), np.max(times)
     print(f"{count} networks: median {median:.2f} s, slowest {slowest:.1f} s")
-    report(f"part of them proved within {LIMIT:.0f} s", proved / count, Bar(0.95, at_least=True))
+    show(f"part of them proved within {LIMIT:.0f} s", proved / count, Bar(0.95, at_least=True))
 
 
 def against_cells(count: int) -> None:
     """Print how many of some networks of two inputs have another maximum by the program than by cells."""
     wrong = sum(abs(one - two) > 1e-9 * max(1.0, abs(two)) for one, two in _both_ways(count))
-    report(f"{count} networks of two inputs, disagreements with cells beyond 1e-9", wrong, Bar(0.0))
+    show(f"{count} networks of two inputs, disagreements with cells beyond 1e-9", wrong, Bar(0.0))
 
 
 def _both_ways(count: int) -> Iterator[tuple[float, float]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.timing import Bar, report
+from benchmarks.timing import Bar, show
 from plunit.pieces import fit_segments
 
 ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -89,9 +89,9 @@ def against_pwlf(series: int) -> None:
         print(f"{kind:34}{len(table):>8}{seconds:>16}{ratios}{error.max():>9.4f}")
     ours, other, error = np.array(every).T
     within = float((ours / other <= 0.05).mean())
-    report("seconds for all series / fitfast's", ours.sum() / other.sum(), Bar(0.05))
-    report("share of the series whose own ratio is at most 0.05; few segments take fitfast less", within, None)
-    report("series with a larger squared error, by more than 1e-6 of fitfast's", (error > 1 + 1e-6).sum(), Bar(0))
+    show("seconds for all series / fitfast's", ours.sum() / other.sum(), Bar(0.05))
+    show("share of the series whose own ratio is at most 0.05; few segments take fitfast less", within, None)
+    show("series with a larger squared error, by more than 1e-6 of fitfast's", (error > 1 + 1e-6).sum(), Bar(0))
 
 
 def found_without_being_told(signals: int) -> None:
@@ -112,7 +112,7 @@ def found_without_being_told(signals: int) -> None:
         print(f"{strength:<24g}{len(off):>8}{shares}{seconds:>9.3f}")
         clear += off if strength >= CLEAR else []
     share = float(np.equal(clear, 0).mean())
-    report(f"number of segments found, kinks of {CLEAR:g} or more times the noise", share, Bar(0.9, True))
+    show(f"number of segments found, kinks of {CLEAR:g} or more times the noise", share, Bar(0.9, True))
 
 
 def run(full: bool) -> None:

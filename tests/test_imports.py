@@ -4,6 +4,7 @@ And a module has another name than what it holds, so that `from package import n
 """
 
 import ast
+import collections
 import subprocess
 import sys
 from pathlib import Path
@@ -102,12 +103,49 @@ def namesakes(name, source):
 
 
 def test_no_module_holds_something_of_its_own_name():
-    files = [path for path in FILES if ROOT / "lab" not in path.parents]
-    assert [path.relative_to(ROOT) for path in files if namesakes(path.stem, path.read_text())] == []
+    assert [path.relative_to(ROOT) for path in FILES if namesakes(path.stem, path.read_text())] == []
 
 
 def test_a_namesake_is_found():
     assert namesakes("gain", "def gain(): ...\nclass Gain: ...\ngains = 1") == ["gain"]
+
+
+def shadowed(package, files, source):
+    """Return the names that a package imports from elsewhere and that are those of its own modules."""
+    imports = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom))
+    names = [alias.name for node in imports if node.module != package for alias in node.names]
+    return [name for name in names if name in files]
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("__init__.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_package_exports_a_name_of_one_of_its_modules(path):
+    package = ".".join(("plunit", *path.parent.relative_to(ROOT).parts))
+    files = [each.stem for each in path.parent.iterdir() if each.suffix == ".py" or each.is_dir()]
+    assert shadowed(package, files, path.read_text()) == []
+
+
+def test_a_shadowed_module_is_found():
+    source = "from plunit.pieces import activation\nfrom plunit.pieces.line import curve, curves"
+    assert shadowed("plunit.pieces", ["activation", "curve", "line"], source) == ["curve"]
+
+
+OF_FRAMEWORKS = {"PLU", "SmoothPLU"}
+"""One thing with one name: the layer, or the bijection, of each framework."""
+
+
+def repeated(sources):
+    """Return the names of classes that are defined more than once."""
+    nodes = (node for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef))
+    counts = collections.Counter(node.name for node in nodes)
+    return {name for name, count in counts.items() if count > 1}
+
+
+def test_a_class_name_stands_for_one_thing():
+    assert repeated(path.read_text() for path in FILES) == OF_FRAMEWORKS
+
+
+def test_a_repeated_name_is_found():
+    assert repeated(["class A: ...\nclass B: ...", "def f():\n    class A: ..."]) == {"A"}
 
 
 ABSENT = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,16 @@ import numpy as np
 from plunit.functional import check, formula, inverse_formula, log_slope_formula, slope_formula
 
 __all__ = ["inverse", "log_slope", "plu", "slope"]
+
+
+def sigmoid(z: Any) -> Any:
+    """1 / (1 + exp(-z)), through exp(-|z|), which cannot overflow."""
+    e = np.exp(-np.abs(z))
+    return np.asarray(np.where(z < 0, e, 1) / (1 + e))
+
+
+NAMESPACE = SimpleNamespace(clip=np.clip, exp=np.exp, sigmoid=sigmoid)
+"""What `plunit.learned` needs of an array namespace; NumPy has no sigmoid."""
 
 
 def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:

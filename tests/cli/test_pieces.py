@@ -16,7 +16,7 @@ from plunit.cli import main, pieces
 from plunit.cli.pieces import domain_of, joined
 from plunit.errors import UserError
 from plunit.pieces import activation, cells, load_csv, load_json, network, save_onnx, save_safetensors
-from plunit.pieces.formats.saving import WRITERS
+from plunit.pieces.formats.saving import EXPORTERS
 from plunit.torch import PLU, to_network
 
 USUAL = (-2 * torch.pi, 2 * torch.pi)
@@ -212,7 +212,7 @@ def test_four_numbers_for_two_inputs(order, tmp_path, monkeypatch, capsys):
 OF_CELLS = (".obj", ".ply", ".geojson")
 
 
-@pytest.mark.parametrize("ending", [ending for ending in WRITERS if ending not in OF_CELLS])
+@pytest.mark.parametrize("ending", [ending for ending in EXPORTERS if ending not in OF_CELLS])
 def test_a_file_of_every_ending(ending, tent, tmp_path, monkeypatch, capsys):
     target = tmp_path / f"out{ending}"
     code, out, err = run(monkeypatch, capsys, tent, "--low", -1, "--high", 2, "--save", target)
@@ -315,7 +315,7 @@ BAD = {
     "a pickle": (lambda path: [path / "pickle"], "is a pickle: a pickle can run any code"),
     "another ending": (
         lambda path: [path / "tent.bin", "--save", path / "net.txt"],
-        f"ends in '.txt'; a file can be saved as one of {', '.join(WRITERS)}",
+        f"ends in '.txt'; a file can be saved as one of {', '.join(EXPORTERS)}",
     ),
     "a curve of five inputs": (
         lambda path: [path / "wide.bin", "--save", path / "net.csv"],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from plunit.densities import Architecture, Sample, native, start, stepping
-from plunit.densities.state import Steps, begin
+from plunit.densities.state import MemberSteps, begin
 from plunit.ensemble import build
 
 pytestmark = pytest.mark.usefixtures("compiler")
@@ -42,7 +42,7 @@ def test_it_computes_what_the_numpy_engine_does(activation, rho, features, block
     form = Architecture(features, blocks, activation)
     one, other = member(form), member(form)
     training, tests = points(features, 170, weighted), points(features, 70, weighted, seed=2)
-    steps = Steps(np.linspace(0.02, 0.01, 4), training, batch, rho, tests, every=2)
+    steps = MemberSteps(np.linspace(0.02, 0.01, 4), training, batch, rho, tests, every=2)
     native.advance([one], steps)
     stepping.advance([other], steps)
     for name in CARRIED:
@@ -54,7 +54,7 @@ def test_it_computes_what_the_numpy_engine_does(activation, rho, features, block
 def test_sixty_four_features():
     form = Architecture(64, 2)
     one, other, training = member(form), member(form), points(64, 300)
-    steps = Steps(np.full(3, 0.01), training, 100, tests=training, every=1)
+    steps = MemberSteps(np.full(3, 0.01), training, 100, tests=training, every=1)
     native.advance([one], steps)
     stepping.advance([other], steps)
     np.testing.assert_allclose(one.looks[:3], other.looks[:3], rtol=1e-5)
@@ -63,7 +63,7 @@ def test_sixty_four_features():
 
 def schedule(activation, rho=0.0, count=60, features=3):
     training, tests = points(features, 500), points(features, 90, seed=2)
-    return Steps(np.linspace(0.05, 0.01, count), training, 70, rho, tests, every=3, patience=9)
+    return MemberSteps(np.linspace(0.05, 0.01, count), training, 70, rho, tests, every=3, patience=9)
 
 
 @kinds

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from plunit.densities import Architecture, Diverged, Sample, search, searching, start
+from plunit.densities import Architecture, NoFiniteStart, Sample, search, searching, start
 from plunit.densities.searching import roundings
 from plunit.densities.stepping import mean_loss
 from plunit.ensemble import build, pacing
@@ -160,7 +160,9 @@ def test_members_that_diverge_come_last(engine, monkeypatch):
 
 
 def test_if_all_diverge_a_line_says_so(engine):
-    with pytest.raises(Diverged, match=r"no start gave finite numbers; standardise the columns, or take a smaller lr"):
+    with pytest.raises(
+        NoFiniteStart, match=r"no start gave finite numbers; standardise the columns, or take a smaller"
+    ):
         found(engine=engine, lr=1e38, steps=50, every=50)
 
 

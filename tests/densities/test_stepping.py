@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from plunit.densities import Architecture, DensityNetwork, Sample, start
-from plunit.densities.state import Steps, begin
+from plunit.densities.state import MemberSteps, begin
 from plunit.densities.stepping import advance, differentiate, mean_loss, widths
 from plunit.invertible import toy
 from plunit.invertible.converting import to_flow
@@ -94,7 +94,7 @@ def test_steps_are_those_of_adam_in_pytorch():
         optimizer.zero_grad()
         (-flow.log_prob(x).mean()).backward()
         optimizer.step()
-    advance([ours], Steps(np.array([0.01, 0.02, 0.005, 0.01]), Sample(x.numpy()), batch=64))
+    advance([ours], MemberSteps(np.array([0.01, 0.02, 0.005, 0.01]), Sample(x.numpy()), batch=64))
     np.testing.assert_allclose(
         DensityNetwork(form, ours.theta, ours.order, ours.sign).log_prob(x.numpy()),
         flow.log_prob(x).detach().numpy(),
@@ -106,7 +106,7 @@ def test_patience_and_the_best_state():
     """A step size that is far too large makes things worse, and the member stands still."""
     form, sample = Architecture(2, 2), points(2, 400)
     one = member(form)
-    advance([one], Steps(np.full(100, 3.0), sample, 50, tests=sample, every=1, patience=4))
+    advance([one], MemberSteps(np.full(100, 3.0), sample, 50, tests=sample, every=1, patience=4))
     assert one.steps < 100
     seen = one.looks[: one.steps]
     assert np.isfinite(seen).all()
@@ -123,7 +123,7 @@ def test_the_running_mean_is_validated():
     seen = [one.theta.copy()]
     average = seen[0].copy()
     for step in range(30):
-        advance([one], Steps(np.array([0.05]), sample, 50, tests=sample, every=30))
+        advance([one], MemberSteps(np.array([0.05]), sample, 50, tests=sample, every=30))
         average += (one.theta - average) * max(0.001, min(1, 9 / (10 + step)))
     np.testing.assert_allclose(one.average, average)
     np.testing.assert_allclose(one.looks[0], mean_loss(replace(one.network(), theta=average), sample))
@@ -132,4 +132,4 @@ def test_the_running_mean_is_validated():
 def test_there_must_be_room_for_the_looks():
     sample = points(2)
     with pytest.raises(ValueError, match="room for 2 looks, 3 are asked for"):
-        advance([member(Architecture(2, 1), looks=2)], Steps(np.ones(30), sample, 5, tests=sample, every=10))
+        advance([member(Architecture(2, 1), looks=2)], MemberSteps(np.ones(30), sample, 5, tests=sample, every=10))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plunit import functional, smooth
-from plunit.densities.units import Units
+from plunit.densities.units import BlockUnits
 
 U = np.concatenate([np.linspace(-6, 6, 241), [1e6, -1e6, 0.0]])[None]
 ALPHAS = [0.01, 0.7, 1.0, 1 / 0.7, 30.0]
@@ -16,7 +16,7 @@ def column(value):
 
 
 def units(alpha, c=1.5, rho=None, sides=2):
-    return Units(column(alpha), column(c), None if rho is None else column(rho * c), column(0.0), sides)
+    return BlockUnits(column(alpha), column(c), None if rho is None else column(rho * c), column(0.0), sides)
 
 
 @pytest.mark.parametrize("rho", RHOS)

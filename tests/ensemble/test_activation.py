@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from alone import MODULES, PaperPLU
+from lone_members import MODULES, PaperPLU
 
 from plunit.ensemble import ACTIVATIONS, LOSSES, MLP, build
 from plunit.ensemble.members import PIECEWISE

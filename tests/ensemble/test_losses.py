@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from alone import alone, columns, generators
+from lone_members import alone, columns, generators
 from torch import nn
 from torch.nn import functional as F
 

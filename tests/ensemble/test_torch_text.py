@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -6,7 +8,7 @@ from plunit.ensemble import ACTIVATIONS, MLP, forward, initial
 from plunit.ensemble.torch_text import torch_code
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", [name for name, one in ACTIVATIONS.items() if one.module])
 @pytest.mark.parametrize("widths", [(1, 3, 4, 2), (2, 3)])
 def test_the_program_has_the_values_of_the_member(activation, widths):
     network = MLP(widths, activation)
@@ -18,3 +20,10 @@ def test_the_program_has_the_values_of_the_member(activation, widths):
     with torch.no_grad():
         found = names["model"](torch.from_numpy(x)).numpy()
     np.testing.assert_allclose(found.T, forward(network, theta, x.T, 0.25, 0.6)[..., 0], rtol=1e-6, atol=1e-6)
+
+
+def test_an_activation_that_pytorch_lacks_is_an_error_not_plu(monkeypatch):
+    monkeypatch.setitem(ACTIVATIONS, "silu", dataclasses.replace(ACTIVATIONS["silu"], module=None))
+    network = MLP((1, 3, 1), "silu")
+    with pytest.raises(ValueError, match=r"silu has no module in PyTorch; activations that have one are tanh, .*elu"):
+        torch_code(network, np.zeros((network.rows, 1)))

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from alone import MODULES, PaperPLU, alone, columns, generators
+from lone_members import MODULES, PaperPLU, alone, columns, generators
 from torch import nn
 
 from plunit.ensemble import ENGINES, MLP, forward, initial, train

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from alone import generators
+from lone_members import generators
 
 from plunit.ensemble import ENGINES, MLP, Rows, Validation, forward, initial, train
 from plunit.ensemble.data import points

@@ -54,7 +54,7 @@ def test_progress_is_told():
         lambda: (torch.randn(1, 8, 2),),
         steps=4,
         lr=LR,
-        watch=told.append,
+        progress=told.append,
     )
     assert told == [0.25, 0.5, 0.75, 1.0]
 

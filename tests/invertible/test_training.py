@@ -78,7 +78,7 @@ def test_a_step_is_checked_before_and_reported_after_it_is_taken():
     history = run(
         w,
         check=lambda step, loss: checks.append((step, loss.item(), w.item())),
-        report=lambda done, loss: reports.append((done, loss.item(), w.item())),
+        progress=lambda done, loss: reports.append((done, loss.item(), w.item())),
     ).tolist()
     assert checks == list(zip(range(STEPS), history, history, strict=True))
     assert reports == list(zip(range(1, STEPS + 1), history, [*history[1:], w.item()], strict=True))
@@ -94,6 +94,6 @@ def test_a_check_that_raises_stops_before_the_step():
             raise ArithmeticError
 
     with pytest.raises(ArithmeticError):
-        run(w, check=check, report=lambda done, loss: reports.append(done))
+        run(w, check=check, progress=lambda done, loss: reports.append(done))
     assert w.item() == seen[4]  # the loss is w itself
     assert reports == [1, 2, 3, 4]

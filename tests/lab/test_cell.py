@@ -15,7 +15,9 @@ from plunit.lab.experiment import catalogue
 SINE = catalogue()["sine"]
 (CELL,) = SINE.cells(["plu"], 8, "numpy")
 FAMILIES = ["fit", "shape", "depth", "inverse", "warp", "density", "cifar10", "compare"]
-READ_ONLY = ["claims.py", "style.py", "story.py", "report.py", "overview.py", "plan.py", "running.py", "fit/figures.py"]
+READ_ONLY = [
+    f"{name}.py" for name in ["claims", "style", "story", "publishing", "overview", "plan", "running", "fit/figures"]
+]
 
 
 def test_equal_cells_have_equal_keys():

@@ -137,7 +137,7 @@ def test_fresh_computes_anew_and_resume_does_not(console, tmp_path):
     written = path.stat().st_mtime_ns
     running.execute(tmp_path, wanted, Where(), console)
     assert path.stat().st_mtime_ns == written
-    scratch.report(scratch.path_of(tmp_path, path.stem), 0.5)
+    scratch.write_progress(scratch.path_of(tmp_path, path.stem), 0.5)
     running.execute(tmp_path, wanted, Where(), console, fresh=True)
     assert path.stat().st_mtime_ns > written
     assert list((tmp_path / "unfinished").iterdir()) == []
@@ -191,7 +191,7 @@ def test_fresh_keeps_what_is_finished_until_it_is_replaced(console, tmp_path, mo
 def test_progress_of_unfinished_cells_counts(tmp_path):
     path = scratch.path_of(tmp_path, "cell")
     assert scratch.done(path) == 0
-    scratch.report(path, 0.25)
+    scratch.write_progress(path, 0.25)
     assert scratch.done(path) == 0.25
     path.with_name(f"{path.name}.progress").write_text("0.2x")
     assert scratch.done(path) == 0

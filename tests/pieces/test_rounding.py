@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fixed_networks import mixed, smooth
 from random_networks import random_network, scaled_network
-from rational import forward, rational
+from rational_networks import forward, rational
 
 from plunit.pieces import activation, network
 from plunit.pieces.functions import Functions

@@ -37,9 +37,8 @@ def native():
     )
 
 
-def load(name):
-    if name != "triton":
-        return {"native": native, "composite": lambda: composite}[name]()
+def triton():
+    """The Triton kernel, with an interpreter that rounds as a GPU does."""
     from triton.runtime import interpreter
 
     from plunit.torch import triton_kernel
@@ -58,12 +57,13 @@ def load(name):
     return triton_kernel
 
 
-KERNELS = ["triton"] if INTERPRETED else [pytest.param("native", marks=native_only), "composite"]
+LOADERS = {"triton": triton} if INTERPRETED else {"native": native, "composite": lambda: composite}
+"""The kernels, each with the function that returns it."""
 
 
-@pytest.fixture(params=KERNELS)
+@pytest.fixture(params=[pytest.param(name, marks=native_only if name == "native" else ()) for name in LOADERS])
 def implementation(request):
-    return load(request.param)
+    return LOADERS[request.param]()
 
 
 def points(c, dtype, count=3000):
@@ -146,7 +146,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("learnable", ["both", "alpha", "c", "one alpha", "one c"])
 def test_learned_values_and_gradients_are_those_of_the_definition(layout, learnable):
-    implementation = load("triton") if INTERPRETED else composite
+    implementation = triton() if INTERPRETED else composite
     shape, axis, memory_format = LAYOUTS[layout]
     torch.manual_seed(0)
     x = (torch.randn(shape, dtype=torch.float64) * 2).contiguous(memory_format=memory_format)
@@ -208,7 +208,7 @@ def _noted(calls, function):
 
 @pytest.mark.skipif(not INTERPRETED, reason="for the Triton kernel")
 def test_sums_do_not_depend_on_chance():
-    implementation = load("triton")
+    implementation = triton()
     x, grad = torch.randn(64, 8, 30), torch.randn(64, 8, 30)
     alpha, c = torch.rand(8, 1), torch.rand(8, 1)
     first, second = (implementation.backward_learned(grad, x, alpha, c) for _ in range(2))

@@ -60,7 +60,7 @@ def fit_(
     many pieces, or with the fewest. Ctrl-C keeps the best so far.
     """
     with importing(), _compiling():
-        from plunit.fitting import Settings, solve
+        from plunit.fitting import FitSettings, solve
         from plunit.fitting.drawing import drawn
         from plunit.fitting.files import check_places, content_of, writer_of
         from plunit.fitting.page import write_page, write_plot
@@ -74,7 +74,7 @@ def fit_(
     if plot is not None and plot.suffix not in PLOTS:
         raise UserError(f"--plot {plot} must end in one of {' '.join(PLOTS)}")
     writers = [(path, writer_of(path, few, len(problem.inputs), activation)) for path in save or ()]
-    settings = Settings(
+    settings = FitSettings(
         _widths(hidden),
         min(starts, 32) if quick else starts,
         best,

@@ -104,7 +104,7 @@ def compare(
         seeds=seeds,
         activations=activations,
         engine=engine,
-        report=_console.print,
+        say=_console.print,
     )
     running.execute(out, wanted, where, _console)
 

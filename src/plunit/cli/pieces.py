@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 from plunit import pieces
 from plunit.errors import UserError
 from plunit.pieces import Cells, Curve, Network, cells, curve
-from plunit.pieces.formats.saving import WRITERS
+from plunit.pieces.formats.saving import EXPORTERS
 from plunit.pieces.limits import Progress
 from plunit.progress import bars
 
@@ -51,7 +51,7 @@ def pieces_of(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="OUT", help=f"Write the network to a file that ends in one of {' '.join(WRITERS)}"),
+        typer.Option(metavar="OUT", help=f"Write the network to a file that ends in one of {' '.join(EXPORTERS)}"),
     ] = None,
     maximum: Annotated[bool, typer.Option("--maximum", help="Print the first output's largest value, proved.")] = False,
 ) -> None:

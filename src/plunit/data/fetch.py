@@ -36,7 +36,7 @@ Contents = Generator[tuple[str, bytes], None, None]
 Source = Callable[[Files, Progress], Contents]
 
 
-def fetch_files(place: Path, report: Callable[[str], object] = print, files: Files | None = None) -> dict[str, bytes]:
+def fetch_files(place: Path, say: Callable[[str], object] = print, files: Files | None = None) -> dict[str, bytes]:
     """Return the verified content of each file; what is missing or damaged in the folder is fetched into it.
 
     Raise UserError, with what to do, if no source gives it.
@@ -47,12 +47,12 @@ def fetch_files(place: Path, report: Callable[[str], object] = print, files: Fil
         return contents
     _check_writable(place)
     damaged = [name for name in files if name not in contents and (place / name).exists()]
-    report(f"fetching CIFAR-10 into {place}" + (f", where {', '.join(damaged)} is damaged" if damaged else ""))
+    say(f"fetching CIFAR-10 into {place}" + (f", where {', '.join(damaged)} is damaged" if damaged else ""))
     failures: list[str] = []
     for title, source in _sources(place).items():
         try:
             _draw(source, files, place, contents)
-            report("; ".join([f"fetched from {title}", *failures]))
+            say("; ".join([f"fetched from {title}", *failures]))
             return contents
         except SourceFailed as error:
             failures.append(f"{title}: {' '.join(str(error).split())}")
@@ -62,9 +62,9 @@ def fetch_files(place: Path, report: Callable[[str], object] = print, files: Fil
     )
 
 
-def prepare(report: Callable[[str], object]) -> None:
+def prepare(say: Callable[[str], object]) -> None:
     """Fetch the data set into its usual folder, unless it is there."""
-    fetch_files(folder(), report)
+    fetch_files(folder(), say)
 
 
 def _sources(place: Path) -> dict[str, Source]:

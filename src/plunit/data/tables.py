@@ -33,11 +33,11 @@ class Table:
     sha256: str
 
 
-def read_table(path: Path, target: str, inputs: Sequence[str] = (), report: Callable[[str], object] = print) -> Table:
+def read_table(path: Path, target: str, inputs: Sequence[str] = (), say: Callable[[str], object] = print) -> Table:
     r"""Read the target and the inputs (all other columns by default) of a CSV or Parquet file.
 
     A column is given by its name, or by its number counted from 1; -1 is the last column. A name goes before a number.
-    Constant inputs are left out with a line to `report`. What the user must put right is a UserError of one line.
+    Constant inputs are left out with a line to `say`. What the user must put right is a UserError of one line.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +56,7 @@ def read_table(path: Path, target: str, inputs: Sequence[str] = (), report: Call
         check_size(path)
         sha256 = fingerprint(path)
         layout = find_layout(path)
-        _report_header(path, layout, report)
+        _say_header(path, layout, say)
         names = layout.names
         columns = _choose(path, names, target, inputs)
         values, missing = csv_numbers.read_numbers(path, layout, columns)
@@ -64,20 +64,20 @@ def read_table(path: Path, target: str, inputs: Sequence[str] = (), report: Call
         raise UserError(f"{shown(path)} changed while it was read. Run again when the file is complete.")
     chosen = [names[column] for column in columns]
     _check_rows(path, values, missing, chosen[-1])
-    kept = _varying(path, values[:, :-1], chosen, report)
+    kept = _varying(path, values[:, :-1], chosen, say)
     return Table(values.take(kept, axis=1), values[:, -1].copy(), tuple(chosen[at] for at in kept), chosen[-1], sha256)
 
 
-def _report_header(path: Path, layout: CsvLayout, report: Callable[[str], object]) -> None:
+def _say_header(path: Path, layout: CsvLayout, say: Callable[[str], object]) -> None:
     """Say what the first row was taken for, where it could be something else."""
     if not layout.header:
-        report(
+        say(
             f"{shown(path)}: the first row is data, because it holds only numbers. "
             f"The columns are numbered from 1 to {len(layout.names)}. Add a header line to name them."
         )
     elif numbers := [name for name in layout.names if is_number(name, layout.delimiter)]:
         text = next(name for name in layout.names if not is_number(name, layout.delimiter))
-        report(
+        say(
             f"{shown(path)}: the first row is the header, because {quoted(text)} is not a number. "
             f"It holds {quoted(numbers[0])} too. If the row is data, add a header line above it."
         )
@@ -146,11 +146,11 @@ def _check_rows(path: Path, values: Array, missing: str, target: str) -> None:
         )
 
 
-def _varying(path: Path, x: Array, names: Sequence[str], report: Callable[[str], object]) -> list[int]:
+def _varying(path: Path, x: Array, names: Sequence[str], say: Callable[[str], object]) -> list[int]:
     """Return the inputs that vary; name the others."""
     varies = (x != x[:1]).any(axis=0)
     if constant := [name for name, yes in zip(names, varies, strict=False) if not yes]:
-        report(f"{shown(path)}: inputs with one value in all rows are left out: {_listed(constant)}.")
+        say(f"{shown(path)}: inputs with one value in all rows are left out: {_listed(constant)}.")
     if not varies.any():
         raise UserError(f"{shown(path)}: no input column is left. At least one must vary: choose others with --inputs.")
     return [int(at) for at in np.flatnonzero(varies)]

@@ -3,7 +3,7 @@
 from plunit.densities.architecture import Architecture, Start, start
 from plunit.densities.network import DensityNetwork
 from plunit.densities.sample import Sample
-from plunit.densities.searching import Diverged, search
+from plunit.densities.searching import NoFiniteStart, search
 from plunit.densities.state import Member
 
-__all__ = ["Architecture", "DensityNetwork", "Diverged", "Member", "Sample", "Start", "search", "start"]
+__all__ = ["Architecture", "DensityNetwork", "Member", "NoFiniteStart", "Sample", "Start", "search", "start"]

@@ -13,7 +13,7 @@ import numpy as np
 from plunit import learned
 from plunit.densities.architecture import LEARNED
 from plunit.densities.sample import Sample
-from plunit.densities.state import Member, Steps, check_room, nearest, shares
+from plunit.densities.state import Member, MemberSteps, check_room, nearest, shares
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.build import library
 from plunit.ensemble.native import processors
@@ -28,7 +28,7 @@ class _Sample(ctypes.Structure):
     _fields_ = (("x", ctypes.c_void_p), ("weight", ctypes.c_void_p), ("count", ctypes.c_int64))
 
 
-class _Task(ctypes.Structure):
+class _ChainTask(ctypes.Structure):
     """The C++ struct ChainTask, field by field."""
 
     _fields_ = (
@@ -46,7 +46,7 @@ class _Task(ctypes.Structure):
     )
 
 
-def advance(members: Sequence[Member], steps: Steps) -> None:
+def advance(members: Sequence[Member], steps: MemberSteps) -> None:
     """Take the steps of Adam for all members, in place; threads share the members, and the bits do not depend on it."""
     program = library("chain")
     with ThreadPoolExecutor(processors()) as pool:
@@ -54,7 +54,7 @@ def advance(members: Sequence[Member], steps: Steps) -> None:
             job.result()
 
 
-def run(program: ctypes.CDLL, member: Member, steps: Steps) -> None:
+def run(program: ctypes.CDLL, member: Member, steps: MemberSteps) -> None:
     """Take the steps of one member with a given build of the program, which releases Python's lock."""
     check_room(member, steps)
     form = member.architecture
@@ -73,7 +73,7 @@ def run(program: ctypes.CDLL, member: Member, steps: Steps) -> None:
         "order": member.order,
         "sign": member.sign,
     }
-    task = _Task(
+    task = _ChainTask(
         features=form.features,
         blocks=form.blocks,
         sides=1 if form.activation == "leaky" else 2,

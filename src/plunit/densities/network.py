@@ -5,24 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from plunit import learned
 from plunit.densities.architecture import Architecture
-from plunit.densities.units import Units
+from plunit.densities.units import BlockUnits
 from plunit.ensemble.arrays import Array
-
-
-class _Namespace:
-    """The functions that `plunit.learned` needs, for NumPy."""
-
-    clip, exp = staticmethod(np.clip), staticmethod(np.exp)
-
-    @staticmethod
-    def sigmoid(x: Any) -> Any:
-        return 1 / (1 + np.exp(-x))
+from plunit.numpy import NAMESPACE
 
 
 @dataclass(frozen=True)
@@ -35,7 +25,7 @@ class DensityNetwork:
         order: [maps, n]: row i of a matrix W is row order[i] of L U.
         sign: [maps, n], of the diagonals of U.
         rho: the rounding, where it is not learned: one number, 0 for kinks.
-        widths: [blocks, n], see `Units`; for training only.
+        widths: [blocks, n], see `BlockUnits`; for training only.
     """
 
     architecture: Architecture
@@ -73,16 +63,16 @@ class DensityNetwork:
         return [(lower @ upper)[order] for (lower, upper), order in zip(self.factors, self.order, strict=True)]
 
     @cached_property
-    def units(self) -> list[Units]:
+    def units(self) -> list[BlockUnits]:
         """The units of all blocks."""
         form, views = self.architecture, self.views
-        alpha = learned.positive(_Namespace, views["alpha"])
-        c = learned.positive(_Namespace, views["c"]) if "c" in views else np.zeros_like(alpha)
-        rho = learned.fraction(_Namespace, views["rho"]) if "rho" in views else np.full_like(alpha, self.rho)
+        alpha = learned.positive(NAMESPACE, views["alpha"])
+        c = learned.positive(NAMESPACE, views["c"]) if "c" in views else np.zeros_like(alpha)
+        rho = learned.fraction(NAMESPACE, views["rho"]) if "rho" in views else np.full_like(alpha, self.rho)
         bent = "rho" in views or self.rho > 0
         widths = np.zeros_like(alpha) if self.widths is None else self.widths
         return [
-            Units(
+            BlockUnits(
                 alpha[i][:, None],
                 c[i][:, None],
                 (rho[i] * c[i])[:, None] if bent else None,

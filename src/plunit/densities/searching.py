@@ -14,14 +14,19 @@ import numpy as np
 from plunit.densities import native, stepping
 from plunit.densities.architecture import Architecture, start
 from plunit.densities.sample import Sample, check_spread, checked
-from plunit.densities.state import Member, Steps, begin
+from plunit.densities.state import Member, MemberSteps, begin
 from plunit.ensemble.arrays import Array, as_count
 from plunit.ensemble.build import library
 from plunit.ensemble.compiling import CannotCompile
 from plunit.ensemble.halving import RUNGS
 from plunit.ensemble.pacing import Pace
 
-ENGINES: dict[str, Callable[[Sequence[Member], Steps], None]] = {"native": native.advance, "numpy": stepping.advance}
+Advance = Callable[[Sequence[Member], MemberSteps], None]
+
+ENGINES: dict[str, Advance] = {
+    "native": native.advance,
+    "numpy": stepping.advance,
+}
 
 SHARPENED = 0.9
 """With `anneal`, the corners are gone after this part of the steps."""
@@ -29,7 +34,7 @@ SHARPENED = 0.9
 Progress = Callable[[float, float], object]
 
 
-class Diverged(ValueError):
+class NoFiniteStart(ValueError):
     """No start gave finite numbers."""
 
 
@@ -81,7 +86,7 @@ def search(
     given, decide = checked(training, n, "training"), checked(validation, n, "validation")
     check_spread(given)
     every = as_count("every", every) or max(1, steps // 100)
-    plan = Steps(
+    plan = MemberSteps(
         rate=lr * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps)),
         training=given,
         batch=min(batch, len(given.x)),
@@ -97,7 +102,7 @@ def search(
     ]
     found = sorted(_trained(members, plan, keep, ENGINES[_engine(engine)], progress), key=_rank)
     if not math.isfinite(found[0].loss):
-        raise Diverged(f"no start gave finite numbers; standardise the columns, or take a smaller lr than {lr}")
+        raise NoFiniteStart(f"no start gave finite numbers; standardise the columns, or take a smaller lr than {lr}")
     return found
 
 
@@ -113,9 +118,9 @@ def roundings(steps: int) -> Array:
 
 def _trained(
     members: list[Member],
-    plan: Steps,
+    plan: MemberSteps,
     keep: int,
-    advance: Callable[[Sequence[Member], Steps], None],
+    advance: Advance,
     progress: Progress,
 ) -> list[Member]:
     """Take all steps; return all members, in no order."""
@@ -142,7 +147,7 @@ def _trained(
     return everyone
 
 
-def _advanced(advance: Callable[[Sequence[Member], Steps], None], members: Sequence[Member], steps: Steps) -> bool:
+def _advanced(advance: Advance, members: Sequence[Member], steps: MemberSteps) -> bool:
     """Take the steps; return whether Ctrl-C asked to stop. Threads then end their steps first."""
     try:
         advance(members, steps)

@@ -81,7 +81,7 @@ def begin(architecture: Architecture, start: Start, seed: int, looks: int) -> Me
 
 
 @dataclass(frozen=True)
-class Steps:
+class MemberSteps:
     """The next steps of a member.
 
     Attributes:
@@ -110,7 +110,7 @@ class Steps:
         return len(self.rate)
 
 
-def check_room(member: Member, steps: Steps) -> None:
+def check_room(member: Member, steps: MemberSteps) -> None:
     """Raise ValueError unless the member has room for all looks of these steps."""
     looks = (member.steps + steps.count) // steps.every
     if steps.tests and looks > len(member.looks):

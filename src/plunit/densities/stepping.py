@@ -9,7 +9,7 @@ import numpy as np
 from plunit import learned
 from plunit.densities.network import DensityNetwork
 from plunit.densities.sample import Sample
-from plunit.densities.state import Member, Steps, check_room, nearest, shares
+from plunit.densities.state import Member, MemberSteps, check_room, nearest, shares
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Rows
 
@@ -17,14 +17,14 @@ REFRESH = 8
 """Steps between two estimates of the density at kinks."""
 
 
-def advance(members: Sequence[Member], steps: Steps) -> None:
+def advance(members: Sequence[Member], steps: MemberSteps) -> None:
     """Take the steps of Adam for all members, in place."""
     for member in members:
         with np.errstate(all="ignore"):  # members that diverge
             _run(member, steps)
 
 
-def _run(member: Member, steps: Steps) -> None:
+def _run(member: Member, steps: MemberSteps) -> None:
     check_room(member, steps)
     rho, share = np.broadcast_to(steps.rho, steps.rate.shape), shares(member.steps, steps.count)
     drawn = Rows(steps.training.x, None, batch=steps.batch, seeds=[member.seed])
@@ -125,7 +125,7 @@ def mean_loss(network: DensityNetwork, sample: Sample) -> float:
     return float(np.average(0.5 * (z**2).sum(0) - log_det, weights=sample.weight))
 
 
-def _validate(member: Member, loss: float, steps: Steps) -> None:
+def _validate(member: Member, loss: float, steps: MemberSteps) -> None:
     """Record the loss of the running mean."""
     record = member.record
     member.looks[member.steps // steps.every - 1] = loss

@@ -5,7 +5,7 @@ With a = |u| (for LeakyReLU a = -u) let r go from 0 to 1 where the slope goes fr
 integral of r: R = w r^2 + max(a - c - w, 0). From these dR/dc = -r and dR/dw = r (1 - r).
 
 At a kink log s jumps by log alpha. Its derivative is 0 elsewhere, yet samples cross the kink when parameters change.
-`Units.turn` has the density there from the samples that are nearer than `width`: log(alpha) / (2 width) for each.
+`BlockUnits.turn` has the density there from the samples that are nearer than `width`: log(alpha) / (2 width) for each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from plunit.ensemble.arrays import Array
 
 
 @dataclass(frozen=True)
-class Units:
+class BlockUnits:
     """The units of one block: columns [n, 1].
 
     Attributes:

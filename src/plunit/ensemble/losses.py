@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from plunit.ensemble.activation import sigmoid
 from plunit.ensemble.arrays import Array
+from plunit.numpy import sigmoid
 
 Loss = Callable[[Array, Array], tuple[Array, Array]]
 

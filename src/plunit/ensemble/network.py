@@ -13,16 +13,9 @@ from typing import Any
 import numpy as np
 
 from plunit import learned
-from plunit.ensemble.activation import ACTIVATIONS, Nonlinearity, sigmoid
+from plunit.ensemble.activation import ACTIVATIONS, Nonlinearity
 from plunit.ensemble.arrays import Array, as_array
-
-
-class _Functions:
-    """The functions that `plunit.learned` needs of an array namespace; NumPy has no sigmoid."""
-
-    sigmoid = staticmethod(sigmoid)
-    clip = staticmethod(np.clip)
-    exp = staticmethod(np.exp)
+from plunit.numpy import NAMESPACE
 
 
 @dataclass(frozen=True)
@@ -81,7 +74,7 @@ class MLP:
         if not self.learned:
             return alpha, c
         raw_alpha, raw_c = self.raw(theta)
-        return learned.fraction(_Functions, raw_alpha), learned.positive(_Functions, raw_c)
+        return learned.fraction(NAMESPACE, raw_alpha), learned.positive(NAMESPACE, raw_c)
 
 
 def initial(

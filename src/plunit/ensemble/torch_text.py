@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
+from plunit.ensemble.activation import module_of
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.network import MLP, spread
-
-MODULES = {
-    "tanh": "nn.Tanh()",
-    "relu": "nn.ReLU()",
-    "identity": "nn.Identity()",
-    "leaky_relu": "nn.LeakyReLU()",
-    "hardtanh": "nn.Hardtanh()",
-    "gelu": "nn.GELU()",
-    "silu": "nn.SiLU()",
-    "elu": "nn.ELU()",
-}
-"""The activations in PyTorch; the others are PLU."""
 
 _PROGRAM = """\
 import torch
@@ -36,15 +25,16 @@ with torch.no_grad():
 def torch_code(network: MLP, theta: Array, alpha: float = 0.1, c: float = 1.0) -> str:
     """Return a program that makes `model`, an nn.Sequential in float64, of one member theta [rows, 1]."""
     alphas, cs = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
+    kind = module_of(network.activation)
     modules, parameters = [], []
     for i, (weight, bias) in enumerate(network.layers(theta)):
         if i:
             plu = f"PLU(alpha={float(alphas[i - 1, 0])!r}, c={float(cs[i - 1, 0])!r})"
-            modules.append(MODULES.get(network.activation, plu))
+            modules.append(plu if kind == "PLU" else f"nn.{kind}()")
         modules.append(f"nn.Linear({weight.shape[1]}, {weight.shape[0]})")
         parameters += [weight[..., 0].tolist(), bias[:, 0].tolist()]
     return _PROGRAM.format(
-        imports="" if network.activation in MODULES else "\nfrom plunit.torch import PLU\n",
+        imports="\nfrom plunit.torch import PLU\n" if kind == "PLU" else "",
         modules="\n".join(f"    {module}," for module in modules),
         parameters="\n".join(f"    {numbers}," for numbers in parameters),
     )

@@ -20,7 +20,7 @@ from plunit.expressions.expression import CHUNK, Expression, finite_values
 from plunit.expressions.intervals import Interval, choose, hull, meet
 from plunit.expressions.tokens import shown
 from plunit.pieces.arrays import Floats, Ints, blocks
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 
 SAMPLES = 4096
 PER_PIECE = 16

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from plunit.fitting.problems import Problem, of_drawing, of_expression, of_table
 
 if TYPE_CHECKING:
-    from plunit.fitting.solving import Found, Settings, solve
+    from plunit.fitting.solving import FitSettings, Found, solve
 
-__all__ = ["Found", "Problem", "Settings", "of_drawing", "of_expression", "of_table", "solve"]
+__all__ = ["FitSettings", "Found", "Problem", "of_drawing", "of_expression", "of_table", "solve"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("Found", "Settings", "solve"):
+    if name not in ("Found", "FitSettings", "solve"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from plunit.fitting import solving
 

@@ -83,7 +83,7 @@ def _polygons(axes: Any, problem: Problem, cells: Cells) -> None:
     for faces in axes.collections:
         faces.set_rasterized(len(cells) > CELLS)  # a page with each of them would have many megabytes
     axes.set(xlabel=_plain(problem.inputs[0]), ylabel=_plain(problem.inputs[1]), aspect="auto")
-    axes.set_title(f"{len(cells)} flat pieces, coloured by slope", fontsize=10)
+    axes.set_title(f"{len(cells)} polygons, coloured by slope", fontsize=10)
 
 
 def _predicted(figure: Any, problem: Problem, found: Found) -> None:

@@ -12,7 +12,7 @@ from plunit.fitting.reducing import Reduced
 from plunit.fitting.solving import Found
 from plunit.fitting.telling import error_text
 from plunit.pieces import Curve, save, save_c, save_csv, save_json, save_onnx, save_svg
-from plunit.pieces.formats.saving import INPUTS, WRITERS, c_name
+from plunit.pieces.formats.saving import EXPORTERS, c_name
 
 Writer = Callable[[Found, Problem, Path], None]
 
@@ -41,13 +41,13 @@ def check_places(source: str, paths: list[Path]) -> None:
 
 def writer_of(path: Path, few: bool, inputs: int, activation: str) -> Writer:
     """Return what writes a file, before any work is done: of the curve with few pieces, or of the network."""
-    known = CURVES if few else WRITERS
+    known = CURVES if few else EXPORTERS
     if path.suffix not in known:
         raise UserError(f"--save {path} must end in one of {' '.join(known)}")
     if activation not in PIECEWISE:
         raise UserError(f"--save needs a piecewise-linear activation: {', '.join(PIECEWISE)}; got {activation}")
-    if inputs not in INPUTS.get(path.suffix, (inputs,)):
-        wanted = " or ".join(map(str, INPUTS[path.suffix]))
+    if inputs not in (taken := EXPORTERS[path.suffix].inputs or (inputs,)):
+        wanted = " or ".join(map(str, taken))
         raise UserError(
             f"--save {path}: {path.suffix} is for {wanted} inputs, there are {inputs}; .h, .onnx and .json take any "
             "number"

@@ -62,9 +62,9 @@ def root_mean_square(values: Array) -> float:
     return unit * math.sqrt(float(np.mean((values / unit) ** 2))) if unit > 0 else 0.0
 
 
-def of_table(path: Path, target: str, inputs: Sequence[str], report: Callable[[str], object]) -> Problem:
+def of_table(path: Path, target: str, inputs: Sequence[str], say: Callable[[str], object]) -> Problem:
     """Return the problem of learning one column of a table from others."""
-    table = read_table(path, target, inputs, report)
+    table = read_table(path, target, inputs, say)
     box = np.stack([table.x.min(0), table.x.max(0)], axis=1)
     return Problem(path.name, table.x, table.y, table.inputs, table.target, box)
 

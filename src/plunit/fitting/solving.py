@@ -28,7 +28,7 @@ _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.22
 
 
 @dataclass(frozen=True)
-class Settings:
+class FitSettings:
     """How to fit.
 
     Attributes:
@@ -96,7 +96,7 @@ class Watched(PLURegressor):
         return self.watch or super()._progress(starts)
 
 
-def solve(problem: Problem, settings: Settings, progress: Progress = lambda what, done, best: False) -> Found:
+def solve(problem: Problem, settings: FitSettings, progress: Progress = lambda what, done, best: False) -> Found:
     """Fit the problem; when `progress` returns true, return what has been found so far."""
     stop = _Stop(progress)
     model = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
@@ -112,7 +112,7 @@ def solve(problem: Problem, settings: Settings, progress: Progress = lambda what
     )
 
 
-def _reduced(problem: Problem, curve: Curve, settings: Settings) -> tuple[Reduced | None, str]:
+def _reduced(problem: Problem, curve: Curve, settings: FitSettings) -> tuple[Reduced | None, str]:
     """Return the curve with fewer pieces; or None and why, if nobody asked for it."""
     try:
         return reduced(problem, curve, settings.pieces, settings.error), ""
@@ -136,7 +136,7 @@ class _Stop:
         return call
 
 
-def _trained(problem: Problem, settings: Settings, rows: Array, stop: _Stop, what: str) -> PLURegressor:
+def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, what: str) -> PLURegressor:
     hidden = settings.hidden or ((8, 8) if len(problem.inputs) == 1 else (16, 16))
     model = Watched(
         hidden,
@@ -153,7 +153,7 @@ def _trained(problem: Problem, settings: Settings, rows: Array, stop: _Stop, wha
     return model
 
 
-def _tests(problem: Problem, settings: Settings, stop: _Stop) -> list[float]:
+def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> list[float]:
     """Return the errors on a random fifth of the rows of models that did not see it."""
     errors = []
     for split in range(settings.splits):

@@ -7,14 +7,14 @@ import math
 import numpy as np
 
 from plunit.fitting.problems import Problem, root_mean_square
-from plunit.fitting.solving import SAMPLES, Found, Settings
+from plunit.fitting.solving import SAMPLES, FitSettings, Found
 from plunit.pieces import Curve
 
 WINNERS = 5
 ROWS = 40
 
 
-def told(problem: Problem, settings: Settings, found: Found) -> list[str]:
+def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
     """Return lines that say what was found."""
     model = found.model
     hidden = " x ".join(map(str, model.widths_[1:-1])) or "no"
@@ -56,7 +56,7 @@ def error_text(value: float, bound: float | None, one_input: bool) -> str:
     return f"{value:.4g} at {SAMPLES:,} random points; no bound for several inputs"
 
 
-def _pieces(problem: Problem, settings: Settings, found: Found) -> list[str]:
+def _pieces(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
     if found.reduced is None:
         return [f"the network has {found.curve.pieces} straight pieces", found.missing] if found.missing else []
     few, curve = found.reduced, found.curve

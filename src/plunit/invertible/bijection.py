@@ -21,8 +21,28 @@ class Bijection(nn.Module):
     Args:
         features: n, the size of the last axis.
 
-    Subclasses define `forward(x) -> (y, log_det)` and `inverse(y) -> (x, log_det)`. Values have shape (..., n), the
+    `forward(x)` returns (y, log_det), and `inverse(y)` returns (x, log_det). Values have shape (..., n), the
     log-determinants shape (...): log|det dy/dx| from `forward`, log|det dx/dy| from `inverse`.
+
+    Check-list for one's own. Usually it is a `Leaf`, or an `Elementwise` if each feature is mapped by itself:
+
+    1. `raw()` returns the parameters and buffers: vectors [n] and matrices. A positive number is registered by
+       `positive.register`. `imply(*raw)` returns the values that `evaluate` needs, and `imply_inverse(*raw)` those that
+       `invert` needs, if they are others. Both allow for leading axes: a chain computes all leaves of a kind at once.
+       A leaf without parameters, or one that must be computed alone, overrides `values` (and `inverse_values`) instead.
+    2. `evaluate(x, *values)` and `invert(y, *values)` are static and pure. They take samples as columns [n, m] and
+       vectors as columns [n, 1]. They return columns, and log-slopes [n, m], or [n, 1] if all samples share them. The
+       sum of the log-slopes over the features is the log-determinant.
+    3. `lipschitz()` returns bounds for F and for its inverse; `math.inf` where there is none.
+    4. A kinked leaf returns its boundary term from `boundary_term`. A rounded one returns the leaf without rounded
+       corners from `sharp`, and its plan from `annealing`. What its state must satisfy is in `faults`.
+    5. Inputs are checked, and `forward`, `inverse` and `leaves` are there: `Leaf` has them.
+    6. Its name is in `plunit.invertible.__all__`, and a row in `KINDS` of kinds.py lets files hold it.
+    7. A line in `BIJECTIONS` of tests/invertible/conftest.py brings all tests: round trip, log-determinants against
+       autograd's Jacobian, dtypes, messages, Lipschitz bounds, freezing, stacked parameters, files.
+
+    A bijection made of others is a `Chain` or an `Inverse`, or a function that returns one. A class that is neither
+    defines `forward`, `inverse`, `lipschitz` and `leaves`, and calls `_check` on every input.
     """
 
     def __init__(self, features: int) -> None:
@@ -135,13 +155,8 @@ def _of_same_shape(module: nn.Module, state: Mapping[str, Any], prefix: str) -> 
 class Leaf(Bijection):
     """A bijection whose two directions are pure functions of columns and of values that its parameters imply.
 
-    `evaluate` and `invert` take samples as columns [n, m], with vectors among the values as columns [n, 1], and return
-    columns and log-slopes: [n, m], or [n, 1] if all samples share them. The sum of the log-slopes over the features is
-    the log-determinant. In this layout operations run along the samples, not along a few features.
-
-    The values come from `imply` and `imply_inverse`, which take what `raw` returns. They must allow for leading axes,
-    because a chain stacks the raw tensors of all leaves of a kind and computes their values at once. A leaf that
-    overrides `values` instead, and `inverse_values` if they differ, is computed alone.
+    `Bijection` has the check-list. Samples are columns, so that operations run along the samples, not along a few
+    features. A chain stacks what `raw` returns for all leaves of a kind and calls `imply` once.
     """
 
     is_elementwise = False
@@ -199,7 +214,7 @@ class Leaf(Bijection):
 
 
 class Elementwise(Leaf):
-    """A leaf that treats each feature apart."""
+    """A leaf that maps each feature by itself; `Bijection` has the check-list."""
 
     is_elementwise = True
 

@@ -17,8 +17,8 @@ from plunit.invertible.base import Base, Given, base_for
 from plunit.invertible.bijection import Bijection, expect
 from plunit.invertible.contexts import Conditional
 from plunit.invertible.frozen import Frozen
-from plunit.invertible.likelihood import Fitted, Validation, first_sharp, maximise
-from plunit.invertible.points import Form
+from plunit.invertible.likelihood import Fitted, HeldOut, first_sharp, maximise
+from plunit.invertible.points import PointShape
 from plunit.invertible.progress import Report, bar
 from plunit.invertible.sources import prepare
 
@@ -152,8 +152,8 @@ class Flow(nn.Module):
         source = prepare(self._form(), data, context, weights, validation, batch, generator)
         watched = None
         if source.held is not None:
-            watched = Validation(self, source.held, source.held_weights, steps, patience, first_sharp(anneal, steps))
-        with bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as report:
+            watched = HeldOut(self, source.held, source.held_weights, steps, patience, first_sharp(anneal, steps))
+        with bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as show:
             return maximise(
                 self,
                 source.draw,
@@ -163,7 +163,7 @@ class Flow(nn.Module):
                 clip=clip,
                 anneal=anneal,
                 validation=watched,
-                report=lambda done, loss: report(done, loss.item()),
+                progress=lambda done, loss: show(done, loss.item()),
             )
 
     def sharpen(self) -> None:
@@ -191,9 +191,9 @@ class Flow(nn.Module):
             return Flow(bijection, self.base.distribution)
         return Flow(bijection).to(self.base.origin)
 
-    def _form(self) -> Form:
+    def _form(self) -> PointShape:
         context = self.bijection.context if isinstance(self.bijection, Conditional) else None
-        return Form(self.bijection.features, context, self.base.origin)
+        return PointShape(self.bijection.features, context, self.base.origin)
 
     def _given(self, context: Tensor | None) -> tuple[Tensor, ...]:
         """Return the context as arguments for the bijection: none or one."""

@@ -21,7 +21,7 @@ Shapes = dict[str, tuple[int, ...]]
 class Kind:
     """A bijection without parts, as a file holds it.
 
-    To add one, write its row in `KINDS` and its line in the table of tests/invertible/conftest.py.
+    A row in `KINDS` is one point of the check-list in `Bijection`.
 
     Attributes:
         made: its class; it is built by made(**options), and its arrays are its state_dict.

@@ -80,7 +80,7 @@ class Kept:
         torch._foreach_copy_(self.tensors, values)
 
 
-class Validation:
+class HeldOut:
     """The likelihood of points that are not trained with, at a hundred moments of training; the best state is kept.
 
     Args:
@@ -133,8 +133,8 @@ def maximise(
     lr: float,
     clip: float | None,
     anneal: Annealing | None,
-    validation: Validation | None,
-    report: Callable[[int, Tensor], object],
+    validation: HeldOut | None,
+    progress: Callable[[int, Tensor], object],
 ) -> Fitted:
     """Train a flow on the batches that `draw` gives. Whatever ends it, the flow has its best or its last good state."""
     optimizer = torch.optim.Adam(flow.parameters(), lr, fused=True)
@@ -156,7 +156,7 @@ def maximise(
 
     try:
         with torch.enable_grad(), training(flow):
-            losses = minimise(flow, loss, optimizer, steps, anneal=anneal, check=check, report=report).tolist()
+            losses = minimise(flow, loss, optimizer, steps, anneal=anneal, check=check, progress=progress).tolist()
         with torch.no_grad():  # the last step has changed the parameters: on its batch they must be good
             check(len(losses), -flow.log_prob(*rows).mean())
         if validation is not None and len(losses) not in validation.losses:

@@ -17,7 +17,7 @@ _WHAT = "a tensor, an array or nested lists of points, a function that draws n o
 
 
 @dataclass(frozen=True)
-class Form:
+class PointShape:
     """The form of points that a flow takes.
 
     Attributes:
@@ -108,7 +108,7 @@ def from_rows(rows: Rows, weights: Tensor | None, generator: Generator | None) -
     return draw
 
 
-def from_batches(form: Form, batches: Iterable[Any]) -> Draw:
+def from_batches(form: PointShape, batches: Iterable[Any]) -> Draw:
     """Return a function that gives the batches of a loader, from the first again after the last."""
     stream = _cycle(batches)
     return lambda n: form.batch(next(stream))

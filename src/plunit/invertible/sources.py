@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from plunit.invertible.points import Draw, Form, Rows, checked_weights, from_batches, from_rows, is_array
+from plunit.invertible.points import Draw, PointShape, Rows, checked_weights, from_batches, from_rows, is_array
 from plunit.invertible.screening import screen
 
 
@@ -24,7 +24,7 @@ class Source:
 
 
 def prepare(
-    form: Form, data: Any, context: Any, weights: Any, validation: Any, batch: int, generator: Generator | None
+    form: PointShape, data: Any, context: Any, weights: Any, validation: Any, batch: int, generator: Generator | None
 ) -> Source:
     """Return the source of data that are points, a function or a loader; raise or warn if they cannot be learned."""
     is_number = isinstance(validation, Real) and not isinstance(validation, bool)

@@ -28,7 +28,7 @@ def train(
     steps: int,
     lr: float,
     anneal: Annealing | None = None,
-    watch: Callable[[float], object] = lambda done: None,
+    progress: Callable[[float], object] = lambda done: None,
 ) -> Tensor:
     """Train in place, as `plunit.invertible.Flow.fit` does, and return the losses [steps, members].
 
@@ -41,7 +41,7 @@ def train(
         steps: of Adam, the step size falling to 0 along a half cosine.
         lr: the step size at the start.
         anneal: how rho is to shrink on the way, of flows; by default as their bijections were built to be annealed.
-        watch: told the part that is done.
+        progress: called with the part that is done, after each step.
 
     >>> from plunit.invertible import density
     >>> flows = [Flow(density(2, blocks=1)) for seed in range(3)]
@@ -59,7 +59,7 @@ def train(
         optimizer,
         steps,
         anneal=anneal,
-        report=lambda done, losses: watch(done / steps),
+        progress=lambda done, losses: progress(done / steps),
     )
     stack.copy_back()
     return losses

@@ -31,7 +31,7 @@ def minimise(
     *,
     anneal: Annealing | None = None,
     check: Callable[[int, Tensor], bool] = lambda step, losses: False,
-    report: Callable[[int, Tensor], object] = lambda done, losses: None,
+    progress: Callable[[int, Tensor], object] = lambda done, losses: None,
 ) -> Tensor:
     """Lower the sum of the losses, the step size falling to 0 along a half cosine. Return the losses of the steps.
 
@@ -42,19 +42,19 @@ def minimise(
         steps: how many steps.
         anneal: a quantity to shrink on the way. When rho has reached its end the corners are removed.
         check: called with (steps done, losses) before the parameters change; True ends training there.
-        report: called with (steps done, losses) after they have changed.
+        progress: called with (steps done, losses) after they have changed.
     """
     schedule = CosineAnnealingLR(optimizer, steps)
     history: list[Tensor] = []
     sharp = False
     for step in range(steps):
         if anneal is not None and not sharp:
-            progress = anneal.progress(step, steps)
-            sharp = anneal.is_over(progress)
+            passed = anneal.progress(step, steps)
+            sharp = anneal.is_over(passed)
             if sharp:
                 model.sharpen()  # the optimiser goes on, because the exact model has the same parameters
             else:
-                anneal.apply(model.named_buffers(), progress)
+                anneal.apply(model.named_buffers(), passed)
         values = losses()
         if check(step, values.detach()):
             break
@@ -63,5 +63,5 @@ def minimise(
         values.sum().backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         schedule.step()
-        report(step + 1, history[-1])
+        progress(step + 1, history[-1])
     return torch.stack(history)

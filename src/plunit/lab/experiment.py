@@ -28,7 +28,7 @@ MODULES = (
     "plunit.lab.density.read",
     "plunit.lab.compare.read",
 )
-"""The modules with experiments, each with a tuple EXPERIMENTS. A new experiment is one line here."""
+"""The modules with experiments, each with a tuple EXPERIMENTS."""
 
 Runs = dict[str, Arrays]
 """Activation to the arrays of all its seeds."""
@@ -41,14 +41,14 @@ Results = dict[str, Runs]
 class Experiment(ABC):
     """A question that many seeds answer. Subclass it to ask your own.
 
-    1. A frozen dataclass of plain values, the spec, holds all that can be chosen. `Annotated[float, Range(0, 1)]` says
-       what a field may be; `plunit run NAME --set field=value` checks it.
+    1. A frozen dataclass of plain values, the spec, holds all that can be chosen; its docstring explains every field.
+       `Annotated[float, Range(0, 1)]` says what a field may be; `plunit run NAME --set field=value` checks it.
     2. `compute(cell, scratch)` trains the seeds of one cell and returns its arrays, seeds on the last axis, with `seed`
        among them. It is a plain function of a module. This module and all that it imports from plunit are hashed into
-       the name of every stored cell, so keep `rows`, `claims` and `figures` in another one if training takes long.
-       `scratch` is a path for checkpoints, if it wants any (see `plunit.lab.scratch`).
-    3. `rows`, `claims` and `figures` read stored arrays and never train.
-    4. A module with EXPERIMENTS = (YourExperiment("name", "Title", spec),) gets a line in `MODULES`.
+       the name of every stored cell, so keep the rest apart. `scratch` is a path for checkpoints (see `lab.scratch`).
+    3. `rows`, `claims`, `figures` and `finding` read stored arrays and never train.
+    4. A module with EXPERIMENTS = (YourExperiment("name", "Title", spec),) gets a line in `MODULES`. Those of plunit
+       are packages, with spec and `compute` in run.py, the rest in read.py, and a small spec in tests/lab/conftest.py.
 
     Seed s must give every activation the same start and the same batches: claims compare seed by seed.
 
@@ -89,8 +89,8 @@ class Experiment(ABC):
         """Compute the arrays of a cell; a plain function of the module that is hashed."""
 
     @staticmethod  # noqa: B027
-    def prepare(report: Callable[[str], object]) -> None:
-        """Fetch data once on each machine, before cells need it; `report` prints a line."""
+    def prepare(say: Callable[[str], object]) -> None:
+        """Fetch data once on each machine, before cells need it; `say` prints one."""
 
     @abstractmethod
     def cost(self, cell: Cell) -> float:
@@ -109,7 +109,7 @@ class Experiment(ABC):
         """Draw the runs; the first picture is the one to be shown at once."""
 
     def finding(self, runs: Runs) -> str:
-        """Return one sentence of what was found, computed from the runs."""
+        """Return one sentence with numbers of what was found; every experiment of plunit has one."""
         return ""
 
     def seeds_within(self, seeds: int) -> int:

@@ -94,8 +94,8 @@ def save(folder: Path, plan: Plan) -> None:
     write_atomically(folder / "run.json", text.encode())
 
 
-def merged(stored: Plan, wanted: Plan, report: Callable[[str], object]) -> Plan:
-    """Return the plan of the folder after `wanted` has run: results add up, and replaced results are reported."""
+def merged(stored: Plan, wanted: Plan, say: Callable[[str], object]) -> Plan:
+    """Return the plan of the folder after `wanted` has run: results add up, and `say` gets a line for replaced ones."""
     result = stored | wanted
     for name in stored.keys() & wanted.keys():
         old, new = stored[name], wanted[name]
@@ -103,16 +103,16 @@ def merged(stored: Plan, wanted: Plan, report: Callable[[str], object]) -> Plan:
             both = tuple(dict.fromkeys((*old.activations, *new.activations)))
             result[name] = dataclasses.replace(new, activations=both)
         else:
-            report(f"{name}: the tables no longer show the results of `{old.command()}`; run it again to show them")
+            say(f"{name}: the tables no longer show the results of `{old.command()}`; run it again to show them")
     return result
 
 
-def collect(plan: Plan, have: dict[Cell, Arrays], folder: Path, report: Callable[[str], object]) -> Results:
-    """Return the finished runs of a plan; cells that `have` lacks are read. Unfinished runs are reported."""
+def collect(plan: Plan, have: dict[Cell, Arrays], folder: Path, say: Callable[[str], object]) -> Results:
+    """Return the finished runs of a plan; cells that `have` lacks are read. `say` prints a line for unfinished runs."""
     results: Results = {}
     for name, part in plan.items():
         cells = part.cells()
-        found = have | store.read_all(folder, (cell for cell in cells if cell not in have), report)
+        found = have | store.read_all(folder, (cell for cell in cells if cell not in have), say)
         unfinished = dict.fromkeys(cell.activation for cell in cells if cell not in found)
         for activation in part.activations:
             if activation not in unfinished:
@@ -121,7 +121,7 @@ def collect(plan: Plan, have: dict[Cell, Arrays], folder: Path, report: Callable
         if unfinished:
             command = f"{part.command()} --out {shlex.quote(str(folder))}"
             what = f"{name} with {', '.join(unfinished)}"
-            report(f"{what} is left out: it is unfinished, or its source has changed since; run `{command}`")
+            say(f"{what} is left out: it is unfinished, or its source has changed since; run `{command}`")
     return results
 
 

@@ -63,7 +63,7 @@ def comparison(
     seeds: int | None = None,
     activations: str = "",
     engine: str = "",
-    report: Callable[[str], object] = print,
+    say: Callable[[str], object] = print,
 ) -> Plan:
     """Return the plan of `plunit compare`; the table is read once, to see that it can be learned from."""
     base = catalogue()["compare"]
@@ -73,7 +73,7 @@ def comparison(
         raise UserError(f"--target and --inputs name columns, got --inputs {inputs!r} and --set {', '.join(own)}")
     if not str(table).isprintable():
         raise UserError(f"{str(table)!r} has characters that cannot be printed; rename the file")
-    found = read_table(table, target, names, report)
+    found = read_table(table, target, names, say)
     changes |= {"path": str(table.resolve()), "sha256": found.sha256, "target": found.target, "inputs": found.inputs}
     varied = base.varied(changes)
     stored = plan.load(folder).get(varied.name)

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from plunit import ensemble
 from plunit.errors import UserError
-from plunit.lab import executors, plan, report, scratch, store
+from plunit.lab import executors, plan, publishing, scratch, store
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment
 from plunit.lab.plan import Plan
@@ -79,7 +79,7 @@ def publish(folder: Path, console: Console, have: Have | None = None) -> None:
         if not results:
             raise UserError(f"{folder} has no finished experiment; `plunit reproduce --out {folder}` continues")
         with bars(console) as bar:
-            published = report.write(folder, whole, results, lambda all_: bar.track(all_, description="figures"))
+            published = publishing.write_report(folder, whole, results, lambda x: bar.track(x, description="figures"))
     if published.losses:
         console.print(_loss_table(published.losses))
     for line in published.lines:

@@ -24,8 +24,8 @@ def path_of(folder: Path, stem: str) -> Path:
     return folder.resolve() / "unfinished" / stem
 
 
-def report(scratch: Path, done: float) -> None:
-    """Say what part of a cell is done, from 0 to 1, to the process that shows the progress."""
+def write_progress(scratch: Path, done: float) -> None:
+    """Write what part of a cell is done, from 0 to 1, for the process that shows the progress."""
     scratch.parent.mkdir(parents=True, exist_ok=True)
     _file(scratch, "progress").write_text(f"{done:.6f}")
 

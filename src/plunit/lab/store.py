@@ -51,15 +51,15 @@ def read(folder: Path, cell: Cell) -> Arrays | None:
     return arrays
 
 
-def read_all(folder: Path, cells: Iterable[Cell], report: Callable[[str], object]) -> dict[Cell, Arrays]:
-    """Return the arrays of the cells that have a sound file; report the damaged ones."""
+def read_all(folder: Path, cells: Iterable[Cell], say: Callable[[str], object]) -> dict[Cell, Arrays]:
+    """Return the arrays of the cells that have a sound file; `say` prints a line for each damaged one."""
     found = {}
     for cell in cells:
         try:
             if (arrays := read(folder, cell)) is not None:
                 found[cell] = arrays
         except Damaged as damage:
-            report(f"{damage}; the cell has to be computed again")
+            say(f"{damage}; the cell has to be computed again")
     return found
 
 
@@ -74,7 +74,7 @@ def path_of(folder: Path, cell: Cell) -> Path:
 
 
 @contextlib.contextmanager
-def locked(folder: Path, work: str, report: Callable[[str], object]) -> Iterator[None]:
+def locked(folder: Path, work: str, say: Callable[[str], object]) -> Iterator[None]:
     """Hold the folder's lock for one kind of work; if another process has it, say so and wait for it.
 
     The lock ends with the process, however that ends.
@@ -84,7 +84,7 @@ def locked(folder: Path, work: str, report: Callable[[str], object]) -> Iterator
     try:
         lock.acquire(timeout=0)
     except filelock.Timeout:
-        report(f"another `plunit` works in {folder}; waiting until it is done (Ctrl-C stops)")
+        say(f"another `plunit` works in {folder}; waiting until it is done (Ctrl-C stops)")
         lock.acquire()
     try:
         yield

@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
+from plunit.ensemble.activation import title_of
 from plunit.files import shortened, write_atomically
 from plunit.lab.cell import Arrays
 
@@ -33,7 +34,6 @@ COLOURS = {
 """After Okabe and Ito; readers with any common colour blindness can distinguish them."""
 
 LINES = {"tanh": (0, (5, 2)), "relu": (0, (1, 1)), "plu": "-", "plu_learned": (0, (4, 1, 1, 1))}
-LABELS = {"relu": "ReLU", "plu": "PLU", "plu_learned": "learned PLU", "leaky_relu": "leaky ReLU", "gelu": "GELU"}
 
 SETTINGS: dict[Any, Any] = {
     "axes.grid": True,
@@ -94,7 +94,7 @@ def look(activation: str) -> dict[str, Any]:
 
 def label(activation: str) -> str:
     """Return an activation's name as printed."""
-    return LABELS.get(activation, activation)
+    return title_of(activation)
 
 
 def draw_band(axes: Any, x: Any, values: Any, activation: str, **line: Any) -> None:

@@ -15,7 +15,7 @@ from plunit.pieces import activation
 from plunit.pieces.activation import Activation
 from plunit.pieces.algebra import compose, inverse, solve
 from plunit.pieces.combining import combination, difference
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface
 from plunit.pieces.level import Level, level_set
 from plunit.pieces.line import Counts, along, counts, curve, curves

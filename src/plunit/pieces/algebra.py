@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plunit.pieces.arrays import Floats, runs
-from plunit.pieces.curve import NEAR, Curve
+from plunit.pieces.curve_data import NEAR, Curve
 
 
 def solve(f: Curve, y: float, output: int = 0) -> Floats:

@@ -85,7 +85,7 @@ def checked_line(net: Network, line: Polyline, x: Floats) -> tuple[Polyline, dic
 def mesh_faults(net: Network, mesh: Mesh, patterns: Sequence[Words]) -> dict[int, str]:
     """Return the faults of the values at the vertices of a mesh, by member.
 
-    The values are compared with the maps of the cells around where an error is large, and only there.
+    The values are compared with the maps of the polygons around where an error is large, and only there.
     """
     value, error = mesh.state.swapaxes(0, 1)
     scale = AGREE * _largest(np.abs(value), mesh.member, net.members)

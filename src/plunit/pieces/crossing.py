@@ -1,4 +1,4 @@
-"""Cut straight segments where a unit crosses a knot strictly inside: the one step that curves and cells share.
+"""Cut straight segments where a unit crosses a knot strictly inside: the one step that curves and polygons share.
 
 Along a segment z is affine, so from z_0 below to z_1 above a knot it meets the knot at s = (knot - z_0) / (z_1 - z_0).
 A segment end that is on the knot (see `layer`) makes no cut. So the distance of a cut from an end exceeds rounding.

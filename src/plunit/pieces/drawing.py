@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.colors import gradient_colors, largest_slope
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 from plunit.pieces.polygons import Cells
 
 

@@ -1,6 +1,6 @@
-"""f(x) = G x + b on every cell, from its activation pattern: G = W_n D_{n-1} W_{n-1} ... D_1 W_1 with D_i = diag f_i'.
+"""f(x) = G x + b on every polygon, by its pattern: G = W_n D_{n-1} W_{n-1} ... D_1 W_1 with D_i = diag f_i'.
 
-Maps by the chain rule are exact to rounding even on the thinnest cell. Maps from differences of values are not.
+Maps by the chain rule are exact to rounding even on the thinnest polygon. Maps from differences of values are not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BLOCK = 2**12
 
 
 class Maps(NamedTuple):
-    """gradient [cells, out, in], intercept [cells, out], and the tolerance of the gradient [cells, out, in]."""
+    """gradient [polygons, out, in], intercept [polygons, out], and the gradient's tolerance [polygons, out, in]."""
 
     gradient: Floats
     intercept: Floats
@@ -26,7 +26,7 @@ class Maps(NamedTuple):
 
 
 def maps(net: Network, patterns: Sequence[Words], member: Ints) -> Maps:
-    """Return the affine maps of cells with these patterns and members [cells].
+    """Return the affine maps of polygons with these patterns and members [polygons].
 
     The tolerance is 32 times the rounding error of the gradient, by the rule of `layer` from the last layer back.
     """
@@ -36,7 +36,7 @@ def maps(net: Network, patterns: Sequence[Words], member: Ints) -> Maps:
 
 def _maps(net: Network, patterns: Sequence[Words], member: Ints) -> Maps:
     outputs = net.outputs
-    # a row for each output of each cell
+    # a row for each output of each polygon
     who = np.repeat(member, outputs)
     rows = np.broadcast_to(of_members(net.weights[-1], member), (len(member), *net.weights[-1].shape[1:]))
     rows = rows.reshape(len(who), -1)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.curve import NEAR
+from plunit.pieces.curve_data import NEAR
 from plunit.pieces.polygons import Cells
 from plunit.pieces.splitting import following, turns
 
@@ -50,7 +50,7 @@ def level_set(cells: Cells, y: float, output: int = 0) -> Level:
 
 
 def _through(cells: Cells, gap: Floats, crossed: Bools) -> Floats:
-    """Return the segment in which the level passes through each crossed cell."""
+    """Return the segment in which the level passes through each crossed polygon."""
     faces = cells.faces.where(crossed)
     corners = faces.tails
     sides = []
@@ -59,14 +59,14 @@ def _through(cells: Cells, gap: Floats, crossed: Bools) -> Floats:
         tail, head = faces.ends[faces.halves[before] >> 1].T
         with np.errstate(invalid="ignore", divide="ignore"):
             s = (gap[tail] / (gap[tail] - gap[head]))[:, None]
-        # the edge has one direction for both of its cells, hence one and the same point
+        # the edge has one direction for both of its polygons, hence one and the same point
         between = cells.vertices[tail] + s * (cells.vertices[head] - cells.vertices[tail])
         sides.append(np.where(gap[vertex][:, None] == 0, cells.vertices[vertex], between))
     return np.stack(sides, axis=1)
 
 
 def _along(cells: Cells, gap: Floats, flat: Bools) -> tuple[Ints, Ints]:
-    """Return the edges that lie on the level, unless inside a flat part, and a cell beside each that is not flat."""
+    """Return the edges that lie on the level, unless inside a flat part, and a polygon beside each that is not flat."""
     faces = cells.faces
     sides = faces.beside
     sloped = (sides >= 0) & ~flat[sides]

@@ -8,7 +8,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints, blocks
 from plunit.pieces.checking import checked_line
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 from plunit.pieces.layer import SAFETY
 from plunit.pieces.limits import LIMIT, Progress, check_limit
 from plunit.pieces.merging import group_starts

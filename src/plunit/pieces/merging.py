@@ -26,10 +26,10 @@ def group_starts(slopes: Floats, tolerance: Floats, fresh: Bools) -> Bools:
 
 
 def same_maps(maps: Maps, pairs: Ints) -> Ints:
-    """Return the functional piece of each cell, 0, 1, ...; `pairs` [n, 2] are neighbours.
+    """Return the functional piece of each polygon, 0, 1, ...; `pairs` [n, 2] are neighbours.
 
     Gradients are equal where they differ by no more than the sum of their tolerances; being continuous, neighbours with
-    equal gradients have one affine map. All cells of a piece are equal to its first: small differences do not add up.
+    equal gradients have one affine map. All polygons of a piece equal its first: small differences do not add up.
     """
     equal = _equal(maps, *pairs.T)
     group = connected(len(maps.gradient), pairs[equal])
@@ -38,7 +38,7 @@ def same_maps(maps: Maps, pairs: Ints) -> Ints:
         far = ~_equal(maps, np.arange(len(group)), first[group])
         if not far.any():
             return group
-        # the cells that are far from the first one of their group make groups of their own
+        # the polygons that are far from the first one of their group make groups of their own
         one, two = pairs.T
         group = connected(len(group), pairs[equal & (group[one] == group[two]) & (far[one] == far[two])])
 

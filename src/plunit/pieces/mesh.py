@@ -1,9 +1,9 @@
 """A partition of a box into convex polygons that share vertices and edges, and its edges cut by a layer's knots.
 
 Edge e runs from vertex ends[e, 0] to ends[e, 1]. Half-edge h = 2 e + flip is that edge in the direction of `flip`, so
-its tail is ends.ravel()[h] and its head ends.ravel()[h ^ 1]. A polygon, in this code a cell, is a run of half-edges,
-counter-clockwise. The sides of a vertex are decided once (see `layer`) for all cells that share the vertex. So cells
-neither overlap nor leave gaps.
+its tail is ends.ravel()[h] and its head ends.ravel()[h ^ 1]. A polygon, `cell` in names, is a run of half-edges,
+counter-clockwise. The sides of a vertex are decided once (see `layer`) for all polygons that share the vertex. So
+polygons neither overlap nor leave gaps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from plunit.pieces.points import Points, joined
 
 @dataclass(frozen=True, eq=False)
 class Faces:
-    """Cell i is halves[offsets[i] : offsets[i + 1]]; ends [edges, 2], halves [corners], offsets [cells + 1]."""
+    """Polygon i is halves[offsets[i] : offsets[i + 1]]; ends [edges, 2], halves [corners], offsets [polygons + 1]."""
 
     ends: Ints
     halves: Ints
@@ -33,12 +33,12 @@ class Faces:
 
     @cached_property
     def sizes(self) -> Ints:
-        """The number of corners of each cell."""
+        """The number of corners of each polygon."""
         return np.diff(self.offsets)
 
     @cached_property
     def tails(self) -> Ints:
-        """The vertex at which each half-edge starts: the corners of the cells, in order."""
+        """The vertex at which each half-edge starts: the corners of the polygons, in order."""
         return self.ends.reshape(-1)[self.halves]
 
     @cached_property
@@ -48,23 +48,23 @@ class Faces:
 
     @cached_property
     def owner(self) -> Ints:
-        """The cell of each half-edge, and so of each corner, in order."""
+        """The polygon of each half-edge, and so of each corner, in order."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     @cached_property
     def beside(self) -> Ints:
-        """The two cells beside each edge, [edges, 2]: beside[e, flip] owns half-edge 2 e + flip; -1 if no cell does."""
+        """The two polygons beside each edge, [edges, 2]: beside[e, flip] owns half-edge 2 e + flip; -1 if none does."""
         beside = np.full(2 * len(self.ends), -1)
         beside[self.halves] = self.owner
         return beside.reshape(-1, 2)
 
     def where(self, keep: Bools) -> Faces:
-        """Return the cells that are kept."""
+        """Return the polygons that are kept."""
         return faces_of(self.ends, self.halves[np.repeat(keep, self.sizes)], self.sizes[keep])
 
 
 def faces_of(ends: Ints, halves: Ints, sizes: Ints) -> Faces:
-    """Return the cells whose half-edges follow one another, sizes[i] each."""
+    """Return the polygons whose half-edges follow one another, sizes[i] each."""
     return Faces(ends, halves, np.concatenate([[0], np.cumsum(sizes)]))
 
 
@@ -79,7 +79,7 @@ class Mesh:
 
 
 def box_mesh(x: tuple[float, float], y: tuple[float, float], members: int) -> Mesh:
-    """Return one box for each member, as a mesh of one cell each."""
+    """Return one box for each member, as a mesh of one polygon each."""
     corners = np.array([[x[0], y[0]], [x[1], y[0]], [x[1], y[1]], [x[0], y[1]]], dtype=np.float64)
     place = np.tile(corners, (members, 1))
     tail = np.arange(4 * members)
@@ -89,10 +89,10 @@ def box_mesh(x: tuple[float, float], y: tuple[float, float], members: int) -> Me
 
 
 def cut_edges(units: Units, mesh: Mesh, limit: int) -> tuple[Points, Faces]:
-    """Add every vertex where a unit crosses a knot inside an edge; no more than `limit` cells allow."""
+    """Add every vertex where a unit crosses a knot inside an edge; no more than `limit` polygons allow."""
     points = Points.at(units, mesh.place, mesh.state, mesh.member)
     ends = mesh.faces.ends
-    # in the end every vertex has three or more edges, so there are at most two vertices for each cell
+    # in the end every vertex has three or more edges, so there are at most two vertices for each polygon
     parts, edge = cuts(units, points, ends[:, 0], ends[:, 1], lambda new: check_count(new // 2, limit))
     cut_ends, first, count = subdivide(ends, edge, len(points) + np.arange(len(edge)))
     e, flip = np.divmod(mesh.faces.halves, 2)

@@ -1,4 +1,4 @@
-"""Take a box through a network: after each layer, the polygons (cells) on which everything so far is affine."""
+"""Take a box through a network: after each layer, the polygons on which everything so far is affine."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from plunit.pieces.limits import Progress, check_count, check_memory, limited
 from plunit.pieces.mesh import Mesh, cut_edges, faces_of
 from plunit.pieces.networks import Network
 from plunit.pieces.points import Points
-from plunit.pieces.splitting import Part, Splits, least_cells, split
+from plunit.pieces.splitting import Patch, Splits, least_cells, split
 
 ROWS = 2**10
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """The splits of one layer. Node i < roots is cell i before the layer; line[i] < 0 marks a leaf.
+    """The splits of one layer. Node i < roots is polygon i before the layer; line[i] < 0 marks a leaf.
 
-    line, child, cell: [nodes]; child[i] is below the line, child[i] + 1 above it; cell[i] is the cell of a leaf.
+    line, child, cell: [nodes]; child[i] is below the line, child[i] + 1 above it; cell[i] is the polygon of a leaf.
     """
 
     line: Ints
@@ -46,7 +46,7 @@ class Tree:
 def partition(
     net: Network, mesh: Mesh, limit: int, progress: Progress | None = None
 ) -> tuple[Mesh, list[Words], list[Tree]]:
-    """Return the mesh with the outputs as values, and for each layer the pattern of the cells and the tree."""
+    """Return the mesh with the outputs as values, and for each layer the pattern of the polygons and the tree."""
     patterns: list[Words] = []
     trees: list[Tree] = []
     first, *others = (Affine(weight, bias) for weight, bias in zip(net.weights, net.biases, strict=True))
@@ -82,23 +82,23 @@ class _Layer:
         self._vertices = self._edges = self._nodes = self._cells = self._expected = 0
 
     def applied(self, mesh: Mesh) -> tuple[Mesh, Ints, Words, Tree]:
-        """Return the mesh after the layer; for each new cell the old cell that holds it, and its pattern; the tree."""
+        """Return the mesh after the layer; for each polygon the old one that holds it, and its pattern; the tree."""
         points, faces = cut_edges(self._units, mesh, self._limit)
         self._expected = least_cells(points, faces)
         check_count(self._expected, self._limit)
-        # there are about as many vertices as cells
+        # there are about as many vertices as polygons
         check_memory(self._expected, 2 * len(self._after.bias[0]))
         vertex, edge = self._added(points, faces.ends)
         self._nodes = len(faces)
         cells = np.arange(len(faces))
         nothing = np.zeros((points.sides.shape[1], len(cells)), dtype=np.uint64)
-        self._split(Part(points, faces, cells, cells, nothing), vertex, edge)
+        self._split(Patch(points, faces, cells, cells, nothing), vertex, edge)
         return self._result()
 
-    def _split(self, part: Part, vertex: Ints, edge: Ints) -> None:
-        """Split the cells block by block: once the edges are cut, cells are independent of one another.
+    def _split(self, part: Patch, vertex: Ints, edge: Ints) -> None:
+        """Split the polygons block by block: once the edges are cut, polygons are independent of one another.
 
-        A block whose cells become many is divided again, to bound the memory.
+        A block whose polygons become many is divided again, to bound the memory.
         """
         for block, own_vertex, own_edge in _blocks(part, vertex, edge):
             splits = split(self._units, block, self._nodes, self._check, 4 * _corners(block))
@@ -124,7 +124,7 @@ class _Layer:
         return numbers
 
     def _done(self, splits: Splits, edge: Ints) -> None:
-        """Keep the cells that are done, and the splits that led to them."""
+        """Keep the polygons that are done, and the splits that led to them."""
         done, faces = splits.done, splits.done.faces
         self._keep(halves=2 * edge[faces.halves >> 1] + (faces.halves & 1), sizes=faces.sizes, above=done.above)
         self._keep(root=done.root, node=done.node, parent=splits.parent, line=splits.line, child=splits.child)
@@ -146,13 +146,13 @@ class _Layer:
         return Mesh(found["place"], found["state"], found["member"], faces), found["root"], found["above"], tree
 
 
-def _corners(part: Part) -> int:
+def _corners(part: Patch) -> int:
     """Return how many corners, with z and its error in each, stay in the caches."""
     return int(min(max(2**20 // part.points.state.shape[2], 2**10), 2**14))
 
 
-def _blocks(part: Part, vertex: Ints, edge: Ints) -> Iterator[tuple[Part, Ints, Ints]]:
-    """Yield blocks of cells with their own vertices and edges, and the numbers of these, given those of all."""
+def _blocks(part: Patch, vertex: Ints, edge: Ints) -> Iterator[tuple[Patch, Ints, Ints]]:
+    """Yield blocks of polygons with their own vertices and edges, and the numbers of these, given those of all."""
     faces, size = part.faces, _corners(part)
     if faces.offsets[-1] <= size and len(part.points) <= size:
         yield part, vertex, edge
@@ -164,4 +164,4 @@ def _blocks(part: Part, vertex: Ints, edge: Ints) -> Iterator[tuple[Part, Ints, 
         vertices, ends = np.unique(faces.ends[edges], return_inverse=True)
         own = faces_of(ends.reshape(-1, 2), 2 * which + (halves & 1), faces.sizes[low:high])
         root, node, above = part.root[low:high], part.node[low:high], part.above[:, low:high]
-        yield Part(part.points.take(vertices), own, root, node, above), vertex[vertices], edge[edges]
+        yield Patch(part.points.take(vertices), own, root, node, above), vertex[vertices], edge[edges]

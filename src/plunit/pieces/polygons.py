@@ -1,4 +1,4 @@
-"""All polygons of a network of two inputs on a box, with the affine map of each; in names a polygon is a cell."""
+"""All polygons of a network of two inputs on a box, with the affine map of each; in names a polygon is a `cell`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Cells:
 
     @cached_property
     def labels(self) -> Ints:
-        """The functional piece that each polygon is part of [cells]: neighbours with the same map are one piece."""
+        """The functional piece that each polygon is part of [polygons]: neighbours with the same map are one piece."""
         return same_maps(self._maps, self.adjacency)
 
     @property
@@ -72,12 +72,12 @@ class Cells:
 
     @property
     def gradients(self) -> Floats:
-        """The matrix of each polygon's map, [cells, out, 2]."""
+        """The matrix of each polygon's map, [polygons, out, 2]."""
         return self._maps.gradient
 
     @property
     def intercepts(self) -> Floats:
-        """The constant of each polygon's map, [cells, out]."""
+        """The constant of each polygon's map, [polygons, out]."""
         return self._maps.intercept
 
     @cached_property
@@ -110,7 +110,7 @@ class Cells:
 
     @cached_property
     def _ranges(self) -> tuple[Floats, Floats]:
-        """The smallest and the largest value at the corners of each polygon, [cells, out]."""
+        """The smallest and the largest value at the corners of each polygon, [polygons, out]."""
         corners, first = self.values[self.faces.tails], self.faces.offsets[:-1]
         return np.minimum.reduceat(corners, first), np.maximum.reduceat(corners, first)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 from plunit.pieces.layer import EPS
 from plunit.pieces.segment_data import Data, checked_pieces, read_data
 from plunit.pieces.segment_polish import polished

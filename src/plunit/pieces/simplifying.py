@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.pieces.algebra import distance
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 from plunit.pieces.layer import EPS
 from plunit.pieces.tube import SLACK, Point, chain
 

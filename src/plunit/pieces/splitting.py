@@ -1,8 +1,8 @@
-"""Split convex polygons along the lines on which a unit is on a knot, until no cell has a line through it.
+"""Split convex polygons along the lines on which a unit is on a knot, until no polygon has a line through it.
 
-A polygon is called a cell here. All edges are cut first (`mesh.cut_edges`). So a line through a cell enters and leaves
-it at a vertex. The cell is split along the chord between the two vertices, and the other lines cut the chord. A round
-splits all cells that have a line through them at once, each by its first line. The two parts wait for the next round.
+In names a polygon is a `cell`. All edges are cut first (`mesh.cut_edges`). So a line through it enters and leaves it at
+a vertex. The polygon is split along the chord between the two vertices, and the other lines cut the chord. One
+round splits all polygons that have a line through them, each by its first line. The two parts wait for the next round.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ MANY = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Some cells with their vertices and edges.
+class Patch:
+    """Some polygons with their vertices and edges.
 
-    root, node: [cells], the cell before the layer that each is a part of, and where it is in the tree of splits.
-    above: [words, cells], the knots that each cell is above.
+    root, node: [polygons], the polygon before the layer that each is a part of, and where it is in the tree of splits.
+    above: [words, polygons], the knots that each polygon is above.
     """
 
     points: Points
@@ -35,35 +35,35 @@ class Part:
     node: Ints
     above: Words
 
-    def where(self, keep: Bools) -> Part:
-        """Return the cells that are kept, with all vertices and edges."""
-        return Part(self.points, self.faces.where(keep), self.root[keep], self.node[keep], self.above[:, keep])
+    def where(self, keep: Bools) -> Patch:
+        """Return the polygons that are kept, with all vertices and edges."""
+        return Patch(self.points, self.faces.where(keep), self.root[keep], self.node[keep], self.above[:, keep])
 
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """The result of splitting a part: cells that no line passes through, and cells that are left for later.
+    """The result of splitting a patch: polygons that no line passes through, and polygons that are left for later.
 
     Both have the vertices and edges that were given, and the new ones after them.
     parent, line, child: split i divides node parent[i] by line[i] into child[i] below it and child[i] + 1 above it.
     """
 
-    done: Part
-    left: Part
+    done: Patch
+    left: Patch
     parent: Ints
     line: Ints
     child: Ints
 
 
-def split(units: Units, part: Part, next_node: int, check: Callable[[int], None], most: int) -> Splits:
-    """Split cells until no unit is below a knot in one corner of a cell and above it in another.
+def split(units: Units, part: Patch, next_node: int, check: Callable[[int], None], most: int) -> Splits:
+    """Split polygons until no unit is below a knot in one corner of a polygon and above it in another.
 
     Args:
         units: the units and their knots.
-        part: the cells, their edges cut.
+        part: the polygons, their edges cut.
         next_node: the number of the first new node.
-        check: is called with a lower bound on the number of cells, and raises if it is too large.
-        most: the number of vertices above which the remaining cells are left for later.
+        check: is called with a lower bound on the number of polygons, and raises if it is too large.
+        most: the number of vertices above which the remaining polygons are left for later.
     """
     pool, faces, root, node = Pool(part.points), part.faces, part.root, part.node
     done, tree = [part.where(np.zeros(len(faces), dtype=np.bool_))], [np.zeros((3, 0), dtype=np.int64)]
@@ -72,7 +72,7 @@ def split(units: Units, part: Part, next_node: int, check: Callable[[int], None]
         points = pool.points
         above, crossed = _sides(points, faces)
         ready = (crossed == 0).all(axis=0)
-        now = Part(points, faces, root, node, above)
+        now = Patch(points, faces, root, node, above)
         done.append(now.where(ready))
         left = now.where(~ready)
         finished += len(done[-1].faces)
@@ -89,9 +89,9 @@ def split(units: Units, part: Part, next_node: int, check: Callable[[int], None]
 
 
 def least_cells(points: Points, faces: Faces) -> int:
-    """Return how many cells there will be, or somewhat fewer: lines through a cell make 1 + lines + crossings of it.
+    """Return how many polygons there will be, or somewhat fewer: lines through one make 1 + lines + crossings of it.
 
-    Crossings are counted only in cells with many corners; those of other cells are too few to matter for limits.
+    Crossings are counted only in polygons with many corners; those of other polygons are too few to matter for limits.
     """
     many = np.flatnonzero(faces.sizes > MANY)
     total = len(faces)
@@ -104,7 +104,7 @@ def least_cells(points: Points, faces: Faces) -> int:
 
 
 def _crossings(above: Bools) -> int:
-    """Return how many pairs of lines cross, given which corners of a convex cell are above each, [corners, lines]."""
+    """Return how many pairs of lines cross, given which corners of a polygon are above each, [corners, lines]."""
     corners = len(above)
     rising = above & ~np.roll(above, 1, axis=0)
     falling = ~above & np.roll(above, 1, axis=0)
@@ -115,23 +115,23 @@ def _crossings(above: Bools) -> int:
     return int(np.count_nonzero(inside)) if corners else 0
 
 
-def _collected(parts: list[Part], last: Part) -> Part:
-    """Return all cells of the parts, with the vertices and edges of the last."""
+def _collected(parts: list[Patch], last: Patch) -> Patch:
+    """Return all polygons of the parts, with the vertices and edges of the last."""
     halves, sizes = (np.concatenate([getattr(part.faces, name) for part in parts]) for name in ("halves", "sizes"))
     root, node = (np.concatenate([getattr(part, name) for part in parts]) for name in ("root", "node"))
     above = np.concatenate([part.above for part in parts], axis=1)
-    return Part(last.points, faces_of(last.faces.ends, halves, sizes), root, node, above)
+    return Patch(last.points, faces_of(last.faces.ends, halves, sizes), root, node, above)
 
 
 def _sides(points: Points, faces: Faces) -> tuple[Words, Words]:
-    """Return the lines that each cell is above in some corner, and those that pass through it."""
+    """Return the lines that each polygon is above in some corner, and those that pass through it."""
     corners, first = faces.tails, faces.offsets[:-1]
     above, below = np.bitwise_or.reduceat(points.sides[:, :, corners], first, axis=2)
     return above, above & below
 
 
 def _chord(points: Points, faces: Faces, word: Ints, mask: Words) -> tuple[Ints, Ints]:
-    """Return the corners at which the line of each cell goes from above to below, and back, counter-clockwise.
+    """Return the corners at which the line of each polygon goes from above to below, and back, counter-clockwise.
 
     Both are on the line, because the edges are cut: so the line passes through neither part, and splitting ends.
     """
@@ -143,10 +143,10 @@ def _chord(points: Points, faces: Faces, word: Ints, mask: Words) -> tuple[Ints,
 
 
 def turns(faces: Faces, over: Bools, under: Bools) -> tuple[Ints, Ints]:
-    """Return the last corner over a line before the next one is under it, and the other way round, of each cell.
+    """Return the last corner over a line before the next one is under it, and the other way round, of each polygon.
 
-    Every cell must have both. Rounding can put a corner on the line although both its neighbours are over the line, if
-    an edge is almost parallel to the line. Such a corner is skipped.
+    Every polygon must have both. Rounding can put a corner on the line although both its neighbours are over the line,
+    if an edge is almost parallel to the line. Such a corner is skipped.
     """
     cell = faces.owner
     off = np.flatnonzero(over | under)
@@ -160,16 +160,16 @@ def turns(faces: Faces, over: Bools, under: Bools) -> tuple[Ints, Ints]:
 
 
 def following(faces: Faces, corner: Ints) -> Ints:
-    """Return the corner after corner[i] of cell i."""
+    """Return the corner after corner[i] of polygon i."""
     return np.where(corner + 1 == faces.offsets[1:], faces.offsets[:-1], corner + 1)
 
 
 def _halve(units: Units, pool: Pool, faces: Faces, down: Ints, up: Ints, check: Callable[[int], None]) -> Faces:
-    """Replace each cell by its part below the chord from corner `down` to corner `up`, and its part above."""
+    """Replace each polygon by its part below the chord from corner `down` to corner `up`, and its part above."""
     corners, sizes = faces.tails, faces.sizes
     chords = np.stack([corners[down], corners[up]], axis=1)
     points = pool.points
-    # in the end every vertex has three or more edges, so there are at most two vertices for each cell
+    # in the end every vertex has three or more edges, so there are at most two vertices for each polygon
     parts, chord = cuts(units, points, chords[:, 0], chords[:, 1], lambda new: check(new // 2))
     pieces, first, count = subdivide(chords, chord, len(points) + np.arange(len(chord)))
     cell = faces.owner

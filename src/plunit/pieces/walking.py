@@ -16,9 +16,9 @@ STEPS = 1000
 
 
 def walked(vertices: Floats, faces: Faces, points: Floats, cell: Ints, blur: float) -> Ints:
-    """Return the cell that holds each point [n, 2], found from the cell where the search for it starts [n].
+    """Return the polygon that holds each point [n, 2], found from the polygon where the search for it starts [n].
 
-    A point that is in no cell, or whose walk does not end, keeps the cell it starts from.
+    A point that is in no polygon, or whose walk does not end, keeps the polygon it starts from.
     """
     found, going = cell.copy(), np.arange(len(cell))
     for _ in range(STEPS):
@@ -35,7 +35,7 @@ def walked(vertices: Floats, faces: Faces, points: Floats, cell: Ints, blur: flo
 
 
 def _beyond(vertices: Floats, faces: Faces, points: Floats, cell: Ints, blur: float) -> tuple[Ints, Ints]:
-    """Return the points that are beyond an edge of their cell, and the edge that each is farthest beyond."""
+    """Return the points that are beyond an edge of their polygon, and the edge that each is farthest beyond."""
     sizes = faces.sizes[cell]
     owner, rank = runs(sizes)
     edge = faces.offsets[cell][owner] + rank

@@ -11,8 +11,6 @@ from plunit.ranges import Range
 
 COUNTS = {"depth": Range(1, 6), "width": Range(1, 32), "networks": Range(1, 4096), "seed": Range(0, 2**31 - 1)}
 NUMBERS = {"alpha": Range(0, 1), "c": Range(0.01, 10), "lr": Range(1e-5, 1)}
-TITLES = {"tanh": "tanh", "relu": "ReLU", "plu": "PLU", "plu_learned": "learned PLU", "leaky_relu": "leaky ReLU"}
-TITLES |= {"gelu": "GELU", "silu": "SiLU", "elu": "ELU"}  # the others have their names
 
 
 @dataclass(frozen=True)

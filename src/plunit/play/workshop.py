@@ -13,7 +13,7 @@ from plunit.errors import UserError
 from plunit.play.exports import FORMATS
 from plunit.play.frames import Reply
 from plunit.play.session import Session, bytes_of
-from plunit.play.settings import COUNTS, NUMBERS, TITLES, Settings, checked_fields, number, settings_of
+from plunit.play.settings import COUNTS, NUMBERS, Settings, checked_fields, number, settings_of
 from plunit.play.targets import PAPER, POINTS, TURN, task_of
 from plunit.ranges import Range
 
@@ -85,8 +85,7 @@ class Workshop:
         ranges = {name: [ends.low, ends.high] for name, ends in {**COUNTS, **NUMBERS}.items()}
         more = {"points": POINTS, "body": BODY, "sessions": SESSIONS, "seconds": SECONDS, "megabytes": MEMORY >> 20}
         activations = [
-            {"name": name, "title": TITLES.get(name, name), "piecewise": ACTIVATIONS[name].exact is not None}
-            for name in {**TITLES, **ACTIVATIONS}
+            {"name": name, "title": one.title, "piecewise": one.exact is not None} for name, one in ACTIVATIONS.items()
         ]
         known = {"version": plunit.__version__, "activations": activations, "papers": [*PAPER], "formats": [*FORMATS]}
         return Reply({**known, "limits": {**ranges, **more}, "defaults": vars(default)})

@@ -19,7 +19,7 @@ from plunit.sklearn.atomic import AtomicFit
 from plunit.sklearn.fitted import side_by_side
 from plunit.sklearn.model import FittedModel
 from plunit.sklearn.parameters import check_parameters, check_room, hidden_shapes, start_decays
-from plunit.sklearn.terminal import Bar
+from plunit.sklearn.terminal import ProgressLine
 
 LOOKS = 100
 """How often the rows of validation are looked at."""
@@ -121,7 +121,7 @@ class PLUEstimator(AtomicFit, FittedModel):
 
     def _progress(self, starts: int) -> Callable[[float, float], object]:
         """Return what is called during the search; it may stop it by returning true."""
-        return Bar(starts) if self.verbose else lambda done, best: None
+        return ProgressLine(starts) if self.verbose else lambda done, best: None
 
     def _batch(self) -> int:
         return 64 if self.batch_size == "auto" else int(self.batch_size)

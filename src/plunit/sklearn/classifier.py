@@ -10,8 +10,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from plunit.ensemble.activation import sigmoid
 from plunit.ensemble.arrays import Array
+from plunit.numpy import sigmoid
 from plunit.sklearn import table
 from plunit.sklearn.base import PLUEstimator
 
@@ -146,7 +146,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         """Return the probability of each class or label, [n, classes]."""
         values = self.decision_function(X)
         if self.multilabel_:
-            return sigmoid(values)
+            return np.asarray(sigmoid(values))
         if values.ndim == 1:
             return np.stack([sigmoid(-values), sigmoid(values)], axis=1)
         powers = np.exp(values - values.max(1, keepdims=True))

@@ -9,10 +9,10 @@ import numpy as np
 from plunit.ensemble.arrays import Array
 
 NODES = 64
-"""The probability of integers is a mean over so many points of their cell."""
+"""The probability of integers is a mean over so many points of their interval."""
 
 INSIDE = 1 - 1e-9
-"""Values are spread over this part of their cell: a point on its edge may be on a bound."""
+"""Values are spread over this part of their interval: a point on its end may be on a bound."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Columns:
         low: [n], the least value, or -inf.
         high: [n], the largest value, or inf.
         step: [n], the distance of neighbouring values of a rounded column, or 0.
-        integer: [n], whether the values are integers; their cells, value - 1/2 to value + 1/2, are within the bounds.
+        integer: [n], whether the values are integers; their intervals, value - 1/2 to value + 1/2, are in the bounds.
         margin: [n], how far inside a value on a bound is taken to be.
     """
 
@@ -34,7 +34,7 @@ class Columns:
     margin: Array
 
     def spread(self, x: Array, rng: np.random.RandomState) -> Array:
-        """Return rows of which rounded values are anywhere in their cells, at random; within the bounds."""
+        """Return rows of which rounded values are anywhere in their intervals, at random; within the bounds."""
         x = x + (rng.random_sample(x.shape) - 0.5) * (INSIDE * self.step)
         x = np.where(x < self.low, 2 * self.low - x, x)
         return np.where(x > self.high, 2 * self.high - x, x)
@@ -64,7 +64,7 @@ class Columns:
         return np.asarray((x >= self.low) & (x <= self.high) & (~self.integer | (x == np.rint(x))))
 
     def nodes(self) -> Array:
-        """Return offsets [nodes, n] in the cells of integers: in each column the middles of equal parts, shuffled."""
+        """Return offsets [nodes, n] in the intervals of integers: the middles of equal parts, each column shuffled."""
         if not self.integer.any():
             return np.zeros((1, len(self.low)))
         middles = np.tile((np.arange(NODES) + 0.5) / NODES - 0.5, (len(self.low), 1))

@@ -19,8 +19,8 @@ from plunit.sklearn.columns import Columns
 from plunit.sklearn.degeneracy import warn_of_atoms, warn_of_dependence
 from plunit.sklearn.fitted_density import FittedDensity
 from plunit.sklearn.parameters import check_count, check_density_room, check_flag, check_name, check_number
-from plunit.sklearn.splits import Candidate, Split, candidates, make_splits, repeated
-from plunit.sklearn.terminal import Bar
+from plunit.sklearn.splits import BestStart, WhitenedSplit, best_starts, make_splits, repeated
+from plunit.sklearn.terminal import ProgressLine
 
 BLOCKS = (0, 1, 2, 4, 8, 16, 32)
 """The numbers of blocks that "auto" searches."""
@@ -123,13 +123,13 @@ class PLUDensity(AtomicFit, FittedDensity):
         rng = check_random_state(self.random_state)
         columns = self._columns(x, rows)
         x = x[:, np.isnan(self.constants_)]
-        if columns.step.all():  # equal rows are different points of a cell, not one point twice
+        if columns.step.all():  # equal rows are different points of an interval, not one point twice
             x, weight = repeated(x, weight)
         steps, every = self._steps(len(x))
         sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
         check_density_room(sizes, self.n_init, self.n_best, steps)
         splits = make_splits(x, weight, columns, self.validation_fraction, self.n_best, rng)
-        found = candidates(
+        found = best_starts(
             splits,
             sizes,
             self._progress(sum(form.blocks > 0 for form in sizes)),
@@ -196,9 +196,9 @@ class PLUDensity(AtomicFit, FittedDensity):
         return steps // every * every, every
 
     def _progress(self, sizes: int) -> Callable[[float, float], object]:
-        return Bar(sizes * self.n_best * self.n_init) if self.verbose else lambda done, best: None
+        return ProgressLine(sizes * self.n_best * self.n_init) if self.verbose else lambda done, best: None
 
-    def _keep(self, found: list[list[Candidate]], splits: list[Split]) -> None:
+    def _keep(self, found: list[list[BestStart]], splits: list[WhitenedSplit]) -> None:
         """Keep the size with the least mean loss, as arrays."""
         means = [np.mean([one.loss for one in of_size]) for of_size in found]
         chosen = int(np.argmin(np.where(np.isfinite(means), means, math.inf)))

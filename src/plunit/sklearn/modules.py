@@ -7,22 +7,12 @@ import torch
 from torch import nn
 
 from plunit.densities import DensityNetwork
+from plunit.ensemble.activation import ACTIVATIONS, module_of
 from plunit.ensemble.arrays import Array
 from plunit.invertible import LU, Chain, Flow
 from plunit.invertible.converting import to_chain
 from plunit.sklearn.whitening import Whitening
 from plunit.torch import PLU
-
-_PLAIN: dict[str, type[nn.Module]] = {
-    "tanh": nn.Tanh,
-    "relu": nn.ReLU,
-    "identity": nn.Identity,
-    "leaky_relu": nn.LeakyReLU,
-    "hardtanh": nn.Hardtanh,
-    "gelu": nn.GELU,
-    "silu": nn.SiLU,
-    "elu": nn.ELU,
-}
 
 
 def sequential(layers: list[tuple[Array, Array]], activation: str, shapes: list[tuple[Array, Array]]) -> nn.Sequential:
@@ -45,9 +35,9 @@ def flow(whitening: Whitening, network: DensityNetwork) -> Flow:
 
 
 def _activation(name: str, alpha: Array, c: Array) -> nn.Module:
-    if name in _PLAIN:
-        return _PLAIN[name]()
-    if name == "plu":
+    if (kind := module_of(name)) != "PLU":
+        return getattr(nn, kind)()  # type: ignore[no-any-return]
+    if not ACTIVATIONS[name].learned:
         return PLU(float(alpha[0]), float(c[0]))
     unit = PLU(learnable=True, num_parameters=len(alpha)).double()
     raw = {"raw_alpha": torch.from_numpy(alpha).logit(), "raw_c": torch.from_numpy(c).log()}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.densities import Architecture, DensityNetwork, Diverged, Sample, search
+from plunit.densities import Architecture, DensityNetwork, NoFiniteStart, Sample, search
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.native import processors
 from plunit.sklearn.averaged import identity
@@ -24,7 +24,7 @@ COPIES, MOST_COPIED = 8, 50_000
 
 
 @dataclass(frozen=True)
-class Split:
+class WhitenedSplit:
     """Whitened rows to train on and rows that decide; `offset` makes losses those of the data's units, in nats."""
 
     whitening: Whitening
@@ -35,7 +35,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class BestStart:
     """The best start of one size on one split; `loss` and `looks` are minus the mean log-likelihood of validation."""
 
     form: Architecture
@@ -65,7 +65,7 @@ def deal(rows: int, share: float, count: int, rng: np.random.RandomState) -> lis
 
 def make_splits(
     x: Array, weight: Array, columns: Columns, share: float, count: int, rng: np.random.RandomState
-) -> list[Split]:
+) -> list[WhitenedSplit]:
     """Return splits of distinct rows x; rounded values are spread out, in several copies of each row."""
     copies = min(COPIES, max(1, MOST_COPIED // len(x))) if columns.step.any() else 1
     on_line = [columns.to_line(columns.spread(x, rng)) for _ in range(copies)]
@@ -78,7 +78,7 @@ def make_splits(
         offset = 0.5 * x.shape[1] * math.log(2 * math.pi) - white.log_det - mean_slope
         order = rng.permutation(len(given[0]))
         training, validation = _sample(white, given[0][order], given[1][order]), _sample(white, *held)
-        made.append(Split(white, training, validation, int(rng.randint(2**31 - 1)), float(offset)))
+        made.append(WhitenedSplit(white, training, validation, int(rng.randint(2**31 - 1)), float(offset)))
     return made
 
 
@@ -87,44 +87,46 @@ def _sample(white: Whitening, u: Array, weight: Array) -> Sample:
     return Sample(v, None if np.ptp(weight) == 0 else (weight / weight.mean()).astype(np.float32))
 
 
-def candidates(
-    splits: Sequence[Split],
+def best_starts(
+    splits: Sequence[WhitenedSplit],
     sizes: Sequence[Architecture],
     progress: Callable[[float, float], object],
     **options: Any,
-) -> list[list[Candidate]]:
+) -> list[list[BestStart]]:
     """Return the best start of each size on each split, [size][split]; the options are those of `search`."""
     tasks = [(form, split) for form in sizes for split in splits]
-    report = _Report([form.parameters if form.blocks else 0 for form, _ in tasks], progress)
+    shared = _Progress([form.parameters if form.blocks else 0 for form, _ in tasks], progress)
     order = sorted(range(len(tasks)), key=lambda i: -tasks[i][0].parameters)  # the longest first
     with ThreadPoolExecutor(processors()) as pool:
-        jobs = {i: pool.submit(_candidate, *tasks[i], report.part(i, tasks[i][1].offset), options) for i in order}
+        jobs = {i: pool.submit(_best_start, *tasks[i], shared.part(i, tasks[i][1].offset), options) for i in order}
         try:
             found = [jobs[i].result() for i in range(len(tasks))]
         except BaseException:
-            report.stop = True
+            shared.stop = True
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    progress(1.0, report.best)
+    progress(1.0, shared.best)
     return [found[i : i + len(splits)] for i in range(0, len(found), len(splits))]
 
 
-def _candidate(form: Architecture, split: Split, progress: Callable[[float, float], object], options: Any) -> Candidate:
+def _best_start(
+    form: Architecture, split: WhitenedSplit, progress: Callable[[float, float], object], options: Any
+) -> BestStart:
     if form.blocks == 0:  # the whitening is all there is to it
         half = 0.5 * (split.validation.x.astype(np.float64) ** 2).sum(1)
         loss = float(np.average(half, weights=split.validation.weight)) + split.offset
-        return Candidate(form, identity(form.features), loss, np.array([loss]), 0, 0)
+        return BestStart(form, identity(form.features), loss, np.array([loss]), 0, 0)
     try:
         member = search([form], split.training, split.validation, seed=split.seed, progress=progress, **options)[0]
-    except Diverged:
-        return Candidate(form, identity(form.features), math.inf, np.array([math.inf]), 0, 0)
+    except NoFiniteStart:
+        return BestStart(form, identity(form.features), math.inf, np.array([math.inf]), 0, 0)
     seen = np.flatnonzero(np.isfinite(member.looks))
     steps = int(seen[-1] + 1) * options["every"] if len(seen) else 0
     looks = member.looks[seen].astype(np.float64) + split.offset
-    return Candidate(form, member.network(), member.loss + split.offset, looks, int(member.record[3]), steps)
+    return BestStart(form, member.network(), member.loss + split.offset, looks, int(member.record[3]), steps)
 
 
-class _Report:
+class _Progress:
     """The progress of many searches at once, as that of one."""
 
     def __init__(self, work: Sequence[float], progress: Callable[[float, float], object]) -> None:

@@ -6,7 +6,7 @@ import sys
 import time
 
 
-class Bar:
+class ProgressLine:
     """A line on the terminal: the part that is done, the time left, the best loss so far."""
 
     def __init__(self, members: int) -> None:

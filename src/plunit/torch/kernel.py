@@ -17,15 +17,17 @@ Gradients = tuple[Tensor, Tensor | None, Tensor | None]
 class Kernel(Protocol):
     """One implementation of PLU: `forward`, `backward` and `backward_learned`, as in csrc/kernel.h.
 
-    Check-list for a new one:
+    Check-list for a new one. It is a module, not a class; `composite.py` is the shortest:
 
-    - A module with these functions, and a line in `op.plu`, which decides which implementation serves a call.
+    - The three functions and `KEEPS_OUTPUT`. `apply` below adds autograd to all orders, and `inplace`.
+    - A line in `op.plu`, which decides which kernel serves a call, and its name in `op.kernels`.
     - x is floating-point; half precision is computed in float32 and rounded once.
     - alpha and c are numbers or tensors in the precision that x is computed in. Numbers are finite and >= 0.
     - Values are those of `plunit.functional.formula`: |x| <= c gives x. Tests compare bits with the native kernel.
     - `KEEPS_OUTPUT`: backward gets the output y instead of x if alpha is a number > 0. Then forward rounds outward:
       |y| > c wherever |x| > c, so that y determines the piece. In place keeps y with every kernel.
-    - A row in `tests/torch/test_kernels.py`, which holds the battery of tests.
+    - `backward` is right for x and for y rounded outward; an infinite gradient stays infinite.
+    - A line in `LOADERS` of tests/torch/test_kernels.py, which holds the tests for every kernel.
     """
 
     KEEPS_OUTPUT: bool

@@ -13,7 +13,7 @@ from plunit.torch.kernel import widened
 from plunit.torch.op import inverse, plu
 
 
-class _Functions:
+class _TorchFunctions:
     """What `plunit.learned` needs; the gradient of hardtanh is one op, that of clip five."""
 
     sigmoid, exp, clip = staticmethod(torch.sigmoid), staticmethod(torch.exp), staticmethod(nn.functional.hardtanh)
@@ -112,7 +112,7 @@ class PLU(nn.Module):
             return initial
         # the attribute, not self._parameters: parametrisations, pruning, replicas and shards keep it elsewhere
         raw: Tensor = widened(getattr(self, f"raw_{name}"))
-        return learned.value_of(_Functions, name, raw)  # type: ignore[no-any-return]
+        return learned.value_of(_TorchFunctions, name, raw)  # type: ignore[no-any-return]
 
     def _along_channels(self, x: Tensor) -> tuple[float | Tensor, float | Tensor]:
         """Return alpha and c, shaped to broadcast along axis `dim` of x."""

@@ -9,7 +9,7 @@ import pytest
 from compilers import LANGUAGES, NUMBERS, SANITIZER, call_c, compile_c
 from fixed_networks import mixed
 from random_networks import random_network, scaled_network
-from rational import forward, rational
+from rational_networks import forward, rational
 
 from plunit.pieces import activation, network, save_c
 from plunit.pieces.formats.c_text import origin
@@ -149,7 +149,7 @@ def test_the_header_says_where_it_comes_from(tmp_path):
     net = NETS["mixed 0"]
     save_c(net, tmp_path / "f.h", "f")
     assert origin(net) in (tmp_path / "f.h").read_text()
-    assert re.fullmatch(r"plunit [\d.]+; SHA-256 of the network's numbers: [0-9a-f]{32}", origin(net))
+    assert re.fullmatch(r"plunit [\d.]+; first 32 hex digits of the numbers' SHA-256: [0-9a-f]{32}", origin(net))
     other = Network(net.weights, (net.biases[0] + 1e-16, *net.biases[1:]), net.activations)
     assert origin(other) != origin(net)
 

@@ -19,12 +19,11 @@ from plunit.pieces.formats.loading import IMPORTERS
 from plunit.pieces.formats.refused import REFUSED
 
 NAMES = [each.name for each in IMPORTERS]
-PACKAGES = {
+PACKAGES = {  # the formats that need one
     "an ONNX model": "onnx",
     "a Keras model": "h5py",
     "a safetensors file": "safetensors",
     "a model saved by torch.save": "torch",
-    "a .nnet file": None,
 }
 
 
@@ -51,7 +50,8 @@ def one_line(path, action=load, kind=ValueError):
 
 
 def test_every_importer_has_a_row():
-    assert set(WRITERS) == set(PACKAGES) == set(NAMES)
+    assert set(WRITERS) == set(NAMES)
+    assert set(PACKAGES) <= set(NAMES)
     assert len(set(NAMES)) == len(IMPORTERS)
 
 
@@ -79,7 +79,7 @@ def test_one_format_alone_knows_the_file(name, written):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_missing_package_is_named(name, written, monkeypatch):
-    if PACKAGES[name] is None:
+    if name not in PACKAGES:
         pytest.skip("this format needs NumPy alone")
     path = written(name).path
     for module in [module for module in sys.modules if module.partition(".")[0] == PACKAGES[name]]:

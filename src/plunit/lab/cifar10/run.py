@@ -98,7 +98,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     while training.step < cell.spec.steps:
         training.advance()
         if training.step % REPORT_EVERY == 0:
-            scratch_files.report(scratch, training.step / cell.spec.steps)
+            scratch_files.write_progress(scratch, training.step / cell.spec.steps)
         if training.step % SAVE_EVERY == 0:
             training.save(scratch)
     training.save(scratch)

@@ -126,7 +126,7 @@ class Split:
 @functools.lru_cache(maxsize=1)
 def load(path: str, sha256: str, target: str, inputs: tuple[str, ...]) -> Table:
     """Return the table, which must be the one that was asked about."""
-    table = read_table(Path(path), target, inputs, report=lambda text: None)
+    table = read_table(Path(path), target, inputs, say=lambda text: None)
     if table.sha256 != sha256:
         raise UserError(f"{path} has changed since the comparison began; run `plunit compare` on it again")
     return table

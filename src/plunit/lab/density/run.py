@@ -15,7 +15,7 @@ from plunit.errors import UserError
 from plunit.invertible import LU, TOYS, Flow, stacked, toy
 from plunit.invertible import density as bijection
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.scratch import report
+from plunit.lab.scratch import write_progress
 from plunit.ranges import COUNT, RATE, Range
 from plunit.torch.threads import one_thread
 
@@ -95,7 +95,7 @@ def trained(
         lambda: (torch.stack([draw(spec.batch) for draw in draws]),),
         steps=spec.steps,
         lr=spec.lr,
-        watch=lambda done: report(scratch, done),
+        progress=lambda done: write_progress(scratch, done),
     )
     return flows, losses.T.numpy()
 
@@ -146,7 +146,7 @@ def train_and_test(name: str, seed: int, points: int) -> tuple[Callable[[int], T
     return lambda n: train[torch.randint(len(train), (n,), generator=generator)], test
 
 
-def prepare(report: Callable[[str], object]) -> None:
+def prepare(say: Callable[[str], object]) -> None:
     """See that the tables are there."""
     table("wine")
 

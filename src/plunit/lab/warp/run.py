@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from plunit.invertible import PLU, Bijection, InvertibleNetwork, LeakyReLU, alternating, stacked
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.scratch import report
+from plunit.lab.scratch import write_progress
 from plunit.ranges import COUNT, RATE, Range
 from plunit.torch.threads import one_thread
 
@@ -70,7 +70,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
         return x, swirl(x, spec.turn)
 
     losses = stacked.train(
-        networks, _loss, draw, steps=spec.steps, lr=spec.lr, watch=lambda done: report(scratch, done)
+        networks, _loss, draw, steps=spec.steps, lr=spec.lr, progress=lambda done: write_progress(scratch, done)
     )
     members = [measured(spec, network, seed) for seed, network in enumerate(networks, cell.first)]
     arrays = {name: np.stack([member[name] for member in members], -1) for name in members[0]}

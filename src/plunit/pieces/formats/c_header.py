@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from plunit.pieces.boxes import box_array
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 from plunit.pieces.fixed.integers import FixedNetwork
 from plunit.pieces.fixed.proving import error_bound
 from plunit.pieces.formats.c_curve import curve_header

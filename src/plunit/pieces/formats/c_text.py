@@ -76,7 +76,7 @@ def origin(net: Network) -> str:
     arrays = [*net.weights, *net.biases, *(part for f in net.activations for part in (f.knots, f.slopes, f.at_zero))]
     for array in arrays:
         digest.update(repr(array.shape).encode() + np.ascontiguousarray(array, dtype="<f8").tobytes())
-    return f"plunit {plunit.__version__}; SHA-256 of the network's numbers: {digest.hexdigest()[:32]}"
+    return f"plunit {plunit.__version__}; first 32 hex digits of the numbers' SHA-256: {digest.hexdigest()[:32]}"
 
 
 def box_text(box: Any) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.curve import NEAR, Curve
+from plunit.pieces.curve_data import NEAR, Curve
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 from plunit.pieces.formats.checks import check_intercepts, reading
 
 COLUMNS = ("slope", "intercept", "start", "end", "tolerance")

@@ -25,8 +25,9 @@ _HEAD = 2**16
 class Importer:
     """A format that `load` reads.
 
-    To add one: write a module with an `Importer`, add it to `IMPORTERS` in `loading.py`, and give it a row in
-    tests/pieces/formats/test_importers.py, which runs the same tests on every format. Check-list:
+    To add one: write a module with an `Importer`, and add it to `IMPORTERS` in `loading.py`. Add a function that makes
+    a file, with values from another program, to `WRITERS` of tests/support/model_files.py; then the tests in
+    tests/pieces/formats/test_importers.py run on it, too. Check-list:
 
     - `recognises` looks at content alone, never at the file's ending. It is true for one format only. It needs no
       other package, so that a file's format is named even if the package that reads it is missing.
@@ -35,6 +36,8 @@ class Importer:
     - Whatever `read` does not understand is an error that names the layer, never a layer left out.
     - `read` makes its network with `build`, which checks the sizes of the layers.
     - Weights keep their values: float32 becomes float64 without rounding.
+    - A package that `read` needs is imported in `read`, not above. Then an error names it. The package goes into
+      `PACKAGES` of test_importers.py.
 
     Attributes:
         name: what the file is, with its article: "an ONNX model".

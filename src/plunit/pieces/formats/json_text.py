@@ -11,7 +11,7 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 from plunit.pieces.formats.checks import check_intercepts, reading
 from plunit.pieces.networks import Network, network, single
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plunit import learned
+from plunit.numpy import NAMESPACE
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
@@ -88,21 +89,11 @@ def _plu(layer: Saved) -> list[Layer]:
     names = [name for name in ("alpha", "c") if layer.config.get("learnable") in (True, name)]
     values: dict[str, Any] = {name: float(layer.config[name]) for name in ("alpha", "c")}
     for name, raw in zip(names, layer.take(len(names)), strict=True):
-        value = learned.value_of(_Functions, name, raw)
+        value = learned.value_of(NAMESPACE, name, raw)
         values[name] = value if value.size == 1 else layer.per_unit(value)
     return [
         activation.plu(**{name: np.squeeze(value) if np.size(value) == 1 else value for name, value in values.items()})
     ]
-
-
-class _Functions:
-    """What `plunit.learned` needs."""
-
-    exp, clip = staticmethod(np.exp), staticmethod(np.clip)
-
-    @staticmethod
-    def sigmoid(x: Floats) -> Floats:
-        return np.asarray(1 / (1 + np.exp(-x)))
 
 
 def _batch_norm(layer: Saved) -> list[Layer]:

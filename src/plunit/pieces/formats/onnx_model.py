@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 from plunit.pieces.formats.onnx_network import Graph, add_network, check_knots
 from plunit.pieces.networks import Network, single
 from plunit.pieces.relu import to_relu

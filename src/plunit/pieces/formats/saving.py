@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from plunit.pieces.boxes import Pairs, box_pairs
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 from plunit.pieces.formats.c_header import save_c
 from plunit.pieces.formats.c_text import check_name
 from plunit.pieces.formats.csv_table import save_csv
@@ -24,11 +25,33 @@ from plunit.pieces.line import curve
 from plunit.pieces.networks import Network, single
 from plunit.pieces.polygons import Cells, cells
 
-Writer = Callable[[Network, Pairs, Path], None]
+
+@dataclass(frozen=True)
+class Exporter:
+    """A format that `save` writes, by the ending of the file.
+
+    To add one: write a module with a function `save_NAME(net, path)`, and a line in `EXPORTERS` below. `save`,
+    `plunit pieces --save` and `plunit fit --save` take it from there, and tests/pieces/formats/test_saving.py runs the
+    same tests on every format. Check-list:
+
+    - The file is a function of the network, the box and the file's name alone: the same bytes each time.
+    - Numbers keep all their digits (`repr` of a float), or the file says how far off they are.
+    - A network that the format cannot hold is a ValueError that names the layer and the remedy.
+    - A format that is read, too, has an `Importer` in the same module, and what was written comes back.
+
+    Attributes:
+        write: writes the network to the path; its second argument is the box, () if none was given.
+        inputs: the numbers of inputs that the format takes; () if it takes any number.
+        needs_box: whether the box must be given.
+    """
+
+    write: Callable[[Network, Pairs, Path], None]
+    inputs: tuple[int, ...] = ()
+    needs_box: bool = True
 
 
 def save(net: Network, path: str | Path, box: Any = None) -> None:
-    """Write a network to a file whose ending is the format: one of those in `WRITERS`.
+    """Write a network to a file whose ending is the format: one of those in `EXPORTERS`.
 
     .h (C, with a bound on its rounding errors in the box), .onnx, .safetensors and .nnet hold the whole network, and so
     does .json; with a box and one input .json holds the curve. .csv holds the curve, so it needs one input. .svg is a
@@ -37,17 +60,18 @@ def save(net: Network, path: str | Path, box: Any = None) -> None:
     """
     single(net)
     path = Path(path)
-    if path.suffix not in WRITERS:
-        raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(WRITERS)}")
-    if box is None and path.suffix not in _WITHOUT_BOX:
+    if path.suffix not in EXPORTERS:
+        raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(EXPORTERS)}")
+    exporter = EXPORTERS[path.suffix]
+    if box is None and exporter.needs_box:
         raise ValueError(
             f"a {path.suffix} file needs a box, a pair (low, high) for each input; give save(net, path, box)"
         )
-    WRITERS[path.suffix](net, () if box is None else box_pairs(net, box), path)
+    exporter.write(net, () if box is None else box_pairs(net, box), path)
 
 
-def _of_curve(write: Callable[[Curve, Path], None]) -> Writer:
-    def writer(net: Network, box: Pairs, path: Path) -> None:
+def _of_curve(write: Callable[[Curve, Path], None]) -> Exporter:
+    def written(net: Network, box: Pairs, path: Path) -> None:
         if net.inputs != 1:
             raise ValueError(
                 f"{path.suffix} holds a curve, a function of one input, and the network has {net.inputs}; "
@@ -55,7 +79,7 @@ def _of_curve(write: Callable[[Curve, Path], None]) -> Writer:
             )
         write(curve(net, *box[0]), path)
 
-    return writer
+    return Exporter(written, inputs=(1,))
 
 
 def c_name(path: Path) -> str:
@@ -68,8 +92,8 @@ def c_name(path: Path) -> str:
     return name
 
 
-def _of_cells(write: Callable[[Cells, Path], None]) -> Writer:
-    def writer(net: Network, box: Pairs, path: Path) -> None:
+def _of_polygons(write: Callable[[Cells, Path], None]) -> Exporter:
+    def written(net: Network, box: Pairs, path: Path) -> None:
         if net.inputs != 2:
             raise ValueError(
                 f"{path.suffix} holds polygons, so it needs two inputs, and the network has {net.inputs}; "
@@ -77,7 +101,7 @@ def _of_cells(write: Callable[[Cells, Path], None]) -> Writer:
             )
         write(cells(net, (box[0], box[1])), path)
 
-    return writer
+    return Exporter(written, inputs=(2,))
 
 
 def _picture(net: Network, box: Pairs, path: Path) -> None:
@@ -86,21 +110,19 @@ def _picture(net: Network, box: Pairs, path: Path) -> None:
     save_svg(curve(net, *box[0]) if net.inputs == 1 else cells(net, (box[0], box[1])), path)
 
 
-WRITERS: dict[str, Writer] = {
-    ".h": lambda net, box, path: save_c(net, path, c_name(path), box=box or None),
-    ".onnx": lambda net, box, path: save_onnx(net, path),
+EXPORTERS: dict[str, Exporter] = {
+    ".h": Exporter(lambda net, box, path: save_c(net, path, c_name(path), box=box or None), needs_box=False),
+    ".onnx": Exporter(lambda net, box, path: save_onnx(net, path), needs_box=False),
     ".csv": _of_curve(save_csv),
-    ".json": lambda net, box, path: save_json(curve(net, *box[0]) if net.inputs == 1 and box else net, path),
-    ".svg": _picture,
-    ".obj": _of_cells(save_obj),
-    ".ply": _of_cells(save_ply),
-    ".geojson": _of_cells(save_geojson),
-    ".safetensors": lambda net, box, path: save_safetensors(net, path),
-    ".nnet": lambda net, box, path: save_nnet(net, path, box),
+    ".json": Exporter(
+        lambda net, box, path: save_json(curve(net, *box[0]) if net.inputs == 1 and box else net, path),
+        needs_box=False,
+    ),
+    ".svg": Exporter(_picture, inputs=(1, 2)),
+    ".obj": _of_polygons(save_obj),
+    ".ply": _of_polygons(save_ply),
+    ".geojson": _of_polygons(save_geojson),
+    ".safetensors": Exporter(lambda net, box, path: save_safetensors(net, path), needs_box=False),
+    ".nnet": Exporter(lambda net, box, path: save_nnet(net, path, box)),
 }
-"""The function that writes each format, by the file's ending; it takes the box of the inputs."""
-
-INPUTS = {".csv": (1,), ".svg": (1, 2), ".obj": (2,), ".ply": (2,), ".geojson": (2,)}
-"""The numbers of inputs that a format takes; formats that are not here take any number."""
-
-_WITHOUT_BOX = (".h", ".json", ".onnx", ".safetensors")
+"""The formats that `save` writes, by the file's ending."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.colors import gradient_colors, largest_slope, value_colors
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 from plunit.pieces.formats.surfaces import check_output
 from plunit.pieces.polygons import Cells
 

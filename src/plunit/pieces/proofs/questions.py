@@ -14,7 +14,7 @@ import numpy as np
 from plunit.pieces import algebra
 from plunit.pieces.arrays import Floats
 from plunit.pieces.combining import combination, difference
-from plunit.pieces.curve import Curve
+from plunit.pieces.curve_data import Curve
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network, single
 from plunit.pieces.proofs.asking import (

@@ -11,7 +11,7 @@ import pytest
 
 from plunit.ensemble import ACTIVATIONS
 from plunit.lab import claims as claims_module
-from plunit.lab import executors, plan, report, running, story, style, tables
+from plunit.lab import executors, plan, publishing, running, story, style, tables
 from plunit.lab.claims import VERDICTS, Claim
 from plunit.lab.experiment import catalogue
 from plunit.lab.paper import STATEMENTS
@@ -35,7 +35,7 @@ def small():
     }
     quick = known | {name: dataclasses.replace(known[name], spec=spec) for name, spec in specs.items()}
     with pytest.MonkeyPatch.context() as patch:
-        for module in (plan, report):
+        for module in (plan, publishing):
             patch.setattr(module, "catalogue", lambda: quick)
         parts = {n: Part(n, SEEDS, quick[n].activations, "numpy" if quick[n].engines else "") for n in NAMES}
         parts["sine+lr=0.5"] = dataclasses.replace(parts["sine"], changes={"lr": 0.5}, activations=("relu", "plu"))
@@ -57,7 +57,7 @@ def results(tmp_path_factory, small, have):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, small, results):
     folder = tmp_path_factory.mktemp("runs")
-    report.write(folder, small, results)
+    publishing.write_report(folder, small, results)
     return folder
 
 
@@ -173,7 +173,7 @@ def drawn(small, results):
 def test_nothing_in_a_figure_is_cut_off(small, results, judged):
     edges = {}
     with style.settings():
-        for picture in (*drawn(small, results), report.overview.forest(judged)):
+        for picture in (*drawn(small, results), publishing.overview.forest(judged)):
             style.place(picture.figure)
             box, page = picture.figure.get_tightbbox(), picture.figure.bbox_inches
             edges[picture.name] = min(box.x0, box.y0, page.x1 - box.x1, page.y1 - box.y1)
@@ -181,7 +181,7 @@ def test_nothing_in_a_figure_is_cut_off(small, results, judged):
 
 
 def test_the_same_results_give_the_same_bytes(tmp_path, small, results, folder):
-    report.write(tmp_path, small, results)
+    publishing.write_report(tmp_path, small, results)
     names = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.name != "report.html"]
     assert [name for name in names if (folder / name).read_bytes() != (tmp_path / name).read_bytes()] == []
 
@@ -229,7 +229,8 @@ def test_other_activations_are_drawn(tmp_path, small):
     todo = {cell: part.experiment() for cell in part.cells()}
     with executors.here() as executor:
         have = running.run(tmp_path, todo, executor, lambda cell: None)
-    published = report.write(tmp_path, {"sine": part}, plan.collect({"sine": part}, have, tmp_path, pytest.fail))
+    results = plan.collect({"sine": part}, have, tmp_path, pytest.fail)
+    published = publishing.write_report(tmp_path, {"sine": part}, results)
     assert published.lines[0].startswith("Median final losses over 2 seeds")
     assert "GELU" in published.page.read_text()
 

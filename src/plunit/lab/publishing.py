@@ -40,7 +40,7 @@ class Image(NamedTuple):
     url: str
 
 
-def write(folder: Path, plan: Plan, results: Results, track: Track = iter) -> Published:
+def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter) -> Published:
     """Write tables, figures and report.html; `track` watches the figures."""
     order = {name: i for i, name in enumerate(catalogue())}
     results = {name: results[name] for name in sorted(results, key=lambda name: order[plan[name].base])}

@@ -1,0 +1,43 @@
+"""Lists for users name everything that is in the tables of the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from plunit.ensemble import ACTIVATIONS
+
+ROOT = Path(__file__).parents[2]
+
+
+def missing(text):
+    """Return the activations that a text does not name."""
+    return [name for name in ACTIVATIONS if not re.search(rf"\b{name}\b", text)]
+
+
+@pytest.mark.parametrize(
+    "file", ["docs/fit.md", "docs/estimators.md", "src/plunit/cli/fit.py", "src/plunit/sklearn/regressor.py"]
+)
+def test_every_activation_is_listed(file):
+    assert missing((ROOT / file).read_text()) == []
+
+
+def test_a_missing_activation_is_found():
+    assert missing(" ".join(ACTIVATIONS).replace("silu", "")) == ["silu"]
+
+
+def test_every_activation_has_a_light_and_a_dark_colour_on_the_page():
+    style = (ROOT / "src/plunit/play/page/style.css").read_text()
+    assert {name: len(re.findall(rf"--{name}: #[0-9a-f]{{6}};", style)) for name in ACTIVATIONS} == dict.fromkeys(
+        ACTIVATIONS, 2
+    )
+
+
+def test_the_map_of_the_tree_has_every_folder():
+    page = (ROOT / "docs/contribute.md").read_text()
+    package = ROOT / "src/plunit"
+    folders = {path.parent for kind in ("*.py", "*.h") for path in package.rglob(kind)} - {package}
+    named = {f"`{path.relative_to(ROOT)}`" for path in folders if package / "lab" not in path.parents}
+    modules = {path.name for path in package.glob("*.py") if path.stem != "__init__"}
+    assert {name for name in named if name not in page} == set()
+    assert {name for name in modules if f"`{name}`" not in page and f"/{name}`" not in page} == set()
