@@ -41,6 +41,15 @@ def frames(shop, name, count):
     return found[1:]
 
 
+def numbered(shop, name, after=0):
+    """Return the next frame, newer than a number, that has numbers."""
+    while True:
+        frame = shop.call("frame", {"session": name, "after": after}).content
+        if "panels" in frame and "losses" in frame["panels"][0]:
+            return frame
+        after = frame["frame"]
+
+
 def until(condition, seconds=20.0):
     late = time.monotonic() + seconds
     while not condition():
@@ -58,14 +67,14 @@ def test_frames_follow_the_training(shop):
 
 
 def test_all_activations_have_taken_as_many_steps(shop):
-    frame = frames(shop, start(shop), 5)[-1]
+    frame = numbered(shop, start(shop), after=5)
     assert len({panel["losses"]["steps"][-1] for panel in frame["panels"]}) == 1
 
 
 def test_learning_brings_the_loss_down(shop):
     name = start(shop, lr=0.03)
     until(lambda: frames(shop, name, 1)[0]["step"] > 300)
-    losses = shop.call("frame", {"session": name, "after": 0}).content["panels"][1]["losses"]
+    losses = numbered(shop, name)["panels"][1]["losses"]
     assert losses["middle"][-1] < 0.5 * losses["middle"][0]
 
 
@@ -226,13 +235,12 @@ def test_two_pages_learn_what_one_alone_learns(shop):
 def test_numbers_come_now_and_then_and_with_a_pause(shop):
     name = start(shop)
     found = frames(shop, name, 12)
-    numbered = ["losses" in frame["panels"][0] for frame in found]
-    assert numbered[0]
-    assert 1 < sum(numbered) < 8
+    with_numbers = ["losses" in frame["panels"][0] for frame in found]
+    assert with_numbers[0]
+    assert 1 < sum(with_numbers) < 8
     shop.call("command", {"session": name, "command": "pause"})
-    until(lambda: "losses" in shop.call("frame", {"session": name}).content["panels"][0])
-    last = shop.call("frame", {"session": name}).content
-    assert last["panels"][0]["losses"]["steps"][-1] == last["step"] == shop._sessions[name]._courses[0].step
+    course = shop._sessions[name]._courses[0]
+    until(lambda: numbered(shop, name)["panels"][0]["losses"]["steps"][-1] == course.step)
 
 
 def test_a_training_that_fails_ends_alone(shop, monkeypatch):
@@ -314,7 +322,7 @@ def test_a_table_of_many_rows_is_learned_in_batches(shop):
     assert "Each step takes 128 of the rows" in reply.content["problem"]["notes"][-1]
     name = reply.content["session"]
     until(lambda: frames(shop, name, 1)[0]["step"] > 200)
-    losses = shop.call("frame", {"session": name}).content["panels"][1]["losses"]["low"]
+    losses = numbered(shop, name)["panels"][1]["losses"]["low"]
     assert losses[-1] < 0.1 * losses[0]
 
 
@@ -345,7 +353,7 @@ def test_a_page_that_waits_for_a_slow_frame_keeps_its_session(shop, monkeypatch)
     monkeypatch.setattr(workshop, "SECONDS", 0.3)
     paint = session.Painter.paint
 
-    def slowly(painter, snapshots):
+    def slowly(painter, snapshots, numbers):
         time.sleep(1.5)
         return paint(painter, snapshots)
 
