@@ -51,10 +51,8 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
     Args:
         x: [n], in any order; the curve reaches from the smallest to the largest. Equal x are allowed.
         y: [n].
-        pieces: the number k of segments. If not given, it is the k with the least
-
-                n log(squared error / n) + 2 k log(n)          each knot costs two parameters, its place and its value
-
+        pieces: the number k of segments. If not given, it is the k with the least n log(squared error / n) +
+            2 k log(n): each knot costs two parameters, its place and its value.
         weights: [n], >= 0, the factors of the squared errors; 1 if not given.
 
     The knots may lie between the points. They start from a dynamic program, and are then moved, taken out and put in

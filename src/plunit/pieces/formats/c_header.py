@@ -30,11 +30,9 @@ def save_c(
 ) -> None:
     """Write a C99 header without dependencies that defines the function `name`, in double or in float.
 
-    | function | C | name, if none is given |
-    |---|---|---|
-    | Curve | `void name(double x, double *y)`; dead kinks are left out | curve |
-    | Network | `void name(const double *x, double *y)` | network |
-    | FixedNetwork | the same, and `void name_fixed(const int16_t *x, int32_t *y)` for integers | network |
+    - A Curve becomes `void name(double x, double *y)`, by default with the name curve. Dead kinks are left out.
+    - A Network becomes `void name(const double *x, double *y)`, by default with the name network.
+    - A FixedNetwork becomes the same, and `void name_fixed(const int16_t *x, int32_t *y)` for integers.
 
     The header has static const tables, no other globals, no malloc and no libm. It compiles as C99 and as C++. Headers
     with different names can be used together, also if only their case differs.
