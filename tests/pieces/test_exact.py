@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import rational
+import rational_networks
 from random_networks import random_network
 
 from plunit.pieces import cells, curve

@@ -17,7 +17,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-import rational
+import rational_networks
 from random_networks import scaled_network
 
 from plunit.pieces import cells, curve
