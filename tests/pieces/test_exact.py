@@ -13,9 +13,9 @@ BOX = ((-2.0, 2.0), (-2.0, 2.0))
 @pytest.mark.parametrize("seed", range(160))
 def test_curve_is_the_rational_one(seed):
     net = random_network(seed, 1, 6, 4, outputs=1 + seed % 2)
-    exact = rational.intervals(net, -3, 3)
+    exact = rational_networks.intervals(net, -3, 3)
     found = curve(net, -3.0, 3.0)
-    assert (found.patterns, found.pieces) == (len(exact), rational.merged(exact))
+    assert (found.patterns, found.pieces) == (len(exact), rational_networks.merged(exact))
     np.testing.assert_allclose(found.knots, [float(low) for low, _, _ in exact] + [3.0], rtol=0, atol=1e-9)
     lines = np.array([[[float(number) for number in line] for line in maps] for _, _, maps in exact])
     np.testing.assert_allclose(found.slopes, lines[..., 0], rtol=1e-9, atol=1e-9)
@@ -25,12 +25,12 @@ def test_curve_is_the_rational_one(seed):
 @pytest.mark.parametrize("seed", range(120))
 def test_cells_are_the_rational_ones(seed):
     net = random_network(seed, 2, 5, 3)
-    exact = rational.polygons(net, BOX)
+    exact = rational_networks.polygons(net, BOX)
     found = cells(net, BOX)
-    assert (found.patterns, found.pieces) == (len(exact), rational.merged_cells(exact))
-    at = found.locate([[float(x) for x in rational.center(corners)] for corners, _ in exact])
+    assert (found.patterns, found.pieces) == (len(exact), rational_networks.merged_cells(exact))
+    at = found.locate([[float(x) for x in rational_networks.center(corners)] for corners, _ in exact])
     assert sorted(at) == list(range(len(exact)))
-    areas = [float(rational.area(corners)) for corners, _ in exact]
+    areas = [float(rational_networks.area(corners)) for corners, _ in exact]
     np.testing.assert_allclose(found.areas[at], areas, rtol=0, atol=1e-9)
     maps = np.array([[[float(number) for number in line] for line in lines] for _, lines in exact])
     np.testing.assert_allclose(found.gradients[at], maps[..., :2], rtol=1e-9, atol=1e-9)

@@ -37,13 +37,13 @@ def judge_curve(seed):
         found = curve(net, LOW, HIGH)
     except ValueError as error:
         return f"refused: {error}"
-    exact = rational.intervals(net, LOW, HIGH)
-    layers = rational.rational(net)
+    exact = rational_networks.intervals(net, LOW, HIGH)
+    layers = rational_networks.rational(net)
     starts = [low for low, _, _ in exact]
 
     def at(x):
         maps = exact[max(bisect.bisect_right(starts, x) - 1, 0)][2]
-        return [rational.value(affine, [x]) for affine in maps]
+        return [rational_networks.value(affine, [x]) for affine in maps]
 
     ends = np.array([float(low) for low in starts])
     middles = np.array([float((low + high) / 2) for low, high, _ in exact])
@@ -63,20 +63,20 @@ def judge_cells(seed):
         found = cells(net, BOX)
     except ValueError as error:
         return f"refused: {error}"
-    exact = rational.polygons(net, BOX)
-    layers = rational.rational(net)
+    exact = rational_networks.polygons(net, BOX)
+    layers = rational_networks.rational(net)
     corners = [corner for polygon, _ in exact for corner in polygon]
-    points = [rational.center(polygon) for polygon, _ in exact] + corners
+    points = [rational_networks.center(polygon) for polygon, _ in exact] + corners
     x = np.array([[float(number) for number in point] for point in points])
     x = np.unique(np.clip(np.concatenate([x, found.vertices]), *np.transpose(BOX)), axis=0)
-    fault = _values(net, layers, x, {"cells": found(x)}, lambda point: rational.forward(layers, point))
+    fault = _values(net, layers, x, {"cells": found(x)}, lambda point: rational_networks.forward(layers, point))
     if fault:
         return fault
     area = float(found.areas.sum())
     if abs(area - 16) > 1e-9 or found.areas.min() < -1e-9:
         return f"wrong: areas add up to {area}, the smallest is {found.areas.min()}"
-    large = [cell for cell in exact if rational.area(cell[0]) > SHORT]
-    pieces = rational.merged_cells(large, _same)
+    large = [cell for cell in exact if rational_networks.area(cell[0]) > SHORT]
+    pieces = rational_networks.merged_cells(large, _same)
     if seed % 2 == 0 and (found.patterns, found.pieces) != (len(large), pieces):
         return f"wrong: {found.patterns} cells and {found.pieces} pieces, not {len(large)} and {pieces}"
     return "right"
@@ -96,7 +96,7 @@ def _values(net, layers, points, answers, f):
                     continue
                 if allowed is None:
                     rounding = max(_gap(one, number) for one, number in zip(own[:, i], want, strict=True))
-                    size = max(size, float(max(rational.terms(layers, point)[i] for point in points)))
+                    size = max(size, float(max(rational_networks.terms(layers, point)[i] for point in points)))
                     allowed = WRONG * size + (32 * rounding if rounding > 1e-9 * size else 0.0)
                 if error > allowed + max(_gap(f(near)[i], number) for near in _around(point)):
                     place = [float(number) for number in point]
@@ -128,7 +128,7 @@ def _slopes(layers, exact, found):
             before = None
             continue
         middle = (low + high) / 2
-        size = [1e-9 * float(number) for number in rational.slope_sizes(layers, middle)]
+        size = [1e-9 * float(number) for number in rational_networks.slope_sizes(layers, middle)]
         length, slopes, piece = (
             float(high - low),
             [float(one[0]) for one in maps],
@@ -149,7 +149,7 @@ def _slopes(layers, exact, found):
 
 def _shows(layers, exact, effect):
     """Return whether a change of f [out] is more than the rounding of the terms whose sum is f."""
-    sizes = [rational.terms(layers, [end]) for low, high, _ in exact for end in (low, high)]
+    sizes = [rational_networks.terms(layers, [end]) for low, high, _ in exact for end in (low, high)]
     return (effect > [32 * EPS * float(max(terms)) for terms in zip(*sizes, strict=True)]).any()
 
 
@@ -158,8 +158,8 @@ def _curve_counts(seed, exact, found):
     patterns, pieces = len(long), 1 + sum(not _same(one[2], two[2]) for one, two in pairwise(long))
     if seed % 2 == 0 and (found.patterns, found.pieces) != (patterns, pieces):
         return f"wrong: {found.patterns} patterns and {found.pieces} pieces, not {patterns} and {pieces}"
-    if found.pieces > rational.merged(exact):
-        return f"wrong: {found.pieces} pieces, but there are {rational.merged(exact)}"
+    if found.pieces > rational_networks.merged(exact):
+        return f"wrong: {found.pieces} pieces, but there are {rational_networks.merged(exact)}"
     return None
 
 
