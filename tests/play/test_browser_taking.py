@@ -48,9 +48,10 @@ def test_exported_c_gives_the_values_of_the_exported_json(opened, tmp_path, name
     page = paused(opened({"target": {"kind": "paper", "name": name}}))
     header = saved(page, "[data-take=c]", tmp_path)
     network = layers_in(saved(page, "[data-take=json]", tmp_path))
-    assert header.name == "plu.h"
+    step = page.locator("[data-part=step]").inner_text().replace(",", "")
+    assert header.name == f"plu_{step}.h"
     x = np.random.default_rng(0).uniform(-3, 3, (1000, 1 if name == "sine" else 2))
-    np.testing.assert_allclose(call_c("network", x, 1, tmp_path), network(x), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(call_c(header.stem, x, 1, tmp_path), network(x), rtol=1e-9, atol=1e-9)
 
 
 def test_exported_network_has_the_loss_that_the_page_shows(opened, tmp_path):

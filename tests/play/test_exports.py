@@ -52,7 +52,7 @@ def test_json_and_onnx_hold_the_network(target, activation, tmp_path):
         reply = export(*given, form)
         path = tmp_path / reply.content["name"]
         path.write_bytes(reply.payload)
-        assert path.name == f"{activation}.{form}"
+        assert path.name == f"{activation}_40.{form}"
         net = pieces.load_json(path) if form == "json" else pieces.load(path)
         x = points(given[0])
         np.testing.assert_allclose(net(x), function(x), rtol=1e-9, atol=1e-9)
@@ -64,7 +64,7 @@ def test_the_header_compiles_and_gives_the_values(name, tmp_path):
     reply = export(*given, "c")
     x = points(given[0])
     (tmp_path / reply.content["name"]).write_bytes(reply.payload)
-    found = call_c("network", x, given[0].outputs, tmp_path)
+    found = call_c("plu_learned_40", x, given[0].outputs, tmp_path)
     np.testing.assert_allclose(found, function(x), rtol=1e-9, atol=1e-9)
 
 

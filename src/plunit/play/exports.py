@@ -55,6 +55,11 @@ class Best(NamedTuple):
     theta: Array
 
     @property
+    def name(self) -> str:
+        """The name of the file and of the C function: files of different steps hold different networks."""
+        return f"{self.now.network.activation}_{self.now.step}"
+
+    @property
     def about(self) -> str:
         """A comment."""
         widths = "-".join(map(str, self.now.network.widths))
@@ -78,12 +83,12 @@ def export(task: Task, settings: Settings, now: Snapshot, batch: int, form: str)
     member = int(np.argmin(np.where(np.isfinite(now.loss), now.loss, np.inf)))
     theta = in_units(now.network, now.theta[:, [member]], *task.scales)
     ending, kind, content = FORMATS[form]
+    best = Best(task, settings, now, batch, member, theta)
     try:
-        found = content(Best(task, settings, now, batch, member, theta))
+        found = content(best)
     except (ImportError, ValueError) as error:
         raise UserError(str(error)) from None
-    name = f"{now.network.activation}{ending}"
-    return Reply({"name": name, "mime": kind}, found if isinstance(found, bytes) else found.encode())
+    return Reply({"name": best.name + ending, "mime": kind}, found if isinstance(found, bytes) else found.encode())
 
 
 def _fit(best: Best) -> str:
@@ -118,7 +123,7 @@ def _torch(best: Best) -> str:
 
 
 def _c(best: Best) -> str:
-    return network_header(best.exact, "network", "double", box_array(best.exact, best.task.box.tolist()), 16)
+    return network_header(best.exact, best.name, "double", box_array(best.exact, best.task.box.tolist()), 16)
 
 
 FORMATS: dict[str, tuple[str, str, Callable[[Best], Any]]] = {
