@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import hashlib
 import io
 import os
@@ -23,8 +24,10 @@ _OLD = 3600.0  # seconds after which nobody is still writing a part
 def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Replace the file at once: a reader, or the next run after a crash, sees the old content or the new.
 
-    The umask takes from `mode`, as for any new file.
+    The umask takes from `mode`, as for any new file. What is there and is no file, such as a device, is left as it is.
     """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "is a folder, a device or a pipe; name a file", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{PART}{secrets.token_hex(8)}")
     try:

@@ -310,7 +310,7 @@ def test_what_stops_the_maximum_is_one_line(error, tent, monkeypatch, capsys):
 BAD = {
     "three inputs": (lambda path: [path / "wide.bin"], "the model has 5 inputs, a table needs 1 or 2; --maximum and"),
     "no file": (lambda path: [path / "none"], "none: No such file or directory; give the file of a model"),
-    "a folder": (lambda path: [path], "is a folder; give the file of a model"),
+    "a folder": (lambda path: [path], "is a folder, a device or a pipe; give the file of a model"),
     "another format": (lambda path: [path / "text"], "has no known format"),
     "a pickle": (lambda path: [path / "pickle"], "is a pickle: a pickle can run any code"),
     "another ending": (

@@ -2,6 +2,7 @@
 
 import functools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 from lone_members import MODULES, PaperPLU, alone, columns, generators
 from torch import nn
 
-from plunit.ensemble import ENGINES, MLP, forward, initial, train
+from plunit.ensemble import ENGINES, MLP, forward, initial, train, training
 
 # Not symmetric about 0: on symmetric data an odd activation has bias gradients that are 0 but for rounding, which Adam
 # scales up to whole steps, so that any two programs drift apart.
@@ -214,3 +215,39 @@ def test_wrong_arguments_are_named(arguments):
         ValueError, match=r"(steps|stride) must be an integer from|checkpoints must be increasing steps from 0 to 5"
     ):
         train(network, initial(network, generators([0])), (X, Y), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"lr": -1.0}, "lr must be finite and not negative, got"),
+        ({"lr": np.nan}, "lr must be finite"),
+        ({"decay": -0.1}, "decay must be finite and not negative"),
+        ({"alpha": np.inf}, "alpha must be finite"),
+        ({"c": -1.0}, "c must be finite and not negative"),
+    ],
+)
+def test_settings_that_no_training_survives_are_refused(options, words):
+    network = MLP((1, 3, 1))
+    start = initial(network, [np.random.default_rng(0)])
+    with pytest.raises(ValueError, match=words):
+        train(network, start, (np.ones((1, 2)), np.ones((1, 2))), steps=1, **options)
+
+
+def test_a_long_training_is_taken_in_parts(engine, monkeypatch):
+    taken = []
+
+    def spy(parts, advance=training.ENGINES[engine]):
+        taken.extend((steps.first, steps.last) for _, steps in parts)
+        advance(parts)
+
+    network, x = MLP((1, 3, 1)), np.linspace(-1, 1, 9, dtype=np.float32)[None]
+    start = initial(network, [np.random.default_rng(seed) for seed in range(3)])
+    whole = train(network, start, (x, x**2), steps=50, stride=7, checkpoints=[20], engine=engine)
+    monkeypatch.setattr(training, "Pace", lambda: SimpleNamespace(next=lambda first, most: min(first + 6, most)))
+    monkeypatch.setitem(training.ENGINES, engine, spy)
+    parts = train(network, start, (x, x**2), steps=50, stride=7, checkpoints=[20], engine=engine)
+    assert taken == [(0, 6), (6, 12), (12, 18), (18, 20), (20, 26), (26, 32), (32, 38), (38, 44), (44, 50)]
+    np.testing.assert_array_equal(parts.theta, whole.theta)
+    np.testing.assert_array_equal(parts.history, whole.history)
+    np.testing.assert_array_equal(parts.checkpoints, whole.checkpoints)

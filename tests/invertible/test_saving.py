@@ -3,6 +3,7 @@
 import importlib
 import json
 import math
+import os
 import re
 
 import pytest
@@ -235,8 +236,23 @@ def test_a_folder_and_a_device_are_named(tmp_path):
     with pytest.raises(ValueError, match="/dev/null holds no flow that can be read: it is a folder or a device"):
         Flow.load("/dev/null")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError, match=f"directory: '{re.escape(str(tmp_path / 'folder'))}'$"):
+    with pytest.raises(OSError, match=f"is a folder, .*: '{re.escape(str(tmp_path / 'folder'))}'$"):
         Flow(density(2, 1)).save(tmp_path / "folder")
+
+
+def test_saving_leaves_pipes_and_links_as_they_are_and_makes_no_folder(tmp_path):
+    flow = Flow(density(2, 1))
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is a folder, a device or a pipe; name a file"):
+        flow.save(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    flow.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert Flow.load(tmp_path / "file").bijection.features == 2
+    with pytest.raises(FileNotFoundError, match=r"the folder .*missing is missing; make it first"):
+        flow.save(tmp_path / "missing" / "flow")
+    assert not (tmp_path / "missing").exists()
 
 
 def test_saving_leaves_a_loss_that_waits_for_its_gradient(tmp_path):

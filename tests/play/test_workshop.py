@@ -232,6 +232,18 @@ def test_two_pages_learn_what_one_alone_learns(shop):
     np.testing.assert_array_equal(behind.snapshot().theta, ahead.snapshot().theta)
 
 
+@pytest.mark.parametrize("wait", [0.0, 0.3])
+def test_after_a_pause_the_frame_and_the_files_are_of_the_last_step(shop, wait):
+    name = start(shop)
+    frames(shop, name, 3)
+    time.sleep(wait)  # training goes on, and nobody asks
+    shop.call("command", {"session": name, "command": "pause"})
+    file = shop.call("export", {"session": name, "activation": "plu", "format": "json"}).content["name"]
+    step = shop._sessions[name]._courses[0].step
+    frame = numbered(shop, name)
+    assert (frame["step"], frame["panels"][0]["losses"]["steps"][-1], file) == (step, step, f"plu_{step}.json")
+
+
 def test_numbers_come_now_and_then_and_with_a_pause(shop):
     name = start(shop)
     found = frames(shop, name, 12)

@@ -146,7 +146,18 @@ def nnet_file(path):
     return Written(path, nnet_values(path), 1, 1e-12)
 
 
+def json_file(path):
+    rng = np.random.default_rng(6)
+    (w, b), (v, d) = (rng.normal(size=(5, 3)), rng.normal(size=5)), (rng.normal(size=(2, 5)), rng.normal(size=2))
+    plu = {"knots": [[-1.0, 1.0]] * 5, "slopes": [[0.1, 1.0, 0.1]] * 5, "at_zero": [0.0] * 5}
+    layers = [{"weight": w.tolist(), "bias": b.tolist()}, plu, {"weight": v.tolist(), "bias": d.tolist()}]
+    path.write_text(json.dumps({"layers": layers}))
+    z = POINTS.astype(float) @ w.T + b
+    return Written(path, np.interp(z, [-101, -1, 1, 101], [-11, -1, 1, 11]) @ v.T + d, 1, 1e-12)
+
+
 WRITERS = {
+    "a network in JSON": json_file,
     "an ONNX model": onnx_file,
     "a Keras model": keras_file,
     "a safetensors file": safetensors_file,

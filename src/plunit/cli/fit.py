@@ -98,6 +98,8 @@ def fit_(
             lines.append(f"saved {plot}")
         write_page(page, problem, found, lines, figure, shlex.join(["plunit", *sys.argv[1:]]))
         lines.append(f"saved {page}")
+    except KeyboardInterrupt:
+        raise Stopped("stopped while files were written; run the command again for those that are missing") from None
     finally:
         print(*lines, sep="\n")
 

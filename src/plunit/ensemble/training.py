@@ -18,6 +18,7 @@ from plunit.ensemble.compiling import CannotCompile
 from plunit.ensemble.data import Data, Rows, StepData, Stream, points
 from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.network import MLP, spread
+from plunit.ensemble.pacing import Pace
 from plunit.ensemble.state import Part, State, Steps, Validation
 
 Engine = Callable[[Sequence[Part]], None]
@@ -112,13 +113,17 @@ def train(
     state = begin(network, theta, loss=loss, lr=lr, decay=decay, alpha=alpha, c=c, **lengths)
     advance = ENGINES[engine_for(theta, engine)]
     tests = None if validation is None else _tests(validation, network, theta)
-    kept = []
+    kept, pace = [], Pace()
     marks = {*checkpoints, steps, *(range(0, steps, _STREAMED) if callable(data) else ())}
     for first, last in itertools.pairwise(sorted({0, *marks})):
         if first in checkpoints:
             kept.append(state.theta.copy())
         given = points(data, last - first, network, theta)
-        advance([(state, Steps(first, factors[first:last], given, tests, validation))])
+        taken = first
+        while taken < last:  # in parts, so that Ctrl-C is heard
+            stop = last if callable(data) else pace.next(taken, last)
+            advance([(state, Steps(taken, factors[taken:stop], given, tests, validation))])
+            taken = stop
     if steps in checkpoints:
         kept.append(state.theta.copy())
     weights = np.stack(kept) if kept else np.empty((0, *theta.shape), theta.dtype)
@@ -160,11 +165,15 @@ def begin(
     if loss not in LOSSES:
         raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
     members = theta.shape[1]
+    lr, decay = (as_many(name, as_array(value, theta.dtype), members) for name, value in (("lr", lr), ("decay", decay)))
+    for name, value in (("lr", lr), ("decay", decay), ("alpha", alpha), ("c", c)):
+        if not (np.isfinite(value).all() and (np.asarray(value) >= 0).all()):
+            raise ValueError(f"{name} must be finite and not negative, got {value}")
     return State(
         network,
         loss,
-        as_many("lr", as_array(lr, theta.dtype), members),
-        as_many("decay", as_array(decay, theta.dtype), members),
+        lr,
+        decay,
         stride,
         theta=np.array(theta, order="C"),
         mean=np.zeros(theta.shape, theta.dtype),

@@ -143,7 +143,11 @@ class Flow(nn.Module):
         Returns:
             the losses, the validation losses and the step whose parameters the flow has.
         """
-        steps, batch, lr = options.whole("steps", steps), options.whole("batch", batch), options.positive_rate(lr)
+        steps, batch, lr = (
+            options.whole("steps", steps),
+            options.whole("batch", batch, options.MOST),
+            options.positive_rate(lr),
+        )
         patience, clip = None if patience is None else options.whole("patience", patience), options.largest_norm(clip)
         options.check(anneal, generator, progress, validation, patience)
         if not any(parameter.requires_grad for parameter in self.parameters()):

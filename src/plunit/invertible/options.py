@@ -11,9 +11,12 @@ from torch import Generator
 
 from plunit.invertible.anneal import Annealing
 
+MOST = 10_000_000
+"""The largest number of points in a step."""
 
-def whole(name: str, value: Any) -> int:
-    """Return an integer of at least 1, or raise ValueError with the name.
+
+def whole(name: str, value: Any, most: int | None = None) -> int:
+    """Return an integer of at least 1 and at most `most`, or raise ValueError with the name.
 
     >>> whole("steps", 3)
     3
@@ -24,6 +27,8 @@ def whole(name: str, value: Any) -> int:
         number = 0
     if number < 1:
         raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+    if most is not None and number > most:
+        raise ValueError(f"{name} must be at most {most:,}, got {number:,}")
     return number
 
 

@@ -17,6 +17,7 @@ not be read is not written.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 from pathlib import Path
@@ -56,8 +57,11 @@ def write(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, ow
     except ValueError as error:
         raise ValueError(f"this flow is not saved, because {path} could not be read: {error}") from None
     content = _library("safetensors.torch").save(arrays, {"flow": text})
+    target = path.resolve()  # a link stays a link
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"the folder {target.parent} is missing; make it first", str(path))
     try:
-        write_atomically(path, content)
+        write_atomically(target, content)
     except OSError as error:
         if PART not in str(error.filename):
             raise

@@ -33,7 +33,7 @@ class Session:
         self._courses = _courses(task, settings, self._batch)
         self._latest, self._fresh = [course.snapshot() for course in self._courses], True
         self._painter, self._frame = Painter(task, settings, self._latest), Reply({"frame": 0})
-        self._change, self._painting = threading.Condition(), threading.Lock()
+        self._change, self._painting, self._training = threading.Condition(), threading.Lock(), threading.Lock()
         self._steps, self._seconds, self._due = 1, 0.0, 0.0  # of the next round; of all; when a frame may be made
         self._numbered, self._numbers_due = False, 0.0  # whether the last frame has numbers; when the next one has
         self._single, self.paused, self.ended = 0, settings.paused, ""
@@ -59,7 +59,8 @@ class Session:
             single = self.paused
             self._single -= single
         steps, start = 1 if single else self._steps, time.perf_counter()
-        advance_all(self._courses, steps)
+        with self._training:
+            advance_all(self._courses, steps)
         spent = time.perf_counter() - start
         self._seconds += spent
         if not single:
@@ -67,9 +68,20 @@ class Session:
         if self._courses[0].step >= STEPS:
             self.end(f"Training ended after {STEPS:,} steps.")
         if single or not self._fresh:
-            with self._change:
-                self._latest, self._fresh = [course.snapshot() for course in self._courses], True
-                self._change.notify_all()
+            self._keep()
+
+    def _keep(self) -> None:
+        """Keep a copy of the networks; called while they do not train."""
+        with self._change:
+            self._latest, self._fresh = [course.snapshot() for course in self._courses], True
+            self._change.notify_all()
+
+    def _settle(self) -> None:
+        """Keep a copy of networks that no longer train, if the last copy is older."""
+        if self.waiting:
+            with self._training:
+                if self._latest[0].step != self._courses[0].step:
+                    self._keep()
 
     def frame(self, after: int) -> Reply:
         """Wait for a frame that is newer than a number, and return it; after a second without one say so."""
@@ -83,6 +95,7 @@ class Session:
         with self._painting:
             self.asked = math.inf
             time.sleep(max(0.0, self._due - time.monotonic()))
+            self._settle()
             with self._change:
                 if after >= self._painter.frames:
                     self._change.wait_for(lambda: self._fresh or self.ended, PATIENCE)
@@ -103,6 +116,7 @@ class Session:
 
     def export(self, activation: Any, form: str) -> Reply:
         """Return the best network of an activation as a file."""
+        self._settle()
         for now in self._latest:
             if now.network.activation == activation:
                 return export(self._task, self._settings, now, self._batch, form)

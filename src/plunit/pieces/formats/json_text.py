@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.curve_data import Curve
 from plunit.pieces.formats.checks import check_intercepts, reading
-from plunit.pieces.networks import Network, network, single
+from plunit.pieces.formats.importer import Content, Importer, build
+from plunit.pieces.networks import Network, single
 
 ARRAYS = {"knots": 1, "slopes": 2, "intercepts": 2, "values": 2, "tolerance": 2}
 """The arrays in a file, and their numbers of axes."""
+
+
+_NETWORK = re.compile(r'\s*\{\s*"layers"')
 
 
 def save_json(function: Curve | Network, path: str | Path) -> None:
@@ -74,7 +79,7 @@ def _of_network(net: Network) -> dict[str, Any]:
 def _to_network(content: Any) -> Network:
     if not isinstance(content, list) or not all(isinstance(layer, dict) for layer in content):
         raise ValueError("layers must be a list of objects")
-    return network([_layer(i, layer) for i, layer in enumerate(content)])
+    return build([_layer(i, layer) for i, layer in enumerate(content)])
 
 
 def _layer(place: int, layer: dict[str, Any]) -> Any:
@@ -98,3 +103,15 @@ def _array(name: str, content: Any, axes: int) -> Floats:
     if array.ndim != axes or array.dtype.kind not in "if":
         raise ValueError(f"{name} must be numbers in lists of equal lengths, nested {axes} deep")
     return array.astype(np.float64)
+
+
+def holds_network(content: Content) -> bool:
+    """Return whether a file begins like a network of `save_json`."""
+    return _NETWORK.match(content.text()) is not None
+
+
+def _read(path: Path) -> Network:
+    return _to_network(json.loads(path.read_text(encoding="utf-8-sig"))["layers"])
+
+
+IMPORTER = Importer("a network in JSON", holds_network, _read, "write it with plunit.pieces.save_json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plunit.pieces.formats import keras_file, nnet_text, onnx_file, refused, safetensors_file, torch_file
+from plunit.pieces.formats import json_text, keras_file, nnet_text, onnx_file, refused, safetensors_file, torch_file
 from plunit.pieces.formats.importer import Content, Importer, check_bytes
 from plunit.pieces.networks import Network
 
@@ -14,12 +14,13 @@ IMPORTERS: tuple[Importer, ...] = (
     safetensors_file.IMPORTER,
     torch_file.IMPORTER,
     nnet_text.IMPORTER,
+    json_text.IMPORTER,
 )
 """The formats that `load` reads."""
 
 
 def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
-    """Return the network in a file: ONNX, Keras, safetensors with a list of layers, torch.save or .nnet.
+    """Return the network in a file: ONNX, Keras, safetensors with a list of layers, torch.save, .nnet or JSON.
 
     The format is found by the file's content. Nothing in the file is executed. ValueError if the file has no known
     format, or holds anything other than affine layers and piecewise-linear activations; its text has the format and
@@ -31,8 +32,8 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     The weights are those of the file. The network is their exact function; a framework evaluates it in float32.
     """
     path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; give the file of a model")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is a folder, a device or a pipe; give the file of a model")
     content = Content.of(path)
     importer = recognise(content)
     if importer is None:

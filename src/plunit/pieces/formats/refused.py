@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,7 +54,7 @@ REFUSED: tuple[Importer, ...] = (
     ),
     _refusing(
         "a curve in JSON",
-        lambda content: content.text().lstrip().startswith("{") and '"knots"' in content.text(),
+        lambda content: re.match(r'\s*\{\s*"knots"', content.text()) is not None,
         "it holds a curve, not a network",
         "plunit.pieces.load_json reads it",
     ),
