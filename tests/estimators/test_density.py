@@ -238,3 +238,8 @@ def test_rows_far_away_have_density_0_without_a_warning():
 def test_a_batch_may_be_larger_than_the_table():
     one, other = (PLUDensity(2, batch_size=size, **FEW).fit(CURVE).best_loss_ for size in (400, 10**12))
     assert one == other
+
+
+def test_values_whose_sums_overflow_are_refused():
+    with pytest.raises(ValueError, match=r"X has values up to 1.7e\+308, the limit is 1e\+300; scale its columns"):
+        PLUDensity((0,), **FEW).fit(np.array([[1.7e308, 0.0], [-1.7e308, 1.0], [0.0, 2.0]]))

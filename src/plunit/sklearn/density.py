@@ -25,6 +25,7 @@ from plunit.sklearn.terminal import ProgressLine
 BLOCKS = (0, 1, 2, 4, 8, 16, 32)
 """The numbers of blocks that "auto" searches."""
 
+LARGEST = 1e300  # differences and sums of larger values overflow
 MOST_PARAMETERS = 10_000
 """But only those with no more parameters than this, and no more than there are numbers in X."""
 
@@ -116,6 +117,8 @@ class PLUDensity(AtomicFit, FittedDensity):
     def _fit(self, X: Any, sample_weight: Any) -> None:  # noqa: N803
         self._check()
         x = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        if (largest := np.abs(x).max()) > LARGEST:
+            raise ValueError(f"X has values up to {largest:.3g}, the limit is {LARGEST:g}; scale its columns")
         weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
         x, weight = table.weighty(x, weight)
         rows = x
