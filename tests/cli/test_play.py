@@ -9,6 +9,8 @@ import urllib.request
 import pytest
 from calls import SINE
 
+from plunit.ensemble import why_not_native
+
 PLAY = [sys.executable, "-m", "plunit.cli", "play", "--no-open"]
 
 
@@ -97,6 +99,7 @@ print(json.dumps([written, heavy]))
 
 
 def test_nothing_is_written_and_nothing_heavy_is_loaded(tmp_path):
+    why_not_native()  # the first use of the program compiles it, into the cache
     code = WATCHED.replace("TARGETS", repr([SINE, {"kind": "paper", "name": "saddle"}])).replace(
         ', "onnx", "jax"', ', "jax"'
     )

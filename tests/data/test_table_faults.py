@@ -286,7 +286,7 @@ def test_a_gzip_bomb_does_not_grow_the_memory(tmp_path, monkeypatch, unit, limit
     tracemalloc.start()
     try:
         with pytest.raises(UserError) as error:
-            read_table(tmp_path / "t.csv.gz", "1", report=silent)
+            read_table(tmp_path / "t.csv.gz", "1", say=silent)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -94,7 +94,7 @@ def test_a_chunk_of_the_careful_path_is_no_boundary(tmp_path, monkeypatch):
 
 def test_a_first_row_of_numbers_is_data(tmp_path):
     lines = []
-    result = table(tmp_path, text_of({1: "1,-2.5,3e2"}), "3", report=lines.append)
+    result = table(tmp_path, text_of({1: "1,-2.5,3e2"}), "3", say=lines.append)
     assert result.inputs == ("1", "2")
     np.testing.assert_array_equal(result.x[0], [1, -2.5])
     assert len(lines) == 1
@@ -110,7 +110,7 @@ def test_a_first_row_of_numbers_with_a_fault_is_data_too(tmp_path, first):
 
 def test_a_header_with_a_number_in_it_is_reported(tmp_path):
     lines = []
-    assert table(tmp_path, text_of({1: "5.1,red,c"}), report=lines.append).inputs == ("5.1", "red")
+    assert table(tmp_path, text_of({1: "5.1,red,c"}), say=lines.append).inputs == ("5.1", "red")
     assert len(lines) == 1
     assert "'red' is not a number" in lines[0]
     assert "'5.1'" in lines[0]
@@ -145,7 +145,7 @@ def test_a_column_without_a_name_has_its_number(tmp_path):
 
 def test_constant_inputs_are_left_out_with_a_line(tmp_path):
     lines = []
-    result = table(tmp_path, "a,b,c\n" + "".join(f"{n},-3,{n}\n" for n in range(12)), report=lines.append)
+    result = table(tmp_path, "a,b,c\n" + "".join(f"{n},-3,{n}\n" for n in range(12)), say=lines.append)
     assert result.inputs == ("a",)
     assert result.x.shape == (12, 1)
     assert lines == [f"{tmp_path / 't.csv'}: inputs with one value in all rows are left out: 'b'."]

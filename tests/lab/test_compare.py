@@ -31,7 +31,7 @@ def table(tmp_path):
 
 def wanted(folder, table, **options):
     assignments = options.pop("assignments", ["widths=4", "steps=40", "batch=16"])
-    return requests.comparison(folder, table, "height", "", assignments, report=pytest.fail, **options)
+    return requests.comparison(folder, table, "height", "", assignments, say=pytest.fail, **options)
 
 
 def computed(folder, table, activation, **options):
@@ -157,7 +157,7 @@ def test_odd_file_names_and_columns_do_not_block_the_folder(tmp_path, table, nam
     odd, out = tmp_path / name, tmp_path / "out"
     odd.write_text(table.read_text().replace("height", "y$\\frac$" + "損" * 60))
     found = requests.comparison(
-        out, odd, "-1", "", ["widths=4", "steps=9"], seeds=5, activations="relu,plu", report=pytest.fail
+        out, odd, "-1", "", ["widths=4", "steps=9"], seeds=5, activations="relu,plu", say=pytest.fail
     )
     running.execute(out, found, running.Where(), Console(quiet=True))
     running.publish(out, Console(quiet=True))

@@ -14,6 +14,7 @@ STEPS = [
 
 def test_five_steps_with_live_networks(opened, kept):
     page = opened({})
+    wait_for_step(page, 1)
     page.locator("[data-do=tour]").click()
     for number, (title, activations, live) in enumerate(STEPS, start=1):
         page.locator(f".tour h2:has-text('{title}')").wait_for()
@@ -30,6 +31,7 @@ def test_five_steps_with_live_networks(opened, kept):
 
 def test_back_and_end(opened):
     page = opened({})
+    wait_for_step(page, 1)
     page.locator("[data-do=tour]").click()
     assert page.locator("[data-do=tour-back]").is_disabled()
     page.locator("[data-do=tour-next]").click()
@@ -42,6 +44,7 @@ def test_back_and_end(opened):
 @pytest.mark.parametrize(("words", "alpha", "c"), [("alpha = 1", 1, 1), ("c = 3", 0.1, 3)])
 def test_alpha_and_c_are_tried(opened, words, alpha, c):
     page = opened({})
+    wait_for_step(page, 1)
     page.locator("[data-do=tour]").click()
     for _ in range(2):
         page.locator("[data-do=tour-next]").click()

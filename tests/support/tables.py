@@ -9,10 +9,10 @@ def silent(_line):
     """Take a reported line and drop it."""
 
 
-def table(path, content, target="-1", inputs=(), report=silent):
+def table(path, content, target="-1", inputs=(), say=silent):
     path = path / "t.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_table(path, target, inputs, report)
+    return read_table(path, target, inputs, say)
 
 
 def text_of(fields, delimiter=",", rows=12):

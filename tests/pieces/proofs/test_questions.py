@@ -214,9 +214,10 @@ def test_ctrl_c_stops_a_long_search():
         "layers = [(rng.normal(size=(40, n)) / n**0.5 * 2, rng.normal(size=40)) for n in (8, 40)]\n"
         "last = rng.normal(size=(1, 40)), [0.0]\n"
         "net = network([layers[0], activation.plu(), layers[1], activation.plu(), last])\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background ignores it
         "press = lambda part, text: os.kill(os.getpid(), signal.SIGINT)\n"
         "try: maximum(net, [(-2, 2)] * 8, time_limit=300, progress=press)\n"
-        "except KeyboardInterrupt: print('stopped')"
+        "except KeyboardInterrupt: print('\\nstopped')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=True)
     assert done.stdout.splitlines()[-1] == "stopped"
