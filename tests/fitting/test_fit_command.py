@@ -171,6 +171,18 @@ main()
     assert done.stderr.strip() == "plunit: stopped before the work began; nothing was written"
 
 
+def test_ctrl_c_while_files_are_written_says_what_is_there(tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("plunit.fitting.page.write_page", interrupted)
+    code, out, err = run(tmp_path, "sin(x)", "--quick", "--save", "f.json")
+    assert code == 130
+    assert "stopped while files were written; run the command again for those that are missing" in err
+    assert "saved f.json" in out
+    assert [path.name for path in tmp_path.iterdir()] == ["f.json"]
+
+
 def test_the_page_needs_nothing_else(sine):
     page = (sine[0] / "fit.html").read_text()
     assert "<svg" in page

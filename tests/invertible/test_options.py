@@ -36,6 +36,7 @@ def test_numbers_of_numpy_are_numbers(given, plain):
         ({"steps": np.float64(3)}, ValueError, r"steps must be an integer of at least 1, got .*3\.0"),
         ({"steps": True}, ValueError, "steps must be an integer of at least 1, got True"),
         ({"batch": "a"}, ValueError, "batch must be an integer of at least 1, got 'a'"),
+        ({"batch": 10**9}, ValueError, "batch must be at most 10,000,000, got 1,000,000,000"),
         ({"lr": "a"}, ValueError, "lr must be positive and finite, got 'a'; the default is 0.01"),
         ({"lr": "0.1"}, ValueError, "lr must be positive and finite, got '0.1'"),
         ({"lr": None}, ValueError, "lr must be positive and finite, got None"),

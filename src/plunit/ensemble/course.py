@@ -70,10 +70,9 @@ class Course:
         advance_all([self], steps)
 
     def _part(self, steps: int) -> Part:
-        self.step += steps
-        self._state.stride = self.step  # one row of history and one look, whatever the number of steps
-        looked = replace(self._looked, every=self.step)
-        return self._state, Steps(self.step - steps, np.ones(steps), self._given, self._tests, looked)
+        self._state.stride = self.step + steps  # one row of history and one look, whatever the number of steps
+        looked = replace(self._looked, every=self.step + steps)
+        return self._state, Steps(self.step, np.ones(steps), self._given, self._tests, looked)
 
     def snapshot(self) -> Snapshot:
         """Return a copy of the present parameters and losses."""
@@ -84,3 +83,5 @@ class Course:
 def advance_all(courses: Sequence[Course], steps: int) -> None:
     """Let all courses take some steps at once: the processors share them, and the bits are those of `advance`."""
     ENGINES[engine()]([course._part(steps) for course in courses])
+    for course in courses:
+        course.step += steps

@@ -53,13 +53,13 @@ class Session:
 
     def round(self, seconds: float) -> None:
         """Train all activations by so many steps as take about `seconds`; keep a copy if the last one was drawn."""
-        with self._change:
-            if self.waiting:  # a command came after this round was planned
-                return
-            single = self.paused
-            self._single -= single
-        steps, start = 1 if single else self._steps, time.perf_counter()
         with self._training:
+            with self._change:
+                if self.waiting:  # a command came after this round was planned
+                    return
+                single = self.paused
+                self._single -= single
+            steps, start = 1 if single else self._steps, time.perf_counter()
             advance_all(self._courses, steps)
         spent = time.perf_counter() - start
         self._seconds += spent
