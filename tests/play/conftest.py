@@ -80,6 +80,7 @@ class Opened:
     def __init__(self, browser, address):
         self.browser, self.address, self.contexts = browser, address, []
         self.complaints, self.requests = [], []
+        self.forgiven = "no such word"
 
     def __call__(self, settings=None, *, address=None, width=1200, height=900, **options):
         context = self.browser.new_context(viewport={"width": width, "height": height}, **options)
@@ -97,12 +98,12 @@ class Opened:
 
 @pytest.fixture
 def opened(browser, served):
-    """Return a function that opens the page; at the end no page has complained."""
+    """Return a function that opens the page; at the end no page has complained, but with the word `forgiven`."""
     opener = Opened(browser, served.address)
     yield opener
     for context in opener.contexts:
         context.close()
-    assert opener.complaints == []
+    assert [text for text in opener.complaints if opener.forgiven not in text] == []
 
 
 @pytest.fixture

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +28,9 @@ OPTIONS = {
 
 Listener = Callable[[float, float], None]
 """Is called with the best value and the bound so far."""
+
+LOOK = 0.1
+"""Seconds between two looks at a long search."""
 
 
 class Contradiction(RuntimeError):
@@ -72,23 +79,51 @@ class Solver:
         """Stop this many seconds from now."""
         self.set({"time_limit": self._solver.getRunTime() + max(seconds, 0.01)})
 
-    def listen(self, listener: Listener) -> None:
-        """Call a function with the best value and the bound during the search."""
-
-        def tell(event: Any) -> None:
-            listener(event.data_out.mip_primal_bound, event.data_out.mip_dual_bound)
-
-        self._solver.cbMipInterrupt.subscribe(tell)
-
-    def maximise(self, costs: Floats) -> Solution:
-        """Maximise costs t."""
+    def maximise(self, costs: Floats, listener: Listener | None = None) -> Solution:
+        """Maximise costs t; a listener hears of a long search."""
         columns = np.arange(len(costs), dtype=np.int32)
         self._solver.changeColsCost(len(costs), columns, np.ascontiguousarray(costs))
         self._solver.changeObjectiveSense(self._library.ObjSense.kMaximize)
-        # in a thread of its own a long search can be stopped by Ctrl-C; linear programs take milliseconds
-        self._solver.HandleKeyboardInterrupt = self._long
-        self._solver.solve()
+        if self._long:
+            self._search(listener)
+        else:  # linear programs take milliseconds
+            self._solver.run()
         return self._solution()
+
+    def _search(self, listener: Listener | None) -> None:
+        """Run in a thread of its own: Ctrl-C or an error of the listener stops it, and it has ended on return.
+
+        highspy's own `HandleKeyboardInterrupt` can return while the search goes on, which ends the program with a
+        segmentation fault.
+        """
+        stop = threading.Event()
+        news: list[tuple[float, float]] = []
+
+        def obey(event: Any) -> None:
+            if stop.is_set():
+                event.interrupt()
+
+        def hear(event: Any) -> None:
+            news[:] = [(event.data_out.mip_primal_bound, event.data_out.mip_dual_bound)]
+            obey(event)
+
+        def run() -> None:
+            self._solver.run()
+            self._solver.resetGlobalScheduler(False)  # without this the end of the thread can block on Windows
+
+        self._solver.cbMipInterrupt.subscribe(hear)
+        self._solver.cbSimplexInterrupt.subscribe(obey)
+        with _deferred(stop.set), ThreadPoolExecutor(1) as pool:
+            work = pool.submit(run)
+            try:
+                while wait([work], timeout=LOOK).not_done:
+                    if listener is not None and news:
+                        listener(*news[-1])
+                work.result()
+            finally:
+                stop.set()
+        self._solver.cbMipInterrupt.unsubscribe(hear)
+        self._solver.cbSimplexInterrupt.unsubscribe(obey)
 
     def _solution(self) -> Solution:
         """Read what HiGHS found; anything unexpected is an error and never an answer."""
@@ -108,6 +143,28 @@ class Solver:
         if integer:
             return Solution(ended[status], t, info.mip_dual_bound)
         return Solution(ended[status], t, info.objective_function_value if ended[status] == "optimal" else np.inf)
+
+
+@contextmanager
+def _deferred(stop: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-C call `stop` at once, and what it did before at the end."""
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[Any] = []
+
+    def press(*details: Any) -> None:
+        pressed.append(details)
+        stop()
+
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if pressed:
+            before(*pressed[0])
 
 
 def _highspy() -> Any:

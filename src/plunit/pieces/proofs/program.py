@@ -90,9 +90,8 @@ class Program:
             solver.limit_time(seconds)
         if np.isfinite(target):
             solver.set({"objective_target": (target - offset) / scale})
-        if listener is not None:
-            solver.listen(lambda best, bound: listener(best * scale + offset, bound * scale + offset))
-        found = solver.maximise(goal.matrix[0] / scale)
+        told = listener and (lambda best, bound: listener(best * scale + offset, bound * scale + offset))
+        found = solver.maximise(goal.matrix[0] / scale, told)
         return replace(found, bound=found.bound * scale + offset)
 
     def relaxation(self) -> Relaxation:
