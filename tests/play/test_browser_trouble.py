@@ -2,6 +2,7 @@
 
 import pytest
 from playground import choose, wait_for_step
+from waiting import wait_until
 
 from plunit.play.server import started
 
@@ -94,8 +95,7 @@ def test_page_that_closes_stops_its_training(opened, served):
     wait_for_step(page, 10)
     sessions = set(served.workshop._sessions)
     page.goto("about:blank")
-    page.wait_for_timeout(500)
-    assert set(served.workshop._sessions) < sessions
+    wait_until(lambda: set(served.workshop._sessions) < sessions)
 
 
 def test_two_pages_train_at_once(opened):

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from calls import SMALL, asked, raw
+from waiting import wait_until
 
 from plunit.play import server as module
 from plunit.play.server import HEADERS, Handler, Server, started
@@ -245,7 +246,6 @@ def test_so_many_connections_and_no_more(monkeypatch):
         held = [socket.create_connection(("127.0.0.1", made.server_port), timeout=10) for _ in range(3)]
         for connection in held:
             connection.sendall(b"GET / HT")
-        time.sleep(0.2)
         with socket.create_connection(("127.0.0.1", made.server_port), timeout=10) as one_more:
             refusal, body = one_more.recv(5000).decode().split("\r\n\r\n")
         first, *lines = refusal.split("\r\n")
@@ -256,8 +256,7 @@ def test_so_many_connections_and_no_more(monkeypatch):
         assert "too many connections are open; close a page" in json.loads(body)["error"]
         for connection in held:
             connection.close()
-        time.sleep(0.2)
-        assert asked(made, "GET", "/")[0] == 200
+        wait_until(lambda: asked(made, "GET", "/")[0] == 200)
     finally:
         made.shutdown()
         made.server_close()

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from calls import SMALL, asked, called, threads
+from waiting import wait_until
 
 from plunit.play import workshop
 from plunit.play.server import started
@@ -42,10 +43,7 @@ def test_a_page_closed_in_the_middle_of_training(monkeypatch, site):
             + body
         )
         connection.recv(100)  # and no more: the page goes away in the middle of a frame
-    late = time.monotonic() + 10
-    while site.workshop._sessions and time.monotonic() < late:
-        time.sleep(0.05)
-    assert not site.workshop._sessions
+    wait_until(lambda: not site.workshop._sessions)
     assert called(site, "frame", {"session": name})[0] == 404
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch.utils import cpp_extension
+from waiting import wait_until
 
 import plunit
 from plunit import cache
@@ -88,27 +89,20 @@ def test_a_failed_compilation_is_one_line_and_leaves_nothing(folder, capsys, mon
     assert list(folder.iterdir()) == []
 
 
-def has_ended(process):
-    """Return whether a process ends within a second; one that has ended may wait for its parent."""
-    for _ in range(100):
-        if not Path("/proc", process).exists() or ") Z " in Path("/proc", process, "stat").read_text():
-            return True
-        time.sleep(0.01)
-    return False
-
-
 @pytest.fixture
 def compiler(folder, monkeypatch):
-    """A process that compiles for ever; a function says whether it ended and left nothing."""
+    """A process that compiles for ever; a function waits until it has ended, and says whether nothing is left."""
 
-    def is_gone():
+    def leaves_nothing():
         pid = folder / "pid"
-        process = pid.read_text()
+        process = Path("/proc", pid.read_text())
         pid.unlink()
-        return has_ended(process) and list(folder.iterdir()) == []
+        # one that has ended may wait for its parent
+        wait_until(lambda: not process.exists() or ") Z " in (process / "stat").read_text())
+        return list(folder.iterdir()) == []
 
     monkeypatch.setattr(build, "_CHILD", HANGS)
-    return is_gone
+    return leaves_nothing
 
 
 @on_linux
