@@ -91,12 +91,18 @@ def test_another_version_s_folder_is_refused(run_cli, tmp_path, command):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("package", ["typer", "rich", "torch", "matplotlib", "jinja2", "safetensors"])
-def test_a_missing_package_is_one_line_with_the_remedy(package, tmp_path):
-    program = f"import sys; sys.modules[{package!r}] = None; sys.argv[1:] = ['report', '.']; {PROGRAM[-1]}"
+@pytest.mark.parametrize(
+    ("command", "extra", "package"),
+    [
+        *(("report", "lab", name) for name in ("typer", "rich", "torch", "matplotlib", "jinja2", "safetensors")),
+        *(("play", "play", name) for name in ("typer", "rich")),
+    ],
+)
+def test_a_missing_package_is_one_line_with_the_remedy(command, extra, package, tmp_path):
+    program = f"import sys; sys.modules[{package!r}] = None; sys.argv[1:] = [{command!r}, '.']; {PROGRAM[-1]}"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr == f"plunit: {package} is not installed: pip install 'plunit[lab]'\n"
+    assert run.stderr == f"plunit: {package} is not installed: pip install 'plunit[{extra}]'\n"
 
 
 def test_a_missing_dask_is_one_line(run_cli, tmp_path, monkeypatch):

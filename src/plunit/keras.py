@@ -6,11 +6,13 @@ import numbers
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from plunit.extras import missing
+
 try:
     import keras
 except ModuleNotFoundError as error:
     if not str(error.name).startswith("tensorflow"):
-        raise
+        raise missing(error, "keras") from None
     raise ModuleNotFoundError(
         "Keras' default backend is TensorFlow, which is not installed; set the environment variable "
         "KERAS_BACKEND to torch or jax before the first import of keras",

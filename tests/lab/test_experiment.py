@@ -3,6 +3,8 @@
 import dataclasses
 import inspect
 import json
+import os
+import subprocess
 import sys
 import typing
 
@@ -112,6 +114,40 @@ def test_a_variant_is_kept_beside_the_usual_one(coin, console, tmp_path):
     running.publish(tmp_path, console)
     assert "A coin: throws = 7" in (tmp_path / "report.html").read_text()
     assert "plunit run coin --seeds 8 --activations fair,turned --set throws=7" in page
+
+
+@pytest.fixture
+def packaged(tmp_path):
+    """A function that runs plunit beside an installed package with the coin."""
+    imports = "import dataclasses, typing\nimport numpy as np\nfrom matplotlib.figure import Figure\n"
+    ours = "experiment import Experiment", "claims import mean, measure", "style import Picture"
+    imports += "".join(f"from plunit.lab.{line}\n" for line in ours) + "from plunit.ranges import Range\n"
+    (tmp_path / "coins.py").write_text(imports + "\n".join(lines_of_the_coin()))
+    info = tmp_path / "coins-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: coins\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[plunit.experiments]\ncoin = coins\n")
+
+    def run(*words):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+        command = [sys.executable, "-m", "plunit.cli", *words]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+
+    return run
+
+
+def test_an_installed_package_brings_its_experiment(packaged, tmp_path):
+    done = packaged("run", "coin", "--workers", "2")
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "runs" / "summary.csv").read_text().splitlines()) == 1 + 2 * 8
+
+
+def test_an_experiment_with_a_name_that_is_taken_is_one_line(packaged, tmp_path):
+    module = tmp_path / "coins.py"
+    module.write_text(module.read_text().replace('Coin("coin"', 'Coin("sine"'))
+    done = packaged("run", "coin")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "plunit: two experiments are named 'sine'; rename the one of coins\n"
 
 
 def test_the_source_of_an_experiment_outside_the_package_is_hashed(coin):

@@ -25,7 +25,8 @@ def main() -> None:
         package = str(missing.name).removeprefix("plunit.").partition(".")[0]
         if package not in _EXTRA:
             raise
-        _end(f"{package} is not installed: pip install 'plunit[lab]'")
+        extra = "play" if sys.argv[1:2] == ["play"] else "lab"
+        _end(f"{package} is not installed: pip install 'plunit[{extra}]'")
     except (KeyboardInterrupt, Stopped) as stop:
         _end(str(stop) or "stopped; finished work is stored; the same command continues from there", 130)
     except MemoryError:

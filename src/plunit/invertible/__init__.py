@@ -1,5 +1,12 @@
 """Bijections of R^n, invertible networks and flows, for PyTorch."""
 
+try:
+    import torch as _torch  # noqa: F401
+except ModuleNotFoundError as error:
+    from plunit.extras import missing
+
+    raise missing(error, "torch", user="plunit.invertible") from None
+
 from plunit.invertible.anneal import RHO, Annealing
 from plunit.invertible.axes import Permutation, ScaleShift
 from plunit.invertible.bijection import Bijection

@@ -7,10 +7,12 @@ import functools
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from plunit.ensemble.build import is_fused
+from plunit.errors import UserError
 from plunit.lab import settings
 from plunit.lab.cell import Arrays, Cell, program_of
 from plunit.lab.claims import Claim
@@ -30,6 +32,9 @@ MODULES = (
 )
 """The modules with experiments, each with a tuple EXPERIMENTS."""
 
+GROUP = "plunit.experiments"
+"""The entry points by which other packages name such modules."""
+
 Runs = dict[str, Arrays]
 """Activation to the arrays of all its seeds."""
 
@@ -47,8 +52,9 @@ class Experiment(ABC):
        among them. It is a plain function of a module. This module and all that it imports from plunit are hashed into
        the name of every stored cell, so keep the rest apart. `scratch` is a path for checkpoints (see `lab.scratch`).
     3. `rows`, `claims`, `figures` and `finding` read stored arrays and never train.
-    4. A module with EXPERIMENTS = (YourExperiment("name", "Title", spec),) gets a line in `MODULES`. Those of plunit
-       are packages, with spec and `compute` in run.py, the rest in read.py, and a small spec in tests/lab/conftest.py.
+    4. A module with EXPERIMENTS = (YourExperiment("name", "Title", spec),) is named by an entry point of your package,
+       in the group "plunit.experiments". Those of plunit are packages and have a line in `MODULES`, with spec and
+       `compute` in run.py, the rest in read.py, and a small spec in tests/lab/conftest.py.
 
     Seed s must give every activation the same start and the same batches: claims compare seed by seed.
 
@@ -147,6 +153,11 @@ class Experiment(ABC):
 
 @functools.cache
 def catalogue() -> dict[str, Experiment]:
-    """Return all experiments by name, in the order of the paper."""
-    modules = map(importlib.import_module, MODULES)
-    return {experiment.name: experiment for module in modules for experiment in module.EXPERIMENTS}
+    """Return all experiments by name, in the order of the paper, then those of other packages."""
+    modules = [*map(importlib.import_module, MODULES), *(point.load() for point in metadata.entry_points(group=GROUP))]
+    experiments = [experiment for module in modules for experiment in module.EXPERIMENTS]
+    found: dict[str, Experiment] = {}
+    for one in experiments:
+        if found.setdefault(one.name, one) is not one:
+            raise UserError(f"two experiments are named {one.name!r}; rename the one of {type(one).__module__}")
+    return found
