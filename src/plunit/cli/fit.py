@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from plunit.cli import Stopped, importing
+from plunit.ensemble.activation import ACTIVATIONS
 from plunit.errors import UserError
 from plunit.progress import bars
 
@@ -42,9 +43,7 @@ def fit_(
     starts: Annotated[int, typer.Option(min=1, help="Random starts; the best is kept.")] = 256,
     best: Annotated[int, typer.Option(min=1, help="How many of the best networks are averaged.")] = 1,
     splits: Annotated[int, typer.Option(min=0, max=100, help="Of a table: random splits that test the error.")] = 5,
-    activation: Annotated[
-        str, typer.Option(help="plu, plu_learned, relu, leaky_relu, hardtanh, identity; tanh, gelu, silu, elu.")
-    ] = "plu",
+    activation: Annotated[str, typer.Option(help=f"Of the hidden layers: {', '.join(ACTIVATIONS)}.")] = "plu",
     seed: Annotated[int, typer.Option(min=0, help="Of the random starts and splits.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="32 starts and 2 splits, for a first look.")] = False,
     save: Annotated[

@@ -32,8 +32,8 @@ class Nonlinearity:
     - A struct and a line in the table of csrc/activations.h, in the same order; kinks belong to the same side.
     - Its module of PyTorch in tests/support/lone_members.py, and its kinks in tests/ensemble/test_activation.py. The
       tests compare values, slopes, exact form, gradients of training and the modules of `to_torch` with it.
-    - A colour in `COLOURS` of plunit/lab/style.py, and two in plunit/play/page/style.css: light, and dark.
-    - The lists for users: tests/docs/test_lists.py names the files that lack the activation.
+    - Its name in docs/ensembles.md. For a colour of its own: a line in `COLOURS` of plunit/lab/style.py, and two in
+      plunit/play/page/style.css, for light and dark.
 
     Attributes:
         title: its name as printed.
@@ -141,7 +141,7 @@ ACTIVATIONS: dict[str, Nonlinearity] = {
 
 
 def title_of(name: str) -> str:
-    """Return an activation's name as printed; a name that is none is returned as it is.
+    """Return an activation's name as printed; another name is returned as it is.
 
     >>> title_of("leaky_relu"), title_of("annealed")
     ('leaky ReLU', 'annealed')

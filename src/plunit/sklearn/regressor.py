@@ -22,8 +22,8 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
 
     Args:
         hidden_layer_sizes: units of the hidden layers, or "auto" to search a few shapes.
-        activation: "plu", "plu_learned" (alpha and c are trained), "relu", "leaky_relu", "hardtanh", "identity", which
-            are exact; or "tanh", "gelu", "silu", "elu".
+        activation: "plu", "plu_learned" (alpha and c are trained), "relu", "tanh" or another name of
+            `plunit.ensemble.ACTIVATIONS`. Only piecewise-linear ones have exact pieces.
         alpha: the outer slope of PLU, the start of a learned one.
         c: the half-width of its inner piece; likewise.
         n_init: number of starts, of each shape.

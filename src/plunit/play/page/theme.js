@@ -10,7 +10,7 @@ export const finder = (root, kind) => (name) => root.querySelector(`[data-${kind
 /** The colours that style.css has for the root now, light or dark. */
 export function coloursOf(root) {
   const [style, found] = [getComputedStyle(root), {}];
-  const of = (name) => (found[name] ??= style.getPropertyValue(`--${name}`).trim() || style.color);
+  const of = (name) => (found[name] ??= style.getPropertyValue(`--${name}`).trim() || of("ink"));
   return { of, ...Object.fromEntries(["ink", "muted", "rule", "card", "accent"].map((name) => [name, of(name)])) };
 }
 
