@@ -39,10 +39,10 @@ def origins(module: str) -> dict[str, str | None]:
 
 
 def constants(module: str) -> dict[str, str]:
-    """Return the public names of a module that are neither classes nor functions, each with the text below it."""
+    """Return the imported public names that are neither classes nor functions, each with the text below it."""
     origin, found = origins(module), {}
-    for name in public_names().get(module, []):
-        defined = ast.parse(module_path(origin.get(name) or module).read_text(encoding="utf-8")).body
+    for name in filter(origin.get, public_names().get(module, [])):
+        defined = ast.parse(module_path(origin[name]).read_text(encoding="utf-8")).body
         for node, below in itertools.pairwise(defined):
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             if getattr(targets[0], "id", "") == name and isinstance(below, ast.Expr):

@@ -17,6 +17,8 @@ from plunit.data.csv_numbers import Array
 from plunit.data.csv_text import check_size, fingerprint, quoted, shown
 from plunit.errors import UserError
 
+__all__ = ["Table", "read_table"]
+
 MIN_ROWS = 10
 _NAMED = 8  # column names a message lists
 _LARGEST = 1e100  # squares and their sums must stay finite

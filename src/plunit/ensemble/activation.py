@@ -19,6 +19,8 @@ from plunit.numpy import sigmoid
 from plunit.pieces import Activation as Exact
 from plunit.pieces import activation as exact
 
+__all__ = ["Nonlinearity"]
+
 Function = Callable[[Array, Any, Any], Array]
 
 

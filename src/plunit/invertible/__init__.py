@@ -9,7 +9,7 @@ except ModuleNotFoundError as error:
 
 from plunit.invertible.anneal import RHO, Annealing
 from plunit.invertible.axes import Permutation, ScaleShift
-from plunit.invertible.bijection import Bijection
+from plunit.invertible.bijection import Bijection, Elementwise, Leaf
 from plunit.invertible.certificate import Certificate
 from plunit.invertible.chain import Chain, Inverse
 from plunit.invertible.contexts import Conditional, conditional
@@ -39,12 +39,14 @@ __all__ = [
     "Chain",
     "Conditional",
     "Diverged",
+    "Elementwise",
     "Fitted",
     "Flow",
     "Frozen",
     "Householder",
     "Inverse",
     "InvertibleNetwork",
+    "Leaf",
     "LeakyReLU",
     "Orthogonal",
     "Permutation",

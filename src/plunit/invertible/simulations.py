@@ -17,6 +17,8 @@ import torch
 from torch import Generator, Tensor
 from torch.distributions import MultivariateNormal, Normal
 
+__all__ = ["SIMULATIONS", "Simulation"]
+
 
 @dataclass(frozen=True)
 class Simulation:

@@ -16,6 +16,8 @@ from plunit.invertible.anneal import Annealing, annealing_of
 from plunit.invertible.flow import Flow
 from plunit.invertible.training import minimise
 
+__all__ = ["train"]
+
 Loss = Callable[..., Tensor]
 """loss(call, *batch): the loss of one member, `call` being the member as a function."""
 

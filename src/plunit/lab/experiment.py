@@ -20,6 +20,8 @@ from plunit.lab.claims import Claim
 if TYPE_CHECKING:
     from plunit.lab.style import Picture
 
+__all__ = ["Experiment", "catalogue"]
+
 MODULES = (
     "plunit.lab.fit.read",
     "plunit.lab.shape.read",

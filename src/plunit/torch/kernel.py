@@ -7,6 +7,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+__all__ = ["Kernel"]
+
 Parameter = float | Tensor
 """alpha or c: a number, or a tensor that broadcasts with x."""
 

@@ -13,6 +13,8 @@ import numpy as np
 from plunit.pieces.activation import Activation
 from plunit.pieces.networks import Network, network
 
+__all__ = ["Importer"]
+
 Layer = Activation | tuple[Any, Any]
 
 LIMIT = 2**30

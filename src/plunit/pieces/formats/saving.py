@@ -25,6 +25,8 @@ from plunit.pieces.line import curve
 from plunit.pieces.networks import Network, single
 from plunit.pieces.polygons import Cells, cells
 
+__all__ = ["Exporter"]
+
 
 @dataclass(frozen=True)
 class Exporter:
