@@ -141,7 +141,7 @@ ACTIVATIONS: dict[str, Nonlinearity] = {
 
 
 def title_of(name: str) -> str:
-    """Return an activation's name as printed; a name that is none is returned as it is.
+    """Return an activation's name as printed. Another name is returned as it is.
 
     >>> title_of("leaky_relu"), title_of("annealed")
     ('leaky ReLU', 'annealed')

@@ -48,7 +48,7 @@ def under(rule: Rule) -> Iterator[None]:
 
 
 def is_wanted() -> bool:
-    """Tell whether bijections in training mode add the term."""
+    """Say whether bijections in training mode add the term."""
     return _thread.rule != "left out" and torch.is_grad_enabled()
 
 
@@ -113,7 +113,7 @@ def _has_term(bijection: nn.Module) -> bool:
 
 
 def _may_have_gradient(x: Tensor) -> bool:
-    """Tell whether x may have a gradient: within torch.func and forward mode its tensor does not say so."""
+    """Say whether x may have a gradient: within torch.func and forward mode its tensor does not say so."""
     if _thread.rule == "data have none":
         return False
     transformed = torch._C._functorch.maybe_current_level() is not None
