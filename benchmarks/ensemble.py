@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -120,6 +120,37 @@ def jax_scan(activation: str) -> float:
     return SEEDS * STEPS / best(lambda: program(keys).block_until_ready(), repeat=2)
 
 
+def products(widths: Sequence[int], points: int) -> int:
+    """Floating-point operations of the matrix products of a step: forward, and the gradients in weights and inputs."""
+    sizes = [before * after for before, after in itertools.pairwise(widths)]
+    return 2 * points * (3 * sum(sizes) - sizes[0])
+
+
+def wider(hidden: Sequence[int], members: int = 64, rows: int = 800, inputs: int = 10, steps: int = 100) -> float:
+    """GFLOP/s of an ensemble on a table: the matrix products over the time of whole steps."""
+    network, rng = ensemble.MLP((inputs, *hidden, 1), "plu"), np.random.default_rng(0)
+    scales = [1 / math.sqrt(width) for width in network.widths[:-1]]
+    start = ensemble.initial(network, [np.random.default_rng(seed) for seed in range(members)], scales=scales)
+    x = rng.standard_normal((inputs, rows), dtype=np.float32)
+    seconds = best(lambda: ensemble.train(network, start, (x, x[:1] * x[1:2]), steps=steps), repeat=7)
+    return members * steps * products(network.widths, rows) / seconds / 1e9
+
+
+def limit(n: int = 1024) -> float:
+    """GFLOP/s of a large matrix product in PyTorch, the most that one can hope for."""
+    a, b = torch.randn(n, n), torch.randn(n, n)
+    return 2 * n**3 / best(lambda: a @ b, repeat=21) / 1e9
+
+
+def flops() -> None:
+    """Print GFLOP/s of ensembles beside those of a large matrix product."""
+    most = limit()
+    print(f"a product of two 1,024 x 1,024 matrices in PyTorch: {most:.0f} GFLOP/s")
+    for hidden in ((16,), (16, 16), (32, 32), (64, 64)):
+        rate = wider(hidden)
+        print(f"64 networks, 800 rows, 10 inputs, hidden {hidden!s:8} {rate:6.0f} GFLOP/s, {rate / most:.2f} of that")
+
+
 def peers(activation: str) -> list[tuple[str, float]]:
     """Time the peers that are installed."""
     rows = [("plain PyTorch loop, one seed", plain_loop(activation))]
@@ -137,12 +168,14 @@ def main() -> None:
     print(f"sine, {SEEDS} seeds x {STEPS} steps, float32, {torch.get_num_threads()} threads, {program}")
     for activation in ("tanh", "relu", "plu"):
         fast = ours(activation)
-        print(f"{activation:6} {'ensemble':32} {fast:14,.0f} seed-steps/s   {SEEDS * STEPS / fast:.2f} s")
+        taken = f"{SEEDS * STEPS / fast:.2f} s, {fast * products(WIDTHS, len(X)) / 1e9:.0f} GFLOP/s"
+        print(f"{activation:6} {'ensemble':32} {fast:14,.0f} seed-steps/s   {taken}")
         for name, rate in peers(activation):
             print(f"{'':6} {name:32} {rate:14,.0f} seed-steps/s   ensemble is {fast / rate:,.1f} times as fast")
     for stride in (16, 1):
         show(f"loss recorded every {stride} steps / once, PLU", history_cost("plu", stride), Bar(1.10))
     if engine == "native":
+        flops()
         slow = ours("plu", 256, 64, "numpy")
         print(f"plu    {'ensemble, NumPy, 256 seeds':32} {slow:14,.0f} seed-steps/s")
 

@@ -4,6 +4,7 @@ Rows with `native off` use PyTorch's own ops, as GPU tensors and installations w
 """
 
 import contextlib
+import timeit
 from collections.abc import Iterator
 
 import torch
@@ -25,6 +26,17 @@ def forward(n: int) -> float:
     x, ours, theirs = torch.randn(n), PLU(), nn.ReLU()
     with torch.no_grad():
         return ratio(lambda: ours(x), lambda: theirs(x))
+
+
+def against_copy(n: int) -> None:
+    """Print the limit of forward: a clone takes memory and moves the same bytes, and does nothing else.
+
+    GB/s are those of a copy into memory that is there, read and written.
+    """
+    x, y, ours = torch.randn(n), torch.zeros(n), PLU()
+    speed = 2 * x.nbytes / min(timeit.repeat(lambda: y.copy_(x), number=1, repeat=41)) / 1e9
+    with torch.no_grad():
+        show(f"PLU forward / clone, {n:,} elements (a copy: {speed:.0f} GB/s)", ratio(lambda: ours(x), x.clone))
 
 
 def backward(n: int) -> float:
@@ -77,6 +89,8 @@ def main() -> None:
     for n in (100_000, 400_000, *LARGE):
         bar = Bar(1.10 if n in LARGE else 1.25)
         show(f"PLU module forward / nn.ReLU forward, {n:,} elements", forward(n), bar)
+    for n in LARGE:
+        against_copy(n)
     for n in (100_000, 400_000, *LARGE):
         show(f"PLU backward / relu backward, {n:,} elements", backward(n), Bar(1.10))
     show("PLU forward+backward / relu, 1,000 elements", both(PLU(), nn.ReLU(), 1000), Bar(1.5))

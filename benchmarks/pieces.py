@@ -1,4 +1,4 @@
-"""Exact pieces: time for polygons and curves on one core, against bars, and how the cost grows with the pieces."""
+"""Exact pieces on one core: time for polygons and curves, how it grows with the pieces, and bounds of fixed point."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces import Network, activation, cells, counts, curves, ensemble, network
+from benchmarks.timing import Bar, show
+from plunit.ensemble import MLP, initial, train
+from plunit.ensemble.members import exact
+from plunit.pieces import Network, activation, cells, counts, curves, ensemble, error_bound, network, quantize
 
 ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 BOX = ((-3.0, 3.0), (-3.0, 3.0))
@@ -76,13 +79,44 @@ def scaling() -> None:
         print(f"{f'[-{half:g}, {half:g}]^2':16} {len(found):>10,} {seconds:>9.3f} {per_cell:>10.1f}")
 
 
+def trained(inputs: int, members: int = 7) -> Network:
+    """Networks of 2 x 16 PLU that have learned 2 sin(x_1 + 0.5) ... sin(x_n + 0.5) on [-2, 2]^n."""
+    x = np.random.default_rng(inputs).uniform(-2, 2, (inputs, 1000)).astype(np.float32)
+    form = MLP((inputs, 16, 16, 1), "plu")
+    scales = [1 / np.sqrt(width) for width in form.widths[:-1]]
+    start = initial(form, [np.random.default_rng(seed) for seed in range(members)], scales=scales)
+    y = 2 * np.sin(x + 0.5).prod(axis=0, keepdims=True)
+    return exact(form, train(form, start, (x, y), steps=2000).theta)
+
+
+def looseness(nets: Network, bits: int, cuts: int = 4096, points: int = 100_000) -> float:
+    """Return `error_bound` of fixed point over the largest error at random points, the median of all members."""
+    found = []
+    for member in range(nets.members):
+        fixed = quantize(nets.member(member), [(-2, 2)] * nets.inputs, bits)
+        x = np.random.default_rng(member).uniform(-2, 2, (points, nets.inputs))
+        found.append(error_bound(fixed, cuts=cuts)[0] / np.abs(fixed(x) - fixed.net(x)).max())
+    return float(np.median(found))
+
+
+def fixed_point() -> None:
+    """Print how loose the bounds of fixed point are."""
+    print()
+    nets = {inputs: trained(inputs) for inputs in (1, 2, 3, 5)}
+    for bits in (16, 8):
+        for inputs, some in nets.items():
+            show(f"bound / largest error, int{bits}, {inputs} inputs", looseness(some, bits), Bar(4))
+    show("the same, int16, 5 inputs, cuts=65536", looseness(nets[5], 16, 65_536), Bar(4))
+
+
 def main() -> None:
-    """Print both tables; in a process of its own, because NumPy reads the number of threads when it is imported."""
+    """Print all tables; in a process of its own, because NumPy reads the number of threads when it is imported."""
     if ONE_CORE.items() <= os.environ.items():
         table()
         scaling()
+        fixed_point()
     else:
-        subprocess.run([sys.executable, __file__], env={**os.environ, **ONE_CORE}, check=True)
+        subprocess.run([sys.executable, "-m", "benchmarks.pieces"], env={**os.environ, **ONE_CORE}, check=True)
 
 
 if __name__ == "__main__":

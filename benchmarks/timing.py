@@ -43,6 +43,6 @@ class Bar:
         return "met" if (value >= self.limit if self.at_least else value <= self.limit) else "MISSED"
 
 
-def show(work: str, value: float, bar: Bar | None) -> None:
+def show(work: str, value: float, bar: Bar | None = None) -> None:
     """Print one row: the work, the measured ratio, and the bar, if there is one, with whether it was met."""
     print(f"{work:<76} {value:>8.2f}   {f'{bar!s:<8} {bar.verdict(value)}' if bar else ''}".rstrip(), flush=True)

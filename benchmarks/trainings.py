@@ -21,7 +21,7 @@ class Training:
 
 
 def read(path: Path) -> tuple[dict[str, str], dict[str, Training]]:
-    """Return the versions and the trainings of a file; leave the program, with one line, if it is no such file."""
+    """Return the versions and the trainings of a file; leave the program, with one line, if it is not such a file."""
     try:
         kept = json.loads(path.read_text())
         return kept["versions"], {key: Training(**one) for key, one in kept["trainings"].items()}

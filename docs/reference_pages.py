@@ -113,7 +113,7 @@ def rewrite(app: Sphinx, what: str, name: str, target: Any, options: Any, lines:
 def without_factories(
     app: Sphinx, what: str, name: str, target: Any, options: Any, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
-    """Return a signature that Sphinx can read: "..." where dataclasses show a default that is no expression."""
+    """Return a signature that Sphinx can read: "..." where dataclasses show a default that is not an expression."""
     return signature and signature.replace("<factory>", "..."), returns
 
 

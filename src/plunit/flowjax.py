@@ -67,7 +67,7 @@ class PLU(AbstractBijection):
 
 
 class SmoothPLU(AbstractBijection):
-    """PLU but for ||x| - c| < rho * c, where the slope falls linearly from 1 to alpha; see `plunit.jax.smooth_plu`.
+    """PLU except for ||x| - c| < rho * c, where the slope falls linearly from 1 to alpha; see `plunit.jax.smooth_plu`.
 
     Args:
         alpha: outer slope, alpha > 0; above 1 the outer pieces expand.

@@ -1,4 +1,4 @@
-"""PLU(x) = m + alpha * (x - m) with m = clip(x, -c, c): the definition, for any array.
+"""PLU(x) = m + alpha * (x - m) with m = clip(x, -c, c): the definition, for any array (Nicolae, 2018).
 
 Three straight pieces: slope 1 on |x| <= c, slope alpha outside. The kinks belong to the inner piece, in value
 and in gradient. `formula` is the only place where the function is written down for whole arrays; NumPy, PyTorch,

@@ -1,4 +1,4 @@
-"""Closed-form gains that keep the variance of a signal, forward or backward, through PLU."""
+"""Closed-form gains that keep the variance of a signal, forward or backward, through PLU (as He et al., 2015)."""
 
 from __future__ import annotations
 

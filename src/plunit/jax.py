@@ -77,7 +77,7 @@ def log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
 
 
 def smooth_plu(x: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> Any:
-    """SmoothPLU(x): PLU but for ||x| - c| < w = rho * c, where the slope falls linearly from 1 to alpha.
+    """SmoothPLU(x): PLU except for ||x| - c| < w = rho * c, where the slope falls linearly from 1 to alpha.
 
     There it is x - sign(x) (1 - alpha) w r^2 with r = (|x| - c + w) / (2 w).
 

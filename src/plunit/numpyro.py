@@ -89,7 +89,7 @@ class PLUTransform(_Elementwise):
 
 
 class SmoothPLUTransform(_Elementwise):
-    """PLU but for ||x| - c| < rho * c, where the slope falls linearly from 1 to alpha; see `plunit.jax.smooth_plu`.
+    """PLU except for ||x| - c| < rho * c, where the slope falls linearly from 1 to alpha; see `plunit.jax.smooth_plu`.
 
     Args:
         alpha: the outer slope, alpha > 0; a number or an array that broadcasts with x, such as a sample or a parameter.

@@ -1,4 +1,7 @@
-"""The best of many starts and numbers of blocks: train all for a while, go on with the better half, and so on."""
+"""The best of many starts and numbers of blocks: train all for a while, go on with the better half, and so on.
+
+This is successive halving (Jamieson and Talwalkar, 2016; docs/literature.md).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Training steps in NumPy: the readable statement of what `native` computes."""
+"""Training steps in NumPy: the readable statement of what `native` computes.
+
+A step is Adam's (Kingma and Ba, 2015), with decoupled weight decay (Loshchilov and Hutter, 2019); docs/literature.md.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Scale:
     def of(cls, values: Array, weight: Array, constant: float = 1.0) -> Scale:
         """Return the scale that gives columns with mean 0 and variance 1.
 
-        A column whose values are equal but for `ROUNDING` has the spread `constant` of its largest value.
+        A column whose values are equal except for `ROUNDING` has the spread `constant` of its largest value.
         """
         largest = np.abs(values).max(0, initial=0)
         largest = np.where(largest > 0, largest, 1.0)
@@ -42,7 +42,7 @@ class Scale:
 
 
 def is_constant(values: Array) -> Array:
-    """Return whether the values of each column are equal but for `ROUNDING`.
+    """Return whether the values of each column are equal except for `ROUNDING`.
 
     >>> is_constant(np.array([[0.3, 1e15], [0.1 + 0.2, 1e15 + 30]]))
     array([ True, False])

@@ -34,7 +34,7 @@ class Expression:
         steps: what to do, in this order, with a stack.
 
     Called with one array for each name, it returns float64 of their common shape. Without any name, arrays only give
-    the shape. A value that is no finite number becomes inf or NaN, without a warning; `finite_values` refuses it.
+    the shape. Where f has no finite value it is inf or NaN, without a warning; `finite_values` refuses it.
 
     >>> from plunit.expressions import parse
     >>> f = parse("where(x < 0, a * x, sqrt(x))")

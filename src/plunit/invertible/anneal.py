@@ -43,7 +43,7 @@ class Annealing:
         return step / (steps - 1) if steps > 1 else 1.0
 
     def is_over(self, progress: float) -> bool:
-        """Tell whether corners are to be removed at this progress."""
+        """Say whether corners are to be removed at this progress."""
         return progress >= self.until
 
     def value(self, progress: float) -> float:

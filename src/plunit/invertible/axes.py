@@ -100,5 +100,5 @@ class Permutation(Leaf):
 
 
 def is_permutation(order: list[int]) -> bool:
-    """Tell whether each of 0 to n - 1 is in the list once."""
+    """Say whether each of 0 to n - 1 is in the list once."""
     return sorted(order) == list(range(len(order)))

@@ -24,7 +24,7 @@ from plunit.invertible.smooth import SmoothPLU, bend
 
 
 def are_blocks(steps: Sequence[tuple[Bijection, bool]]) -> bool:
-    """Tell whether the steps are LU, SmoothPLU, ..., LU, of the same form in all blocks, and are taken forward."""
+    """Say whether the steps are LU, SmoothPLU, ..., LU, of the same form in all blocks, and are taken forward."""
     if len(steps) < 3 or len(steps) % 2 == 0 or any(inverted for _, inverted in steps):
         return False
     kinds = all(type(leaf) is (SmoothPLU if place % 2 else LU) for place, (leaf, _) in enumerate(steps))

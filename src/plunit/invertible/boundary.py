@@ -2,9 +2,10 @@
 
 log s(u) of a kinked activation jumps by log(alpha) where u crosses a kink. Its derivative is 0 elsewhere, yet
 d/dtheta E[log s(u)] = log(alpha) * (density of u at the kink) * E[du/dtheta there] is not 0: samples cross the kink
-when parameters change. The density is estimated from the batch, for each unit apart: the k = ceil(sqrt(m)) of m samples
-that are nearest to the kink reach out to a width h, and each sample that is nearer than h counts 1 / (2 h). Neither
-outliers nor heavy tails nor other modes change h.
+when parameters change (Lee, Yu and Yang, 2018). The density is estimated from the batch, for each unit apart, by the
+nearest neighbours (Loftsgaarden and Quesenberry, 1965): the k = ceil(sqrt(m)) of m samples that are nearest to the kink
+reach out to a width h, and each sample that is nearer than h counts 1 / (2 h). Neither outliers nor heavy tails nor
+other modes change h. docs/literature.md has the references.
 
 The term is for parameters, while they are trained. A bijection adds it in training mode (`module.train()`, PyTorch's
 default) and where gradients are recorded. To a bijection its input may be the output of another layer, so the term goes
@@ -48,7 +49,7 @@ def under(rule: Rule) -> Iterator[None]:
 
 
 def is_wanted() -> bool:
-    """Tell whether bijections in training mode add the term."""
+    """Say whether bijections in training mode add the term."""
     return _thread.rule != "left out" and torch.is_grad_enabled()
 
 
@@ -113,7 +114,7 @@ def _has_term(bijection: nn.Module) -> bool:
 
 
 def _may_have_gradient(x: Tensor) -> bool:
-    """Tell whether x may have a gradient: within torch.func and forward mode its tensor does not say so."""
+    """Say whether x may have a gradient: within torch.func and forward mode its tensor does not say so."""
     if _thread.rule == "data have none":
         return False
     transformed = torch._C._functorch.maybe_current_level() is not None

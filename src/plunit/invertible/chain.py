@@ -156,7 +156,7 @@ def _call(bijection: Bijection, inverted: bool, x: Tensor) -> tuple[Tensor, Tens
 
 
 def _is_just(bijection: Bijection, kind: type[Bijection]) -> bool:
-    """Tell whether a bijection goes both ways as this kind does, and nobody waits for its call."""
+    """Say whether a bijection goes both ways as this kind does, and nobody waits for its call."""
     own = type(bijection)
     hooked = bijection._forward_hooks or bijection._forward_pre_hooks or bijection._backward_hooks
     return own.forward is kind.forward and own.inverse is kind.inverse and not hooked

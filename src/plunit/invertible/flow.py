@@ -1,4 +1,7 @@
-"""Densities from bijections: `Flow`, with exact likelihood, sampling and training by maximum likelihood."""
+"""Densities from bijections: `Flow`, with exact likelihood, sampling and training by maximum likelihood.
+
+Such densities are normalizing flows (Rezende and Mohamed, 2015; docs/literature.md).
+"""
 
 from __future__ import annotations
 

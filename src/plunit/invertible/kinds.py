@@ -53,7 +53,7 @@ class Kind:
 
 
 def learns(name: str) -> Callable[[Bijection], bool]:
-    """Return a function that tells whether a module learns the number of this name."""
+    """Return a function that says whether a module learns the number of this name."""
     return lambda module: f"raw_{name}" in module._parameters
 
 

@@ -62,7 +62,7 @@ class Kept:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        # one list for all steps: when the corners are removed, the exact bijection shares the parameters, and what
+        # one list for all steps: when the corners are removed, the sharp bijection shares the parameters, and what
         # buffers it has of its own are constant
         self.tensors = [tensor.detach() for tensor in (*flow.parameters(), *flow.buffers())]
         self.state = (flow.bijection, [tensor.clone() for tensor in self.tensors])
@@ -103,12 +103,12 @@ class HeldOut:
         self.step: int | None = None
 
     def is_due(self, step: int) -> bool:
-        """Tell whether the flow is to be measured after so many steps."""
+        """Say whether the flow is to be measured after so many steps."""
         return step % self.every == 0 and step not in self.losses
 
     @torch.no_grad()
     def measure(self, step: int) -> bool:
-        """Measure the flow after so many steps, and keep it if it is the best. Tell whether patience is at its end."""
+        """Measure the flow after so many steps, and keep it if it is the best. Say whether patience is at its end."""
         loss = self._loss()
         self.losses[step] = loss
         if step < self.first or not loss < float("inf"):

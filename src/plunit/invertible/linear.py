@@ -1,4 +1,4 @@
-"""Affine bijections that mix the features: LU-parametrised and orthogonal."""
+"""Affine bijections that mix the features: LU-parametrised (Kingma and Dhariwal, 2018) and orthogonal."""
 
 from __future__ import annotations
 

@@ -33,10 +33,10 @@ def alternating(make: Callable[..., Bijection], alpha: float, **options: Any) ->
 
 
 START_ALPHA = 0.7
-"""The slope of blocks unless told otherwise: mild enough for round trips through many, and for flows to train."""
+"""The slope of blocks by default: mild enough for round trips through many, and for flows to train."""
 
 MILD = alternating(PLU, START_ALPHA)
-"""The activations of a network unless told otherwise."""
+"""The activations of a network by default."""
 
 
 class InvertibleNetwork(nn.Module):

@@ -128,7 +128,7 @@ def _cycle(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def is_array(data: Any) -> bool:
-    """Tell whether data are points themselves, not a function or a loader that gives them."""
+    """Say whether data are points themselves, not a function or a loader that gives them."""
     return isinstance(data, (Tensor, list, tuple)) or hasattr(data, "__array__") or not _gives(data)
 
 

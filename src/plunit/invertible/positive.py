@@ -25,7 +25,7 @@ def register(module: nn.Module, name: str, value: float, features: int, learnabl
 
 
 def usable(value: Tensor) -> bool:
-    """Tell whether all numbers are positive and finite, and so are their inverses."""
+    """Say whether all numbers are positive and finite, and so are their inverses."""
     eps = torch.finfo(value.dtype).eps
     return bool(((value >= eps) & (value <= 1 / eps)).all())
 

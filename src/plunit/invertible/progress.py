@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Report = Callable[[int, float], None]
-"""What is told after each step: the number of steps done, and the loss."""
+"""What is called after each step, with the number of steps done, and the loss."""
 
 
 @contextmanager

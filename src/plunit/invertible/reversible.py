@@ -1,4 +1,7 @@
-"""A chain that keeps its input and output only, and finds the inputs of its parts again by inverting them."""
+"""A chain that keeps its input and output only, and finds the inputs of its parts again by inverting them.
+
+The idea is that of reversible networks (Gomez et al., 2017; docs/literature.md).
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from plunit.invertible.rounding import raw_of_rho
 
 
 class SmoothPLU(Elementwise):
-    """PLU but for ||x| - c| < w = rho * c, where the slope falls linearly from 1 to alpha.
+    """PLU except for ||x| - c| < w = rho * c, where the slope falls linearly from 1 to alpha.
 
     With r = (|x| - c + w) / (2 w), clipped to [0, 1], the slope is s = 1 - r + alpha r and
     SmoothPLU(x) = s x + sign(x) (1 - s) (c - w (1 - r)): the identity for r = 0, PLU for r = 1. The inverse has
@@ -154,7 +154,7 @@ def bend(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def _line(q: Tensor, one: Tensor, alpha: Tensor, c: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
     """Return slope and shift of |y| = slope * |x| + shift, from q = 1 - r.
 
-    Where q is 0 the shift is (1 - alpha) c: w has no part in it, nor in its gradient.
+    Where q is 0 the shift is (1 - alpha) c: w has no part in it and in its gradient.
     """
     slope = torch.lerp(alpha, one, q)  # 1 and alpha to the bit at the ends
     return slope, (1 - slope) * torch.addcmul(c, w, q, value=-1)

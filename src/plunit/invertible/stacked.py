@@ -34,7 +34,7 @@ def train(
 ) -> Tensor:
     """Train in place, as `plunit.invertible.Flow.fit` does, and return the losses [steps, members].
 
-    A member that diverges stays in: its losses are no numbers from there on.
+    A member that diverges stays in: its losses are NaN or infinite from there on.
 
     Args:
         modules: the members; the same class and shapes.
@@ -77,7 +77,7 @@ class _Stack:
 
     def losses(self, *batch: Tensor) -> Tensor:
         """Return the loss of each member."""
-        with boundary.under("data have none"):  # no gradients, which within vmap tensors do not tell
+        with boundary.under("data have none"):  # no gradients; tensors within vmap do not say so
             return self.members(self.parameters, self.buffers, *batch)  # type: ignore[no-any-return]
 
     def named_buffers(self) -> Iterable[tuple[str, Tensor]]:

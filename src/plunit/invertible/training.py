@@ -52,7 +52,7 @@ def minimise(
             passed = anneal.progress(step, steps)
             sharp = anneal.is_over(passed)
             if sharp:
-                model.sharpen()  # the optimiser goes on, because the exact model has the same parameters
+                model.sharpen()  # the optimiser goes on, because the sharp model has the same parameters
             else:
                 anneal.apply(model.named_buffers(), passed)
         values = losses()

@@ -59,7 +59,7 @@ def _through(cells: Cells, gap: Floats, crossed: Bools) -> Floats:
         tail, head = faces.ends[faces.halves[before] >> 1].T
         with np.errstate(invalid="ignore", divide="ignore"):
             s = (gap[tail] / (gap[tail] - gap[head]))[:, None]
-        # the edge has one direction for both of its polygons, hence one and the same point
+        # the edge has one direction for both of its polygons, so both find the same point
         between = cells.vertices[tail] + s * (cells.vertices[head] - cells.vertices[tail])
         sides.append(np.where(gap[vertex][:, None] == 0, cells.vertices[vertex], between))
     return np.stack(sides, axis=1)

@@ -1,4 +1,7 @@
-"""Places for the knots of least-squares segments: a start by dynamic programming, exchanges of knots, single moves."""
+"""Places for the knots of least-squares segments: a start by dynamic programming, exchanges of knots, single moves.
+
+The start follows Bellman (1961; docs/literature.md).
+"""
 
 from __future__ import annotations
 

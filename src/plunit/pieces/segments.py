@@ -25,8 +25,9 @@ PATIENCE = 3
 """The search ends when this many more segments have not lowered the criterion."""
 
 PARAMETERS = 2
-"""The cost of a segment in the criterion BIC: two parameters, a place and a value. Costs from 1 to 3 were tried: 1.75
-and 2 find the number about equally often, smaller costs find too many segments and larger ones too few."""
+"""The cost of a segment in the criterion BIC (Schwarz, 1978): two parameters, a place and a value. Costs from 1 to 3
+were tried: 1.75 and 2 find the number about equally often, smaller costs find too many segments, larger ones too
+few."""
 
 
 class Trial(NamedTuple):

@@ -180,7 +180,7 @@ def _multiples(gaps: Array, step: float) -> bool:
 
 
 def on_grid(gaps: Array) -> bool:
-    """Return whether all distances of neighbouring values are multiples of the least, but for rounding."""
+    """Return whether all distances of neighbouring values are multiples of the least, except for rounding."""
     gaps = gaps[gaps > ROUNDED * gaps.sum()]
     return _multiples(gaps, float(gaps.min()))
 

@@ -1,4 +1,7 @@
-"""Initialise the weights of a model with PLU, and group its parameters for an optimiser."""
+"""Initialise the weights of a model with PLU, and group its parameters for an optimiser.
+
+The variance of weights follows He et al. (2015; docs/literature.md).
+"""
 
 from __future__ import annotations
 

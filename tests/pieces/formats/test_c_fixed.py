@@ -21,7 +21,7 @@ def quantized(name, bits):
 
 
 def points(fixed, count, seed=0):
-    """Random points in the box and beyond it, corners, and numbers that are none."""
+    """Random points in the box and beyond it, corners, NaN, infinities and a huge number."""
     low, high = fixed.box.T
     x = np.random.default_rng(seed).uniform(low - 0.1 * (high - low), high + 0.1 * (high - low), (count, len(low)))
     special = np.array([[value] * len(low) for value in (0.0, np.nan, np.inf, -np.inf, 1e300)])

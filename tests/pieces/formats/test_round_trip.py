@@ -44,7 +44,7 @@ def test_wild_scales_come_back(form, merge, seed, tmp_path):
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_kinks_that_cancel_stay_one_piece(form, tmp_path):
-    """50 kinks that cancel but for rounding: the tolerance tells that they are none."""
+    """50 kinks that cancel but for rounding: by the tolerance none of them counts."""
     save, load = FORMATS[form]
     weight, bias = np.ones((100, 1)), -np.repeat(np.linspace(-0.9, 0.9, 50), 2)
     out = np.tile([0.1, -0.1], 50)

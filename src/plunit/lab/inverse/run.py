@@ -101,7 +101,7 @@ def _member(spec: InverseSpec, activation: str, seed: int) -> Arrays:
 
 
 def is_reached(function: Callable[[Tensor], Tensor], y: Tensor) -> Tensor:
-    """Tell for each y whether the increasing function takes it, by bisection: no formula of an inverse is used."""
+    """Say for each y whether the increasing function takes it, by bisection: no formula of an inverse is used."""
     low, high = torch.full_like(y, -_REACH), torch.full_like(y, _REACH)
     for _ in range(100):
         middle = (low + high) / 2

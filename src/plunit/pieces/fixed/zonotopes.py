@@ -1,8 +1,9 @@
 """y and d = fixed y - y as linear forms in x and all rounding errors, for many boxes at once.
 
-Such forms are those of affine arithmetic, and the sets of their values are zonotopes (docs/literature.md). A value is
-center + sum_i coefficient_i s_i with all symbols s_i in [-1, 1]: one for each input (its place in the box), one for the
-rounding of each, and two for each unit, whose piece may not be known in the box:
+Such forms are those of affine arithmetic (de Figueiredo and Stolfi, 2004), and the sets of their values are zonotopes
+(Girard, 2005; docs/literature.md). A value is center + sum_i coefficient_i s_i with all symbols s_i in [-1, 1]: one for
+each input (its place in the box), one for the rounding of each, and two for each unit, whose piece may not be known in
+the box:
 
     y = f(z)                     = lambda z + mu +- r                      the chord, and the range of f(z) - lambda z
     fixed y - y = q(z + d) + s d,  q = fixed f - f,  s in [slopes that z and z + d meet]

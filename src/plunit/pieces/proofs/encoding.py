@@ -7,7 +7,8 @@ width w_j = k_{j+1} - k_j (k_0 = l, k_{m+1} = u) and slope s_j, and a binary b_j
 
 So a piece is entered only when the one before it is full. Without the integrality of b this is the convex hull of the
 graph of f on [l, u]. A unit with no knot inside [l, u] is affine and has no column of its own. z and y are affine forms
-of the columns, and are not columns themselves. docs/literature.md has the references.
+of the columns, and are not columns themselves. The form is that of Vielma, Ahmed and Nemhauser (2010), in place of
+big-M (Tjeng, Xiao and Tedrake, 2019); docs/literature.md.
 """
 
 from __future__ import annotations

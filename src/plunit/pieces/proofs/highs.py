@@ -1,4 +1,4 @@
-"""The solver HiGHS (`highspy`, extra `exact`): matrices in, checked answers out."""
+"""The solver HiGHS (Huangfu and Hall, 2018; `highspy`, extra `exact`): matrices in, checked answers out."""
 
 from __future__ import annotations
 

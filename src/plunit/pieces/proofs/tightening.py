@@ -1,4 +1,7 @@
-"""Narrower ranges of z by linear programs: fewer knots that a unit can cross, and a tighter program."""
+"""Narrower ranges of z by linear programs: fewer knots that a unit can cross, and a tighter program.
+
+Tjeng, Xiao and Tedrake (2019) tighten the ranges of ReLU networks first, too (docs/literature.md).
+"""
 
 from __future__ import annotations
 
