@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -169,24 +168,16 @@ def _solved(solve: Any, problem: Any, settings: Any, progress: Any) -> Any:
 @contextmanager
 def _watched(console: Console) -> Iterator[Callable[[str, float, float], bool]]:
     """Show progress; the first Ctrl-C asks the search to end with what it has, the second ends the program."""
-    asked = False
+    from plunit.ensemble.interrupting import listening
 
-    def interrupt(*_: Any) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
+    def say() -> None:
         console.print("stopping with the best so far; Ctrl-C again ends at once")
 
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        with bars(console) as bar:
-            task = bar.add_task("fit", total=1.0)
+    with listening(say) as ctrl_c, bars(console) as bar:
+        task = bar.add_task("fit", total=1.0)
 
-            def show(what: str, done: float, best: float) -> bool:
-                bar.update(task, completed=done, description=f"{what}, loss {best:.3g}")
-                return asked
+        def show(what: str, done: float, best: float) -> bool:
+            bar.update(task, completed=done, description=f"{what}, loss {best:.3g}")
+            return ctrl_c.pressed
 
-            yield show
-    finally:
-        signal.signal(signal.SIGINT, before)
+        yield show
