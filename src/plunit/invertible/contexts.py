@@ -12,11 +12,13 @@ from plunit.invertible import boundary
 from plunit.invertible.anneal import Annealing
 from plunit.invertible.axes import ScaleShift
 from plunit.invertible.bijection import Bijection, Elementwise, Leaf, expect
+from plunit.invertible.blocks import is_transformed
 from plunit.invertible.chain import Chain
 from plunit.invertible.columns import Values, implied, walk_with
 from plunit.invertible.hypernetwork import network
 from plunit.invertible.linear import LU
 from plunit.invertible.network import activation_of
+from plunit.invertible.options import whole
 
 
 class Conditional(nn.Module):
@@ -97,6 +99,7 @@ class Conditional(nn.Module):
         """The bijection for one context, shape (k,): a copy with the parameters moved."""
         if context.ndim != 1:
             raise ValueError(f"give one context, shape ({self.context},), got shape {tuple(context.shape)}")
+        check_finite(context)
         twin = copy.deepcopy(self.bijection)
         for leaf, shift in zip(_moved(twin), self._shifts(context), strict=True):
             for parameter, change in zip(_learned(leaf), shift, strict=False):
@@ -150,6 +153,21 @@ class Conditional(nn.Module):
             raise TypeError(f"the network of the context holds {wanted} and got {context.dtype}; convert the context")
 
 
+def check_finite(context: Tensor) -> None:
+    """Raise ValueError if contexts are NaN or infinite; a tensor without numbers (meta, fake, traced) passes.
+
+    On a GPU it waits for the contexts. So it is for what no training step does.
+    """
+    if type(context) not in (Tensor, nn.Parameter) or context.is_meta or is_transformed():
+        return
+    bad = ~context.isfinite()
+    if bad.any():
+        place = tuple(bad.nonzero()[0].tolist())
+        raise ValueError(
+            f"contexts must be finite, got {context[place].item()} at index {place}; drop or impute those contexts"
+        )
+
+
 class _Joined(nn.Module):
     """A conditional bijection of x and context in one tensor."""
 
@@ -192,7 +210,7 @@ def conditional(
     """
     make = activation_of(activation)
     parts: list[Bijection] = []
-    for index in range(blocks):
+    for index in range(whole("blocks", blocks, least=0)):
         parts += [ScaleShift(features), LU(features, generator=generator), make(features, index)]
     chain = Chain(*parts, ScaleShift(features), LU(features, generator=generator))
     return Conditional(chain, context, hidden=hidden, generator=generator)
