@@ -12,13 +12,13 @@ from plunit.invertible import boundary
 from plunit.invertible.anneal import Annealing
 from plunit.invertible.axes import ScaleShift
 from plunit.invertible.bijection import Bijection, Elementwise, Leaf, expect
-from plunit.invertible.blocks import is_transformed
 from plunit.invertible.chain import Chain
 from plunit.invertible.columns import Values, implied, walk_with
 from plunit.invertible.hypernetwork import network
 from plunit.invertible.linear import LU
 from plunit.invertible.network import activation_of
 from plunit.invertible.options import whole
+from plunit.invertible.points import check_finite
 
 
 class Conditional(nn.Module):
@@ -151,21 +151,6 @@ class Conditional(nn.Module):
         wanted = next(self.network.parameters()).dtype
         if context.dtype != wanted:
             raise TypeError(f"the network of the context holds {wanted} and got {context.dtype}; convert the context")
-
-
-def check_finite(context: Tensor) -> None:
-    """Raise ValueError if contexts are NaN or infinite; a tensor without numbers (meta, fake, traced) passes.
-
-    On a GPU it waits for the contexts. So it is for what no training step does.
-    """
-    if type(context) not in (Tensor, nn.Parameter) or context.is_meta or is_transformed():
-        return
-    bad = ~context.isfinite()
-    if bad.any():
-        place = tuple(bad.nonzero()[0].tolist())
-        raise ValueError(
-            f"contexts must be finite, got {context[place].item()} at index {place}; drop or impute those contexts"
-        )
 
 
 class _Joined(nn.Module):

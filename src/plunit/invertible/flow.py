@@ -15,10 +15,10 @@ from plunit.invertible import options, saving
 from plunit.invertible.anneal import Annealing, annealing_of
 from plunit.invertible.base import Base, Given, base_for
 from plunit.invertible.bijection import Bijection, expect
-from plunit.invertible.contexts import Conditional, check_finite
+from plunit.invertible.contexts import Conditional
 from plunit.invertible.frozen import Frozen
 from plunit.invertible.likelihood import Fitted, HeldOut, first_sharp, maximise
-from plunit.invertible.points import PointShape
+from plunit.invertible.points import PointShape, check_finite
 from plunit.invertible.progress import Report, bar
 from plunit.invertible.sources import prepare
 

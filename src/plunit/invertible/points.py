@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
+
+from plunit.invertible.blocks import is_transformed
 
 Rows = tuple[Tensor, ...]
 """Points (x,), or points with their contexts (x, context): what `Flow.log_prob` takes."""
@@ -160,6 +162,21 @@ def checked_weights(weights: Any, count: int) -> Tensor:
             f"weights must be finite and at least 0, and some above 0, got {found.min().item()} to {found.max().item()}"
         )
     return found
+
+
+def check_finite(context: Tensor) -> None:
+    """Raise ValueError if contexts are NaN or infinite; a tensor without numbers (meta, fake, traced) passes.
+
+    On a GPU it waits for the contexts. So it is for what no training step does.
+    """
+    if type(context) not in (Tensor, nn.Parameter) or context.is_meta or is_transformed():
+        return
+    bad = ~context.isfinite()
+    if bad.any():
+        place = tuple(bad.nonzero()[0].tolist())
+        raise ValueError(
+            f"contexts must be finite, got {context[place].item()} at index {place}; drop or impute those contexts"
+        )
 
 
 def shares(weights: Tensor) -> Tensor:
