@@ -15,6 +15,7 @@ from rich.console import Console
 
 from plunit.cli import Stopped, importing
 from plunit.errors import UserError
+from plunit.files import ending
 from plunit.progress import bars
 
 PLOTS = (".png", ".svg", ".pdf")
@@ -70,7 +71,7 @@ def fit_(
     few = pieces is not None or error is not None
     _check(problem, pieces, error, activation)
     check_places(source, [page, *([plot] if plot else []), *(save or ())])
-    if plot is not None and plot.suffix not in PLOTS:
+    if plot is not None and ending(plot) not in PLOTS:
         raise UserError(f"--plot {plot} must end in one of {' '.join(PLOTS)}")
     writers = [(path, writer_of(path, few, len(problem.inputs), activation)) for path in save or ()]
     settings = FitSettings(
