@@ -62,6 +62,15 @@ def shortened(name: str, most: int = 100) -> str:
     return name.encode()[: most - 9].decode(errors="ignore") + "-" + hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
+def ending(path: str | Path) -> str:
+    """Return the ending of a file's name, which says what is in it: with the dot, in small letters.
+
+    >>> ending("model.ONNX"), ending("rows.tar.GZ"), ending("README")
+    ('.onnx', '.gz', '')
+    """
+    return Path(path).suffix.lower()
+
+
 def sweep(folder: Path) -> None:
     """Remove the parts that interrupted writes left in a folder an hour ago or earlier."""
     for part in folder.glob(f"{PART}*"):

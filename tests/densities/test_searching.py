@@ -3,6 +3,7 @@
 import _thread
 import itertools
 import math
+import signal
 import threading
 import warnings
 from dataclasses import replace
@@ -130,11 +131,16 @@ def test_progress_is_told_and_can_stop(engine):
 def test_ctrl_c_keeps_the_best_so_far():
     """The signal arrives while threads train."""
     threading.Timer(0.7, _thread.interrupt_main).start()
-    with pytest.warns(UserWarning, match="stopped by Ctrl-C: the search keeps the best so far"):
+    with pytest.warns(UserWarning, match="Training interrupted by user after .* of 400000 steps"):
         members = found(steps=400_000)
     assert math.isfinite(members[0].loss)
     assert 0 < members[0].steps < 400_000
     np.testing.assert_allclose(mean_loss(members[0].network(), VALIDATION), members[0].loss, rtol=1e-4)
+
+
+def test_ctrl_c_before_the_first_look_raises(engine):
+    with pytest.raises(KeyboardInterrupt):
+        found(engine=engine, steps=10_000, progress=lambda done, best: signal.raise_signal(signal.SIGINT))
 
 
 @pytest.mark.usefixtures("compiler")

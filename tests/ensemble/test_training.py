@@ -10,7 +10,7 @@ import torch
 from lone_members import MODULES, PaperPLU, alone, columns, generators
 from torch import nn
 
-from plunit.ensemble import ENGINES, MLP, forward, initial, train, training
+from plunit.ensemble import ENGINES, MLP, Rows, Validation, forward, initial, train, training
 
 # Not symmetric about 0: on symmetric data an odd activation has bias gradients that are 0 but for rounding, which Adam
 # scales up to whole steps, so that any two programs drift apart.
@@ -188,10 +188,10 @@ def test_the_native_engine_refuses_what_it_cannot_do():
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 1.0, 2.0])
 @pytest.mark.parametrize("x", [0.0, -0.0, 0.5, 1.0, -1.0, 1.5, -3.0, math.inf, -math.inf, math.nan])
 def test_plu_at_its_kinks_and_at_infinity(engine, x, alpha):
-    """A unit with weight 1 and a target of 0: the first loss is PLU(x) squared."""
+    """A unit with weight x, an input of 1 and a target of 0: the first loss is PLU(x) squared."""
     network = MLP((1, 1, 1), "plu")
-    theta = np.array([[1.0], [0.0], [1.0], [0.0]], dtype=np.float32)
-    data = np.array([[x]]), np.zeros((1, 1))
+    theta = np.array([[x], [0.0], [1.0], [0.0]], dtype=np.float32)
+    data = np.ones((1, 1)), np.zeros((1, 1))
     loss = train(network, theta, data, steps=1, alpha=alpha, engine=engine).history[0, 0]
     edge = math.copysign(1.0, x)
     expected = x if not abs(x) > 1 else edge if alpha == 0 else edge + alpha * (x - edge)
@@ -232,6 +232,54 @@ def test_settings_that_no_training_survives_are_refused(options, words):
     start = initial(network, [np.random.default_rng(0)])
     with pytest.raises(ValueError, match=words):
         train(network, start, (np.ones((1, 2)), np.ones((1, 2))), steps=1, **options)
+
+
+NUMBERS = {"x": (60, 2), "y": (60, 1), "weight": (60,)}
+SICK = [
+    ("x", (7, 1), r"inputs must be finite in float32, got {} in row 7, column 1; drop such rows"),
+    ("y", (7, 0), r"targets must be finite in float32, got {} in row 7; drop such rows"),
+    ("weight", (7,), r"weight must be finite in float32, got {} in row 7; drop such rows"),
+]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("batch", [0, 8])
+@pytest.mark.parametrize(("name", "place", "words"), SICK)
+def test_rows_that_are_not_finite_are_refused(engine, name, place, words, batch, bad):
+    network = MLP((2, 3, 1))
+    start, numbers = initial(network, generators([0])), {key: np.ones(shape) for key, shape in NUMBERS.items()}
+    numbers[name][place] = bad
+    words = words.format(bad)
+    with pytest.raises(ValueError, match=f"^{words}"):
+        train(network, start, Rows(**numbers, batch=batch, seeds=[0]), steps=3, engine=engine)
+    healthy = Rows(np.ones((4, 2)), np.ones((4, 1)))
+    with pytest.raises(ValueError, match=f"^validation: {words}"):
+        train(network, start, healthy, validation=Validation(**numbers), steps=3, engine=engine)
+
+
+def test_points_of_a_batch_that_are_not_finite_are_refused(engine):
+    network, x, y = MLP((2, 3, 1)), np.ones((2, 50, 3)), np.ones((1, 50, 1))
+    start = initial(network, generators([0, 1, 2]))
+    x[1, 7, 2] = math.nan
+    with pytest.raises(ValueError, match="inputs must be finite in float32, got nan in point 7, unit 1, member 2"):
+        train(network, start, (x, y), steps=3, engine=engine)
+
+
+def test_steps_of_a_stream_that_are_not_finite_are_refused(engine):
+    def stream(steps):
+        y = np.ones((steps, 1, 5, 1))
+        y[9, 0, 4] = math.inf
+        return np.ones((steps, 1, 5, 1)), y
+
+    network = MLP((1, 3, 1))
+    with pytest.raises(ValueError, match="targets must be finite in float32, got inf in point 4, step 9; drop such"):
+        train(network, initial(network, generators([0])), stream, steps=200, engine=engine)
+
+
+def test_large_numbers_are_finite(engine):
+    """Their sum is not."""
+    network, x = MLP((1, 3, 1)), np.full((1, 50), 3e38)
+    assert train(network, initial(network, generators([0])), (x, x), steps=1, engine=engine).history.shape == (1, 1)
 
 
 def test_a_long_training_is_taken_in_parts(engine, monkeypatch):

@@ -244,6 +244,24 @@ def test_the_same_seed_gives_the_same_file(tmp_path):
     assert len(contents) == 1
 
 
+@pytest.mark.parametrize("few", [[], ["--pieces", "6"]])
+def test_the_case_of_endings_does_not_matter(tmp_path, few):
+    (tmp_path / "ROWS.CSV").write_text("x,y\n" + "".join(f"{i},{abs(i - 20)}\n" for i in range(40)))
+    files = ["F.H", "f.Json", "f.SVG"]
+    saved = [option for name in files for option in ("--save", name)]
+    code, _, err = run(tmp_path, "ROWS.CSV", "--target", "y", "--quick", "--plot", "f.PNG", *saved, *few)
+    assert code == 0, err
+    assert {path.name for path in tmp_path.iterdir()} == {"ROWS.CSV", "fit.html", "f.PNG", *files}
+    assert (tmp_path / "f.PNG").read_bytes().startswith(b"\x89PNG")
+    assert pieces.load_json(tmp_path / "f.Json").pieces <= (6 if few else 100)
+
+
+@pytest.mark.parametrize("name", ["missing.CSV", "missing.Tsv", "missing.PQ", "missing.parquet"])
+def test_names_of_tables_are_no_functions(tmp_path, name):
+    code, _, err = run(tmp_path, name, "--target", "y")
+    assert (code, name in err, "function" in err) == (2, True, False), err
+
+
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     slow = ["sin(3*x)*exp(-y*y)", "--starts", "512", "--hidden", "64,64", "--save", "f.onnx"]

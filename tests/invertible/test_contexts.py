@@ -1,7 +1,10 @@
 """Conditional bijections: the battery of a bijection for fixed contexts, and densities that are known exactly."""
 
+import math
+
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributions import Independent, Normal
 
 from plunit.invertible import LU, PLU, Chain, Conditional, Flow, ScaleShift, SmoothPLU, Tanh, conditional, stacked
@@ -214,3 +217,41 @@ def test_a_heteroscedastic_regression_is_learned_to_the_truth():
 def test_the_crescents_of_the_two_moons_are_found():
     """The start is 6 nats above the truth; `python -m benchmarks.conditional` trains on."""
     assert -0.03 < gap("two moons", 700, 6, (64, 64), 0.01) < 0.6
+
+
+BAD = [math.nan, math.inf, -math.inf]
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_nothing_is_drawn_of_contexts_that_are_not_finite(perturb, bad):
+    flow = Flow(seeded(perturb))
+    contexts = torch.zeros(4, 3, dtype=torch.float64)
+    contexts[2, 1] = bad
+    with pytest.raises(ValueError, match=rf"contexts must be finite, got {bad} at index \(2, 1\); drop or impute"):
+        flow.sample(5, contexts)
+    with pytest.raises(ValueError, match=rf"contexts must be finite, got {bad} at index \(1,\); drop or impute"):
+        flow.given(contexts[2])
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("grad", [True, False])
+def test_the_density_of_such_a_context_is_nan_and_others_have_theirs(perturb, bad, grad):
+    flow = Flow(seeded(perturb)).eval()
+    x, contexts = torch.randn(6, 2, dtype=torch.float64), torch.randn(6, 3, dtype=torch.float64)
+    with torch.set_grad_enabled(grad):
+        whole = flow.log_prob(x, contexts)
+        contexts[2, 1] = bad
+        some = flow.log_prob(x, contexts)
+    assert some.isnan().tolist() == [False, False, True, False, False, False]
+    assert torch.equal(some[[0, 1, 3, 4, 5]], whole[[0, 1, 3, 4, 5]])
+
+
+def test_samples_of_contexts_without_numbers(perturb):
+    """Of a meta or a fake tensor, and within vmap, nothing can be checked, and sampling works as before."""
+    flow = Flow(seeded(perturb, dtype=torch.float32))
+    assert flow.to("meta").sample(5, torch.zeros(4, 3, device="meta")).shape == (5, 4, 2)
+    flow = Flow(seeded(perturb, dtype=torch.float32))
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        assert flow.sample(5, torch.zeros(4, 3)).shape == (5, 4, 2)
+    draw = torch.vmap(lambda context: flow.sample(5, context), randomness="different")
+    assert draw(torch.zeros(4, 3)).shape == (4, 5, 2)

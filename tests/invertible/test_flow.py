@@ -197,6 +197,7 @@ def test_without_rich_there_is_no_bar(capsys, monkeypatch):
     assert capsys.readouterr().out == ""
 
 
+SOME = torch.arange(20.0).reshape(10, 2)
 NOT_FINITE = torch.zeros(10, 2).index_put((torch.tensor(4), torch.tensor(1)), torch.tensor(math.nan))
 
 
@@ -214,6 +215,14 @@ NOT_FINITE = torch.zeros(10, 2).index_put((torch.tensor(4), torch.tensor(1)), to
         ([[1.0, 2.0], [3.0]], {}, TypeError, "takes a tensor, an array or nested lists .* got list: .*inhomogeneous"),
         ({"x": [1.0]}, {}, TypeError, "takes a tensor, an array or nested lists of points, .* got dict"),
         (np.full((10, 2), 1e300), {}, ValueError, r"got 20 values that are not \(in torch\.float32\)"),
+        (SOME.to_sparse(), {}, TypeError, r"dense tensors, got one of torch.sparse_coo; pass tensor.to_dense\(\)"),
+        (SOME.to_mkldnn(), {}, TypeError, "dense tensors, got one of torch._mkldnn"),
+        (lambda n: SOME.to_sparse(), {}, TypeError, "dense tensors, got one of torch.sparse_coo"),
+        (SOME, {"validation": SOME.to_sparse()}, TypeError, "dense tensors, got one of torch.sparse_coo"),
+        (SOME.to("meta"), {}, TypeError, "got a tensor on the device meta, which has none; pass the data themselves"),
+        (SOME, {"weights": SOME[:, 0].to("meta")}, TypeError, "weights takes numbers, got a tensor on the device"),
+        (SOME, {"weights": SOME[:, 0].to_sparse()}, TypeError, "weights takes dense tensors, got one of torch.sparse"),
+        (torch.nested.as_nested_tensor([SOME, SOME], layout=torch.jagged), {}, TypeError, "got a nested one; pass"),
         (torch.ones(10, 2) * 1j, {}, TypeError, "takes real numbers, got a tensor of torch.complex64"),
         (np.ones((10, 2)) * 1j, {}, TypeError, "its numbers are complex128, not real; pass the real part"),
         ([[1j, 0], [0, 1]], {}, TypeError, "its numbers are complex128, not real; pass the real part"),

@@ -1,3 +1,6 @@
+import re
+
+import numpy as np
 import pytest
 import torch
 
@@ -11,6 +14,7 @@ from plunit.invertible import (
     SmoothPLU,
     Tanh,
     alternating,
+    conditional,
     density,
 )
 from plunit.invertible.certificate import certify
@@ -66,16 +70,27 @@ def test_values_log_det_and_bijection_agree(perturb):
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="depth must be at least 0, got -1"):
-        InvertibleNetwork(2, -1)
     with pytest.raises(
         ValueError, match='linear must be "lu", "orthogonal", "householder" or a function, got \'dense\''
     ):
         InvertibleNetwork(2, 1, linear="dense")
     with pytest.raises(ValueError, match="there is no density activation 'relu'; choose one of smooth"):
         density(2, activation="relu")
-    with pytest.raises(ValueError, match="depth must be at least 0, got -1; it counts the blocks"):
-        density(2, -1)
+
+
+@pytest.mark.parametrize("count", [-1, 2.5, np.float64(2), True, "3", None], ids=repr)
+def test_numbers_of_blocks_are_integers(count):
+    rule = f"must be an integer of at least 0, got {re.escape(repr(count))}"
+    with pytest.raises(ValueError, match=f"depth, the number of blocks of layer and activation, {rule}"):
+        InvertibleNetwork(2, count)
+    with pytest.raises(ValueError, match=f"^blocks {rule}"):
+        density(2, count)
+    with pytest.raises(ValueError, match=f"^blocks {rule}"):
+        conditional(2, 1, count)
+
+
+def test_a_number_of_blocks_of_numpy():
+    assert len(density(2, np.int64(3)).leaves()) == len(density(2, 3).leaves()) == 7
 
 
 @pytest.mark.parametrize("name", ["smooth", "annealed", "flux", "plain", "leaky"])

@@ -7,6 +7,7 @@ import pytest
 import safetensors.torch
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.utils import parametrize, prune
 
 from plunit.torch import PLU, plu
@@ -129,6 +130,41 @@ def test_repr():
     assert repr(PLU()) == "PLU(alpha=0.1, c=1.0)"
     shown = repr(PLU(0.2, 3, learnable="c", num_parameters=7, dim=-1, inplace=True))
     assert shown == "PLU(alpha=0.2, c=3.0, learnable='c', num_parameters=7, dim=-1, inplace=True)"
+
+
+def test_repr_shows_what_was_learned():
+    one, several = PLU(learnable=True), PLU(learnable="alpha", num_parameters=3)
+    with torch.no_grad():
+        one.raw_alpha.fill_(math.log(0.25 / 0.75))
+        one.raw_c.fill_(math.log(2.0))
+        several.raw_alpha.copy_(torch.logit(torch.tensor([0.5, 0.0625, 0.12345678])))
+    assert repr(one) == "PLU(alpha=0.25, c=2.0, learnable=True)"
+    assert repr(several) == "PLU(alpha=0.0625..0.5, c=1.0, learnable='alpha', num_parameters=3, dim=1)"
+    with torch.no_grad():
+        one.raw_alpha.fill_(math.nan)
+    assert "alpha=nan" in repr(one)
+
+
+class Printed(PLU):
+    """An activation that is printed when it is called."""
+
+    seen = ()
+
+    def forward(self, input):
+        self.seen = [*self.seen, repr(self)]
+        return super().forward(input)
+
+
+def test_repr_of_tensors_without_numbers():
+    text, act = "PLU(alpha=0.2, c=3.0, learnable=True)", PLU(0.2, 3.0, learnable=True)
+    assert repr(PLU(0.2, 3.0, learnable=True, device="meta")) == text
+    printed = Printed(0.2, 3.0, learnable=True)
+    torch.vmap(lambda raw: torch.func.functional_call(printed, {"raw_alpha": raw}, torch.ones(5)))(torch.zeros(3, 1))
+    assert printed.seen == [f"Printed{text.removeprefix('PLU')}"]
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        assert repr(act) == repr(PLU(0.2, 3.0, learnable=True)) == text
+    act.raw_alpha = nn.Parameter(torch.empty(0))  # a shard of another process
+    assert repr(act) == text
 
 
 @pytest.mark.parametrize("learnable", [False, True, "alpha", "c"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from rich.console import Console
 from plunit.cli import Stopped, importing
 from plunit.ensemble.activation import ACTIVATIONS
 from plunit.errors import UserError
+from plunit.files import ending
 from plunit.progress import bars
 
 PLOTS = (".png", ".svg", ".pdf")
@@ -70,7 +70,7 @@ def fit_(
     few = pieces is not None or error is not None
     _check(problem, pieces, error, activation)
     check_places(source, [page, *([plot] if plot else []), *(save or ())])
-    if plot is not None and plot.suffix not in PLOTS:
+    if plot is not None and ending(plot) not in PLOTS:
         raise UserError(f"--plot {plot} must end in one of {' '.join(PLOTS)}")
     writers = [(path, writer_of(path, few, len(problem.inputs), activation)) for path in save or ()]
     settings = FitSettings(
@@ -168,24 +168,16 @@ def _solved(solve: Any, problem: Any, settings: Any, progress: Any) -> Any:
 @contextmanager
 def _watched(console: Console) -> Iterator[Callable[[str, float, float], bool]]:
     """Show progress; the first Ctrl-C asks the search to end with what it has, the second ends the program."""
-    asked = False
+    from plunit.ensemble.interrupting import listening
 
-    def interrupt(*_: Any) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
+    def say() -> None:
         console.print("stopping with the best so far; Ctrl-C again ends at once")
 
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        with bars(console) as bar:
-            task = bar.add_task("fit", total=1.0)
+    with listening(say) as ctrl_c, bars(console) as bar:
+        task = bar.add_task("fit", total=1.0)
 
-            def show(what: str, done: float, best: float) -> bool:
-                bar.update(task, completed=done, description=f"{what}, loss {best:.3g}")
-                return asked
+        def show(what: str, done: float, best: float) -> bool:
+            bar.update(task, completed=done, description=f"{what}, loss {best:.3g}")
+            return ctrl_c.pressed
 
-            yield show
-    finally:
-        signal.signal(signal.SIGINT, before)
+        yield show

@@ -12,7 +12,9 @@ import numpy as np
 from plunit.data.csv_numbers import MAX_NUMBERS, Array, too_many_numbers
 from plunit.data.csv_text import quoted, readable, shown
 from plunit.errors import UserError
+from plunit.files import ending
 
+ENDINGS = (".parquet", ".pq")
 _MAGIC = b"PAR1"
 _BATCH = 2**16  # rows
 _SAFE = 15  # pyarrow before 14.0.1 ran code from a file's metadata (CVE-2023-47248)
@@ -22,7 +24,7 @@ _INSTALL = f"pip install 'pyarrow>={_SAFE}'"
 def is_parquet(path: Path) -> bool:
     """Say whether a file calls itself Parquet, by its name or its first bytes."""
     with readable(path) as file:
-        return path.suffix.lower() in {".parquet", ".pq"} or file.read(len(_MAGIC)) == _MAGIC
+        return ending(path) in ENDINGS or file.read(len(_MAGIC)) == _MAGIC
 
 
 def column_names(path: Path) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from plunit.ensemble.arrays import Array, as_count
 from plunit.ensemble.build import library
 from plunit.ensemble.compiling import CannotCompile
 from plunit.ensemble.halving import RUNGS
+from plunit.ensemble.interrupting import Progress, interruption, listening
 from plunit.ensemble.pacing import Pace
 
 Advance = Callable[[Sequence[Member], MemberSteps], None]
@@ -33,8 +34,6 @@ ENGINES: dict[str, Advance] = {
 
 SHARPENED = 0.9
 """With `anneal`, the corners are gone after this part of the steps."""
-
-Progress = Callable[[float, float], object]
 
 
 class NoFiniteStart(ValueError):
@@ -75,7 +74,8 @@ def search(
         patience: a member stands still after so many looks without a better one.
         engine: "native" or "numpy"; by default native where possible.
         progress: called now and then with the part of the work that is done and the least loss so far. If it returns
-            true, the search ends with what it has found. So it does, with a warning, at Ctrl-C.
+            true, the search ends with what it has found. So it does, with a warning, at Ctrl-C; before the first look
+            Ctrl-C raises.
 
     The loss is the mean of |z|^2 / 2 - log|det dz/dx|: the negative log-likelihood without n/2 log(2 pi).
 
@@ -103,7 +103,11 @@ def search(
         for j, form in enumerate(architectures)
         for i in range(starts)
     ]
-    found = sorted(_trained(members, plan, keep, ENGINES[_engine(engine)], progress), key=_rank)
+    advance = ENGINES[engine_for(engine)]
+    with listening() as ctrl_c:
+        found = sorted(_trained(members, plan, keep, advance, ctrl_c.ending(progress)), key=_rank)
+    if ctrl_c.pressed:
+        warnings.warn(interruption((one.steps for one in found), steps, "the best so far"), stacklevel=2)
     if not math.isfinite(found[0].loss):
         raise NoFiniteStart(f"no start gave finite numbers; standardise the columns, or take a smaller lr than {lr}")
     return found
@@ -133,11 +137,10 @@ def _trained(
     work, done, first, stop, pace = _work(members, steps, keep), 0.0, 0, False, Pace()
     while first < steps and not stop:
         last = pace.next(first, min(mark for mark in (*rungs, sharp) if mark > first))
-        stop = _advanced(advance, members, replace(plan, rate=plan.rate[first:last], rho=rho[first:last]))
+        advance(members, replace(plan, rate=plan.rate[first:last], rho=rho[first:last]))
         done += (last - first) * sum(member.architecture.parameters for member in members)
         first = last
-        if progress(min(done / work, 0.99), min(one.loss for one in everyone)):
-            stop = True
+        stop = bool(progress(min(done / work, 0.99), min(one.loss for one in everyone)))
         if first == sharp:
             _sharpen(members, plan.tests)
         if first in rungs[:-1]:
@@ -148,16 +151,6 @@ def _trained(
     _sharpen([one for one in everyone if one.record[3] == 0], plan.tests)  # no look yet
     progress(1.0, min(one.loss for one in everyone))
     return everyone
-
-
-def _advanced(advance: Advance, members: Sequence[Member], steps: MemberSteps) -> bool:
-    """Take the steps; return whether Ctrl-C asked to stop. Threads then end their steps first."""
-    try:
-        advance(members, steps)
-    except KeyboardInterrupt:
-        warnings.warn("stopped by Ctrl-C: the search keeps the best so far", stacklevel=4)
-        return True
-    return False
 
 
 def _sharpen(members: Sequence[Member], validation: Sample | None) -> None:
@@ -223,7 +216,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def _engine(asked: str | None) -> str:
+def engine_for(asked: str | None) -> str:
     """Return the engine that is asked for, or the faster one that works; a warning says why it is the slow one."""
     if asked is not None:
         if asked not in ENGINES:

@@ -91,6 +91,28 @@ class StepData:
         return int(self.x.shape[2])
 
 
+def check_finite(data: StepData, *, table: bool) -> None:
+    """Raise ValueError if a number is NaN or infinite, and say where."""
+    axes = ("row", "column") if table else ("point", "unit")
+    for name, part in (("inputs", data.x), ("targets", data.y), ("weight", data.weight)):
+        if part is None or _is_finite(part):
+            continue
+        step, unit, point, member = place = tuple(np.argwhere(~np.isfinite(part))[0].tolist())
+        parts = ((axes[0], point, 0), (axes[1], unit, part.shape[1]), ("member", member, part.shape[3]))
+        where = [f"{axis} {i}" for axis, i, length in parts if length != 1]
+        where += [f"step {step}"] if len(part) > 1 else []
+        raise ValueError(
+            f"{name} must be finite in {part.dtype}, got {part[place]} in {', '.join(where)}; drop such {axes[0]}s, or "
+            "scale the numbers"
+        )
+
+
+def _is_finite(part: Array) -> bool:
+    """Return whether all numbers are finite: their sum is, except for large ones."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(part.sum()) or np.isfinite(part).all())
+
+
 def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -> StepData:
     """Return the points of the next steps, checked, in the dtype of theta."""
     if isinstance(data, Rows):

@@ -118,8 +118,9 @@ def search(
         advance([_part(group, rows, validation, first, schedule[first:last]) for group in groups])
         done += (last - first) * sum(group.state.members * group.state.network.rows for group in groups)
         first = last
-        stop = progress(min(done / work, 0.99), _least(groups, ended))
-        if stop and first >= validation.every:  # before the first look nothing is known
+        least = _least(groups, ended)
+        stop = progress(min(done / work, 0.99), least)
+        if stop and (first >= validation.every or math.isfinite(least)):  # before the first look nothing is known
             break
         if first in rungs[:-1]:
             groups = _halve(groups, first, ended, validation, keep)

@@ -15,7 +15,7 @@ from plunit.ensemble import native, stepping
 from plunit.ensemble.arrays import Array, as_array, as_count, as_many
 from plunit.ensemble.build import library
 from plunit.ensemble.compiling import CannotCompile
-from plunit.ensemble.data import Data, Rows, StepData, Stream, points
+from plunit.ensemble.data import Data, Rows, StepData, Stream, check_finite, points
 from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.network import MLP, spread
 from plunit.ensemble.pacing import Pace
@@ -86,7 +86,8 @@ def train(
     Args:
         network: the form of the members.
         theta: the start [rows, S], left as it is; see `initial`.
-        data: a fixed batch, a stream of new ones, or the `Rows` of a table.
+        data: a fixed batch, a stream of new ones, or the `Rows` of a table; finite numbers. Of a stream the first 64
+            batches are checked.
         steps: number of steps.
         loss: "square" (the mean square error), "logistic" (targets in [0, 1]) or "softmax" (targets with sum 1).
         lr: Adam's step size, a number or [S]; its other settings are the usual ones.
@@ -119,6 +120,8 @@ def train(
         if first in checkpoints:
             kept.append(state.theta.copy())
         given = points(data, last - first, network, theta)
+        if first == 0:  # looking at all of a stream takes up to a tenth of the time
+            check_finite(given, table=isinstance(data, Rows))
         taken = first
         while taken < last:  # in parts, so that Ctrl-C is heard
             stop = last if callable(data) else pace.next(taken, last)
@@ -132,7 +135,9 @@ def train(
 
 def _tests(validation: Validation, network: MLP, theta: Array) -> StepData:
     try:
-        return points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
+        found = points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
+        check_finite(found, table=True)
+        return found
     except ValueError as error:
         raise ValueError(f"validation: {error}") from None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from plunit.ensemble.members import PIECEWISE
 from plunit.errors import UserError
+from plunit.files import ending
 from plunit.fitting.problems import Problem
 from plunit.fitting.reducing import Reduced
 from plunit.fitting.solving import Found
@@ -42,11 +43,11 @@ def check_places(source: str, paths: list[Path]) -> None:
 def writer_of(path: Path, few: bool, inputs: int, activation: str) -> Writer:
     """Return what writes a file, before any work is done: of the curve with few pieces, or of the network."""
     known = CURVES if few else EXPORTERS
-    if path.suffix not in known:
+    if ending(path) not in known:
         raise UserError(f"--save {path} must end in one of {' '.join(known)}")
     if activation not in PIECEWISE:
         raise UserError(f"--save needs a piecewise-linear activation: {', '.join(PIECEWISE)}; got {activation}")
-    if inputs not in (taken := EXPORTERS[path.suffix].inputs or (inputs,)):
+    if inputs not in (taken := EXPORTERS[ending(path)].inputs or (inputs,)):
         wanted = " or ".join(map(str, taken))
         raise UserError(
             f"--save {path}: {path.suffix} is for {wanted} inputs, there are {inputs}; .h, .onnx and .json take any "
@@ -57,7 +58,7 @@ def writer_of(path: Path, few: bool, inputs: int, activation: str) -> Writer:
 
 def _write_curve(found: Found, problem: Problem, path: Path) -> None:
     if found.reduced is not None:
-        CURVES[path.suffix](found.reduced.curve, path, _about(problem, found.reduced))
+        CURVES[ending(path)](found.reduced.curve, path, _about(problem, found.reduced))
 
 
 def _about(problem: Problem, few: Reduced) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from plunit.files import write_atomically
+from plunit.files import ending, write_atomically
 from plunit.fitting.problems import Problem
 from plunit.fitting.solving import Found
 from plunit.fitting.telling import ROWS, formula
@@ -38,7 +38,7 @@ def write_page(path: Path, problem: Problem, found: Found, lines: Sequence[str],
 
 def write_plot(path: Path, figure: Any) -> None:
     """Write the picture in the format that the ending names: .png, .svg, .pdf."""
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, format=ending(path).removeprefix("."), dpi=150)
 
 
 def _svg(figure: Any) -> str:

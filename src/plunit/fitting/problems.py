@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from plunit.data import parquet_numbers
 from plunit.data.tables import read_table
 from plunit.errors import UserError
 from plunit.expressions import Expression, finite_values, parse, sup_error
+from plunit.files import ending
 from plunit.pieces import Curve
 
 Array = np.ndarray[Any, Any]
@@ -29,7 +31,7 @@ LARGEST, LEAST, SHORTEST = 1e150, 1e-150, 1e-9
 """The largest end of an interval, because squares of larger numbers overflow; and the least width, as a part of the
 larger end and of a number whose square is not 0."""
 
-ENDINGS = (".csv", ".tsv", ".txt", ".parquet")
+ENDINGS = (".csv", ".tsv", ".txt", *parquet_numbers.ENDINGS)
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Problem:
 def looks_like_a_file(text: str) -> bool:
     """Return whether an argument of `plunit fit` names a table rather than a function."""
     with suppress(OSError, ValueError):  # a long function is no name of a file
-        return text.lower().endswith(ENDINGS) or Path(text).is_file()
+        return ending(text) in ENDINGS or Path(text).is_file()
     return False
 
 

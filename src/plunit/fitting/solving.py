@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plunit.ensemble.interrupting import CtrlC, listening
 from plunit.ensemble.members import PIECEWISE
 from plunit.errors import UserError
 from plunit.expressions import SupError, sup_error
@@ -97,15 +98,16 @@ class Watched(PLURegressor):
 
 
 def solve(problem: Problem, settings: FitSettings, progress: Progress = lambda what, done, best: False) -> Found:
-    """Fit the problem; when `progress` returns true, return what has been found so far."""
-    stop = _Stop(progress)
-    model = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
-    rmse = _rmse(model, problem.x, problem.y)
+    """Fit the problem; when `progress` returns true, or at Ctrl-C, return what has been found so far."""
+    with listening() as ctrl_c:
+        stop = _Stop(progress, ctrl_c)
+        model = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
+        tests = () if problem.expression else tuple(_tests(problem, settings, stop))
     curve = model.curve_ if len(problem.inputs) == 1 and settings.activation in PIECEWISE else None
     return Found(
         model,
-        rmse,
-        () if problem.expression else tuple(_tests(problem, settings, stop)),
+        _rmse(model, problem.x, problem.y),
+        tests,
         _largest(problem, model, curve) if problem.expression else None,
         *(_reduced(problem, curve, settings) if curve is not None else (None, "")),
         stop.asked,
@@ -123,14 +125,14 @@ def _reduced(problem: Problem, curve: Curve, settings: FitSettings) -> tuple[Red
 
 
 class _Stop:
-    """Passes progress on, and remembers whether it asked to stop."""
+    """Passes progress on, and remembers whether it, or Ctrl-C, asked to stop."""
 
-    def __init__(self, progress: Progress) -> None:
-        self.progress, self.asked = progress, False
+    def __init__(self, progress: Progress, ctrl_c: CtrlC) -> None:
+        self.progress, self.ctrl_c, self.asked = progress, ctrl_c, False
 
     def during(self, what: str) -> Callable[[float, float], object]:
         def call(done: float, best: float) -> bool:
-            self.asked = self.asked or bool(self.progress(what, done, best))
+            self.asked = bool(self.progress(what, done, best)) or self.ctrl_c.pressed or self.asked
             return self.asked
 
         return call

@@ -38,13 +38,14 @@ def walk_blocks(user: Bijection, x: Tensor, steps: Steps) -> tuple[Tensor, Tenso
     values = as_columns(units[0][0].imply(*stacked_raw(units)), axes=2)
     user._check(x, (weight, values[1]))
     columns = x.reshape(-1, x.shape[-1]).mT
-    way = _formula if _is_transformed() else _Blocks.apply
+    way = _formula if is_transformed() else _Blocks.apply
     y, log_slopes = way(columns, weight, bias, *values)
     log_det = log_slopes + log_diagonal.sum((0, 1))
     return y.mT.reshape(x.shape), log_det.reshape(x.shape[:-1])
 
 
-def _is_transformed() -> bool:
+def is_transformed() -> bool:
+    """Tell whether tensors stand for others: under torch.compile, torch.func and forward mode."""
     functorch = torch._C._functorch.maybe_current_level() is not None
     return torch.compiler.is_compiling() or functorch or torch.autograd.forward_ad._current_level >= 0
 

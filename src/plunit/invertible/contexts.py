@@ -17,6 +17,8 @@ from plunit.invertible.columns import Values, implied, walk_with
 from plunit.invertible.hypernetwork import network
 from plunit.invertible.linear import LU
 from plunit.invertible.network import activation_of
+from plunit.invertible.options import whole
+from plunit.invertible.points import check_finite
 
 
 class Conditional(nn.Module):
@@ -97,6 +99,7 @@ class Conditional(nn.Module):
         """The bijection for one context, shape (k,): a copy with the parameters moved."""
         if context.ndim != 1:
             raise ValueError(f"give one context, shape ({self.context},), got shape {tuple(context.shape)}")
+        check_finite(context)
         twin = copy.deepcopy(self.bijection)
         for leaf, shift in zip(_moved(twin), self._shifts(context), strict=True):
             for parameter, change in zip(_learned(leaf), shift, strict=False):
@@ -192,7 +195,7 @@ def conditional(
     """
     make = activation_of(activation)
     parts: list[Bijection] = []
-    for index in range(blocks):
+    for index in range(whole("blocks", blocks, least=0)):
         parts += [ScaleShift(features), LU(features, generator=generator), make(features, index)]
     chain = Chain(*parts, ScaleShift(features), LU(features, generator=generator))
     return Conditional(chain, context, hidden=hidden, generator=generator)

@@ -21,7 +21,7 @@ from plunit.invertible.bijection import Bijection, expect
 from plunit.invertible.contexts import Conditional
 from plunit.invertible.frozen import Frozen
 from plunit.invertible.likelihood import Fitted, HeldOut, first_sharp, maximise
-from plunit.invertible.points import PointShape
+from plunit.invertible.points import PointShape, check_finite
 from plunit.invertible.progress import Report, bar
 from plunit.invertible.sources import prepare
 
@@ -58,7 +58,10 @@ class Flow(nn.Module):
         return self.log_prob(x, context)
 
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
-        """Return log p(x), shape x.shape[:-1]; of a conditional flow log p(x | context), the two broadcast."""
+        """Return log p(x), shape x.shape[:-1]; of a conditional flow log p(x | context), the two broadcast.
+
+        A point or a context with NaN has the density NaN, as in all of PyTorch, and the others have theirs.
+        """
         if not isinstance(x, Tensor):
             raise TypeError(f"log_prob takes tensors, got {type(x).__name__}; torch.as_tensor makes one of it")
         z, log_det = self.bijection.of_data(x, *self._given(context))
@@ -66,11 +69,16 @@ class Flow(nn.Module):
 
     @torch.no_grad()
     def sample(self, n: int, context: Tensor | None = None, *, generator: Generator | None = None) -> Tensor:
-        """Draw n points, shape (n, features); for contexts (..., k) n of each, shape (n, ..., features)."""
+        """Draw n points, shape (n, features); for contexts (..., k) n of each, shape (n, ..., features).
+
+        Contexts must be finite.
+        """
+        for given in self._given(context):
+            check_finite(given)
         return self.rsample(n, context, generator=generator).contiguous()
 
     def rsample(self, n: int, context: Tensor | None = None, *, generator: Generator | None = None) -> Tensor:
-        """Draw points as `sample` does, differentiable in the parameters and the context."""
+        """Draw points as `sample` does, differentiable in the parameters and the context; NaN there goes through."""
         return self.sample_and_log_prob(n, context, generator=generator)[0]
 
     def sample_and_log_prob(

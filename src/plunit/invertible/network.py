@@ -15,6 +15,7 @@ from plunit.invertible.chain import Chain
 from plunit.invertible.elementwise import PLU, LeakyReLU
 from plunit.invertible.householder import Householder
 from plunit.invertible.linear import LU, Orthogonal
+from plunit.invertible.options import whole
 from plunit.invertible.reversible import Reversible
 from plunit.invertible.smooth import SmoothPLU
 
@@ -74,8 +75,7 @@ class InvertibleNetwork(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        if depth < 0:
-            raise ValueError(f"depth must be at least 0, got {depth}; it counts the blocks of layer and activation")
+        depth = whole("depth, the number of blocks of layer and activation,", depth, least=0)
         if not callable(linear) and linear not in LINEAR:
             raise ValueError(f'linear must be "lu", "orthogonal", "householder" or a function, got {linear!r}')
         if not callable(activation) or isinstance(activation, (type, nn.Module)):
@@ -136,7 +136,7 @@ def density(
     >>> sum(parameter.numel() for parameter in density(2).parameters())
     150
     """
-    make = activation_of(activation)
+    make, blocks = activation_of(activation), whole("blocks", blocks, least=0)
     return InvertibleNetwork(features, blocks, activation=make, linear=linear, generator=generator).bijection
 
 

@@ -1,4 +1,4 @@
-"""The options of `Flow.fit`: checked before anything is trained, numbers of NumPy among them."""
+"""The options of flows and of `Flow.fit`: checked before anything is trained, numbers of NumPy among them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ MOST = 10_000_000
 """The largest number of points in a step."""
 
 
-def whole(name: str, value: Any, most: int | None = None) -> int:
-    """Return an integer of at least 1 and at most `most`, or raise ValueError with the name.
+def whole(name: str, value: Any, most: int | None = None, *, least: int = 1) -> int:
+    """Return an integer of at least `least` and at most `most`, or raise ValueError with the name.
 
     >>> whole("steps", 3)
     3
     """
     try:
-        number = 0 if isinstance(value, bool) else operator.index(value)
+        number = least - 1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        number = 0
-    if number < 1:
-        raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+        number = least - 1
+    if number < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
     if most is not None and number > most:
         raise ValueError(f"{name} must be at most {most:,}, got {number:,}")
     return number

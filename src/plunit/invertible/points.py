@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
+
+from plunit.invertible.blocks import is_transformed
 
 Rows = tuple[Tensor, ...]
 """Points (x,), or points with their contexts (x, context): what `Flow.log_prob` takes."""
@@ -70,10 +72,21 @@ class PointShape:
     def _tensor(self, data: Any) -> Tensor:
         """Return data as a tensor of the dtype and on the device of the flow."""
         if isinstance(data, Tensor):
-            if data.is_complex():
-                raise TypeError(f"fit takes real numbers, got a tensor of {data.dtype}; pass its real part")
-            return data.detach().to(self.like)
+            return _numbers(data, "fit").to(self.like)
         return _real(data, f"fit takes {_WHAT}", self.like.dtype).to(self.like)
+
+
+def _numbers(tensor: Tensor, what: str) -> Tensor:
+    """Return a tensor without its graph, or raise TypeError unless it holds real numbers, each in its place."""
+    for is_other, rule, kind, remedy in (
+        (tensor.is_complex(), "real numbers", f"a tensor of {tensor.dtype}", "its real part"),
+        (tensor.is_meta, "numbers", "a tensor on the device meta, which has none", "the data themselves"),
+        (tensor.is_nested, "dense tensors", "a nested one", "torch.cat(tensor.unbind())"),
+        (tensor.layout is not torch.strided, "dense tensors", f"one of {tensor.layout}", "tensor.to_dense()"),
+    ):
+        if is_other:
+            raise TypeError(f"{what} takes {rule}, got {kind}; pass {remedy}")
+    return tensor.detach()
 
 
 def _real(data: Any, rule: str, dtype: torch.dtype) -> Tensor:
@@ -139,7 +152,7 @@ def _gives(data: Any) -> bool:
 def checked_weights(weights: Any, count: int) -> Tensor:
     """Return weights as float64 on the CPU, where they are drawn from, or raise unless each point has one."""
     if isinstance(weights, Tensor) and not weights.is_complex():
-        found = weights.detach().cpu().double()
+        found = _numbers(weights, "weights").cpu().double()
     else:
         found = _real(weights, "weights takes real numbers, one for each point", torch.float64)
     if found.shape != (count,):
@@ -149,6 +162,21 @@ def checked_weights(weights: Any, count: int) -> Tensor:
             f"weights must be finite and at least 0, and some above 0, got {found.min().item()} to {found.max().item()}"
         )
     return found
+
+
+def check_finite(context: Tensor) -> None:
+    """Raise ValueError if contexts are NaN or infinite; a tensor without numbers (meta, fake, traced) passes.
+
+    On a GPU it waits for the contexts. So it is for what no training step does.
+    """
+    if type(context) not in (Tensor, nn.Parameter) or context.is_meta or is_transformed():
+        return
+    bad = ~context.isfinite()
+    if bad.any():
+        place = tuple(bad.nonzero()[0].tolist())
+        raise ValueError(
+            f"contexts must be finite, got {context[place].item()} at index {place}; drop or impute those contexts"
+        )
 
 
 def shares(weights: Tensor) -> Tensor:

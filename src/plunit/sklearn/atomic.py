@@ -1,7 +1,8 @@
-"""A `fit` that fails leaves the estimator as it was."""
+"""A `fit` that fails leaves the estimator as it was; one that Ctrl-C ends keeps the best so far."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,3 +20,9 @@ class AtomicFit:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+
+
+def warn_of(note: str) -> None:
+    """Warn the caller of `fit`, if there is something; after the work, so that an error of it loses nothing."""
+    if note:
+        warnings.warn(note, stacklevel=3)

@@ -13,6 +13,8 @@ from sklearn.utils.validation import validate_data
 from plunit.ensemble import MLP
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.halving import Candidate, search
+from plunit.ensemble.interrupting import interruption, listening
+from plunit.ensemble.training import engine_for
 from plunit.ensemble.units import Scale, in_units, out_of_units
 from plunit.sklearn import table
 from plunit.sklearn.atomic import AtomicFit
@@ -70,8 +72,11 @@ class PLUEstimator(AtomicFit, FittedModel):
         self.verbose = verbose
         self.warm_start = warm_start
 
-    def _train(self, x: Array, y: Array, weight: Array, loss: str, held: tuple[Array, Array] | None) -> None:
-        """Search on the rows x [n, in], y [n, out]; `held` are rows for validation, if the user gives them."""
+    def _train(self, x: Array, y: Array, weight: Array, loss: str, held: tuple[Array, Array] | None) -> str:
+        """Search on the rows x [n, in], y [n, out]; `held` are rows for validation, if the user gives them.
+
+        Return what to warn of.
+        """
         check_parameters(self)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
@@ -90,23 +95,28 @@ class PLUEstimator(AtomicFit, FittedModel):
         check_room(networks, self.n_init, steps)
         looks = {"every": every, "average": AVERAGE, **self._patience(every)}
         rows, validation = table.ready(scales[0](x), scales[1](y), weight, parts, batch=self._batch(), **looks)
-        found = search(
-            networks,
-            rows,
-            validation,
-            starts=self.n_init,
-            steps=steps,
-            keep=min(2 * self.n_best, self.n_init),
-            seed=seed,
-            loss=loss,
-            lr=self.learning_rate_init,
-            decay=start_decays(self.weight_decay, self.n_init),
-            alpha=self.alpha,
-            c=self.c,
-            first_starts=self._earlier(networks, *scales),
-            progress=self._progress(len(networks) * self.n_init),
-        )
-        self._keep(found, scales, table.box(x, scales[0]))
+        engine = engine_for(np.empty(0, np.float32), None)  # now, because Ctrl-C ends a compiler at once
+        with listening() as ctrl_c:
+            found = search(
+                networks,
+                rows,
+                validation,
+                starts=self.n_init,
+                steps=steps,
+                keep=min(2 * self.n_best, self.n_init),
+                seed=seed,
+                loss=loss,
+                lr=self.learning_rate_init,
+                decay=start_decays(self.weight_decay, self.n_init),
+                alpha=self.alpha,
+                c=self.c,
+                first_starts=self._earlier(networks, *scales),
+                engine=engine,
+                progress=ctrl_c.ending(self._progress(len(networks) * self.n_init)),
+            )
+            self._keep(found, scales, table.box(x, scales[0]))
+        kept = f"the mean of the best {self.theta_.shape[1]} so far"
+        return interruption((one.steps for one in found), steps, kept) if ctrl_c.pressed else ""
 
     def _held(self, x: Any, y: Any, targets: Callable[[Array], Array]) -> tuple[Array, Array] | None:
         """Return the rows for validation that the user gives, with `targets` of y, or None."""

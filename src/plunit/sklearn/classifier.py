@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from plunit.ensemble.arrays import Array
 from plunit.numpy import sigmoid
 from plunit.sklearn import table
+from plunit.sklearn.atomic import warn_of
 from plunit.sklearn.base import PLUEstimator
 
 
@@ -87,10 +88,11 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> PLUClassifier:  # noqa: N803
         """Train on rows X [n, in] and classes y [n]; X_val and y_val are rows for validation of one's own."""
         with self._whole():
-            self._fit(X, y, sample_weight, X_val, y_val)
+            note = self._fit(X, y, sample_weight, X_val, y_val)
+        warn_of(note)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> None:  # noqa: N803
+    def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> str:  # noqa: N803
         X, y = validate_data(self, X, y, multi_output=True, dtype=np.float64)  # noqa: N806
         y = y.toarray() if hasattr(y, "toarray") else y
         y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
@@ -104,7 +106,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
                 raise ValueError(f"a classifier needs two classes or more, got one class: {self.classes_[0]!r}")
         targets = self._labels if self.multilabel_ else self._one_class
         held = self._held(X_val, y_val, targets)
-        self._train(X, targets(y), weight, "logistic" if self._binary() else "softmax", held)
+        return self._train(X, targets(y), weight, "logistic" if self._binary() else "softmax", held)
 
     def _one_class(self, y: Array) -> Array:
         if strangers := sorted({str(label) for label in np.ravel(y)} - {str(label) for label in self.classes_}):

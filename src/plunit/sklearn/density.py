@@ -12,14 +12,16 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from plunit.densities import Architecture
 from plunit.densities.architecture import LEARNED, MOST_FEATURES
+from plunit.densities.searching import engine_for
 from plunit.ensemble.arrays import Array
+from plunit.ensemble.interrupting import interruption, listening
 from plunit.sklearn import inspection, table
-from plunit.sklearn.atomic import AtomicFit
+from plunit.sklearn.atomic import AtomicFit, warn_of
 from plunit.sklearn.columns import Columns
 from plunit.sklearn.degeneracy import warn_of_atoms, warn_of_dependence
 from plunit.sklearn.fitted_density import FittedDensity
 from plunit.sklearn.parameters import check_count, check_density_room, check_flag, check_name, check_number
-from plunit.sklearn.splits import BestStart, WhitenedSplit, best_starts, make_splits, repeated
+from plunit.sklearn.splits import BestStart, WhitenedSplit, best_starts, make_splits, mean_losses, repeated
 from plunit.sklearn.terminal import ProgressLine
 
 BLOCKS = (0, 1, 2, 4, 8, 16, 32)
@@ -111,10 +113,11 @@ class PLUDensity(AtomicFit, FittedDensity):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PLUDensity:  # noqa: N803
         """Train on rows X [n, features]; y is not used."""
         with self._whole():
-            self._fit(X, sample_weight)
+            note = self._fit(X, sample_weight)
+        warn_of(note)
         return self
 
-    def _fit(self, X: Any, sample_weight: Any) -> None:  # noqa: N803
+    def _fit(self, X: Any, sample_weight: Any) -> str:  # noqa: N803
         self._check()
         x = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         if (largest := np.abs(x).max()) > LARGEST:
@@ -132,20 +135,26 @@ class PLUDensity(AtomicFit, FittedDensity):
         sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
         check_density_room(sizes, self.n_init, self.n_best, steps)
         splits = make_splits(x, weight, columns, self.validation_fraction, self.n_best, rng)
-        found = best_starts(
-            splits,
-            sizes,
-            self._progress(sum(form.blocks > 0 for form in sizes)),
-            starts=self.n_init,
-            steps=steps,
-            every=every,
-            patience=PATIENCE,
-            batch=min(int(self.batch_size), len(splits[0].training.x)),
-            lr=float(self.learning_rate_init),
-            anneal=self.activation == "plu",
-        )
-        self._keep(found, splits)
-        self.normal_share_ = 1 / len(x) if self.n_blocks_ and self.n_best > 1 else 0.0
+        engine = engine_for(None)  # now, because Ctrl-C ends a compiler at once
+        with listening() as ctrl_c:
+            found = best_starts(
+                splits,
+                sizes,
+                ctrl_c.ending(self._progress(sum(form.blocks > 0 for form in sizes))),
+                starts=self.n_init,
+                steps=steps,
+                every=every,
+                patience=PATIENCE,
+                batch=min(int(self.batch_size), len(splits[0].training.x)),
+                lr=float(self.learning_rate_init),
+                anneal=self.activation == "plu",
+                engine=engine,
+            )
+            self._keep(found, splits)
+            self.normal_share_ = 1 / len(x) if self.n_blocks_ and self.n_best > 1 else 0.0
+        kept = f"the mean of the best {len(self.theta_)} so far"
+        taken = (one.steps for of_size in found for one in of_size)
+        return interruption(taken, steps, kept) if ctrl_c.pressed else ""
 
     def _check(self) -> None:
         """Raise ValueError if a parameter is wrong."""
@@ -203,11 +212,12 @@ class PLUDensity(AtomicFit, FittedDensity):
 
     def _keep(self, found: list[list[BestStart]], splits: list[WhitenedSplit]) -> None:
         """Keep the size with the least mean loss, as arrays."""
-        means = [np.mean([one.loss for one in of_size]) for of_size in found]
+        means = mean_losses(found, splits)
         chosen = int(np.argmin(np.where(np.isfinite(means), means, math.inf)))
         if not math.isfinite(means[chosen]):
             raise ValueError("no start gave finite numbers; take a smaller learning_rate_init")
-        parts = sorted(zip(found[chosen], splits, strict=True), key=lambda pair: pair[0].loss)
+        trained = [pair for pair in zip(found[chosen], splits, strict=True) if not math.isnan(pair[0].loss)]
+        parts = sorted(trained, key=lambda pair: pair[0].loss)
         form, best = parts[0][0].form, parts[0][0]
         self.n_blocks_, self.activation_, self.n_parameters_ = form.blocks, form.activation, form.parameters
         self.theta_ = np.stack([one.network.theta for one, _ in parts])

@@ -10,6 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.units import Scale
+from plunit.sklearn.atomic import warn_of
 from plunit.sklearn.base import PLUEstimator
 
 
@@ -65,16 +66,17 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> PLURegressor:  # noqa: N803
         """Train on rows X [n, in] and y [n] or [n, out]; X_val and y_val are rows for validation of one's own."""
         with self._whole():
-            self._fit(X, y, sample_weight, X_val, y_val)
+            note = self._fit(X, y, sample_weight, X_val, y_val)
+        warn_of(note)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> None:  # noqa: N803
+    def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> str:  # noqa: N803
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)  # noqa: N806
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self._flat = y.ndim == 1
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         held = self._held(X_val, y_val, self._columns)
-        self._train(X, self._columns(y), weight, "square", held)
+        return self._train(X, self._columns(y), weight, "square", held)
 
     def _columns(self, y: Array) -> Array:
         columns = y.reshape(len(y), -1).astype(np.float64)

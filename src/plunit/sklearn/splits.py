@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
@@ -13,6 +13,7 @@ import numpy as np
 
 from plunit.densities import Architecture, DensityNetwork, NoFiniteStart, Sample, search
 from plunit.ensemble.arrays import Array
+from plunit.ensemble.interrupting import Progress
 from plunit.ensemble.native import processors
 from plunit.sklearn.averaged import identity
 from plunit.sklearn.columns import Columns
@@ -36,7 +37,10 @@ class WhitenedSplit:
 
 @dataclass(frozen=True)
 class BestStart:
-    """The best start of one size on one split; `loss` and `looks` are minus the mean log-likelihood of validation."""
+    """The best start of one size on one split; `loss` and `looks` are minus the mean log-likelihood of validation.
+
+    `loss` is NaN if Ctrl-C came before the first look.
+    """
 
     form: Architecture
     network: DensityNetwork
@@ -90,7 +94,7 @@ def _sample(white: Whitening, u: Array, weight: Array) -> Sample:
 def best_starts(
     splits: Sequence[WhitenedSplit],
     sizes: Sequence[Architecture],
-    progress: Callable[[float, float], object],
+    progress: Progress,
     **options: Any,
 ) -> list[list[BestStart]]:
     """Return the best start of each size on each split, [size][split]; the options are those of `search`."""
@@ -98,7 +102,7 @@ def best_starts(
     shared = _Progress([form.parameters if form.blocks else 0 for form, _ in tasks], progress)
     order = sorted(range(len(tasks)), key=lambda i: -tasks[i][0].parameters)  # the longest first
     with ThreadPoolExecutor(processors()) as pool:
-        jobs = {i: pool.submit(_best_start, *tasks[i], shared.part(i, tasks[i][1].offset), options) for i in order}
+        jobs = {i: pool.submit(_best_start, *tasks[i], shared, i, options) for i in order}
         try:
             found = [jobs[i].result() for i in range(len(tasks))]
         except BaseException:
@@ -109,38 +113,60 @@ def best_starts(
     return [found[i : i + len(splits)] for i in range(0, len(found), len(splits))]
 
 
-def _best_start(
-    form: Architecture, split: WhitenedSplit, progress: Callable[[float, float], object], options: Any
-) -> BestStart:
+def mean_losses(found: Sequence[Sequence[BestStart]], splits: Sequence[WhitenedSplit]) -> Array:
+    """Return the mean loss of each size over the splits on which it was trained; inf if there are none.
+
+    If sizes were not trained on the same splits, losses are compared with that of a normal density on the same split.
+    """
+    losses = np.array([[one.loss for one in of_size] for of_size in found])
+    if np.isnan(losses).any():
+        normal = np.array([_normal_loss(split) for split in splits])
+        losses += normal.mean() - normal
+    trained = [row[~np.isnan(row)] for row in losses]
+    return np.array([np.mean(row) if len(row) else math.inf for row in trained])
+
+
+def _normal_loss(split: WhitenedSplit) -> float:
+    half = 0.5 * (split.validation.x.astype(np.float64) ** 2).sum(1)
+    return float(np.average(half, weights=split.validation.weight)) + split.offset
+
+
+def _best_start(form: Architecture, split: WhitenedSplit, shared: _Progress, i: int, options: Any) -> BestStart:
     if form.blocks == 0:  # the whitening is all there is to it
-        half = 0.5 * (split.validation.x.astype(np.float64) ** 2).sum(1)
-        loss = float(np.average(half, weights=split.validation.weight)) + split.offset
+        loss = _normal_loss(split)
         return BestStart(form, identity(form.features), loss, np.array([loss]), 0, 0)
+    if shared.asked:
+        return BestStart(form, identity(form.features), math.nan, np.empty(0), 0, 0)
+    options = {"seed": split.seed, "progress": shared.part(i, split.offset), **options}
     try:
-        member = search([form], split.training, split.validation, seed=split.seed, progress=progress, **options)[0]
+        member = search([form], split.training, split.validation, **options)[0]
     except NoFiniteStart:
         return BestStart(form, identity(form.features), math.inf, np.array([math.inf]), 0, 0)
     seen = np.flatnonzero(np.isfinite(member.looks))
     steps = int(seen[-1] + 1) * options["every"] if len(seen) else 0
     looks = member.looks[seen].astype(np.float64) + split.offset
-    return BestStart(form, member.network(), member.loss + split.offset, looks, int(member.record[3]), steps)
+    loss = member.loss + split.offset if len(seen) else math.nan  # ended before the first look
+    return BestStart(form, member.network(), loss, looks, int(member.record[3]), steps)
 
 
 class _Progress:
     """The progress of many searches at once, as that of one."""
 
-    def __init__(self, work: Sequence[float], progress: Callable[[float, float], object]) -> None:
+    def __init__(self, work: Sequence[float], progress: Progress) -> None:
         self.work, self.progress = np.asarray(work, float), progress
-        self.done, self.best, self.stop, self.lock = np.zeros(len(work)), math.inf, False, Lock()
+        self.done, self.best, self.lock = np.zeros(len(work)), math.inf, Lock()
+        self.stop = self.asked = False  # by an error; by `progress`
 
-    def part(self, i: int, offset: float) -> Callable[[float, float], None]:
-        """Return what the search of task i calls; it raises once all is to stop, because nobody takes the result."""
+    def part(self, i: int, offset: float) -> Progress:
+        """Return what the search of task i calls; it raises after an error, because nobody takes the result."""
 
-        def call(done: float, best: float) -> None:
+        def call(done: float, best: float) -> object:
             if self.stop:
                 raise CancelledError
             with self.lock:
                 self.done[i], self.best = done, min(self.best, best + offset)
-                self.progress(min(float(self.done @ self.work / self.work.sum()), 0.99), self.best)
+                if self.progress(min(float(self.done @ self.work / self.work.sum()), 0.99), self.best):
+                    self.asked = True
+                return self.asked
 
         return call

@@ -96,8 +96,8 @@ class PLU(nn.Module):
         return inverse(y, *self._along_channels(y))
 
     def extra_repr(self) -> str:
-        """Name the initial values and what is learned."""
-        parts = [f"alpha={self.initial_alpha}", f"c={self.initial_c}"]
+        """Name alpha and c as they are now, least..largest where channels differ, and what is learned."""
+        parts = [f"alpha={self._shown('alpha')}", f"c={self._shown('c')}"]
         if self.learnable is not False:
             parts.append(f"learnable={self.learnable!r}")
         if self.num_parameters > 1:
@@ -105,6 +105,18 @@ class PLU(nn.Module):
         if self.inplace:
             parts.append("inplace=True")
         return ", ".join(parts)
+
+    def _shown(self, name: str) -> str:
+        """Return a value in four digits, or the range of several; the initial one of tensors without numbers."""
+        if self.learnable not in (True, name):
+            return str(getattr(self, f"initial_{name}"))
+        try:
+            with torch.no_grad():
+                least, largest = torch.stack(torch.aminmax(self._value(name))).tolist()  # type: ignore[arg-type]
+        except Exception:  # of meta and fake tensors, of empty shards, within vmap; printing never fails
+            return str(getattr(self, f"initial_{name}"))
+        ends = [str(float(f"{value:.4g}")) for value in (least, largest)]
+        return "..".join(dict.fromkeys(ends))
 
     def _value(self, name: str) -> float | Tensor:
         if self.learnable not in (True, name):

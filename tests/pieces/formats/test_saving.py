@@ -33,6 +33,14 @@ def test_the_bytes_are_the_same_each_time(ending, tmp_path):
     assert (tmp_path / "a" / f"net{ending}").read_bytes() == (tmp_path / "b" / f"net{ending}").read_bytes()
 
 
+def test_the_case_of_the_ending_does_not_matter(ending, tmp_path):
+    inputs = (EXPORTERS[ending].inputs or (2,))[-1]
+    for folder, name in (("a", f"net{ending}"), ("b", f"net{ending.upper()}")):
+        (tmp_path / folder).mkdir()
+        written(tmp_path / folder / name, inputs)
+    assert (tmp_path / "a" / f"net{ending}").read_bytes() == (tmp_path / "b" / f"net{ending.upper()}").read_bytes()
+
+
 def test_the_box_is_asked_for_only_where_it_is_needed(ending, tmp_path):
     inputs, path = (EXPORTERS[ending].inputs or (2,))[-1], tmp_path / f"net{ending}"
     if EXPORTERS[ending].needs_box:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from plunit.files import ending
 from plunit.pieces.boxes import Pairs, box_pairs
 from plunit.pieces.curve_data import Curve
 from plunit.pieces.formats.c_header import save_c
@@ -53,7 +54,7 @@ class Exporter:
 
 
 def save(net: Network, path: str | Path, box: Any = None) -> None:
-    """Write a network to a file whose ending is the format: one of those in `EXPORTERS`.
+    """Write a network to a file whose ending, in letters of any case, is the format: one of those in `EXPORTERS`.
 
     .h (C, with a bound on its rounding errors in the box), .onnx, .safetensors and .nnet hold the whole network, and so
     does .json; with a box and one input .json holds the curve. .csv holds the curve, so it needs one input. .svg is a
@@ -62,9 +63,9 @@ def save(net: Network, path: str | Path, box: Any = None) -> None:
     """
     single(net)
     path = Path(path)
-    if path.suffix not in EXPORTERS:
+    if ending(path) not in EXPORTERS:
         raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(EXPORTERS)}")
-    exporter = EXPORTERS[path.suffix]
+    exporter = EXPORTERS[ending(path)]
     if box is None and exporter.needs_box:
         raise ValueError(
             f"a {path.suffix} file needs a box, a pair (low, high) for each input; give save(net, path, box)"

@@ -1,0 +1,186 @@
+"""Ctrl-C during `fit`: the best networks so far are kept, and a warning says after how many steps."""
+
+import math
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from plunit.densities import Architecture
+from plunit.sklearn import PLUClassifier, PLUDensity, PLURegressor
+from plunit.sklearn.columns import Columns
+from plunit.sklearn.density import BestStart
+from plunit.sklearn.splits import best_starts, make_splits, mean_losses
+
+pytestmark = pytest.mark.skipif(
+    signal.getsignal(signal.SIGINT) is not signal.default_int_handler, reason="Ctrl-C is not Python's here"
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 2))
+Y = {PLURegressor: X[:, 0] * X[:, 1], PLUClassifier: X[:, 0] * X[:, 1] > 0, PLUDensity: None}
+SMALL = {"hidden_layer_sizes": (8,), "n_init": 16, "n_best": 4, "random_state": 0}
+FORMS = {
+    PLURegressor: {**SMALL, "max_iter": 4000},
+    PLUClassifier: {**SMALL, "max_iter": 4000},
+    PLUDensity: {"n_blocks": (1, 4), "max_iter": 4000, "random_state": 0},
+}
+
+
+def pressing(kind, when, times=1):
+    """Return an estimator of a kind whose user presses Ctrl-C, so many times, once `when(done, best)`."""
+
+    class Pressed(kind):
+        pressed = 0
+
+        def _progress(self, starts):
+            def press(done, best):
+                if when(done, best) and Pressed.pressed < times:
+                    Pressed.pressed += 1
+                    os.kill(os.getpid(), signal.SIGINT)
+                    time.sleep(0.05)  # a density trains in other threads; the main one hears it
+
+            return press
+
+        @classmethod
+        def _get_param_names(cls):
+            return kind._get_param_names()
+
+    return Pressed(**FORMS[kind])
+
+
+def known(done, best):
+    return math.isfinite(best)
+
+
+def steps_of(warning):
+    words = str(warning).split()
+    return int(words[words.index("after") + 1]), int(words[words.index("of") + 1])
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_the_best_so_far_are_kept(kind):
+    model = pressing(kind, known)
+    with pytest.warns(UserWarning, match="Training interrupted by user after") as caught:
+        assert model.fit(X, Y[kind]) is model
+    taken, of = steps_of(caught[0].message)
+    assert 0 < taken < of == 4000
+    assert model.n_iter_ == taken
+    assert caught[0].filename == __file__
+    assert math.isfinite(model.score(X, Y[kind]))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("kind", [PLURegressor, PLUClassifier])
+def test_they_are_the_networks_of_that_moment(kind):
+    """Starts that ended before have their losses of the whole search; the others have not got better than there."""
+    model = pressing(kind, lambda done, best: done > 0.5)
+    with pytest.warns(UserWarning, match="kept is the mean of the best 4 so far") as caught:
+        model.fit(X, Y[kind])
+    taken, _ = steps_of(caught[0].message)
+    some, whole = (
+        {name: values[np.argsort(one.candidates_["start"])] for name, values in one.candidates_.items()}
+        for one in (model, kind(**FORMS[kind]).fit(X, Y[kind]))
+    )
+    early = whole["n_iter"] < taken
+    assert 0 < early.sum() < len(early)
+    assert (some["validation_loss"][early] == whole["validation_loss"][early]).all()
+    assert (some["validation_loss"] >= whole["validation_loss"]).all()
+    assert (some["n_iter"] == np.minimum(whole["n_iter"], taken)).all()
+    assert len(model.validation_scores_) == taken // 40
+    assert model.score(X, Y[kind]) > 0.8
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_before_anything_is_known_it_raises(kind):
+    model = pressing(kind, lambda done, best: not math.isfinite(best))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y[kind])
+    assert not hasattr(model, "theta_")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_the_second_ctrl_c_raises_and_leaves_the_earlier_fit(kind):
+    model = pressing(kind, known)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model.fit(X, Y[kind])
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    type(model).pressed = -1  # twice from now
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y[kind])
+    assert vars(model).keys() >= before.keys()
+    assert all(getattr(model, name) is value for name, value in before.items())
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_networks_are_kept_where_warnings_are_errors(kind):
+    model = pressing(kind, known)
+    with pytest.raises(UserWarning, match="interrupted"):  # pytest makes errors of warnings
+        model.fit(X, Y[kind])
+    assert math.isfinite(model.score(X, Y[kind]))
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_listening_changes_no_bit(kind):
+    """In another thread nothing listens."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(kind(**FORMS[kind]).fit(X, Y[kind])))
+    thread.start()
+    thread.join()
+    assert found[0].theta_.tobytes() == kind(**FORMS[kind]).fit(X, Y[kind]).theta_.tobytes()
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_ctrl_c_ends_a_grid_search_as_a_whole(kind):
+    """With one job it runs in the main thread; a fit that was cut short must not be compared with the others."""
+    model = pressing(kind, known)
+    with pytest.raises(KeyboardInterrupt):
+        GridSearchCV(model, {"n_init": [4, 8]}, cv=2).fit(X, Y[kind])
+    with pytest.raises(KeyboardInterrupt):
+        cross_val_score(clone(pressing(kind, known)), X, Y[kind], cv=2)
+
+
+def test_members_of_an_earlier_fit_are_kept_with_warm_start():
+    model = PLURegressor(**FORMS[PLURegressor], warm_start=True).fit(X, Y[PLURegressor])
+    score = model.score(X, Y[PLURegressor])
+    again = pressing(PLURegressor, lambda done, best: True)
+    again.__dict__.update({**vars(model), "max_iter": 400_000})
+    with pytest.warns(UserWarning, match="after 4 of 400000 steps"):
+        again.fit(X, Y[PLURegressor])
+    assert again.score(X, Y[PLURegressor]) >= score - 1e-3
+
+
+def start_with(loss):
+    return BestStart(None, None, loss, np.empty(0), 0, 0)
+
+
+class Split:
+    """A split whose rows of validation have the mean square `square`."""
+
+    def __init__(self, square):
+        self.validation = type("Sample", (), {"x": np.array([[math.sqrt(square)]]), "weight": None})
+        self.offset = 0.0
+
+
+def test_training_that_ends_before_the_first_look_has_no_loss():
+    columns = Columns(*np.array([[-np.inf] * 2, [np.inf] * 2]), np.zeros(2), np.zeros(2, bool), np.zeros(2))
+    splits = make_splits(X, np.ones(300), columns, 0.25, 2, np.random.RandomState(0))
+    sizes, options = [Architecture(2, 0), Architecture(2, 4)], {"starts": 2, "steps": 4000, "every": 40}
+    normal, trained = best_starts(splits, sizes, lambda done, best: True, **options)
+    assert all(math.isfinite(one.loss) for one in normal)
+    assert all(math.isnan(one.loss) and one.steps == 0 for one in trained)
+
+
+def test_sizes_are_compared_on_the_splits_they_have():
+    """The second split is hard for all. The size that has no result there must not win by that."""
+    splits = [Split(2.0), Split(20.0)]  # normal losses 1 and 10
+    found = [[start_with(0.9), start_with(math.nan)], [start_with(0.5), start_with(9.0)], [start_with(math.nan)] * 2]
+    means = mean_losses(found, splits)
+    assert means == pytest.approx([5.5 - 0.1, 5.5 - 0.75, math.inf])
+    assert mean_losses(found[1:2], splits).tolist() == [4.75]
