@@ -89,8 +89,8 @@ def test_numbers_of_blocks_are_integers(count):
         conditional(2, 1, count)
 
 
-def test_a_number_of_blocks_of_numpy():
-    assert len(density(2, np.int64(3)).leaves()) == len(density(2, 3).leaves()) == 7
+def test_numbers_of_numpy():
+    assert len(density(np.int64(2), np.int64(3)).leaves()) == len(density(2, 3).leaves()) == 7
 
 
 @pytest.mark.parametrize("name", ["smooth", "annealed", "flux", "plain", "leaky"])

@@ -43,17 +43,17 @@ def _errors(problem: Problem, found: Found) -> list[str]:
         about = f" +- {half:.2g} (95 % interval of the mean over {n} splits)" if n > 2 else f" ({few})"
         lines.append(f"on rows not seen in training {mean:.4g}{about}, {_share(mean, size)} of the standard deviation")
     if found.largest is not None:
-        lines.append("largest error " + error_text(found.largest.value, found.largest.bound, len(problem.inputs) == 1))
+        lines.append("largest error " + error_text(found.largest.value, found.largest.bound, found.curve is not None))
     return lines
 
 
-def error_text(value: float, bound: float | None, one_input: bool) -> str:
+def error_text(value: float, bound: float | None, of_curve: bool) -> str:
     """Return an error with how it is known."""
     if bound is not None:
         return f"{value:.4g}, at most {bound:.4g} (bounded by interval arithmetic)"
-    if one_input:
+    if of_curve:
         return f"{value:.4g} at the points looked at; no bound (the function jumps, or intervals do not show one)"
-    return f"{value:.4g} at {SAMPLES:,} random points; no bound for several inputs"
+    return f"{value:.4g} at {SAMPLES:,} random points; no bound (it needs one input and a piecewise-linear network)"
 
 
 def _pieces(problem: Problem, settings: FitSettings, found: Found) -> list[str]:

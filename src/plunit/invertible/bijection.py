@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -47,11 +48,11 @@ class Bijection(nn.Module):
 
     def __init__(self, features: int) -> None:
         super().__init__()
-        if isinstance(features, bool) or not isinstance(features, int):
+        if isinstance(features, bool) or not hasattr(features, "__index__"):
             raise TypeError(f"features must be an integer, the size of the last axis, got {features!r}")
         if features < 1:
             raise ValueError(f"features must be at least 1, got {features}; give the size of the last axis")
-        self.features = features
+        self.features = operator.index(features)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return F(x) and log|det dF/dx|."""
