@@ -43,7 +43,7 @@ def _errors(problem: Problem, found: Found) -> list[str]:
         about = f" +- {half:.2g} (95 % interval of the mean over {n} splits)" if n > 2 else f" ({few})"
         lines.append(f"on rows not seen in training {mean:.4g}{about}, {_share(mean, size)} of the standard deviation")
     if found.largest is not None:
-        lines.append("largest error " + error_text(found.largest.value, found.largest.bound, found.curve is not None))
+        lines.append("largest error " + error_text(found.largest.value, found.largest.bound, hasattr(found.model, "curve_")))
     return lines
 
 
