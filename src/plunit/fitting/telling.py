@@ -42,8 +42,8 @@ def _errors(problem: Problem, found: Found) -> list[str]:
         few = "one split" if n == 1 else f"{n} splits, too few for an interval"
         about = f" +- {half:.2g} (95 % interval of the mean over {n} splits)" if n > 2 else f" ({few})"
         lines.append(f"on rows not seen in training {mean:.4g}{about}, {_share(mean, size)} of the standard deviation")
-    if found.largest is not None:
-        lines.append("largest error " + error_text(found.largest.value, found.largest.bound, hasattr(found.model, "curve_")))
+    if largest := found.largest:
+        lines.append(f"largest error {error_text(largest.value, largest.bound, hasattr(found.model, 'curve_'))}")
     return lines
 
 
