@@ -10,7 +10,7 @@ from plunit.pieces.segment_sums import Parabola, Parts, Sums, extended, joined
 from plunit.pieces.segment_windows import tuned
 
 PLACES = 64
-"""The number of places for knots, about."""
+"""The number of places for knots, about; up to twice as many for few points, because then the points are places."""
 
 PATHS = 6
 """The number of sets of knots that each program gives."""
@@ -21,15 +21,19 @@ STEPS = 5
 ROUNDS, WORTH = 8, 1e-4
 """The most rounds of programs, and the part by which a round must lower the error if another one is to follow."""
 
-TUNED, NEAR, SPREAD = 3, 3e-3, 16.0
-"""The most sets of knots that are tuned; how much larger their errors may be than the least, as a part; how far apart
-they are, in half mean distances of two points."""
+MANY = 240
+"""The most rounds times segments, because a round takes long for many segments; but two rounds at least."""
+
+TUNED, SPREAD, NEAR = 3, 0.006, 6.0
+"""The most sets of knots that are tuned; how far apart they are, as a part of half the interval; and how much larger
+their errors may be than the least, as a part and times the number of points."""
 
 
 def places(x: Floats, segments: int, shift: bool = False, knots: Floats | None = None) -> Floats:
     """Return places for knots: even steps through the distinct x, or the middles of these steps, and given knots."""
-    last, count = len(x) - 1, max(PLACES, 2 * segments)
-    at = np.linspace(0, last, (count if last > count else last * (count // last)) + 1)
+    last, few = len(x) - 1, 2 * PLACES
+    steps = last * (few // last) if last <= few else max(PLACES, 2 * segments)
+    at = np.linspace(0, last, steps + 1)
     if shift:
         at = np.concatenate([at[:1], (at[1:] + at[:-1]) / 2, at[-1:]])
     where = np.interp(at, np.arange(len(x)), x)
@@ -115,7 +119,7 @@ def searched(sums: Sums, distinct: Floats, count: int, knots: Floats | None = No
     """
     sets = np.empty((0, count + 1)) if knots is None else knots[None]
     errors, lowest = fit_values(sums, sets).error, np.inf
-    for turn in range(ROUNDS):
+    for turn in range(max(2, min(ROUNDS, MANY // count))):
         where = places(distinct, count, turn % 2 == 1, sets[0] if len(sets) else None)
         found, more = refined(sums, paths(sums, where, count), STEPS)
         sets, errors = np.concatenate([sets, found]), np.concatenate([errors, more])
@@ -124,15 +128,15 @@ def searched(sums: Sums, distinct: Floats, count: int, knots: Floats | None = No
         lowest, before = errors[0], lowest
         if not before - lowest > WORTH * lowest:
             break
-    near = sets[errors <= (1 + NEAR) * lowest]
-    fits = [tuned(sums, distinct, one) for one in apart(near, SPREAD / len(distinct))]
+    near = sets[errors <= (1 + NEAR / len(sums.x)) * lowest]
+    fits = [tuned(sums, distinct, one) for one in apart(near)]
     return min(fits, key=lambda fit: fit[1])[0]
 
 
-def apart(sets: Floats, distance: float) -> list[Floats]:
-    """Return the first sets of knots, at most TUNED, that differ from each other by the distance in some knot."""
+def apart(sets: Floats) -> list[Floats]:
+    """Return the first sets of knots, at most TUNED, that differ from each other by SPREAD in some knot."""
     chosen: list[Floats] = []
     for knots in sets:
-        if len(chosen) < TUNED and all(np.abs(knots - other).max() > distance for other in chosen):
+        if len(chosen) < TUNED and all(np.abs(knots - other).max() > SPREAD for other in chosen):
             chosen.append(knots)
     return chosen

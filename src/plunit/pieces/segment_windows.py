@@ -12,11 +12,10 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.segment_steps import fit_values, knot_step, moved, rooms, slopes_of
 from plunit.pieces.segment_sums import Parabola, Parts, Sums, chains, extended, joined
 
-STRIDES = (6.0, 0.5, 0.125)
-"""The distances of two places of a window, one program for each; 1 is the distance of two points of the data."""
-
-REACH = 16
-"""The places on each side of a knot."""
+EVEN, GROWING = np.arange(17.0), np.append(0, np.geomspace(1 / 64, 3, 16))
+DISTANCES = (6 * EVEN, EVEN / 2, EVEN / 8, GROWING)
+"""How far the places of a window are from its knot, one program for each; 1 is the distance of two points of the data.
+With growing distances one knot can move far while its neighbours move a little."""
 
 ROUNDS, ENOUGH = 4, 1e-8
 """The most rounds, and the part by which a round must lower the error if another one is to follow."""
@@ -24,15 +23,13 @@ ROUNDS, ENOUGH = 4, 1e-8
 STEPS = 6
 """The Gauss-Newton steps of each round."""
 
-_OFFSETS = np.arange(-REACH, REACH + 1)
-
 
 def tuned(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
     """Return better knots [k + 1] and their squared error."""
     error = chains(sums, knots).error
     for _ in range(ROUNDS if len(knots) > 2 else 0):
-        for stride in STRIDES:
-            knots = chosen(sums, knots, windows(distinct, knots, stride))
+        for distances in DISTANCES:
+            knots = chosen(sums, knots, windows(distinct, knots, distances))
         knots, found = settled(sums, distinct, knots)
         gain, error = error - found, found
         if not gain > ENOUGH * error:
@@ -63,18 +60,15 @@ def settled(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]
     return knots, float(fit.error)
 
 
-def windows(distinct: Floats, knots: Floats, stride: float) -> Floats:
-    """Return places [k - 1, places] around the inner knots; windows do not overlap, and the knots are among them."""
-    index = np.arange(len(distinct))
-    at = np.interp(knots[1:-1], distinct, index)
-    # points, because the error has kinks there
-    at = np.round(2 * at) / 2 if stride >= 0.25 else at
-    place = np.interp(at[:, None] + stride * _OFFSETS, index, distinct)
-    room = rooms(knots)
-    inner = knots[1:-1, None]
-    place = np.where((place < inner - room[:-1, None]) | (place > inner + room[1:, None]), inner, place)
-    place[:, REACH] = knots[1:-1]
-    return place
+def windows(distinct: Floats, knots: Floats, distances: Floats) -> Floats:
+    """Return places [k - 1, 2 distances - 1] around the inner knots, which are the first; windows do not overlap."""
+    index, inner, room = np.arange(len(distinct)), knots[1:-1, None], rooms(knots)[:, None]
+    at = np.interp(inner, distinct, index)
+    # half numbers make places of the points themselves, where the error has kinks
+    at = np.round(2 * at) / 2 if distances[1] >= 0.5 else at
+    place = np.interp(np.concatenate([at - distances, at + distances[1:]], axis=1), index, distinct)
+    place[:, 0] = inner[:, 0]
+    return np.where((place < inner - room[:-1]) | (place > inner + room[1:]), inner, place)
 
 
 def chosen(sums: Sums, knots: Floats, place: Floats) -> Floats:
