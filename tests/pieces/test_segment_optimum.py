@@ -50,7 +50,7 @@ def least_error(x, y, w, pieces):
     return min(pattern_error(x, y, np.sqrt(w), places) for places in patterns(len(x), pieces - 1))
 
 
-@pytest.mark.parametrize(("points", "pieces"), [(8, 2), (30, 2), (9, 3), (14, 3), (22, 3), (10, 4)])
+@pytest.mark.parametrize(("points", "pieces"), [(8, 2), (30, 2), (9, 3), (14, 3), (22, 3), (10, 4), (14, 4)])
 @pytest.mark.parametrize("walk", [False, True])
 def test_the_error_is_the_least_of_all(points, pieces, walk):
     """One of twelve may end in another local optimum; none can be below the least."""

@@ -52,9 +52,9 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
             2 k log(n): each knot costs two parameters, its place and its value.
         weights: [n], >= 0, the factors of the squared errors; 1 if not given.
 
-    The knots may lie between the points. They start from a dynamic program, and are then moved, taken out and put in
-    elsewhere while that lowers the error. This finds a local optimum, which need not be the global one. The same data
-    give the same bits.
+    The knots may lie between the points. Dynamic programs over places in all of the interval find sets of knots.
+    Gauss-Newton steps and dynamic programs over windows move them. The error found is nearly always the least of all,
+    but that is not proved. The same data give the same bits.
 
     >>> import numpy as np
     >>> x = np.linspace(0, 4, 200)
