@@ -165,6 +165,16 @@ def test_a_gap_in_x_is_crossed():
     assert found.curve.knots[1] == pytest.approx(50, rel=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_cluster_of_points_does_no_harm(seed):
+    rng = np.random.default_rng(seed)
+    x = np.concatenate([rng.uniform(0, 1e-6, 30), rng.uniform(1, 2, 30)])
+    y = rng.normal(size=60)
+    found = fit_segments(x, y, 8)
+    assert found.squared_error == pytest.approx(float(((y - found.curve(x)[:, 0]) ** 2).sum()), rel=1e-6)
+    assert found.squared_error < fit_segments(x, y, 1).squared_error
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -37,6 +37,10 @@ def places(x: Floats, segments: int, shift: bool = False, knots: Floats | None =
     if shift:
         at = np.concatenate([at[:1], (at[1:] + at[:-1]) / 2, at[-1:]])
     where = np.interp(at, np.arange(len(x)), x)
+    # segments of clusters of points are too short for running sums
+    thin = where[np.unique(np.floor(where / (8 * CLOSEST)), return_index=True)[1]]
+    if len(thin) > segments:
+        where = np.append(thin[:-1], where[-1])
     if knots is None:
         return where
     far = np.abs(where[:, None] - knots).min(axis=1) > 8 * CLOSEST

@@ -9,7 +9,7 @@ import numpy as np
 from plunit.pieces.arrays import Bools, Floats
 from plunit.pieces.segment_sums import Parts, Sums
 
-CLOSEST = 1e-7
+CLOSEST = 1e-6
 """Knots stay at least that far apart, as a part of half the interval."""
 
 STEPS = 20
