@@ -1,6 +1,6 @@
-"""Places for the knots of least-squares segments: a start by dynamic programming, exchanges of knots, single moves.
+"""Places for the knots of least-squares segments: dynamic programs over places in all of the interval.
 
-The start follows Bellman (1961; docs/literature.md).
+The programs follow Bellman (1961; docs/literature.md).
 """
 
 from __future__ import annotations
@@ -8,144 +8,142 @@ from __future__ import annotations
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.segment_steps import CLOSEST, refined
-from plunit.pieces.segment_sums import Chains, Parabola, Sums, chains, extended, joined
+from plunit.pieces.segment_steps import CLOSEST, fit_values, refined
+from plunit.pieces.segment_sums import Parabola, Parts, Sums, extended, joined
+from plunit.pieces.segment_windows import tuned
 
-PLACES = 96
-"""The number of places for knots at the start, about."""
+PLACES = 64
+"""The number of places for knots, about; up to twice as many for few points, because then the points are places."""
 
-EXCHANGES = 6
-"""The most rounds of exchanges."""
+PATHS = 6
+"""The number of sets of knots that each program gives."""
 
-PASSES = 3
-"""The most passes of single moves after the first."""
+STEPS = 5
+"""The Gauss-Newton steps of each set."""
 
-WORTH = 1e-4
-"""An exchange must lower the error by this part."""
+ROUNDS, WORTH = 8, 1e-4
+"""The most rounds of programs, and the part by which a round must lower the error if another one is to follow."""
 
-WINDOW, SHRINK, MOVES = 128.0, 0.3, 7
-"""The first window for single moves, in mean distances of two points; how it shrinks, and how often it is used."""
+MANY = 240
+"""The most rounds times segments, because a round takes long for many segments; but two rounds at least."""
 
-_OFFSETS = np.linspace(-1, 1, 49)[:, None]
+TUNED, SPREAD, NEAR = 3, 0.006, 6.0
+"""The most sets of knots that are tuned; how far apart they are, as a part of half the interval; and how much larger
+their errors may be than the least, as a part and times the number of points."""
 
 
-def places(x: Floats, segments: int) -> Floats:
-    """Return places for knots, PLACES or two for each segment: quantiles of the distinct x, or all and some between."""
-    count = max(PLACES, 2 * segments)
-    if len(x) <= count:
-        between = max(1, count // len(x))
-        return np.interp(np.arange((len(x) - 1) * between + 1) / between, np.arange(len(x)), x)
-    return x.take(np.round(np.linspace(0, len(x) - 1, count)).astype(int))
+def places(x: Floats, segments: int, shift: bool = False, knots: Floats | None = None) -> Floats:
+    """Return places for knots: even steps through the distinct x, or the middles of these steps, and given knots."""
+    last, few = len(x) - 1, 2 * PLACES
+    steps = last * (few // last) if last <= few else max(PLACES, 2 * segments)
+    at = np.linspace(0, last, steps + 1)
+    if shift:
+        at = np.concatenate([at[:1], (at[1:] + at[:-1]) / 2, at[-1:]])
+    where = np.interp(at, np.arange(len(x)), x)
+    # segments of clusters of points are too short for running sums
+    thin = where[np.unique(np.floor(where / (8 * CLOSEST)), return_index=True)[1]]
+    if len(thin) > segments:
+        where = np.append(thin[:-1], where[-1])
+    if knots is None:
+        return where
+    far = np.abs(where[:, None] - knots).min(axis=1) > 8 * CLOSEST
+    return np.sort(np.concatenate([where[far], knots]))
+
+
+def parts_between(sums: Sums, where: Floats) -> Parts:
+    """Return the parts of the segments between all places, [from, to]."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return sums.between(where[:, None], where)
+
+
+def sweep(parts: Parts, ridge: float, count: int) -> tuple[list[Parabola], list[Ints]]:
+    """Return the least errors from the first place to all places, and the places of the knots before.
+
+    The lists hold 0, ..., count and 1, ..., count segments. One parabola is kept for each place: that of the best place
+    for the knot before. For another value at this knot another place could be better. So the result is a start.
+    """
+    at = np.arange(len(parts.a))
+    later = at > at[:, None]
+    found = [Parabola(np.full(len(at), ridge), np.zeros(len(at)), np.where(at == 0, 0.0, np.inf))]
+    before: list[Ints] = []
+    for _ in range(count):
+        with np.errstate(all="ignore"):
+            new = extended(Parabola(*(part[:, None] for part in found[-1])), parts, ridge)
+            least = np.where(later, new.c - new.b * new.b / (new.a + ridge), np.inf)
+        origin = np.argmin(least, axis=0)
+        reached = least[origin, at] < np.inf
+        a, b, c = (np.where(reached, part[origin, at], other) for part, other in zip(new, (0, 0, np.inf), strict=True))
+        found.append(Parabola(a, b, c))
+        before.append(origin)
+    return found, before
 
 
 def starts(sums: Sums, where: Floats, most: int) -> list[Floats]:
-    """Return knots for 1, ..., most segments, by dynamic programming over the places.
-
-    For each place and each number of segments one parabola is kept: that of the best place for the knot before. For
-    another value at this knot another place could be better. So the result is not the optimum, but a start.
-    """
-    later = np.arange(len(where)) > np.arange(len(where))[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        parts = sums.between(where[:, None], where)
-    first = np.arange(len(where)) == 0
-    parabola = Parabola(np.full(len(where), sums.ridge), np.zeros(len(where)), np.where(first, 0.0, np.inf))
-    before: list[Ints] = []
-    at = np.arange(len(where))
-    for _ in range(most):
-        with np.errstate(all="ignore"):
-            new = extended(Parabola(*(part[:, None] for part in parabola)), parts, sums.ridge)
-            least = new.c - new.b * new.b / (new.a + sums.ridge)
-        origin = np.argmin(np.where(later & ~np.isnan(least), least, np.inf), axis=0)
-        parabola = Parabola(*(part[origin, at] for part in new))
-        parabola = parabola._replace(c=np.where(later[origin, at], parabola.c, np.inf))
-        before.append(origin)
-    return [where[_trace(before[: count + 1])] for count in range(most)]
+    """Return knots for 1, ..., most segments."""
+    _, before = sweep(parts_between(sums, where), sums.ridge, most)
+    return [where[trace(before[: count + 1], len(where) - 1)] for count in range(most)]
 
 
-def _trace(before: list[Ints]) -> Ints:
-    """Return the places of the knots that end at the last place."""
-    at = [len(before[0]) - 1]
+def trace(before: list[Ints], last: int) -> list[int]:
+    """Return the places of the knots up to the last one."""
+    at = [last]
     for origin in reversed(before):
         at.append(int(origin[at[-1]]))
-    return np.array(at[::-1])
+    return at[::-1]
 
 
-def exchanged(sums: Sums, knots: Floats, where: Floats) -> tuple[Floats, float]:
-    """Return better knots [k + 1] and their squared error: take a knot out, put it in elsewhere, while that helps."""
-    found, errors = refined(sums, knots[None], 8)
-    knots, error = found[0], float(errors[0])
-    # few points: time does not matter, and there are many local minima
-    width = 2 if len(sums.x) > PLACES else 6
-    for _ in range(EXCHANGES if len(knots) > 2 else 0):
-        trials = np.concatenate([inserted(sums, fewer, where, width) for fewer in removed(sums, knots, 2 * width)])
-        found, errors = refined(sums, trials, 8)
-        lowest = int(np.argmin(errors))
-        if not errors[lowest] < error * (1 - WORTH):
-            break
-        knots, error = found[lowest], float(errors[lowest])
-    return settled(sums, knots)
+def paths(sums: Sums, where: Floats, count: int) -> Floats:
+    """Return up to PATHS sets of knots [sets, count + 1] with small errors, by a program from each end.
 
-
-def settled(sums: Sums, knots: Floats) -> tuple[Floats, float]:
-    """Return better knots [k + 1] and their squared error: single moves and steps of all, while that helps."""
-    knots, error = shifted(sums, knots)
-    for _ in range(PASSES if len(knots) > 3 else 0):
-        trial, found = shifted(sums, refined(sums, knots[None], 8)[0][0])
-        if not found < error * (1 - 1e-7):
-            break
-        knots, error = trial, found
-    return knots, error
-
-
-def removed(sums: Sums, knots: Floats, keep: int) -> Floats:
-    """Return the sets of knots with one inner knot less whose errors are least, [keep, k]."""
-    chain = chains(sums, knots)
-    across = extended(Parabola(*chain.before[:, :-2]), sums.between(knots[:-2], knots[2:]), sums.ridge)
-    errors = joined(across, Parabola(*chain.behind[:, 2:]), sums.ridge)
-    return np.stack([np.delete(knots, j + 1) for j in np.argsort(errors, kind="stable")[:keep]])
-
-
-def inserted(sums: Sums, knots: Floats, where: Floats, keep: int) -> Floats:
-    """Return the sets with one knot more whose errors are least, [keep, k + 1]; the new knot is one of the places.
-
-    The places are local minima of the error, so that the sets differ.
+    Both together give the least error of the curves with any one knot at any one place. Local minima of this error over
+    the place give sets that differ.
     """
-    free = where[np.abs(where[:, None] - knots).min(axis=1) > 8 * CLOSEST]
-    at = np.searchsorted(knots, free) - 1
-    error = _through(sums, chains(sums, knots), knots, at, free, at + 1)
-    around = np.concatenate([[np.inf], error, [np.inf]])
-    low = np.flatnonzero((error <= around[:-2]) & (error <= around[2:]))
-    best = low[np.argsort(error[low], kind="stable")[:keep]]
-    return np.sort(np.concatenate([np.broadcast_to(knots, (len(best), len(knots))), free[best, None]], axis=1), axis=1)
+    parts, last = parts_between(sums, where), len(where) - 1
+    if count == 1:
+        return where[[[0, last]]]
+    left, before = sweep(parts, sums.ridge, count - 1)
+    mirrored = Parts(*(part.T[::-1, ::-1] for part in parts.reversed()))
+    right, behind = sweep(mirrored, sums.ridge, count - 1)
+    errors = np.full((count - 1, last + 3), np.inf)
+    for j in range(1, count):
+        errors[j - 1, 1:-1] = joined(left[j], Parabola(*(part[::-1] for part in right[count - j])), sums.ridge)
+    error = errors[:, 1:-1]
+    rows, columns = np.nonzero((error <= errors[:, :-2]) & (error <= errors[:, 2:]) & (error < np.inf))
+    found: dict[tuple[int, ...], None] = {}
+    for i in np.argsort(error[rows, columns], kind="stable").tolist():
+        j, place = int(rows[i]) + 1, int(columns[i])
+        ahead = trace(behind[: count - j], last - place)[-2::-1]
+        found[(*trace(before[:j], place), *(last - at for at in ahead))] = None
+        if len(found) == PATHS:
+            break
+    return np.asarray(where[np.array(list(found))])
 
 
-def _through(sums: Sums, chain: Chains, knots: Floats, before: Ints, place: Floats, behind: Ints) -> Floats:
-    """Return the errors of curves that go from the knot `before` to a knot at `place`, then to the knot `behind`."""
-    left = extended(Parabola(*chain.before[:, before]), sums.between(knots[before], place), sums.ridge)
-    right = extended(Parabola(*chain.behind[:, behind]), sums.between(place, knots[behind]).reversed(), sums.ridge)
-    return sums.total + joined(left, right, sums.ridge)
+def searched(sums: Sums, distinct: Floats, count: int, knots: Floats | None = None) -> Floats:
+    """Return the best knots [count + 1] found, from given knots or from none.
 
-
-def shifted(sums: Sums, knots: Floats) -> tuple[Floats, float]:
-    """Return better knots [k + 1] and their squared error: single moves within a window that shrinks.
-
-    The error has a kink, and may have a minimum, at every point of the data that a knot crosses. Gauss-Newton steps do
-    not see that. The last window is a fraction of the distance of two points.
+    The best knots of each round are among the places of the next one. So a program can exchange any of them for others.
     """
-    chain = chains(sums, knots)
-    window, inner = WINDOW / len(sums.x), np.arange(1, len(knots) - 1)
-    for _ in range(MOVES if len(inner) else 0):
-        room = 0.45 * (np.diff(knots) - CLOSEST)
-        place = knots[inner] + np.clip(window * _OFFSETS, -room[:-1], room[1:])
-        errors = _through(sums, chain, knots, inner - 1, place, inner + 1)
-        low = np.argmin(errors, axis=0)
-        best = int(np.argmin(errors[low, inner - 1]))
-        every, single = knots.copy(), knots.copy()
-        every[inner], single[best + 1] = place[low, inner - 1], place[low[best], best]
-        for trial in (every, single):
-            found = chains(sums, trial)
-            if found.error < chain.error:
-                chain, knots = found, trial
-                break
-        window *= SHRINK
-    return knots, chain.error
+    sets = np.empty((0, count + 1)) if knots is None else knots[None]
+    errors, lowest = fit_values(sums, sets).error, np.inf
+    for turn in range(max(2, min(ROUNDS, MANY // count))):
+        where = places(distinct, count, turn % 2 == 1, sets[0] if len(sets) else None)
+        found, more = refined(sums, paths(sums, where, count), STEPS)
+        sets, errors = np.concatenate([sets, found]), np.concatenate([errors, more])
+        order = np.argsort(errors, kind="stable")
+        sets, errors = sets[order], errors[order]
+        lowest, before = errors[0], lowest
+        if not before - lowest > WORTH * lowest:
+            break
+    near = sets[errors <= (1 + NEAR / len(sums.x)) * lowest]
+    fits = [tuned(sums, distinct, one) for one in apart(near)]
+    return min(fits, key=lambda fit: fit[1])[0]
+
+
+def apart(sets: Floats) -> list[Floats]:
+    """Return the first sets of knots, at most TUNED, that differ from each other by SPREAD in some knot."""
+    chosen: list[Floats] = []
+    for knots in sets:
+        if len(chosen) < TUNED and all(np.abs(knots - other).max() > SPREAD for other in chosen):
+            chosen.append(knots)
+    return chosen

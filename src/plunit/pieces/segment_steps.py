@@ -9,7 +9,7 @@ import numpy as np
 from plunit.pieces.arrays import Bools, Floats
 from plunit.pieces.segment_sums import Parts, Sums
 
-CLOSEST = 1e-7
+CLOSEST = 1e-6
 """Knots stay at least that far apart, as a part of half the interval."""
 
 STEPS = 20
@@ -65,7 +65,7 @@ def knot_step(slope: Floats, fit: Fit, damping: Floats) -> Floats:
     Args:
         slope: [..., k], of the curve.
         fit: the best values of the curve for the data, or of a correction for what the curve leaves of them.
-        damping: [...].
+        damping: [..., k - 1], or a shape that can be broadcast.
     """
     a, b, c, d, e = fit.parts
     v, count = fit.values, slope.shape[-1] - 1
@@ -86,24 +86,28 @@ def knot_step(slope: Floats, fit: Fit, damping: Floats) -> Floats:
     own -= np.swapaxes(cross, -1, -2) @ (fit.inverse @ cross)
     diagonal = row[..., :: count + 1]
     scale = np.maximum(diagonal, 1e-9 * diagonal.max(axis=-1, keepdims=True)) + np.finfo(np.float64).tiny
-    row[..., :: count + 1] = diagonal + (damping[..., None] + 1e-14) * scale
+    row[..., :: count + 1] = diagonal + (damping + 1e-14) * scale
     return np.linalg.solve(own, -(left * before + right * behind)[..., None])[..., 0]
+
+
+def rooms(knots: Floats) -> Floats:
+    """Return how far the knots beside each segment may move into it, [..., k]."""
+    return np.maximum(0.45 * (knots[..., 1:] - knots[..., :-1] - CLOSEST), 0.0)
 
 
 def moved(knots: Floats, step: Floats) -> Floats:
     """Return knots with the inner ones moved, each by less than half the way to its neighbours."""
-    room = np.maximum(0.45 * (knots[..., 1:] - knots[..., :-1] - CLOSEST), 0.0)
-    result = knots.copy()
+    room, result = rooms(knots), knots.copy()
     result[..., 1:-1] += np.minimum(np.maximum(step, -room[..., :-1]), room[..., 1:])
     return result
 
 
-def refined(sums: Sums, knots: Floats, steps: int = STEPS) -> tuple[Floats, Floats]:
+def refined(sums: Sums, knots: Floats, steps: int) -> tuple[Floats, Floats]:
     """Return better knots [sets, k + 1] and their squared errors [sets], by damped Gauss-Newton steps."""
     fit = fit_values(sums, knots)
     damping = np.full(len(knots), 1e-2)
     for _ in range(steps if knots.shape[-1] > 2 else 0):
-        trial = moved(knots, knot_step(slopes_of(knots, fit.values), fit, damping))
+        trial = moved(knots, knot_step(slopes_of(knots, fit.values), fit, damping[:, None]))
         new = fit_values(sums, trial)
         better = new.error < fit.error
         gained = fit.error - new.error > ENOUGH * fit.error

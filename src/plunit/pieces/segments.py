@@ -10,16 +10,13 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.curve_data import Curve
 from plunit.pieces.layer import EPS
 from plunit.pieces.segment_data import Data, checked_pieces, read_data
-from plunit.pieces.segment_polish import polished
-from plunit.pieces.segment_search import exchanged, inserted, places, starts
-from plunit.pieces.segment_steps import refined
+from plunit.pieces.segment_polish import Polished, polished
+from plunit.pieces.segment_search import places, searched, starts
+from plunit.pieces.segment_steps import STEPS, refined
 from plunit.pieces.segment_sums import Sums
 
 MOST = 30
 """The most segments that are tried when their number is not given."""
-
-FEW, WIDTH = 96, 12
-"""Up to FEW points, WIDTH places for each of two knots are tried besides the usual start."""
 
 PATIENCE = 3
 """The search ends when this many more segments have not lowered the criterion."""
@@ -56,9 +53,9 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
             2 k log(n): each knot costs two parameters, its place and its value.
         weights: [n], >= 0, the factors of the squared errors; 1 if not given.
 
-    The knots may lie between the points. They start from a dynamic program, and are then moved, taken out and put in
-    elsewhere while that lowers the error. This finds a local optimum, which need not be the global one. The same data
-    give the same bits.
+    The knots may lie between the points. Dynamic programs over places in all of the interval find sets of knots.
+    Gauss-Newton steps and dynamic programs over windows move them. The error found is nearly always the least of all,
+    but that is not proved. The same data give the same bits.
 
     >>> import numpy as np
     >>> x = np.linspace(0, 4, 200)
@@ -70,53 +67,29 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
     distinct = np.unique(data.x)
     sums = Sums.of(data.x, data.y, data.w)
     if pieces is None:
-        return _result(data, sums, *_chosen(data, sums, distinct))
+        return _result(data, *_chosen(data, sums, distinct))
     count = checked_pieces(pieces, len(distinct))
-    knots = distinct if count == len(distinct) - 1 else _best(sums, distinct, count)
-    return _result(data, sums, knots, None)
+    fit = polished(sums, data.y, distinct if count == len(distinct) - 1 else searched(sums, distinct, count))
+    return _result(data, fit, [_trial(data, count, fit.error)])
 
 
-def _best(sums: Sums, distinct: Floats, count: int) -> Floats:
-    """Return the knots of the best fit found with this number of segments."""
-    where = places(distinct, count)
-    first = starts(sums, where, count)
-    return exchanged(sums, first[-1] if len(sums.x) > FEW else _widely(sums, where, first), where)[0]
-
-
-def _widely(sums: Sums, where: Floats, first: list[Floats]) -> Floats:
-    """Return a start for few points, which have many local minima: also put the last two knots in one by one."""
-    if len(first) < 3:
-        return first[-1]
-    pairs = [inserted(sums, knots, where, WIDTH) for knots in inserted(sums, first[-3], where, WIDTH)]
-    found, errors = refined(sums, np.concatenate([first[-1][None], *pairs]))
-    return np.asarray(found[np.argmin(errors)])
-
-
-def _chosen(data: Data, sums: Sums, distinct: Floats) -> tuple[Floats, list[Trial]]:
-    """Return the knots of the fit with the lowest criterion, and what was tried."""
+def _chosen(data: Data, sums: Sums, distinct: Floats) -> tuple[Polished, list[Trial]]:
+    """Return the fit with the lowest criterion, and what was tried."""
     most = max(1, min(MOST, (len(distinct) - 1) // 2))
-    where = places(distinct, most)
-    first, tried = starts(sums, where, most), list[Trial]()
-    fits: list[Floats] = []
-    for count in range(1, most + 1):
-        sets = first[count - 1][None]
-        if count > 1:
-            sets = np.concatenate([sets, inserted(sums, fits[-1], where, 3)])
-        found, errors = refined(sums, sets)
-        lowest = int(np.argmin(errors))
-        fits.append(found[lowest])
-        tried.append(_trial(data, count, float(errors[lowest])))
+    sets, tried = list[Floats](), list[Trial]()
+    for count, knots in enumerate(starts(sums, places(distinct, most), most), 1):
+        found, errors = refined(sums, knots[None], STEPS)
+        sets.append(found[0])
+        tried.append(_trial(data, count, float(errors[0])))
         if count - _lowest(tried) > PATIENCE:
             break
-    searched: set[int] = set()
-    # the best number and its neighbours are searched more thoroughly, until the best is among those
-    while _lowest(tried) not in searched:
-        near = {_lowest(tried) - 1, _lowest(tried), _lowest(tried) + 1} - searched
-        for count in sorted(near & set(range(1, len(tried) + 1))):
-            fits[count - 1], error = exchanged(sums, fits[count - 1], where)
-            tried[count - 1] = _trial(data, count, error)
-            searched.add(count)
-    return fits[_lowest(tried) - 1], tried
+    fits: dict[int, Polished] = {}
+    # the best number and its neighbours are searched more thoroughly
+    while near := {_lowest(tried) + step for step in (-1, 0, 1)} & set(range(1, len(tried) + 1)) - set(fits):
+        for count in sorted(near):
+            fits[count] = polished(sums, data.y, searched(sums, distinct, count, sets[count - 1]))
+            tried[count - 1] = _trial(data, count, fits[count].error)
+    return fits[_lowest(tried)], tried
 
 
 def _trial(data: Data, count: int, error: float) -> Trial:
@@ -130,9 +103,8 @@ def _lowest(tried: list[Trial]) -> int:
     return min(tried, key=lambda trial: trial.criterion).pieces
 
 
-def _result(data: Data, sums: Sums, knots: Floats, tried: list[Trial] | None) -> Segments:
+def _result(data: Data, fit: Polished, tried: list[Trial]) -> Segments:
     """Return the fit in the units of the data."""
-    fit = polished(sums, data.y, knots)
     place, values = data.middle[0] + data.scale[0] * fit.knots, data.middle[1] + data.scale[1] * fit.values
     place[0], place[-1] = data.ends
     # knots may coincide where x has few digits
@@ -140,6 +112,5 @@ def _result(data: Data, sums: Sums, knots: Floats, tried: list[Trial] | None) ->
     place, values = place[apart], values[apart]
     slopes = np.diff(values) / np.diff(place)
     curve = Curve(place, values[:, None], slopes[:, None])
-    trials = tried or [_trial(data, len(slopes), fit.error)]
-    table = tuple(trial._replace(squared_error=trial.squared_error * data.unit) for trial in trials)
+    table = tuple(trial._replace(squared_error=trial.squared_error * data.unit) for trial in tried)
     return Segments(curve, fit.error * data.unit, table)
