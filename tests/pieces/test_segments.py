@@ -165,6 +165,18 @@ def test_a_gap_in_x_is_crossed():
     assert found.curve.knots[1] == pytest.approx(50, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("seed", "n", "pieces"), [(80, 371, 39), (402, 65, 39), (556, 44, 38), (1, 40, 20), (2, 60, 30)]
+)
+def test_more_segments_than_close_points_allow_are_not_worse_than_a_line(seed, n, pieces):
+    rng = np.random.default_rng(seed)
+    x, y = 10 ** rng.uniform(-8, 2, n), rng.normal(size=n)
+    found, line = fit_segments(x, y, pieces), fit_segments(x, y, 1)
+    assert found.squared_error <= line.squared_error
+    assert len(found.curve.slopes) == pieces
+    np.testing.assert_allclose(np.sum((y - found.curve(x)[:, 0]) ** 2), found.squared_error, rtol=1e-4)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_cluster_of_points_does_no_harm(seed):
     rng = np.random.default_rng(seed)

@@ -69,8 +69,19 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
     if pieces is None:
         return _result(data, *_chosen(data, sums, distinct))
     count = checked_pieces(pieces, len(distinct))
-    fit = polished(sums, data.y, distinct if count == len(distinct) - 1 else searched(sums, distinct, count))
+    fit = _fitted(data, sums, distinct, count)
     return _result(data, fit, [_trial(data, count, fit.error)])
+
+
+def _fitted(data: Data, sums: Sums, distinct: Floats, count: int) -> Polished:
+    """Return the fit with so many segments; where points are too close for them, one with fewer and a segment split."""
+    fit = polished(sums, data.y, distinct if count == len(distinct) - 1 else searched(sums, distinct, count))
+    if count == 1 or fit.error <= (1 + 1e-9) * polished(sums, data.y, distinct[[0, -1]]).error + _floor(data):
+        return fit
+    fewer = _fitted(data, sums, distinct, count - 1)
+    wide = int(np.argmax(np.diff(fewer.knots))) + 1
+    knots, values = (np.insert(part, wide, part[wide - 1 : wide + 1].mean()) for part in (fewer.knots, fewer.values))
+    return Polished(knots, values, fewer.error)
 
 
 def _chosen(data: Data, sums: Sums, distinct: Floats) -> tuple[Polished, list[Trial]]:
@@ -94,9 +105,13 @@ def _chosen(data: Data, sums: Sums, distinct: Floats) -> tuple[Polished, list[Tr
 
 def _trial(data: Data, count: int, error: float) -> Trial:
     n = len(data.x)
-    floor = (64 * EPS) ** 2 * n
-    value = n * np.log(max(error, floor) / n) + PARAMETERS * count * np.log(n)
+    value = n * np.log(max(error, _floor(data)) / n) + PARAMETERS * count * np.log(n)
     return Trial(count, error, float(value))
+
+
+def _floor(data: Data) -> float:
+    """Return the squared error of rounding."""
+    return (64 * EPS) ** 2 * len(data.x)
 
 
 def _lowest(tried: list[Trial]) -> int:
