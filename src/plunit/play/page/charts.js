@@ -40,12 +40,13 @@ export function drawFit(pen, width, height, { problem, panel, picture, colours, 
     if (picture) inner.image(picture, 0, 0, w, h);
     for (const dot of problem.dots ?? []) drawMark(inner, ...put(dot), "circle", 1.6, { fill: colours.ink, opacity: 0.55 });
     if (problem.line) inner.line(problem.line.map(put), { stroke: colours.ink, width: 1.25, opacity: 0.85 });
-    for (const [net, style] of [[panel.median, { width: 1.75, dash: [6, 4] }], [panel.best, { width: 2.5 }]]) {
-      inner.line(net.line.map(put), { stroke: colours.card, width: style.width + 2.5, opacity: 0.6 });
-      inner.line(net.line.map(put), { stroke: colour, ...style });
+    const [median, best] = [panel.median, panel.best].map(({ line }) => line.map(put));
+    for (const [points, style] of [[median, { width: 1.75, dash: [6, 4] }], [best, { width: 2.5 }]]) {
+      inner.line(points, { stroke: colours.card, width: style.width + 2.5, opacity: 0.6 });
+      inner.line(points, { stroke: colour, ...style });
     }
-    const r = panel.best.knots.length > 40 ? 1.8 : 3;
-    for (const knot of panel.best.knots) drawMark(inner, ...put(knot), "circle", r, { fill: colours.card, stroke: colour, width: 1.5 });
+    const [knots, r] = [panel.best.pieces ? best.slice(1, -1) : [], best.length > 42 ? 1.8 : 3];
+    for (const knot of knots) drawMark(inner, ...knot, "circle", r, { fill: colours.card, stroke: colour, width: 1.5 });
   });
 }
 
