@@ -2,9 +2,7 @@
 import { countText, lookOf, tickText } from "./theme.js";
 import { drawMark } from "./pens.js";
 
-function scaleOf([low, high], [from, to]) {
-  return (value) => from + ((value - low) / (high - low || 1)) * (to - from);
-}
+const scaleOf = ([low, high], [from, to]) => (value) => from + ((value - low) / (high - low || 1)) * (to - from);
 
 /** About count round numbers (1, 2 or 5 times a power of ten) in [low, high]. */
 function ticksOf(low, high, count) {
@@ -143,13 +141,13 @@ export function drawShape(pen, width, height, { alpha, c, learned, colours }) {
 }
 
 /** A canvas with one colour of the table for each byte; the canvas is used again where there is one. */
-export function pictureOf(bytes, { width, height }, table, canvas = document.createElement("canvas")) {
+export function pictureOf(bytes, { width, height, offset = 0 }, table, canvas = document.createElement("canvas")) {
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
   const words = (table.words ??= new Uint32Array(new Uint8Array(table.flat()).buffer));
-  for (let i = 0; i < pixels.length; i++) pixels[i] = words[bytes[i]];
+  for (let i = 0; i < pixels.length; i++) pixels[i] = words[bytes[offset + i]];
   context.putImageData(image, 0, 0);
   return canvas;
 }

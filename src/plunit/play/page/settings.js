@@ -38,7 +38,6 @@ export class Form {
 
   /** Start, unless there is no function to learn yet: an empty drawing, no table, a number half typed. */
   now() {
-    clearTimeout(this.timer);
     const missing = { drawn: !this.pad.drawn, csv: !this.csv }[this.form.source.value];
     if (!missing && NUMBERS.every((name) => this.form[name].value !== "")) this.changed();
   }
