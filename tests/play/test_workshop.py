@@ -186,6 +186,39 @@ def test_so_many_pages_and_no_more(shop):
     start(shop, paused=True)
 
 
+@pytest.fixture
+def slowly(monkeypatch):
+    """Sessions take their time to be made."""
+
+    def made(task, settings):
+        time.sleep(0.3)
+        return Session(task, settings)
+
+    monkeypatch.setattr(workshop, "Session", made)
+
+
+def test_pages_that_start_at_once_count_each_other(shop, monkeypatch, slowly):
+    monkeypatch.setattr(workshop, "SESSIONS", 1)
+    replies = []
+    pages = [
+        threading.Thread(target=lambda: replies.append(shop.answer("start", {"settings": SMALL})[0])) for _ in "ab"
+    ]
+    for page in pages:
+        page.start()
+    for page in pages:
+        page.join()
+    assert sorted(replies) == [200, 400]
+
+
+def test_a_page_that_starts_while_the_server_ends_is_told(shop, slowly):
+    page = threading.Thread(target=lambda: shop.answer("start", {"settings": SMALL}))
+    page.start()
+    time.sleep(0.1)
+    shop.close()
+    page.join()
+    assert [made.ended[:20] for made in shop._sessions.values()] == ["The server has ended"]
+
+
 def test_all_together_have_a_limit_of_memory(shop, monkeypatch):
     monkeypatch.setattr(workshop, "MEMORY", 1)
     for module in (workshop, session):

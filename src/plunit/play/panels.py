@@ -59,9 +59,9 @@ class Panel:
         self._course: list[list[Any]] = []
         self._every, self._seen, self._median = 1, 0, -1
         self._lines: list[dict[str, Any]] = []
-        self._pieces, self._edges = Slow(1.0, self._count_pieces), Slow(0.3, self._find_edges)
+        self._pieces, self._edges = Slow(0.5, self._count_pieces), Slow(0.3, self._find_edges)
         x = task.scaled[0][:LOOKED].T
-        self._dead = Slow(1.0, lambda now, _: round(dead_share(network, now.theta[:, :64], x, *self._shape), 4))
+        self._dead = Slow(0.5, lambda now, _: round(dead_share(network, now.theta[:, :64], x, *self._shape), 4))
 
     def paint(self, now: Snapshot, lines: bool, numbers: bool = True) -> tuple[dict[str, Any], Array, Array | None]:
         """Return the panel, its image, and the edges of the best network's regions.
