@@ -64,3 +64,7 @@ def test_of_many_networks_some_are_renewed_in_each_image(monkeypatch):
     images = [slow.image(theta) for _ in range(4)]
     assert [(image > 0).sum() < (whole > 0).sum() for image in images] == [True, True, True, False]
     np.testing.assert_array_equal(images[-1], whole)
+    other = theta[:, ::-1] / 2
+    images = [slow.image(other) for _ in range(4)]  # where they were is forgotten
+    monkeypatch.undo()
+    np.testing.assert_array_equal(images[-1], cloud_of(network, task, Settings({}, networks=50)).image(other))
