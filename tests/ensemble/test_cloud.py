@@ -3,8 +3,7 @@ import pytest
 
 from plunit.ensemble import MLP, cloud, forward, initial
 from plunit.ensemble.units import in_units
-from plunit.play.frames import view_of
-from plunit.play.panels import HEIGHT, WIDTH, cloud_of
+from plunit.play.panels import HEIGHT, WIDTH, cloud_of, view_of
 from plunit.play.settings import Settings
 from plunit.play.targets import task_of
 
@@ -35,7 +34,7 @@ def test_the_image_counts_networks_by_the_logarithm(target):
     task = task_of(target)
     network = MLP((1, 3, 3, task.outputs), "plu")
     theta = initial(network, [np.random.default_rng(seed) for seed in range(30)])
-    image = cloud_of(network, task, Settings(target, networks=30), view_of(task)).image(theta)
+    image = cloud_of(network, task, Settings(target, networks=30)).image(theta)
     counts = counted(network, theta, task, view_of(task)).clip(0, 30)
     expected = np.rint(255 * np.log1p(counts) / np.log1p(30))
     assert image.shape == (HEIGHT, WIDTH)
@@ -51,7 +50,7 @@ def test_networks_that_diverged_are_nowhere():
     theta = np.full((network.rows, 4), np.nan, dtype=np.float32)
     theta[:, 1] = np.inf
     theta[:, 2] = 1e38
-    image = cloud_of(network, task, Settings({}, networks=4), view_of(task)).image(theta)
+    image = cloud_of(network, task, Settings({}, networks=4)).image(theta)
     assert image.max() == 0
 
 
@@ -59,9 +58,13 @@ def test_of_many_networks_some_are_renewed_in_each_image(monkeypatch):
     task = task_of(TARGETS["function"])
     network = MLP((1, 3, 3, 1), "plu")
     theta = initial(network, [np.random.default_rng(seed) for seed in range(50)])
-    whole = cloud_of(network, task, Settings({}, networks=50), view_of(task)).image(theta)
+    whole = cloud_of(network, task, Settings({}, networks=50)).image(theta)
     monkeypatch.setattr(cloud, "WORK", 1)
-    slow = cloud_of(network, task, Settings({}, networks=50), view_of(task))
+    slow = cloud_of(network, task, Settings({}, networks=50))
     images = [slow.image(theta) for _ in range(4)]
     assert [(image > 0).sum() < (whole > 0).sum() for image in images] == [True, True, True, False]
     np.testing.assert_array_equal(images[-1], whole)
+    other = theta[:, ::-1] / 2
+    images = [slow.image(other) for _ in range(4)]  # where they were is forgotten
+    monkeypatch.undo()
+    np.testing.assert_array_equal(images[-1], cloud_of(network, task, Settings({}, networks=50)).image(other))

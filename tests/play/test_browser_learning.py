@@ -39,6 +39,14 @@ def test_typed_sine_brings_plu_below_relu(opened):
     assert losses["PLU"] < losses["ReLU"] / 2
 
 
+def test_a_reset_right_after_typing_waits(opened):
+    page = opened({})
+    page.fill("[name=seed]", "7")
+    page.locator("[data-do=reset]").click()
+    page.wait_for_timeout(700)  # longer than the page waits for more digits
+    assert page.locator("[data-do=toggle]").inner_text() == "Start"
+
+
 def test_drawing_with_the_mouse(opened, kept):
     page = opened({"width": 8})
     choose(page, "drawn")

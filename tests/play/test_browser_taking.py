@@ -79,8 +79,14 @@ def test_exported_onnx_and_pytorch_agree_with_json(opened, tmp_path):
 
 
 def test_smooth_network_is_no_c_and_the_page_says_so(opened):
-    page = paused(opened({"activations": ["tanh"]}), 10)
-    page.locator("[data-take=c]").click()
+    page = paused(opened({"activations": ["tanh", "plu"]}), 10)
+    exact = [page.locator(f"[data-take={name}]") for name in ("c", "onnx", "json")]
+    assert [(one.get_attribute("aria-disabled"), one.get_attribute("title")) for one in exact] == [("false", "")] * 3
+    page.select_option("[data-part=take-activation]", "tanh")
+    smooth = "tanh is smooth. Take PyTorch, or an activation with straight pieces."
+    assert [(one.get_attribute("aria-disabled"), one.get_attribute("title")) for one in exact] == [("true", smooth)] * 3
+    assert page.locator("[data-take=torch]").get_attribute("aria-disabled") is None
+    exact[0].click(force=True)  # who clicks all the same is told, too
     page.locator("[data-part=taken]:has-text('tanh')").wait_for()
     assert page.locator("[data-part=message]").is_hidden()
     opened.forgiven = "400"  # the browser's own words

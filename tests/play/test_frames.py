@@ -4,7 +4,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from plunit.play.frames import Painter, problem_of, view_of
+from plunit.play.frames import Painter, problem_of
+from plunit.play.panels import view_of
 from plunit.play.session import _courses
 from plunit.play.settings import Settings
 from plunit.play.targets import task_of
@@ -28,7 +29,7 @@ def test_a_problem_says_what_to_draw(name, shown):
     content, payload = problem_of(task, settings, ["a note"])
     json.dumps(content, allow_nan=False)
     assert [key for key in ("line", "dots", "image") if key in content] == [shown]
-    assert content["widths"] == [task.inputs, 5, task.outputs]
+    assert content["widths"] == (task.inputs, 5, task.outputs)
     assert content["notes"][-1] == "a note"
     (left, right), (bottom, top) = content["view"]["x"], content["view"]["y"]
     if shown == "image":
@@ -47,7 +48,7 @@ def test_a_problem_says_what_to_draw(name, shown):
 def test_at_most_a_thousand_rows_are_shown():
     target = {"kind": "csv", "text": "x,y\n" + "".join(f"{n},{n % 7}\n" for n in range(3000))}
     content, _ = problem_of(task_of(target), Settings(target), [])
-    assert (len(content["dots"]), content["points"]) == (1000, 3000)
+    assert len(content["dots"]) == 1000
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -113,6 +114,6 @@ def test_a_frame_without_numbers_has_the_pictures_only():
 
 def test_the_view_has_a_margin_around_the_targets():
     task = task_of({"kind": "expression", "text": "x", "low": 0, "high": 10})
-    assert view_of(task) == ((0, 10), (-2, 12))
+    assert view_of(task).tolist() == [[0, 10], [-2, 12]]
     flat = task_of({"kind": "expression", "text": "x * 0 + 3", "low": 0, "high": 10})
-    assert view_of(flat) == ((0, 10), (2, 4))
+    assert view_of(flat).tolist() == [[0, 10], [2, 4]]

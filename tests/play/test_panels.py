@@ -6,7 +6,6 @@ import pytest
 from plunit.ensemble import MLP, Rows, forward, initial
 from plunit.ensemble.course import Course, Snapshot
 from plunit.ensemble.units import in_units
-from plunit.play.frames import view_of
 from plunit.play.panels import HEIGHT, MOST, WIDTH, Panel, pixels
 from plunit.play.settings import Settings
 from plunit.play.targets import task_of
@@ -25,7 +24,7 @@ def painted(target, activation, *, networks=24, steps=60, width=3):
     course = Course(network, start, Rows(*task.scaled), lr=0.02, alpha=0.2, c=0.8)
     course.advance(steps)
     now = course.snapshot()
-    parts = Panel(network, task, settings, view_of(task)).paint(now, True)
+    parts = Panel(network, task, settings).paint(now, True)
     return parts, task, now, in_units(network, now.theta, *task.scales)
 
 
@@ -38,7 +37,6 @@ def test_the_line_of_a_network_is_the_network(activation, which):
     at = np.random.default_rng(0).uniform(*task.box[0], 500)
     values = forward(now.network, theta[:, [drawn["member"]]], at[None], 0.2, 0.8)[0, :, 0]
     np.testing.assert_allclose(np.interp(at, x, y), values, atol=30 * DIGITS)
-    assert drawn["knots"] == drawn["line"][1:-1]
     assert drawn["pieces"] == len(drawn["line"]) - 1 > 1
 
 
@@ -54,7 +52,7 @@ def test_a_smooth_network_is_sampled():
     x, y = np.array(panel["median"]["line"]).T
     values = forward(now.network, theta[:, [panel["median"]["member"]]], x[None])[0, :, 0]
     np.testing.assert_allclose(y, values, atol=30 * DIGITS)
-    assert (len(x), panel["median"]["knots"], panel["median"]["pieces"], panel["pieces"]) == (WIDTH, [], None, None)
+    assert (len(x), panel["median"]["pieces"], panel["pieces"]) == (WIDTH, None, None)
 
 
 def test_a_parametric_curve_is_drawn_in_its_plane():
@@ -137,7 +135,7 @@ def test_networks_that_diverged_are_counted_and_nothing_breaks():
     theta = initial(network, [np.random.default_rng(seed) for seed in range(5)])
     theta[:, 2:] = np.nan
     loss = np.array([np.inf, 0.5, np.nan, np.nan, np.nan])
-    panel = Panel(network, task, settings, view_of(task))
+    panel = Panel(network, task, settings)
     found, image, _ = panel.paint(Snapshot(network, 3, theta, loss), True)
     assert (found["diverged"], found["best"]["member"], found["best"]["loss"]) == (4, 1, 0.5)
     json.dumps(found, allow_nan=False)
@@ -150,7 +148,7 @@ def test_networks_that_diverged_are_counted_and_nothing_breaks():
 def test_a_long_course_keeps_its_form():
     task, settings = task_of(SINE), Settings(SINE, networks=3)
     network = MLP((1, 1, 1), "tanh")
-    panel = Panel(network, task, settings, view_of(task))
+    panel = Panel(network, task, settings)
     theta = initial(network, [np.random.default_rng(seed) for seed in range(3)])
     for step in range(1, 1001):
         found, *_ = panel.paint(Snapshot(network, step, theta, np.full(3, 1 / step)), False)
@@ -166,7 +164,7 @@ def test_a_long_course_keeps_its_form():
 def test_the_median_network_stays_while_it_is_in_the_middle():
     task, settings = task_of(SINE), Settings(SINE, networks=101)
     network = MLP((1, 1, 1), "tanh")
-    panel = Panel(network, task, settings, view_of(task))
+    panel = Panel(network, task, settings)
     theta = initial(network, [np.random.default_rng(seed) for seed in range(101)])
     members = []
     for shift in (0, 3, 30):
@@ -178,7 +176,7 @@ def test_the_median_network_stays_while_it_is_in_the_middle():
 def test_the_losses_of_best_and_median_are_the_newest_while_lines_wait_for_their_turn():
     task, settings = task_of(SINE), Settings(SINE, networks=9)
     network = MLP((1, 2, 1), "relu")
-    panel = Panel(network, task, settings, view_of(task))
+    panel = Panel(network, task, settings)
     theta = initial(network, [np.random.default_rng(seed) for seed in range(9)])
     first = panel.paint(Snapshot(network, 1, theta, np.arange(1.0, 10)), True)[0]
     second = panel.paint(Snapshot(network, 2, 2 * theta, np.arange(9.0, 0, -1) / 100), False)[0]

@@ -73,7 +73,7 @@ def test_ten_thousand_random_requests(idle, monkeypatch, tmp_path):
     """All are answered with a status that says what is wrong; nothing is executed, and no answer is a fault of ours."""
 
     class NoSession:
-        asked, waiting, ended = float("inf"), True, ""
+        asked, waiting, ended, bytes = float("inf"), True, "", 0
 
         def __init__(self, task, settings):
             started_.append(task)
@@ -118,11 +118,11 @@ def test_ten_thousand_random_requests(idle, monkeypatch, tmp_path):
     assert {"200", "400", "403", "404", "408"} < set(statuses), statuses
     assert len(started_) > 50
     assert list(tmp_path.iterdir()) == []
-    assert called(idle, "info", {})[0]["version"]
+    assert called(idle, "info", {})[0]["limits"]
 
 
 def test_random_bytes_on_the_wire(idle):
     rng = random.Random(1)
     for _ in range(100):
         raw(idle, rng.randbytes(rng.randrange(1, 300)) + b"\r\n\r\n", timeout=0.2)
-    assert called(idle, "info", {})[0]["version"]
+    assert called(idle, "info", {})[0]["limits"]

@@ -61,7 +61,7 @@ def test_a_session_by_messages(front):
 @pytest.mark.parametrize(
     ("kind", "body", "status", "error"),
     [
-        ("start", {}, 400, "start needs settings"),
+        ("start", {}, 400, "the call start must have a field 'settings'"),
         ("frame", {"session": "x"}, 404, "there is no such training, or it has ended"),
         ("eval", "1", 400, "unknown call 'eval'"),
         (None, None, 400, "unknown call 'None'"),

@@ -153,7 +153,6 @@ def test_a_page_that_asks_no_more_has_its_training_ended(shop, monkeypatch):
     with pytest.raises(UnknownSession):
         shop.call("frame", {"session": gone})
     wait_until(lambda: not shop._sessions)
-    assert shop._room == {}
 
 
 def test_starting_again_replaces_the_session(shop):
@@ -181,9 +180,43 @@ def test_so_many_pages_and_no_more(shop):
     start(shop, paused=True)
 
 
+@pytest.fixture
+def slowly(monkeypatch):
+    """Sessions take their time to be made."""
+
+    def made(task, settings):
+        time.sleep(0.3)
+        return Session(task, settings)
+
+    monkeypatch.setattr(workshop, "Session", made)
+
+
+def test_pages_that_start_at_once_count_each_other(shop, monkeypatch, slowly):
+    monkeypatch.setattr(workshop, "SESSIONS", 1)
+    replies = []
+    pages = [
+        threading.Thread(target=lambda: replies.append(shop.answer("start", {"settings": SMALL})[0])) for _ in "ab"
+    ]
+    for page in pages:
+        page.start()
+    for page in pages:
+        page.join()
+    assert sorted(replies) == [200, 400]
+
+
+def test_a_page_that_starts_while_the_server_ends_is_told(shop, slowly):
+    page = threading.Thread(target=lambda: shop.answer("start", {"settings": SMALL}))
+    page.start()
+    time.sleep(0.1)
+    shop.close()
+    page.join()
+    assert [made.ended[:20] for made in shop._sessions.values()] == ["The server has ended"]
+
+
 def test_all_together_have_a_limit_of_memory(shop, monkeypatch):
     monkeypatch.setattr(workshop, "MEMORY", 1)
-    monkeypatch.setattr(workshop, "bytes_of", lambda task, settings: 1)
+    for module in (workshop, session):
+        monkeypatch.setattr(module, "bytes_of", lambda task, settings: 1)
     for _ in range(4):
         start(shop, paused=True)
     with pytest.raises(UserError, match="need too much memory"):
@@ -198,7 +231,7 @@ def test_the_estimate_of_memory_is_not_too_low():
     state = [vars(course._state) for course in made._courses]
     arrays = [array.nbytes for one in state for array in one.values() if isinstance(array, np.ndarray)]
     copies = sum(one.theta.nbytes + one.loss.nbytes for one in made._latest)
-    clouds = sum(panel._cloud._bins.nbytes for panel in made._painter._panels)
+    clouds = sum(panel._cloud._parts.nbytes for panel in made._painter._panels)
     assert sum(arrays) + copies + clouds < bytes_of(made._task, settings)
 
 
@@ -279,15 +312,15 @@ def test_rounds_become_as_long_as_they_should(shop):
 
 WRONG = {
     "unknown call": ("eval", {}, "unknown call 'eval'; there are info, start, frame, command, export"),
-    "no object": ("frame", [], "calls must be an object, got list"),
-    "unknown field": ("info", {"x": 1}, "calls have no field 'x'"),
-    "missing": ("command", {"session": "a"}, "command needs command"),
+    "no object": ("frame", [], "the call frame must be an object, got list"),
+    "unknown field": ("info", {"x": 1}, "the call info can have no field 'x'; there are none"),
+    "missing": ("command", {"session": "a"}, "the call command must have a field 'command'"),
     "after": ("frame", {"session": "SESSION", "after": -1}, "after must be a whole number"),
     "unknown command": ("command", {"session": "SESSION", "command": "rm"}, "unknown command 'rm'"),
     "no such activation": (
         "export",
         {"session": "SESSION", "activation": "tanh", "format": "c"},
-        "no networks of 'tanh'",
+        "unknown activation 'tanh'; there are relu, plu",
     ),
     "no such format": ("export", {"session": "SESSION", "activation": "plu", "format": "exe"}, "unknown format 'exe'"),
 }
@@ -310,14 +343,13 @@ def test_an_unknown_session_is_said_to_have_ended(shop, name):
 
 def test_info_tells_the_limits_that_are_checked(shop):
     info = shop.call("info", {}).content
-    assert info["limits"]["networks"] == [1, 4096]
-    assert (info["limits"]["points"], info["limits"]["body"], info["limits"]["sessions"]) == (10**6, 10**7, 8)
+    assert info["limits"] == {"networks": 4096, "points": 10**6, "body": 10**7, "sessions": 8}
     assert {one["name"] for one in info["activations"] if not one["piecewise"]} == {"tanh", "gelu", "silu", "elu"}
     titles = [one["title"] for one in info["activations"]]
     assert titles[:4] == ["tanh", "ReLU", "PLU", "learned PLU"]
     assert {one["name"] for one in info["activations"]} == set(ACTIVATIONS)
     defaults = json.loads(json.dumps(info["defaults"]))
-    assert shop.call("start", {"settings": defaults}).content["problem"]["widths"] == [1, 3, 3, 1]
+    assert shop.call("start", {"settings": defaults}).content["problem"]["widths"] == (1, 3, 3, 1)
 
 
 def test_a_table_of_many_rows_is_learned_in_batches(shop):

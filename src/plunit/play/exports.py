@@ -19,7 +19,7 @@ from plunit.pieces.boxes import box_array
 from plunit.pieces.formats import json_text, onnx_model
 from plunit.pieces.formats.c_network import network_header
 from plunit.play.frames import Reply
-from plunit.play.settings import Settings
+from plunit.play.settings import Settings, known
 from plunit.play.targets import Task
 
 _PROGRAM = """\
@@ -34,10 +34,11 @@ from plunit.play.targets import task_of
 
 task = task_of({target})
 x, y = task.scaled
-shape = {{"alpha": {alpha!r}, "c": {c!r}}}
-network = MLP({widths}, {activation!r})
-start = initial(network, [np.random.default_rng([{seed}, {member}])], **shape)
-trained = train(network, start, Rows(x, y, batch={batch}, seeds=[{member}]), steps={steps}, lr={lr!r}, **shape)
+shape = {{"alpha": {settings.alpha!r}, "c": {settings.c!r}}}
+network = MLP({now.network.widths}, {now.network.activation!r})
+start = initial(network, [np.random.default_rng([{settings.seed}, {member}])], **shape)
+rows = Rows(x, y, batch={batch}, seeds=[{member}])
+trained = train(network, start, rows, steps={now.step}, lr={settings.lr!r}, **shape)
 theta = in_units(network, trained.theta, *task.scales)
 error = forward(network, theta, task.x.T, **shape)[:, :, 0].T - task.y
 print(f"mean square error {{np.mean(error**2):.4g}}")
@@ -74,15 +75,13 @@ class Best(NamedTuple):
         return exact(self.now.network, self.theta, self.settings.alpha, self.settings.c)
 
 
-def export(task: Task, settings: Settings, now: Snapshot, batch: int, form: str) -> Reply:
+def export(task: Task, settings: Settings, now: Snapshot, batch: int, form: Any) -> Reply:
     """Return the name, the type and the content of a file."""
-    if form not in FORMATS:
-        raise UserError(f"unknown format {form[:40]!r}; there are {', '.join(FORMATS)}")
-    if not np.isfinite(now.loss).any():
+    ending, kind, content = FORMATS[known("format", form, FORMATS)]
+    member = int(np.argsort(now.loss)[0])  # NaN is last
+    if not np.isfinite(now.loss[member]):
         raise UserError(f"all networks of {now.network.activation} have diverged; take a smaller lr")
-    member = int(np.argmin(np.where(np.isfinite(now.loss), now.loss, np.inf)))
     theta = in_units(now.network, now.theta[:, [member]], *task.scales)
-    ending, kind, content = FORMATS[form]
     best = Best(task, settings, now, batch, member, theta)
     try:
         found = content(best)
@@ -93,29 +92,22 @@ def export(task: Task, settings: Settings, now: Snapshot, batch: int, form: str)
 
 def _fit(best: Best) -> str:
     """Return a program that trains the network again, and a command of `plunit fit`."""
-    settings, task, network = best.settings, best.task, best.now.network
-    kind, target = settings.target["kind"], repr(settings.target)
-    words = ["plunit", "fit", f"--low={task.box[0, 0]}", f"--high={task.box[0, 1]}"]
-    if kind == "csv":
-        target = f"{{'kind': 'csv', 'text': Path({task.title!r}).read_text(encoding='utf-8')}}"
-        words[2:] = [f"--target={task.target}"]
-    elif kind == "drawn":
-        target = repr({"kind": "drawn", "points": np.column_stack([task.x, task.y]).tolist()})
+    settings, task = best.settings, best.task
+    target, source = settings.target, [f"--low={task.box[0, 0]}", f"--high={task.box[0, 1]}"]
+    written = repr(target)
+    if target["kind"] == "csv":
+        written = f"{{'kind': 'csv', 'text': Path({task.title!r}).read_text(encoding='utf-8')}}"
+        source = [f"--target={task.target}"]
+    if target["kind"] == "drawn":  # as many points as the networks learn from
+        written = repr({**target, "points": np.column_stack([task.x, task.y]).tolist()})
     hidden = ",".join([str(settings.width)] * settings.depth)
-    words += [f"--hidden={hidden}", f"--activation={network.activation}", f"--starts={settings.networks}"]
-    line = " ".join(shlex.join([*words, f"--seed={settings.seed}", "--", task.title]).split())
+    networks = [f"--activation={best.now.network.activation}", f"--starts={settings.networks}"]
+    words = ["plunit", "fit", *source, f"--hidden={hidden}", *networks, f"--seed={settings.seed}", "--", task.title]
+    line = " ".join(shlex.join(words).split())
     command = f"# In a terminal, where the worse networks end early:\n#   {line}\n"
-    return _PROGRAM.format(
-        about=best.about,
-        command="" if kind == "drawn" or task.outputs > 1 else command,  # plunit fit takes neither
-        target=target,
-        widths=network.widths,
-        activation=network.activation,
-        member=best.member,
-        batch=best.batch,
-        steps=best.now.step,
-        **{name: getattr(settings, name) for name in ("alpha", "c", "lr", "seed")},
-    )
+    if target["kind"] == "drawn" or task.outputs > 1:  # plunit fit takes neither
+        command = ""
+    return _PROGRAM.format(about=best.about, command=command, target=written, **best._asdict())
 
 
 def _torch(best: Best) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.course import Snapshot
-from plunit.play.panels import Panel, View, pixels, surface_bytes
+from plunit.play.panels import Panel, pixels, surface_bytes, view_of
 from plunit.play.settings import Settings
 from plunit.play.targets import Task
 
@@ -36,7 +36,7 @@ class Painter:
     """Makes the frames of one session."""
 
     def __init__(self, task: Task, settings: Settings, snapshots: list[Snapshot]) -> None:
-        self._panels = [Panel(one.network, task, settings, view_of(task)) for one in snapshots]
+        self._panels = [Panel(one.network, task, settings) for one in snapshots]
         self.frames = 0
 
     def paint(self, snapshots: list[Snapshot], numbers: bool = True) -> Reply:
@@ -55,33 +55,19 @@ class Painter:
         return Reply({"frame": self.frames, "step": snapshots[0].step, "panels": panels}, bytes(payload))
 
 
-def view_of(task: Task) -> View:
-    """Return the ends of the picture: the targets with a margin, or the box of two inputs."""
-    low, high = task.y.min(0), task.y.max(0)
-    margin = np.where(high > low, 0.2 * (high - low), np.maximum(0.2 * np.abs(high), 1.0))
-    padded = np.stack([low - margin, high + margin], axis=1)
-    left, bottom = np.concatenate([task.box, padded])[:2] if task.outputs == 1 else padded
-    return (float(left[0]), float(left[1])), (float(bottom[0]), float(bottom[1]))
-
-
 def problem_of(task: Task, settings: Settings, notes: list[str]) -> Reply:
     """Return what a page shows of the task."""
-    view, payload = view_of(task), bytearray()
+    view, payload = view_of(task).tolist(), bytearray()
     content: dict[str, Any] = {
         "title": task.title,
         "inputs": task.inputs,
-        "outputs": task.outputs,
-        "names": list(task.names),
-        "target": task.target,
-        "points": len(task.y),
-        "widths": [task.inputs, *[settings.width] * settings.depth, task.outputs],
+        "widths": task.widths(settings),
         "view": {"x": view[0], "y": view[1]},
+        "range": [task.y.min(), task.y.max()],
         "notes": [*task.notes, *notes],
     }
-    if task.inputs == 2:
-        content["range"] = [float(task.y.min()), float(task.y.max())]
-    if task.inputs == 2 and task.functions:
-        content["image"] = _put(payload, surface_bytes(task, task.functions[0](*pixels(task.box).T)))
+    if task.inputs == 2 and task.function:
+        content["image"] = _put(payload, surface_bytes(task, task.function(*pixels(task.box).T)))
     elif settings.target["kind"] == "csv":
         content["dots"] = np.column_stack([task.x, task.y])[:DOTS, :2].tolist()
     else:

@@ -23,7 +23,6 @@ from plunit.play.settings import Settings
 from plunit.play.targets import Task
 
 WIDTH, HEIGHT = 96, 80  # pixels of an image
-View = tuple[tuple[float, float], tuple[float, float]]  # from left to right, and from bottom to top
 QUANTILES = {"low": 0.05, "middle": 0.5, "high": 0.95}
 MOST = 120  # points of a loss curve; then every second one is left out
 PIECES = 2000  # a network with more pieces is drawn without them
@@ -31,33 +30,38 @@ SAMPLE = (64, 8)  # networks whose pieces are counted, for one and for two input
 
 
 class Slow:
-    """Something that is worked out now and then: at most a twentieth of the time."""
+    """Something that is worked out now and then: after some seconds, and at most a twentieth of the time.
 
-    def __init__(self, work: Callable[[Snapshot, int], Any]) -> None:
-        self._work, self._due, self._value = work, 0.0, None
+    It is None while the networks have none of it.
+    """
+
+    def __init__(self, seconds: float, work: Callable[[Snapshot, int], Any]) -> None:
+        self._seconds, self._work, self._due, self._value = seconds, work, 0.0, None
 
     def value(self, now: Snapshot, best: int) -> Any:
         """Return the last value, or a new one if it is due."""
         start = time.monotonic()
         if start >= self._due:
-            self._value = self._work(now, best)
+            self._value = None
+            with contextlib.suppress(ValueError):  # smooth networks, and those with too many pieces
+                self._value = self._work(now, best)
             end = time.monotonic()
-            self._due = end + max(0.3, 20 * (end - start))
+            self._due = end + max(self._seconds, 20 * (end - start))
         return self._value
 
 
 class Panel:
     """What a page shows of one activation; `paint` brings it up to date."""
 
-    def __init__(self, network: MLP, task: Task, settings: Settings, view: View) -> None:
+    def __init__(self, network: MLP, task: Task, settings: Settings) -> None:
         self._network, self._task, self._shape = network, task, (settings.alpha, settings.c)
-        self._cloud = cloud_of(network, task, settings, view) if task.inputs == 1 else None
+        self._cloud = cloud_of(network, task, settings) if task.inputs == 1 else None
         self._course: list[list[Any]] = []
         self._every, self._seen, self._median = 1, 0, -1
         self._lines: list[dict[str, Any]] = []
-        self._pieces, self._edges = Slow(self._count_pieces), Slow(self._find_edges)
+        self._pieces, self._edges = Slow(0.5, self._count_pieces), Slow(0.3, self._find_edges)
         x = task.scaled[0][:LOOKED].T
-        self._dead = Slow(lambda now, _: round(dead_share(network, now.theta[:, :64], x, *self._shape), 4))
+        self._dead = Slow(0.5, lambda now, _: round(dead_share(network, now.theta[:, :64], x, *self._shape), 4))
 
     def paint(self, now: Snapshot, lines: bool, numbers: bool = True) -> tuple[dict[str, Any], Array, Array | None]:
         """Return the panel, its image, and the edges of the best network's regions.
@@ -117,7 +121,7 @@ class Panel:
         return dict(zip(("steps", *QUANTILES), columns, strict=True))
 
     def _drawn(self, now: Snapshot, members: list[int]) -> list[dict[str, Any]]:
-        """Return networks as exact polylines with kinks, or as sampled ones; nothing for two inputs."""
+        """Return networks as exact polylines, or as sampled ones; nothing for two inputs."""
         if self._task.inputs == 2:
             return [{} for _ in members]
         low, high = self._task.box[0].tolist()
@@ -125,11 +129,11 @@ class Panel:
         with contextlib.suppress(ValueError):
             traced = [one.merged() for one in curves(self._exact(now, members), low, high, limit=PIECES)]
             lines = [self._points(one.knots, one.values) for one in traced]
-            return [{"pieces": len(line) - 1, "line": line, "knots": line[1:-1]} for line in lines]
+            return [{"pieces": len(line) - 1, "line": line} for line in lines]
         x = np.linspace(low, high, WIDTH)
         with np.errstate(all="ignore"):
             y = np.nan_to_num(forward(self._network, self._in_units(now, members), x[None], *self._shape))
-        return [{"pieces": None, "line": self._points(x, y[..., i].T), "knots": []} for i in range(len(members))]
+        return [{"pieces": None, "line": self._points(x, y[..., i].T)} for i in range(len(members))]
 
     def _points(self, x: Array, y: Array) -> list[list[float]]:
         """Return points of the picture with seven digits: (x, y), or both outputs."""
@@ -138,25 +142,21 @@ class Panel:
         rounded: list[list[float]] = points.clip(-1e30, 1e30).round(7 - math.ceil(math.log10(largest))).tolist()
         return rounded
 
-    def _find_edges(self, now: Snapshot, best: int) -> Array | None:
-        """Return the edges between the regions of the best network, [n, 4]; None for smooth or too many ones."""
-        with contextlib.suppress(ValueError):
-            x, y = self._task.box.tolist()
-            found = cells(self._exact(now, [best]), (x, y), limit=PIECES)
-            one, other = found.faces.beside.T
-            bends = (one >= 0) & (other >= 0) & (found.labels[one] != found.labels[other])
-            return np.asarray(found.vertices[found.faces.ends[bends]].reshape(-1, 4), dtype=np.float32)
-        return None
+    def _find_edges(self, now: Snapshot, best: int) -> Array:
+        """Return the edges between the regions of the best network, [n, 4]."""
+        x, y = self._task.box.tolist()
+        found = cells(self._exact(now, [best]), (x, y), limit=PIECES)
+        one, other = found.faces.beside.T
+        bends = (one >= 0) & (other >= 0) & (found.labels[one] != found.labels[other])
+        return np.asarray(found.vertices[found.faces.ends[bends]].reshape(-1, 4), dtype=np.float32)
 
-    def _count_pieces(self, now: Snapshot, _: int) -> dict[str, float] | None:
-        """Return quantiles of the number of pieces over the first networks; None for smooth or too many ones."""
+    def _count_pieces(self, now: Snapshot, _: int) -> dict[str, float]:
+        """Return quantiles of the number of pieces over the first networks."""
         members = np.arange(min(SAMPLE[self._task.inputs - 1], now.theta.shape[1]))
         members = members[(np.abs(now.theta[:, members]) < 1e20).all(axis=0)]  # NaN compares as false
-        with contextlib.suppress(ValueError):
-            net, (x, *rest), most = self._exact(now, members), self._task.box.tolist(), PIECES * len(members)
-            found = cell_counts(net, (x, rest[0]), limit=most) if rest else counts(net, *x, limit=most)
-            return {name: float(np.quantile(found.pieces, q)) for name, q in QUANTILES.items()}
-        return None
+        net, (x, *rest), most = self._exact(now, members), self._task.box.tolist(), PIECES * len(members)
+        found = cell_counts(net, (x, rest[0]), limit=most) if rest else counts(net, *x, limit=most)
+        return {name: float(np.quantile(found.pieces, q)) for name, q in QUANTILES.items()}
 
     def _alpha_and_c(self, now: Snapshot) -> dict[str, list[float]]:
         """Return the alpha and c of each hidden layer, for PLU; the median of learned ones."""
@@ -167,11 +167,19 @@ class Panel:
         return {name: np.median(np.nan_to_num(found), axis=1).astype(float).round(5).tolist() for name, found in both}
 
 
-def cloud_of(network: MLP, task: Task, settings: Settings, view: View) -> Cloud:
+def view_of(task: Task) -> Array:
+    """Return the ends of the picture, [2, 2]: the targets with a margin, or the box of two inputs."""
+    low, high = task.y.min(0), task.y.max(0)
+    margin = np.where(high > low, 0.2 * (high - low), np.maximum(0.2 * np.abs(high), 1.0))
+    padded = np.stack([low - margin, high + margin], axis=1)
+    return np.concatenate([task.box, padded])[:2] if task.outputs == 1 else padded
+
+
+def cloud_of(network: MLP, task: Task, settings: Settings) -> Cloud:
     """Return the cloud of the networks of one activation; a parametric curve is looked at in twice as many points."""
     low, high = task.box[0].tolist()
     x = task.scales[0](np.linspace(low, high, WIDTH * task.outputs)[:, None]).T
-    ends = task.scales[1](np.array(view[-task.outputs :]).T).T
+    ends = task.scales[1](view_of(task)[-task.outputs :].T).T
     return Cloud(network, settings.networks, x, ends, (WIDTH, HEIGHT), settings.alpha, settings.c)
 
 

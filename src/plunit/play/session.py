@@ -11,10 +11,9 @@ import numpy as np
 
 from plunit.ensemble import MLP, Rows, initial, why_not_native
 from plunit.ensemble.course import LOOKED, Course, Snapshot, advance_all
-from plunit.errors import UserError
 from plunit.play.exports import export
 from plunit.play.frames import Painter, Reply, problem_of
-from plunit.play.settings import Settings
+from plunit.play.settings import Settings, known
 from plunit.play.targets import Task
 
 BATCH = 128  # rows of a step, of tables with more than `LOOKED`
@@ -28,7 +27,7 @@ class Session:
     """Networks in training and the frames that show them; one thread calls `round`, any thread the others."""
 
     def __init__(self, task: Task, settings: Settings) -> None:
-        self._task, self._settings = task, settings
+        self._task, self._settings, self.bytes = task, settings, bytes_of(task, settings)
         self._batch = BATCH if len(task.y) > LOOKED else 0
         self._courses = _courses(task, settings, self._batch)
         self._latest, self._fresh = [course.snapshot() for course in self._courses], True
@@ -114,18 +113,16 @@ class Session:
             self._numbers_due = now + SLOWLY
         return self._painter.paint(snapshots, self._numbered)
 
-    def export(self, activation: Any, form: str) -> Reply:
+    def export(self, activation: Any, form: Any) -> Reply:
         """Return the best network of an activation as a file."""
         self._settle()
-        for now in self._latest:
-            if now.network.activation == activation:
-                return export(self._task, self._settings, now, self._batch, form)
-        raise UserError(f"no networks of {str(activation)[:40]!r}; there are {', '.join(self._settings.activations)}")
+        names = self._settings.activations
+        now = self._latest[names.index(known("activation", activation, names))]
+        return export(self._task, self._settings, now, self._batch, form)
 
     def command(self, name: Any) -> dict[str, Any]:
         """Pause, resume, step or stop."""
-        if name not in ("pause", "resume", "step", "stop"):
-            raise UserError(f"unknown command {str(name)[:40]!r}; there are pause, resume, step, stop")
+        known("command", name, ("pause", "resume", "step", "stop"))
         self.asked = time.monotonic()
         with self._change:
             self.paused = name != "resume"
@@ -148,7 +145,7 @@ class Session:
 
 def _courses(task: Task, settings: Settings, batch: int) -> list[Course]:
     """Return the networks of each activation before their first step; network i starts alike in all of them."""
-    widths = widths_of(task, settings)
+    widths = task.widths(settings)
     shape: dict[str, Any] = {"alpha": settings.alpha, "c": settings.c}
     generators = [np.random.default_rng([settings.seed, i]) for i in range(settings.networks)]
     # raw alpha and c are the last rows, so that the other activations take those before
@@ -160,12 +157,7 @@ def _courses(task: Task, settings: Settings, batch: int) -> list[Course]:
     return [Course(one, start[: one.rows], rows, lr=settings.lr, unit=unit, **shape) for one in networks]
 
 
-def widths_of(task: Task, settings: Settings) -> tuple[int, ...]:
-    """Return the units from input to output."""
-    return (task.inputs, *[settings.width] * settings.depth, task.outputs)
-
-
 def bytes_of(task: Task, settings: Settings) -> int:
     """Estimate the memory of a session: parameters, moments and copies, pixels, and the table."""
-    rows = max(MLP(widths_of(task, settings), name).rows for name in settings.activations)
+    rows = max(MLP(task.widths(settings), name).rows for name in settings.activations)
     return 4 * len(settings.activations) * settings.networks * (8 * rows + 500) + 8 * (task.x.nbytes + task.y.nbytes)

@@ -1,16 +1,21 @@
-"""What a page asks for: checked names and numbers."""
+"""What a page asks for: checked names, numbers and texts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import Any, TypeVar
 
 from plunit.ensemble import ACTIVATIONS
 from plunit.errors import UserError
 from plunit.ranges import Range
 
+Made = TypeVar("Made")
+
 COUNTS = {"depth": Range(1, 6), "width": Range(1, 32), "networks": Range(1, 4096), "seed": Range(0, 2**31 - 1)}
 NUMBERS = {"alpha": Range(0, 1), "c": Range(0.01, 10), "lr": Range(1e-5, 1)}
+RANGES = {**COUNTS, **NUMBERS}
 
 
 @dataclass(frozen=True)
@@ -34,31 +39,37 @@ class Settings:
 
 def settings_of(given: Any) -> Settings:
     """Return the settings of a page, or raise UserError with what is wrong."""
-    given = checked_fields(given, "settings", tuple(field.name for field in fields(Settings)))
-    if not isinstance(given.get("target"), dict):
-        raise UserError("settings need a target, an object such as {'kind': 'expression', 'text': 'sin(x)'}")
-    known = {**COUNTS, **NUMBERS}
-    numbers = {name: number(name, given[name], known[name], name in COUNTS) for name in known if name in given}
-    names = given.get("activations", list(Settings.activations))
-    if not isinstance(names, list) or not names or not all(name in list(ACTIVATIONS) for name in names):
+    found = called("settings", Settings, given)
+    numbers = {name: number(name, getattr(found, name), RANGES[name], name in COUNTS) for name in RANGES}
+    names = found.activations
+    if not isinstance(names, list | tuple) or not names or not all(name in list(ACTIVATIONS) for name in names):
         raise UserError(f"activations must be a list of some of {', '.join(ACTIVATIONS)}, got {str(names)[:60]}")
     if len(set(names)) < len(names):
         raise UserError(f"each activation can be named once, got {', '.join(names)}")
-    if not isinstance(paused := given.get("paused", False), bool):
-        raise UserError(f"paused must be true or false, got {repr(paused)[:40]}")
-    found = Settings(given["target"], tuple(names), paused=paused, **numbers)
+    if not isinstance(found.paused, bool):
+        raise UserError(f"paused must be true or false, got {repr(found.paused)[:40]}")
     if "plu_learned" in names and not 1e-6 <= found.alpha <= 1 - 1e-6:
         raise UserError(f"learned PLU needs 0 < alpha < 1 at the start, got {found.alpha:g}; take 0.1")
-    return found
+    return replace(found, activations=tuple(names), **numbers)
 
 
-def checked_fields(given: Any, what: str, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return an object of the page, if it has no other fields."""
+def called(what: str, function: Callable[..., Made], given: Any) -> Made:
+    """Return function(**given) for an object of the page with all fields that are needed, and no others."""
     if not isinstance(given, dict):
         raise UserError(f"{what} must be an object, got {type(given).__name__}")
-    if unknown := sorted(str(name)[:40] for name in given if name not in names):
-        raise UserError(f"{what} have no field {unknown[0]!r}; there are {', '.join(names)}")
-    return given
+    fields = signature(function).parameters
+    if unknown := sorted(str(name)[:40] for name in given if name not in fields):
+        raise UserError(f"{what} can have no field {unknown[0]!r}; there are {', '.join(fields) or 'none'}")
+    if missing := [name for name, field in fields.items() if field.default is field.empty and name not in given]:
+        raise UserError(f"{what} must have a field {missing[0]!r}")
+    return function(**given)
+
+
+def known(what: str, name: Any, names: Collection[str]) -> str:
+    """Return a name that is one of those, or raise UserError."""
+    if name not in tuple(names):  # a list from a page cannot be looked up in a dictionary
+        raise UserError(f"unknown {what} {str(name)[:40]!r}; there are {', '.join(names)}")
+    return str(name)
 
 
 def number(name: str, value: Any, allowed: Range, whole: bool = False) -> Any:
@@ -70,7 +81,7 @@ def number(name: str, value: Any, allowed: Range, whole: bool = False) -> Any:
     return value if whole else float(value)
 
 
-def text(name: str, value: Any, most: int) -> str:
+def checked_text(name: str, value: Any, most: int) -> str:
     """Return a text of at most so many characters, or raise UserError."""
     if not isinstance(value, str) or len(value) > most:
         got = f"{len(value):,} characters" if isinstance(value, str) else type(value).__name__

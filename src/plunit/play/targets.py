@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ from plunit.ensemble.units import Scale
 from plunit.errors import UserError
 from plunit.expressions import Expression
 from plunit.fitting.problems import Problem, of_drawing, of_expression, of_table, without_options
-from plunit.play.settings import checked_fields, number, text
+from plunit.play.settings import Settings, called, checked_text, known, number
 from plunit.ranges import DOMAIN
 
 POINTS = 1_000_000  # of a drawing or a table, at most
@@ -29,8 +30,6 @@ PAPER = {
 }
 """The functions of the paper: each output as text, the ends of every variable, and the points of each axis."""
 
-FIELDS = {"expression": ("text", "low", "high"), "paper": ("name",), "drawn": ("points",), "csv": ("text", "name")}
-
 
 @dataclass(frozen=True)
 class Task:
@@ -39,12 +38,11 @@ class Task:
     title: str
     x: Array
     y: Array
-    names: tuple[str, ...]
     target: str
     box: Array
-    scales: tuple[Scale, Scale]
-    functions: tuple[Expression, ...]
-    notes: tuple[str, ...]
+    scales: Sequence[Scale]
+    function: Expression | None
+    notes: Sequence[str]
 
     @property
     def inputs(self) -> int:
@@ -56,84 +54,80 @@ class Task:
         """The number of outputs."""
         return int(self.y.shape[1])
 
+    def widths(self, settings: Settings) -> tuple[int, ...]:
+        """Return the units from input to output."""
+        return (self.inputs, *[settings.width] * settings.depth, self.outputs)
+
     @cached_property
     def scaled(self) -> tuple[Array, Array]:
         """The rows as the networks see them, in float32."""
         return self.scales[0](self.x).astype(np.float32), self.scales[1](self.y).astype(np.float32)
 
 
-def task_of(target: dict[str, Any]) -> Task:
+def task_of(target: Any) -> Task:
     """Return the task that a page describes, or raise UserError.
 
     {"kind": "expression", "text": "sin(x)", "low": -6, "high": 6}, {"kind": "paper", "name": "sine"},
     {"kind": "drawn", "points": [[x, y], ...]} or {"kind": "csv", "text": "x,y...", "name": "file.csv"}.
     """
+    if not isinstance(target, dict):
+        raise UserError("a target must be an object such as {'kind': 'expression', 'text': 'sin(x)'}")
+    fields = dict(target)
+    kind = known("kind of target", fields.pop("kind", None), KINDS)
     try:
-        return _found(target)
+        return called(f"a target of kind {kind}", KINDS[kind], fields)
     except UserError as error:
         raise UserError(without_options(str(error))) from None
 
 
-def _found(target: dict[str, Any]) -> Task:
-    kind = str(target.get("kind"))[:40]
-    if kind not in FIELDS:
-        raise UserError(f"unknown kind of target {kind!r}; there are {', '.join(FIELDS)}")
-    checked_fields(target, f"targets of kind {kind}", ("kind", *FIELDS[kind]))
-    notes: list[str] = []
-    if kind == "expression":
-        written = text("the function", target.get("text"), 10_000)
-        low, high = (number(name, target.get(name, end), DOMAIN) for name, end in (("low", -6.0), ("high", 6.0)))
-        return _task([_function(written, low, high, None)], notes)
-    if kind == "paper":
-        name = text("the name", target.get("name"), 100)
-        if name not in PAPER:
-            raise UserError(f"the paper has no function {name!r}; there are {', '.join(PAPER)}")
-        texts, low, high, axis = PAPER[name]
-        return _task([_function(written, low, high, axis) for written in texts], notes, scaled=False)
-    if kind == "drawn":
-        points = target.get("points")
-        if not isinstance(points, list) or len(points) > POINTS:
-            raise UserError(f"a drawing is a list of at most {POINTS:,} points")
-        return _task([of_drawing(points, AXIS[0])], notes)
-    return _table(text("the table", target.get("text"), 10_000_000), target.get("name", "table.csv"), notes)
+def _written(text: Any, low: Any = -6.0, high: Any = 6.0) -> Task:
+    written = checked_text("the function", text, 10_000)
+    ends = number("low", low, DOMAIN), number("high", high, DOMAIN)
+    names = of_expression(written, *ends, 2).inputs  # at the corners: how many variables?
+    if len(names) > 2:
+        raise UserError(f"a function here has one variable or two; {written[:60]!r} has {', '.join(names[:9])}")
+    return _task([of_expression(written, *ends, AXIS[len(names) - 1])])
 
 
-def _function(written: str, low: float, high: float, axis: int | None) -> Problem:
-    if not low < high:
-        raise UserError(f"low must be below high, got {low:g} and {high:g}")
-    found = of_expression(written, low, high, 2)  # at the corners: how many variables?
-    if len(found.inputs) > 2:
-        raise UserError(f"a function here has one variable or two; {written[:60]!r} has {', '.join(found.inputs[:9])}")
-    return of_expression(written, low, high, axis or AXIS[len(found.inputs) - 1])
+def _paper(name: Any) -> Task:
+    texts, low, high, axis = PAPER[known("function of the paper", name, PAPER)]
+    return _task([of_expression(written, low, high, axis) for written in texts], scaled=False)
 
 
-def _table(content: str, name: Any, notes: list[str]) -> Task:
+def _drawn(points: Any) -> Task:
+    if not isinstance(points, list) or len(points) > POINTS:
+        raise UserError(f"a drawing is a list of at most {POINTS:,} points")
+    return _task([of_drawing(points, AXIS[0])])
+
+
+def _table(text: Any, name: Any = "table.csv") -> Task:
+    content, title = checked_text("the table", text, 10_000_000), checked_text("the name", name, 200)
     if content.startswith("PAR1"):
         raise UserError("the table is Parquet; save it as CSV")
+    notes: list[str] = []
     # the name is for the title only: its ending must not choose another reader
-    problem = of_table(HeldText.of("table.csv", content, text("the name", name, 200)), "-1", (), notes.append)
-    if len(problem.y) > POINTS:
-        raise UserError(f"the table has {len(problem.y):,} rows, the limit is {POINTS:,}")
-    if len(problem.inputs) > 2:
-        raise UserError(f"the table has {len(problem.inputs)} inputs that vary; keep one or two before the last column")
-    task = _task([problem], notes, title=name)
-    order = np.random.default_rng(0).permutation(len(task.y))  # batches want rows in random order
-    return Task(**{**vars(task), "x": task.x[order], "y": task.y[order]})
+    found = of_table(HeldText.of("table.csv", content, title), "-1", (), notes.append)
+    if len(found.y) > POINTS:
+        raise UserError(f"the table has {len(found.y):,} rows, the limit is {POINTS:,}")
+    if len(found.inputs) > 2:
+        raise UserError(f"the table has {len(found.inputs)} inputs that vary; keep one or two before the last column")
+    order = np.random.default_rng(0).permutation(len(found.y))  # batches want rows in random order
+    return _task([replace(found, title=title, x=found.x[order], y=found.y[order])], notes)
 
 
-def _task(outputs: list[Problem], notes: list[str], *, scaled: bool = True, title: str = "") -> Task:
+KINDS: dict[str, Callable[..., Task]] = {"expression": _written, "paper": _paper, "drawn": _drawn, "csv": _table}
+
+
+def _task(outputs: list[Problem], notes: Sequence[str] = (), *, scaled: bool = True) -> Task:
     """Return the task; scaled, the box is [-2 pi, 2 pi] and y as wide as a sine, as the paper's settings want it."""
-    first = outputs[0]
-    y = np.stack([one.y for one in outputs], axis=1)
-    if 0 < (least := np.ptp(y, axis=0)).min() < 1e-30:
-        raise UserError(f"the target varies by {least.min():.3g}, the limit is 1e-30; scale it, or choose other ends")
-    if np.abs(y).max() > 1e30:
-        raise UserError(f"the target reaches {np.abs(y).max():.3g}, the limit is 1e30; scale it, or choose other ends")
-    (low, high), ones = first.box.T, np.ones
-    scales = Scale(0 * low, ones(len(low))), Scale(0 * y[0], ones(len(y[0])))
+    first, y = outputs[0], np.stack([one.y for one in outputs], axis=1)
+    if 0 < (least := np.ptp(y, axis=0).min()) < 1e-30:
+        raise UserError(f"the target varies by {least:.3g}, the limit is 1e-30; scale it, or choose other ends")
+    if (largest := np.abs(y).max()) > 1e30:
+        raise UserError(f"the target reaches {largest:.3g}, the limit is 1e30; scale it, or choose other ends")
+    scales = [Scale(np.zeros(count), np.ones(count)) for count in (len(first.box), len(outputs))]
     if scaled:
-        spread = Scale.of(y, ones(len(y)))
-        scales = Scale((low + high) / 2, (high - low) / (2 * TURN)), Scale(spread.mean, spread.spread * math.sqrt(2))
-    functions = tuple(one.expression for one in outputs if one.expression)
-    title = title or ", ".join(one.title for one in outputs)
-    return Task(title, first.x, y, first.inputs, first.target, first.box, scales, functions, tuple(notes))
+        (low, high), spread = first.box.T, Scale.of(y, np.ones(len(y)))
+        scales = [Scale((low + high) / 2, (high - low) / (2 * TURN)), Scale(spread.mean, spread.spread * math.sqrt(2))]
+    title = ", ".join(one.title for one in outputs)
+    return Task(title, first.x, y, first.target, first.box, scales, first.expression, notes)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
-import plunit
 from plunit.ensemble import ACTIVATIONS
 from plunit.errors import UserError
-from plunit.play.exports import FORMATS
 from plunit.play.frames import Reply
 from plunit.play.session import Session, bytes_of
-from plunit.play.settings import COUNTS, NUMBERS, Settings, checked_fields, number, settings_of
-from plunit.play.targets import PAPER, POINTS, TURN, task_of
+from plunit.play.settings import RANGES, Settings, called, known, number, settings_of
+from plunit.play.targets import POINTS, TURN, task_of
 from plunit.ranges import Range
 
 SESSIONS = 8  # pages that train at once
@@ -24,7 +23,7 @@ ROUND = 0.032  # seconds of a turn of all sessions together
 BODY = 10_000_000  # bytes that a page may send at once
 
 
-class UnknownSession(Exception):
+class UnknownSession(UserError):
     """There is no such session, or no longer."""
 
 
@@ -33,37 +32,28 @@ class Workshop:
 
     def __init__(self) -> None:
         self._sessions: dict[str, Session] = {}
-        self._room: dict[str, int] = {}  # bytes of each session, also of those that are being made
-        self._lock = threading.Condition()
-        self._thread: threading.Thread | None = None
+        self._lock, self._starting = threading.Condition(), threading.Lock()
         self._closed = False
-        self._calls: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
-            "info": (self._info, (), ()),
-            "start": (self._start, ("settings",), ("replaces",)),
-            "frame": (self._frame, ("session",), ("after",)),
-            "command": (self._command, ("session", "command"), ()),
-            "export": (self._export, ("session", "activation", "format"), ()),
+        self._calls: dict[str, Callable[..., Reply]] = {
+            "info": self._info,
+            "start": self._start,
+            "frame": self._frame,
+            "command": self._command,
+            "export": self._export,
         }
+        self._thread = threading.Thread(target=self._train, name="plunit play", daemon=True)
+        self._thread.start()
 
     def call(self, kind: str, body: Any) -> Reply:
         """Answer a call; what the user can put right is a UserError."""
-        if kind not in self._calls:
-            raise UserError(f"unknown call {kind[:40]!r}; there are {', '.join(self._calls)}")
-        answer, needed, optional = self._calls[kind]
-        given = checked_fields(body, "calls", (*needed, *optional))
-        if missing := [name for name in needed if name not in given]:
-            raise UserError(f"{kind} needs {missing[0]}")
-        reply: Reply = answer(**given)
-        return reply
+        return called(f"the call {kind}", self._calls[known("call", kind, self._calls)], body)
 
     def answer(self, kind: str, body: Any) -> tuple[int, Reply]:
         """Return the status of HTTP for a call, and the reply or {"error": one line}."""
         try:
             return 200, self.call(kind, body)
         except UserError as error:
-            status, line = 400, str(error)
-        except UnknownSession as error:
-            status, line = 404, str(error)
+            status, line = 404 if isinstance(error, UnknownSession) else 400, str(error)
         except MemoryError:
             status, line = 503, "the memory of this machine does not suffice; take fewer networks"
         except Exception as error:  # a fault of ours; the page must not wait for ever
@@ -72,43 +62,33 @@ class Workshop:
 
     def close(self) -> None:
         """End all sessions and the thread."""
-        with self._lock:
+        with self._starting, self._lock:
             self._closed = True
             self._lock.notify_all()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.join()
         for session in self._sessions.values():
             session.end("The server has ended. Run plunit play again and open the address that it prints.")
 
     def _info(self) -> Reply:
         default = Settings({"kind": "expression", "text": "sin(x)", "low": -round(TURN, 6), "high": round(TURN, 6)})
-        ranges = {name: [ends.low, ends.high] for name, ends in {**COUNTS, **NUMBERS}.items()}
-        more = {"points": POINTS, "body": BODY, "sessions": SESSIONS, "seconds": SECONDS, "megabytes": MEMORY >> 20}
         activations = [
             {"name": name, "title": one.title, "piecewise": one.exact is not None} for name, one in ACTIVATIONS.items()
         ]
-        known = {"version": plunit.__version__, "activations": activations, "papers": [*PAPER], "formats": [*FORMATS]}
-        return Reply({**known, "limits": {**ranges, **more}, "defaults": vars(default)})
+        limits = {"networks": RANGES["networks"].high, "points": POINTS, "body": BODY, "sessions": SESSIONS}
+        return Reply({"activations": activations, "limits": limits, "defaults": vars(default)})
 
     def _start(self, settings: Any, replaces: Any = "") -> Reply:
         chosen = settings_of(settings)
         task = task_of(chosen.target)
-        needed, name = bytes_of(task, chosen), secrets.token_urlsafe(12)
-        with self._lock:
-            self._check_room(needed, [size for other, size in self._room.items() if other != replaces])
-            self._drop(str(replaces))
-            self._room[name] = needed
-        try:
-            session = Session(task, chosen)
-        except BaseException:
-            self._room.pop(name)
-            raise
-        with self._lock:
-            self._sessions[name] = session
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._train, name="plunit play", daemon=True)
-                self._thread.start()
-            self._lock.notify_all()
+        with self._starting:  # one after the other, so that each counts those before
+            with self._lock:
+                others = [session.bytes for name, session in self._sessions.items() if name != replaces]
+                self._check_room(bytes_of(task, chosen), others)
+                self._drop(str(replaces))
+            session, name = Session(task, chosen), secrets.token_urlsafe(12)
+            with self._lock:
+                self._sessions[name] = session
+                self._lock.notify_all()
         problem = session.problem()
         return Reply({"session": name, "problem": problem.content}, problem.payload)
 
@@ -141,10 +121,10 @@ class Workshop:
         return Reply({"session": session, **answer})
 
     def _export(self, session: Any, activation: Any, format: Any) -> Reply:
-        return self._find(session).export(activation, str(format))
+        return self._find(session).export(activation, format)
 
     def _drop(self, name: str) -> None:
-        self._room.pop(name, None)
+        """Forget a session; called with the lock."""
         if session := self._sessions.pop(name, None):
             session.end("Training was stopped.")
 

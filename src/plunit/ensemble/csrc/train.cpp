@@ -127,8 +127,9 @@ class Block {
     write(record, k.record, 4);
   }
 
-  // Write the outputs at the points of tests, [outputs, points, members].
-  void evaluate(float* to) {
+  // Write the outputs of the members from `first` at the points of tests, [outputs, points, members].
+  void evaluate(int64_t first, float* to) {
+    member = first;
     read(k.theta, theta, parameters);
     read(k.alpha, alpha, k.depth - 1), read(k.c, c, k.depth - 1);
     if (k.learned) constrain();
@@ -143,7 +144,7 @@ class Block {
 
  private:
   const Task& k;
-  const int64_t member;
+  int64_t member;
   const Activation& activation;
   const Loss& loss;
   int64_t parameters, chunk;
@@ -301,7 +302,8 @@ void plunit_train(const Task* tasks, int64_t count, int64_t* next) {
 
 // Write the outputs of all members at the points of tests, [outputs, points, members].
 void plunit_values(const Task* task, float* to) {
-  for (int64_t member = 0; member < task->members; member += LANES) Block(*task, member).evaluate(to);
+  Block block(*task, 0);
+  for (int64_t member = 0; member < task->members; member += LANES) block.evaluate(member, to);
 }
 
 // The best level of this processor; see level.h.

@@ -2,9 +2,7 @@
 import { countText, lookOf, tickText } from "./theme.js";
 import { drawMark } from "./pens.js";
 
-function scaleOf([low, high], [from, to]) {
-  return (value) => from + ((value - low) / (high - low || 1)) * (to - from);
-}
+const scaleOf = ([low, high], [from, to]) => (value) => from + ((value - low) / (high - low || 1)) * (to - from);
 
 /** About count round numbers (1, 2 or 5 times a power of ten) in [low, high]. */
 function ticksOf(low, high, count) {
@@ -40,12 +38,13 @@ export function drawFit(pen, width, height, { problem, panel, picture, colours, 
     if (picture) inner.image(picture, 0, 0, w, h);
     for (const dot of problem.dots ?? []) drawMark(inner, ...put(dot), "circle", 1.6, { fill: colours.ink, opacity: 0.55 });
     if (problem.line) inner.line(problem.line.map(put), { stroke: colours.ink, width: 1.25, opacity: 0.85 });
-    for (const [net, style] of [[panel.median, { width: 1.75, dash: [6, 4] }], [panel.best, { width: 2.5 }]]) {
-      inner.line(net.line.map(put), { stroke: colours.card, width: style.width + 2.5, opacity: 0.6 });
-      inner.line(net.line.map(put), { stroke: colour, ...style });
+    const [median, best] = [panel.median, panel.best].map(({ line }) => line.map(put));
+    for (const [points, style] of [[median, { width: 1.75, dash: [6, 4] }], [best, { width: 2.5 }]]) {
+      inner.line(points, { stroke: colours.card, width: style.width + 2.5, opacity: 0.6 });
+      inner.line(points, { stroke: colour, ...style });
     }
-    const r = panel.best.knots.length > 40 ? 1.8 : 3;
-    for (const knot of panel.best.knots) drawMark(inner, ...put(knot), "circle", r, { fill: colours.card, stroke: colour, width: 1.5 });
+    const [knots, r] = [panel.best.pieces ? best.slice(1, -1) : [], best.length > 42 ? 1.8 : 3];
+    for (const knot of knots) drawMark(inner, ...knot, "circle", r, { fill: colours.card, stroke: colour, width: 1.5 });
   });
 }
 
@@ -142,13 +141,13 @@ export function drawShape(pen, width, height, { alpha, c, learned, colours }) {
 }
 
 /** A canvas with one colour of the table for each byte; the canvas is used again where there is one. */
-export function pictureOf(bytes, { width, height }, table, canvas = document.createElement("canvas")) {
+export function pictureOf(bytes, { width, height, offset = 0 }, table, canvas = document.createElement("canvas")) {
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
   const words = (table.words ??= new Uint32Array(new Uint8Array(table.flat()).buffer));
-  for (let i = 0; i < pixels.length; i++) pixels[i] = words[bytes[i]];
+  for (let i = 0; i < pixels.length; i++) pixels[i] = words[bytes[offset + i]];
   context.putImageData(image, 0, 0);
   return canvas;
 }

@@ -18,17 +18,16 @@ export class CanvasPen {
     this.c = context;
   }
 
-  path(points, style) {
+  path(points, style, dash = []) {
     Object.assign(this.c, { lineJoin: "round", ...style });
+    this.c.setLineDash(dash);
     this.c.beginPath();
     points.forEach(([x, y], i) => (i ? this.c.lineTo(x, y) : this.c.moveTo(x, y)));
   }
 
   line(points, { stroke, width = 1.5, dash = [], opacity = 1 }) {
-    this.path(points, { strokeStyle: stroke, lineWidth: width, globalAlpha: opacity });
-    this.c.setLineDash(dash);
+    this.path(points, { strokeStyle: stroke, lineWidth: width, globalAlpha: opacity }, dash);
     this.c.stroke();
-    this.c.setLineDash([]);
     this.c.globalAlpha = 1;
   }
 
@@ -104,9 +103,7 @@ export class SvgPen {
   }
 }
 
-function coordinates(points) {
-  return points.map(([x, y]) => `${x.toFixed(2)},${y.toFixed(2)}`).join(" ");
-}
+const coordinates = (points) => points.map(([x, y]) => `${x.toFixed(2)},${y.toFixed(2)}`).join(" ");
 
 const MARK_POINTS = {
   circle: Array.from({ length: 16 }, (_, i) => [Math.cos((i * Math.PI) / 8), Math.sin((i * Math.PI) / 8)]),

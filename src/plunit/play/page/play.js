@@ -33,6 +33,7 @@ class Play {
       again: () => this.start(), clear: () => (this.form.pad.points = null), svg: () => this.save("svg"), png: () => this.save("png"),
       link: () => this.copyLink(), copy: () => this.copyLines() };
     for (const [name, act] of Object.entries(acts)) this.button(name).addEventListener("click", act);
+    this.part("take-activation").addEventListener("change", () => this.allow());
     for (const button of this.root.querySelectorAll("[data-take]")) button.addEventListener("click", () => this.take(button.dataset.take));
     this.begin(this.host.settings ?? {});
   }
@@ -48,6 +49,7 @@ class Play {
 
   /** Start with the form's settings. A start while another is under way waits for it; only the last one counts. */
   start(paused = false) {
+    clearTimeout(this.form.timer); // what is in the form counts now
     this.next = { ...this.form.read(), paused };
     this.starting ??= this.startNext().finally(() => (this.starting = null));
   }
@@ -103,6 +105,7 @@ class Play {
   }
 
   async command(command) {
+    await this.starting; // a session that is being replaced takes no commands
     try {
       this.commands++;
       this.pausedIs((await this.call("command", { session: this.session, command })).json.paused);
@@ -146,6 +149,14 @@ class Play {
     const choice = this.part("take-activation");
     const chosen = [choice.value, "plu", activations[0]].find((name) => activations.includes(name));
     choice.replaceChildren(...activations.map((name) => new Option(this.titles[name], name, false, name === chosen)));
+    this.allow();
+  }
+
+  /** Mark the files that a smooth network does not have; a click on one says so, too. */
+  allow() {
+    const { piecewise, title } = this.info.activations.find(({ name }) => name === this.part("take-activation").value);
+    const why = piecewise ? "" : `${title} is smooth. Take PyTorch, or an activation with straight pieces.`;
+    for (const button of this.root.querySelectorAll("[data-exact]")) Object.assign(button, { ariaDisabled: String(!piecewise), title: why });
   }
 
   async take(format) {

@@ -14,7 +14,7 @@ export class Form {
     this.part("activations").append(...info.activations.map((activation) => this.box(activation)));
     this.form.lr.append(...RATES.map((rate) => new Option(rate, rate)));
     const { networks, points, sessions } = info.limits;
-    this.part("limits").textContent = `At most ${countText(networks[1])} networks, ${countText(points)} points and ${sessions} pages at a time.`;
+    this.part("limits").textContent = `At most ${countText(networks)} networks, ${countText(points)} points and ${sessions} pages at a time.`;
     this.form.addEventListener("input", (event) => this.input(event.target));
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.form.addEventListener("keydown", (event) => event.key === "Enter" && event.target.matches("input") && this.now());
@@ -38,7 +38,6 @@ export class Form {
 
   /** Start, unless there is no function to learn yet: an empty drawing, no table, a number half typed. */
   now() {
-    clearTimeout(this.timer);
     const missing = { drawn: !this.pad.drawn, csv: !this.csv }[this.form.source.value];
     if (!missing && NUMBERS.every((name) => this.form[name].value !== "")) this.changed();
   }

@@ -36,7 +36,7 @@ export class Stage {
     const names = problem.image ? ["", ...settings.activations] : settings.activations; // "" is the function itself
     Object.assign(this, { problem, settings, frame: null, fresh: false, told: 0, times: [], whole: false });
     if (names.join() !== this.views.map(({ activation }) => activation).join()) this.build(names, settings.activations);
-    if (problem.image) this.views[0].picture = this.picture(problem.image, payload, this.heights);
+    if (problem.image) this.views[0].picture = pictureOf(payload, problem.image, this.heights);
     this.views[0].bar = pictureOf(Uint8Array.from({ length: 256 }, (_, i) => 255 - i), { width: 1, height: 256 }, this.heights);
     for (const item of this.root.querySelectorAll(".key li")) item.hidden = item.classList.contains("surface") !== (problem.inputs === 2);
     this.write("title", problem.title);
@@ -68,10 +68,6 @@ export class Stage {
     Object.assign(this, { frame, payload, fresh: true });
   }
 
-  picture(image, payload, table, canvas) {
-    return pictureOf(payload.subarray(image.offset, image.offset + image.width * image.height), image, table, canvas);
-  }
-
   /** Give a view its part of the frame: the picture of its bytes, and the edges of a surface. */
   fill(view) {
     view.colour = this.colours.of(view.activation || "ink");
@@ -79,7 +75,7 @@ export class Stage {
     view.panel = this.frame.panels.find(({ activation }) => activation === view.activation);
     const { image, edges } = view.panel;
     const table = this.problem.inputs === 2 ? this.heights : (this.clouds[view.activation] ??= cloudColours(view.colour));
-    view.picture = this.picture(image, this.payload, table, view.picture);
+    view.picture = pictureOf(this.payload, image, table, view.picture);
     view.edges = edges && new Float32Array(this.payload.slice(edges.offset, edges.offset + 16 * edges.count).buffer);
   }
 

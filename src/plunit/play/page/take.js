@@ -54,9 +54,7 @@ function drawAll(pen, scene, height) {
   }
 }
 
-function heightOf(scene) {
-  return SIZE.head + Math.ceil(scene.views.length / 3) * (SIZE.panel[1] + SIZE.gap) + SIZE.chart + 20;
-}
+const heightOf = (scene) => SIZE.head + Math.ceil(scene.views.length / 3) * (SIZE.panel[1] + SIZE.gap) + SIZE.chart + 20;
 
 export function svgOf(scene) {
   const pen = new SvgPen(1160, heightOf(scene));
