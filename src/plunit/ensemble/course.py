@@ -10,6 +10,7 @@ import numpy as np
 
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Rows, points
+from plunit.ensemble.native import filled
 from plunit.ensemble.network import MLP
 from plunit.ensemble.state import Part, Steps, Validation
 from plunit.ensemble.training import ENGINES, begin, engine
@@ -54,7 +55,9 @@ class Course:
         self, network: MLP, theta: Array, rows: Rows, *, lr: Any, alpha: Any = 0.1, c: Any = 1.0, unit: float = 1.0
     ) -> None:
         shape = {"alpha": alpha, "c": c, "lr": lr, "decay": 0.0}
-        self._state = begin(network, theta, loss="square", stride=1, steps=1, every=1, **shape)
+        state = begin(network, theta, loss="square", stride=1, steps=1, every=1, **shape)
+        # here, because the program would copy all arrays for each part
+        self._state, self._members = filled(state) if engine() == "native" else state, state.members
         self._looked = Validation(rows.x[:LOOKED], rows.y[:LOOKED])
         self._given = points(rows, 1, network, theta)
         self._tests = points(Rows(self._looked.x, self._looked.y), 1, network, theta)
@@ -76,8 +79,8 @@ class Course:
 
     def snapshot(self) -> Snapshot:
         """Return a copy of the present parameters and losses."""
-        loss = self._state.looks[0].astype(np.float64) * self._unit
-        return Snapshot(self._state.network, self.step, self._state.theta.copy(), loss)
+        loss = self._state.looks[0, : self._members].astype(np.float64) * self._unit
+        return Snapshot(self._state.network, self.step, self._state.theta[:, : self._members].copy(), loss)
 
 
 def advance_all(courses: Sequence[Course], steps: int) -> None:

@@ -94,7 +94,7 @@ class _Call:
 
     def __init__(self, state: State, steps: Steps) -> None:
         check_room(state, steps)
-        self._state, self._whole = state, _filled(state)
+        self._state, self._whole = state, filled(state)
         t = np.arange(steps.first + 1, steps.last + 1, dtype=np.float64)
         seeds = steps.training.rows.seeds if steps.training.rows else ()
         self._arrays: dict[str, Array] = {
@@ -163,7 +163,7 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _filled(state: State) -> State:
+def filled(state: State) -> State:
     """Return the state with a multiple of the vector's members and contiguous arrays: itself, or a copy."""
     arrays = {name: getattr(state, name) for name in _ARRAYS}
     filled: dict[str, Any] = {name: _fill(array) for name, array in arrays.items()}
