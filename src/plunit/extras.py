@@ -1,4 +1,9 @@
-"""Packages that plunit can do without: each is installed by an extra of its name."""
+"""Packages that plunit can do without: those of an extra, and those that add to it by entry points."""
+
+import warnings
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
 
 
 def missing(
@@ -17,3 +22,14 @@ def missing(
     user, extra = user or f"plunit.{package}", extra or package
     text = f"{user} needs {package}, which is not installed; pip install 'plunit[{extra}]'"
     return ModuleNotFoundError(text, name=package)
+
+
+def load_plugins(group: str, use: Callable[[Any], object]) -> None:
+    """Load what the entry points of a group name, and use it. One that fails is left out with a warning."""
+    for point in metadata.entry_points(group=group):
+        try:
+            use(point.load())
+        except (Exception, SystemExit) as error:
+            package = point.dist.name if point.dist else "a package"
+            text = f"{package} is left out, because {point.value} fails: {type(error).__name__}: {error}"
+            warnings.warn(f"{text}; repair the package, or uninstall it", stacklevel=2)

@@ -42,6 +42,19 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     sync_folder(path.parent)
 
 
+def save_whole(path: str | Path, content: bytes | str) -> None:
+    """Write a file that a user names, whole or not at all. A link stays a link, and no folder is made."""
+    target = Path(path).resolve()
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"the folder {target.parent} is missing; make it first", str(path))
+    try:
+        write_atomically(target, content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        if PART not in str(error.filename):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
     """Write a table, blank where a row lacks a column."""
     text = io.StringIO()

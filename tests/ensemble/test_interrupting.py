@@ -27,6 +27,7 @@ def test_the_first_is_noted_and_the_second_raises():
         assert ctrl_c.pressed
         with pytest.raises(KeyboardInterrupt):
             press()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler  # one more would raise before the end
     assert said == [1]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

@@ -142,12 +142,27 @@ def test_an_installed_package_brings_its_experiment(packaged, tmp_path):
     assert len((tmp_path / "runs" / "summary.csv").read_text().splitlines()) == 1 + 2 * 8
 
 
-def test_an_experiment_with_a_name_that_is_taken_is_one_line(packaged, tmp_path):
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("import dataclasses", "import absent_package", "ModuleNotFoundError: No module named 'absent_package'"),
+        ("import dataclasses, typing", "raise SystemExit(3)", "SystemExit: 3"),
+        ("EXPERIMENTS = (", "NAMELESS = (", "AttributeError: module 'coins' has no attribute 'EXPERIMENTS'"),
+        ("EXPERIMENTS = (", "EXPERIMENTS = (5, ", "TypeError: 5 is not an Experiment"),
+        ('Coin("coin"', 'Coin("sine"', "ValueError: the name 'sine' is taken"),
+        ('Coin("coin"', 'Coin("../../x"', "ValueError: the name '../../x' is taken, or has other letters than"),
+        ('Coin("coin"', 'Coin(""', "ValueError: the name '' is taken, or has other letters than"),
+    ],
+)
+def test_a_broken_package_is_left_out_with_its_reason(packaged, tmp_path, old, new, reason):
     module = tmp_path / "coins.py"
-    module.write_text(module.read_text().replace('Coin("coin"', 'Coin("sine"'))
-    done = packaged("run", "coin")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "plunit: two experiments are named 'sine'; rename the one of coins\n"
+    module.write_text(module.read_text().replace(old, new, 1))
+    done = packaged("list")
+    assert done.returncode == 0, done.stderr
+    assert "sine" in done.stdout
+    assert "coin" not in done.stdout
+    assert f"coins is left out, because coins fails: {reason}" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_the_source_of_an_experiment_outside_the_package_is_hashed(coin):

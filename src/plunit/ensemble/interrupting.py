@@ -58,6 +58,7 @@ def listening(say: Callable[[], object] = lambda: None) -> Iterator[CtrlC]:
 
     def press(*details: Any) -> None:
         if found.pressed:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.default_int_handler(*details)
         found.pressed = True
         say()

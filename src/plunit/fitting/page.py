@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from plunit.files import ending, write_atomically
+from plunit.files import ending, save_whole
 from plunit.fitting.problems import Problem
 from plunit.fitting.solving import Found
 from plunit.fitting.telling import ROWS, formula
@@ -33,12 +33,14 @@ def write_page(path: Path, problem: Problem, found: Found, lines: Sequence[str],
         command=command,
         about=f"plunit {machine['plunit']}, {machine['date']}",
     )
-    write_atomically(path, text.encode())
+    save_whole(path, text)
 
 
 def write_plot(path: Path, figure: Any) -> None:
     """Write the picture in the format that the ending names: .png, .svg, .pdf."""
-    figure.savefig(path, format=ending(path).removeprefix("."), dpi=150)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=ending(path).removeprefix("."), dpi=150)
+    save_whole(path, buffer.getvalue())
 
 
 def _svg(figure: Any) -> str:

@@ -17,7 +17,6 @@ not be read is not written.
 
 from __future__ import annotations
 
-import errno
 import importlib
 import json
 from pathlib import Path
@@ -27,7 +26,7 @@ import torch
 from torch import Tensor
 
 from plunit.extras import missing
-from plunit.files import PART, write_atomically
+from plunit.files import save_whole
 from plunit.invertible.bijection import Bijection
 from plunit.invertible.chain import Chain, Inverse
 from plunit.invertible.contexts import Conditional
@@ -56,16 +55,7 @@ def write(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, ow
         _check_state(bijection)
     except ValueError as error:
         raise ValueError(f"this flow is not saved, because {path} could not be read: {error}") from None
-    content = _library("safetensors.torch").save(arrays, {"flow": text})
-    target = path.resolve()  # a link stays a link
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, f"the folder {target.parent} is missing; make it first", str(path))
-    try:
-        write_atomically(target, content)
-    except OSError as error:
-        if PART not in str(error.filename):
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from None
+    save_whole(path, _library("safetensors.torch").save(arrays, {"flow": text}))
 
 
 def read(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bool]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from plunit.ensemble.build import is_fused
-from plunit.errors import UserError
+from plunit.extras import load_plugins
 from plunit.lab import settings
 from plunit.lab.cell import Arrays, Cell, program_of
 from plunit.lab.claims import Claim
@@ -156,10 +156,15 @@ class Experiment(ABC):
 @functools.cache
 def catalogue() -> dict[str, Experiment]:
     """Return all experiments by name, in the order of the paper, then those of other packages."""
-    modules = [*map(importlib.import_module, MODULES), *(point.load() for point in metadata.entry_points(group=GROUP))]
-    experiments = [experiment for module in modules for experiment in module.EXPERIMENTS]
-    found: dict[str, Experiment] = {}
-    for one in experiments:
-        if found.setdefault(one.name, one) is not one:
-            raise UserError(f"two experiments are named {one.name!r}; rename the one of {type(one).__module__}")
+    found = {one.name: one for module in map(importlib.import_module, MODULES) for one in module.EXPERIMENTS}
+
+    def add(module: Any) -> None:
+        for one in module.EXPERIMENTS:
+            if not isinstance(one, Experiment):
+                raise TypeError(f"{one!r} is not an Experiment")
+            if one.name in found or not re.fullmatch(r"[a-z0-9][\w-]*", one.name, re.ASCII | re.IGNORECASE):
+                raise ValueError(f"the name {one.name!r} is taken, or has other letters than a to z, digits, - and _")
+            found[one.name] = one
+
+    load_plugins(GROUP, add)
     return found

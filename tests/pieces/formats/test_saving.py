@@ -1,5 +1,7 @@
 """The contract of exporters, on every format that `save` writes."""
 
+import os
+
 import numpy as np
 import pytest
 from random_networks import random_network
@@ -31,6 +33,19 @@ def test_the_bytes_are_the_same_each_time(ending, tmp_path):
         (tmp_path / folder).mkdir()
         written(tmp_path / folder / f"net{ending}", inputs)
     assert (tmp_path / "a" / f"net{ending}").read_bytes() == (tmp_path / "b" / f"net{ending}").read_bytes()
+
+
+def test_a_write_that_is_interrupted_leaves_the_old_file(ending, tmp_path, monkeypatch):
+    inputs, path = (EXPORTERS[ending].inputs or (2,))[-1], tmp_path / f"net{ending}"
+    path.write_bytes(b"old")
+
+    def press(handle):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", press)
+    with pytest.raises(KeyboardInterrupt):
+        written(path, inputs)
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [(path.name, b"old")]
 
 
 def test_the_case_of_the_ending_does_not_matter(ending, tmp_path):

@@ -1,6 +1,7 @@
 """Questions about values, against the enumeration of all patterns, cells and curves."""
 
 import itertools
+import signal
 import subprocess
 import sys
 import threading
@@ -223,6 +224,17 @@ def test_ctrl_c_stops_a_long_search_however_often_it_comes():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=True)
     assert done.stdout == "stopped\n"
+
+
+def test_a_handler_of_the_caller_is_called_and_the_search_goes_on(hard):
+    hits = []
+    before = signal.signal(signal.SIGINT, lambda *_: hits.append(1))
+    try:
+        found = maximum(hard, [(-2, 2)] * 8, time_limit=2.0, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert hits
+    assert found.bound > found.value
 
 
 def test_error_of_progress_stops_a_search_and_is_raised(hard):

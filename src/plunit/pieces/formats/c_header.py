@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from plunit.files import save_whole
 from plunit.pieces.boxes import box_array
 from plunit.pieces.curve_data import Curve
 from plunit.pieces.fixed.integers import FixedNetwork
@@ -70,4 +71,4 @@ def save_c(
         net = rescaled(function, **scaling) if scaling else function
         text = network_header(net, chosen, dtype, None if box is None else box_array(net, box), self_test)
     first = comment([" ".join(about.replace("*/", "* /").split())]) + "\n" if about else ""
-    Path(path).write_text(first + text)
+    save_whole(path, first + text)

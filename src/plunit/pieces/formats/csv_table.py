@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
 import numpy as np
 
+from plunit.files import save_whole
 from plunit.pieces.arrays import Floats
 from plunit.pieces.curve_data import Curve
 from plunit.pieces.formats.checks import check_intercepts, reading
@@ -28,10 +30,11 @@ def save_csv(curve: Curve, path: str | Path) -> None:
     parts = (curve.slopes, curve.intercepts, curve.values[:-1], curve.values[1:], curve.tolerance)
     columns = np.stack(parts, axis=2).reshape(pieces, -1).tolist()
     ends = zip(curve.knots[:-1].tolist(), curve.knots[1:].tolist(), strict=True)
-    with Path(path).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(_header(curve.values.shape[1]))
-        writer.writerows([low, high, curve.patterns, *row] for (low, high), row in zip(ends, columns, strict=True))
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(_header(curve.values.shape[1]))
+    writer.writerows([low, high, curve.patterns, *row] for (low, high), row in zip(ends, columns, strict=True))
+    save_whole(path, text.getvalue())
 
 
 def load_csv(path: str | Path) -> Curve:

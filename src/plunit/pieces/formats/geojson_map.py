@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from plunit.files import save_whole
 from plunit.pieces.formats.surfaces import check_output
 from plunit.pieces.polygons import Cells
 
@@ -18,7 +19,7 @@ def save_geojson(cells: Cells, path: str | Path) -> None:
     """
     check_output(cells, 0)
     content = {"type": "FeatureCollection", "features": _features(cells)}
-    Path(path).write_text(json.dumps(content, allow_nan=False) + "\n")
+    save_whole(path, json.dumps(content, allow_nan=False) + "\n")
 
 
 def _features(cells: Cells) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from plunit.files import save_whole
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.curve_data import Curve
@@ -31,7 +32,7 @@ def save_json(function: Curve | Network, path: str | Path) -> None:
     network is its `layers` in order: `weight` [out, in] and `bias` [out], or the `knots`, `slopes` and `at_zero` of the
     activation of each unit (see `Activation`); a missing knot is null.
     """
-    Path(path).write_text(text_of(function))
+    save_whole(path, text_of(function))
 
 
 def text_of(function: Curve | Network) -> str:

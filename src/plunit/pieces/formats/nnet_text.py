@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from plunit.files import save_whole
 from plunit.pieces import activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.boxes import box_pairs
@@ -41,7 +42,7 @@ def save_nnet(net: Network, path: str | Path, box: Any) -> None:
     for weight, bias in zip(plain.weights, plain.biases, strict=True):
         rows += [*weight[0].tolist(), *([number] for number in bias[0].tolist())]
     lines = ("".join(f"{number!r}," for number in row) for row in rows)
-    Path(path).write_text("// a network of plunit.pieces, as plain ReLU\n" + "\n".join(lines) + "\n")
+    save_whole(path, "// a network of plunit.pieces, as plain ReLU\n" + "\n".join(lines) + "\n")
 
 
 def _rows(text: str) -> Iterator[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from plunit.files import save_whole
 from plunit.pieces.formats.surfaces import rows, surface
 from plunit.pieces.polygons import Cells
 
@@ -17,4 +18,4 @@ def save_obj(cells: Cells, path: str | Path, *, output: int = 0) -> None:
     # OBJ counts from 1
     faces = ("f " + " ".join(str(corner + 1) for corner in corners) for corners in polygons)
     head = f"# z = f(x, y), output {output}: {len(points)} vertices, {len(polygons)} polygons"
-    Path(path).write_text("\n".join([head, "o surface", *rows(points, "v "), *faces, ""]))
+    save_whole(path, "\n".join([head, "o surface", *rows(points, "v "), *faces, ""]))

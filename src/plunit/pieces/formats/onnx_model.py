@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from plunit.files import save_whole
 from plunit.pieces.curve_data import Curve
 from plunit.pieces.formats.onnx_network import Graph, add_network, check_knots
 from plunit.pieces.networks import Network, single
@@ -29,7 +30,7 @@ def save_onnx(function: Network | Curve, path: str | Path, *, dtype: Any = "floa
     In a network each layer is a Gemm, ReLU is Relu, a leaky ReLU PRelu, PLU m + alpha (z - m) with m = Clip(z), and any
     other activation a sum over its pieces. `load` reads networks back.
     """
-    Path(path).write_bytes(bytes_of(function, dtype=dtype, relu=relu))
+    save_whole(path, bytes_of(function, dtype=dtype, relu=relu))
 
 
 def bytes_of(function: Network | Curve, *, dtype: Any = "float64", relu: bool = False) -> bytes:

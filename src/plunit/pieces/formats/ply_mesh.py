@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from plunit.files import save_whole
 from plunit.pieces.colors import gradient_colors, largest_slope
 from plunit.pieces.formats.surfaces import rows, surface
 from plunit.pieces.polygons import Cells
@@ -42,4 +43,4 @@ def save_ply(cells: Cells, path: str | Path, *, output: int = 0) -> None:
     faces = (
         " ".join(map(str, (len(corners), *corners, *color))) for corners, color in zip(polygons, colors, strict=True)
     )
-    Path(path).write_text("\n".join([head, *rows(points), *faces, ""]))
+    save_whole(path, "\n".join([head, *rows(points), *faces, ""]))

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from plunit.files import save_whole
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
@@ -44,7 +45,7 @@ _ACTIVATIONS: dict[str, Callable[..., Activation]] = {
 
 def save_safetensors(net: Network, path: str | Path) -> None:
     """Write a network as arrays with a list of layers, which `load` reads back with the same numbers."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save as written
 
     single(net)
     arrays: dict[str, Floats] = {}
@@ -59,7 +60,7 @@ def save_safetensors(net: Network, path: str | Path) -> None:
         add("linear", weight=weight, bias=bias)
         if f is not None:
             add("piecewise", knots=f.knots, slopes=f.slopes, at_zero=f.at_zero)
-    save_file(arrays, str(path), metadata={"layers": json.dumps(layers)})
+    save_whole(path, written(arrays, metadata={"layers": json.dumps(layers)}))
 
 
 def _recognises(content: Content) -> bool:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from plunit.files import save_whole
 from plunit.pieces.arrays import Floats
 from plunit.pieces.colors import gradient_colors, largest_slope, value_colors
 from plunit.pieces.curve_data import Curve
@@ -36,11 +37,11 @@ def save_svg(
     values at their corners, from dark blue to yellow. A browser shows the affine map of the polygon under the pointer.
     """
     if isinstance(shape, Curve):
-        Path(path).write_text(_curve(shape.output(output).merged()))
+        save_whole(path, _curve(shape.output(output).merged()))
         return
     if color not in ("gradient", "value"):
         raise ValueError(f"color must be 'gradient' or 'value', got {color!r}")
-    Path(path).write_text(_cells(shape, check_output(shape, output), color))
+    save_whole(path, _cells(shape, check_output(shape, output), color))
 
 
 def _cells(cells: Cells, output: int, color: str) -> str:

@@ -147,24 +147,24 @@ class Solver:
 
 @contextmanager
 def _deferred(stop: Callable[[], None]) -> Iterator[None]:
-    """Let Ctrl-C call `stop` at once, and what it did before at the end."""
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before) or threading.current_thread() is not threading.main_thread():
+    """Let Ctrl-C call `stop` at once, and raise KeyboardInterrupt at the end; a handler of the caller's stays."""
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not ours or threading.current_thread() is not threading.main_thread():
         yield
         return
-    pressed: list[Any] = []
+    pressed = threading.Event()
 
-    def press(*details: Any) -> None:
-        pressed.append(details)
+    def press(*_: Any) -> None:
+        pressed.set()
         stop()
 
     signal.signal(signal.SIGINT, press)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-        if pressed:
-            before(*pressed[0])
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if pressed.is_set():
+            raise KeyboardInterrupt
 
 
 def _highspy() -> Any:
