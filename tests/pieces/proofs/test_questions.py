@@ -1,6 +1,7 @@
 """Questions about values, against the enumeration of all patterns, cells and curves."""
 
 import itertools
+import re
 import signal
 import subprocess
 import sys
@@ -226,21 +227,32 @@ def test_ctrl_c_stops_a_long_search_however_often_it_comes():
     assert done.stdout == "stopped\n"
 
 
+class Enough(Exception):
+    """The search need not go on."""
+
+
 def test_a_handler_of_the_caller_is_called_and_the_search_goes_on(hard):
-    hits = []
+    hits, told = [], []
+
+    def tell(part, text):
+        signal.raise_signal(signal.SIGINT)
+        told.append(text)
+        if len(told) == 5:
+            raise Enough
+
     before = signal.signal(signal.SIGINT, lambda *_: hits.append(1))
     try:
-        found = maximum(hard, [(-2, 2)] * 8, time_limit=2.0, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(Enough):
+            maximum(hard, [(-2, 2)] * 8, time_limit=300.0, progress=tell)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert hits
-    assert found.bound > found.value
+    assert len(hits) == 5
 
 
 def test_error_of_progress_stops_a_search_and_is_raised(hard):
     before = threading.active_count()
     with pytest.raises(ZeroDivisionError):
-        maximum(hard, [(-2, 2)] * 8, time_limit=60.0, progress=lambda part, text: 1 / 0)
+        maximum(hard, [(-2, 2)] * 8, time_limit=300.0, progress=lambda part, text: 1 / 0)
     assert threading.active_count() == before
 
 
@@ -252,8 +264,15 @@ def test_search_outside_the_main_thread(hard):
 
 def test_progress_shows_gap_and_time(hard):
     said = []
-    maximum(hard, [(-2, 2)] * 8, time_limit=3.0, progress=lambda part, text: said.append((part, text)))
-    assert any("gap" in text for _, text in said)
+
+    def tell(part, text):
+        said.append((part, text))
+        if len(said) == 5:
+            raise Enough
+
+    with pytest.raises(Enough):
+        maximum(hard, [(-2, 2)] * 8, time_limit=300.0, progress=tell)
+    assert all(re.fullmatch(r"gap [\d.e+-]+ after \d+ s", text) for _, text in said)
     assert all(0 <= part <= 1 for part, _ in said)
 
 
