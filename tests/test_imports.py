@@ -19,6 +19,7 @@ LEVELS = {
     "extras": 0,
     "files": 0,
     "machine": 0,
+    "processes": 0,
     "progress": 0,
     "ranges": 0,
     "cache": 0,

@@ -4,6 +4,7 @@ import functools
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import wait_until, wait_until_ended
 
 from plunit import cache
 from plunit.ensemble import LOSSES, MLP, build, compiling, initial, native, train
@@ -41,6 +43,21 @@ network = MLP((1, 2, 1), "plu")
 x = np.linspace(-1, 1, 9)[None]
 print(train(network, initial(network, [np.random.default_rng(0)]), (x, np.sin(x)), steps=20).history[-1, 0])
 """
+# Instead of compiling, start a process, leave its number in the file $LOG, and hang, as it does.
+HANG = """
+import os, pathlib, subprocess, sys, time
+if "-o" in sys.argv:
+    part = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    pathlib.Path(os.environ["LOG"]).write_text(f"{part.pid}\\n")
+    time.sleep(60)
+"""
+COMPILE = """
+import signal
+from plunit.ensemble import build
+signal.signal(signal.SIGINT, signal.default_int_handler)
+build.compile_program(())
+"""
+on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 
 
 @pytest.fixture
@@ -97,7 +114,7 @@ def test_a_compiled_program_is_used_again(monkeypatch):
     build.compile_program(("-march=native",))
     commands = []
     run = compiling.output
-    monkeypatch.setattr(compiling, "output", lambda command: commands.append(command) or run(command))
+    monkeypatch.setattr(compiling, "output", lambda command, *rest: commands.append(command) or run(command, *rest))
     build.compile_program(("-march=native",))
     assert [("-o" in command) for command in commands] == [False]
 
@@ -269,3 +286,17 @@ def test_a_compiler_that_hangs_is_given_up(fresh, tmp_path):
         build.CannotCompile, match=r"the command did not end within 0\.2 s; set CXX to a C\+\+ compiler"
     ):
         build.library()
+
+
+@on_linux
+def test_an_interrupt_of_python_alone_ends_the_compiler(copying, tmp_path):
+    (tmp_path / "copy.py").write_text(HANG)
+    command = [sys.executable, "-W", "default", "-c", COMPILE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        wait_until(lambda: (tmp_path / "log").read_text().endswith("\n"), process)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[0]
+    assert said.splitlines()[-1] == "KeyboardInterrupt"
+    assert "ResourceWarning" not in said
+    wait_until_ended(int((tmp_path / "log").read_text()))
+    assert list(copying.iterdir()) == []

@@ -20,6 +20,7 @@ from plunit.invertible import (
     InvertibleNetwork,
     ScaleShift,
     SmoothPLU,
+    conditional,
     density,
     toy,
 )
@@ -240,6 +241,32 @@ def test_what_cannot_be_fitted_changes_nothing(data, options, error, message):
     with pytest.raises(error, match=message):
         flow.fit(data, **{"steps": 3, **options})
     assert_same(copies(flow), before)
+
+
+@pytest.mark.parametrize(
+    ("other", "kind"),
+    [
+        (torch.Tensor.to_sparse, r"one of torch.sparse_coo; pass tensor.to_dense\(\)"),
+        (torch.Tensor.to_mkldnn, "one of torch._mkldnn"),
+        (lambda x: torch.nested.as_nested_tensor([x, x], layout=torch.jagged), "a nested one; pass torch.cat"),
+    ],
+    ids=["sparse", "mkldnn", "jagged"],
+)
+@pytest.mark.parametrize(
+    ("who", "call"),
+    [
+        ("log_prob", lambda flow, other: seeded().log_prob(other(SOME))),
+        ("log_prob", lambda flow, other: flow.log_prob(other(SOME), SOME)),
+        ("context", lambda flow, other: flow.log_prob(SOME, other(SOME))),
+        ("context", lambda flow, other: flow.sample(3, other(SOME))),
+        ("context", lambda flow, other: flow.rsample(3, other(SOME))),
+        ("context", lambda flow, other: flow.given(other(SOME))),
+    ],
+    ids=["x", "x with context", "context", "sample", "rsample", "given"],
+)
+def test_points_and_contexts_are_dense(who, call, other, kind):
+    with pytest.raises(TypeError, match=f"^{who} takes dense tensors, got {kind}"):
+        call(Flow(conditional(2, context=2, blocks=1)), other)
 
 
 def test_a_frozen_flow_has_nothing_to_learn():

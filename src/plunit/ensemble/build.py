@@ -15,6 +15,7 @@ from pathlib import Path
 from plunit import cache
 from plunit.ensemble import compiling
 from plunit.ensemble.compiling import CannotCompile
+from plunit.processes import run_group
 
 LIB = Path(__file__).with_name("lib")  # in a wheel; setup.py makes it
 
@@ -61,14 +62,14 @@ def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.C
     every feature of the processor. A cached library that does not fit its checksum is compiled again.
     """
     compiler = [*compiling.find_compiler(), *target]
-    macros = compiling.output([*compiler, "-dM", "-E", "-x", "c++", os.devnull])
+    macros = compiling.output([*compiler, "-dM", "-E", "-x", "c++", os.devnull], run_group)
     parts = [compiling.source_hash().encode(), macros, *map(str.encode, target)]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     path = cache.private_folder() / f"{program}-{key}.so"
     try:
         if not cache.verified(path):
             with cache.part_folder(path.parent) as scratch:
-                content = compiling.compiled(compiler, scratch, program)
+                content = compiling.compiled(compiler, scratch, program, run_group)
             cache.write_verified(path, content)
     except OSError as error:
         raise CannotCompile(f"the compiled program cannot be written to {path.parent}: {error}") from error

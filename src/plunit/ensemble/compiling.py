@@ -14,8 +14,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 CSRC = Path(__file__).with_name("csrc")
 PROGRAMS = ("train", "chain")  # networks; density networks
@@ -37,6 +39,15 @@ _SECONDS = 300  # a compiler that takes longer is stuck
 
 class CannotCompile(Exception):
     """The program cannot be compiled here; the text says why."""
+
+
+def _run(command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run a command in the group of setup.py, whose threads compile: Ctrl-C at a terminal ends all of them."""
+    return subprocess.run(command, capture_output=True, **options)
+
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+"""Runs a command: `_run`, or `plunit.processes.run_group` at first use."""
 
 
 def levels() -> dict[int, str]:
@@ -90,10 +101,10 @@ def find_compiler() -> list[str]:
     raise CannotCompile("no C++ compiler found" + (f" (CXX is {os.environ['CXX']!r})" if chosen else ""))
 
 
-def compiled(compiler: list[str], scratch: str, program: str) -> bytes:
+def compiled(compiler: list[str], scratch: str, program: str, run: Run = _run) -> bytes:
     """Return the library of a program; whatever the compiler writes is in the folder `scratch`."""
     made = Path(scratch, f"{program}.so")
-    output([*compiler, *FLAGS, "-o", str(made), str(CSRC / f"{program}.cpp")], TMPDIR=scratch)
+    output([*compiler, *FLAGS, "-o", str(made), str(CSRC / f"{program}.cpp")], run, TMPDIR=scratch)
     content = made.read_bytes() if made.exists() else b""
     if not content:
         raise _failure(compiler, "ended without an error but wrote no library")
@@ -109,20 +120,20 @@ def _alone(compiler: list[str], program: str) -> bytes:
         return compiled(compiler, scratch, program)
 
 
-def output(command: list[str], **environment: str) -> bytes:
+def output(command: list[str], run: Run = _run, **environment: str) -> bytes:
     """Run a command of the compiler and return what it prints."""
     try:
-        run = subprocess.run(command, capture_output=True, timeout=_SECONDS, env={**os.environ, **environment})
+        done = run(command, timeout=_SECONDS, env={**os.environ, **environment})
     except subprocess.TimeoutExpired as error:
         raise _failure(command, f"did not end within {_SECONDS} s") from error
     except OSError as error:
         raise _failure(command, f"could not be run ({error})") from error
-    if run.returncode:
-        lines = run.stderr.decode(errors="replace").strip().splitlines()
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
         # the last line of a compiler is often a summary, such as "compilation terminated."
         said = next((line for line in lines if "error:" in line), lines[-1] if lines else "nothing")
-        raise _failure(command, f"ended with exit code {run.returncode} and printed {said}")
-    return run.stdout
+        raise _failure(command, f"ended with exit code {done.returncode} and printed {said}")
+    return done.stdout
 
 
 def _failure(command: list[str], what: str) -> CannotCompile:

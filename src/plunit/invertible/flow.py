@@ -21,7 +21,7 @@ from plunit.invertible.bijection import Bijection, expect
 from plunit.invertible.contexts import Conditional
 from plunit.invertible.frozen import Frozen
 from plunit.invertible.likelihood import Fitted, HeldOut, first_sharp, maximise
-from plunit.invertible.points import PointShape, check_finite
+from plunit.invertible.points import PointShape, check_dense, check_finite
 from plunit.invertible.progress import Report, bar
 from plunit.invertible.sources import prepare
 
@@ -64,6 +64,7 @@ class Flow(nn.Module):
         """
         if not isinstance(x, Tensor):
             raise TypeError(f"log_prob takes tensors, got {type(x).__name__}; torch.as_tensor makes one of it")
+        check_dense(x, "log_prob")
         z, log_det = self.bijection.of_data(x, *self._given(context))
         return self.base.log_prob(z) + log_det
 
@@ -220,5 +221,7 @@ class Flow(nn.Module):
             raise ValueError("this flow has no context; leave it out, or build the flow with conditional(...)")
         if context is None:
             raise ValueError(f"this flow is conditional: give a context of {self.bijection.context} numbers")
+        if isinstance(context, Tensor):
+            check_dense(context, "context")
         self.bijection.check(context)
         return (context,)

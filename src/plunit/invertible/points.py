@@ -81,12 +81,19 @@ def _numbers(tensor: Tensor, what: str) -> Tensor:
     for is_other, rule, kind, remedy in (
         (tensor.is_complex(), "real numbers", f"a tensor of {tensor.dtype}", "its real part"),
         (tensor.is_meta, "numbers", "a tensor on the device meta, which has none", "the data themselves"),
-        (tensor.is_nested, "dense tensors", "a nested one", "torch.cat(tensor.unbind())"),
-        (tensor.layout is not torch.strided, "dense tensors", f"one of {tensor.layout}", "tensor.to_dense()"),
     ):
         if is_other:
             raise TypeError(f"{what} takes {rule}, got {kind}; pass {remedy}")
+    check_dense(tensor, what)
     return tensor.detach()
+
+
+def check_dense(tensor: Tensor, what: str) -> None:
+    """Raise TypeError if a tensor is nested or sparse; it looks at no number, and so never waits for a GPU."""
+    if tensor.is_nested:
+        raise TypeError(f"{what} takes dense tensors, got a nested one; pass torch.cat(tensor.unbind())")
+    if tensor.layout is not torch.strided:
+        raise TypeError(f"{what} takes dense tensors, got one of {tensor.layout}; pass tensor.to_dense()")
 
 
 def _real(data: Any, rule: str, dtype: torch.dtype) -> Tensor:

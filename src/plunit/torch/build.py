@@ -10,18 +10,17 @@ import contextlib
 import importlib.util
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import sysconfig
 import time
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from plunit import cache
 from plunit.errors import UserError
+from plunit.processes import own_group
 from plunit.torch import extension, native
 
 _SECONDS = 1800  # a compiler that takes longer is stuck
@@ -113,7 +112,7 @@ def _run(command: list[str], scratch: str) -> None:
     print(text, end="" if sys.stdout.isatty() else "\n", flush=True)
     environment = {**os.environ, "TMPDIR": scratch, "PLUNIT_NATIVE": "0"}
     log = Path(scratch, "log")
-    with log.open("wb") as output, _process(command, stdout=output, stderr=output, env=environment) as process:
+    with log.open("wb") as output, own_group(command, stdout=output, stderr=output, env=environment) as process:
         for second in range(_SECONDS):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(1)
@@ -126,19 +125,6 @@ def _run(command: list[str], scratch: str) -> None:
     if process.returncode:
         reason = _reason(log.read_text(errors="replace")) if ended else f"the compiler did not end within {_SECONDS} s"
         raise UserError(f"the native op does not compile: {reason}")
-
-
-@contextlib.contextmanager
-def _process(command: list[str], **options: Any) -> Any:
-    """Start a process in a group of its own and end the group, compilers and all, whatever happens."""
-    process = subprocess.Popen(command, start_new_session=True, **options)
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
-            process.wait()
 
 
 def _reason(log: str) -> str:
