@@ -1,6 +1,7 @@
 """Keys of cells: all that determines a result is in them, the source among it, and nothing else."""
 
 import dataclasses
+import itertools
 import os
 import shutil
 import subprocess
@@ -72,6 +73,25 @@ def edited(path):
     content = path.read_bytes()
     path.write_bytes(content + b"\n")
     return content
+
+
+def test_every_module_of_another_package_is_hashed(tmp_path):
+    folder = tmp_path / "mypack" / "inner"
+    folder.mkdir(parents=True)
+    for name in (
+        "mypack/__init__",
+        "mypack/helper",
+        "mypack/inner/__init__",
+        "mypack/inner/helper",
+        "mypack/inner/run",
+    ):
+        (tmp_path / f"{name}.py").write_text("SIZE = 1\n")
+    (tmp_path / "beside.py").write_text("SIZE = 1\n")
+    hashes = [digest(folder / "run.py")]
+    for file in ("mypack/helper.py", "mypack/inner/helper.py", "beside.py"):
+        (tmp_path / file).write_text("SIZE = 2\n")
+        hashes.append(digest(folder / "run.py"))
+    assert [one != other for one, other in itertools.pairwise(hashes)] == [True, True, False]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

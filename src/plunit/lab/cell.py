@@ -12,6 +12,7 @@ import functools
 import hashlib
 import inspect
 import json
+import os
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
@@ -72,14 +73,14 @@ _LIBRARIES = {"numpy": "numpy", "torch": "torch", "sklearn": "scikit-learn"}
 
 
 def program_of(function: Callable[..., Any]) -> str:
-    """Hash the source of a function: its module, all of plunit that it imports, and the versions of libraries."""
+    """Hash its module, what that imports of plunit, all of another package that it is in, and versions of libraries."""
     return _program(Path(inspect.getfile(inspect.unwrap(function))).resolve())
 
 
 def digest(module: Path, package: Path = PACKAGE) -> str:
     """Hash the files in the import closure of a module and the versions of the libraries they import."""
     files = closure(module, package)
-    names = {str(file.relative_to(package)) if file.is_relative_to(package) else file.name: file for file in files}
+    names = {os.path.relpath(file, package if file.is_relative_to(package) else module.parent): file for file in files}
     text = hashlib.sha256()
     for name in sorted(names):
         text.update(f"{name}\0".encode() + names[name].read_bytes() + b"\0")
@@ -94,7 +95,11 @@ def closure(module: Path, package: Path = PACKAGE) -> list[Path]:
 
     Importing a.b runs a/__init__.py too. A folder `csrc` belongs to the modules beside it.
     """
-    todo, found = [module], set[Path]()
+    top = module.parent
+    while (top.parent / "__init__.py").exists():
+        top = top.parent
+    alone = module.is_relative_to(package) or not (top / "__init__.py").exists()
+    todo, found = [module] if alone else sorted(top.rglob("*.py")), set[Path]()
     while todo:
         file = todo.pop()
         if file in found:

@@ -34,9 +34,6 @@ MODULES = (
 )
 """The modules with experiments, each with a tuple EXPERIMENTS."""
 
-GROUP = "plunit.experiments"
-"""The entry points by which other packages name such modules."""
-
 Runs = dict[str, Arrays]
 """Activation to the arrays of all its seeds."""
 
@@ -166,5 +163,5 @@ def catalogue() -> dict[str, Experiment]:
                 raise ValueError(f"the name {one.name!r} is taken, or has other letters than a to z, digits, - and _")
             found[one.name] = one
 
-    load_plugins(GROUP, add)
+    load_plugins("plunit.experiments", add)
     return found
