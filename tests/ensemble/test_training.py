@@ -257,6 +257,26 @@ def test_rows_that_are_not_finite_are_refused(engine, name, place, words, batch,
         train(network, start, healthy, validation=Validation(**numbers), steps=3, engine=engine)
 
 
+@pytest.mark.parametrize(("name", "place", "words"), SICK)
+def test_rows_below_a_mask_are_refused(engine, name, place, words):
+    network = MLP((2, 3, 1))
+    start, numbers = initial(network, generators([0])), {key: np.ones(shape) for key, shape in NUMBERS.items()}
+    numbers[name][place] = -9999
+    numbers[name] = np.ma.masked_equal(numbers[name], -9999)
+    words = rf"{words.split()[0]} must not be masked, got 1 masked numbers, the first at index .{place[0]},.*; drop"
+    with pytest.raises(ValueError, match=f"^{words}"):
+        train(network, start, Rows(**numbers), steps=3, engine=engine)
+    healthy = Rows(np.ones((4, 2)), np.ones((4, 1)))
+    with pytest.raises(ValueError, match=f"^validation: {words}"):
+        train(network, start, healthy, validation=Validation(**numbers), steps=3, engine=engine)
+
+
+def test_a_masked_array_without_masked_entries_is_an_array():
+    network, start = MLP((1, 3, 1)), initial(MLP((1, 3, 1)), generators([0]))
+    masked, plain = (train(network, start, (x, Y), steps=3).theta for x in (np.ma.masked_equal(X, -9999), X))
+    np.testing.assert_array_equal(masked, plain)
+
+
 def test_points_of_a_batch_that_are_not_finite_are_refused(engine):
     network, x, y = MLP((2, 3, 1)), np.ones((2, 50, 3)), np.ones((1, 50, 1))
     start = initial(network, generators([0, 1, 2]))

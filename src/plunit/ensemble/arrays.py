@@ -10,12 +10,23 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def as_array(values: Any, dtype: Any = None) -> Array:
+def check_unmasked(name: str, values: Any) -> None:
+    """Raise ValueError if entries of a NumPy array are masked: what stands below a mask is no number of the data."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        mask = np.ma.getmaskarray(values)
+        raise ValueError(
+            f"{name} must not be masked, got {int(mask.sum())} masked numbers, the first at index "
+            f"{tuple(np.argwhere(mask)[0].tolist())}; drop those rows, or fill them with array.filled(value)"
+        )
+
+
+def as_array(values: Any, dtype: Any = None, name: str = "an array") -> Array:
     """Return values as a NumPy array of floating point; tensors of other frameworks come through `__array__`.
 
     A tensor that requires a gradient is detached. What is no floating point becomes float32, unless `dtype` says
-    otherwise.
+    otherwise. Masked entries are refused with the name.
     """
+    check_unmasked(name, values)
     values = values.detach() if hasattr(values, "detach") else values
     array = np.asarray(values)
     if dtype is None:

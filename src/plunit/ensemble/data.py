@@ -117,7 +117,8 @@ def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -
     """Return the points of the next steps, checked, in the dtype of theta."""
     if isinstance(data, Rows):
         return _table(data, network, theta)
-    x, y = (as_array(part, theta.dtype) for part in (data(steps) if callable(data) else data))
+    x, y = data(steps) if callable(data) else data
+    x, y = as_array(x, theta.dtype, "inputs"), as_array(y, theta.dtype, "targets")
     if not callable(data):
         x, y = (part[None] if part.ndim == 3 else part[None, ..., None] for part in (x, y))
     shape = (steps if callable(data) else 1, x.shape[2] if x.ndim == 4 else 0)
@@ -131,13 +132,13 @@ def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -
 
 
 def _table(rows: Rows, network: MLP, theta: Array) -> StepData:
-    x, y = (as_array(part, theta.dtype) for part in (rows.x, rows.y))
+    x, y = as_array(rows.x, theta.dtype, "inputs"), as_array(rows.y, theta.dtype, "targets")
     for part, units, name in ((x, network.widths[0], "inputs"), (y, network.widths[-1], "targets")):
         if part.ndim != 2 or part.shape[1] != units or len(part) != len(x) or not len(part):
             raise ValueError(
                 f"{name} must be [rows, {units}], one row or more, as many in inputs and targets; got {part.shape}"
             )
-    weight = None if rows.weight is None else as_array(rows.weight, theta.dtype)
+    weight = None if rows.weight is None else as_array(rows.weight, theta.dtype, "weight")
     if weight is not None and weight.shape != (len(x),):
         raise ValueError(f"weight must be [{len(x)}], one for each row; got {weight.shape}")
     if rows.batch and len(rows.seeds) != theta.shape[1]:

@@ -108,8 +108,8 @@ def train(
         as_count(name, value, least)
     if list(checkpoints) != sorted({k for k in checkpoints if 0 <= k <= steps}):
         raise ValueError(f"checkpoints must be increasing steps from 0 to {steps}, got {checkpoints}")
-    theta = as_array(theta)
-    factors = as_many("schedule", np.asarray(schedule, dtype=np.float64), steps)
+    theta = as_array(theta, name="theta")
+    factors = as_many("schedule", as_array(schedule, np.float64, "schedule"), steps)
     lengths = {"stride": stride, "steps": steps, "every": validation.every if validation else 0}
     state = begin(network, theta, loss=loss, lr=lr, decay=decay, alpha=alpha, c=c, **lengths)
     advance = ENGINES[engine_for(theta, engine)]

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
+from plunit.ensemble.arrays import check_unmasked
 from plunit.invertible.blocks import is_transformed
 
 Rows = tuple[Tensor, ...]
@@ -91,6 +92,7 @@ def _numbers(tensor: Tensor, what: str) -> Tensor:
 
 def _real(data: Any, rule: str, dtype: torch.dtype) -> Tensor:
     """Return arrays or lists of real numbers as a new tensor, or raise TypeError with the rule."""
+    check_unmasked("data", data)
     try:
         array = np.asarray(data)
         if np.iscomplexobj(array):
