@@ -139,3 +139,9 @@ def test_numbers_below_a_mask_are_refused(name):
     place = r"\(4, 1\)" if name in ("points", "validation") else r"\(9,"
     with pytest.raises(ValueError, match=f"data must not be masked, got 1 masked numbers, the first at index {place}"):
         Flow(conditional(2, 1, blocks=1, hidden=(8,))).fit(points, 3, **given, validation=validation)
+
+
+@pytest.mark.parametrize("dtype", ["datetime64[s]", "timedelta64[s]", "complex64"])
+def test_numbers_that_are_not_real_are_refused(dtype):
+    with pytest.raises(TypeError, match=f"its numbers are {dtype.split('[')[0]}.*, not real; .*(unit|real part)"):
+        Flow(density(2, 1)).fit(np.ones((8, 2), np.int64).astype(dtype), 3)

@@ -20,18 +20,39 @@ def check_unmasked(name: str, values: Any) -> None:
         )
 
 
+NOT_REAL = {
+    "c": "pass the real part",
+    "m": "divide it by a unit such as np.timedelta64(1, 's')",
+    "M": "subtract a date and divide by a unit such as np.timedelta64(1, 's')",
+}
+"""Kind of a dtype that would lose its meaning as floating point, and the remedy."""
+
+
 def as_array(values: Any, dtype: Any = None, name: str = "an array") -> Array:
     """Return values as a NumPy array of floating point; tensors of other frameworks come through `__array__`.
 
     A tensor that requires a gradient is detached. What is no floating point becomes float32, unless `dtype` says
-    otherwise. Masked entries are refused with the name.
+    otherwise. Masked entries, complex numbers and dates are refused with the name.
     """
     check_unmasked(name, values)
     values = values.detach() if hasattr(values, "detach") else values
     array = np.asarray(values)
+    if array.dtype.kind in NOT_REAL:
+        raise ValueError(f"{name} must hold real numbers, got {array.dtype}; {NOT_REAL[array.dtype.kind]}")
     if dtype is None:
         dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.float32
     return array.astype(dtype, copy=False)
+
+
+def as_factors(name: str, value: Any, dtype: Any) -> Array:
+    """Return finite numbers of at least 0 as an array, or raise ValueError."""
+    array = as_array(value, dtype, name)
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        place = tuple(np.argwhere(bad)[0].tolist())
+        where = f"{array[place]} at index {place}" if place else repr(value)
+        raise ValueError(f"{name} must be finite and not negative, got {where}")
+    return array
 
 
 def as_count(name: str, value: Any, least: int = 0) -> int:

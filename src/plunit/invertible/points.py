@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
-from plunit.ensemble.arrays import check_unmasked
+from plunit.ensemble.arrays import NOT_REAL, check_unmasked
 from plunit.invertible.blocks import is_transformed
 
 Rows = tuple[Tensor, ...]
@@ -95,8 +95,8 @@ def _real(data: Any, rule: str, dtype: torch.dtype) -> Tensor:
     check_unmasked("data", data)
     try:
         array = np.asarray(data)
-        if np.iscomplexobj(array):
-            raise TypeError(f"its numbers are {array.dtype}, not real; pass the real part")
+        if array.dtype.kind in NOT_REAL:
+            raise TypeError(f"its numbers are {array.dtype}, not real; {NOT_REAL[array.dtype.kind]}")
         with np.errstate(over="ignore"):  # what is too large is found as infinite
             return torch.from_numpy(array.astype(np.float64 if dtype == torch.float64 else np.float32))
     except (TypeError, ValueError) as error:
