@@ -168,6 +168,13 @@ def test_wrong_data_is_named(engine, x, y):
         train(network, initial(network, generators([0, 1])), (x, y), steps=2, engine=engine)
 
 
+@pytest.mark.parametrize("data", [None, (X,), (X, Y, X), 3, lambda n: None])
+def test_data_that_are_no_pair_are_named(data):
+    network = MLP((1, 2, 1), "plu")
+    with pytest.raises(ValueError, match=r"data must be Rows, a pair \(inputs, targets\) or a function of such, got"):
+        train(network, initial(network, generators([0])), data, steps=2)
+
+
 def test_a_short_stream_is_named(engine):
     network = MLP((1, 2, 1), "plu")
     short = np.broadcast_to(X[None, ..., None], (3, 1, 50, 2))
@@ -212,7 +219,15 @@ def test_float64_runs_in_numpy_and_agrees_closely():
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"steps": -1}, {"steps": 5, "stride": 0}, {"steps": 5, "checkpoints": [6]}, {"steps": 5, "checkpoints": [3, 1]}],
+    [
+        {"steps": -1},
+        {"steps": True},
+        {"steps": 5, "stride": 0},
+        {"steps": 5, "checkpoints": [6]},
+        {"steps": 5, "checkpoints": [3, 1]},
+        {"steps": 5, "checkpoints": 5},
+        {"steps": 5, "checkpoints": ("a",)},
+    ],
 )
 def test_wrong_arguments_are_named(arguments):
     network = MLP((1, 2, 1), "plu")
@@ -230,6 +245,9 @@ def test_wrong_arguments_are_named(arguments):
         ({"decay": -0.1}, "decay must be finite and not negative"),
         ({"alpha": np.inf}, "alpha must be finite"),
         ({"c": -1.0}, "c must be finite and not negative"),
+        ({"alpha": None}, "alpha must be finite and not negative, got None"),
+        ({"lr": "fast"}, "lr must hold real numbers, got .*fast"),
+        ({"loss": ["square"]}, r"unknown loss \['square'\]; choose one of square"),
         ({"schedule": -1.0}, r"schedule must be finite and not negative, got -1\.0"),
         ({"schedule": [math.nan]}, r"schedule must be finite and not negative, got nan at index \(0,\)"),
         ({"schedule": [math.inf]}, "schedule must be finite and not negative, got inf"),

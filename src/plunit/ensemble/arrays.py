@@ -41,7 +41,10 @@ def as_array(values: Any, dtype: Any = None, name: str = "an array") -> Array:
         raise ValueError(f"{name} must hold real numbers, got {array.dtype}; {NOT_REAL[array.dtype.kind]}")
     if dtype is None:
         dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.float32
-    return array.astype(dtype, copy=False)
+    try:
+        return array.astype(dtype, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold real numbers, got {array.dtype}: {error}") from None
 
 
 def as_factors(name: str, value: Any, dtype: Any) -> Array:
@@ -58,7 +61,7 @@ def as_factors(name: str, value: Any, dtype: Any) -> Array:
 def as_count(name: str, value: Any, least: int = 0) -> int:
     """Return an integer from `least` to 2^31 - 1, or raise ValueError."""
     try:
-        found = operator.index(value)
+        found = least - 1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         found = least - 1
     if not least <= found < 2**31:

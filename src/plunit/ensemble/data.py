@@ -129,7 +129,12 @@ def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -
     """Return the points of the next steps, checked, in the dtype of theta."""
     if isinstance(data, Rows):
         return _table(data, network, theta)
-    x, y = data(steps) if callable(data) else data
+    given = data(steps) if callable(data) else data
+    try:
+        x, y = given
+    except (TypeError, ValueError):
+        kind = type(given).__name__
+        raise ValueError(f"data must be Rows, a pair (inputs, targets) or a function of such, got {kind}") from None
     x, y = as_array(x, theta.dtype, "inputs"), as_array(y, theta.dtype, "targets")
     if not callable(data):
         x, y = (part[None] if part.ndim == 3 else part[None, ..., None] for part in (x, y))

@@ -105,10 +105,7 @@ def train(
     number. The engines run the same algorithm and round differently. Differences of rounding grow during training, so
     that a single member can end elsewhere, while statistics over many members agree.
     """
-    for name, value, least in (("steps", steps, 0), ("stride", stride, 1)):
-        as_count(name, value, least)
-    if list(checkpoints) != sorted({k for k in checkpoints if 0 <= k <= steps}):
-        raise ValueError(f"checkpoints must be increasing steps from 0 to {steps}, got {checkpoints}")
+    _check_counts(steps, stride, checkpoints)
     theta = as_array(theta, name="theta")
     factors = as_many("schedule", as_factors("schedule", schedule, np.float64), steps)
     lengths = {"stride": stride, "steps": steps, "every": validation.every if validation else 0}
@@ -133,6 +130,14 @@ def train(
         kept.append(state.theta.copy())
     weights = np.stack(kept) if kept else np.empty((0, *theta.shape), theta.dtype)
     return Trained(state.theta, state.history, weights, state.best, state.record[0], state.record[3].astype(np.int64))
+
+
+def _check_counts(steps: int, stride: int, checkpoints: Any) -> None:
+    for name, value, least in (("steps", steps, 0), ("stride", stride, 1)):
+        as_count(name, value, least)
+    whole = hasattr(checkpoints, "__iter__") and all(hasattr(k, "__index__") for k in checkpoints)
+    if not whole or list(checkpoints) != sorted({k for k in checkpoints if 0 <= k <= steps}):
+        raise ValueError(f"checkpoints must be increasing steps from 0 to {steps}, got {checkpoints!r}; pass a list")
 
 
 def _check_start(theta: Array) -> None:
@@ -178,7 +183,7 @@ def begin(
     """Return the state before the first step, checked; its arrays are its own."""
     if theta.ndim != 2 or theta.shape[0] != network.rows or theta.shape[1] < 1:
         raise ValueError(f"theta must be [{network.rows}, members] for {network}, got {tuple(theta.shape)}")
-    if loss not in LOSSES:
+    if not isinstance(loss, str) or loss not in LOSSES:
         raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
     members = theta.shape[1]
     given = {"lr": lr, "decay": decay, "alpha": alpha, "c": c}
