@@ -105,3 +105,8 @@ def test_plu_without_slope_outside_has_dead_units():
     network = MLP((1, 2, 1), "plu")
     theta = np.array([1, -1, -9, 0, 1, 1, 0], dtype=np.float32)[:, None]
     assert dead_share(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None], alpha=0.0) == 0.5
+
+
+def test_no_generators_make_no_members():
+    with pytest.raises(ValueError, match="one generator for each member, got none; pass"):
+        initial(MLP((1, 2, 1)), [])

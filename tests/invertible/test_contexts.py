@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -130,8 +131,8 @@ def test_contexts_that_do_not_fit(perturb, call, error, message):
     ("make", "message"),
     [
         (lambda: Conditional(Chain(LU(2), Tanh(2), PLU(2)), 1), "needs learned elementwise parts"),
-        (lambda: conditional(2, 0), "integers of at least 1, got 0"),
-        (lambda: conditional(2, 1, hidden=(4, True)), "integers of at least 1, got True"),
+        (lambda: conditional(2, 0), "context must be an integer of at least 1, got 0"),
+        (lambda: conditional(2, 1, hidden=(4, True)), "each of hidden must be an integer of at least 1, got True"),
         (lambda: conditional(2, 1, hidden=5), r"units of each hidden layer, such as \(64, 64\), got 5"),
         (lambda: conditional(2, 1, activation="relu"), "there is no density activation 'relu'"),
     ],
@@ -139,6 +140,11 @@ def test_contexts_that_do_not_fit(perturb, call, error, message):
 def test_conditional_bijections_that_make_no_sense(make, message):
     with pytest.raises((TypeError, ValueError), match=message):
         make()
+
+
+def test_sizes_may_be_integers_of_numpy():
+    flow = conditional(2, np.int64(3), hidden=(np.int64(8), np.int32(4)))
+    assert repr((flow.context, flow.hidden)) == "(3, (8, 4))"
 
 
 def test_annealing_ends_in_a_sharp_network_with_the_same_parameters(perturb):

@@ -129,3 +129,19 @@ def test_a_tensor_of_data_is_left_as_it_is():
     before = X.clone()
     Flow(density(2, 1)).fit(X, 3)
     assert torch.equal(X, before)
+
+
+@pytest.mark.parametrize("name", ["points", "context", "weights", "validation"])
+def test_numbers_below_a_mask_are_refused(name):
+    given = {"points": X.numpy(), "context": X.numpy()[:, :1], "weights": np.ones(64), "validation": X.numpy()}
+    given[name] = np.ma.array(given[name], mask=np.arange(given[name].size).reshape(given[name].shape) == 9)
+    points, validation = given.pop("points"), (given.pop("validation"), X[:, :1])
+    place = r"\(4, 1\)" if name in ("points", "validation") else r"\(9,"
+    with pytest.raises(ValueError, match=f"data must not be masked, got 1 masked numbers, the first at index {place}"):
+        Flow(conditional(2, 1, blocks=1, hidden=(8,))).fit(points, 3, **given, validation=validation)
+
+
+@pytest.mark.parametrize("dtype", ["datetime64[s]", "timedelta64[s]", "complex64"])
+def test_numbers_that_are_not_real_are_refused(dtype):
+    with pytest.raises(TypeError, match=f"its numbers are {dtype.split('[')[0]}.*, not real; .*(unit|real part)"):
+        Flow(density(2, 1)).fit(np.ones((8, 2), np.int64).astype(dtype), 3)

@@ -10,23 +10,58 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def as_array(values: Any, dtype: Any = None) -> Array:
+def check_unmasked(name: str, values: Any) -> None:
+    """Raise ValueError if entries of a NumPy array are masked: what stands below a mask is no number of the data."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        mask = np.ma.getmaskarray(values)
+        raise ValueError(
+            f"{name} must not be masked, got {int(mask.sum())} masked numbers, the first at index "
+            f"{tuple(np.argwhere(mask)[0].tolist())}; drop those rows, or fill them with array.filled(value)"
+        )
+
+
+NOT_REAL = {
+    "c": "pass the real part",
+    "m": "divide it by a unit such as np.timedelta64(1, 's')",
+    "M": "subtract a date and divide by a unit such as np.timedelta64(1, 's')",
+}
+"""Kind of a dtype that would lose its meaning as floating point, and the remedy."""
+
+
+def as_array(values: Any, dtype: Any = None, name: str = "an array") -> Array:
     """Return values as a NumPy array of floating point; tensors of other frameworks come through `__array__`.
 
     A tensor that requires a gradient is detached. What is no floating point becomes float32, unless `dtype` says
-    otherwise.
+    otherwise. Masked entries, complex numbers and dates are refused with the name.
     """
+    check_unmasked(name, values)
     values = values.detach() if hasattr(values, "detach") else values
     array = np.asarray(values)
+    if array.dtype.kind in NOT_REAL:
+        raise ValueError(f"{name} must hold real numbers, got {array.dtype}; {NOT_REAL[array.dtype.kind]}")
     if dtype is None:
         dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.float32
-    return array.astype(dtype, copy=False)
+    try:
+        return array.astype(dtype, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold real numbers, got {array.dtype}: {error}") from None
+
+
+def as_factors(name: str, value: Any, dtype: Any) -> Array:
+    """Return finite numbers of at least 0 as an array, or raise ValueError."""
+    array = as_array(value, dtype, name)
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        place = tuple(np.argwhere(bad)[0].tolist())
+        where = f"{array[place]} at index {place}" if place else repr(value)
+        raise ValueError(f"{name} must be finite and not negative, got {where}")
+    return array
 
 
 def as_count(name: str, value: Any, least: int = 0) -> int:
     """Return an integer from `least` to 2^31 - 1, or raise ValueError."""
     try:
-        found = operator.index(value)
+        found = least - 1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         found = least - 1
     if not least <= found < 2**31:

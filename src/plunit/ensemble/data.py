@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble.arrays import Array, as_array, as_count
+from plunit.ensemble.losses import PROBABILITIES
 from plunit.ensemble.network import MLP
 
 Data = tuple[Any, Any]
@@ -91,20 +92,31 @@ class StepData:
         return int(self.x.shape[2])
 
 
-def check_finite(data: StepData, *, table: bool) -> None:
-    """Raise ValueError if a number is NaN or infinite, and say where."""
+def check_numbers(data: StepData, loss: str, *, table: bool) -> None:
+    """Raise ValueError if a number is one that no training survives, and say where."""
     axes = ("row", "column") if table else ("point", "unit")
     for name, part in (("inputs", data.x), ("targets", data.y), ("weight", data.weight)):
-        if part is None or _is_finite(part):
-            continue
-        step, unit, point, member = place = tuple(np.argwhere(~np.isfinite(part))[0].tolist())
-        parts = ((axes[0], point, 0), (axes[1], unit, part.shape[1]), ("member", member, part.shape[3]))
-        where = [f"{axis} {i}" for axis, i, length in parts if length != 1]
-        where += [f"step {step}"] if len(part) > 1 else []
-        raise ValueError(
-            f"{name} must be finite in {part.dtype}, got {part[place]} in {', '.join(where)}; drop such {axes[0]}s, or "
-            "scale the numbers"
-        )
+        if part is not None and not _is_finite(part):
+            remedy = f"drop such {axes[0]}s, or scale the numbers"
+            raise ValueError(_text(f"{name} must be finite in {part.dtype}", part, ~np.isfinite(part), axes, remedy))
+    y, weight = data.y, data.weight
+    if loss in PROBABILITIES and (y.min() < 0 or y.max() > 1):
+        rule = f"targets of the loss {loss} must be from 0 to 1"
+        raise ValueError(_text(rule, y, (y < 0) | (y > 1), axes, "scale them, or take the loss square"))
+    if weight is not None and weight.min() < 0:
+        raise ValueError(_text("weight must not be negative", weight, weight < 0, axes, f"drop such {axes[0]}s"))
+    others = [seed for seed in data.rows.seeds if not hasattr(seed, "__index__")] if data.rows else []
+    if others:
+        raise ValueError(f"seeds must be integers, got {others[0]!r}; pass range(members), for example")
+
+
+def _text(rule: str, part: Array, bad: Array, axes: tuple[str, str], remedy: str) -> str:
+    """Return the rule, the first bad number of a part, its place and the remedy."""
+    step, unit, point, member = place = tuple(np.argwhere(bad)[0].tolist())
+    parts = ((axes[0], point, 0), (axes[1], unit, part.shape[1]), ("member", member, part.shape[3]))
+    where = [f"{axis} {i}" for axis, i, length in parts if length != 1]
+    where += [f"step {step}"] if len(part) > 1 else []
+    return f"{rule}, got {part[place]} in {', '.join(where)}; {remedy}"
 
 
 def _is_finite(part: Array) -> bool:
@@ -117,27 +129,33 @@ def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -
     """Return the points of the next steps, checked, in the dtype of theta."""
     if isinstance(data, Rows):
         return _table(data, network, theta)
-    x, y = (as_array(part, theta.dtype) for part in (data(steps) if callable(data) else data))
+    given = data(steps) if callable(data) else data
+    try:
+        x, y = given
+    except (TypeError, ValueError):
+        kind = type(given).__name__
+        raise ValueError(f"data must be Rows, a pair (inputs, targets) or a function of such, got {kind}") from None
+    x, y = as_array(x, theta.dtype, "inputs"), as_array(y, theta.dtype, "targets")
     if not callable(data):
         x, y = (part[None] if part.ndim == 3 else part[None, ..., None] for part in (x, y))
-    shape = (steps if callable(data) else 1, x.shape[2] if x.ndim == 4 else 0)
+    shape = (steps if callable(data) else 1, max(1, x.shape[2]) if x.ndim == 4 else 0)
     for part, units, name in ((x, network.widths[0], "inputs"), (y, network.widths[-1], "targets")):
         if part.ndim != 4 or part.shape[:3] != (shape[0], units, shape[1]) or part.shape[3] not in {1, theta.shape[1]}:
             raise ValueError(
                 f"{name} must be [{units}, batch] or [{units}, batch, {theta.shape[1]}], in a stream with a first axis "
-                f"of {steps} steps, and as many points in inputs and targets; got {tuple(part.shape)}"
+                f"of {steps} steps, one point or more, and as many in inputs and targets; got {tuple(part.shape)}"
             )
     return StepData(x, y)
 
 
 def _table(rows: Rows, network: MLP, theta: Array) -> StepData:
-    x, y = (as_array(part, theta.dtype) for part in (rows.x, rows.y))
+    x, y = as_array(rows.x, theta.dtype, "inputs"), as_array(rows.y, theta.dtype, "targets")
     for part, units, name in ((x, network.widths[0], "inputs"), (y, network.widths[-1], "targets")):
         if part.ndim != 2 or part.shape[1] != units or len(part) != len(x) or not len(part):
             raise ValueError(
                 f"{name} must be [rows, {units}], one row or more, as many in inputs and targets; got {part.shape}"
             )
-    weight = None if rows.weight is None else as_array(rows.weight, theta.dtype)
+    weight = None if rows.weight is None else as_array(rows.weight, theta.dtype, "weight")
     if weight is not None and weight.shape != (len(x),):
         raise ValueError(f"weight must be [{len(x)}], one for each row; got {weight.shape}")
     if rows.batch and len(rows.seeds) != theta.shape[1]:

@@ -36,5 +36,8 @@ def _softmax(z: Array, y: Array) -> tuple[Array, Array]:
     return np.log(total[:, 0]) - (y * z).sum(1), e / total - y
 
 
+PROBABILITIES = {"logistic", "softmax"}
+"""The losses whose targets are from 0 to 1."""
+
 LOSSES: dict[str, Loss] = {"square": _square, "logistic": _logistic, "softmax": _softmax}
 """Name to function."""

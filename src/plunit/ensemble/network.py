@@ -90,6 +90,8 @@ def initial(
     A member's weights depend on its generator alone, and are the same for every activation. `scales` holds one standard
     deviation for each layer, 1 by default. Learned alpha and c start at the given values.
     """
+    if not len(generators):
+        raise ValueError("initial needs one generator for each member, got none; pass [np.random.default_rng(0)]")
     scales = [1.0] * network.depth if scales is None else scales
     theta = np.zeros((network.rows, len(generators)), dtype=np.float32)
     fans = [m * n for m, n in zip(network.widths, network.widths[1:], strict=False)]

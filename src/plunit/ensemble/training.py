@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble import native, stepping
-from plunit.ensemble.arrays import Array, as_array, as_count, as_many
+from plunit.ensemble.arrays import Array, as_array, as_count, as_factors, as_many
 from plunit.ensemble.build import library
 from plunit.ensemble.compiling import CannotCompile
-from plunit.ensemble.data import Data, Rows, StepData, Stream, check_finite, points
+from plunit.ensemble.data import Data, Rows, StepData, Stream, check_numbers, points
 from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.network import MLP, spread
 from plunit.ensemble.pacing import Pace
@@ -85,11 +85,12 @@ def train(
 
     Args:
         network: the form of the members.
-        theta: the start [rows, S], left as it is; see `initial`.
+        theta: the start [rows, S], left as it is; see `initial`. Members that are not finite touch no other; if all
+            are, it is an error.
         data: a fixed batch, a stream of new ones, or the `Rows` of a table; finite numbers. Of a stream the first 64
             batches are checked.
         steps: number of steps.
-        loss: "square" (the mean square error), "logistic" (targets in [0, 1]) or "softmax" (targets with sum 1).
+        loss: "square" (the mean square error), "logistic" (targets in [0, 1]) or "softmax" (these with sum 1).
         lr: Adam's step size, a number or [S]; its other settings are the usual ones.
         decay: decoupled weight decay, a number or [S]: a weight w loses lr decay w at each step.
         schedule: the factor of lr, a number or one for each step.
@@ -104,16 +105,14 @@ def train(
     number. The engines run the same algorithm and round differently. Differences of rounding grow during training, so
     that a single member can end elsewhere, while statistics over many members agree.
     """
-    for name, value, least in (("steps", steps, 0), ("stride", stride, 1)):
-        as_count(name, value, least)
-    if list(checkpoints) != sorted({k for k in checkpoints if 0 <= k <= steps}):
-        raise ValueError(f"checkpoints must be increasing steps from 0 to {steps}, got {checkpoints}")
-    theta = as_array(theta)
-    factors = as_many("schedule", np.asarray(schedule, dtype=np.float64), steps)
+    _check_counts(steps, stride, checkpoints)
+    theta = as_array(theta, name="theta")
+    factors = as_many("schedule", as_factors("schedule", schedule, np.float64), steps)
     lengths = {"stride": stride, "steps": steps, "every": validation.every if validation else 0}
     state = begin(network, theta, loss=loss, lr=lr, decay=decay, alpha=alpha, c=c, **lengths)
+    _check_start(theta)
     advance = ENGINES[engine_for(theta, engine)]
-    tests = None if validation is None else _tests(validation, network, theta)
+    tests = None if validation is None else _tests(validation, network, theta, loss)
     kept, pace = [], Pace()
     marks = {*checkpoints, steps, *(range(0, steps, _STREAMED) if callable(data) else ())}
     for first, last in itertools.pairwise(sorted({0, *marks})):
@@ -121,7 +120,7 @@ def train(
             kept.append(state.theta.copy())
         given = points(data, last - first, network, theta)
         if first == 0:  # looking at all of a stream takes up to a tenth of the time
-            check_finite(given, table=isinstance(data, Rows))
+            check_numbers(given, loss, table=isinstance(data, Rows))
         taken = first
         while taken < last:  # in parts, so that Ctrl-C is heard
             stop = last if callable(data) else pace.next(taken, last)
@@ -133,10 +132,27 @@ def train(
     return Trained(state.theta, state.history, weights, state.best, state.record[0], state.record[3].astype(np.int64))
 
 
-def _tests(validation: Validation, network: MLP, theta: Array) -> StepData:
+def _check_counts(steps: int, stride: int, checkpoints: Any) -> None:
+    for name, value, least in (("steps", steps, 0), ("stride", stride, 1)):
+        as_count(name, value, least)
+    whole = hasattr(checkpoints, "__iter__") and all(hasattr(k, "__index__") for k in checkpoints)
+    if not whole or list(checkpoints) != sorted({k for k in checkpoints if 0 <= k <= steps}):
+        raise ValueError(f"checkpoints must be increasing steps from 0 to {steps}, got {checkpoints!r}; pass a list")
+
+
+def _check_start(theta: Array) -> None:
+    bad = ~np.isfinite(theta)
+    if bad.any(axis=0).all():
+        place = tuple(np.argwhere(bad)[0].tolist())
+        raise ValueError(f"theta must be finite in some member, got {theta[place]} at index {place}; see initial")
+
+
+def _tests(validation: Validation, network: MLP, theta: Array, loss: str) -> StepData:
     try:
         found = points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
-        check_finite(found, table=True)
+        check_numbers(found, loss, table=True)
+        if found.weight is not None and not found.weight.any():  # all losses would be 0, and the first look the best
+            raise ValueError("weight must be above 0 in some row, got 0 in all; leave weight out to count all alike")
         return found
     except ValueError as error:
         raise ValueError(f"validation: {error}") from None
@@ -167,13 +183,12 @@ def begin(
     """Return the state before the first step, checked; its arrays are its own."""
     if theta.ndim != 2 or theta.shape[0] != network.rows or theta.shape[1] < 1:
         raise ValueError(f"theta must be [{network.rows}, members] for {network}, got {tuple(theta.shape)}")
-    if loss not in LOSSES:
+    if not isinstance(loss, str) or loss not in LOSSES:
         raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
     members = theta.shape[1]
-    lr, decay = (as_many(name, as_array(value, theta.dtype), members) for name, value in (("lr", lr), ("decay", decay)))
-    for name, value in (("lr", lr), ("decay", decay), ("alpha", alpha), ("c", c)):
-        if not (np.isfinite(value).all() and (np.asarray(value) >= 0).all()):
-            raise ValueError(f"{name} must be finite and not negative, got {value}")
+    given = {"lr": lr, "decay": decay, "alpha": alpha, "c": c}
+    factors = {name: as_factors(name, value, theta.dtype) for name, value in given.items()}
+    lr, decay = (as_many(name, factors[name], members) for name in ("lr", "decay"))
     return State(
         network,
         loss,
@@ -184,8 +199,8 @@ def begin(
         mean=np.zeros(theta.shape, theta.dtype),
         square=np.zeros(theta.shape, theta.dtype),
         running=np.array(theta, order="C"),
-        alpha=np.array(spread(network, theta, alpha), order="C"),
-        c=np.array(spread(network, theta, c), order="C"),
+        alpha=np.array(spread(network, theta, factors["alpha"]), order="C"),
+        c=np.array(spread(network, theta, factors["c"]), order="C"),
         history=np.full((math.ceil(steps / stride), members), np.nan, theta.dtype),
         best=np.array(theta, order="C"),
         record=np.repeat(np.array([[np.inf], [np.inf], [0], [0]], theta.dtype), members, axis=1),

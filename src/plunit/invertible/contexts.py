@@ -60,11 +60,9 @@ class Conditional(nn.Module):
         expect(bijection, "Conditional")
         if not isinstance(hidden, Sequence):
             raise TypeError(f"hidden takes the units of each hidden layer, such as (64, 64), got {hidden!r}")
-        for size in (context, *hidden):
-            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-                raise ValueError(f"context and hidden must be integers of at least 1, got {size!r}")
+        context, hidden = whole("context", context), tuple(whole("each of hidden", size) for size in hidden)
         self.bijection, self.features = bijection, bijection.features
-        self.context, self.hidden = context, tuple(hidden)
+        self.context, self.hidden = context, hidden
         learned = [len(_learned(leaf)) for leaf in _moved(bijection)]
         self.slots = learned if slots is None else list(slots)
         if (

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
+from plunit.ensemble.arrays import NOT_REAL, check_unmasked
 from plunit.invertible.blocks import is_transformed
 
 Rows = tuple[Tensor, ...]
@@ -98,10 +99,11 @@ def check_dense(tensor: Tensor, what: str) -> None:
 
 def _real(data: Any, rule: str, dtype: torch.dtype) -> Tensor:
     """Return arrays or lists of real numbers as a new tensor, or raise TypeError with the rule."""
+    check_unmasked("data", data)
     try:
         array = np.asarray(data)
-        if np.iscomplexobj(array):
-            raise TypeError(f"its numbers are {array.dtype}, not real; pass the real part")
+        if array.dtype.kind in NOT_REAL:
+            raise TypeError(f"its numbers are {array.dtype}, not real; {NOT_REAL[array.dtype.kind]}")
         with np.errstate(over="ignore"):  # what is too large is found as infinite
             return torch.from_numpy(array.astype(np.float64 if dtype == torch.float64 else np.float32))
     except (TypeError, ValueError) as error:
