@@ -21,15 +21,14 @@ FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component
 
 
 def taken(browser: Browser, address: str) -> Image.Image:
-    """Return the page down to the table of numbers, in few colours."""
+    """Return the page down to the table of numbers."""
     page = browser.new_page(viewport={"width": 1200, "height": 1300}, device_scale_factor=1.5)
     page.goto(f"{address}&settings={quote(json.dumps(SETTINGS))}")
     page.wait_for_function(STEP, timeout=300_000)
     table = page.locator("table").bounding_box()
     picture = page.screenshot(clip={"x": 0, "y": 0, "width": 1200, "height": table["y"] + table["height"] + 24})
     page.close()
-    whole = Image.open(BytesIO(picture)).convert("RGB")
-    return whole.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    return Image.open(BytesIO(picture)).convert("RGB")
 
 
 def main(file: Path) -> None:
@@ -38,7 +37,8 @@ def main(file: Path) -> None:
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-            taken(browser, server.address).save(file, optimize=True)
+            few = taken(browser, server.address).quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+            few.save(file, optimize=True)
             browser.close()
     finally:
         server.shutdown()

@@ -105,16 +105,6 @@ def test_a_missing_package_is_one_line_with_the_remedy(command, extra, package, 
     assert run.stderr == f"plunit: {package} is not installed: pip install 'plunit[{extra}]'\n"
 
 
-def test_ctrl_c_before_a_command_has_begun_is_one_line():
-    program = (
-        "import typer\nfrom plunit.cli import commands, main\n"
-        "def press(): raise KeyboardInterrupt\n"
-        "commands.app = typer.Typer()\ncommands.app.command()(press)\nmain()"
-    )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (run.returncode, run.stdout, run.stderr) == (130, "", "plunit: stopped\n")
-
-
 def test_a_missing_dask_is_one_line(run_cli, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     code, _, err = run_cli("run", "sine", "--seeds", "1", "--out", tmp_path, "--cluster", "tcp://127.0.0.1:1")

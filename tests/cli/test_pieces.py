@@ -327,7 +327,7 @@ BAD = {
     ),
     "a folder that is not there": (
         lambda path: [path / "tent.bin", "--save", path / "no/net.csv"],
-        "net.csv: No such file or directory; choose another place with --save",
+        "is missing; make it first",
     ),
     "a box of three numbers": (lambda path: [path / "tent.bin", "--box", 1, 2, 3], "got 3 numbers"),
     "a box without numbers": (lambda path: [path / "tent.bin", "--box", ""], "--box needs numbers"),

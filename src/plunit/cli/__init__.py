@@ -63,10 +63,6 @@ def _run() -> None:
         app()
     except UserError as error:
         _end(str(error))
-    except SystemExit as end:
-        if end.code != 130:
-            raise
-        _end("stopped", 130)  # typer says nothing
     except BrokenPipeError:
         raise
     except OSError as error:
