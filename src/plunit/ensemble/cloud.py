@@ -7,15 +7,12 @@ import math
 import numpy as np
 
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.native import values
+from plunit.ensemble.native import VECTOR, values
 from plunit.ensemble.network import MLP, forward
 from plunit.ensemble.training import why_not_native
 
 WORK = 700_000
 """Products that one image may take; of larger ensembles some members are renewed in each, in turn."""
-
-LANES = 16
-"""The members of a part are a multiple of it: those of the compiled program's vectors."""
 
 
 class Cloud:
@@ -42,7 +39,7 @@ class Cloud:
         slow = bool(why_not_native())
         self._values = forward if slow else values
         parts = math.ceil(members * network.rows * x.shape[1] / (WORK // 4 if slow else WORK))
-        self._renewed = math.ceil(members / parts / LANES) * LANES
+        self._renewed = math.ceil(members / parts / VECTOR) * VECTOR
         # how many members of each part of the ensemble are in each pixel, [parts, columns * rows], and of all
         self._parts = np.zeros((math.ceil(members / self._renewed), (size[0] + 2) * (size[1] + 2)), dtype=np.int32)
         self._all, self._next = self._parts[0].copy(), 0

@@ -20,7 +20,7 @@ from plunit.ensemble.data import StepData
 from plunit.ensemble.network import MLP, spread
 from plunit.ensemble.state import Part, State, Steps, check_room
 
-_VECTOR = 16  # members of the widest vector the program may use
+VECTOR = 16  # members of the widest vector the program may use
 _ARRAYS = ("lr", "decay", "theta", "mean", "square", "running", "alpha", "c", "history", "best", "record", "looks")
 
 
@@ -77,7 +77,7 @@ def run(program: ctypes.CDLL, parts: Sequence[Part]) -> None:
     others: list[threading.Thread] = []
     try:
         with contextlib.suppress(RuntimeError):  # the system has no more threads
-            for _ in range(1, min(processors(), sum(call.task.members for call in calls) // _VECTOR)):
+            for _ in range(1, min(processors(), sum(call.task.members for call in calls) // VECTOR)):
                 other = threading.Thread(target=work)
                 other.start()
                 others.append(other)
@@ -166,14 +166,14 @@ def processors() -> int:
 def filled(state: State) -> State:
     """Return the state with a multiple of the vector's members and contiguous arrays: itself, or a copy."""
     arrays = {name: getattr(state, name) for name in _ARRAYS}
-    filled: dict[str, Any] = {name: _fill(array) for name, array in arrays.items()}
-    same = all(filled[name] is array for name, array in arrays.items())
-    return state if same else dataclasses.replace(state, **filled)
+    whole: dict[str, Any] = {name: _fill(array) for name, array in arrays.items()}
+    same = all(whole[name] is array for name, array in arrays.items())
+    return state if same else dataclasses.replace(state, **whole)
 
 
 def _fill(values: Array) -> Array:
     """Repeat the last member up to a multiple of the vector, contiguous."""
-    missing = -values.shape[-1] % _VECTOR
+    missing = -values.shape[-1] % VECTOR
     if not missing:
         return values if values.flags.c_contiguous and values.flags.writeable else np.array(values, order="C")
     # concatenation alone keeps the order of axes in memory
