@@ -71,7 +71,8 @@ def search(
         seed: member i of form j starts with the generator of (seed, j, i).
         anneal: for "plu": begin with rounded corners; rho falls from 0.9 to 0.02, then to 0.
         every: steps from one look at the points of validation to the next; 0 looks 100 times.
-        patience: a member stands still after so many looks without a better one.
+        patience: a member stands still after so many looks without a better one. Looks while corners are rounded by
+            `anneal` do not count.
         engine: "native" or "numpy"; by default native where possible.
         progress: called now and then with the part of the work that is done and the least loss so far. If it returns
             true, the search ends with what it has found. So it does, with a warning, at Ctrl-C; before the first look
@@ -137,7 +138,9 @@ def _trained(
     work, done, first, stop, pace = _work(members, steps, keep), 0.0, 0, False, Pace()
     while first < steps and not stop:
         last = pace.next(first, min(mark for mark in (*rungs, sharp) if mark > first))
-        advance(members, replace(plan, rate=plan.rate[first:last], rho=rho[first:last]))
+        # while corners shrink, each look is at another function: none of them says that a member is at its end
+        patience = math.inf if first < sharp else plan.patience
+        advance(members, replace(plan, rate=plan.rate[first:last], rho=rho[first:last], patience=patience))
         done += (last - first) * sum(member.architecture.parameters for member in members)
         first = last
         stop = bool(progress(min(done / work, 0.99), min(one.loss for one in everyone)))
