@@ -151,7 +151,7 @@ def _trained(
             _sharpen(worse if first < sharp else [], plan.tests)
     if first < sharp:
         _sharpen(members, plan.tests)
-    _sharpen([one for one in everyone if one.record[3] == 0], plan.tests)  # no look yet
+    _sharpen([one for one in everyone if one.best_step == 0], plan.tests)  # no look yet
     progress(1.0, min(one.loss for one in everyone))
     return everyone
 
@@ -162,7 +162,8 @@ def _sharpen(members: Sequence[Member], validation: Sample | None) -> None:
         member.best[...] = member.average
         with np.errstate(all="ignore"):  # members that diverge
             loss = stepping.mean_loss(member.network(), validation) if validation else math.inf
-        member.record[...] = [loss if math.isfinite(loss) else math.inf, math.inf, 0, member.steps]
+        member.loss = float(member.theta.dtype.type(loss)) if math.isfinite(loss) else math.inf
+        member.best_step, member.mark, member.waited = member.steps, math.inf, 0
 
 
 def _begin(form: Architecture, looks: int, rng: np.random.Generator) -> Member:
