@@ -12,7 +12,10 @@ from plunit.densities.state import MemberSteps, begin
 from plunit.ensemble import build
 
 pytestmark = pytest.mark.usefixtures("compiler")
-CARRIED = ("theta", "mean", "square", "average", "best", "record", "widths", "looks", "steps")
+CARRIED = (
+    *("theta", "mean", "square", "average", "best", "widths", "looks"),
+    *("steps", "loss", "best_step", "mark", "waited"),
+)
 KINDS = [("smooth", 0.0), ("plu", 0.3), ("plu", 0.0), ("leaky", 0.0)]
 kinds = pytest.mark.parametrize(("activation", "rho"), KINDS, ids=["smooth", "rounded plu", "plu", "leaky"])
 
@@ -126,6 +129,22 @@ def test_patience_stands_still_in_both_engines(activation, rho):
     np.testing.assert_equal(carried(one), before)
 
 
+@pytest.mark.parametrize("advance", [native.advance, stepping.advance], ids=["native", "numpy"])
+def test_whole_numbers_beyond_those_of_float32(advance):
+    """Above 2^24 only every other whole number is one of float32."""
+    last, form = 2**24 + 1, Architecture(2, 2)
+    better, worse = member(form), member(form)
+    worse.loss = worse.mark = -1e9
+    for one in (better, worse):
+        one.steps, one.waited = last - 1, last - 1
+    plan = MemberSteps(np.ones(1) * 0.01, points(2, 50), 20, tests=points(2, 30), every=last, patience=last)
+    advance([better, worse], plan)
+    assert (better.best_step, better.waited, better.steps) == (last, 0, last)
+    assert (worse.best_step, worse.waited, worse.steps) == (0, last, last)
+    advance([better, worse], plan)
+    assert (better.steps, worse.steps) == (last + 1, last)
+
+
 @kinds
 @pytest.mark.parametrize("advance", [native.advance, stepping.advance], ids=["native", "numpy"])
 def test_a_member_that_diverges_keeps_its_best_state(activation, rho, advance):
@@ -135,5 +154,5 @@ def test_a_member_that_diverges_keeps_its_best_state(activation, rho, advance):
     advance([one], plan)
     assert np.isnan(one.theta).any()
     assert np.isfinite(one.best).all()
-    assert 3 <= one.record[3] <= 21
+    assert 3 <= one.best_step <= 21
     np.testing.assert_allclose(stepping.mean_loss(replace(one.network(), rho=rho), plan.tests), one.loss, rtol=1e-5)

@@ -69,3 +69,15 @@ def test_without_blocks_it_is_a_normal_density(random_network):
 def test_rows_of_another_shape_are_refused(random_network, x):
     with pytest.raises(ValueError, match=r"x must be \[rows, 2\], got shape"):
         random_network(2, 1, "smooth").log_prob(x)
+
+
+@kinds
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_, np.float16, np.float32])
+@pytest.mark.parametrize("blocks", [0, 3])
+def test_points_of_every_dtype_have_the_density_of_their_values(random_network, activation, rho, dtype, blocks):
+    network, x = random_network(2, blocks, activation, rho), np.array([[0, 1], [3, 0], [2, 5]]).astype(dtype)
+    found = network.log_prob(x)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, network.log_prob(x.astype(np.float64)))
+    z = network.forward(x.astype(np.float64).T)[0]
+    np.testing.assert_array_equal(network.inverse(np.rint(z).astype(int))[1], network.inverse(np.rint(z))[1])

@@ -147,7 +147,22 @@ def test_ctrl_c_before_the_first_look_raises(engine):
 def test_patience_ends_a_search_early():
     members = found(steps=100_000, every=50, patience=5, training=Sample(ring(50)), validation=Sample(ring(50, seed=1)))
     assert members[0].steps < 100_000
-    assert members[0].record[3] <= members[0].steps
+    assert members[0].best_step <= members[0].steps
+
+
+def test_patience_waits_for_the_end_of_annealing(engine):
+    """Until the corners are gone each look is at another function, so members take all these steps as without it."""
+    options = {"anneal": True, "starts": 2, "keep": 2, "lr": 0.3, "every": 5, "steps": 200, "engine": engine}
+    with_patience, without = (
+        sorted(found([Architecture(2, 4, "plu")], patience=patience, **options), key=lambda one: one.seed)
+        for patience in (1, math.inf)
+    )
+    sharp = int((roundings(200) > 0).sum()) // 5
+    for one, other in zip(with_patience, without, strict=True):
+        np.testing.assert_array_equal(one.looks[:sharp], other.looks[:sharp])
+        assert (np.diff(other.looks[:sharp]) > 0).any()  # a look that was not better
+        assert one.steps >= 5 * sharp
+    assert any(one.steps < 200 for one in with_patience)  # then it counts
 
 
 def test_members_that_diverge_come_last(engine, monkeypatch):

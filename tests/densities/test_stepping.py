@@ -112,7 +112,7 @@ def test_patience_and_the_best_state():
     assert np.isfinite(seen).all()
     assert np.isnan(one.looks[one.steps :]).all()
     assert one.loss == seen.min()
-    assert one.record[3] == seen.argmin() + 1
+    assert one.best_step == seen.argmin() + 1
     assert one.steps == seen.argmin() + 1 + 4
     np.testing.assert_allclose(mean_loss(one.network(), sample), one.loss)
 

@@ -184,7 +184,7 @@ def test_members_out_of_patience_give_up_their_places(engine, monkeypatch):
     waiting = []
 
     def spy(parts, advance=halving.ENGINES[engine]):
-        waiting.extend(state.record[2].max() for state, steps in parts if steps.first in (10, 20, 40))
+        waiting.extend(state.waited.max() for state, steps in parts if steps.first in (10, 20, 40))
         advance(parts)
 
     monkeypatch.setitem(halving.ENGINES, engine, spy)

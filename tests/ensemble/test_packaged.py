@@ -18,7 +18,7 @@ known = pytest.mark.skipif(not HERE, reason="wheels have no libraries for this p
 
 
 class Loaded:
-    """A library whose processor has the level of the file `level` beside it."""
+    """A library whose processor has the level of the file `level` beside it, and no structs."""
 
     def __init__(self, path):
         self._name = path
@@ -74,6 +74,7 @@ def program(compiler):
 def test_the_processor_chooses_the_library(wheel, monkeypatch, machine, level, origin):
     monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.setattr(build.ctypes, "CDLL", Loaded)
+    monkeypatch.setattr(build, "difference", lambda *_: "")
     pack(wheel, compiling.levels(), b"")
     (wheel / "level").write_text(str(level))
     assert build.origin() == origin
@@ -157,6 +158,7 @@ def test_without_a_library_that_fits_the_program_is_compiled(wheel, program, dam
 def test_a_wheel_without_the_library_of_this_level_is_no_wheel(wheel, monkeypatch):
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(build.ctypes, "CDLL", Loaded)
+    monkeypatch.setattr(build, "difference", lambda *_: "")
     pack(wheel, compiling.levels(), b"")
     (wheel / "level").write_text("4")
     (wheel / "train-x86-64-v4.so").unlink()

@@ -219,8 +219,39 @@ def test_selected_members_are_whole(engine, some):
     advance(state, 30, 60, rows)
     np.testing.assert_equal({name: getattr(part, name) for name in before}, before)
     advance(part, 30, 60, mine)
-    for name in ("theta", "history", "looks", "best", "record", "lr", "decay", "alpha", "c"):
+    for name in (
+        "theta",
+        "history",
+        "looks",
+        "best",
+        "best_loss",
+        "best_step",
+        "mark",
+        "waited",
+        "lr",
+        "decay",
+        "alpha",
+        "c",
+    ):
         np.testing.assert_array_equal(getattr(part, name), getattr(state, name)[..., some])
+
+
+def test_whole_numbers_beyond_those_of_float32(engine):
+    """Above 2^24 only every other whole number is one of float32."""
+    last = 2**24 + 1
+    state = begin(
+        NETWORK, START, loss="square", lr=0.1, decay=0.0, alpha=0.1, c=1.0, stride=last, steps=last, every=last
+    )
+    state.best_loss[:3], state.mark[:3], state.waited[:] = -1, -1, last - 1  # three that are not better
+    given, tests = (points(Rows(*part), 1, NETWORK, START) for part in (TRAINING, TESTS))
+    looks = Validation(*TESTS, every=last, patience=last)
+    ENGINES[engine]([(state, Steps(last - 1, np.ones(1), given, tests, looks))])
+    assert state.best_step.tolist() == [0] * 3 + [last] * 18
+    assert state.waited.tolist() == [last] * 3 + [0] * 18
+    before = state.theta.copy()
+    state.history, state.looks = np.zeros((2, 21), np.float32), np.zeros((1, 21), np.float32)
+    ENGINES[engine]([(state, Steps(last, np.ones(1), given, tests, looks))])
+    assert (state.theta == before).all(0).tolist() == [True] * 3 + [False] * 18
 
 
 @pytest.mark.usefixtures("compiler")

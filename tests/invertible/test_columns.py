@@ -6,6 +6,7 @@ from torch import nn
 from torch.autograd import gradcheck, gradgradcheck
 
 from plunit.invertible import LU, PLU, Bijection, Chain, Inverse, LeakyReLU, Reversible, ScaleShift, SmoothPLU, density
+from plunit.invertible.bijection import Elementwise
 from plunit.invertible.blocks import are_blocks
 
 CHAINS = {
@@ -13,6 +14,8 @@ CHAINS = {
     "mixed": lambda: Chain(LU(3), PLU(3, 0.3), ScaleShift(3), PLU(3, 0.4, learnable=True), LU(3), PLU(3, 0.2), LU(3)),
     "half learned": lambda: Chain(LU(3), SmoothPLU(3), LU(3), SmoothPLU(3, learnable=True), LU(3)),
     "nested": lambda: Chain(density(3, 2), Chain(ScaleShift(3), Inverse(density(3, 2))), LeakyReLU(3)),
+    "plain attributes": lambda: Chain(*(Scaled(3, factor) for factor in (2.0, 3.0, 2.0, [1, 2.5], [4, 0.5], ([3], 4)))),
+    "tensors as attributes": lambda: Chain(*(Scaled(3, torch.tensor([2.0, factor, 0.5])) for factor in (3.0, 5.0))),
     "opaque": lambda: Chain(LU(3), Reversible(*density(3, 2).parts()), LU(3), Twice(3), LU(3)),
 }
 
@@ -25,6 +28,30 @@ class Twice(Bijection):
 
     def inverse(self, y):
         return y / 2, torch.full(y.shape[:-1], self.features * -0.6931471805599453, dtype=y.dtype)
+
+
+class Scaled(Elementwise):
+    """y = factor exp(raw_scale) x, where the factor is no tensor."""
+
+    def __init__(self, features, factor):
+        super().__init__(features)
+        self._factor = factor
+        self.raw_scale = nn.Parameter(torch.zeros(features))
+
+    def raw(self):
+        return (self.raw_scale,)
+
+    def imply(self, *raw):
+        factor = self._factor
+        return (raw[0].exp() * (factor[-1] if isinstance(factor, (list, tuple)) else factor),)
+
+    @staticmethod
+    def evaluate(x, scale):
+        return scale * x, scale.log()
+
+    @staticmethod
+    def invert(y, scale):
+        return y / scale, -scale.log()
 
 
 def alone(bijection, x, inverted=False):
@@ -55,6 +82,13 @@ def test_a_chain_is_its_parts_one_after_the_other(chain, inverted):
         loss = (y.sin().sum(-1) + log_det * y.detach().sum(-1).cos()).sum()
         results.append((y, log_det, *torch.autograd.grad(loss, [x, *chain.parameters()], materialize_grads=True)))
     torch.testing.assert_close(*results, rtol=1e-9, atol=1e-9)
+
+
+def test_leaves_that_differ_in_their_tensors_only_are_implied_at_once(monkeypatch):
+    calls, imply = [], Scaled.imply
+    monkeypatch.setattr(Scaled, "imply", lambda self, *raw: calls.append(len(raw[0])) or imply(self, *raw))
+    Chain(*(Scaled(2, factor) for factor in (2.0, 3.0, 2.0, 2.0)))(torch.randn(5, 2))
+    assert sorted(calls) == [2, 3]  # three at once; the values of the other one, [2]
 
 
 def test_blocks_have_derivatives_of_first_and_second_order():

@@ -6,7 +6,6 @@ import ctypes
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
@@ -14,36 +13,13 @@ from plunit import learned
 from plunit.densities.architecture import LEARNED
 from plunit.densities.sample import Sample
 from plunit.densities.state import Member, MemberSteps, check_room, nearest, shares
-from plunit.ensemble.arrays import Array
 from plunit.ensemble.build import library
+from plunit.ensemble.interface import ChainTask, Struct, called
+from plunit.ensemble.interface import Sample as PlacedSample
 from plunit.ensemble.native import processors
+from plunit.ensemble.state import whole_looks
 
-_ARRAYS = ("theta", "mean", "square", "average", "best", "record", "widths", "looks")
-_SCHEDULES = ("rate", "root", "rho", "share")
-
-
-class _Sample(ctypes.Structure):
-    """The C++ struct Sample."""
-
-    _fields_ = (("x", ctypes.c_void_p), ("weight", ctypes.c_void_p), ("count", ctypes.c_int64))
-
-
-class _ChainTask(ctypes.Structure):
-    """The C++ struct ChainTask, field by field."""
-
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("features", "blocks", "sides", "learned")),
-        ("order", ctypes.c_void_p),
-        ("sign", ctypes.c_void_p),
-        ("limit", ctypes.c_float),
-        ("training", _Sample),
-        ("tests", _Sample),
-        *((name, ctypes.c_int64) for name in ("batch", "nearest", "every")),
-        ("seed", ctypes.c_uint64),
-        *((name, ctypes.c_int64) for name in ("first", "steps")),
-        *((name, ctypes.c_float) for name in ("patience", "tolerance")),
-        *((name, ctypes.c_void_p) for name in (*_SCHEDULES, *_ARRAYS)),
-    )
+_ARRAYS = ("order", "sign", "theta", "mean", "square", "average", "best", "widths", "looks")
 
 
 def advance(members: Sequence[Member], steps: MemberSteps) -> None:
@@ -67,18 +43,13 @@ def run(program: ctypes.CDLL, member: Member, steps: MemberSteps) -> None:
     }
     with np.errstate(over="ignore"):  # of a rate that no network survives
         numbers = {name: np.ascontiguousarray(values, dtype=np.float32) for name, values in schedules.items()}
-    arrays: dict[str, Array] = {
-        **numbers,
-        **{name: getattr(member, name) for name in _ARRAYS},
-        "order": member.order,
-        "sign": member.sign,
-    }
-    task = _ChainTask(
+    task = ChainTask(
         features=form.features,
         blocks=form.blocks,
         sides=1 if form.activation == "leaky" else 2,
         learned=len(LEARNED[form.activation]),
         limit=learned.LIMIT,
+        tolerance=steps.tolerance,
         training=_sample(steps.training),
         tests=_sample(steps.tests),
         batch=steps.batch,
@@ -87,15 +58,17 @@ def run(program: ctypes.CDLL, member: Member, steps: MemberSteps) -> None:
         seed=member.seed % 2**64,
         first=member.steps,
         steps=steps.count,
-        patience=steps.patience if steps.tests else math.inf,
-        tolerance=steps.tolerance,
-        **{name: array.ctypes.data for name, array in arrays.items()},
+        patience=whole_looks(steps.patience if steps.tests else math.inf),
+        best_loss=member.loss,
+        mark=member.mark,
+        best_step=member.best_step,
+        waited=member.waited,
+        **numbers,
+        **{name: getattr(member, name) for name in _ARRAYS},
     )
-    program.plunit_chain.restype = ctypes.c_int64
-    member.steps += program.plunit_chain(ctypes.byref(task))
+    member.steps += called(program.plunit_chain, ctypes.byref(task))
+    member.loss, member.best_step, member.mark, member.waited = task.best_loss, task.best_step, task.mark, task.waited
 
 
-def _sample(sample: Sample | None) -> Any:
-    if sample is None:
-        return _Sample()
-    return _Sample(sample.x.ctypes.data, None if sample.weight is None else sample.weight.ctypes.data, len(sample.x))
+def _sample(sample: Sample | None) -> Struct:
+    return PlacedSample() if sample is None else PlacedSample(x=sample.x, weight=sample.weight, count=len(sample.x))

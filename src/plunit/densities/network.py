@@ -84,7 +84,7 @@ class DensityNetwork:
 
     def forward(self, x: Array) -> tuple[Array, Array]:
         """Return z and log|det dz/dx| of columns x [n, m]."""
-        log_det = np.full(x.shape[1], self.log_diagonal.sum(), x.dtype)
+        log_det = self._log_det(x)
         for i, weight in enumerate(self.weights):
             x = weight @ x + self.views["bias"][i][:, None]
             if i < self.architecture.blocks:
@@ -94,13 +94,17 @@ class DensityNetwork:
 
     def inverse(self, z: Array) -> tuple[Array, Array]:
         """Return the columns x with z = F(x), and log|det dz/dx| there."""
-        log_det = np.full(z.shape[1], self.log_diagonal.sum(), z.dtype)
+        log_det = self._log_det(z)
         for i in reversed(range(self.architecture.maps)):
             if i < self.architecture.blocks:
                 z, log_slopes = self.units[i].inverse(z)
                 log_det = log_det + log_slopes.sum(0)
             z = np.linalg.solve(self.weights[i], z - self.views["bias"][i][:, None])
         return z, log_det
+
+    def _log_det(self, points: Array) -> Array:
+        """Return the part of the maps in log|det dz/dx|, for each of some columns; never in a dtype of integers."""
+        return np.full(points.shape[1], self.log_diagonal.sum(), np.result_type(points, self.theta))
 
     def log_prob(self, x: Array) -> Array:
         """Return the log-density of rows x [m, n]."""

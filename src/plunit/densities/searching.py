@@ -71,7 +71,8 @@ def search(
         seed: member i of form j starts with the generator of (seed, j, i).
         anneal: for "plu": begin with rounded corners; rho falls from 0.9 to 0.02, then to 0.
         every: steps from one look at the points of validation to the next; 0 looks 100 times.
-        patience: a member stands still after so many looks without a better one.
+        patience: a member stands still after so many looks without a better one. Looks while corners are rounded by
+            `anneal` do not count.
         engine: "native" or "numpy"; by default native where possible.
         progress: called now and then with the part of the work that is done and the least loss so far. If it returns
             true, the search ends with what it has found. So it does, with a warning, at Ctrl-C; before the first look
@@ -137,7 +138,9 @@ def _trained(
     work, done, first, stop, pace = _work(members, steps, keep), 0.0, 0, False, Pace()
     while first < steps and not stop:
         last = pace.next(first, min(mark for mark in (*rungs, sharp) if mark > first))
-        advance(members, replace(plan, rate=plan.rate[first:last], rho=rho[first:last]))
+        # while corners shrink, each look is at another function: none of them says that a member is at its end
+        patience = math.inf if first < sharp else plan.patience
+        advance(members, replace(plan, rate=plan.rate[first:last], rho=rho[first:last], patience=patience))
         done += (last - first) * sum(member.architecture.parameters for member in members)
         first = last
         stop = bool(progress(min(done / work, 0.99), min(one.loss for one in everyone)))
@@ -148,7 +151,7 @@ def _trained(
             _sharpen(worse if first < sharp else [], plan.tests)
     if first < sharp:
         _sharpen(members, plan.tests)
-    _sharpen([one for one in everyone if one.record[3] == 0], plan.tests)  # no look yet
+    _sharpen([one for one in everyone if one.best_step == 0], plan.tests)  # no look yet
     progress(1.0, min(one.loss for one in everyone))
     return everyone
 
@@ -159,7 +162,8 @@ def _sharpen(members: Sequence[Member], validation: Sample | None) -> None:
         member.best[...] = member.average
         with np.errstate(all="ignore"):  # members that diverge
             loss = stepping.mean_loss(member.network(), validation) if validation else math.inf
-        member.record[...] = [loss if math.isfinite(loss) else math.inf, math.inf, 0, member.steps]
+        member.loss = float(member.theta.dtype.type(loss)) if math.isfinite(loss) else math.inf
+        member.best_step, member.mark, member.waited = member.steps, math.inf, 0
 
 
 def _begin(form: Architecture, looks: int, rng: np.random.Generator) -> Member:

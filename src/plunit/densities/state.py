@@ -31,10 +31,13 @@ class Member:
         square: Adam's second moment.
         average: a running mean of the parameters. It is what validation looks at.
         best: the running mean with the least loss on the points of validation.
-        record: [4]: that loss; the last loss that was better by the tolerance; how many looks ago; the best step.
         widths: [blocks, n], at kinks: how near the samples are that stand for the density there.
         looks: the losses of validation, one every `every` steps; NaN where there was none.
         steps: the number of steps taken.
+        loss: the least loss of validation: the mean of |z|^2 / 2 - log|det dz/dx|; infinite before the first look.
+        best_step: the number of steps after which it was found.
+        mark: the last loss of validation that was better than the mark before by the tolerance.
+        waited: how many looks ago that was.
     """
 
     architecture: Architecture
@@ -46,15 +49,13 @@ class Member:
     square: Array
     average: Array
     best: Array
-    record: Array
     widths: Array
     looks: Array
     steps: int = 0
-
-    @property
-    def loss(self) -> float:
-        """The least loss of validation: the mean of |z|^2 / 2 - log|det dz/dx|."""
-        return float(self.record[0])
+    loss: float = math.inf
+    best_step: int = 0
+    mark: float = math.inf
+    waited: int = 0
 
     def network(self) -> DensityNetwork:
         """Return the network with the least loss of validation, in float64."""
@@ -74,7 +75,6 @@ def begin(architecture: Architecture, start: Start, seed: int, looks: int) -> Me
         square=np.zeros_like(start.theta),
         average=start.theta.copy(),
         best=start.theta.copy(),
-        record=np.array([math.inf, math.inf, 0, 0], dtype),
         widths=np.zeros((architecture.blocks, architecture.features), dtype),
         looks=np.full(looks, np.nan, dtype),
     )

@@ -33,7 +33,7 @@ def _run(member: Member, steps: MemberSteps) -> None:
     rho, share = np.broadcast_to(steps.rho, steps.rate.shape), shares(member.steps, steps.count)
     drawn = Rows(steps.training.x, None, batch=steps.batch, seeds=[member.seed])
     for step in range(steps.count):
-        if steps.tests and member.record[2] >= steps.patience:
+        if steps.tests and member.waited >= steps.patience:
             break
         rows = drawn.draw(0, member.steps * steps.batch, steps.batch)
         batch = Sample(steps.training.x[rows], None if steps.training.weight is None else steps.training.weight[rows])
@@ -130,12 +130,12 @@ def mean_loss(network: DensityNetwork, sample: Sample) -> float:
 
 
 def _validate(member: Member, loss: float, steps: MemberSteps) -> None:
-    """Record the loss of the running mean."""
-    record = member.record
+    """Note the loss of the running mean, in the dtype of the parameters."""
+    loss = float(member.theta.dtype.type(loss))
     member.looks[member.steps // steps.every - 1] = loss
-    progress = loss < record[1] - steps.tolerance
-    if loss < record[0]:
+    if loss < member.loss:
         member.best[...] = member.average
-        record[0], record[3] = loss, member.steps
-    record[1] = loss if progress else record[1]
-    record[2] = 0 if progress else record[2] + 1
+        member.loss, member.best_step = loss, member.steps
+    progress = loss < member.mark - steps.tolerance
+    member.mark = loss if progress else member.mark
+    member.waited = 0 if progress else member.waited + 1

@@ -15,9 +15,14 @@ from pathlib import Path
 from plunit import cache
 from plunit.ensemble import compiling
 from plunit.ensemble.compiling import CannotCompile
+from plunit.ensemble.interface import difference
 from plunit.processes import run_group
 
 LIB = Path(__file__).with_name("lib")  # in a wheel; setup.py makes it
+
+
+class OtherStructs(CannotCompile):
+    """A program whose structs differ from those of Python, in C++ files of another version."""
 
 
 @functools.cache
@@ -41,7 +46,7 @@ def is_fused() -> bool:
 
 
 def packaged(program: str = "train") -> ctypes.CDLL | None:
-    """Load the best library of the wheel for this processor; None if none was made from the present source, or loads.
+    """Load the best library of the wheel for this processor; None if none was made from the present source, or fits.
 
     The library "train" of the least level runs on every processor and says which level this one has.
     """
@@ -50,8 +55,8 @@ def packaged(program: str = "train") -> ctypes.CDLL | None:
         if (LIB / compiling.SOURCES).read_text(encoding="ascii").strip() != compiling.source_hash():
             return None
         level = ctypes.CDLL(str(LIB / compiling.file_name(levels[1]))).plunit_level()
-        return ctypes.CDLL(str(LIB / compiling.file_name(levels[level], program)))
-    except (OSError, ValueError, KeyError):
+        return load(LIB / compiling.file_name(levels[level], program), program)
+    except (OSError, ValueError, KeyError, OtherStructs):
         return None
 
 
@@ -74,6 +79,14 @@ def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.C
     except OSError as error:
         raise CannotCompile(f"the compiled program cannot be written to {path.parent}: {error}") from error
     try:
-        return ctypes.CDLL(str(path))
+        return load(path, program)
     except OSError as error:
         raise CannotCompile(f"the compiled program does not load: {error}") from error
+
+
+def load(path: Path, program: str) -> ctypes.CDLL:
+    """Load a library of a program; raise OtherStructs unless its structs are those of `interface`."""
+    found = ctypes.CDLL(str(path))
+    if other := difference(found, program):
+        raise OtherStructs(f"the compiled program does not fit this plunit: {other}; install plunit again")
+    return found

@@ -34,7 +34,7 @@ class Course:
 
     Args:
         network: the form of the members.
-        theta: the start [rows, S]; see `initial`.
+        theta: the start [rows, S], in float32 for the compiled program; see `initial`.
         rows: the table.
         unit: the losses are multiplied by it.
         options: `lr`, `alpha` and `c`, as `train` takes them.

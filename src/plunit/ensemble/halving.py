@@ -148,7 +148,7 @@ def _work(groups: list[_Group], steps: int, keep: int) -> float:
 
 
 def _least(groups: list[_Group], ended: list[Candidate]) -> float:
-    return min([float(group.state.record[0].min()) for group in groups] + [one.loss for one in ended])
+    return min([float(group.state.best_loss.min()) for group in groups] + [one.loss for one in ended])
 
 
 def _look(state: State, members: int, rows: Rows, validation: Validation, advance: Engine) -> None:
@@ -160,7 +160,7 @@ def _look(state: State, members: int, rows: Rows, validation: Validation, advanc
     tests = points(Rows(validation.x, validation.y, validation.weight), 1, state.network, some.theta)
     given = points(replace(rows, batch=0), 1, state.network, some.theta)
     advance([(some, Steps(0, np.ones(1), given, tests, replace(validation, every=1)))])
-    state.record[:2, :members] = some.record[:2]
+    state.best_loss[:members], state.mark[:members] = some.best_loss, some.mark
     state.best[:, :members] = some.theta
 
 
@@ -175,8 +175,8 @@ def _begin(network: MLP, shape: int, starts: int, seed: int, **options: Any) -> 
 
 def _halve(groups: list[_Group], step: int, ended: list[Candidate], validation: Validation, keep: int) -> list[_Group]:
     """Move the worse half of all members, and those out of patience, to `ended`; return the others."""
-    losses = np.concatenate([group.state.record[0] for group in groups])
-    over = np.concatenate([group.state.record[2] >= validation.patience for group in groups])
+    losses = np.concatenate([group.state.best_loss for group in groups])
+    over = np.concatenate([group.state.waited >= validation.patience for group in groups])
     order = np.argsort(np.where(np.isnan(losses), np.inf, losses), kind="stable")
     chosen = np.zeros(len(losses), dtype=bool)
     if keep:
@@ -195,13 +195,13 @@ def _halve(groups: list[_Group], step: int, ended: list[Candidate], validation: 
 def _candidate(group: _Group, i: int, step: int, validation: Validation) -> Candidate:
     state = group.state
     seen = np.flatnonzero(np.isfinite(state.looks[:, i]))
-    if state.record[2, i] >= validation.patience and len(seen):  # it ended before the rung did
+    if state.waited[i] >= validation.patience and len(seen):  # it ended before the rung did
         step = int(seen[-1] + 1) * validation.every
     return Candidate(
         state.network,
         int(group.starts[i]),
-        float(state.record[0, i]),
-        int(state.record[3, i]),
+        float(state.best_loss[i]),
+        int(state.best_step[i]),
         step,
         state.best[:, i].copy(),
         history=state.history[np.isfinite(state.history[:, i]), i],

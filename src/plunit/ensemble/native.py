@@ -17,48 +17,15 @@ from plunit import learned
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.build import library
 from plunit.ensemble.data import StepData
+from plunit.ensemble.interface import Rows, Source, Struct, Task, address, called
 from plunit.ensemble.network import MLP, spread
-from plunit.ensemble.state import Part, State, Steps, check_room
+from plunit.ensemble.state import Part, State, Steps, check_room, whole_looks
 
 VECTOR = 16  # members of the widest vector the program may use
-_ARRAYS = ("lr", "decay", "theta", "mean", "square", "running", "alpha", "c", "history", "best", "record", "looks")
-
-
-class _Source(ctypes.Structure):
-    """The C++ struct Source."""
-
-    _fields_ = (
-        ("values", ctypes.c_void_p),
-        *((name, ctypes.c_int64) for name in ("step", "unit", "point", "member")),
-    )
-
-
-class _Rows(ctypes.Structure):
-    """The C++ struct Rows."""
-
-    _fields_ = (*((name, _Source) for name in ("x", "y", "weight")), ("count", ctypes.c_int64))
-
-
-class _Task(ctypes.Structure):
-    """The C++ struct Task, field by field."""
-
-    _fields_ = (
-        ("members", ctypes.c_int64),
-        ("depth", ctypes.c_int64),
-        ("widths", ctypes.c_void_p),
-        ("activation", ctypes.c_char_p),
-        ("loss", ctypes.c_char_p),
-        ("learned", ctypes.c_int64),
-        ("limit", ctypes.c_float),
-        *((name, ctypes.c_int64) for name in ("first", "steps", "stride")),
-        ("training", _Rows),
-        ("tests", _Rows),
-        ("batch", ctypes.c_int64),
-        ("seeds", ctypes.c_void_p),
-        ("every", ctypes.c_int64),
-        *((name, ctypes.c_float) for name in ("patience", "tolerance")),
-        *((name, ctypes.c_void_p) for name in ("rate", "root", "schedule", "share", *_ARRAYS)),
-    )
+_ARRAYS = (
+    *("lr", "decay", "theta", "mean", "square", "running", "alpha", "c", "history", "best"),
+    *("best_loss", "best_step", "mark", "waited", "looks"),
+)
 
 
 def advance(parts: Sequence[Part]) -> None:
@@ -67,12 +34,19 @@ def advance(parts: Sequence[Part]) -> None:
 
 
 def run(program: ctypes.CDLL, parts: Sequence[Part]) -> None:
-    """Like `advance`, with a given build of the program; threads share the members of all ensembles."""
+    """Like `advance`, with a given build of the program; threads share the members of all ensembles.
+
+    A MemoryError leaves ensembles of which some members have taken their steps.
+    """
     calls, counter = [_Call(*part) for part in parts], ctypes.c_int64(0)
-    tasks = (_Task * len(calls))(*(call.task for call in calls))
+    tasks = (Task * len(calls))(*(call.task for call in calls))
+    failed: list[MemoryError] = []
 
     def work() -> None:  # without Python's lock; it holds `calls`, so the arrays outlive every thread
-        program.plunit_train(tasks, ctypes.c_int64(len(calls)), ctypes.byref(counter))
+        try:
+            called(program.plunit_train, tasks, ctypes.c_int64(len(calls)), ctypes.byref(counter))
+        except MemoryError as error:
+            failed.append(error)
 
     others: list[threading.Thread] = []
     try:
@@ -85,6 +59,8 @@ def run(program: ctypes.CDLL, parts: Sequence[Part]) -> None:
     finally:
         for other in others:
             other.join()
+    if failed:
+        raise failed[0]
     for call in calls:
         call.finish()
 
@@ -96,21 +72,12 @@ class _Call:
         check_room(state, steps)
         self._state, self._whole = state, filled(state)
         t = np.arange(steps.first + 1, steps.last + 1, dtype=np.float64)
-        seeds = steps.training.rows.seeds if steps.training.rows else ()
-        self._arrays: dict[str, Array] = {
-            "widths": np.array(state.network.widths, dtype=np.int64),
-            "seeds": _fill(np.array([int(seed) % 2**64 for seed in seeds] or [0], dtype=np.uint64)),
-            "rate": (steps.schedule / (1 - 0.9**t)).astype(np.float32),
-            "root": (1 / np.sqrt(1 - 0.999**t)).astype(np.float32),
-            "schedule": np.asarray(steps.schedule, dtype=np.float32),
-            **{name: getattr(self._whole, name) for name in _ARRAYS},
-        }
-        if steps.validation and steps.validation.average:
-            self._arrays["share"] = steps.shares().astype(np.float32)
+        drawn, rule = steps.training.rows, steps.validation
         self._points = _aligned(steps.training), _aligned(steps.tests)
-        self.task = _Task(
+        self.task = Task(
             members=self._whole.members,
             depth=state.network.depth,
+            widths=np.array(state.network.widths, dtype=np.int64),
             activation=state.network.activation.encode(),
             loss=state.loss.encode(),
             learned=state.network.learned,
@@ -120,11 +87,16 @@ class _Call:
             stride=state.stride,
             training=_rows(self._points[0]),
             tests=_rows(self._points[1]),
-            batch=steps.training.rows.batch if steps.training.rows else 0,
-            every=steps.validation.every if steps.validation else 1,
-            patience=steps.validation.patience if steps.validation else math.inf,
-            tolerance=steps.validation.tolerance if steps.validation else 0.0,
-            **{name: array.ctypes.data for name, array in self._arrays.items()},
+            batch=drawn.batch if drawn else 0,
+            seeds=_fill(np.array([int(seed) % 2**64 for seed in (drawn.seeds if drawn else [0])], dtype=np.uint64)),
+            every=rule.every if rule else 1,
+            patience=whole_looks(rule.patience if rule else math.inf),
+            tolerance=rule.tolerance if rule else 0.0,
+            rate=(steps.schedule / (1 - 0.9**t)).astype(np.float32),
+            root=(1 / np.sqrt(1 - 0.999**t)).astype(np.float32),
+            schedule=np.ascontiguousarray(steps.schedule, dtype=np.float32),
+            share=steps.shares().astype(np.float32) if rule and rule.average else None,
+            **{name: getattr(self._whole, name) for name in _ARRAYS},
         )
 
     def finish(self) -> None:
@@ -136,22 +108,23 @@ class _Call:
 
 def values(network: MLP, theta: Array, x: Array, alpha: Any = 0.1, c: Any = 1.0) -> Array:
     """F(x), [out, batch, S], for theta [rows, S] and inputs [in, batch] in float32: `forward` up to rounding."""
-    shapes = {name: _fill(np.array(spread(network, theta, value))) for name, value in (("alpha", alpha), ("c", c))}
-    widths, filled, x = np.array(network.widths, dtype=np.int64), _fill(theta), np.ascontiguousarray(x)
+    alphas, cs = (_fill(np.array(spread(network, theta, value))) for value in (alpha, c))
+    filled, x = _fill(theta), np.ascontiguousarray(x)
     found = np.empty((network.widths[-1], x.shape[1], filled.shape[1]), np.float32)
-    task = _Task(
+    task = Task(
         members=filled.shape[1],
         depth=network.depth,
-        widths=widths.ctypes.data,
+        widths=np.array(network.widths, dtype=np.int64),
         activation=network.activation.encode(),
         loss=b"square",
         learned=network.learned,
         limit=learned.LIMIT,
-        tests=_Rows(_source(x[None, ..., None]), _Source(), _Source(), x.shape[1]),
-        theta=filled.ctypes.data,
-        **{name: shape.ctypes.data for name, shape in shapes.items()},
+        tests=Rows(x=_source(x[None, ..., None]), count=x.shape[1]),
+        theta=filled,
+        alpha=alphas,
+        c=cs,
     )
-    library().plunit_values(ctypes.byref(task), found.ctypes.data_as(ctypes.c_void_p))
+    called(library().plunit_values, ctypes.byref(task), ctypes.c_void_p(address(found, "float*", "values")))
     return found[..., : theta.shape[1]]
 
 
@@ -193,14 +166,18 @@ def _is_whole(part: Array) -> bool:
     return part.flags.aligned and not any(stride % part.itemsize for stride in part.strides)
 
 
-def _rows(parts: tuple[Any, ...]) -> _Rows:
-    return _Rows(*map(_source, parts), parts[0].shape[2]) if parts else _Rows()
+def _rows(parts: tuple[Any, ...]) -> Struct:
+    if not parts:
+        return Rows()
+    x, y, weight = map(_source, parts)
+    return Rows(x=x, y=y, weight=weight, count=parts[0].shape[2])
 
 
-def _source(part: Array | None) -> _Source:
+def _source(part: Array | None) -> Struct:
     if part is None:
-        return _Source()
-    strides = (
+        return Source()
+    step, unit, point, member = (
         stride // part.itemsize if length > 1 else 0 for stride, length in zip(part.strides, part.shape, strict=True)
     )
-    return _Source(part.ctypes.data, *strides)
+    place = address(part, "const float*", "data", strided=True)
+    return Source(values=place, step=step, unit=unit, point=point, member=member)

@@ -63,7 +63,10 @@ class State:
         c: [depth - 1, S].
         history: losses [ceil(steps / stride), S]; NaN where none was taken.
         best: the parameters with the least loss of validation, [rows, S].
-        record: [4, S]: that loss; the last loss that was better by the tolerance; how many looks ago; the best step.
+        best_loss: that loss, [S]; infinite before the first look.
+        best_step: the number of steps after which it was found, [S], whole numbers.
+        mark: the last loss of validation that was better than the mark before by the tolerance, [S].
+        waited: how many looks ago that was, [S], whole numbers.
         looks: the losses of validation [steps / every, S]; NaN after a member has ended.
     """
 
@@ -80,7 +83,10 @@ class State:
     c: Array
     history: Array
     best: Array
-    record: Array
+    best_loss: Array
+    best_step: Array
+    mark: Array
+    waited: Array
     looks: Array
 
     @property
@@ -128,6 +134,15 @@ class Steps:
 
 Part = tuple[State, Steps]
 """An ensemble and the steps that it takes; an engine takes several parts at once."""
+
+
+def whole_looks(patience: float) -> int:
+    """Return the number of looks after which patience is at its end; no training has as many as 2^31 - 1.
+
+    >>> whole_looks(3), whole_looks(2.5), whole_looks(math.inf)
+    (3, 3, 2147483647)
+    """
+    return math.ceil(min(patience, 2**31 - 1))
 
 
 def check_room(state: State, steps: Steps) -> None:

@@ -63,7 +63,7 @@ class _Run:
 
     def _ended(self) -> Array:
         patience = self.steps.validation.patience if self.steps.validation else np.inf
-        return np.asarray(self.state.record[2] >= patience)
+        return np.asarray(self.state.waited >= patience)
 
     def _layers(self) -> list[tuple[Array, Array]]:
         pairs = self.network.layers(self.theta.T)
@@ -138,15 +138,14 @@ class _Run:
             self.theta = self.running
         losses, _ = LOSSES[self.state.loss](self._forward(x)[1][-1], y)
         loss = (losses * weight).mean(1)
-        record, over = self.state.record, self._ended()
-        self.state.looks[step // rule.every - 1] = np.where(over, np.nan, loss)
-        better = (loss < record[0]) & ~over
-        progress = (loss < record[1] - rule.tolerance) & ~over
-        self.state.best[:, better] = self.theta[better].T
-        record[0] = np.where(better, loss, record[0])
-        record[1] = np.where(progress, loss, record[1])
-        record[2] = np.where(progress, 0, np.where(over, record[2], record[2] + 1))
-        record[3] = np.where(better, step, record[3])
+        state, over = self.state, self._ended()
+        state.looks[step // rule.every - 1] = np.where(over, np.nan, loss)
+        better = (loss < state.best_loss) & ~over
+        progress = (loss < state.mark - rule.tolerance) & ~over
+        state.best[:, better] = self.theta[better].T
+        state.best_loss[better], state.best_step[better] = loss[better], step
+        state.mark[progress] = loss[progress]
+        state.waited[...] = np.where(progress, 0, state.waited + ~over)
         self.theta = theta
 
 

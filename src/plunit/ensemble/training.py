@@ -129,7 +129,7 @@ def train(
     if steps in checkpoints:
         kept.append(state.theta.copy())
     weights = np.stack(kept) if kept else np.empty((0, *theta.shape), theta.dtype)
-    return Trained(state.theta, state.history, weights, state.best, state.record[0], state.record[3].astype(np.int64))
+    return Trained(state.theta, state.history, weights, state.best, state.best_loss, state.best_step)
 
 
 def _check_counts(steps: int, stride: int, checkpoints: Any) -> None:
@@ -203,7 +203,10 @@ def begin(
         c=np.array(spread(network, theta, factors["c"]), order="C"),
         history=np.full((math.ceil(steps / stride), members), np.nan, theta.dtype),
         best=np.array(theta, order="C"),
-        record=np.repeat(np.array([[np.inf], [np.inf], [0], [0]], theta.dtype), members, axis=1),
+        best_loss=np.full(members, np.inf, theta.dtype),
+        best_step=np.zeros(members, np.int64),
+        mark=np.full(members, np.inf, theta.dtype),
+        waited=np.zeros(members, np.int32),
         looks=np.full((steps // every if every else 0, members), np.nan, theta.dtype),
     )
 

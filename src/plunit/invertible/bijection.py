@@ -30,6 +30,7 @@ class Bijection(nn.Module):
     1. `raw()` returns the parameters and buffers: vectors [n] and matrices. A positive number is registered by
        `positive.register`. `imply(*raw)` returns the values that `evaluate` needs, and `imply_inverse(*raw)` those that
        `invert` needs, if they are others. Both allow for leading axes: a chain computes all leaves of a kind at once.
+       Leaves are of a kind if they have the same class and equal attributes that are no parameters or buffers.
        A leaf without parameters, or one that must be computed alone, overrides `values` (and `inverse_values`) instead.
     2. `evaluate(x, *values)` and `invert(y, *values)` are static and pure. They take samples as columns [n, m] and
        vectors as columns [n, 1]. They return columns, and log-slopes [n, m], or [n, 1] if all samples share them. The

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 if TYPE_CHECKING:
     from plunit.invertible.bijection import Bijection, Leaf
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 Values = tuple[Tensor, ...]
 Steps = Sequence[tuple["Leaf", bool]]
 """Leaves, first applied first, and whether it is their inverse that is applied."""
+
+_OWN = frozenset(vars(nn.Module())) - {"training"}  # attributes of modules as such
 
 
 def walk(user: Bijection, x: Tensor, steps: Steps) -> tuple[Tensor, Tensor]:
@@ -47,13 +49,35 @@ def implied(steps: Steps) -> list[Values]:
     """Return the values of all leaves, as columns."""
     kinds: dict[object, list[int]] = {}
     for place, (leaf, inverted) in enumerate(steps):
-        kinds.setdefault((type(leaf), inverted, *leaf._parameters), []).append(place)
+        kinds.setdefault((inverted, *_kind(leaf)), []).append(place)
     found: list[Values] = [()] * len(steps)
     for places in kinds.values():
         same = [steps[place] for place in places]
         for place, values in zip(places, _of_a_kind(same), strict=True):
             found[place] = values
     return found
+
+
+def _kind(leaf: Leaf) -> Iterator[object]:
+    """Yield what leaves must share to differ in their numbers only: all that they hold and that `raw` does not return.
+
+    An attribute without a hash, such as a list, is that of one leaf.
+    """
+    yield type(leaf)
+    yield from leaf._parameters
+    yield from leaf._modules.values()
+    for name, value in vars(leaf).items():
+        if name not in _OWN:
+            yield name
+            yield _hashed(value)
+
+
+def _hashed(value: object) -> object:
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value
 
 
 def _of_a_kind(steps: Steps) -> list[Values]:

@@ -146,7 +146,7 @@ def _best_start(form: Architecture, split: WhitenedSplit, shared: _Progress, i: 
     steps = int(seen[-1] + 1) * options["every"] if len(seen) else 0
     looks = member.looks[seen].astype(np.float64) + split.offset
     loss = member.loss + split.offset if len(seen) else math.nan  # ended before the first look
-    return BestStart(form, member.network(), loss, looks, int(member.record[3]), steps)
+    return BestStart(form, member.network(), loss, looks, member.best_step, steps)
 
 
 class _Progress:

@@ -12,27 +12,46 @@
 #include "rows.h"
 #include "units.h"
 
-struct Sample {
-  const float *x, *weight;  // [count, features] and [count] or null, all 1
-  int64_t count;
-};
+#define SAMPLE(FIELD)                                       \
+  FIELD(const float*, x) /* [count, features] */            \
+  FIELD(const float*, weight) /* [count], or null, all 1 */ \
+  FIELD(int64_t, count)
+STRUCT(Sample, SAMPLE)
 
-struct ChainTask {
-  int64_t features, blocks, sides, learned;  // sides: 1 for LeakyReLU, else 2; learned: 3 with rho, 2 with c, else 1
-  const int64_t* order;                      // [maps, features]: row i of W is row order[i] of L U
-  const float* sign;                         // [maps, features] of the diagonal of U
-  float limit;                               // bound on log-diagonals, log alpha, log c and logit rho
-  Sample training, tests;                    // tests.count is 0 without validation
-  int64_t batch, nearest, every;             // samples of a step, neighbours of a kink, steps between validations
-  uint64_t seed;                             // of the draws
-  int64_t first, steps;
-  float patience, tolerance;        // training ends after so many validations that are not better by the tolerance
-  const float *rate, *root;         // lr / (1 - beta1^t) and 1 / sqrt(1 - beta2^t) of each step
-  const float *rho, *share;         // of each step: rho where it is not learned, 0 for kinks; what the mean takes in
-  float *theta, *mean, *square;     // [parameters]: the values and Adam's moments
-  float *average, *best, *record;   // their running mean; the mean with the least loss on tests; [4]: see `validate`
-  float *widths, *looks;            // [blocks, features], see `Shape`; the loss on tests at each validation
-};
+#define CHAIN_TASK(FIELD)                                                                                     \
+  FIELD(int64_t, features)                                                                                    \
+  FIELD(int64_t, blocks)                                                                                      \
+  FIELD(int64_t, sides) /* 1 for LeakyReLU, else 2 */                                                         \
+  FIELD(int64_t, learned) /* 3 with rho, 2 with c, else 1 */                                                  \
+  FIELD(const int64_t*, order) /* [maps, features]: row i of W is row order[i] of L U */                      \
+  FIELD(const float*, sign) /* [maps, features] of the diagonal of U */                                       \
+  FIELD(float, limit) /* bound on log-diagonals, log alpha, log c and logit rho */                            \
+  FIELD(float, tolerance) /* see patience */                                                                  \
+  FIELD(Sample, training)                                                                                     \
+  FIELD(Sample, tests) /* tests.count is 0 without validation */                                              \
+  FIELD(int64_t, batch) /* samples of a step */                                                               \
+  FIELD(int64_t, nearest) /* neighbours of a kink */                                                          \
+  FIELD(int64_t, every) /* steps between validations */                                                       \
+  FIELD(uint64_t, seed) /* of the draws */                                                                    \
+  FIELD(int64_t, first)                                                                                       \
+  FIELD(int64_t, steps)                                                                                       \
+  FIELD(int64_t, patience) /* training ends after so many validations that are not better by the tolerance */ \
+  FIELD(const float*, rate) /* lr / (1 - beta1^t) of each step */                                             \
+  FIELD(const float*, root) /* 1 / sqrt(1 - beta2^t) of each step */                                          \
+  FIELD(const float*, rho) /* of each step, where it is not learned; 0 for kinks */                           \
+  FIELD(const float*, share) /* of each step: what the mean takes in */                                       \
+  FIELD(float*, theta) /* [parameters], as are Adam's moments and the running mean */                         \
+  FIELD(float*, mean)                                                                                         \
+  FIELD(float*, square)                                                                                       \
+  FIELD(float*, average)                                                                                      \
+  FIELD(float*, best) /* the running mean with the least loss on tests */                                     \
+  FIELD(float*, widths) /* [blocks, features], see `Shape` */                                                 \
+  FIELD(float*, looks) /* the loss on tests at each validation */                                             \
+  FIELD(float, best_loss) /* in and out, as the next three: the least loss on tests */                        \
+  FIELD(float, mark) /* the last loss on tests that was better by the tolerance */                            \
+  FIELD(int64_t, best_step) /* the number of steps after which the least was found */                         \
+  FIELD(int64_t, waited) /* how many validations ago the mark was */
+STRUCT(ChainTask, CHAIN_TASK)
 
 namespace {
 
@@ -61,7 +80,7 @@ inline void add_multiple(float* sums, float factor, const float* row, int64_t fi
 
 class Member {
  public:
-  explicit Member(const ChainTask& task)
+  explicit Member(ChainTask& task)
       : k(task), n(k.features), maps(k.blocks + 1), units(k.blocks * n), triangle(n * (n - 1) / 2) {
     product = n == 1 ? mapped<1> : n == 2 ? mapped<2> : n == 3 ? mapped<3> : mapped<0>;
     const int64_t sizes[] = {maps * triangle, maps * triangle, maps * n, maps * n, units, units, units};
@@ -81,13 +100,14 @@ class Member {
     logs = memory.room(SPAN), share = memory.room(SPAN), in_log = memory.room(SPAN);
     shapes.resize(units);
     rows.resize(k.batch);
+    if (k.learned < 3) distance.resize(units * k.batch);
   }
 
   // Returns the number of steps taken: a member that is out of patience stands still.
   int64_t train() {
     Draws<1> draws(&k.seed, k.training.count, k.first * k.batch);
     int64_t t = 0;
-    for (; t < k.steps && k.record[2] < k.patience; ++t) {
+    for (; t < k.steps && k.waited < k.patience; ++t) {
       for (int64_t i = 0; i < k.batch; i += CHUNK) {
         const int64_t count = std::min(CHUNK, k.batch - i);
         std::copy_n(draws.next(count), count, rows.begin() + i);
@@ -104,7 +124,7 @@ class Member {
   }
 
  private:
-  const ChainTask& k;
+  ChainTask& k;
   const int64_t n, maps, units, triangle;
   int64_t parameters, lower, upper, diagonal, bias, alpha, c, rho;
   Memory memory;
@@ -115,6 +135,7 @@ class Member {
   const float* biases;
   std::vector<Shape> shapes;
   std::vector<int64_t> rows;
+  std::vector<float> distance;  // of each kink to the samples of the batch
   bool bent = false;
   Kind unit;
   decltype(&mapped<0>) product;
@@ -283,7 +304,6 @@ class Member {
 
   // The distance from each kink to its k-th nearest sample of the batch.
   void find_widths() {
-    std::vector<float> distance(units * k.batch);
     for (int64_t i = 0; i < k.batch; i += SPAN) {
       const int64_t count = std::min(SPAN, k.batch - i);
       fetch(k.training, rows.data() + i, 0, count, 1.0f), forward(filled(count), nullptr);
@@ -302,8 +322,7 @@ class Member {
     }
   }
 
-  // record: the least loss on tests; the last one that was better by the tolerance; how many validations ago; the step
-  // of the least. A chunk's losses are summed as floats, chunks as doubles.
+  // A chunk's losses are summed as floats, chunks as doubles.
   void validate(int64_t step, float fixed_rho) {
     imply(average, fixed_rho);
     double sum = 0.0, total = 0.0;
@@ -324,16 +343,26 @@ class Member {
     for (int64_t i = 0; i < maps * n; ++i) linear += std::min(std::max(average[diagonal + i], -k.limit), k.limit);
     const float loss = static_cast<float>(sum / total) - linear;
     k.looks[step / k.every - 1] = loss;
-    const bool progress = loss < k.record[1] - k.tolerance;
-    if (loss < k.record[0]) {
+    const bool progress = loss < k.mark - k.tolerance;
+    if (loss < k.best_loss) {
       std::copy_n(average, parameters, best);
-      k.record[0] = loss, k.record[3] = static_cast<float>(step);
+      k.best_loss = loss, k.best_step = step;
     }
-    k.record[1] = progress ? loss : k.record[1];
-    k.record[2] = progress ? 0.0f : k.record[2] + 1.0f;
+    k.mark = progress ? loss : k.mark;
+    k.waited = progress ? 0 : k.waited + 1;
   }
 };
 
 }  // namespace
 
-extern "C" int64_t plunit_chain(const ChainTask* task) { return Member(*task).train(); }
+extern "C" {
+
+// Returns the number of steps taken, or NO_MEMORY. Then the member is as it was, because all memory is taken before the
+// first step.
+int64_t plunit_chain(ChainTask* task) {
+  return guarded([=] { return Member(*task).train(); });
+}
+
+// See interface.h.
+void plunit_layout(int64_t i, char* to, int64_t room) { write_layout<Sample, ChainTask>(i, to, room); }
+}

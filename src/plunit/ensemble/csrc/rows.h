@@ -3,20 +3,26 @@
 #include <numeric>
 #include <vector>
 
+#include "interface.h"
 #include "vector.h"
 
 constexpr int64_t CHUNK = 64;  // the most points whose activations are computed together
 
 // An array [steps, units, points, members] by its strides; a stride of 0 repeats. Members are contiguous or shared.
-struct Source {
-  const float* values;
-  int64_t step, unit, point, member;
-};
+#define SOURCE(FIELD)         \
+  FIELD(const float*, values) \
+  FIELD(int64_t, step)        \
+  FIELD(int64_t, unit)        \
+  FIELD(int64_t, point)       \
+  FIELD(int64_t, member)
+STRUCT(Source, SOURCE)
 
-struct Rows {
-  Source x, y, weight;  // no weight: all 1
-  int64_t count;
-};
+#define ROWS(FIELD)                            \
+  FIELD(Source, x)                             \
+  FIELD(Source, y)                             \
+  FIELD(Source, weight) /* no weight: all 1 */ \
+  FIELD(int64_t, count)
+STRUCT(Rows, ROWS)
 
 // Copy points first, ..., first + points - 1 of a block of members to [units, stride]; drawn: those rows, [points, LANES].
 static inline void copy(const Source from, int64_t units, int64_t step, int64_t first, int64_t points,

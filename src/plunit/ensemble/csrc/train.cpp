@@ -16,29 +16,44 @@
 #include "product.h"
 #include "rows.h"
 
-struct Task {
-  int64_t members;  // the row stride of all arrays, a multiple of LANES
-  int64_t depth;
-  const int64_t* widths;
-  const char *activation, *loss;
-  int64_t learned;
-  float limit;  // bound on the raw alpha and c
-  int64_t first, steps, stride;
-  Rows training, tests;       // tests.count is 0 without validation
-  int64_t batch;              // rows drawn for each step; 0 takes all
-  const uint64_t* seeds;      // [members], of the draws
-  int64_t every;              // steps from one validation to the next
-  float patience, tolerance;  // a member ends after so many validations that are not better by the tolerance
-  const float *rate, *root;   // schedule / (1 - beta1^t) and 1 / sqrt(1 - beta2^t) of each step
-  const float* schedule;      // the factor of the step size, of each step
-  const float* share;         // of each step: what the running mean of the parameters takes in; null without a mean
-  const float *lr, *decay;    // [members]
-  float *theta, *mean, *square, *running;
-  const float *alpha, *c;     // [depth - 1, members]
-  float* history;             // the loss before step t, for t a multiple of stride
-  float *best, *record;       // parameters with the least loss on tests; [4, members]: see `validate`
-  float* looks;               // the loss on tests at each validation
-};
+#define TASK(FIELD)                                                                                           \
+  FIELD(int64_t, members) /* the row stride of all arrays, a multiple of LANES */                             \
+  FIELD(int64_t, depth)                                                                                       \
+  FIELD(const int64_t*, widths)                                                                               \
+  FIELD(const char*, activation)                                                                              \
+  FIELD(const char*, loss)                                                                                    \
+  FIELD(int64_t, learned)                                                                                     \
+  FIELD(float, limit) /* bound on the raw alpha and c */                                                      \
+  FIELD(float, tolerance) /* see patience */                                                                  \
+  FIELD(int64_t, first)                                                                                       \
+  FIELD(int64_t, steps)                                                                                       \
+  FIELD(int64_t, stride)                                                                                      \
+  FIELD(Rows, training)                                                                                       \
+  FIELD(Rows, tests) /* tests.count is 0 without validation */                                                \
+  FIELD(int64_t, batch) /* rows drawn for each step; 0 takes all */                                           \
+  FIELD(const uint64_t*, seeds) /* [members], of the draws */                                                 \
+  FIELD(int64_t, every) /* steps from one validation to the next */                                           \
+  FIELD(int64_t, patience) /* a member ends after so many validations that are not better by the tolerance */ \
+  FIELD(const float*, rate) /* schedule / (1 - beta1^t) of each step */                                       \
+  FIELD(const float*, root) /* 1 / sqrt(1 - beta2^t) of each step */                                          \
+  FIELD(const float*, schedule) /* the factor of the step size, of each step */                               \
+  FIELD(const float*, share) /* of each step: what the running mean takes in; null without a mean */          \
+  FIELD(const float*, lr) /* [members] */                                                                     \
+  FIELD(const float*, decay) /* [members] */                                                                  \
+  FIELD(float*, theta) /* [parameters, members], as are Adam's moments and the running mean */                \
+  FIELD(float*, mean)                                                                                         \
+  FIELD(float*, square)                                                                                       \
+  FIELD(float*, running)                                                                                      \
+  FIELD(const float*, alpha) /* [depth - 1, members] */                                                       \
+  FIELD(const float*, c) /* [depth - 1, members] */                                                           \
+  FIELD(float*, history) /* the loss before step t, for t a multiple of stride */                             \
+  FIELD(float*, best) /* the parameters with the least loss on tests */                                       \
+  FIELD(float*, best_loss) /* [members]: that loss */                                                         \
+  FIELD(int64_t*, best_step) /* [members]: the number of steps after which it was found */                    \
+  FIELD(float*, mark) /* [members]: the last loss on tests that was better by the tolerance */                \
+  FIELD(int32_t*, waited) /* [members]: how many validations ago */                                           \
+  FIELD(float*, looks) /* the loss on tests at each validation */
+STRUCT(Task, TASK)
 
 namespace {
 
@@ -99,7 +114,8 @@ class Block {
     read(k.theta, theta, parameters), read(k.mean, mean, parameters), read(k.square, square, parameters);
     if (k.share) read(k.running, running, parameters);
     read(k.alpha, alpha, k.depth - 1), read(k.c, c, k.depth - 1);
-    read(k.record, record, 4);
+    read(k.best_loss, &best_loss, 1), read(k.mark, &mark, 1);
+    std::memcpy(&waited, k.waited + member, sizeof waited);
     lr = load(k.lr + member), decay = load(k.decay + member);
     const int64_t count = k.batch ? k.batch : k.training.count;
     Draws<LANES> draws(k.batch ? k.seeds + member : nullptr, k.training.count, k.first * k.batch);
@@ -124,7 +140,8 @@ class Block {
     }
     write(theta, k.theta, parameters), write(mean, k.mean, parameters), write(square, k.square, parameters);
     if (k.share) write(running, k.running, parameters);
-    write(record, k.record, 4);
+    write(&best_loss, k.best_loss, 1), write(&mark, k.mark, 1);
+    std::memcpy(k.waited + member, &waited, sizeof waited);
   }
 
   // Write the outputs of the members from `first` at the points of tests, [outputs, points, members].
@@ -151,7 +168,8 @@ class Block {
   std::vector<std::unique_ptr<char[]>> memory;
   std::vector<Layer> layers;
   Vec *theta, *mean, *square, *running, *grad, *alpha, *c, *raw, *raw_grad, *target, *weight, *delta, *next;
-  Vec record[4], lr, decay;
+  Vec best_loss, mark, lr, decay;
+  Mask waited;
 
   Vec* room(int64_t vectors) {
     memory.emplace_back(new char[(vectors + 1) * sizeof(Vec)]());
@@ -249,7 +267,7 @@ class Block {
     for (int64_t i = 0; i < parameters; ++i) running[i] = fused(theta[i] - running[i], splat(share), running[i]);
   }
 
-  Mask ended() const { return record[2] >= k.patience; }
+  Mask ended() const { return waited >= static_cast<int32_t>(k.patience); }
 
   bool alive() const {
     if (!k.tests.count) return true;
@@ -260,8 +278,6 @@ class Block {
   }
 
   // Look at the running mean, if there is one, else at the parameters.
-  // record: the least loss on tests; the last one that was better by the tolerance; how many validations ago; the step
-  // of the least
   void validate(int64_t step) {
     if (k.share) std::swap_ranges(theta, theta + parameters, running);
     if (k.learned) constrain();
@@ -273,15 +289,16 @@ class Block {
     }
     const Vec loss = sum / static_cast<float>(k.tests.count);
     store(k.looks + (step / k.every - 1) * k.members + member, ended() ? splat(NAN) : loss);
-    const Mask over = ended(), better = (loss < record[0]) & ~over, progress = (loss < record[1] - k.tolerance) & ~over;
+    const Mask over = ended(), better = (loss < best_loss) & ~over, progress = (loss < mark - k.tolerance) & ~over;
     for (int64_t i = 0; i < parameters; ++i) {
       float* to = k.best + i * k.members + member;
       store(to, better ? theta[i] : load(to));
     }
-    record[0] = better ? loss : record[0];
-    record[1] = progress ? loss : record[1];
-    record[2] = progress ? Vec{} : (over ? record[2] : record[2] + 1.0f);
-    record[3] = better ? splat(static_cast<float>(step)) : record[3];
+    for (int lane = 0; lane < LANES; ++lane)
+      if (better[lane]) k.best_step[member + lane] = step;
+    best_loss = better ? loss : best_loss;
+    mark = progress ? loss : mark;
+    waited = progress ? Mask{} : (over ? waited : waited + 1);
     if (k.share) std::swap_ranges(theta, theta + parameters, running);
   }
 };
@@ -290,21 +307,33 @@ class Block {
 
 extern "C" {
 
-// Train the blocks of all tasks; threads that call it with the same counter, from 0, share them.
-void plunit_train(const Task* tasks, int64_t count, int64_t* next) {
-  const Task *task = tasks, *end = tasks + count;
-  int64_t before = 0;  // members of the tasks before this one
-  for (int64_t i; i = __atomic_fetch_add(next, LANES, __ATOMIC_RELAXED), task < end;) {
-    while (task < end && i - before >= task->members) before += task++->members;
-    if (task < end) Block(*task, i - before).train();
-  }
+// Train the blocks of all tasks; threads that call it with the same counter, from 0, share them. Returns 0, or NO_MEMORY.
+// Then the other threads end, too, and only some of the blocks have taken their steps.
+int64_t plunit_train(const Task* tasks, int64_t count, int64_t* next) {
+  const int64_t result = guarded([=] {
+    const Task *task = tasks, *end = tasks + count;
+    int64_t before = 0;  // members of the tasks before this one
+    for (int64_t i; i = __atomic_fetch_add(next, LANES, __ATOMIC_RELAXED), task < end;) {
+      while (task < end && i - before >= task->members) before += task++->members;
+      if (task < end) Block(*task, i - before).train();
+    }
+    return 0;
+  });
+  if (result < 0) __atomic_store_n(next, INT64_MAX / 2, __ATOMIC_RELAXED);
+  return result;
 }
 
-// Write the outputs of all members at the points of tests, [outputs, points, members].
-void plunit_values(const Task* task, float* to) {
-  Block block(*task, 0);
-  for (int64_t member = 0; member < task->members; member += LANES) block.evaluate(member, to);
+// Write the outputs of all members at the points of tests, [outputs, points, members]. Returns 0, or NO_MEMORY.
+int64_t plunit_values(const Task* task, float* to) {
+  return guarded([=] {
+    Block block(*task, 0);
+    for (int64_t member = 0; member < task->members; member += LANES) block.evaluate(member, to);
+    return 0;
+  });
 }
+
+// See interface.h.
+void plunit_layout(int64_t i, char* to, int64_t room) { write_layout<Source, Rows, Task>(i, to, room); }
 
 // The best level of this processor; see level.h.
 int32_t plunit_level() { return level(); }
