@@ -14,7 +14,6 @@ from plunit.ensemble.build import CannotCompile, library
 from plunit.ensemble.members import PIECEWISE
 from plunit.ensemble.network import MLP, forward, spread
 
-
 NUMBERS = 2**16
 """Rows are evaluated in blocks of about so many numbers: 0.5 MB stay in the caches."""
 
