@@ -27,6 +27,9 @@ pytest.importorskip("matplotlib")
 COMMAND = [sys.executable, "-c", "from plunit.cli import main; main()", "fit"]
 
 
+SHORT = ["--starts", "4", "--splits", "0", "--quick"]
+
+
 def run(folder, *arguments):
     """Run the command in this process; return its exit code and what it printed."""
     out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
@@ -136,7 +139,7 @@ def test_polygons_beyond_double_precision_leave_a_page(tmp_path):
     [
         ("-1e308", "6", "must be between -1e+150 and 1e+150, got -1e+308 and 6.0"),
         ("-1e308", "1e308", "must be between -1e+150 and 1e+150, got -1e+308 and 1e+308"),
-        ("3", "3", "--low must be below --high, both finite, got 3.0 and 3.0"),
+        ("3", "3", "low must be below high, both finite, got 3.0 and 3.0"),
         ("1", "1.0000000000000002", "too close for double precision; take ends that differ by at least 1e-09"),
         ("1e-308", "2e-308", "too close for double precision; take ends that differ by at least 1e-159"),
     ],
@@ -291,26 +294,29 @@ REFUSED = {
     "not a function": (["sin(x", "--quick"], "sin(x"),
     "code": (["__import__('os').system('true')"], "1"),
     "no variable": (["1 + 2"], "has no variable"),
-    "not finite": (["log(x)"], "choose other ends by --low and --high"),
-    "ends": (["x", "--low", "1", "--high", "1"], "--low must be below --high"),
+    "not finite": (["log(x)"], "choose other ends"),
+    "ends": (["x", "--low", "1", "--high", "1"], "low must be below high"),
     "both": (["x", "--pieces", "3", "--error", "0.1"], "give --pieces or --error, not both"),
     "pieces of two": (["x*y", "--pieces", "3"], "--pieces and --error are for one input, there are 2"),
     "pieces of tanh": (["x", "--pieces", "3", "--activation", "tanh"], "need a piecewise-linear activation"),
     "negative error": (["x", "--error", "-1"], "--error must be positive, got -1.0"),
-    "tiny error": (["sin(x)", "--error", "1e-12", "--quick"], "--error 1e-12 is too small"),
+    "tiny error": (["sin(x)", "--error", "1e-12", "--quick"], "an error of 1e-12 is too small"),
     "hidden": (["x", "--hidden", "8,x"], "--hidden must be numbers of units from 1 to 256"),
     "activation": (["x", "--activation", "swish", "--quick"], "activation must be one of"),
-    "best": (["x", "--best", "9", "--starts", "4"], "--best must be at most --starts = 4, got 9"),
-    "ending": (["x", "--save", "model.xyz"], "--save model.xyz must end in one of .h"),
+    "inputs": (["{one}", "--target", "y", "--inputs", " , "], "--inputs must name columns"),
+    "ending": (["x", "--save", "model.xyz"], "model.xyz must end in one of .h"),
     "folder": (["x", "--save", "none/model.h"], "there is no folder none; make it first"),
-    "csv of two": (["x*y", "--save", "f.csv"], "--save f.csv: .csv is for 1 inputs, there are 2; .h, .onnx and .json"),
-    "file of tanh": (["x", "--activation", "tanh", "--save", "f.h"], "--save needs a piecewise-linear activation"),
+    "csv of two": (["x*y", "--save", "f.csv"], "f.csv: the number of inputs is 2, and .csv takes 1"),
+    "file of tanh": (
+        ["x", "--activation", "tanh", "--save", "f.h"],
+        "a file of the model needs a piecewise-linear activation",
+    ),
     "the table": (["{one}", "--target", "y", "--save", "{one}"], "is named twice, or is the table itself"),
     "one name twice": (["x", "--save", "a.json", "--plot", "a.svg", "--save", "a.json"], "a.json is named twice"),
     "a folder": (["x", "--page", "."], ". is a folder; name a file"),
     "page": (["x", "--page", "none/p.html"], "there is no folder none; make it first"),
     "range of a table": (["{one}", "--target", "y", "--low", "0"], "--low and --high are for functions"),
-    "starts": (["x", "--starts", "1000000000"], "--starts = 1000000000 times these"),
+    "starts": (["x", "--starts", "1000000000"], "(n_init is --starts)"),
     "infinity": (["inf"], "column 1: 'inf' is no finite number and cannot be a variable"),
     "long": (["x" + " + x" * 300, "--plot", "a.doc"], "--plot a.doc must end in one of .png"),
     "plot": (["x", "--plot", "a.doc"], "--plot a.doc must end in one of .png"),
@@ -391,3 +397,89 @@ def test_files_are_written_though_nobody_reads_the_output(tmp_path):
     command = shlex.join([*COMMAND, "abs(x)", "--quick", "--save", "f.json"])
     subprocess.run(f"{command} | true", shell=True, cwd=tmp_path, check=False, capture_output=True, timeout=200)
     assert {path.name for path in tmp_path.iterdir()} == {"f.json", "fit.html"}
+
+
+def test_an_existing_page_is_kept_unless_it_is_named(tmp_path):
+    (tmp_path / "fit.html").write_text("mine")
+    (tmp_path / "fit-2.html").symlink_to("nowhere")
+    code, out, err = run(tmp_path, "abs(x)", *SHORT)
+    assert code == 0, err
+    assert "saved fit-3.html" in out
+    assert ((tmp_path / "fit.html").read_text(), "<svg" in (tmp_path / "fit-3.html").read_text()) == ("mine", True)
+    assert run(tmp_path, "abs(x)", *SHORT, "--page", "fit.html")[0] == 0
+    assert "<svg" in (tmp_path / "fit.html").read_text()
+
+
+def test_no_more_networks_are_averaged_than_there_are_starts(tmp_path):
+    code, out, err = run(tmp_path, "abs(x)", *SHORT, "--best", "9")
+    assert code == 0, err
+    assert "the mean of the 4 best networks of 4 starts" in out
+
+
+MISSING = {
+    "onnx": (["--save", "m.onnx"], "pip install onnx"),
+    "safetensors": (["--save", "m.safetensors"], "pip install 'plunit[lab]'"),
+    "matplotlib": ([], "pip install 'plunit[lab]'"),
+    "jinja2": ([], "pip install 'plunit[lab]'"),
+}
+
+
+@pytest.mark.parametrize("package", MISSING)
+def test_a_missing_package_is_named_before_training(tmp_path, monkeypatch, package):
+    options, install = MISSING[package]
+    monkeypatch.setitem(sys.modules, package, None)
+    code, out, err = run(tmp_path, "abs(x)", *SHORT, *options)
+    assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
+    assert err.startswith("plunit: ")  # not "training 4 starts"
+    assert package in err
+    assert install in err
+
+
+def test_all_missing_packages_are_named_at_once(tmp_path, monkeypatch):
+    for package in MISSING:
+        monkeypatch.setitem(sys.modules, package, None)
+    _, _, err = run(tmp_path, "abs(x)", "--save", "m.onnx", "--save", "m.safetensors")
+    assert all(package in err for package in MISSING)
+    assert err.endswith("pip install onnx 'plunit[lab]'")
+
+
+WITHOUT_TORCH = """
+import importlib.metadata, sys
+class Blocked:
+    def find_spec(self, name, *rest):
+        if name.partition(".")[0] in ("torch", "jax", "keras"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Blocked())
+real = importlib.metadata.distribution
+def distribution(name):
+    if name == "torch":
+        raise importlib.metadata.PackageNotFoundError(name)
+    return real(name)
+importlib.metadata.distribution = distribution
+from plunit.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("source", [["abs(x)"], ["{one}", "--target", "y"], ["{three}", "--target", "z"]])
+def test_all_of_it_works_without_pytorch(tables, tmp_path, source):
+    given = [part.format(one=tables / "one.csv", three=tables / "three.csv") for part in source]
+    files = ["--save", "m.h", "--save", "m.json", "--save", "m.onnx", "--plot", "m.png"]
+    command = [sys.executable, "-c", WITHOUT_TORCH, "fit", *given, *SHORT, *files]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"m.h", "m.json", "m.onnx", "m.png", "fit.html"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are any bytes on Linux only")
+def test_names_that_are_not_utf_8(tables, tmp_path):
+    odd = {kind: os.fsdecode(b"caf\xe9." + kind.encode()) for kind in ("csv", "h", "json", "onnx", "svg", "html")}
+    (tmp_path / odd["csv"]).write_bytes((tables / "one.csv").read_bytes())
+    saved = [part for kind in ("h", "json", "onnx") for part in ("--save", odd[kind])]
+    named = [odd["csv"], "--target", "y", *SHORT, *saved, "--plot", odd["svg"], "--page", odd["html"]]
+    done = subprocess.run([*COMMAND, *named], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == set(odd.values())
+    assert done.stdout.count(rb"saved caf\udce9.") == 5
+    assert "caf\\udce9.csv" in (tmp_path / odd["html"]).read_text(encoding="utf-8")
+    assert pieces.load_json(tmp_path / odd["json"]).pieces > 1

@@ -163,9 +163,12 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         """Return the most probable class of each row, or for several labels which are more probable than not."""
-        if self.multilabel_:
-            return self._of_outputs(X, lambda outputs: (self._chances(outputs) > 0.5).astype(np.int64))
-        return self.classes_[self._of_outputs(X, lambda outputs: self._chances(outputs).argmax(1))]
+        found = self._of_outputs(X, self._decided)
+        return found if self.multilabel_ else self.classes_[found]
+
+    def _decided(self, outputs: Array) -> Array:
+        chances = self._chances(outputs)
+        return np.asarray((chances > 0.5).astype(np.int64) if self.multilabel_ else chances.argmax(1))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
