@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.build import CannotCompile, library
+from plunit.ensemble.build import library
+from plunit.ensemble.compiling import CannotCompile
 from plunit.ensemble.members import PIECEWISE
 from plunit.ensemble.network import MLP, forward, spread
 

@@ -94,8 +94,8 @@ class PLUEstimator(AtomicFit, FittedModel):
         networks = [MLP((x.shape[1], *hidden, y.shape[1]), self.activation) for hidden in shapes]
         check_room(networks, self.n_init, steps)
         looks = {"every": every, "average": AVERAGE, **self._patience(every)}
-        scaled = _scaled("X", scales[0], x), _scaled("y", scales[1], y)
-        rows, validation = table.ready(*scaled, weight, parts, batch=self._batch(), **looks)
+        scaled_x, scaled_y = _scaled("X", scales[0], x), _scaled("y", scales[1], y)
+        rows, validation = table.ready(scaled_x, scaled_y, weight, parts, batch=self._batch(), **looks)
         engine = engine_for(np.empty(0, np.float32), None)  # now, because Ctrl-C ends a compiler at once
         with listening() as ctrl_c:
             found = search(
