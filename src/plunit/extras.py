@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from importlib import metadata
+from importlib import metadata, util
 from typing import Any
 
 
@@ -22,6 +22,18 @@ def missing(
     user, extra = user or f"plunit.{package}", extra or package
     text = f"{user} needs {package}, which is not installed; pip install 'plunit[{extra}]'"
     return ModuleNotFoundError(text, name=package)
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package can be found; it is not imported.
+
+    >>> is_installed("numpy"), is_installed("no_such_package")
+    (True, False)
+    """
+    try:
+        return util.find_spec(package) is not None
+    except (ImportError, ValueError):  # ValueError: something without a specification stands in for it
+        return False
 
 
 def load_plugins(group: str, use: Callable[[Any], object]) -> None:

@@ -187,7 +187,7 @@ def test_an_interrupted_write_leaves_nothing_half_done(
 @pytest.mark.parametrize("base", ["/dev/null", "/dev/null/deeper"])
 def test_a_folder_that_cannot_be_written_is_one_line(tiny, lines, base):
     place = cifar10.folder(Path(base))
-    with pytest.raises(UserError, match=f"^cannot write to {place}: .*; choose another folder with --to or PLUNIT_DA"):
+    with pytest.raises(UserError, match=f"^cannot write to {place}: .*; choose another folder, or set PLUNIT_DA"):
         fetch.fetch_files(place, lines.append, tiny.files)
     assert lines == []
 

@@ -24,3 +24,14 @@ def test_the_file_of_that_name_is_not_read(tmp_path):
 def test_messages_have_the_name():
     with pytest.raises(UserError, match=r"numbers\.csv has 1 row of numbers"):
         read_table(HeldText.of("numbers.csv", "a,b\n1,2\n"), "b")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_text_that_calls_itself_parquet_opens_no_file(tmp_path, name):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    secret = tmp_path / "secret.parquet"
+    parquet.write_table(pyarrow.table({"a": list(range(12)), "b": list(range(12))}), secret)
+    assert len(read_table(secret, "b").y) == 12
+    with pytest.raises(UserError, match="could not be read as Parquet"):
+        read_table(HeldText.of(name, "PAR1" + TEXT, title=str(secret)), "b")

@@ -46,7 +46,7 @@ def test_parquet_is_known_by_its_first_bytes(tmp_path):
 @pytest.mark.parametrize(
     ("column", "fragments"),
     [
-        (["x"] * 12, ["column 'b'", "the type is string", "must hold", "remove the column", "--inputs"]),
+        (["x"] * 12, ["column 'b'", "the type is string", "must hold", "remove the column", "inputs"]),
         ([True, False] * 6, ["the type is bool", "convert"]),
         ([1.0] * 4 + [None, float("nan")] + [2.0] * 6, ["2 of 12 rows", "row 5, column 'b'", "fill them in"]),
         ([1, 2, None] * 4, ["4 of 12 rows", "row 3, column 'b'"]),

@@ -25,7 +25,6 @@ WRONG = [
         for value in (0, -3, 1.5, "3", True, math.nan)
     ),
     ("batch_size", None, f"batch_size {COUNT} None"),
-    ("n_best", 129, "n_best must be at most n_init = 128, got 129"),
     *(
         (name, value, rf"{name} must be a number in \(0, ")
         for name in ("learning_rate_init", "c", "validation_fraction")
@@ -91,3 +90,25 @@ def test_auto_searches_shapes(small):
     chosen = model.candidates_["hidden_layer_sizes"][model.candidates_["chosen"]]
     assert set(chosen) == {",".join(map(str, model.widths_[1:-1]))}
     assert len(chosen) == 4
+
+
+def test_no_more_are_averaged_than_there_are_starts():
+    few, all_of_them = (PLURegressor((4,), n_init=3, n_best=best, max_iter=50, random_state=0) for best in (16, 3))
+    assert few.fit(X, Y).theta_.shape[1] == 3
+    np.testing.assert_array_equal(few.theta_, all_of_them.fit(X, Y).theta_)
+    assert few.n_best == 16
+
+
+@pytest.mark.parametrize("kind", [float, bool, np.int8, object])
+def test_classes_of_validation_are_compared_by_value(kind):
+    y = (X[:, 0] > 0).astype(np.int64)
+    options = {"n_init": 4, "max_iter": 50, "random_state": 0}
+    same, other = (PLUClassifier((4,), **options).fit(X, y, X_val=X, y_val=val) for val in (y, y.astype(kind)))
+    np.testing.assert_array_equal(same.theta_, other.theta_)
+
+
+@pytest.mark.parametrize("val", [2.0, "1", 0.5])
+def test_a_class_of_validation_that_is_not_in_y(val):
+    y = (X[:, 0] > 0).astype(np.int64)
+    with pytest.raises(ValueError, match=f"y_val has the class {val!r}"):
+        PLUClassifier((4,), n_init=4).fit(X, y, X_val=X[:3], y_val=np.array([val] * 3))

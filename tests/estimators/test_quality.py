@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_moons
 
+from plunit.ensemble import forward
 from plunit.sklearn import PLUClassifier, PLURegressor
 
 RNG = np.random.default_rng(0)
@@ -59,6 +60,6 @@ def test_a_mean_is_better_than_its_worst_member():
     y = SEEN[:, 0] * SEEN[:, 1] + 0.2 * RNG.normal(size=400)
     truth = NEW[:, 0] * NEW[:, 1]
     mean = PLURegressor(n_init=32, random_state=0).fit(SEEN, y)
-    values = mean._outputs(NEW)[..., 0]
+    values = forward(mean._form(), mean.theta_, NEW.T, *mean.shape_)[0].T
     errors = ((values - truth) ** 2).mean(1)
     assert ((values.mean(0) - truth) ** 2).mean() < np.median(errors)

@@ -1,6 +1,5 @@
 """`plunit fit` from the outside: what it prints, what it writes, what it refuses."""
 
-import io
 import itertools
 import json
 import os
@@ -10,55 +9,18 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fit_runs import COMMAND, run
 
 from plunit import pieces
-from plunit.cli import main
 from plunit.expressions.functions import FUNCTIONS
 
 pytest.importorskip("typer")
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
-
-COMMAND = [sys.executable, "-c", "from plunit.cli import main; main()", "fit"]
-
-
-def run(folder, *arguments):
-    """Run the command in this process; return its exit code and what it printed."""
-    out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
-    os.chdir(folder)
-    try:
-        with (
-            redirect_stdout(out),
-            redirect_stderr(err),
-            pytest.MonkeyPatch.context() as patch,
-        ):
-            code = 0
-            patch.setattr(sys, "argv", ["plunit", "fit", *arguments])
-            try:
-                main()
-            except SystemExit as end:
-                code = end.code or 0
-    finally:
-        os.chdir(before)
-    return code, out.getvalue(), " ".join(err.getvalue().split())
-
-
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tables")
-    rng = np.random.default_rng(0)
-    x = np.sort(rng.uniform(0, 10, 300))
-    y = np.abs(x - 3) - 0.7 * np.maximum(0, x - 7) + rng.normal(0, 0.05, 300)
-    np.savetxt(folder / "one.csv", np.column_stack([x, y]), delimiter=",", header="x,y", comments="")
-    u = rng.uniform(-1, 1, (300, 3))
-    rows = np.column_stack([u, u[:, 0] * u[:, 1] + u[:, 2]])
-    np.savetxt(folder / "three.csv", rows, delimiter=",", header="a,b,c,z", comments="")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +98,7 @@ def test_polygons_beyond_double_precision_leave_a_page(tmp_path):
     [
         ("-1e308", "6", "must be between -1e+150 and 1e+150, got -1e+308 and 6.0"),
         ("-1e308", "1e308", "must be between -1e+150 and 1e+150, got -1e+308 and 1e+308"),
-        ("3", "3", "--low must be below --high, both finite, got 3.0 and 3.0"),
+        ("3", "3", "low must be below high, both finite, got 3.0 and 3.0"),
         ("1", "1.0000000000000002", "too close for double precision; take ends that differ by at least 1e-09"),
         ("1e-308", "2e-308", "too close for double precision; take ends that differ by at least 1e-159"),
     ],
@@ -291,26 +253,29 @@ REFUSED = {
     "not a function": (["sin(x", "--quick"], "sin(x"),
     "code": (["__import__('os').system('true')"], "1"),
     "no variable": (["1 + 2"], "has no variable"),
-    "not finite": (["log(x)"], "choose other ends by --low and --high"),
-    "ends": (["x", "--low", "1", "--high", "1"], "--low must be below --high"),
+    "not finite": (["log(x)"], "choose other ends"),
+    "ends": (["x", "--low", "1", "--high", "1"], "low must be below high"),
     "both": (["x", "--pieces", "3", "--error", "0.1"], "give --pieces or --error, not both"),
     "pieces of two": (["x*y", "--pieces", "3"], "--pieces and --error are for one input, there are 2"),
     "pieces of tanh": (["x", "--pieces", "3", "--activation", "tanh"], "need a piecewise-linear activation"),
     "negative error": (["x", "--error", "-1"], "--error must be positive, got -1.0"),
-    "tiny error": (["sin(x)", "--error", "1e-12", "--quick"], "--error 1e-12 is too small"),
+    "tiny error": (["sin(x)", "--error", "1e-12", "--quick"], "an error of 1e-12 is too small"),
     "hidden": (["x", "--hidden", "8,x"], "--hidden must be numbers of units from 1 to 256"),
     "activation": (["x", "--activation", "swish", "--quick"], "activation must be one of"),
-    "best": (["x", "--best", "9", "--starts", "4"], "--best must be at most --starts = 4, got 9"),
-    "ending": (["x", "--save", "model.xyz"], "--save model.xyz must end in one of .h"),
+    "inputs": (["{one}", "--target", "y", "--inputs", " , "], "--inputs must name columns"),
+    "ending": (["x", "--save", "model.xyz"], "model.xyz must end in one of .h"),
     "folder": (["x", "--save", "none/model.h"], "there is no folder none; make it first"),
-    "csv of two": (["x*y", "--save", "f.csv"], "--save f.csv: .csv is for 1 inputs, there are 2; .h, .onnx and .json"),
-    "file of tanh": (["x", "--activation", "tanh", "--save", "f.h"], "--save needs a piecewise-linear activation"),
+    "csv of two": (["x*y", "--save", "f.csv"], "f.csv: the number of inputs is 2, and .csv takes 1"),
+    "file of tanh": (
+        ["x", "--activation", "tanh", "--save", "f.h"],
+        "a file of the model needs a piecewise-linear activation",
+    ),
     "the table": (["{one}", "--target", "y", "--save", "{one}"], "is named twice, or is the table itself"),
     "one name twice": (["x", "--save", "a.json", "--plot", "a.svg", "--save", "a.json"], "a.json is named twice"),
     "a folder": (["x", "--page", "."], ". is a folder; name a file"),
     "page": (["x", "--page", "none/p.html"], "there is no folder none; make it first"),
     "range of a table": (["{one}", "--target", "y", "--low", "0"], "--low and --high are for functions"),
-    "starts": (["x", "--starts", "1000000000"], "--starts = 1000000000 times these"),
+    "starts": (["x", "--starts", "1000000000"], "(n_init is --starts)"),
     "infinity": (["inf"], "column 1: 'inf' is no finite number and cannot be a variable"),
     "long": (["x" + " + x" * 300, "--plot", "a.doc"], "--plot a.doc must end in one of .png"),
     "plot": (["x", "--plot", "a.doc"], "--plot a.doc must end in one of .png"),

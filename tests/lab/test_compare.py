@@ -31,7 +31,8 @@ def table(tmp_path):
 
 def wanted(folder, table, **options):
     assignments = options.pop("assignments", ["widths=4", "steps=40", "batch=16"])
-    return requests.comparison(folder, table, "height", "", assignments, say=pytest.fail, **options)
+    inputs = options.pop("inputs", "")
+    return requests.comparison(folder, table, "height", inputs, assignments, say=pytest.fail, **options)
 
 
 def computed(folder, table, activation, **options):
@@ -150,6 +151,17 @@ def test_options_are_checked(tmp_path, table, assignment, said):
 def test_the_table_is_not_changed_by_set(tmp_path, table, assignment):
     with pytest.raises(UserError, match="--target and --inputs name columns"):
         wanted(tmp_path, table, assignments=[assignment])
+
+
+def test_inputs_without_a_name_are_refused(tmp_path, table):
+    with pytest.raises(UserError, match=r"--inputs must name columns, .*got ','$"):
+        wanted(tmp_path, table, inputs=",")
+
+
+@pytest.mark.parametrize(("inputs", "words"), [("1", "learned from one column"), ("1,2", "learned from 2 columns")])
+def test_the_title_counts_the_inputs(tmp_path, table, inputs, words):
+    (part,) = wanted(tmp_path, table, inputs=inputs).values()
+    assert part.experiment().title.endswith(words)
 
 
 @pytest.mark.parametrize("name", ["trail.csv ", "損失" * 20 + ".csv", "a" * 200 + ".csv", "dollar $\\frac$.csv"])

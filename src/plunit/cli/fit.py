@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from plunit.cli import Stopped, importing
+from plunit.data.csv_text import shown
 from plunit.ensemble.activation import ACTIVATIONS
 from plunit.errors import UserError
 from plunit.files import ending
@@ -41,7 +42,7 @@ def fit_(
         str, typer.Option(help="Units of the hidden layers; 8,8 for one input and 16,16 for more by default.")
     ] = "",
     starts: Annotated[int, typer.Option(min=1, help="Random starts; the best is kept.")] = 256,
-    best: Annotated[int, typer.Option(min=1, help="How many of the best networks are averaged.")] = 1,
+    best: Annotated[int, typer.Option(min=1, help="How many of the best networks are averaged; --starts at most.")] = 1,
     splits: Annotated[int, typer.Option(min=0, max=100, help="Of a table: random splits that test the error.")] = 5,
     activation: Annotated[str, typer.Option(help=f"Of the hidden layers: {', '.join(ACTIVATIONS)}.")] = "plu",
     seed: Annotated[int, typer.Option(min=0, help="Of the random starts and splits.")] = 0,
@@ -51,17 +52,22 @@ def fit_(
         typer.Option(help="Write the model: .h (C), .onnx, .json, .safetensors, .nnet, .csv, .svg; may be repeated."),
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write the picture: .png, .svg or .pdf.")] = None,
-    page: Annotated[Path, typer.Option(help="The HTML page with picture and pieces; overwritten.")] = Path("fit.html"),
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            help="The HTML page with picture and pieces; fit.html by default, or fit-2.html, ... where that exists."
+        ),
+    ] = None,
 ) -> None:
     """Fit a small network to a table or a function, and say what it is exactly.
 
     The best of many random starts is kept. With --pieces or --error, for one input, the files hold the curve with so
-    many pieces, or with the fewest. Ctrl-C keeps the best so far.
+    many pieces, or with the fewest. A file that is named is replaced. Ctrl-C keeps the best so far.
     """
     with importing(), _compiling():
         from plunit.fitting import FitSettings, solve
         from plunit.fitting.drawing import drawn
-        from plunit.fitting.files import check_places, content_of, writer_of
+        from plunit.fitting.files import check_packages, check_places, content_of, free_page, writer_of
         from plunit.fitting.page import write_page, write_plot
         from plunit.fitting.telling import told
 
@@ -69,9 +75,11 @@ def fit_(
     problem = _problem(source, target, inputs, low, high, console)
     few = pieces is not None or error is not None
     _check(problem, pieces, error, activation)
+    page = page or free_page()
     check_places(source, [page, *([plot] if plot else []), *(save or ())])
     if plot is not None and ending(plot) not in PLOTS:
-        raise UserError(f"--plot {plot} must end in one of {' '.join(PLOTS)}")
+        raise UserError(f"--plot {shown(plot)} must end in one of {' '.join(PLOTS)}")
+    check_packages(save or ())
     writers = [(path, writer_of(path, few, len(problem.inputs), activation)) for path in save or ()]
     settings = FitSettings(
         _widths(hidden),
@@ -90,13 +98,14 @@ def fit_(
     try:  # files first: the output may be a pipe that nobody reads
         for path, write in writers:
             write(found, problem, path)
-            lines.append(f"saved {path}, {content_of(found, few)}")
+            hint = f"; --pieces {found.reduced.curve.pieces} saves the curve" if found.reduced and not few else ""
+            lines.append(f"saved {shown(path)}, {content_of(found, few)}{hint}")
         figure = drawn(problem, found)
         if plot is not None:
             write_plot(plot, figure)
-            lines.append(f"saved {plot}")
-        write_page(page, problem, found, lines, figure, shlex.join(["plunit", *sys.argv[1:]]))
-        lines.append(f"saved {page}")
+            lines.append(f"saved {shown(plot)}")
+        write_page(page, problem, found, lines, figure, shlex.join(map(shown, ["plunit", *sys.argv[1:]])))
+        lines.append(f"saved {shown(page)}")
     except KeyboardInterrupt:
         raise Stopped("stopped while files were written; run the command again for those that are missing") from None
     finally:
@@ -130,6 +139,8 @@ def _problem(source: str, target: str, inputs: str, low: float | None, high: flo
     if not target:
         raise UserError(f"{source} is a table: name the column to learn, as in --target y")
     chosen = [part.strip() for part in inputs.split(",") if part.strip()]
+    if inputs and not chosen:
+        raise UserError(f"--inputs must name columns, as in --inputs a,b; got {inputs!r}")
     return of_table(Path(source), target, chosen, console.print)
 
 
@@ -160,7 +171,7 @@ def _solved(solve: Any, problem: Any, settings: Any, progress: Any) -> Any:
     try:
         return solve(problem, settings, progress)
     except ValueError as error:
-        raise UserError(str(error).replace("n_init", "--starts").replace("n_best", "--best")) from None
+        raise UserError(f"{error} (n_init is --starts)" if "n_init" in str(error) else str(error)) from None
     except KeyboardInterrupt:
         raise Stopped("stopped; nothing was written") from None
 

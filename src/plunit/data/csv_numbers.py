@@ -42,7 +42,7 @@ def too_many_numbers(path: Path) -> UserError:
     """Return the error for a table beyond MAX_NUMBERS."""
     return UserError(
         f"{shown(path)}: the chosen columns hold more than {MAX_NUMBERS:,} numbers, which is the limit. "
-        "Keep fewer rows, or choose fewer columns with --inputs."
+        "Keep fewer rows, or choose fewer inputs."
     )
 
 
@@ -133,7 +133,7 @@ def _value(path: Path, line: int, field: str, layout: CsvLayout, column: int, ma
         )
     raise UserError(
         f"{where} is not a number. Write numbers like -1500 or 2.5e3, remove the column, "
-        "or choose other columns with --inputs and --target."
+        "or choose other inputs or another target."
     )
 
 

@@ -102,7 +102,7 @@ def _check_writable(place: Path) -> None:
 
 
 def _unwritable(place: Path, error: OSError) -> UserError:
-    return UserError(f"cannot write to {place}: {error.strerror}; choose another folder with --to or PLUNIT_DATA")
+    return UserError(f"cannot write to {place}: {error.strerror}; choose another folder, or set PLUNIT_DATA to one")
 
 
 def put_there(archive: Path, files: Files, bar: Progress) -> Contents:

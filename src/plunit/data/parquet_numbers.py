@@ -66,7 +66,7 @@ def _check_type(path: Path, field: Any) -> None:
     if not (types.is_integer(field.type) or types.is_floating(field.type)):
         raise UserError(
             f"{shown(path)}, column {quoted(field.name)}: the type is {field.type}. Columns must hold integers "
-            "or floating-point numbers: convert or remove the column, or choose others with --inputs and --target."
+            "or floating-point numbers: convert or remove the column, or choose other inputs or another target."
         )
 
 
@@ -80,7 +80,8 @@ def _opened(path: Path) -> Iterator[Any]:
     if int(pyarrow.__version__.partition(".")[0]) < _SAFE:
         raise UserError(f"{shown(path)} is Parquet, and pyarrow {pyarrow.__version__} is not safe here: {_INSTALL}")
     try:
-        with parquet.ParquetFile(path) as file:
+        # pyarrow would open a name by itself, and the text in memory of `held.HeldText` is under no name
+        with readable(path) as stream, parquet.ParquetFile(stream) as file:
             yield file
     except (pyarrow.ArrowException, OSError) as error:
         cause = shown(str(error).partition("\n")[0])

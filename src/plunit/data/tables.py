@@ -96,9 +96,9 @@ def _choose(path: Path, names: Sequence[str], target: str, inputs: Sequence[str]
     last = _find(path, names, target)
     chosen = [_find(path, names, name) for name in inputs] or [at for at in range(len(names)) if at != last]
     if last in chosen:
-        raise UserError(f"The target {quoted(names[last])} is among the inputs. Remove it from --inputs.")
+        raise UserError(f"The target {quoted(names[last])} is among the inputs. Remove it there.")
     if twice := [at for at, count in Counter(chosen).items() if count > 1]:
-        raise UserError(f"The input {quoted(names[twice[0]])} is given twice. Name each column once in --inputs.")
+        raise UserError(f"The input {quoted(names[twice[0]])} is given twice. Name each column once.")
     return [*chosen, last]
 
 
@@ -132,7 +132,7 @@ def _check_rows(path: Path, values: Array, missing: str, target: str) -> None:
         gaps = int(np.isnan(values).any(axis=1).sum())
         raise UserError(
             f"{shown(path)}: {gaps} of {rows} rows have missing values, the first at {missing}. "
-            "Every value must be given: fill them in, remove the rows, or leave columns out with --inputs."
+            "Every value must be given: fill them in, remove the rows, or leave columns out of the inputs."
         )
     if rows < MIN_ROWS:
         count = "1 row" if rows == 1 else f"{rows} rows"
@@ -144,7 +144,7 @@ def _check_rows(path: Path, values: Array, missing: str, target: str) -> None:
     if (values[:, -1] == values[0, -1]).all():
         raise UserError(
             f"{shown(path)}: the target {quoted(target)} is {values[0, -1]} in every row. "
-            "A target must vary: choose another column with --target."
+            "A target must vary: choose another column as the target."
         )
 
 
@@ -154,5 +154,5 @@ def _varying(path: Path, x: Array, names: Sequence[str], say: Callable[[str], ob
     if constant := [name for name, yes in zip(names, varies, strict=False) if not yes]:
         say(f"{shown(path)}: inputs with one value in all rows are left out: {_listed(constant)}.")
     if not varies.any():
-        raise UserError(f"{shown(path)}: no input column is left. At least one must vary: choose others with --inputs.")
+        raise UserError(f"{shown(path)}: no input column is left. At least one must vary: choose other inputs.")
     return [int(at) for at in np.flatnonzero(varies)]

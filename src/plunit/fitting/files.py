@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from plunit.data.csv_text import shown
 from plunit.ensemble.members import PIECEWISE
 from plunit.errors import UserError
+from plunit.extras import is_installed
 from plunit.files import ending
 from plunit.fitting.problems import Problem
 from plunit.fitting.reducing import Reduced
@@ -16,6 +20,12 @@ from plunit.pieces import Curve, save, save_c, save_csv, save_json, save_onnx, s
 from plunit.pieces.formats.saving import EXPORTERS, c_name
 
 Writer = Callable[[Found, Problem, Path], None]
+
+PACKAGES = {".onnx": ("onnx", "onnx"), ".safetensors": ("safetensors", "'plunit[lab]'")}
+"""What writes files of an ending and is not part of plunit: the package, and what to install."""
+
+DRAWING = tuple((name, "'plunit[lab]'") for name in ("matplotlib", "jinja2"))
+"""What draws the picture and writes the page, and what to install."""
 
 CURVES: dict[str, Callable[[Curve, Path, str], None]] = {
     ".h": lambda curve, to, about: save_c(curve, to, c_name(to), about=about),
@@ -32,26 +42,42 @@ def check_places(source: str, paths: list[Path]) -> None:
     taken = {Path(source).resolve()}
     for path in paths:
         if not path.parent.is_dir():
-            raise UserError(f"{path}: there is no folder {path.parent}; make it first")
+            raise UserError(f"{shown(path)}: there is no folder {shown(path.parent)}; make it first")
         if path.is_dir():
-            raise UserError(f"{path} is a folder; name a file")
+            raise UserError(f"{shown(path)} is a folder; name a file")
         if path.resolve() in taken:
-            raise UserError(f"{path} is named twice, or is the table itself; name another file")
+            raise UserError(f"{shown(path)} is named twice, or is the table itself; name another file")
         taken.add(path.resolve())
+
+
+def check_packages(models: Sequence[Path]) -> None:
+    """Raise UserError if a package is missing that the files of the models, the picture and the page need."""
+    needed = [*(PACKAGES[ending(path)] for path in models if ending(path) in PACKAGES), *DRAWING]
+    if missing := list(dict.fromkeys(pair for pair in needed if not is_installed(pair[0]))):
+        names, sources = (" ".join(dict.fromkeys(part)) for part in zip(*missing, strict=True))
+        raise UserError(f"not installed, and needed to write these files: {names}; pip install {sources}")
+
+
+def free_page() -> Path:
+    """Return fit.html or, where that is taken, the first free name of fit-2.html, fit-3.html, ..."""
+    names = (f"fit-{number}.html" if number > 1 else "fit.html" for number in itertools.count(1))
+    return next(Path(name) for name in names if not os.path.lexists(name))
 
 
 def writer_of(path: Path, few: bool, inputs: int, activation: str) -> Writer:
     """Return what writes a file, before any work is done: of the curve with few pieces, or of the network."""
     known = CURVES if few else EXPORTERS
     if ending(path) not in known:
-        raise UserError(f"--save {path} must end in one of {' '.join(known)}")
+        raise UserError(f"{shown(path)} must end in one of {' '.join(known)}")
     if activation not in PIECEWISE:
-        raise UserError(f"--save needs a piecewise-linear activation: {', '.join(PIECEWISE)}; got {activation}")
+        raise UserError(
+            f"a file of the model needs a piecewise-linear activation: {', '.join(PIECEWISE)}; got {activation}"
+        )
     if inputs not in (taken := EXPORTERS[ending(path)].inputs or (inputs,)):
         wanted = " or ".join(map(str, taken))
         raise UserError(
-            f"--save {path}: {path.suffix} is for {wanted} inputs, there are {inputs}; .h, .onnx and .json take any "
-            "number"
+            f"{shown(path)}: the number of inputs is {inputs}, and {path.suffix} takes {wanted}; .h, .onnx and .json "
+            "take any number"
         )
     return _write_curve if few else _write_network
 
@@ -75,7 +101,4 @@ def _write_network(found: Found, problem: Problem, path: Path) -> None:
 
 def content_of(found: Found, few: bool) -> str:
     """Return what a file holds, in words."""
-    if found.reduced is None:
-        return "the network"
-    count = found.reduced.curve.pieces
-    return f"the curve of {count} pieces" if few else f"the network; --pieces {count} saves the curve"
+    return f"the curve of {found.reduced.curve.pieces} pieces" if few and found.reduced else "the network"

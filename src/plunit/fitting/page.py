@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import plunit
 from plunit.files import ending, save_whole
 from plunit.fitting.problems import Problem
 from plunit.fitting.solving import Found
 from plunit.fitting.telling import ROWS, formula
-from plunit.machine import describe_machine
 
 
 def write_page(path: Path, problem: Problem, found: Found, lines: Sequence[str], figure: Any, command: str) -> None:
@@ -19,7 +20,6 @@ def write_page(path: Path, problem: Problem, found: Found, lines: Sequence[str],
     from jinja2 import Environment, PackageLoader, select_autoescape
 
     few = found.reduced.curve if found.reduced is not None else None
-    machine = describe_machine()
     pages = Environment(loader=PackageLoader("plunit.fitting"), autoescape=select_autoescape())
     page = pages.get_template("page.html")
     text = page.render(
@@ -31,7 +31,7 @@ def write_page(path: Path, problem: Problem, found: Found, lines: Sequence[str],
         more="" if few is None else max(0, few.pieces - ROWS) or "",
         target=problem.target,
         command=command,
-        about=f"plunit {machine['plunit']}, {machine['date']}",
+        about=f"plunit {plunit.__version__}, {datetime.datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
     )
     save_whole(path, text)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from plunit.data import parquet_numbers
+from plunit.data.csv_text import shown
 from plunit.data.tables import read_table
 from plunit.errors import UserError
 from plunit.expressions import Expression, finite_values, parse, sup_error
@@ -68,7 +68,7 @@ def of_table(path: Path, target: str, inputs: Sequence[str], say: Callable[[str]
     """Return the problem of learning one column of a table from others."""
     table = read_table(path, target, inputs, say)
     box = np.stack([table.x.min(0), table.x.max(0)], axis=1)
-    return Problem(path.name, table.x, table.y, table.inputs, table.target, box)
+    return Problem(shown(path.name), table.x, table.y, table.inputs, table.target, box)
 
 
 def of_expression(text: str, low: float, high: float, axis: int | None = None) -> Problem:
@@ -81,17 +81,17 @@ def of_expression(text: str, low: float, high: float, axis: int | None = None) -
     except ValueError as error:
         raise UserError(f"{text[:200]!r}, {error}") from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise UserError(f"--low must be below --high, both finite, got {low} and {high}")
+        raise UserError(f"low must be below high, both finite, got {low} and {high}")
     if max(-low, high) > LARGEST:
-        raise UserError(f"--low and --high must be between -{LARGEST:g} and {LARGEST:g}, got {low} and {high}")
+        raise UserError(f"low and high must be between -{LARGEST:g} and {LARGEST:g}, got {low} and {high}")
     if not expression.names:
         raise UserError(f"{text!r} has no variable, so it is a constant; name one, as in 'sin(x)'")
     if len(expression.names) > 8:
-        raise UserError(f"{text!r} has {len(expression.names)} variables, plunit fit takes at most 8")
+        raise UserError(f"{text!r} has {len(expression.names)} variables, the limit is 8; leave some out")
     x = _points(len(expression.names), low, high, axis)
     if high - low < SHORTEST * max(abs(low), abs(high), LEAST):
         raise UserError(
-            f"--low {low} and --high {high} are too close for double precision; take ends that differ by at least "
+            f"low {low} and high {high} are too close for double precision; take ends that differ by at least "
             f"{SHORTEST * max(abs(low), abs(high), LEAST):.3g}"
         )
     try:
@@ -101,11 +101,11 @@ def of_expression(text: str, low: float, high: float, axis: int | None = None) -
                 expression, Curve(np.array([low, high]), np.zeros((2, 1)), np.zeros((1, 1))), low, high, closeness=1
             )
     except ValueError as error:
-        raise UserError(f"{error}; choose other ends by --low and --high") from None
+        raise UserError(f"{error}; choose other ends") from None
     if (largest := np.abs(y).max()) > HUGE:
         raise UserError(
             f"{text[:200]!r} reaches {largest:.3g}, the networks take values up to {HUGE:g}; divide the function by a "
-            "number, or choose other ends by --low and --high"
+            "number, or choose other ends"
         )
     box = np.tile([low, high], (x.shape[1], 1))
     return Problem(text, x, y, expression.names, "f", box, expression)
@@ -125,16 +125,6 @@ def of_drawing(points: Any, count: int) -> Problem:
     y = np.bincount(place.ravel(), pairs[:, 1]) / np.bincount(place.ravel())
     even = np.linspace(x[0], x[-1], count)
     return Problem("your drawing", even[:, None], np.interp(even, x, y), ("x",), "y", np.array([[x[0], x[-1]]]))
-
-
-def without_options(line: str) -> str:
-    """Return a message in words of a page, which has no options of the command line.
-
-    >>> without_options("A target must vary: choose another column with --target.")
-    'A target must vary: choose another column in the table; its last column is learned.'
-    """
-    line = re.sub(r" with --inputs( and --target)?| with --target", " in the table; its last column is learned", line)
-    return re.sub(r"--(low|high)", r"\1", line.replace(" by --low and --high", ""))
 
 
 def _points(inputs: int, low: float, high: float, axis: int | None) -> Array:

@@ -61,7 +61,9 @@ def _of_function(expression: Expression, curve: Curve, pieces: int | None, error
             away_from = f"{KNOTS - 1} straight lines through the function are {reach:.3g} away from it"
             if error is None:
                 raise UserError(f"no curve with the fewest pieces: {away_from}. Take a shorter interval")
-            raise UserError(f"--error {error:.3g} is too small: {away_from}. Take a larger error or a shorter interval")
+            raise UserError(
+                f"an error of {error:.3g} is too small: {away_from}. Take a larger error or a shorter interval"
+            )
         found = simplify(dense, tolerance=allowed - reach).curve
     else:
         found = simplify(dense, pieces=pieces).curve

@@ -35,7 +35,7 @@ class FitSettings:
     Attributes:
         hidden: units of the hidden layers; () chooses 8, 8 for one input and 16, 16 for more.
         starts: random starts.
-        best: how many of the best networks are averaged.
+        best: how many of the best networks are averaged, at most `starts`.
         splits: of a table: on so many random fifths of the rows the error is tested.
         pieces: the number of pieces wanted, for one input.
         error: the error allowed, for one input.

@@ -21,7 +21,8 @@ def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
     what = f"{len(problem.y):,} rows" if problem.expression is None else f"{len(problem.y):,} points"
     names = ", ".join(problem.inputs[:8]) + (", ..." if len(problem.inputs) > 8 else "")
     head = f"{problem.target} = f({names})" if problem.expression is None else problem.title
-    kind = "the best network" if settings.best == 1 else f"the mean of the {settings.best} best networks"
+    averaged = model.theta_.shape[1]
+    kind = "the best network" if averaged == 1 else f"the mean of the {averaged} best networks"
     lines = [
         f"{head}, {what}: {kind} of {settings.starts} starts, {hidden} {settings.activation} units",
         *_errors(problem, found),

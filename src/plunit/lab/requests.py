@@ -69,8 +69,10 @@ def comparison(
     base = catalogue()["compare"]
     changes = settings.parse(base.spec, assignments)
     names = tuple(name.strip() for name in inputs.split(",") if name.strip())
-    if (own := changes.keys() & {"path", "sha256", "target", "inputs"}) or bool(inputs) > bool(names):
-        raise UserError(f"--target and --inputs name columns, got --inputs {inputs!r} and --set {', '.join(own)}")
+    if own := changes.keys() & {"path", "sha256", "target", "inputs"}:
+        raise UserError(f"--target and --inputs name columns, got --set {', '.join(sorted(own))}; use these options")
+    if inputs and not names:
+        raise UserError(f"--inputs must name columns, as in --inputs a,b; got {inputs!r}")
     if not str(table).isprintable():
         raise UserError(f"{str(table)!r} has characters that cannot be printed; rename the file")
     found = read_table(table, target, names, say)

@@ -15,7 +15,7 @@ from plunit.ensemble.arrays import Array
 from plunit.ensemble.units import Scale
 from plunit.errors import UserError
 from plunit.expressions import Expression
-from plunit.fitting.problems import Problem, of_drawing, of_expression, of_table, without_options
+from plunit.fitting.problems import Problem, of_drawing, of_expression, of_table
 from plunit.play.settings import Settings, called, checked_text, known, number
 from plunit.ranges import DOMAIN
 
@@ -74,10 +74,7 @@ def task_of(target: Any) -> Task:
         raise UserError("a target must be an object such as {'kind': 'expression', 'text': 'sin(x)'}")
     fields = dict(target)
     kind = known("kind of target", fields.pop("kind", None), KINDS)
-    try:
-        return called(f"a target of kind {kind}", KINDS[kind], fields)
-    except UserError as error:
-        raise UserError(without_options(str(error))) from None
+    return called(f"a target of kind {kind}", KINDS[kind], fields)
 
 
 def _written(text: Any, low: Any = -6.0, high: Any = 6.0) -> Task:

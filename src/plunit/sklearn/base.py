@@ -94,7 +94,8 @@ class PLUEstimator(AtomicFit, FittedModel):
         networks = [MLP((x.shape[1], *hidden, y.shape[1]), self.activation) for hidden in shapes]
         check_room(networks, self.n_init, steps)
         looks = {"every": every, "average": AVERAGE, **self._patience(every)}
-        rows, validation = table.ready(scales[0](x), scales[1](y), weight, parts, batch=self._batch(), **looks)
+        scaled_x, scaled_y = _scaled("X", scales[0], x), _scaled("y", scales[1], y)
+        rows, validation = table.ready(scaled_x, scaled_y, weight, parts, batch=self._batch(), **looks)
         engine = engine_for(np.empty(0, np.float32), None)  # now, because Ctrl-C ends a compiler at once
         with listening() as ctrl_c:
             found = search(
@@ -103,7 +104,7 @@ class PLUEstimator(AtomicFit, FittedModel):
                 validation,
                 starts=self.n_init,
                 steps=steps,
-                keep=min(2 * self.n_best, self.n_init),
+                keep=min(2 * self._averaged(), self.n_init),
                 seed=seed,
                 loss=loss,
                 lr=self.learning_rate_init,
@@ -136,6 +137,10 @@ class PLUEstimator(AtomicFit, FittedModel):
     def _batch(self) -> int:
         return 64 if self.batch_size == "auto" else int(self.batch_size)
 
+    def _averaged(self) -> int:
+        """Return how many starts are averaged."""
+        return min(int(self.n_best), int(self.n_init))
+
     def _steps(self, rows: int) -> tuple[int, int]:
         """Return the number of steps, and of those from one look at the rows of validation to the next."""
         passes = 400 * rows / min(self._batch(), rows)
@@ -161,7 +166,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         return [theta if one.widths == self.widths_ else np.empty((one.rows, 0), np.float32) for one in networks]
 
     def _keep(self, found: list[Candidate], scales: list[Scale], box: Array) -> None:
-        best = _best_shape(found, self.n_best)
+        best = _best_shape(found, self._averaged())
         network = best[0].network
         theta = np.stack([one.theta for one in best], axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -201,6 +206,17 @@ class PLUEstimator(AtomicFit, FittedModel):
 
     def _target_scale(self, y: Array, weight: Array) -> Scale:
         return Scale(np.zeros(y.shape[1]), np.ones(y.shape[1]))
+
+
+def _scaled(name: str, scale: Scale, values: Array) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = scale(values)
+    if not np.isfinite(scaled).all():
+        raise ValueError(
+            f"{name} has values up to {np.abs(values).max():.3g}, whose differences overflow double precision; scale "
+            "its columns"
+        )
+    return scaled
 
 
 def _best_shape(found: list[Candidate], count: int) -> list[Candidate]:

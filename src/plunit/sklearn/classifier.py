@@ -15,6 +15,7 @@ from plunit.numpy import sigmoid
 from plunit.sklearn import table
 from plunit.sklearn.atomic import warn_of
 from plunit.sklearn.base import PLUEstimator
+from plunit.sklearn.fitted import member_mean
 
 
 class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
@@ -109,9 +110,11 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         return self._train(X, targets(y), weight, "logistic" if self._binary() else "softmax", held)
 
     def _one_class(self, y: Array) -> Array:
-        if strangers := sorted({str(label) for label in np.ravel(y)} - {str(label) for label in self.classes_}):
-            raise ValueError(f"y_val has the class {strangers[0]}, which y has not")
-        index = np.searchsorted(self.classes_, np.ravel(y))
+        place = {label: i for i, label in enumerate(self.classes_.tolist())}
+        labels = np.ravel(y).tolist()
+        if strangers := [label for label in labels if label not in place]:
+            raise ValueError(f"y_val has the class {strangers[0]!r}, which y has not; leave such rows out")
+        index = np.array([place[label] for label in labels])
         return index.reshape(-1, 1).astype(np.float64) if self._binary() else np.eye(len(self.classes_))[index]
 
     def _labels(self, y: Array) -> Array:
@@ -141,23 +144,31 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> Array:  # noqa: N803
         """Return f(X): the log-odds of the second of two classes [n], or numbers [n, classes or labels]."""
-        values = self._outputs(X).mean(0)
+        values = self._of_outputs(X, member_mean)
         return np.asarray(values if self.multilabel_ or not self._binary() else values[:, 0])
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
         """Return the probability of each class or label, [n, classes]."""
-        values = self.decision_function(X)
+        return self._of_outputs(X, self._chances)
+
+    def _chances(self, outputs: Array) -> Array:
+        values = member_mean(outputs)
         if self.multilabel_:
             return np.asarray(sigmoid(values))
-        if values.ndim == 1:
-            return np.stack([sigmoid(-values), sigmoid(values)], axis=1)
-        powers = np.exp(values - values.max(1, keepdims=True))
+        if self._binary():
+            return np.stack([sigmoid(-values[:, 0]), sigmoid(values[:, 0])], axis=1)
+        with np.errstate(over="ignore"):  # the difference of huge numbers: the chance is 0
+            powers = np.exp(values - values.max(1, keepdims=True))
         return np.asarray(powers / powers.sum(1, keepdims=True))
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         """Return the most probable class of each row, or for several labels which are more probable than not."""
-        chances = self.predict_proba(X)
-        return (chances > 0.5).astype(np.int64) if self.multilabel_ else self.classes_[chances.argmax(1)]
+        found = self._of_outputs(X, self._decided)
+        return found if self.multilabel_ else self.classes_[found]
+
+    def _decided(self, outputs: Array) -> Array:
+        chances = self._chances(outputs)
+        return np.asarray((chances > 0.5).astype(np.int64) if self.multilabel_ else chances.argmax(1))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from plunit.ensemble import MLP, forward
+from plunit.ensemble import MLP
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.members import PIECEWISE
 from plunit.ensemble.network import spread
@@ -16,9 +17,9 @@ from plunit.pieces import network as build
 Layer = tuple[Array, Array]
 
 
-def outputs(network: MLP, theta: Array, x: Array, alpha: float, c: float) -> Array:
-    """Return the outputs of all members at the rows of x, [members, rows, out]."""
-    return np.moveaxis(forward(network, theta, x.T, alpha, c), (0, 1, 2), (2, 1, 0))
+def member_mean(values: Array) -> Array:
+    """Return the mean over the first axis: a sum in the order of the members, also of a single row."""
+    return np.asarray(functools.reduce(np.add, values) / len(values))
 
 
 def side_by_side(network: MLP, theta: Array) -> list[Layer]:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plunit.densities import Architecture, DensityNetwork
 from plunit.ensemble.arrays import Array
+from plunit.ensemble.evaluating import row_blocks
 from plunit.ensemble.units import ROUNDING
 from plunit.sklearn.averaged import Averaged, identity
 from plunit.sklearn.columns import Columns
@@ -22,9 +23,8 @@ from plunit.sklearn.whitening import Whitening
 if TYPE_CHECKING:
     from plunit.invertible import Flow
 
-CHUNK = 2**16
-"""Rows are evaluated in parts of so many points."""
-
+NUMBERS = 2**16
+"""Rows are evaluated in blocks of about so many numbers, which stay in the caches."""
 
 MOST_SAMPLED = 2**30
 """The most numbers of a sample: 8 GiB."""
@@ -77,24 +77,24 @@ class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         """Return log p of rows X, in the units of the data; -inf outside of bounds and between integers."""
         check_is_fitted(self)
         x = validate_data(self, X, reset=False, dtype=np.float64)
-        columns, averaged, varies = self._kinds(), self._averaged(), np.isnan(self.constants_)
-        fixed = self.constants_[~varies]
-        possible = (np.abs(x[:, ~varies] - fixed) <= 2 * ROUNDING * np.spacing(np.abs(fixed))).all(1)
-        x = x[:, varies]
-        self._warn_of_fractions(x)
-        possible &= columns.admits(x).all(1)
-        nodes, found = columns.nodes(), np.full(len(x), -math.inf)
-        rows = np.flatnonzero(possible)
-        for part in np.array_split(rows, max(1, math.ceil(len(rows) * len(nodes) / CHUNK))):
-            u, log_slopes = columns.to_line((x[part, None] + nodes).reshape(-1, x.shape[1]))
-            with np.errstate(over="ignore"):  # squares of rows far away: the density is 0
-                log_prob = averaged.log_prob(u)
-            logs = (log_prob + log_slopes).reshape(len(part), len(nodes))
-            found[part] = np.logaddexp.reduce(logs, axis=1) - math.log(len(nodes))
+        columns, averaged = self._kinds(), self._averaged()
+        nodes, fractions = columns.nodes(), np.zeros(len(columns.low), bool)
+        found = np.full(len(x), -math.inf)
+        for block in row_blocks(len(x), nodes.size):
+            rows, possible = self._varying(x[block])
+            fractions |= (rows != np.rint(rows)).any(0)
+            possible &= columns.admits(rows).all(1)
+            found[block][possible] = _log_prob(columns, averaged, nodes, rows[possible])
+        self._warn_of_fractions(self.integers_ & fractions)
         return found
 
-    def _warn_of_fractions(self, x: Array) -> None:
-        odd = self.integers_ & (x != np.rint(x)).any(0)
+    def _varying(self, x: Array) -> tuple[Array, Array]:
+        """Return the columns that vary, and whether each row has the constants of the others."""
+        varies = np.isnan(self.constants_)
+        fixed = self.constants_[~varies]
+        return x[:, varies], (np.abs(x[:, ~varies] - fixed) <= 2 * ROUNDING * np.spacing(np.abs(fixed))).all(1)
+
+    def _warn_of_fractions(self, odd: Array) -> None:
         if odd.any() and isinstance(self.integers, str):
             where = np.flatnonzero(np.isnan(self.constants_))[odd].tolist()
             warnings.warn(
@@ -132,3 +132,12 @@ class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         if columns.integer.any() or np.isfinite(self.bounds_).any() or not np.isnan(self.constants_).all():
             raise ValueError("to_torch is for columns without bounds, integers and constants; fit without them")
         return flow(averaged.whitenings[0], averaged.networks[0])
+
+
+def _log_prob(columns: Columns, averaged: Averaged, nodes: Array, x: Array) -> Array:
+    """Return log p of rows that are possible: for integers the mean over the nodes of their intervals."""
+    u, log_slopes = columns.to_line((x[:, None] + nodes).reshape(-1, x.shape[1]))
+    with np.errstate(over="ignore"):  # squares of rows far away: the density is 0
+        log_prob = averaged.log_prob(u)
+    logs = (log_prob + log_slopes).reshape(len(x), len(nodes))
+    return np.asarray(np.logaddexp.reduce(logs, axis=1) - math.log(len(nodes)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plunit.ensemble import MLP
 from plunit.ensemble.arrays import Array
+from plunit.ensemble.evaluating import output_blocks
 from plunit.pieces import Cells, Curve, cells, curve
 from plunit.pieces import Network as Exact
-from plunit.sklearn.fitted import exact_network, outputs, shapes_of_units, side_by_side
+from plunit.sklearn.fitted import exact_network, shapes_of_units, side_by_side
 
 if TYPE_CHECKING:
     from torch import nn
@@ -32,11 +34,20 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return MLP(self.widths_, self.activation_)
 
-    def _outputs(self, x: Any) -> Array:
-        """Return the outputs of the members, [members, rows, out]."""
-        check_is_fitted(self)
+    def _of_outputs(self, x: Any, reduced: Callable[[Array], Array]) -> Array:
+        """Return `reduced` of the members' outputs [members, rows, out], [rows, ...], computed in blocks of rows."""
+        form, parts = self._form(), []
         x = validate_data(self, x, reset=False, dtype=np.float64)
-        return outputs(self._form(), self.theta_, x, *self.shape_)
+        for block, values in output_blocks(form, self.theta_, x, *self.shape_):
+            fine = (np.abs(values) <= np.finfo(np.float64).max / len(values)).all((0, 2))  # so their sums are finite
+            if not fine.all():
+                row = block.start + int(fine.argmin())
+                raise ValueError(
+                    f"row {row} of X has values up to {np.abs(x[row]).max():.3g}, where the networks overflow double "
+                    "precision; correct the row, or scale the columns of X before fit and predict"
+                )
+            parts.append(reduced(values))
+        return np.concatenate(parts)
 
     @property
     def network_(self) -> Exact:

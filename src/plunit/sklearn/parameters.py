@@ -42,8 +42,6 @@ def check_parameters(model: Any) -> None:
     unset = {"max_iter": None, "n_iter_no_change": None, "batch_size": "auto"}
     for name in ("n_init", "n_best", "max_iter", "n_iter_no_change", "batch_size"):
         check_count(name, getattr(model, name), *([unset[name]] if name in unset else []))
-    if model.n_best > model.n_init:
-        raise ValueError(f"n_best must be at most n_init = {model.n_init}, got {model.n_best}")
     for name, limits in _RANGES.items():
         value = getattr(model, name)
         if not (name == "weight_decay" and isinstance(value, str) and value == "auto"):

@@ -12,6 +12,7 @@ from plunit.ensemble.arrays import Array
 from plunit.ensemble.units import Scale
 from plunit.sklearn.atomic import warn_of
 from plunit.sklearn.base import PLUEstimator
+from plunit.sklearn.fitted import member_mean
 
 
 class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
@@ -28,7 +29,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         alpha: the outer slope of PLU, the start of a learned one.
         c: the half-width of its inner piece; likewise.
         n_init: number of starts, of each shape.
-        n_best: how many of the best are averaged.
+        n_best: how many of the best are averaged, at most `n_init`.
         max_iter: steps of those starts that are trained to the end; None takes 400 passes over the rows, but at least
             2,000 and at most 12,000 steps.
         learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
@@ -86,10 +87,9 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: N803
         """Return f(X), and with return_std the standard deviation of the members around it."""
-        values = self._outputs(X)
-        shown = [values.mean(0), values.std(0)] if return_std else [values.mean(0)]
-        shown = [part[:, 0] if self._flat else part for part in shown]
-        return tuple(shown) if return_std else shown[0]
+        shown = self._of_outputs(X, _mean_and_deviation if return_std else lambda values: member_mean(values)[:, None])
+        parts = [part[:, 0] if self._flat else part for part in np.moveaxis(shown, 1, 0)]
+        return tuple(parts) if return_std else parts[0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -101,3 +101,11 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
 
     def _target_scale(self, y: Array, weight: Array) -> Scale:
         return Scale.of(y, weight, constant=1e-14)  # so that a constant is predicted
+
+
+def _mean_and_deviation(values: Array) -> Array:
+    """Return mean and standard deviation over the first axis, [n, 2, ...]; squares of huge numbers do not overflow."""
+    mean = member_mean(values)
+    away = values - mean
+    unit = np.ldexp(1.0, np.frexp(np.abs(away).max())[1])  # a power of 2 keeps the bits
+    return np.stack([mean, np.sqrt(member_mean((away / unit) ** 2)) * unit], axis=1)

@@ -13,6 +13,7 @@
 #include "activations.h"
 #include "level.h"
 #include "losses.h"
+#include "outputs.h"
 #include "product.h"
 #include "rows.h"
 

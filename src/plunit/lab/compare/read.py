@@ -48,7 +48,8 @@ class Compare(Experiment):
         mark = hashlib.sha256(repr((spec.sha256, spec.inputs, texts)).encode()).hexdigest()[:6]
         about = [Path(spec.path).stem, spec.target, *(f"{name}={text}" for name, text in texts.items()), mark]
         name = "+".join(["compare", *(re.sub(r"[^\w.=-]", "_", part)[:40] for part in about)])
-        title = f"{_column(spec.target)} of {Path(spec.path).name}, learned from {len(spec.inputs)} columns"
+        count = "one column" if len(spec.inputs) == 1 else f"{len(spec.inputs)} columns"
+        title = f"{_column(spec.target)} of {Path(spec.path).name}, learned from {count}"
         return dataclasses.replace(self, name=name, title=title, spec=spec)
 
     def command(self, part: Any) -> str:

@@ -1,0 +1,129 @@
+// Outputs of trained networks in double, with rows on the lanes. A sum goes over the inputs in their order, and its
+// bias comes last: a row has the same bits beside any other rows, and at every vector width.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "vector.h"
+
+namespace outputs {
+
+constexpr int WIDE = LANES / 2;
+constexpr int64_t ROWS = 64;  // evaluated together, so that their units stay in the first-level cache
+constexpr int PAIR = 2;       // vectors of rows of a tile
+
+typedef double Wide __attribute__((vector_size(8 * WIDE)));
+
+static inline Wide fused(Wide a, Wide b, Wide c) {
+#if defined(__AVX512F__)
+  return (Wide)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(__FMA__)
+  return (Wide)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined(__aarch64__)
+  return (Wide)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+#elif defined(PLUNIT_FUSED)
+  Wide r;
+  for (int lane = 0; lane < WIDE; ++lane) r[lane] = std::fma(a[lane], b[lane], c[lane]);
+  return r;
+#else
+  return a * b + c;
+#endif
+}
+
+struct Identity {
+  static Wide of(Wide x, double, double) { return x; }
+};
+
+struct Relu {
+  static Wide of(Wide x, double, double) { return x < 0.0 ? Wide{} : x; }
+};
+
+struct LeakyRelu {
+  static Wide of(Wide x, double, double) { return x > 0.0 ? x : x * 0.01; }
+};
+
+struct Hardtanh {
+  static Wide of(Wide x, double, double) { return x > 1.0 ? Wide{} + 1.0 : (x < -1.0 ? Wide{} - 1.0 : x); }
+};
+
+struct Plu {
+  static Wide of(Wide x, double alpha, double c) {
+    const Wide low = x < -c ? (x + c) * alpha - c : x;
+    return x > c ? (x - c) * alpha + c : low;
+  }
+};
+
+// units [o, o + M) of a layer on ROWS rows: to = f(weight from + bias)
+template <int M, class Function>
+static inline void tile(const double* weight, const double* bias, int64_t inputs, int64_t o, const Wide* from, Wide* to,
+                        double alpha, double c) {
+  for (int64_t r = 0; r < ROWS / WIDE; r += PAIR) {
+    Wide sum[M][PAIR] = {};
+    for (int64_t i = 0; i < inputs; ++i)
+      for (int m = 0; m < M; ++m)
+        for (int p = 0; p < PAIR; ++p)
+          sum[m][p] = fused(Wide{} + weight[(o + m) * inputs + i], from[i * (ROWS / WIDE) + r + p], sum[m][p]);
+    for (int m = 0; m < M; ++m)
+      for (int p = 0; p < PAIR; ++p)
+        to[(o + m) * (ROWS / WIDE) + r + p] = Function::of(sum[m][p] + bias[o + m], alpha, c);
+  }
+}
+
+template <class Function>
+static void layer(const double* weight, const double* bias, int64_t inputs, int64_t units, const Wide* from, Wide* to,
+                  double alpha, double c) {
+  int64_t o = 0;
+  for (; o + 4 <= units; o += 4) tile<4, Function>(weight, bias, inputs, o, from, to, alpha, c);
+  for (; o < units; ++o) tile<1, Function>(weight, bias, inputs, o, from, to, alpha, c);
+}
+
+struct Entry {
+  const char* name;
+  decltype(&layer<Identity>) forward;
+};
+
+static const Entry TABLE[] = {
+    {"relu", layer<Relu>},         {"plu", layer<Plu>},           {"plu_learned", layer<Plu>},
+    {"hardtanh", layer<Hardtanh>}, {"identity", layer<Identity>}, {"leaky_relu", layer<LeakyRelu>},
+};
+
+// Write the outputs of all members, [members, rows, out], at x [rows, in]; theta is [members, parameters], alpha and c
+// are [members, depth - 1]. Return 0 for an activation that is not here.
+extern "C" int32_t plunit_outputs(int64_t members, int64_t depth, const int64_t* widths, const char* activation,
+                                  const double* theta, int64_t parameters, const double* alpha, const double* c,
+                                  int64_t rows, const double* x, double* to) {
+  const Entry* entry = nullptr;
+  for (const Entry& one : TABLE)
+    if (!std::strcmp(one.name, activation)) entry = &one;
+  if (!entry) return 0;
+  const int64_t inputs = widths[0], units = widths[depth], widest = *std::max_element(widths, widths + depth + 1);
+  std::vector<double> room((inputs + 2 * widest) * ROWS + WIDE);
+  const auto address = reinterpret_cast<uintptr_t>(room.data());
+  double* start = room.data() + (-address % sizeof(Wide)) / sizeof(double);
+  double* buffers[2] = {start + inputs * ROWS, start + (inputs + widest) * ROWS};
+  for (int64_t first = 0; first < rows; first += ROWS) {
+    const int64_t count = std::min(ROWS, rows - first);  // what fills the last block is never used
+    for (int64_t r = 0; r < count; ++r)
+      for (int64_t i = 0; i < inputs; ++i) start[i * ROWS + r] = x[(first + r) * inputs + i];
+    for (int64_t member = 0; member < members; ++member) {
+      const double *weight = theta + member * parameters, *from = start;
+      for (int64_t l = 0; l < depth; ++l) {
+        const double* bias = weight + widths[l] * widths[l + 1];
+        const int64_t shape = member * (depth - 1) + l;
+        const bool last = l == depth - 1;
+        (last ? layer<Identity> : entry->forward)(weight, bias, widths[l], widths[l + 1],
+                                                  reinterpret_cast<const Wide*>(from),
+                                                  reinterpret_cast<Wide*>(buffers[l % 2]), last ? 0 : alpha[shape],
+                                                  last ? 0 : c[shape]);
+        from = buffers[l % 2];
+        weight = bias + widths[l + 1];
+      }
+      double* out = to + (member * rows + first) * units;
+      for (int64_t r = 0; r < count; ++r)
+        for (int64_t o = 0; o < units; ++o) out[r * units + o] = from[o * ROWS + r];
+    }
+  }
+  return 1;
+}
+
+}  // namespace outputs

@@ -1,0 +1,91 @@
+"""Outputs of trained members in float64: by the compiled program for piecewise-linear networks, else by NumPy."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.build import library
+from plunit.ensemble.compiling import CannotCompile
+from plunit.ensemble.members import PIECEWISE
+from plunit.ensemble.network import MLP, forward, spread
+
+NUMBERS = 2**16
+"""Rows are evaluated in blocks of about so many numbers: 0.5 MB stay in the caches."""
+
+
+def row_blocks(rows: int, numbers: int) -> list[slice]:
+    """Return blocks of rows that have `numbers` numbers each; a block has at least 16 rows, unless there are fewer.
+
+    >>> row_blocks(600, 256)
+    [slice(0, 300, None), slice(300, 600, None)]
+    """
+    count = max(1, rows // max(16, NUMBERS // numbers))
+    ends = [rows * i // count for i in range(count + 1)]
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
+
+
+def output_blocks(
+    network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0
+) -> Iterator[tuple[slice, Array]]:
+    """Yield blocks of the rows of x [rows, in], and the outputs of members theta [parameters, S] there, [S, rows, out].
+
+    By the program a row has the same bits beside any other rows; in NumPy that is up to BLAS. What overflows is inf or
+    NaN.
+
+    >>> network = MLP((1, 1, 1))
+    >>> for block, values in output_blocks(network, np.array([[1.0], [0.0], [2.0], [0.0]]), np.array([[0.5], [3.0]])):
+    ...     block, values.ravel()
+    (slice(0, 2, None), array([1. , 2.4]))
+    """
+    program = _program() if network.activation in PIECEWISE else None
+    kept = network.widths[-1] if program else max(network.widths[1:])
+    for block in row_blocks(len(x), max(network.widths[0], theta.shape[1] * kept)):
+        if program:
+            values = native_outputs(program, network, theta, x[block], alpha, c)
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                values = np.moveaxis(forward(network, theta, x[block].T, alpha, c), (0, 1, 2), (2, 1, 0))
+        yield block, values
+
+
+def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, alpha: float, c: float) -> Array:
+    """Return the outputs at all rows, [S, rows, out], by a given build of the program."""
+    shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
+    members, (rows, inputs) = theta.shape[1], x.shape
+    if theta.shape[0] != network.rows or inputs != network.widths[0]:
+        raise ValueError(f"theta {theta.shape} and x {x.shape} do not belong to {network}")
+    given = [_doubles(part.T) for part in (theta, *shapes)]
+    widths, x = np.array(network.widths, np.int64), _doubles(x)
+    found = np.empty((members, rows, network.widths[-1]))
+    addresses = [ctypes.c_void_p(array.ctypes.data) for array in (*given, x, found)]
+    known = program.plunit_outputs(
+        ctypes.c_int64(members),
+        ctypes.c_int64(network.depth),
+        ctypes.c_void_p(widths.ctypes.data),
+        ctypes.c_char_p(network.activation.encode()),
+        addresses[0],
+        ctypes.c_int64(network.rows),
+        *addresses[1:3],
+        ctypes.c_int64(rows),
+        *addresses[3:],
+    )
+    assert known, f"csrc/outputs.h lacks {network.activation}"
+    return found
+
+
+def _doubles(values: Array) -> Array:
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+@functools.cache
+def _program() -> ctypes.CDLL | None:
+    try:
+        return library()
+    except CannotCompile:
+        return None

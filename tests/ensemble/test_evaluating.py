@@ -1,0 +1,83 @@
+"""Outputs in float64 by the compiled program, against NumPy and against other builds."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plunit.ensemble import MLP, build, evaluating, forward, why_not_native
+from plunit.ensemble.members import PIECEWISE
+
+pytestmark = pytest.mark.skipif(bool(why_not_native()), reason="there is no compiler")
+
+SHAPES = [(5, 16, 16, 1), (3, 7, 2), (2, 3), (1, 9, 5, 6, 3)]
+
+
+def drawn(widths, activation, members=5, rows=333):
+    network, rng = MLP(widths, activation), np.random.default_rng(len(widths))
+    x = rng.normal(size=(rows, widths[0])) * 3
+    x[0], x[1] = 0.0, -0.0
+    return network, rng.normal(size=(network.rows, members)), x
+
+
+def whole(network, theta, x):
+    return np.concatenate([values for _, values in evaluating.output_blocks(network, theta, x, 0.3, 0.5)], axis=1)
+
+
+@pytest.mark.parametrize("widths", SHAPES)
+@pytest.mark.parametrize("activation", PIECEWISE)
+def test_the_program_computes_what_numpy_does(activation, widths):
+    network, theta, x = drawn(widths, activation)
+    expected = np.moveaxis(forward(network, theta, x.T, 0.3, 0.5), (0, 1, 2), (2, 1, 0))
+    found = evaluating.native_outputs(build.library(), network, theta, x, 0.3, 0.5)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+TARGETS = [("-march=x86-64-v3",), ("-march=x86-64", "-DPLUNIT_FUSED")]
+PROCESSOR = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+
+
+@pytest.mark.skipif("fma" not in PROCESSOR.split(), reason="needs an x86 processor with fused multiply-add")
+@pytest.mark.parametrize("target", TARGETS, ids=" ".join)
+def test_every_processor_computes_the_same_bits(target):
+    network, theta, x = drawn((5, 16, 13, 3), "plu")
+    one = evaluating.native_outputs(build.compile_program(target), network, theta, x, 0.3, 0.5)
+    np.testing.assert_array_equal(one, evaluating.native_outputs(build.library(), network, theta, x, 0.3, 0.5))
+
+
+@pytest.mark.parametrize("activation", PIECEWISE)
+def test_kinks_belong_to_the_same_pieces(activation):
+    network = MLP((1, 1, 1), activation)
+    theta = np.array([[1.0], [0.0], [1.0], [0.0], *([[0.0]] * (network.rows - 4))])
+    x = np.array([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0])[:, None]
+    expected = forward(network, theta, x.T, 0.3, 0.5)[0]
+    np.testing.assert_array_equal(whole(network, theta, x)[0], expected)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_of_any_layout(order, dtype):
+    network, theta, x = drawn((5, 16, 16, 1), "plu")
+    given = np.repeat(x.astype(dtype), 2, axis=0)[::2].copy(order=order)
+    np.testing.assert_array_equal(whole(network, theta, given), whole(network, theta, x.astype(dtype).astype(float)))
+
+
+@pytest.mark.parametrize("rows", [1, 63, 64, 65])
+def test_a_row_has_the_same_bits_beside_any_others(rows):
+    network, theta, x = drawn((5, 16, 16, 3), "plu")
+    np.testing.assert_array_equal(whole(network, theta, x[:rows]), whole(network, theta, x)[:, :rows])
+
+
+def test_smooth_networks_are_evaluated_too():
+    network, theta, x = drawn((3, 7, 2), "tanh")
+    np.testing.assert_allclose(
+        whole(network, theta, x), np.moveaxis(forward(network, theta, x.T), (0, 1, 2), (2, 1, 0))
+    )
+
+
+def test_arrays_that_do_not_belong_together_are_refused():
+    network, theta, x = drawn((3, 7, 2), "plu")
+    with pytest.raises(ValueError, match="do not belong to"):
+        evaluating.native_outputs(build.library(), network, theta[1:], x, 0.1, 1.0)
+    with pytest.raises(ValueError, match="do not belong to"):
+        evaluating.native_outputs(build.library(), network, theta, x[:, 1:], 0.1, 1.0)

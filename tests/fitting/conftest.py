@@ -1,0 +1,15 @@
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(0, 10, 300))
+    y = np.abs(x - 3) - 0.7 * np.maximum(0, x - 7) + rng.normal(0, 0.05, 300)
+    np.savetxt(folder / "one.csv", np.column_stack([x, y]), delimiter=",", header="x,y", comments="")
+    u = rng.uniform(-1, 1, (300, 3))
+    rows = np.column_stack([u, u[:, 0] * u[:, 1] + u[:, 2]])
+    np.savetxt(folder / "three.csv", rows, delimiter=",", header="a,b,c,z", comments="")
+    return folder

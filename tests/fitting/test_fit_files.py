@@ -1,0 +1,100 @@
+"""The files of `plunit fit`: their names, the packages they need, and life without PyTorch."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from fit_runs import COMMAND, SHORT, run
+
+from plunit import pieces
+
+pytest.importorskip("typer")
+pytest.importorskip("sklearn")
+pytest.importorskip("matplotlib")
+
+
+def test_an_existing_page_is_kept_unless_it_is_named(tmp_path):
+    (tmp_path / "fit.html").write_text("mine")
+    (tmp_path / "fit-2.html").symlink_to("nowhere")
+    code, out, err = run(tmp_path, "abs(x)", *SHORT)
+    assert code == 0, err
+    assert "saved fit-3.html" in out
+    assert ((tmp_path / "fit.html").read_text(), "<svg" in (tmp_path / "fit-3.html").read_text()) == ("mine", True)
+    assert run(tmp_path, "abs(x)", *SHORT, "--page", "fit.html")[0] == 0
+    assert "<svg" in (tmp_path / "fit.html").read_text()
+
+
+def test_no_more_networks_are_averaged_than_there_are_starts(tmp_path):
+    code, out, err = run(tmp_path, "abs(x)", *SHORT, "--best", "9")
+    assert code == 0, err
+    assert "the mean of the 4 best networks of 4 starts" in out
+
+
+MISSING = {
+    "onnx": (["--save", "m.onnx"], "pip install onnx"),
+    "safetensors": (["--save", "m.safetensors"], "pip install 'plunit[lab]'"),
+    "matplotlib": ([], "pip install 'plunit[lab]'"),
+    "jinja2": ([], "pip install 'plunit[lab]'"),
+}
+
+
+@pytest.mark.parametrize("package", MISSING)
+def test_a_missing_package_is_named_before_training(tmp_path, monkeypatch, package):
+    options, install = MISSING[package]
+    monkeypatch.setitem(sys.modules, package, None)
+    code, out, err = run(tmp_path, "abs(x)", *SHORT, *options)
+    assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
+    assert err.startswith("plunit: ")  # not "training 4 starts"
+    assert package in err
+    assert install in err
+
+
+def test_all_missing_packages_are_named_at_once(tmp_path, monkeypatch):
+    for package in MISSING:
+        monkeypatch.setitem(sys.modules, package, None)
+    _, _, err = run(tmp_path, "abs(x)", "--save", "m.onnx", "--save", "m.safetensors")
+    assert all(package in err for package in MISSING)
+    assert err.endswith("pip install onnx 'plunit[lab]'")
+
+
+WITHOUT_TORCH = """
+import importlib.metadata, sys
+class Blocked:
+    def find_spec(self, name, *rest):
+        if name.partition(".")[0] in ("torch", "jax", "keras"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Blocked())
+real = importlib.metadata.distribution
+def distribution(name):
+    if name == "torch":
+        raise importlib.metadata.PackageNotFoundError(name)
+    return real(name)
+importlib.metadata.distribution = distribution
+from plunit.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("source", [["abs(x)"], ["{one}", "--target", "y"], ["{three}", "--target", "z"]])
+def test_all_of_it_works_without_pytorch(tables, tmp_path, source):
+    given = [part.format(one=tables / "one.csv", three=tables / "three.csv") for part in source]
+    files = ["--save", "m.h", "--save", "m.json", "--save", "m.onnx", "--plot", "m.png"]
+    command = [sys.executable, "-c", WITHOUT_TORCH, "fit", *given, *SHORT, *files]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"m.h", "m.json", "m.onnx", "m.png", "fit.html"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are any bytes on Linux only")
+def test_names_that_are_not_utf_8(tables, tmp_path):
+    odd = {kind: os.fsdecode(b"caf\xe9." + kind.encode()) for kind in ("csv", "h", "json", "onnx", "svg", "html")}
+    (tmp_path / odd["csv"]).write_bytes((tables / "one.csv").read_bytes())
+    saved = [part for kind in ("h", "json", "onnx") for part in ("--save", odd[kind])]
+    named = [odd["csv"], "--target", "y", *SHORT, *saved, "--plot", odd["svg"], "--page", odd["html"]]
+    done = subprocess.run([*COMMAND, *named], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == set(odd.values())
+    assert done.stdout.count(rb"saved caf\udce9.") == 5
+    assert "caf\\udce9.csv" in (tmp_path / odd["html"]).read_text(encoding="utf-8")
+    assert pieces.load_json(tmp_path / odd["json"]).pieces > 1
