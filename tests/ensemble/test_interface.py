@@ -187,12 +187,14 @@ def test_a_density_in_float64_is_not_read_as_float32(name):
 
 # In a process of its own, which an exception that leaves a program would end. No machine has 2^56 bytes.
 HUGE = """
-import dataclasses, sys, threading
+import ctypes, dataclasses, threading
 import numpy as np
 from plunit.densities import Architecture, Sample, start, native as chains
 from plunit.densities.state import MemberSteps, begin as begin_member
 from plunit.ensemble import MLP, Rows, initial, native
+from plunit.ensemble.build import library
 from plunit.ensemble.data import points
+from plunit.ensemble.interface import Evaluation, called
 from plunit.ensemble.state import Steps
 from plunit.ensemble.training import begin
 
@@ -203,6 +205,11 @@ x = np.ones((9, 1), np.float32)
 
 def values():
     native.values(huge, theta, x.T)
+
+
+def outputs():
+    task = Evaluation(members=0, depth=1, widths=np.array([2**50, 1]), activation=b"plu", rows=0)
+    called(library().plunit_outputs, ctypes.byref(task))
 
 
 def train(threads=1):
@@ -227,7 +234,7 @@ def chain():
         assert member.steps == 0 and np.array_equal(member.theta, before)
 
 
-for entry in (values, train, train_on_threads, chain):
+for entry in (values, outputs, train, train_on_threads, chain):
     try:
         entry()
     except MemoryError as error:
@@ -239,4 +246,4 @@ for entry in (values, train, train_on_threads, chain):
 def test_a_lack_of_memory_is_an_error_of_python():
     done = subprocess.run([sys.executable, "-c", HUGE], capture_output=True, text=True, timeout=120)
     assert (done.stderr, done.returncode) == ("", 0)
-    assert done.stdout.split() == ["values", "1", "train", "1", "train_on_threads", "1", "chain", "1"]
+    assert done.stdout.split() == ["values", "1", "outputs", "1", "train", "1", "train_on_threads", "1", "chain", "1"]

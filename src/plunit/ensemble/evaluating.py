@@ -12,6 +12,7 @@ import numpy as np
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.build import library
 from plunit.ensemble.compiling import CannotCompile
+from plunit.ensemble.interface import Evaluation, called
 from plunit.ensemble.members import PIECEWISE
 from plunit.ensemble.network import MLP, forward, spread
 
@@ -60,21 +61,21 @@ def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, a
     members, (rows, inputs) = theta.shape[1], x.shape
     if theta.shape[0] != network.rows or inputs != network.widths[0]:
         raise ValueError(f"theta {theta.shape} and x {x.shape} do not belong to {network}")
-    given = [_doubles(part.T) for part in (theta, *shapes)]
-    widths, x = np.array(network.widths, np.int64), _doubles(x)
-    found = np.empty((members, rows, network.widths[-1]))
-    addresses = [ctypes.c_void_p(array.ctypes.data) for array in (*given, x, found)]
-    known = program.plunit_outputs(
-        ctypes.c_int64(members),
-        ctypes.c_int64(network.depth),
-        ctypes.c_void_p(widths.ctypes.data),
-        ctypes.c_char_p(network.activation.encode()),
-        addresses[0],
-        ctypes.c_int64(network.rows),
-        *addresses[1:3],
-        ctypes.c_int64(rows),
-        *addresses[3:],
+    weights, alphas, cs = (_doubles(part.T) for part in (theta, *shapes))
+    task = Evaluation(
+        members=members,
+        depth=network.depth,
+        widths=np.array(network.widths, np.int64),
+        activation=network.activation.encode(),
+        parameters=network.rows,
+        rows=rows,
+        theta=weights,
+        alpha=alphas,
+        c=cs,
+        x=_doubles(x),
+        found=(found := np.empty((members, rows, network.widths[-1]))),
     )
+    known = called(program.plunit_outputs, ctypes.byref(task))
     assert known, f"csrc/outputs.h lacks {network.activation}"
     return found
 

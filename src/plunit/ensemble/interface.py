@@ -21,6 +21,7 @@ _NUMBERS: dict[str, Any] = {
     "int64_t": ctypes.c_int64,
     "uint64_t": ctypes.c_uint64,
     "float": ctypes.c_float,
+    "double": ctypes.c_double,
 }
 _TEXT = "const char*"
 
@@ -101,6 +102,17 @@ Task = struct(
         "looks": "float*",
     },
 )
+Evaluation = struct(
+    "Evaluation",
+    {
+        **dict.fromkeys(("members", "depth"), "int64_t"),
+        "widths": "const int64_t*",
+        "activation": _TEXT,
+        **dict.fromkeys(("parameters", "rows"), "int64_t"),
+        **dict.fromkeys(("theta", "alpha", "c", "x"), "const double*"),
+        "found": "double*",
+    },
+)
 Sample = struct("Sample", {"x": "const float*", "weight": "const float*", "count": "int64_t"})
 ChainTask = struct(
     "ChainTask",
@@ -123,7 +135,7 @@ ChainTask = struct(
         "waited": "int64_t",
     },
 )
-STRUCTS = {"train": (Source, Rows, Task), "chain": (Sample, ChainTask)}
+STRUCTS = {"train": (Source, Rows, Task, Evaluation), "chain": (Sample, ChainTask)}
 """Program to its structs."""
 
 

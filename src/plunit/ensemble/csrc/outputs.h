@@ -4,7 +4,23 @@
 #include <algorithm>
 #include <vector>
 
+#include "interface.h"
 #include "vector.h"
+
+// theta is [members, parameters], alpha and c are [members, depth - 1], x is [rows, in], found [members, rows, out]
+#define EVALUATION(FIELD)        \
+  FIELD(int64_t, members)        \
+  FIELD(int64_t, depth)          \
+  FIELD(const int64_t*, widths)  \
+  FIELD(const char*, activation) \
+  FIELD(int64_t, parameters)     \
+  FIELD(int64_t, rows)           \
+  FIELD(const double*, theta)    \
+  FIELD(const double*, alpha)    \
+  FIELD(const double*, c)        \
+  FIELD(const double*, x)        \
+  FIELD(double*, found)
+STRUCT(Evaluation, EVALUATION)
 
 namespace outputs {
 
@@ -87,15 +103,14 @@ static const Entry TABLE[] = {
     {"hardtanh", layer<Hardtanh>}, {"identity", layer<Identity>}, {"leaky_relu", layer<LeakyRelu>},
 };
 
-// Write the outputs of all members, [members, rows, out], at x [rows, in]; theta is [members, parameters], alpha and c
-// are [members, depth - 1]. Return 0 for an activation that is not here.
-extern "C" int32_t plunit_outputs(int64_t members, int64_t depth, const int64_t* widths, const char* activation,
-                                  const double* theta, int64_t parameters, const double* alpha, const double* c,
-                                  int64_t rows, const double* x, double* to) {
+// Write the outputs of all members at all rows; return 0 for an activation that is not here.
+static int64_t evaluate(const Evaluation& task) {
   const Entry* entry = nullptr;
   for (const Entry& one : TABLE)
-    if (!std::strcmp(one.name, activation)) entry = &one;
+    if (!std::strcmp(one.name, task.activation)) entry = &one;
   if (!entry) return 0;
+  const int64_t depth = task.depth, rows = task.rows;
+  const int64_t* widths = task.widths;
   const int64_t inputs = widths[0], units = widths[depth], widest = *std::max_element(widths, widths + depth + 1);
   std::vector<double> room((inputs + 2 * widest) * ROWS + WIDE);
   const auto address = reinterpret_cast<uintptr_t>(room.data());
@@ -104,21 +119,21 @@ extern "C" int32_t plunit_outputs(int64_t members, int64_t depth, const int64_t*
   for (int64_t first = 0; first < rows; first += ROWS) {
     const int64_t count = std::min(ROWS, rows - first);  // what fills the last block is never used
     for (int64_t r = 0; r < count; ++r)
-      for (int64_t i = 0; i < inputs; ++i) start[i * ROWS + r] = x[(first + r) * inputs + i];
-    for (int64_t member = 0; member < members; ++member) {
-      const double *weight = theta + member * parameters, *from = start;
+      for (int64_t i = 0; i < inputs; ++i) start[i * ROWS + r] = task.x[(first + r) * inputs + i];
+    for (int64_t member = 0; member < task.members; ++member) {
+      const double *weight = task.theta + member * task.parameters, *from = start;
       for (int64_t l = 0; l < depth; ++l) {
         const double* bias = weight + widths[l] * widths[l + 1];
         const int64_t shape = member * (depth - 1) + l;
         const bool last = l == depth - 1;
         (last ? layer<Identity> : entry->forward)(weight, bias, widths[l], widths[l + 1],
                                                   reinterpret_cast<const Wide*>(from),
-                                                  reinterpret_cast<Wide*>(buffers[l % 2]), last ? 0 : alpha[shape],
-                                                  last ? 0 : c[shape]);
+                                                  reinterpret_cast<Wide*>(buffers[l % 2]), last ? 0 : task.alpha[shape],
+                                                  last ? 0 : task.c[shape]);
         from = buffers[l % 2];
         weight = bias + widths[l + 1];
       }
-      double* out = to + (member * rows + first) * units;
+      double* out = task.found + (member * rows + first) * units;
       for (int64_t r = 0; r < count; ++r)
         for (int64_t o = 0; o < units; ++o) out[r * units + o] = from[o * ROWS + r];
     }
@@ -127,3 +142,7 @@ extern "C" int32_t plunit_outputs(int64_t members, int64_t depth, const int64_t*
 }
 
 }  // namespace outputs
+
+extern "C" int64_t plunit_outputs(const Evaluation* task) {
+  return guarded([=] { return outputs::evaluate(*task); });
+}
