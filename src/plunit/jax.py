@@ -138,7 +138,7 @@ def _evaluate(function: Any, x: Any, *parameters: Any) -> Any:
     return _compiled(function, x, *parameters)
 
 
-_MOST = float(jnp.finfo(jnp.float32).max)  # the least of the largest numbers
+_MOST = float(jnp.finfo(jnp.float32).max)  # type: ignore[no-untyped-call]  # the least of the largest numbers
 
 
 @partial(jax.jit, static_argnums=0)
@@ -155,7 +155,7 @@ def _precision(x: jax.Array) -> Any:
     dtype = jnp.result_type(x, float)
     if not jnp.issubdtype(dtype, jnp.floating):
         raise TypeError(f"PLU is defined for real numbers, got an array of {dtype}; convert it to a float dtype first")
-    return jnp.finfo(jnp.float32 if dtype.itemsize < 4 else dtype)
+    return jnp.finfo(jnp.float32 if dtype.itemsize < 4 else dtype)  # type: ignore[no-untyped-call]
 
 
 def _tiny(y: Any) -> float:

@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from plunit.functional import check, formula, log_slope_formula, slope_formula
 from plunit.torch import composite, kernel, native
 from plunit.torch.kernel import Parameter, widened
+from plunit.torch.transforms import is_recorded, is_transformed
 
 _native: Any = native.load()
 
@@ -87,7 +87,7 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
             return y  # type: ignore[no-any-return]
     if not (type(x) is Tensor and x.dtype is torch.float32 and _are_usual(alpha, c)):
         x, alpha, c = _checked(x, alpha, c)
-    if _is_transformed(x, alpha, c):
+    if is_recorded() or is_transformed(x, alpha, c):
         y = _wide_formula(formula, x, alpha, c)
         return x.copy_(y) if inplace else y
     if _native is None and x.is_cpu:
@@ -163,18 +163,6 @@ def _parameter(name: str, value: Any, x: Tensor) -> Parameter:
 
 def _wide_formula(function: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
     return function(torch, widened(x), alpha, c).to(x.dtype)  # type: ignore[no-any-return]
-
-
-def _is_transformed(*values: Parameter) -> bool:
-    """Whether a compiler, an exporter, torch.func or forward mode is at work: they want PyTorch's own ops."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
-        return True
-    if torch._C._functorch.maybe_current_level() is not None:
-        return True
-    if forward_ad._current_level < 0:
-        return False
-    tensors = [value for value in values if isinstance(value, Tensor)]
-    return any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)  # type: ignore[no-untyped-call]
 
 
 if os.environ.get("PLUNIT_TRITON") == "1":
