@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import ALPHAS_AND_CS, CONTRACTING, exact, paper, points
+from oracles import (
+    ALPHAS_AND_CS,
+    C_BEYOND_FLOAT32,
+    CONTRACTING,
+    LARGE,
+    NO_SLOPES_OF_AN_INVERSE,
+    exact,
+    paper,
+    points,
+)
 
 import plunit
 
@@ -143,6 +152,32 @@ def test_lists_of_parameters_are_checked_too():
 def test_inverse_of_flat_pieces():
     with pytest.raises(ValueError, match=r"the inverse needs alpha > 0, got 0"):
         plunit.inverse(1.0, alpha=0)
+
+
+@pytest.mark.parametrize("alpha", NO_SLOPES_OF_AN_INVERSE)
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_inverse_of_slopes_that_the_precision_does_not_have(alpha, dtype):
+    with pytest.raises(ValueError, match=r"alpha > 0"):
+        plunit.inverse(np.ones(2, dtype), alpha)
+
+
+@pytest.mark.parametrize("alpha", [1e-39, 1e38, 1.2e-38])
+def test_inverse_of_slopes_that_the_precision_has(alpha):
+    y = np.array([0.5, 3.0], np.float32 if alpha == 1.2e-38 else np.float64)
+    np.testing.assert_allclose(plunit.inverse(y, alpha), [0.5, 1 + 2 / alpha])
+
+
+def test_inverse_of_subnormal_slopes_in_float64():
+    with pytest.raises(ValueError, match=r"alpha > 0"):
+        plunit.inverse(np.ones(2), 1e-310)
+
+
+@pytest.mark.parametrize(("alpha", "c"), C_BEYOND_FLOAT32)
+def test_a_c_beyond_the_largest_number_leaves_every_number_inside(alpha, c):
+    np.testing.assert_array_equal(plunit.plu(LARGE, alpha, c), LARGE)
+    np.testing.assert_array_equal(plunit.slope(LARGE, alpha, c), np.ones_like(LARGE))
+    end = np.finfo(np.float32).max if alpha == 0 else np.inf
+    np.testing.assert_array_equal(plunit.plu(np.float32([-np.inf, np.inf]), alpha, c), np.float32([-end, end]))
 
 
 @pytest.mark.parametrize("x", [1j, np.array([1 + 2j]), "three", None])

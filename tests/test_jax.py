@@ -7,11 +7,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from oracles import ALPHAS_AND_CS, CONTRACTING, CORNERS, few_points, kinks_and_neighbours, paper
+from oracles import (
+    ALPHAS_AND_CS,
+    C_BEYOND_FLOAT32,
+    CONTRACTING,
+    CORNERS,
+    LARGE,
+    NO_SLOPES_OF_AN_INVERSE,
+    few_points,
+    kinks_and_neighbours,
+    paper,
+)
 
 import plunit
 import plunit.numpy
-from plunit.jax import inverse, log_slope, plu, slope
+from plunit.jax import inverse, log_slope, plu, slope, smooth_inverse
 
 
 def difference(of, x, alpha, c):
@@ -171,6 +181,36 @@ def test_bad_parameters(function, name, value):
 def test_flat_piece_has_no_inverse():
     with pytest.raises(ValueError, match=r"inverse needs alpha > 0, got 0\.0; a flat piece"):
         inverse(1.0, alpha=0.0)
+
+
+@pytest.mark.parametrize("alpha", NO_SLOPES_OF_AN_INVERSE)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int32"])
+@pytest.mark.parametrize("function", [inverse, smooth_inverse])
+def test_inverse_of_slopes_that_the_precision_does_not_have(function, alpha, dtype):
+    with pytest.raises(ValueError, match=r"alpha > 0"):
+        function(jnp.ones(2, dtype), alpha)
+
+
+def test_inverse_of_slopes_that_float64_has():
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(inverse(np.array([0.5, 3.0]), 1e-39), [0.5, 2e39])
+
+
+@pytest.mark.parametrize(("alpha", "c"), C_BEYOND_FLOAT32)
+def test_a_c_beyond_the_largest_number_leaves_every_number_inside(alpha, c):
+    np.testing.assert_array_equal(plu(LARGE, alpha, c), LARGE)
+    np.testing.assert_array_equal(slope(LARGE, alpha, c), np.ones_like(LARGE))
+    dx, dalpha = jax.grad(lambda x, alpha: plu(x, alpha, c).sum(), (0, 1))(LARGE, float(alpha))
+    np.testing.assert_array_equal(dx, np.ones_like(LARGE))
+    assert dalpha == 0
+    end = np.finfo(np.float32).max if alpha == 0 else np.inf
+    np.testing.assert_array_equal(plu(np.float32([-np.inf, np.inf]), alpha, c), np.float32([-end, end]))
+
+
+def test_a_nan_has_the_slope_one_and_makes_the_gradient_of_alpha_nan():
+    dx, dalpha = jax.grad(lambda x, alpha: plu(x, alpha).sum(), (0, 1))(jnp.array([jnp.nan, 2.0, 0.5]), 0.25)
+    assert dx.tolist() == [1, 0.25, 1]
+    assert jnp.isnan(dalpha)
 
 
 @pytest.mark.parametrize("function", [plu, inverse, slope, log_slope])

@@ -11,7 +11,17 @@ import ml_dtypes
 import numpy as np
 import pytest
 from keras import ops
-from oracles import ALPHAS_AND_CS, CONTRACTING, CORNERS, few_points, kinks_and_neighbours, paper
+from oracles import (
+    ALPHAS_AND_CS,
+    C_BEYOND_FLOAT32,
+    CONTRACTING,
+    CORNERS,
+    LARGE,
+    NO_SLOPES_OF_AN_INVERSE,
+    few_points,
+    kinks_and_neighbours,
+    paper,
+)
 
 import plunit.numpy
 from plunit.keras import PLU, inverse, plu
@@ -122,6 +132,29 @@ def test_inverse_undoes_plu(alpha, c):
 def test_half_precision_parameters_are_inverted_in_float32():
     alpha = ops.cast(0.1, "bfloat16")
     np.testing.assert_allclose(array(inverse(plu(few_points(1.0), alpha), alpha)), few_points(1.0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", NO_SLOPES_OF_AN_INVERSE)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_inverse_of_slopes_that_the_precision_does_not_have(alpha, dtype):
+    with pytest.raises(ValueError, match=r"alpha > 0"):
+        inverse(ops.ones(2, dtype), alpha)
+
+
+@pytest.mark.parametrize(("alpha", "c"), C_BEYOND_FLOAT32)
+def test_a_c_beyond_the_largest_number_leaves_every_number_inside(alpha, c):
+    np.testing.assert_array_equal(array(plu(LARGE, alpha, c)), LARGE)
+    dx, dalpha = gradients(lambda x, alpha: plu(x, alpha, c), LARGE, alpha)
+    np.testing.assert_array_equal(dx, np.ones_like(LARGE))
+    assert dalpha == 0
+    end = np.finfo(np.float32).max if alpha == 0 else np.inf
+    np.testing.assert_array_equal(array(plu(np.float32([-np.inf, np.inf]), alpha, c)), np.float32([-end, end]))
+
+
+def test_a_nan_has_the_slope_one_and_makes_the_gradient_of_alpha_nan():
+    dx, dalpha = gradients(plu, np.float32([np.nan, 2.0, 0.5]), 0.25)
+    assert dx.tolist() == [1, 0.25, 1]
+    assert np.isnan(dalpha)
 
 
 @pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.0, 1.0), (0.25, 0.5)])

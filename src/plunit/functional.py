@@ -7,7 +7,6 @@ JAX and Keras all evaluate it through their own `where`.
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import Any
 
@@ -50,23 +49,29 @@ def log_slope_formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
     return xp.log(slope_formula(xp, x, alpha, c))
 
 
-def check(alpha: Array, c: Array, *, invertible: bool = False) -> None:
-    """Raise ValueError unless alpha >= 0 (alpha > 0 if invertible) and c >= 0 are finite.
+def check(alpha: Array, c: Array, *, invertible: bool = False, tiny: float = sys.float_info.min) -> None:
+    """Raise ValueError unless alpha >= 0 and c >= 0 are finite and, if invertible, alpha and 1/alpha normal numbers.
 
-    Numbers and NumPy arrays are checked. The values of framework tensors are not: reading them would stall a device
-    or fail under a tracer.
+    `tiny` is the least normal number of the precision that the inverse is computed in. Below it alpha is 0 to some
+    frameworks and has few digits in others; all of them refuse it. Numbers and NumPy arrays are checked, the values of
+    framework tensors are not: reading them would stall a device or fail under a tracer.
+
+    A number beyond the largest one of a precision is finite, too: every framework takes it for that one.
     """
     for name, value in (("alpha", alpha), ("c", c)):
-        if not _at_least(name, value, 0.0):
+        if not _is_between(name, value, 0.0, sys.float_info.max):
             raise ValueError(f"{name} must be finite and >= 0, got {value}; the defaults are alpha=0.1, c=1.0")
-    if invertible and not _at_least("alpha", alpha, sys.float_info.min):
-        raise ValueError(f"the inverse needs alpha > 0, got {alpha}; a flat piece (alpha = 0) has no inverse")
+    if invertible and not _is_between("alpha", alpha, tiny, 1 / tiny):
+        raise ValueError(
+            f"the inverse needs alpha > 0, got {alpha}; a flat piece (alpha = 0) has no inverse, and in this precision "
+            f"alpha must lie between {tiny:.2g} and {1 / tiny:.2g}"
+        )
 
 
-def _at_least(name: str, value: Array, low: float) -> bool:
-    """Whether a number or NumPy array is finite and >= low; True for framework tensors, which are not read."""
+def _is_between(name: str, value: Array, low: float, high: float) -> bool:
+    """Whether a number or NumPy array lies in [low, high]; True for framework tensors, which are not read."""
     if isinstance(value, (int, float)):  # a bare comparison: compilers trace through it
-        return low <= value < math.inf
+        return low <= value <= high
     import numpy as np  # not on top: `import plunit`, which the command line begins with, takes milliseconds
 
     if hasattr(value, "shape") and not isinstance(value, (np.ndarray, np.generic)):
@@ -74,4 +79,5 @@ def _at_least(name: str, value: Array, low: float) -> bool:
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be a real number or an array of them, got {value!r}")
-    return bool(np.all(np.isfinite(array) & (array >= low)))
+    # as float64: a bare number would become one of the array's own dtype, where it may round to 0 or infinity
+    return bool(np.all((array >= np.float64(low)) & (array <= np.float64(high))))

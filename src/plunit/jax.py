@@ -52,7 +52,7 @@ def inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     >>> inverse(plu(jnp.array([-2.0, 0.5, 2.0]))).round(4).tolist()
     [-2.0, 0.5, 2.0]
     """
-    check(alpha, c, invertible=True)
+    check(alpha, c, invertible=True, tiny=_tiny(y))
     return _evaluate(inverse_formula, y, alpha, c)
 
 
@@ -105,7 +105,7 @@ def smooth_inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> An
     >>> smooth_inverse(smooth_plu(jnp.array([-2.0, 0.5, 1.0, 2.0]))).round(4).tolist()
     [-2.0, 0.5, 1.0, 2.0]
     """
-    smooth.check(alpha, c, rho, invertible=True)
+    smooth.check(alpha, c, rho, invertible=True, tiny=_tiny(y))
     return _evaluate(smooth.inverse_formula, y, alpha, c, rho)
 
 
@@ -130,12 +130,34 @@ def along_channels(values: tuple[Any, ...], shape: tuple[int, ...], num_paramete
     return tuple(value.reshape(target) if isinstance(value, jax.Array) else value for value in values)
 
 
-@partial(jax.jit, static_argnums=0)
 def _evaluate(function: Any, x: Any, *parameters: Any) -> Any:
+    """Evaluate on x; a number beyond the largest one, of which JAX would make an infinity, counts as that one."""
+    if any(isinstance(value, (int, float)) and value > _MOST for value in parameters):
+        most = float(_precision(jnp.asarray(x)).max)
+        parameters = tuple(min(value, most) if isinstance(value, (int, float)) else value for value in parameters)
+    return _compiled(function, x, *parameters)
+
+
+_MOST = float(jnp.finfo(jnp.float32).max)  # type: ignore[no-untyped-call]  # the least of the largest numbers
+
+
+@partial(jax.jit, static_argnums=0)
+def _compiled(function: Any, x: Any, *parameters: Any) -> Any:
     """Evaluate on x as floats, half precision through float32; the result has the type of x."""
     x = jnp.asarray(x)
+    wide = _precision(x).dtype
+    values = (jnp.asarray(value, wide) for value in (x, *parameters))
+    return function(jnp, *values).astype(jnp.result_type(x, float))
+
+
+def _precision(x: jax.Array) -> Any:
+    """Return what there is to know of the dtype in which PLU of x is computed."""
     dtype = jnp.result_type(x, float)
     if not jnp.issubdtype(dtype, jnp.floating):
         raise TypeError(f"PLU is defined for real numbers, got an array of {dtype}; convert it to a float dtype first")
-    wide = jnp.float32 if dtype.itemsize < 4 else dtype
-    return function(jnp, *(jnp.asarray(value, wide) for value in (x, *parameters))).astype(dtype)
+    return jnp.finfo(jnp.float32 if dtype.itemsize < 4 else dtype)  # type: ignore[no-untyped-call]
+
+
+def _tiny(y: Any) -> float:
+    """Return the least normal number of the dtype in which PLU of y is computed."""
+    return float(_precision(jnp.asarray(y)).tiny)

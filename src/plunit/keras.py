@@ -42,7 +42,6 @@ def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     >>> [float(y) for y in plu(ops.array([-2.0, 0.5, 2.0]), alpha=0.5)]
     [-1.5, 0.5, 1.5]
     """
-    check(alpha, c)
     return _evaluate(formula, x, alpha, c)
 
 
@@ -52,7 +51,6 @@ def inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     >>> [float(x) for x in inverse(ops.array([-1.5, 0.5, 1.5]), alpha=0.5)]
     [-2.0, 0.5, 2.0]
     """
-    check(alpha, c, invertible=True)
     return _evaluate(inverse_formula, y, alpha, c)
 
 
@@ -168,10 +166,14 @@ def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     if "float" not in dtype:
         dtype = keras.config.floatx()
     wide = "float64" if dtype == "float64" else "float32"
+    info = np.finfo(wide)
+    check(alpha, c, invertible=function is inverse_formula, tiny=float(info.tiny))
     # numbers stay numbers, because `formula` then has fewer steps; a number that underflows must become 0 here, because
     # alpha = 0 has a rule of its own
     alpha, c = (
-        float(np.dtype(wide).type(p)) if isinstance(p, int | float) else ops.convert_to_tensor(p, wide)
+        float(info.dtype.type(min(p, float(info.max))))
+        if isinstance(p, int | float)
+        else ops.convert_to_tensor(p, wide)
         for p in (alpha, c)
     )
     return ops.cast(function(ops, ops.cast(x, wide), alpha, c), dtype)

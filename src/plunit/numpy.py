@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,25 +25,21 @@ NAMESPACE = SimpleNamespace(clip=np.clip, exp=np.exp, sigmoid=sigmoid)
 
 def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c); integers become float64. See `plunit.plu`."""
-    check(alpha, c)
     return _evaluate(formula, x, alpha, c)
 
 
 def inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     """PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), alpha > 0. See `plunit.inverse`."""
-    check(alpha, c, invertible=True)
     return _evaluate(inverse_formula, y, alpha, c)
 
 
 def slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     """Slope dPLU/dx: alpha where |x| > c, else 1. See `plunit.slope`."""
-    check(alpha, c)
     return _evaluate(slope_formula, x, alpha, c)
 
 
 def log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     """Log of the slope: log(alpha) where |x| > c, else 0. See `plunit.log_slope`."""
-    check(alpha, c)
     return _evaluate(log_slope_formula, x, alpha, c)
 
 
@@ -58,7 +55,11 @@ def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     if x.dtype.kind not in "fV":
         raise TypeError(f"PLU is defined for real numbers, got an array of {x.dtype}; convert it to floats first")
     wide = np.result_type(x.dtype, np.float32) if x.dtype.kind == "f" else np.dtype(np.float32)
-    alpha, c = (np.asarray(value, dtype=wide)[()] for value in (alpha, c))
-    with np.errstate(invalid="ignore", divide="ignore"):  # inf * 0 in a piece not taken, and log 0 of a flat one
+    info = np.finfo(wide)
+    tiny = float(info.tiny) or sys.float_info.min  # that of a long double is 0 as a float
+    check(alpha, c, invertible=function is inverse_formula, tiny=tiny)
+    alpha, c = (np.minimum(np.asarray(value), info.max).astype(wide)[()] for value in (alpha, c))
+    # inf * 0 and overflow in a piece not taken, and log 0 of a flat one
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         result = function(np, x.astype(wide), alpha, c).astype(x.dtype)[()]
     return result.item() if is_number and result.ndim == 0 else result

@@ -53,9 +53,9 @@ def inverse_formula(xp: Any, y: Array, alpha: Array, c: Array, rho: Array) -> Ar
     return xp.where(near, rounded, functional.inverse_formula(xp, y, alpha, c))
 
 
-def check(alpha: Array, c: Array, rho: Array, *, invertible: bool = False) -> None:
+def check(alpha: Array, c: Array, rho: Array, **options: Any) -> None:
     """Raise ValueError unless alpha and c are as in `plunit.functional.check` and 0 <= rho <= 1."""
-    functional.check(alpha, c, invertible=invertible)
+    functional.check(alpha, c, **options)
     if hasattr(rho, "shape") and not isinstance(rho, (np.ndarray, np.generic)):
         return
     if not np.all((np.asarray(rho) >= 0) & (np.asarray(rho) <= 1)):

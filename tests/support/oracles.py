@@ -6,6 +6,13 @@ import numpy as np
 
 ALPHAS_AND_CS = [(0.1, 1.0), (0.1, 0.7), (0.0, 1.0), (0.25, 2.0), (0.5, 0.0), (1.0, 1.0), (3.0, 0.5), (1e-3, 1.3)]
 CONTRACTING = [(alpha, c) for alpha, c in ALPHAS_AND_CS if alpha <= 1]
+NO_SLOPES_OF_AN_INVERSE = [0.0, 1e-39, 1.1e-38, 1e38, np.float32(0), np.array([0.1, 1e-39])]
+"""Each an alpha that is not normal in float32, or whose 1/alpha is not."""
+
+C_BEYOND_FLOAT32 = [(0.0, 1e39), (0.1, 1e39), (0.7, 1e300), (2.0, 1e39), (np.float64(0.1), np.float64(1e39))]
+LARGE = np.float32([-3.4e38, -3, -0.5, 0, 0.5, 3, 3.4e38])
+"""Numbers of float32, the largest included, which are all within these c."""
+
 CORNERS = np.array([-np.inf, -0.0, 0.0, np.nan, np.inf], np.float32)
 
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from oracles import LARGE
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from plunit.torch import PLU, composite, has_native, kernel, op, plu
@@ -128,6 +129,25 @@ def test_nan_stays_and_an_infinity_stays_or_becomes_c(implementation, alpha):
     y = implementation.forward(torch.tensor([torch.nan, torch.inf, -torch.inf]), alpha, 2.0, outward=alpha > 0)
     assert y[0].isnan()
     assert y[1:].tolist() == ([2, -2] if alpha == 0 else [torch.inf, -torch.inf])
+
+
+@pytest.mark.parametrize("channels", [1, 3], ids=["one value", "channels last"])
+def test_a_nan_has_the_slope_one_and_makes_the_gradient_of_alpha_nan(channels):
+    implementation = triton() if INTERPRETED else composite
+    x = torch.tensor([[torch.nan, 2.0, 0.5], [3.0, 0.5, -0.5]])
+    alpha, c = torch.full((channels,), 0.25), torch.ones(channels)
+    dx, dalpha, dc = implementation.backward_learned(torch.ones_like(x), x, alpha, c)
+    assert dx.tolist() == [[1, 0.25, 1], [0.25, 1, 1]]
+    assert dalpha.isnan().tolist() == [True, False, False][:channels]
+    assert dc.isfinite().all()
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.7, 2.0])
+def test_every_finite_number_is_within_the_largest_one(implementation, alpha):
+    x = torch.tensor(LARGE)
+    for outward in (False, True):
+        y = implementation.forward(x, alpha, torch.finfo(torch.float32).max, outward=outward)
+        assert torch.equal(y, x)
 
 
 LAYOUTS = {

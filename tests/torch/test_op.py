@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from oracles import ALPHAS_AND_CS, exact, points
+from oracles import ALPHAS_AND_CS, C_BEYOND_FLOAT32, LARGE, NO_SLOPES_OF_AN_INVERSE, exact, points
 from torch.autograd import gradcheck, gradgradcheck
 
 import plunit
@@ -260,6 +260,55 @@ def test_bad_parameters_change_nothing(parameters, inplace):
 def test_inverse_of_flat_pieces():
     with pytest.raises(ValueError, match="the inverse needs alpha > 0, got 0"):
         inverse(torch.ones(2), alpha=0.0)
+
+
+@pytest.mark.parametrize("alpha", NO_SLOPES_OF_AN_INVERSE)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_inverse_of_slopes_that_the_precision_does_not_have(alpha, dtype):
+    with pytest.raises(ValueError, match=r"alpha > 0"):
+        inverse(torch.ones(2, dtype=dtype), alpha)
+
+
+@pytest.mark.parametrize(("alpha", "dtype"), [(1e-39, torch.float64), (1e38, torch.float64), (1.2e-38, torch.float32)])
+def test_inverse_of_slopes_that_the_precision_has(alpha, dtype):
+    expected = torch.tensor([0.5, 1 + 2 / alpha], dtype=dtype)
+    torch.testing.assert_close(inverse(torch.tensor([0.5, 3.0], dtype=dtype), alpha), expected)
+
+
+@pytest.mark.parametrize(("alpha", "c"), C_BEYOND_FLOAT32)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("inplace", [False, True])
+def test_a_c_beyond_the_largest_number_leaves_every_number_inside(alpha, c, dtype, inplace):
+    x = torch.tensor(LARGE).clamp(-torch.finfo(dtype).max, torch.finfo(dtype).max).to(dtype).requires_grad_()
+    y = plu(x * 1, alpha, c, inplace=inplace)
+    assert torch.equal(y, x)
+    assert torch.autograd.grad(y.sum(), x, create_graph=True)[0].tolist() == [1] * len(x)
+    assert torch.autograd.grad(plu(x * 1, alpha, c, inplace=inplace).sum(), x)[0].tolist() == [1] * len(x)
+    assert slope(x, alpha, c).tolist() == [1] * len(x)
+    end = torch.tensor(torch.finfo(torch.float32).max if alpha == 0 else torch.inf).to(dtype)
+    infinities = torch.tensor([torch.inf, -torch.inf], dtype=dtype)
+    assert plu(infinities, alpha, c, inplace=inplace).tolist() == [end, -end]
+
+
+def test_a_c_beyond_the_largest_number_leaves_nothing_for_alpha_to_learn():
+    x, alpha = torch.tensor(LARGE, requires_grad=True), torch.tensor(0.25, requires_grad=True)
+    dx, dalpha = torch.autograd.grad(plu(x, alpha, 1e39).sum(), (x, alpha))
+    assert dx.tolist() == [1] * len(x)
+    assert dalpha.item() == 0
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 1)], ids=["one value", "channels last", "channels first"])
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("inplace", [False, True])
+def test_a_nan_has_the_slope_one_and_makes_the_gradient_of_alpha_nan(shape, create_graph, inplace):
+    x = torch.tensor([[torch.nan, 2.0, 0.5], [3.0, 0.5, -0.5]], requires_grad=True)
+    alpha, c = torch.full(shape, 0.25, requires_grad=True), torch.ones(shape, requires_grad=True)
+    y = plu(x * 1, alpha, c, inplace=inplace)
+    dx, dalpha, dc = torch.autograd.grad(y.sum(), (x, alpha, c), create_graph=create_graph)
+    assert dx.tolist() == [[1, 0.25, 1], [0.25, 1, 1]]
+    spoiled = {(): True, (3,): [True, False, False], (2, 1): [[True], [False]]}
+    assert dalpha.isnan().tolist() == spoiled[shape]
+    assert dc.isfinite().all()
 
 
 def test_not_a_tensor():

@@ -9,7 +9,7 @@ from torch import nn
 
 from plunit.errors import UserError
 from plunit.torch import PLU, Residual, saved
-from plunit.torch.network import LAYERS
+from plunit.torch.exact.network import LAYERS
 
 
 def save(path, *layers):

@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import pytest
 import torch
 from torch import nn
@@ -223,20 +226,47 @@ def test_convert_says_that_nothing_matched():
         convert(nn.Sequential(nn.ReLU()), {nn.GELU: PLU})
 
 
+TRANSFORMERS = {
+    "layer": lambda layer, **options: layer,
+    "encoder": lambda layer, **options: nn.TransformerEncoder(layer, 2),
+    "transformer": lambda layer, **options: nn.Transformer(8, 2, 2, 1, 16, **options),
+}
+
+
 @pytest.mark.parametrize("activation", ["relu", "gelu", F.relu, nn.ReLU()], ids=["relu", "gelu", "F.relu", "module"])
-@pytest.mark.parametrize("layers", [0, 2])
-def test_a_transformer_evaluates_what_it_trains(activation, layers):
+@pytest.mark.parametrize("kind", TRANSFORMERS)
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_transformer_evaluates_what_it_trains(activation, kind, padded):
     torch.manual_seed(0)
-    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, activation=activation, batch_first=True)
-    model = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False) if layers else nn.Sequential(layer)
-    replaced = convert(model, {nn.ReLU: PLU, nn.GELU: PLU})
-    assert len(replaced) == max(layers, 1)
-    assert all(isinstance(m.activation, PLU) for m in model.modules() if isinstance(m, nn.TransformerEncoderLayer))
+    options = {"dropout": 0.0, "activation": activation, "batch_first": True}
+    model = TRANSFORMERS[kind](nn.TransformerEncoderLayer(8, 2, 16, **options), **options)
+    model = nn.ModuleDict({"of": model})  # a layer is converted as part of a model
+    convert(model, {nn.ReLU: PLU, nn.GELU: PLU})
+    layers = [m for m in model.modules() if isinstance(m, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer)]
+    assert [type(layer.activation) for layer in layers] == [PLU] * {"layer": 1, "encoder": 2, "transformer": 3}[kind]
     x = torch.randn(3, 5, 8)
-    trained = model(x)
+    padding = torch.arange(5) >= torch.tensor([[5], [3], [4]])
+    inputs = (x,) * (2 if kind == "transformer" else 1)
+    masks = {"src_key_padding_mask": padding} if padded else {}
+    trained = model["of"](*inputs, **masks)
     model.eval()
     with torch.no_grad():
-        torch.testing.assert_close(model(x), trained)
+        torch.testing.assert_close(model["of"](*inputs, **masks), trained)
+
+
+@pytest.mark.parametrize("kind", [nn.TransformerEncoderLayer, nn.TransformerDecoderLayer])
+@pytest.mark.parametrize("learnable", [False, True])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_of_a_transformer_has_the_new_activation(kind, learnable, copied):
+    model = nn.Sequential(kind(8, 2, 16))
+    convert(model, {nn.ReLU: lambda: PLU(learnable=learnable)})
+    (layer,) = copied(model)
+    assert type(layer.activation) is PLU
+    assert layer.activation is layer.get_submodule("activation")
+    assert layer.activation is not model[0].activation
+    convert(nn.Sequential(layer), {PLU: nn.Tanh})
+    assert type(layer.activation) is type(layer.get_submodule("activation")) is nn.Tanh
 
 
 def test_hooks_move_and_can_be_removed():

@@ -12,6 +12,7 @@ from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 import plunit
 from plunit.torch import PLU, plu
+from plunit.torch.transforms import is_recorded, is_transformed
 
 MODULES = {
     "fixed": lambda: PLU(),
@@ -217,3 +218,31 @@ class TestTensorKinds:
             x = points(5)
             assert plu(x).is_inference()
             torch.testing.assert_close(plu(x.clone(), inplace=True), plu(x))
+
+
+class TestWhichTransformIsAtWork:
+    def test_none(self):
+        assert not is_transformed(torch.ones(2), 0.1)
+        assert not is_recorded()
+
+    @pytest.mark.parametrize("transform", [vmap, lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: grad(f)])
+    def test_those_of_torch_func(self, transform):
+        seen = []
+        transform(lambda x: (seen.append((is_transformed(), is_recorded())), x.sum())[1])(torch.ones(2))
+        assert seen == [(True, False)]
+
+    def test_forward_mode_counts_for_the_tensors_it_is_at_work_on(self):
+        x = torch.ones(2)
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, x)
+            assert is_transformed(0.1, x, dual)
+            assert not is_transformed(0.1, x)
+
+    def test_a_trace(self):
+        seen = []
+        torch.jit.trace(lambda x: (seen.append(is_recorded()), x * 1)[1], torch.ones(2), check_trace=False)
+        assert seen == [True]
+
+    def test_a_compiler(self):
+        compiled = torch.compile(lambda x: x * is_recorded(), backend="eager", fullgraph=True)
+        assert compiled(torch.ones(2)).tolist() == [1, 1]

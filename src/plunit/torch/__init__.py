@@ -1,4 +1,8 @@
-"""PLU for PyTorch."""
+"""PLU for PyTorch: the op, the module, and changes to models that use them.
+
+Tensors enter and leave. Open `op.py` first, which decides which kernel serves a call; `kernel.py` is the contract of a
+kernel. `exact/` turns models into the exact networks of `plunit.pieces`.
+"""
 
 try:
     import torch as _torch  # noqa: F401
@@ -8,8 +12,8 @@ except ModuleNotFoundError as missing:
     # with a name inside plunit, `python -m plunit.torch.build` prints this as one line
     raise ModuleNotFoundError("PyTorch is not installed: pip install 'plunit[torch]'", name=__name__) from None
 
+from plunit.torch.exact.network import to_ensemble, to_network
 from plunit.torch.module import PLU
-from plunit.torch.network import to_ensemble, to_network
 from plunit.torch.op import has_native, inverse, kernels, log_slope, plu, slope, use_triton
 from plunit.torch.replacing import convert
 from plunit.torch.residual import Residual

@@ -29,6 +29,7 @@ class Kernel(Protocol):
     - `KEEPS_OUTPUT`: backward gets the output y instead of x if alpha is a number > 0. Then forward rounds outward:
       |y| > c wherever |x| > c, so that y determines the piece. In place keeps y with every kernel.
     - `backward` is right for x and for y rounded outward; an infinite gradient stays infinite.
+    - A NaN in x makes the gradient of alpha NaN. It has the slope 1 and adds nothing to the gradient of c.
     - A line in `LOADERS` of tests/torch/test_kernels.py, which holds the tests for every kernel.
     """
 
@@ -125,7 +126,7 @@ def differentiable(grad: Tensor, kept: Tensor, alpha: Parameter, c: Parameter) -
     outside, sign = wide.abs() > c, wide.sign()
     zero = g.new_zeros(())
     dx = torch.where(outside, alpha * g, g).to(grad.dtype)
-    dalpha = reduced(torch.where(outside, (wide - c * sign) * g, zero), alpha)
+    dalpha = reduced(torch.where(wide.abs() <= c, zero, (wide - c * sign) * g), alpha)  # a NaN stays one
     dc = reduced(torch.where(outside, (1 - alpha) * sign * g, zero), c)
     return _Connected.apply(dx, kept), dalpha, dc  # type: ignore[no-untyped-call]
 

@@ -9,17 +9,16 @@
 from __future__ import annotations
 
 import importlib
-import math
 import os
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from plunit.functional import check, formula, log_slope_formula, slope_formula
 from plunit.torch import composite, kernel, native
 from plunit.torch.kernel import Parameter, widened
+from plunit.torch.transforms import is_recorded, is_transformed
 
 _native: Any = native.load()
 
@@ -88,7 +87,7 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
             return y  # type: ignore[no-any-return]
     if not (type(x) is Tensor and x.dtype is torch.float32 and _are_usual(alpha, c)):
         x, alpha, c = _checked(x, alpha, c)
-    if _is_transformed(x, alpha, c):
+    if is_recorded() or is_transformed(x, alpha, c):
         y = _wide_formula(formula, x, alpha, c)
         return x.copy_(y) if inplace else y
     if _native is None and x.is_cpu:
@@ -103,9 +102,9 @@ def inverse(y: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     >>> inverse(plu(torch.tensor([-2.0, 0.5, 2.0])))
     tensor([-2.0000,  0.5000,  2.0000])
     """
-    check(alpha, c, invertible=True)
-    y, alpha, c = _checked(y, alpha, c)  # 1 / alpha in the precision of y, not in that of alpha
-    return plu(y, 1 / alpha, c)
+    y, outer, c = _checked(y, alpha, c)  # 1 / alpha in the precision of y, not in that of alpha
+    check(alpha, c, invertible=True, tiny=torch.finfo(_WIDE[y.dtype]).tiny)
+    return plu(y, 1 / outer, c)
 
 
 def slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
@@ -128,7 +127,7 @@ def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
 
 def _are_usual(alpha: Any, c: Any) -> bool:
     """Whether alpha and c are floats that need no further check; a tenth of the time of a small PLU."""
-    return type(alpha) is type(c) is float and 1e-30 < alpha < math.inf and 0 <= c < math.inf
+    return type(alpha) is type(c) is float and 1e-30 < alpha < 1e30 and 0 <= c < 1e30
 
 
 def _checked(x: Tensor, alpha: Any, c: Any) -> tuple[Tensor, Parameter, Parameter]:
@@ -154,7 +153,8 @@ def _parameter(name: str, value: Any, x: Tensor) -> Parameter:
     dtype = _WIDE[x.dtype]
     if isinstance(value, (int, float)):
         # an alpha that underflows is 0, which has rules of its own
-        return 0.0 if name == "alpha" and value < torch.finfo(dtype).tiny else float(value)
+        info = torch.finfo(dtype)
+        return 0.0 if name == "alpha" and value < info.tiny else min(float(value), info.max)
     tensor = torch.as_tensor(value, device=x.device)
     if tensor.is_complex():
         raise TypeError(f"{name} must be real, got a tensor of {tensor.dtype}; take its real part")
@@ -163,18 +163,6 @@ def _parameter(name: str, value: Any, x: Tensor) -> Parameter:
 
 def _wide_formula(function: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
     return function(torch, widened(x), alpha, c).to(x.dtype)  # type: ignore[no-any-return]
-
-
-def _is_transformed(*values: Parameter) -> bool:
-    """Whether a compiler, an exporter, torch.func or forward mode is at work: they want PyTorch's own ops."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
-        return True
-    if torch._C._functorch.maybe_current_level() is not None:
-        return True
-    if forward_ad._current_level < 0:
-        return False
-    tensors = [value for value in values if isinstance(value, Tensor)]
-    return any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)  # type: ignore[no-untyped-call]
 
 
 if os.environ.get("PLUNIT_TRITON") == "1":

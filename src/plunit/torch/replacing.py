@@ -49,8 +49,7 @@ def convert(model: nn.Module, replacements: Mapping[type[nn.Module], Make]) -> d
     made = [_made(place, replacements[place.kind], shared) for place in places]
     for place, new in zip(places, made, strict=True):
         setattr(place.parent, place.name, new)
-        if isinstance(place.parent, nn.TransformerEncoderLayer):
-            place.parent.activation_relu_or_gelu = 0  # else evaluation would run PyTorch's fused ReLU or GELU
+    _settle_transformers(model, {place.parent for place in places})
     left = describe_unreached(model, replacements)
     if left:
         warnings.warn("convert could not replace:\n" + "\n".join(left), stacklevel=2)
@@ -125,6 +124,21 @@ def _made(place: _Place, make: Make, shared: dict[Any, nn.Module]) -> nn.Module:
         if next(new.parameters(), None) is None:
             shared[old] = new
     return new
+
+
+def _settle_transformers(model: nn.Module, changed: set[nn.Module]) -> None:
+    """Set what the constructors of nn.Transformer note of an activation that is neither ReLU nor GELU.
+
+    Else evaluation would run PyTorch's fused ReLU or GELU, or hand nested tensors on, for which there is no PLU.
+    """
+    for module in model.modules():
+        if isinstance(module, nn.TransformerEncoderLayer) and module in changed:
+            module.activation_relu_or_gelu = 0
+        elif isinstance(module, nn.TransformerEncoder) and not changed.isdisjoint(module.modules()):
+            module.use_nested_tensor = False
+        elif isinstance(module, nn.TransformerDecoderLayer) and module in changed:
+            # copies of a decoder, pickled ones too, have F.relu unless the activation is an ordinary attribute as well
+            vars(module)["activation"] = module.activation
 
 
 def _wants_old(make: Make) -> bool:

@@ -1,4 +1,4 @@
-"""A residual sum as a module."""
+"""A residual sum as a module, in a file of its own because saved models name it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from plunit.errors import UserError
 from plunit.pieces import Network
-from plunit.torch.network import LAYERS, to_network
+from plunit.torch.exact.network import LAYERS, to_network
 
 _REMEDY = "save the model itself, an nn.Sequential, with torch.save(model, path)"
 

@@ -113,7 +113,7 @@ def _learned_backward(
     outside = excess > 0
     tl.store(dx_ptr + offsets, tl.where(outside, grad * alpha, grad).to(dx_ptr.dtype.element_ty), mask)
     signed = tl.where(outside, tl.where(x < 0, -grad, grad), 0)
-    excess = tl.where(outside, excess, 0) * signed
+    excess = tl.where(excess <= 0, 0, excess) * signed  # a NaN stays one
     stored = sums_ptr + slab * channels
     if last:
         column = pid % tiles * columns + tl.arange(0, columns)

@@ -140,7 +140,7 @@ Gradients plu_learned_backward_autograd(const Tensor& grad, const Tensor& y, con
     const auto type = wide_type(y);
     const Tensor g = grad.to(type), out = y.to(type), a = alpha.to(type), edge = c.to(type);
     const Tensor outside = out.abs() > edge, sign = out.sign(), none = at::zeros({}, out.options());
-    const Tensor dalpha = at::where(outside, g * (out - edge * sign) / a, none);
+    const Tensor dalpha = at::where(out.abs() <= edge, none, g * (out - edge * sign) / a);  // a NaN stays one
     const Tensor dc = at::where(outside, g * sign * (1 - a), none);
     const Tensor dx = at::where(outside, g * a, g).to(y.scalar_type());
     return {connected(dx, y), at::sum_to(dalpha, alpha.sizes()).to(alpha.scalar_type()),

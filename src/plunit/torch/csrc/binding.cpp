@@ -7,6 +7,7 @@
 #include <torch/csrc/utils/pybind.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -91,7 +92,8 @@ PyObject* plu(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (inplace && x.is_inference() && !c10::InferenceMode::is_enabled()) Py_RETURN_NONE;
 
   const double alpha = number(args[1]), c = number(args[2]);
-  if (are_served(alpha, c)) return call(x, alpha, c, inplace);
+  const double most = plunit::most_of(x);  // what is beyond it counts as that number
+  if (are_served(alpha, c)) return call(x, std::min(alpha, most), std::min(c, most), inplace);
 
   const Tensor alphas = parameter(args[1]), cs = parameter(args[2]);
   if (are_served(x, alphas, cs)) return call<const Tensor&>(x, alphas, cs, inplace);

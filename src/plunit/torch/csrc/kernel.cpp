@@ -71,7 +71,7 @@ template <typename P>
 PLUNIT_INLINE void add(P grad, P y, P c, P& excess, P& outer) {
   const P size = std::abs(y);
   const P signed_grad = size > c ? std::copysign(P(1), y) * grad : P(0);
-  excess += signed_grad * (size > c ? size - c : P(0));
+  excess += signed_grad * (size <= c ? P(0) : size - c);  // a NaN stays one
   outer += signed_grad;
 }
 

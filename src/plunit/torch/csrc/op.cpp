@@ -182,13 +182,17 @@ std::tuple<Tensor, Tensor, Tensor> plu_learned_backward_cpu(const Tensor& grad, 
 
 }  // namespace
 
+double most_of(const Tensor& x) {
+  return x.scalar_type() == at::kDouble ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+}
+
 std::optional<Least> least_of(const Tensor& x, const Tensor& alpha, const Tensor& c) {
   const auto values = values_of(x, alpha, c);
   if (!values) return std::nullopt;
-  const auto least = [](const auto& numbers) {
+  const auto least = [most = most_of(x)](const auto& numbers) {
     double low = std::numeric_limits<double>::infinity();
     for (const double number : numbers) {
-      if (!std::isfinite(number)) return std::nan("");
+      if (!(std::abs(number) <= most)) return std::nan("");
       low = std::min(low, number);
     }
     return low;

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from plunit.pieces import Activation, Network, ensemble, network
-from plunit.torch.chains import alternating, inputs_of, joined, residual
-from plunit.torch.features import ROOM, Converter, Layer, Place, Shape, array, numbers
-from plunit.torch.images import IMAGES, VIEWS
-from plunit.torch.layers import FEATURES
+from plunit.torch.exact.chains import alternating, inputs_of, joined, residual
+from plunit.torch.exact.features import ROOM, Converter, Layer, Place, Shape, array, numbers
+from plunit.torch.exact.images import IMAGES, VIEWS
+from plunit.torch.exact.layers import FEATURES
 from plunit.torch.residual import Residual
 
 _CONVERT: dict[type[nn.Module], Converter] = {**FEATURES, **IMAGES}
@@ -28,7 +28,7 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
     """Turn an `nn.Sequential` (or a single layer) into a network for `plunit.pieces`.
 
     Args:
-        module: made of the layers in `plunit.torch.network.LAYERS`: Linear, activations such as PLU and ReLU,
+        module: made of the layers in `plunit.torch.exact.network.LAYERS`: Linear, activations such as PLU and ReLU,
             convolutions, average and max pooling, BatchNorm and Dropout in eval mode, changes of shape, `Residual`, and
             Sequential of these. A parametrised weight (`torch.nn.utils.parametrizations`) is the one of eval mode.
         shape: of one input, without the batch axis; needed for images, (channels, height, width). The network takes an

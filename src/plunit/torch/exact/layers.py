@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from plunit.pieces import Activation, activation
 from plunit.pieces.arrays import Floats
-from plunit.torch.features import Converter, Layer, Place, Shape, array, bias_of, matrix, per_channel, weight_of
+from plunit.torch.exact.features import Converter, Layer, Place, Shape, array, bias_of, matrix, per_channel, weight_of
 from plunit.torch.module import PLU
 
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from plunit.pieces import activation, cells, curve
 from plunit.torch import PLU
-from plunit.torch.network import to_ensemble, to_network
+from plunit.torch.exact.network import to_ensemble, to_network
 
 ACTIVATIONS = {
     "PLU": lambda: PLU(),

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from plunit.pieces import cells, curve, plane
+from plunit.pieces import cells, curve, network, plane
 from plunit.torch import PLU, Residual, to_network
-from plunit.torch.features import Place, matrix
-from plunit.torch.images import IMAGES
+from plunit.torch.exact.features import ROOM, Place, matrix
+from plunit.torch.exact.images import IMAGES, maxima
 
 LINE, IMAGE = (4, 9), (4, 7, 6)
 
@@ -216,14 +216,34 @@ def test_a_large_image_is_refused_before_memory_is_used(model, name):
 
 
 def test_the_identity_after_the_last_activation_counts(monkeypatch):
-    monkeypatch.setattr("plunit.torch.network.ROOM", 50)
+    monkeypatch.setattr("plunit.torch.exact.network.ROOM", 50)
     with pytest.raises(ValueError, match="its matrix would have 10 x 10 numbers"):
         to_network(nn.Sequential(nn.Linear(1, 10), nn.ReLU()))
 
 
 def test_the_matrices_of_all_layers_count(monkeypatch):
-    monkeypatch.setattr("plunit.torch.network.ROOM", 250)
+    monkeypatch.setattr("plunit.torch.exact.network.ROOM", 250)
     model = nn.Sequential(nn.Conv1d(1, 1, 1), nn.Conv1d(1, 1, 1))
     assert to_network(model, (1, 10)).outputs == 10
     with pytest.raises(ValueError, match=r"layer '1', AvgPool1d.*10 x 10 numbers.*take a smaller image"):
         to_network(nn.Sequential(model, nn.AvgPool1d(1)), (1, 10))
+
+
+@pytest.mark.parametrize("taps", [1, 2, 3, 4, 5, 8, 9])
+@pytest.mark.parametrize("absent", [0.0, 0.4])
+def test_the_largest_of_each_window(taps, absent):
+    rng = np.random.default_rng(taps)
+    windows = rng.integers(0, 6, (7, taps))
+    windows[:, :-1][rng.random((7, taps - 1)) < absent] = -1
+    net = network(maxima(windows, 6, Place(None, ROOM)))
+    assert len(net.activations) == np.ceil(np.log2((windows >= 0).sum(axis=1).max())) or absent
+    x = rng.normal(size=(50, 6))
+    expected = np.where(windows < 0, -np.inf, x[:, windows]).max(axis=2)
+    np.testing.assert_allclose(net(x), expected, rtol=0, atol=1e-14)
+
+
+def test_pairs_of_several_windows_are_compared_once():
+    net = network(maxima(np.array([[0, 1], [0, 1], [1, 2]]), 3, Place(None, ROOM)))
+    # x0 and x1 are passed on, x1 - x0 and x2 - x1 go through relu
+    assert net.biases[0].shape == (1, 4)
+    assert np.isinf(net.activations[0].knots).sum() == 2

@@ -9,7 +9,7 @@ import numpy as np
 
 from plunit.pieces import Activation
 from plunit.pieces.arrays import Floats
-from plunit.torch.features import ROOM, Layer, Place
+from plunit.torch.exact.features import ROOM, Layer, Place
 
 
 def joined(layers: Sequence[Layer]) -> list[Layer]:
