@@ -72,14 +72,10 @@ def test_there_may_be_no_bound(text):
     assert found.value > 0
 
 
-@pytest.mark.parametrize("text", ["square(mod(x, x - 10.1))", "mod(7, (x - 3.3)) + x"])
+@pytest.mark.parametrize("text", ["mod(7, x - 3.3) + x", "square(mod(x, x - 9.7))"])
 def test_a_remainder_by_zero_has_no_bound(text):
     """They are undefined at a point that is no sample."""
-    flat = Curve([-1, 11], [[0], [0]], [[0]])
-    try:
-        assert sup_error(parse(text), flat, -1, 11).bound is None
-    except ValueError as error:
-        assert "undefined" in str(error)
+    assert sup_error(parse(text), Curve([-1, 11], [[0], [0]], [[0]]), -1, 11).bound is None
 
 
 @pytest.mark.parametrize(
