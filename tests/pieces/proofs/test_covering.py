@@ -71,13 +71,13 @@ def test_the_maximum_lies_between_two_numbers_of_double_precision():
     assert float(found) <= 1 <= found.bound
 
 
-def test_a_cover_that_is_drawn_wrongly_has_a_wider_bound():
-    """Two cells for a tent whose top lies inside one of them."""
-    net = network([([[1.0]], [-0.5]), activation.absolute(), ([[-1.0]], [0.5])])
-    wrong = Cover(np.array([[0.0], [0.25], [0.25], [1.0]]), np.array([0, 2, 4]))
-    right = curve_cover(curve(net, 0, 1))
-    assert upper_bound(net, wrong, lambda *_: None) >= 0.5
-    assert 0.5 <= upper_bound(net, right, lambda *_: None) <= 0.5 + 1e-14
+def test_a_cell_that_is_drawn_wrongly_has_a_wider_bound():
+    """The kink lies inside the cell, and the value at its left end is above all values by the map of its middle."""
+    net = network([([[1.0]], [-0.5]), activation.piecewise([0.0], [-3.0, 1.0]), ([[1.0]], [0.0])])
+    wrong = Cover(np.array([[0.2], [1.0]]), np.array([0, 2]))
+    right = curve_cover(curve(net, 0.2, 1))
+    assert upper_bound(net, wrong, lambda *_: None) >= 0.9
+    assert 0.9 <= upper_bound(net, right, lambda *_: None) <= 0.9 + 1e-14
 
 
 def test_cells_of_polygons_are_the_polygons():
