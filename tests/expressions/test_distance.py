@@ -72,6 +72,35 @@ def test_there_may_be_no_bound(text):
     assert found.value > 0
 
 
+@pytest.mark.parametrize("text", ["mod(7, x - 3.3) + x", "square(mod(x, x - 9.7))"])
+def test_a_remainder_by_zero_has_no_bound(text):
+    """They are undefined at a point that is no sample."""
+    assert sup_error(parse(text), Curve([-1, 11], [[0], [0]], [[0]]), -1, 11).bound is None
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"), [("mod(x, x)", -1, 11), ("mod(x, x - 10)", -1, 11), ("mod(2, x)", 0, 1)]
+)
+def test_a_remainder_by_zero_is_not_bounded(text, low, high):
+    assert parse(text).bound(low, high) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [("floor(x)", 0, 0.1), ("x - x", 0, 1), ("0 * x", -1, 1), ("x**2 - x * x", 0, 1), ("sin(x) - sin(x)", 0, 3)],
+)
+def test_no_error_at_all_is_shown_soon(text, low, high):
+    found = sup_error(parse(text), Curve([low, high], [[0], [0]], [[0]]), low, high)
+    assert found.value == 0
+    assert 0 <= found.bound <= 1e-6
+    assert found.parts < 50_000
+
+
+def test_an_error_below_rounding_of_the_curve_is_bounded_closely():
+    found = sup_error(parse("x"), Curve([0, 1], [[1e-9], [1 + 1e-9]], [[1]]), 0, 1)
+    assert 1e-9 * (1 - 1e-6) < found.value <= found.bound < 1.002e-9
+
+
 @pytest.mark.parametrize("text", ["exp(x)", "exp(-x)", "-exp(x)", "x**3 + x"])
 def test_an_error_that_grows_is_bounded_at_its_end(text):
     """The bound itself is above the value at the end, by rounding only."""

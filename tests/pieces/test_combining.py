@@ -41,3 +41,11 @@ def test_networks_that_do_not_fit_are_an_error():
         difference(NETS["affine"], combination(NETS["affine"], [[1.0, 0.0]]))
     with pytest.raises(ValueError, match="one network"):
         difference(ensemble([(np.ones((1, 3, 2)), np.ones((1, 2)))]), NETS["affine"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "offset"), [([1.0, -1.0], 0.0), ([[1.0]], 0.0), ([[[1.0, -1.0]]], 0.0), ([[1.0, -1.0]], [1.0, 2.0])]
+)
+def test_rows_that_do_not_fit_are_an_error(rows, offset):
+    with pytest.raises(ValueError, match=r"rows must be|broadcast"):
+        combination(NETS["affine"], rows, offset)

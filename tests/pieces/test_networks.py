@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import plunit
-from plunit.pieces import Activation, activation, cells, ensemble, network
+from plunit.pieces import Activation, Network, activation, cells, ensemble, network
 
 Z = np.concatenate([np.linspace(-8, 8, 1001), [-6, -3, -1, 0, 1, 3, 6]])
 
@@ -133,3 +133,30 @@ def _members(count, *units):
 )
 def test_a_representation_is_one_short_line(thing, text):
     assert repr(thing) == text
+
+
+W, B, F = np.ones((1, 2, 3)), np.ones((1, 2)), activation.relu().spread(2, 1)
+
+
+@pytest.mark.parametrize(
+    ("weights", "biases", "activations"),
+    [
+        ((W,), (), ()),
+        ((W,), (B,), (F,)),
+        ((), (), ()),
+        ((W[0],), (B,), ()),
+        ((W,), (B[0],), ()),
+        ((W,), (B[:, :1],), ()),
+        ((W, W), (B, B), (F,)),
+        ((W, np.ones((2, 2, 2))), (B, np.ones((2, 2))), (F,)),
+        ((W, W[..., :2]), (B, B), (activation.relu(),)),
+        ((W, W[..., :2]), (B, B), (activation.relu().spread(3, 1),)),
+    ],
+)
+def test_a_network_whose_shapes_do_not_fit_is_not_built(weights, biases, activations):
+    with pytest.raises(ValueError, match="need"):
+        Network(weights, biases, activations)
+
+
+def test_a_network_whose_shapes_fit_is_built():
+    assert Network((W, W[..., :2]), (B, B), (F,))(np.ones(3)).tolist() == [9.0, 9.0]

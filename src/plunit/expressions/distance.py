@@ -33,6 +33,7 @@ WORK = 2**23
 
 HALVINGS = 60
 _ROUNDING = 256 * float(np.finfo(np.float64).eps)
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class SupError(NamedTuple):
@@ -65,8 +66,9 @@ def sup_error(
 
     The bound holds for f and g in exact arithmetic, with the numbers of the text rounded to float64, wherever f is
     defined. It assumes that NumPy's functions are within 4 units in the last place. It is None where f has no bound
-    (tan(x) at pi / 2), or where intervals do not show it (sin(x) / x at 0). A place at which f is not finite, such as
-    that of 1 / x, is an error if it is found.
+    (tan(x) at pi / 2), or where intervals do not show it (sin(x) / x and mod(x, x) at 0). A place at which f is not
+    finite, such as that of 1 / x, is an error if it is found. An error that samples do not tell apart from 0 is bounded
+    to 1e-3 `closeness` of the first bound.
     """
     _check(expression, curve, low, high)
     x, value = _search(expression, curve, _places(curve, low, high))
@@ -123,9 +125,9 @@ def _bounded(
     share = np.arange(PER_PIECE + 1) / PER_PIECE
     cuts = np.unique(np.append(ends[:-1, None] + np.diff(ends)[:, None] * share[:-1], ends[-1]))
     a, b = cuts[:-1], cuts[1:]
+    size, bound, parts = float(np.abs(curve.values).max() + value), 0.0, 0
     # closer than this the bound is lost in the widths of the intervals
-    rounding = max(_ROUNDING, 1e-9 * closeness) * float(np.abs(curve.values).max() + value)
-    bound, parts = 0.0, 0
+    rounding = max(_ROUNDING, 1e-9 * closeness) * size + _TINY
     for _ in range(HALVINGS):
         top = np.concatenate([_part_bounds(expression, curve, a[part], b[part]) for part in blocks(len(a), CHUNK)])
         parts += len(a)
@@ -134,7 +136,10 @@ def _bounded(
         best = int(np.argmax(found))
         if found[best] > value:
             x, value = float(middle[best]), float(found[best])
-        enough = value * (1 + closeness) + rounding
+        size = size if parts > len(a) else max(size, float(top[np.isfinite(top)].max(initial=0.0)))
+        # an error that cannot be told apart from 0 has no size of its own
+        nothing = 1e-3 * closeness * size if value <= _ROUNDING * size else 0.0
+        enough = value * (1 + closeness) + max(rounding, nothing)
         split = (top > enough) & (a < middle) & (middle < b)
         bound = max(bound, float(top[~split].max(initial=0.0)))
         if bound == np.inf or not split.any():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.expressions.intervals import Interval, choose, constant, exactly, hull, loosely
+from plunit.expressions.intervals import Interval, choose, constant, exactly, hull, loosely, whole
 from plunit.pieces.arrays import Bools, Floats
 
 _FAR = 2.0**40
@@ -46,15 +46,15 @@ def select(truth: Truth, a: Interval, b: Interval) -> Interval:
 
 def power(a: Interval, b: Interval) -> Interval:
     """The values of a ** b: whole exponents for all a, others for a >= 0; extremes are at corners, or at a = 0."""
-    whole, fixed = whole_number(b), b.low == b.high
-    base = choose(fixed & ~whole, a.within(0.0, np.inf), a.absolute())
+    integer, fixed = whole_number(b), b.low == b.high
+    base = choose(fixed & ~integer, a.within(0.0, np.inf), a.absolute())
     size = _corners(np.power, base, b)
     odd = _corners(np.power, a, b)
     pole = np.where((a.low <= 0) & (a.high >= 0) & (b.low < 0), np.inf, np.nan)
     odd = exactly(np.fmin(odd.low, -pole), np.fmax(odd.high, pole), odd)
     # negative a with an exponent that varies: defined where the exponent happens to be whole, and then of either sign
     mixed = Interval(-size.high, size.high, np.ones(a.low.shape, dtype=bool))
-    found = choose(whole & (np.mod(b.low, 2) == 1), odd, choose((a.low < 0) & ~fixed, mixed, size))
+    found = choose(integer & (np.mod(b.low, 2) == 1), odd, choose((a.low < 0) & ~fixed, mixed, size))
     # NaN ** 0 and 1 ** NaN are 1 for NumPy
     return choose(a.partial | b.partial, hull(found, constant(1.0, a)), found)
 
@@ -124,8 +124,8 @@ def turns(a: Interval, b: Interval) -> tuple[Bools, Interval]:
 def _mod(a: Interval, b: Interval) -> Interval:
     once, count = turns(a, b)
     among = exactly(np.minimum(b.low, 0.0), np.maximum(b.high, 0.0), a, b)
-    found = choose(once, a - count * b, among)
-    return Interval(found.low, found.high, found.partial | (b.low <= 0) & (b.high >= 0))
+    # as a division: no bound where it may be one by 0
+    return choose((b.low <= 0) & (b.high >= 0), whole(a), choose(once, a - count * b, among))
 
 
 def apart(y: Interval, x: Interval) -> Bools:

@@ -20,6 +20,8 @@ def combination(net: Network, rows: Any, offset: Any = 0.0) -> Network:
     [-4.0]
     """
     rows = np.asarray(rows, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != net.outputs:
+        raise ValueError(f"rows must be [new outputs, {net.outputs}], one list for each new output, got {rows.shape}")
     bias = net.biases[-1] @ rows.T + np.broadcast_to(np.asarray(offset, dtype=np.float64), len(rows))
     return Network((*net.weights[:-1], rows @ net.weights[-1]), (*net.biases[:-1], bias), net.activations)
 

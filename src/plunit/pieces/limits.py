@@ -16,6 +16,10 @@ Progress = Callable[[float, str], None]
 """Is called with the part of the work that is done, from 0 to 1, and with what is being done."""
 
 
+class Unlisted(ValueError):
+    """The pieces cannot be listed: they are too many, or too short for double precision."""
+
+
 class Crowded(Exception):
     """There are more pieces than the limit. The exception has a lower bound on their number."""
 
@@ -53,10 +57,10 @@ def limited(limit: int, layer: int, layers: int) -> Iterator[None]:
     try:
         yield
     except Crowded as count:
-        raise ValueError(
+        raise Unlisted(
             f"{place} {count} pieces or more, more than limit={limit} allows; take a smaller domain, or raise limit"
         ) from None
     except Heavy as size:
-        raise ValueError(
+        raise Unlisted(
             f"{place} {size}, more than the {1e-9 * MEMORY:.1f} GB allowed; take a smaller domain or a narrower network"
         ) from None

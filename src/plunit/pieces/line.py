@@ -10,7 +10,7 @@ from plunit.pieces.arrays import Floats, Ints, blocks
 from plunit.pieces.checking import checked_line
 from plunit.pieces.curve_data import Curve
 from plunit.pieces.layer import SAFETY
-from plunit.pieces.limits import LIMIT, Progress, check_limit
+from plunit.pieces.limits import LIMIT, Progress, Unlisted, check_limit
 from plunit.pieces.merging import group_starts
 from plunit.pieces.networks import Network, check_network, interval, single
 from plunit.pieces.tracing import Polyline, inputs, trace
@@ -120,7 +120,7 @@ def _curves(net: Network, t: Floats, points: Floats, limit: int, progress: Progr
     line = trace(net, t, points, limit, progress)
     line, faults = checked_line(net, line, inputs(line, t, points))
     for member, reason in faults.items():
-        raise ValueError(reason if net.members == 1 else f"member {member}: {reason}")
+        raise Unlisted(reason if net.members == 1 else f"member {member}: {reason}")
     patterns, ends = _patterns(line, net.members).tolist(), (np.flatnonzero(line.last) + 1).tolist()
     tolerance = SAFETY * line.slope[:, 1]
     result = []

@@ -26,6 +26,27 @@ class Network:
     biases: tuple[Floats, ...]
     activations: tuple[Activation, ...]
 
+    def __post_init__(self) -> None:
+        if not len(self.weights) == len(self.biases) == len(self.activations) + 1:
+            raise ValueError(
+                f"n weights need n biases and n - 1 activations, got {len(self.weights)}, {len(self.biases)} and "
+                f"{len(self.activations)}"
+            )
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            before = self.biases[i - 1].shape if i else weight.shape[::2]
+            if weight.ndim != 3 or bias.shape != weight.shape[:2] or weight.shape[::2] != before:
+                after = f" after {before[1]} units of {before[0]} member(s)" if i else ""
+                raise ValueError(
+                    f"affine layer {i} needs weight [members, out, in] and bias [members, out]{after}, got "
+                    f"{weight.shape} and {bias.shape}"
+                )
+        for i, (f, bias) in enumerate(zip(self.activations, self.biases, strict=False)):
+            if f.at_zero.shape != bias.shape:
+                raise ValueError(
+                    f"activation {i} needs leading shape [members, units] {bias.shape}, got {f.at_zero.shape}; use "
+                    ".spread(units, members)"
+                )
+
     @property
     def members(self) -> int:
         """The number of networks in the ensemble; 1 for a single one."""

@@ -11,8 +11,8 @@ import numpy as np
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
 from plunit.pieces.checking import mesh_faults
 from plunit.pieces.gradient import Maps, maps
-from plunit.pieces.layer import EPS, SAFETY, Units, affine
-from plunit.pieces.limits import LIMIT, Progress, check_limit
+from plunit.pieces.layer import EPS, SAFETY, TINY, Units, affine
+from plunit.pieces.limits import LIMIT, Progress, Unlisted, check_limit
 from plunit.pieces.line import Counts
 from plunit.pieces.merging import same_maps
 from plunit.pieces.mesh import Faces, box_mesh
@@ -79,6 +79,11 @@ class Cells:
     def intercepts(self) -> Floats:
         """The constant of each polygon's map, [polygons, out]."""
         return self._maps.intercept
+
+    @property
+    def tolerances(self) -> Floats:
+        """32 times the rounding error of the gradients, [polygons, out, 2]; 0 where all terms are 0."""
+        return np.asarray(self._maps.tolerance - TINY)
 
     @cached_property
     def adjacency(self) -> Ints:
@@ -161,7 +166,7 @@ def cells(net: Network, box: tuple[Range, Range], *, limit: int = LIMIT, progres
     check_limit(limit)
     mesh, bits, trees = partition(net, box_mesh(*box, 1), limit, progress)
     for reason in mesh_faults(net, mesh, bits).values():
-        raise ValueError(reason)
+        raise Unlisted(reason)
     return Cells(net, box, mesh.place, mesh.state[:, 0], mesh.faces, tuple(bits), tuple(trees))
 
 

@@ -19,6 +19,7 @@ from plunit.pieces.functions import Functions
 from plunit.pieces.networks import Network
 
 EPS = float(np.finfo(np.float64).eps)
+_DOUBLE = np.finfo(np.float64)
 
 
 def rounding_bound(net: Network, box: Floats, dtype: str = "double") -> Floats:
@@ -42,7 +43,8 @@ def _check_size(terms: Floats, info: np.finfo) -> None:
         )
 
 
-def _gamma(count: int, info: np.finfo) -> float:
+def gamma(count: int, info: np.finfo = _DOUBLE) -> float:
+    """K u / (1 - k u): the relative error of k roundings."""
     unit = float(info.eps) / 2
     return count * unit / (1 - count * unit)
 
@@ -60,7 +62,7 @@ def _affine(
     terms = np.abs(weight) @ size + np.abs(bias)
     _check_size(terms, info)
     lost = 2 * float(info.smallest_subnormal) * (size.sum() + count + 1)
-    found = np.abs(weight) @ error + _gamma(count + 5, info) * terms + lost
+    found = np.abs(weight) @ error + gamma(count + 5, info) * terms + lost
     middle, radius = weight @ ((low + high) / 2) + bias, np.abs(weight) @ ((high - low) / 2)
     radius = radius + (count + 8) * EPS * terms + lost
     return middle - radius, middle + radius, found
@@ -83,7 +85,7 @@ def _activation(
     parts = np.where(met, parts, 0.0)
     _check_size(parts, info)
     jumps = np.abs(np.diff(slopes)) * np.abs(knots)
-    fresh = _gamma(7, info) * parts.max(axis=1) + lost * (1 + size + np.abs(slopes).max(axis=1))
+    fresh = gamma(7, info) * parts.max(axis=1) + lost * (1 + size + np.abs(slopes).max(axis=1))
     near = met[:, 1:] & met[:, :-1]
     fresh += 2 * unit * jumps.sum(axis=1, where=near)
     values = [f(np.clip(end, low, high)) for end in (low, high, *knots.T)]

@@ -11,7 +11,7 @@ from fixed_networks import mixed
 from random_networks import random_network, scaled_network
 from rational_networks import forward, rational
 
-from plunit.pieces import activation, network, save_c
+from plunit.pieces import activation, ensemble, network, save_c
 from plunit.pieces.formats.c_text import origin
 from plunit.pieces.networks import Network
 
@@ -173,7 +173,7 @@ def test_what_cannot_be_written_is_one_line(name, tmp_path):
     options, reason = BAD[name]
     net = network([([[1.0, 2.0]], [0.0]), activation.plu(), ([[1.0]], [0.0])])
     if name == "an ensemble":
-        net = Network(*(tuple(np.repeat(a, 2, axis=0) for a in part) for part in (net.weights, net.biases)), ())
+        net = ensemble([(np.ones((1, 2, 2)), np.zeros((1, 2)))])
     with pytest.raises(ValueError, match=re.escape(reason)):
         save_c(net, tmp_path / "f.h", "f", **options)
     assert not (tmp_path / "f.h").exists()

@@ -6,8 +6,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from plunit.pieces import (
     minimum,
     network,
 )
+from plunit.pieces.proofs import maximising
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.highs import Contradiction, Solution
 from plunit.pieces.proofs.program import Program
@@ -209,24 +211,6 @@ def test_an_undecided_question_is_an_error_with_the_best_point(hard):
     assert caught.value.best.value <= 0 < caught.value.best.bound
 
 
-def test_ctrl_c_stops_a_long_search_however_often_it_comes():
-    code = (
-        "import os, signal\n"
-        "import numpy as np\n"
-        "from plunit.pieces import activation, maximum, network\n"
-        "rng = np.random.default_rng(0)\n"
-        "layers = [(rng.normal(size=(40, n)) / n**0.5 * 2, rng.normal(size=40)) for n in (8, 40)]\n"
-        "last = rng.normal(size=(1, 40)), [0.0]\n"
-        "net = network([layers[0], activation.plu(), layers[1], activation.plu(), last])\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background ignores it
-        "press = lambda part, text: [os.kill(os.getpid(), signal.SIGINT) for _ in range(9)]\n"
-        "try: maximum(net, [(-2, 2)] * 8, time_limit=300, progress=press)\n"
-        "except KeyboardInterrupt: print('stopped')"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=True)
-    assert done.stdout == "stopped\n"
-
-
 class Enough(Exception):
     """The search need not go on."""
 
@@ -315,12 +299,48 @@ def test_a_narrow_spike_is_found():
     assert maximum(spike(1e-6), [(-3, 3)] * 3).value == pytest.approx(1.0, abs=1e-6)
 
 
-def test_the_time_limit_holds_for_cells_as_well():
-    net = random_net(0, 2, 150, 150, f=activation.plu())
-    start = time.monotonic()
-    found = maximum(net, [(-3, 3)] * 2, time_limit=0.3)
-    assert time.monotonic() - start < 20
-    assert found.bound >= found.value
+def test_an_error_of_the_polygons_is_raised(monkeypatch):
+    """Only pieces that cannot be listed lead to the solver."""
+
+    def broken(*all_of, **options):
+        raise ValueError("something else")
+
+    net = random_net(0, 2, 5, f=activation.plu())
+    monkeypatch.setattr(maximising, "cells", broken)
+    with pytest.raises(ValueError, match="something else"):
+        maximum(net, [(-1, 1)] * 2)
+    monkeypatch.setattr(maximising, "cells", partial(cells, limit=2))
+    exact = cells(net, ((-1, 1), (-1, 1))).values.max()
+    assert maximum(net, [(-1, 1)] * 2).value == pytest.approx(exact)
+
+
+@pytest.mark.parametrize("gap", [1e-8, 0.0, -1e-8])
+def test_a_counterexample_in_three_inputs_is_certain_or_undecided(gap):
+    """f_0 - f_1 = gap - |x_0|: within 1e-6 of the outputs."""
+    net = network([(np.eye(3), np.zeros(3)), activation.absolute(), ([[1.0, 9, 9], [2.0, 9, 9]], [gap, 0.0])])
+    box = [(-1, 1)] * 3
+    if gap == 0:
+        with pytest.raises(Undecided):
+            counterexample(net, box, (0, 1))
+        return
+    found = counterexample(net, box, (0, 1))
+    assert found is None if gap < 0 else 0 < found.value <= gap
+
+
+def test_gaps_are_measured_by_the_values_of_the_network(monkeypatch):
+    """500 PLU(x + 0.5) - 500 PLU(x + 0.498) has values up to 1, though its terms are 500 times as large."""
+    net = network([([[1.0, 0, 0]] * 2, [0.5, 0.498]), activation.plu(), ([[500.0, -500.0]], [0.0])])
+    right = Program.maximise
+
+    def above(self, goal, **options):
+        return replace(right(self, goal, **options), bound=1.0005)
+
+    assert maximum(net, [(-1, 1)] * 3).proved
+    monkeypatch.setattr(Program, "maximise", above)
+    found = maximum(net, [(-1, 1)] * 3)
+    assert found.value == pytest.approx(1.0)
+    assert found.bound >= 1.0005
+    assert not found.proved
 
 
 def test_a_program_too_large_for_memory_is_refused():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plunit.pieces import activation, cells, network
+from plunit.pieces import Network, activation, cells, network
 from plunit.pieces.proofs.encoding import encode
 from plunit.pieces.proofs.measures import along, dual_norm
 from plunit.pieces.proofs.slopes import exclude, gradient_form
@@ -53,6 +53,39 @@ def test_the_program_bounds_the_norm(net, norm, dual):
     assert with_all == pytest.approx(sizes.max(), abs=1e-7)
 
 
+def test_a_pattern_of_one_encoding_is_excluded_from_another():
+    """The best pattern of a wide encoding, excluded from a tight one of fewer binaries: the second best is left."""
+    net, box = random_net(1), np.array(BOX)
+    found = cells(net, BOX)
+    steep = found.gradients[:, 0, 0]
+    best, second = np.unique(steep)[[-1, -2]]
+    wide = encode(net, box)
+    gradient, _ = gradient_form(net, wide)
+    pattern = wide.pattern(wide.program.maximise(gradient[:1]).t)
+    ranges = [(z.min(axis=0) - 1e-6, z.max(axis=0) + 1e-6) for z in layers(net, found.vertices)]
+    tight = encode(net, box, ranges)
+    assert tight.program.binaries < wide.program.binaries
+    gradient, _ = gradient_form(net, tight)
+    assert tight.program.maximise(gradient[:1]).bound == pytest.approx(best, abs=1e-7)
+    exclude(tight, pattern)
+    assert tight.program.maximise(gradient[:1]).bound == pytest.approx(second, abs=1e-7)
+
+
+def test_a_pattern_that_an_encoding_cannot_have_excludes_nothing():
+    net = random_net(1)
+    encoding = encode(net, np.array(BOX) / 100)
+    gradient, _ = gradient_form(net, encoding)
+    top = encoding.program.maximise(gradient[:1]).bound
+    exclude(encoding, [np.full(4, 2), np.full(3, 2)])
+    assert encoding.program.maximise(gradient[:1]).bound == top
+
+
+def layers(net, x):
+    """Z of each layer at x: the outputs of the network up to there."""
+    depth = range(len(net.activations))
+    return [Network(net.weights[: i + 1], net.biases[: i + 1], net.activations[:i])(x) for i in depth]
+
+
 def test_an_excluded_pattern_does_not_come_again():
     net = random_net(1)
     encoding = encode(net, np.array(BOX))
@@ -60,6 +93,7 @@ def test_an_excluded_pattern_does_not_come_again():
     goal, seen = gradient[:1], []
     for _ in range(5):
         found = encoding.program.maximise(goal)
-        seen.append(tuple(map(tuple, encoding.pattern(found.t))))
-        exclude(encoding, found.t)
+        pattern = encoding.pattern(found.t)
+        seen.append(tuple(map(tuple, pattern)))
+        exclude(encoding, pattern)
     assert len(set(seen)) == 5

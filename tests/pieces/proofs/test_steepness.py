@@ -103,6 +103,82 @@ def test_a_slope_is_measured_by_its_own_output():
     assert is_monotone(net, 0, [(-1, 1)], output=1, increasing=False)
 
 
+def deep(inputs, width, depth, gain=1.5):
+    """PLU layers whose norms multiply to far more than any slope."""
+    rng, layers, before = np.random.default_rng(0), [], inputs
+    for _ in range(depth):
+        layers += [(gain * rng.standard_normal((width, before)) / np.sqrt(before), np.zeros(width)), activation.plu()]
+        before = width
+    return network([*layers, (rng.standard_normal((1, before)) / np.sqrt(before), [0.0])])
+
+
+@pytest.mark.parametrize("depth", [8, 10])
+def test_a_deep_network_that_rises_and_falls_does_neither_only(depth):
+    net = deep(1, 64, depth)
+    slopes = curve(net, -3, 3).slopes
+    assert slopes.min() < -1
+    assert slopes.max() > 1
+    assert not is_monotone(net, 0, [(-3, 3)])
+    assert not is_monotone(net, 0, [(-3, 3)], increasing=False)
+
+
+def test_a_small_slope_of_the_wrong_sign_is_seen():
+    """1e-7 of the steepest slope, but far above its rounding error."""
+    net = network([([[1.0]], [0.0]), activation.relu(), ([[1.0]], [0.0])])
+    for slope, answer in [(-1e-7, False), (0.0, True)]:
+        bent = network([([[1.0]], [0.0]), activation.leaky_relu(slope), ([[1.0]], [0.0])])
+        assert is_monotone(bent, 0, [(-1, 1)]) is answer
+    assert is_monotone(net, 0, [(-1, -0.5)])
+    assert is_monotone(net, 0, [(-1, -0.5)], increasing=False)
+
+
+def test_a_slope_of_rounding_errors_is_undecided():
+    """0.1 + 0.2 - 0.3: the slope is 0, or not, by the rounding of the three numbers."""
+    net = network([([[1.0]] * 3, [0.0] * 3), activation.identity(), ([[0.1, 0.2, -0.3]], [0.0])])
+    for increasing in (True, False):
+        with pytest.raises(Undecided):
+            is_monotone(net, 0, [(-1, 1)], increasing=increasing)
+
+
+@pytest.mark.parametrize("norm", DUAL)
+def test_a_dead_network_is_flat(norm):
+    """relu(-|x_0|) is 0, and its unit is at its kink where x_0 = 0."""
+    first = ([[1.0, 0, 0], [-1.0, 0, 0]], [0.0, 0.0])
+    net = network([first, activation.relu(), ([[-1.0, -1.0]], [0.0]), activation.relu(), ([[1.0]], [0.0])])
+    found = lipschitz(net, [(-1, 1)] * 3, norm=norm)
+    assert (found.value, found.proved) == (0.0, True)
+    assert found.bound <= 1e-5
+    flat = lipschitz(network([([[0.0, 0.0]], [1.0]), activation.relu(), ([[1.0]], [0.0])]), [(-1, 1)] * 2, norm=norm)
+    assert (flat.value, flat.bound, flat.proved) == (0.0, 0.0, True)
+
+
+@pytest.mark.parametrize("norm", DUAL)
+@pytest.mark.parametrize("seed", range(2))
+def test_encodings_that_change_under_way_exclude_the_same_patterns(norm, seed, monkeypatch):
+    """As near the time limit: ranges are narrow in one round and wide in the next. x - x cannot be steep."""
+    rng = np.random.default_rng(seed)
+    first = np.array([[1.0, 0.0], [-1.0, 0.0], *rng.standard_normal((3, 2))])
+    net = network(
+        [
+            (first, [0.0, 0.0, *rng.standard_normal(3)]),
+            activation.relu(),
+            ([[2.0, -2.0, *rng.standard_normal(3)]], [0.0]),
+        ]
+    )
+    box, rounds, right = ((-2, 2), (-1, 3)), [], steepness.tighten
+
+    def sometimes(net, domain, encoding, above, deadline):
+        rounds.append(1)
+        return encoding if len(rounds) % 2 else right(net, domain, encoding, above, deadline)
+
+    monkeypatch.setattr(steepness, "tighten", sometimes)
+    found = lipschitz(net, box, norm=norm, constraints=forced(2))
+    exact = np.linalg.norm(cells(net, box).gradients, ord=DUAL[norm], axis=-1).max()
+    assert found.value == pytest.approx(exact, rel=1e-9)
+    assert found.bound >= exact * (1 - 1e-9)
+    assert found.proved
+
+
 def test_a_flat_domain_is_refused():
     """x_0 <= 0 and x_0 >= 0 leave a plane."""
     with pytest.raises(ValueError, match="a flat domain, where a gradient has no meaning"):

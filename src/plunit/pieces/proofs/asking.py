@@ -27,12 +27,12 @@ SECONDS = 60.0
 
 
 class Undecided(Exception):
-    """The time limit was reached before the answer. `best` has the best point so far and a bound."""
+    """Neither answer was proved: time is over, or a value is too close to 0. `best` has the best point and a bound."""
 
     def __init__(self, best: Optimum) -> None:
         super().__init__(
             f"undecided after {best.seconds:.0f} s: the largest value found is {best.value:.9g}, and none is above "
-            f"{best.bound:.9g}; raise time_limit or take a smaller box"
+            f"{best.bound:.9g}; raise time_limit or take a smaller box, unless both are 0 to rounding"
         )
         self.best = best
 

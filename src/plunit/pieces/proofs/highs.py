@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -75,20 +76,26 @@ class Solver:
         for name, value in options.items():
             self._solver.setOptionValue(name, value)
 
-    def limit_time(self, seconds: float) -> None:
-        """Stop this many seconds from now."""
-        self.set({"time_limit": self._solver.getRunTime() + max(seconds, 0.01)})
-
-    def maximise(self, costs: Floats, listener: Listener | None = None) -> Solution:
-        """Maximise costs t; a listener hears of a long search."""
+    def maximise(self, costs: Floats, seconds: float = np.inf, listener: Listener | None = None) -> Solution:
+        """Maximise costs t until the time is over; a listener hears of a long search."""
+        end = time.monotonic() + seconds
+        if seconds <= 0:
+            return Solution("limit", None, np.inf)
         columns = np.arange(len(costs), dtype=np.int32)
         self._solver.changeColsCost(len(costs), columns, np.ascontiguousarray(costs))
         self._solver.changeObjectiveSense(self._library.ObjSense.kMaximize)
-        if self._long:
-            self._search(listener)
-        else:  # linear programs take milliseconds
+        over = False
+        if not self._long:  # most linear programs take milliseconds, and need no thread of their own
+            self._limit_time(min(seconds, LOOK))
             self._solver.run()
+            over = self._solver.getModelStatus() == self._library.HighsModelStatus.kTimeLimit
+        if self._long or (over and time.monotonic() < end):
+            self._limit_time(end - time.monotonic())
+            self._search(listener)
         return self._solution()
+
+    def _limit_time(self, seconds: float) -> None:
+        self.set({"time_limit": self._solver.getRunTime() + max(seconds, 0.01)})
 
     def _search(self, listener: Listener | None) -> None:
         """Run in a thread of its own: Ctrl-C or an error of the listener stops it, and it has ended on return.
@@ -172,8 +179,8 @@ def _highspy() -> Any:
         import highspy
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            "this question about three or more inputs, or with constraints, needs the solver HiGHS, which is not "
-            "installed; pip install 'plunit[exact]'",
+            "this question needs the solver HiGHS, which is not installed; pip install 'plunit[exact]'. Networks of "
+            "one or two inputs whose pieces can be listed do without it",
             name="highspy",
         ) from None
     return highspy

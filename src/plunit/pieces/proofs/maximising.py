@@ -8,27 +8,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.limits import Progress
+from plunit.pieces.limits import Progress, Unlisted
 from plunit.pieces.line import curve
 from plunit.pieces.networks import Network
 from plunit.pieces.polygons import cells
+from plunit.pieces.proofs.covering import curve_cover, polygon_cover, upper_bound
 from plunit.pieces.proofs.domain import LARGEST, Domain
 from plunit.pieces.proofs.encoding import Encoding
-from plunit.pieces.proofs.highs import Contradiction, Listener, Solution
+from plunit.pieces.proofs.highs import FEASIBLE, Contradiction, Listener, Solution
 from plunit.pieces.proofs.regions import best_corner
 from plunit.pieces.proofs.searching import climb, search
 from plunit.pieces.proofs.tightening import encode_domain, tighten
 
 PROVED = 1e-6
-"""A value is proved if no other can be larger by more than this part of the size of the outputs."""
+"""A value is proved if no other can be larger by more than this part of the largest |f| that was seen."""
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
     """An extreme value and its proof.
 
-    x: [in], where it is reached; value: the network's output at x; bound: no value in the domain is beyond it, by the
-    solver; proved: value and bound agree to 1e-6 of the size of the outputs; seconds: how long it took.
+    x: [in], where it is reached; value: the network's output at x; bound: no value in the domain is beyond it (for
+    three or more inputs, or constraints, by the solver); proved: value and bound agree to 1e-6 of the largest output
+    that was seen; seconds: how long it took.
     """
 
     x: Floats
@@ -70,35 +72,36 @@ def maximise(net: Network, domain: Domain, how: Effort) -> Optimum:
     """Return the largest value of the network's first output."""
     start = time.monotonic()
     if net.inputs <= 2 and domain.free:
-        found = _by_pieces(net, domain, timed(how, start))
-        if found is not None:
-            return _optimum(net, found, float(net(found)[0]), 0.0, start)
+        try:
+            return _by_pieces(net, domain, timed(how, start), start)
+        except (Unlisted, TimeOver):
+            pass
     return _by_program(net, domain, how, start)
 
 
-def _by_pieces(net: Network, domain: Domain, progress: Progress | None) -> Floats | None:
-    """Return the best knot of a curve or corner of polygons; None if there are too many of them, or time is over."""
-    try:
-        if net.inputs == 1:
-            line = curve(net, *domain.box[0], progress=progress)
-            return line.knots[[np.argmax(line.values[:, 0])]]
+def _by_pieces(net: Network, domain: Domain, progress: Progress, start: float) -> Optimum:
+    """Return the best knot of a curve or corner of polygons."""
+    if net.inputs == 1:
+        line = curve(net, *domain.box[0], progress=progress)
+        places, values, cover = line.knots[:, None], line.values[:, 0], curve_cover(line)
+    else:
         found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
-    except (ValueError, TimeOver):
-        return None
-    return np.asarray(found.vertices[np.argmax(found.values[:, 0])])
+        places, values, cover = found.vertices, found.values[:, 0], polygon_cover(found)
+    bound = upper_bound(net, cover, progress)
+    return _optimum(net, places[np.argmax(values)], bound, float(np.abs(values).max()), start)
 
 
 def _by_program(net: Network, domain: Domain, how: Effort, start: float) -> Optimum:
-    size = _size(net, domain)
-    deadline = start + how.seconds
-    x = search(net, domain, deadline)
+    whole, deadline = encode_domain(net, domain), start + how.seconds
+    upper, size = float(whole.output.range()[1][0]), _size(whole)
+    x, seen = search(net, domain, deadline)
     value = float(net(x)[0])
-    if value > how.target:
-        return _optimum(net, x, np.inf, size, start)
+    if value > how.target or time.monotonic() > deadline:
+        return _optimum(net, x, upper, seen, start)
     listener = _listener(how, start, value, size)
     try:
         # only values above that of the known point need a proof
-        encoding = tighten(net, domain, value - 1e-7 * size, deadline)
+        encoding = tighten(net, domain, whole, value - 1e-7 * size, deadline)
         solution = _solve(encoding, deadline, how.target, listener)
         _check(solution, value, size)
     except Contradiction:
@@ -106,11 +109,12 @@ def _by_program(net: Network, domain: Domain, how: Effort, start: float) -> Opti
         encoding = encode_domain(net, domain)
         solution = _solve(encoding, deadline, how.target, listener)
         _check(solution, value, size)
-    better = _read(net, domain, encoding, solution)
+    better = _read(net, domain, encoding, solution, deadline)
     if better is not None and net(better)[0] > value:
         x = better
-    upper = float(encode_domain(net, domain).output.range()[1][0])
-    return _optimum(net, x, min(solution.bound, upper), size, start)
+    # the solver's own tolerance, or its error if that shows
+    slack = max(FEASIBLE * size, float(net(x)[0]) - solution.bound)
+    return _optimum(net, x, min(solution.bound + slack, upper), seen, start)
 
 
 def _solve(encoding: Encoding, deadline: float, target: float, listener: Listener | None) -> Solution:
@@ -124,23 +128,24 @@ def _check(solution: Solution, value: float, size: float) -> None:
         raise Contradiction(f"HiGHS finds no value above {solution.bound}, but the network has the value {value}")
 
 
-def _read(net: Network, domain: Domain, encoding: Encoding, solution: Solution) -> Floats | None:
+def _read(net: Network, domain: Domain, encoding: Encoding, solution: Solution, deadline: float) -> Floats | None:
     """Return the solution's x, moved to the very corner of its region."""
     if solution.t is None:
         return None
-    corner = best_corner(net, domain, encoding.pattern(solution.t))
+    corner = best_corner(net, domain, encoding.pattern(solution.t), deadline)
     x = domain.clip((encoding.x.matrix @ solution.t[: encoding.x.matrix.shape[1]]) + encoding.x.constant)
     points = np.stack([point for point in (x, corner) if point is not None])
     points = points[domain.holds(points)]
     if not len(points):
         return None
-    return climb(net, domain, points[np.argmax(net(points)[:, 0])])
+    return climb(net, domain, points[np.argmax(net(points)[:, 0])], deadline)
 
 
-def _optimum(net: Network, x: Floats, bound: float, size: float, start: float) -> Optimum:
+def _optimum(net: Network, x: Floats, bound: float, seen: float, start: float) -> Optimum:
+    """Return the answer; `seen` is the largest |f| that was computed."""
     value = float(net(x)[0])
     bound = max(bound, value)
-    return Optimum(x, value, bound, bound - value <= PROVED * size, time.monotonic() - start)
+    return Optimum(x, value, bound, bound - value <= PROVED * max(seen, abs(value)), time.monotonic() - start)
 
 
 def negated(found: Optimum) -> Optimum:
@@ -148,9 +153,8 @@ def negated(found: Optimum) -> Optimum:
     return replace(found, value=-found.value, bound=-found.bound)
 
 
-def _size(net: Network, domain: Domain) -> float:
-    """Return the largest |f| that the box allows; raise ValueError if values are too large for the solver."""
-    found = encode_domain(net, domain)
+def _size(found: Encoding) -> float:
+    """Return the largest |f| by interval arithmetic; raise ValueError if values are too large for the solver."""
     largest = max(float(np.abs(part).max()) for bounds in (*found.ranges, found.output.range()) for part in bounds)
     if largest > LARGEST:
         raise ValueError(

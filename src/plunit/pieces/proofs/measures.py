@@ -18,18 +18,26 @@ SPLITS = 8
 Measure = Callable[[Floats], Floats]
 """Turns gradients [..., in] into numbers [...]."""
 
+Goals = Callable[[Encoding, Form, Range, list[Floats]], list[Form]]
+
 
 @dataclass(frozen=True)
 class Steepness:
     """A function of the gradient that is maximised, and the goals of a program that bound it.
 
-    goals: takes the encoding, the form and the range of the gradient, and the gradients found so far. It returns forms
-    of one row each. `back` of their largest maximum is a bound.
+    change: the most that errors of the gradient, all >= 0, can change the measure. goals: takes the encoding, the form
+    and the range of the gradient, and the gradients found so far. It returns forms of one row each. Their largest
+    maximum bounds the measure to this power.
     """
 
     measure: Measure
-    goals: Callable[[Encoding, Form, Range, list[Floats]], list[Form]]
-    back: Callable[[float], float] = float
+    change: Measure
+    goals: Goals
+    power: int = 1
+
+    def back(self, bound: float) -> float:
+        """Return the bound of the measure from that of the goals."""
+        return bound if self.power == 1 else float(max(bound, 0.0) ** (1 / self.power))
 
 
 def along(direction: Floats) -> Steepness:
@@ -38,7 +46,7 @@ def along(direction: Floats) -> Steepness:
     def goals(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
         return [gradient.map(direction[None], np.zeros(1))]
 
-    return Steepness(lambda gradient: np.asarray(gradient @ direction), goals)
+    return Steepness(lambda g: np.asarray(g @ direction), lambda g: np.asarray(g @ np.abs(direction)), goals)
 
 
 def dual_norm(order: float) -> Steepness:
@@ -92,8 +100,12 @@ def _chord_at_zero(places: Floats) -> float:
     return float(-places[j] * places[j + 1])
 
 
-_LARGEST = Steepness(lambda g: np.asarray(np.abs(g).max(axis=-1)), _largest)
-_SUM = Steepness(lambda g: np.asarray(np.abs(g).sum(axis=-1)), _sum)
-_EUCLID = Steepness(
-    lambda g: np.asarray(np.sqrt((g**2).sum(axis=-1))), _squares, lambda bound: float(np.sqrt(max(bound, 0.0)))
-)
+def _norm(order: float, goals: Goals, power: int = 1) -> Steepness:
+    def measure(gradient: Floats) -> Floats:
+        return np.asarray(np.linalg.norm(gradient, order, axis=-1))
+
+    return Steepness(measure, measure, goals, power)
+
+
+_LARGEST, _SUM = _norm(np.inf, _largest), _norm(1, _sum)
+_EUCLID = _norm(2, _squares, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -86,17 +87,15 @@ class Program:
         scale, offset = _scale(goal), float(goal.constant[0])
         solver = self._solver(np.concatenate([np.zeros(0, dtype=np.bool_), *self._integer]))
         solver.set(options)
-        if np.isfinite(seconds):
-            solver.limit_time(seconds)
         if np.isfinite(target):
             solver.set({"objective_target": (target - offset) / scale})
         told = listener and (lambda best, bound: listener(best * scale + offset, bound * scale + offset))
-        found = solver.maximise(goal.matrix[0] / scale, told)
+        found = solver.maximise(goal.matrix[0] / scale, seconds, told)
         return replace(found, bound=found.bound * scale + offset)
 
-    def relaxation(self) -> Relaxation:
-        """Return the linear program without integrality, for many goals one after the other."""
-        return Relaxation(self._solver(None), self)
+    def relaxation(self, deadline: float = np.inf) -> Relaxation:
+        """Return the linear program without integrality, for many goals, one after the other, until the deadline."""
+        return Relaxation(self._solver(None), self, deadline)
 
     def _solver(self, integer: Bools | None) -> Solver:
         _check_memory(sum(len(low) for _, low, _ in self._rows), self.count)
@@ -108,16 +107,17 @@ class Program:
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """The linear program of a `Program`."""
+    """The linear program of a `Program`; the deadline is a time of time.monotonic()."""
 
     solver: Solver
     program: Program
+    deadline: float
 
     def maximum(self, goal: Form) -> Solution:
         """Maximise a form of one row."""
         goal = self.program.padded(goal)
         scale = _scale(goal)
-        found = self.solver.maximise(goal.matrix[0] / scale)
+        found = self.solver.maximise(goal.matrix[0] / scale, self.deadline - time.monotonic())
         return replace(found, bound=found.bound * scale + float(goal.constant[0]))
 
 

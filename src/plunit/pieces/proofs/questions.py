@@ -28,13 +28,14 @@ from plunit.pieces.proofs.asking import (
     maximise_each,
     one_output,
 )
+from plunit.pieces.proofs.covering import certain_value
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.maximising import Optimum, maximise, negated
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """low <= f(x) <= high for all x in the domain, [out] each; proved: both are reached, to 1e-6 of their size."""
+    """low <= f(x) <= high for all x in the domain, [out] each; proved: both are reached, to 1e-6 of the largest |f|."""
 
     low: Floats
     high: Floats
@@ -64,7 +65,7 @@ def maximum(
     >>> from plunit.pieces import activation, network
     >>> net = network([(np.eye(3), np.zeros(3)), activation.relu(), ([[1.0, -1.0, 0.5]], [0.0])])
     >>> found = maximum(net, [(-1, 2)] * 3)
-    >>> found.value, found.bound, found.proved
+    >>> found.value, round(found.bound, 6), found.proved
     (3.0, 3.0, True)
     """
     domain = Domain.of(net, box, constraints)
@@ -156,7 +157,8 @@ def counterexample(
 ) -> Optimum | None:
     """Find an x in the box where output i exceeds output j, condition = (i, j); None if it is proved that none does.
 
-    `value` of the answer is f_i(x) - f_j(x). If time is over before either, `Undecided` is raised.
+    `value` of the answer is f_i(x) - f_j(x). `Undecided` is raised if time is over before either, or if the largest
+    difference cannot be told apart from 0: its rounding error, and the tolerance of the solver, count as errors.
     """
     single(net)
     try:
@@ -167,8 +169,8 @@ def counterexample(
     margin = combination(net, np.eye(net.outputs)[[i]] - np.eye(net.outputs)[[j]])
     domain = Domain.of(margin, box, constraints)
     found = maximise(margin, domain, replace(effort_of(time_limit, progress), target=0.0))
-    if found.value > 0:
+    if certain_value(margin, found.x) > 0:
         return found
-    if not found.proved and found.bound > 0:
+    if found.bound > 0:
         raise Undecided(found)
     return None

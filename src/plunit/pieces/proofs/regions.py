@@ -13,6 +13,7 @@ from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.program import Form, Program
+from plunit.pieces.rounding import gamma
 
 Side = tuple[Form, Floats | float, Floats]
 """A form, and the least and the largest values that it may have."""
@@ -40,21 +41,32 @@ def gradient_of(net: Network, pattern: Sequence[Ints]) -> Floats:
     return found
 
 
-def best_corner(net: Network, domain: Domain, pattern: Sequence[Ints]) -> Floats | None:
-    """Return the point of the region with the largest first output; None if the region is empty."""
+def gradient_error(net: Network, pattern: Sequence[Ints]) -> Floats:
+    """Return a bound on the rounding error of `gradient_of`, [..., in]."""
+    found: Floats = net.weights[-1][0, 0]
+    error = np.zeros_like(found)
+    for weight, f, piece in zip(net.weights[-2::-1], net.activations[::-1], pattern[::-1], strict=True):
+        slope, wide = _take(f.slopes[0], piece), np.abs(weight[0])
+        error = ((error + gamma(len(wide) + 3) * (np.abs(found) + error)) * np.abs(slope)) @ wide
+        found = np.asarray((found * slope) @ weight[0])
+    return np.asarray(error * (1 + 1e-6))
+
+
+def best_corner(net: Network, domain: Domain, pattern: Sequence[Ints], deadline: float = np.inf) -> Floats | None:
+    """Return the point of the region with the largest first output; None if the region is empty, or time is over."""
     program = Program()
     x = _inputs(program, domain)
     for form, low, high in _sides(net, domain, pattern, x):
         program.limit(form, low, high)
-    t = program.relaxation().maximum(list(_forms(net, pattern, x))[-1][:1]).t
+    t = program.relaxation(deadline).maximum(list(_forms(net, pattern, x))[-1][:1]).t
     return None if t is None else domain.clip(_at(x, t))
 
 
-def inner_point(net: Network, domain: Domain, pattern: Sequence[Ints]) -> Floats | None:
-    """Return the point of the region that is farthest from its sides; None if it has no inside."""
+def inner_point(net: Network, domain: Domain, pattern: Sequence[Ints], deadline: float = np.inf) -> Floats | None:
+    """Return the point of the region that is farthest from its sides; None if it has no inside, or time is over."""
     program = Program()
     x = _inputs(program, domain)
-    found = _ball(domain, program, x, _sides(net, domain, pattern, x))
+    found = _ball(domain, program, x, _sides(net, domain, pattern, x), deadline)
     return None if found is None or found[1] <= INSIDE else found[0]
 
 
@@ -65,7 +77,9 @@ def domain_ball(domain: Domain) -> tuple[Floats, float] | None:
     return _ball(domain, program, x, [_constraints(domain, x)])
 
 
-def _ball(domain: Domain, program: Program, x: Form, sides: Iterable[Side]) -> tuple[Floats, float] | None:
+def _ball(
+    domain: Domain, program: Program, x: Form, sides: Iterable[Side], deadline: float = np.inf
+) -> tuple[Floats, float] | None:
     distance = program.columns(1)
     for form, low, high in ((x, *domain.box.T), *sides):
         away = program.padded(form)
@@ -75,7 +89,7 @@ def _ball(domain: Domain, program: Program, x: Form, sides: Iterable[Side]) -> t
         program.limit(away, low, np.inf)
     goal = program.form(1)
     goal.matrix[0, distance] = 1.0
-    t = program.relaxation().maximum(goal).t
+    t = program.relaxation(deadline).maximum(goal).t
     return None if t is None else (domain.clip(_at(x, t)), float(t[distance][0]))
 
 

@@ -31,20 +31,26 @@ def starts(domain: Domain, count: int) -> Floats:
     return domain.clip(center + radius * (high - low) * rng.uniform(-1, 1, (count, len(low))) / np.sqrt(len(low)))
 
 
-def search(net: Network, domain: Domain, deadline: float) -> Floats:
-    """Return a point x [in] where the network's first output is large; the deadline is one of time.monotonic()."""
-    points = _ascend(net, domain, starts(domain, STARTS), deadline)
+def search(net: Network, domain: Domain, deadline: float) -> tuple[Floats, float]:
+    """Return a point x [in] where the network's first output is large, and the largest |f| seen.
+
+    The deadline is a time of time.monotonic().
+    """
+    begin = starts(domain, STARTS)
+    points = _ascend(net, domain, begin, deadline)
     values = net(points)[:, 0]
     best = points[np.argsort(-values)[:CLIMBS]]
-    climbed = np.stack([climb(net, domain, x) if time.monotonic() < deadline else x for x in best])
-    return np.asarray(climbed[np.argmax(net(climbed)[:, 0])])
+    climbed = np.stack([climb(net, domain, x, deadline) if time.monotonic() < deadline else x for x in best])
+    tops = net(climbed)[:, 0]
+    seen = np.concatenate([net(begin)[:, 0], values, tops])
+    return np.asarray(climbed[np.argmax(tops)]), float(np.abs(seen).max())
 
 
-def climb(net: Network, domain: Domain, x: Floats) -> Floats:
+def climb(net: Network, domain: Domain, x: Floats, deadline: float) -> Floats:
     """Go from x to the best corner of its linear region, a little beyond, and on, while the value grows."""
     best = float(net(x)[0])
     for _ in range(100):
-        corner = best_corner(net, domain, pieces_at(net, x))
+        corner = best_corner(net, domain, pieces_at(net, x), deadline)
         if corner is None:
             return x
         beyond = domain.clip(corner + (corner - x) * np.array([0, 1e-7, 1e-5, 1e-3, 1e-1])[:, None])

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plunit.pieces.arrays import Floats
+from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.encoding import Encoding, Range, Unit, interval_of
 from plunit.pieces.proofs.program import Form, Program
@@ -66,11 +66,14 @@ def _indicators(program: Program, unit: Unit) -> Form:
     return found
 
 
-def exclude(encoding: Encoding, t: Floats) -> None:
-    """Exclude the pattern of the columns t."""
+def exclude(encoding: Encoding, pattern: Sequence[Ints]) -> None:
+    """Exclude a pattern; one with a piece that its unit cannot be on in this encoding is excluded already."""
     row = encoding.program.form(1)
-    for unit in (unit for layer in encoding.units for unit in layer):
-        on = np.round(t[unit.binaries])
-        row.matrix[0, unit.binaries] = 1 - 2 * on
-        row.constant[0] += on.sum()
+    for units, pieces in zip(encoding.units, pattern, strict=True):
+        for unit, piece in zip(units, pieces - np.array([unit.first for unit in units]), strict=True):
+            if not 0 <= piece < len(unit.slopes):
+                return
+            on = np.arange(len(unit.slopes) - 1) < piece
+            row.matrix[0, unit.binaries] = np.where(on, -1.0, 1.0)
+            row.constant[0] += piece
     encoding.program.limit(row, 1.0, np.inf)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.limits import Progress
+from plunit.pieces.arrays import Floats, Ints, blocks
+from plunit.pieces.limits import Progress, Unlisted
 from plunit.pieces.line import curve
 from plunit.pieces.networks import Network
 from plunit.pieces.polygons import cells
@@ -24,17 +24,21 @@ from plunit.pieces.proofs.asking import (
     one_output,
     shares,
 )
+from plunit.pieces.proofs.covering import polygon_cover
 from plunit.pieces.proofs.domain import Domain
-from plunit.pieces.proofs.highs import Contradiction, Listener
+from plunit.pieces.proofs.highs import FEASIBLE, Contradiction, Listener
 from plunit.pieces.proofs.maximising import PROVED, Effort, Optimum, TimeOver, timed
 from plunit.pieces.proofs.measures import Steepness, along, dual_norm
-from plunit.pieces.proofs.regions import INSIDE, domain_ball, gradient_of, inner_point, pieces_at
-from plunit.pieces.proofs.searching import starts
+from plunit.pieces.proofs.regions import INSIDE, domain_ball, gradient_error, gradient_of, inner_point, pieces_at
+from plunit.pieces.proofs.searching import STARTS, starts
 from plunit.pieces.proofs.slopes import exclude, gradient_form
-from plunit.pieces.proofs.tightening import tighten
+from plunit.pieces.proofs.tightening import encode_domain, tighten
 
 SAMPLES = 20_000
 """The number of gradients that are evaluated before the proof."""
+
+BLOCK = 1000
+"""Gradients at a time, between two looks at the clock."""
 
 
 def lipschitz(
@@ -49,7 +53,8 @@ def lipschitz(
     """The smallest L with |f_i(x) - f_i(y)| <= L ||x - y|| on the box, for every output i.
 
     `norm` is the order of ||x - y||: 1, 2 or inf. L is the largest dual norm of a gradient. The gradient at x has the
-    norm `value`, and no gradient has a norm above `bound`. If `proved`, the two are equal, else L is between them.
+    norm `value`, and no gradient has a norm above `bound`. If `proved`, the two are equal to 1e-6 of their size, or are
+    0 to the tolerance of the solver; else L is between them.
     """
     if isinstance(norm, bool) or not isinstance(norm, (int, float)) or norm not in (1, 2, np.inf):
         raise ValueError(f"norm must be 1, 2 or inf, got {norm!r}")
@@ -71,31 +76,26 @@ def is_monotone(
     time_limit: float | None = SECONDS,
     progress: Progress | None = None,
 ) -> bool:
-    """Return whether f(x) never falls (or never rises) as x[feature] grows in the box; `Undecided` if time is over.
+    """Return whether f(x) never falls (or never rises) as x[feature] grows in the box.
 
-    Slopes within 1e-6 of the largest possible slope count as 0.
+    False: there is a slope of the wrong sign, beyond its rounding error. True: no slope of the wrong sign is larger
+    than 1e-6 of the steepest one that was found along this input. `Undecided` is raised if time is over before either,
+    or if the slopes cannot be told apart from 0.
     """
     domain = Domain.of(net, box, constraints)
     feature = checked_index(feature, net.inputs, "feature", "inputs")
     wrong = np.zeros(net.inputs)
     wrong[feature] = -1.0 if increasing else 1.0
     part = one_output(net, output)
-    flat = PROVED * _scale(part, feature)
-    effort = replace(effort_of(time_limit, progress), target=flat)
-    found = steepest(part, domain, along(wrong), effort)
-    if found.value > flat:
+    points = starts(domain, STARTS)
+    slopes = np.broadcast_to(gradient_of(part, pieces_at(part, points)), points.shape)[:, feature]
+    flat = PROVED * float(np.abs(slopes).max())
+    found = steepest(part, domain, along(wrong), replace(effort_of(time_limit, progress), target=flat))
+    if found.value > gradient_error(part, pieces_at(part, found.x))[feature]:
         return False
     if found.bound > flat:
         raise Undecided(found)
     return True
-
-
-def _scale(net: Network, feature: int) -> float:
-    """Return a bound of |df/dx_feature| from the sizes of weights and slopes."""
-    bound = np.abs(net.weights[0][0, :, feature])
-    for weight, f in zip(net.weights[1:], net.activations, strict=True):
-        bound = np.abs(weight[0]) @ (np.abs(f.slopes[0]).max(axis=-1) * bound)
-    return float(bound.max())
 
 
 def steepest(net: Network, domain: Domain, what: Steepness, how: Effort) -> Optimum:
@@ -104,57 +104,76 @@ def steepest(net: Network, domain: Domain, what: Steepness, how: Effort) -> Opti
     if not domain.free and (ball := domain_ball(domain)) is not None and ball[1] <= INSIDE:
         raise ValueError("the constraints leave a flat domain, where a gradient has no meaning; loosen one of them")
     if net.inputs <= 2 and domain.free:
-        found = _by_pieces(net, domain, what, timed(how, start), start)
-        if found is not None:
-            return found
+        try:
+            return _by_pieces(net, domain, what, timed(how, start), start)
+        except (Unlisted, TimeOver):
+            pass
     return _by_program(net, domain, what, how, start)
 
 
-def _by_pieces(net: Network, domain: Domain, what: Steepness, progress: Progress, start: float) -> Optimum | None:
-    try:
-        if net.inputs == 1:
-            line = curve(net, *domain.box[0], progress=progress)
-            gradients, middles = line.slopes[:, :1], (line.knots[1:, None] + line.knots[:-1, None]) / 2
-        else:
-            found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
-            gradients = found.gradients[:, 0]
-            middles = np.stack([polygon.mean(axis=0) for polygon in found.polygons])
-    except (ValueError, TimeOver):
-        return None
+def _by_pieces(net: Network, domain: Domain, what: Steepness, progress: Progress, start: float) -> Optimum:
+    if net.inputs == 1:
+        line = curve(net, *domain.box[0], progress=progress)
+        gradients, errors = line.slopes[:, :1], line.tolerance[:, :1]
+        middles = (line.knots[1:, None] + line.knots[:-1, None]) / 2
+    else:
+        found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
+        gradients, errors = found.gradients[:, 0], found.tolerances[:, 0]
+        middles = polygon_cover(found).middles
     values = what.measure(gradients)
     best = int(np.argmax(values))
-    value = float(values[best])
-    return Optimum(middles[best], value, value, True, time.monotonic() - start)
+    bound = float((values + what.change(errors)).max())
+    return _optimum(middles[best], float(values[best]), bound, start)
 
 
 def _by_program(net: Network, domain: Domain, what: Steepness, how: Effort, start: float) -> Optimum:
-    points = starts(domain, SAMPLES)
-    gradients = np.broadcast_to(gradient_of(net, pieces_at(net, points)), points.shape)
-    values = what.measure(gradients)
-    best = int(np.argmax(values))
-    x, value, bound, deadline = points[best], float(values[best]), np.inf, start + how.seconds
-    seen, thin = [gradients[best]], _Thin([], -np.inf)
-    while not (_closed(value, bound) or bound <= how.target < np.inf or value > how.target):
+    deadline = start + how.seconds
+    x, gradient = _steep_sample(net, domain, what, deadline)
+    value, bound = float(what.measure(gradient)), np.inf
+    seen, thin = [gradient], _Thin([], -np.inf)
+    while not (_closed(value, bound, _blur(what, seen)) or bound <= how.target < np.inf or value > how.target):
         tops, found = _solve(net, domain, what, _Told(how, value, start), seen, thin)
         if max(thin.largest, *tops) < value and not _closed(max(thin.largest, *tops), value):
             raise Contradiction(f"HiGHS finds no steepness above {max(tops)}, but the network has {value}")
         bound = min(bound, max(value, thin.largest, *tops))
-        known = len(seen), len(thin.columns), value
-        for t, pattern in found:
-            gradient, here = gradient_of(net, pattern), inner_point(net, domain, pattern)
+        known = len(seen), len(thin.patterns), value
+        for pattern in found:
+            gradient, here = gradient_of(net, pattern), inner_point(net, domain, pattern, deadline)
             steep = float(what.measure(gradient))
             if not any(np.array_equal(gradient, old) for old in seen):
                 seen.append(gradient)
             if here is None:
-                thin = _Thin([*thin.columns, t], thin.largest)
+                thin = _Thin([*thin.patterns, pattern], thin.largest)
             elif not all(map(np.array_equal, pieces_at(net, here), pattern)):
-                thin = _Thin([*thin.columns, t], max(thin.largest, steep))
+                thin = _Thin([*thin.patterns, pattern], max(thin.largest, steep))
             elif steep > value:
                 x, value = here, steep
-        if known == (len(seen), len(thin.columns), value) or time.monotonic() > deadline:
+        if known == (len(seen), len(thin.patterns), value) or time.monotonic() > deadline:
             break
+    return _optimum(x, value, bound, start, _blur(what, seen))
+
+
+def _blur(what: Steepness, seen: list[Floats]) -> float:
+    """Return the measure that the solver cannot tell apart from 0, from the steepest gradient of a pattern it met."""
+    return what.back(FEASIBLE * float(np.abs(what.measure(np.stack(seen))).max()) ** what.power)
+
+
+def _steep_sample(net: Network, domain: Domain, what: Steepness, deadline: float) -> tuple[Floats, Floats]:
+    """Return the steepest of many points and the gradient there."""
+    points, found = starts(domain, SAMPLES), []
+    for block in blocks(len(points), BLOCK):
+        some = points[block]
+        gradients = np.broadcast_to(gradient_of(net, pieces_at(net, some)), some.shape)
+        best = int(np.argmax(what.measure(gradients)))
+        found.append((some[best], gradients[best]))
+        if time.monotonic() > deadline:
+            break
+    return max(found, key=lambda pair: float(what.measure(pair[1])))
+
+
+def _optimum(x: Floats, value: float, bound: float, start: float, blur: float = 0.0) -> Optimum:
     bound = max(bound, value)
-    return Optimum(x, value, bound, _closed(value, bound), time.monotonic() - start)
+    return Optimum(x, value, bound, _closed(value, bound, blur), time.monotonic() - start)
 
 
 @dataclass(frozen=True)
@@ -165,12 +184,13 @@ class _Thin:
     of a gradient in thin regions. It counts for the bound and not for the value.
     """
 
-    columns: list[Floats]
+    patterns: list[list[Ints]]
     largest: float
 
 
-def _closed(value: float, bound: float) -> bool:
-    return bound < np.inf and bound - value <= PROVED * max(abs(value), abs(bound))
+def _closed(value: float, bound: float, blur: float = 0.0) -> bool:
+    """Whether the two agree to 1e-6 of their size, or cannot be told apart from 0."""
+    return bound < np.inf and (bound - value <= PROVED * max(abs(value), abs(bound)) or -blur <= value <= bound <= blur)
 
 
 @dataclass(frozen=True)
@@ -201,17 +221,17 @@ class _Told:
 
 def _solve(
     net: Network, domain: Domain, what: Steepness, told: _Told, seen: list[Floats], thin: _Thin
-) -> tuple[list[float], list[tuple[Floats, list[Ints]]]]:
-    """Return the bounds from the goals of a measure, and the best columns of each with their patterns."""
-    encoding = tighten(net, domain, -np.inf, told.deadline)
+) -> tuple[list[float], list[list[Ints]]]:
+    """Return the bounds from the goals of a measure, and the pattern where each is largest."""
+    encoding = tighten(net, domain, encode_domain(net, domain), -np.inf, told.deadline)
     gradient, bounds = gradient_form(net, encoding)
-    for t in thin.columns:
-        exclude(encoding, t)
+    for pattern in thin.patterns:
+        exclude(encoding, pattern)
     tops, found = [], []
     for goal in what.goals(encoding, gradient, bounds, seen):
         seconds, listener = told.deadline - time.monotonic(), told.listener(what.back)
         solution = encoding.program.maximise(goal, seconds=seconds, listener=listener)
         tops.append(what.back(min(solution.bound, float(goal.range()[1][0]))))
         if solution.t is not None:
-            found.append((solution.t, encoding.pattern(solution.t)))
+            found.append(encoding.pattern(solution.t))
     return tops, found

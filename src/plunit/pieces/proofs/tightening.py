@@ -33,24 +33,24 @@ def encode_domain(net: Network, domain: Domain, known: tuple[Range, ...] = ()) -
     return found
 
 
-def tighten(net: Network, domain: Domain, above: float, deadline: float) -> Encoding:
+def tighten(net: Network, domain: Domain, encoding: Encoding, above: float, deadline: float) -> Encoding:
     """Encode the part of the domain where the first output is at least `above`, with ranges as narrow as that allows.
 
-    Raise `Contradiction` if there is no such part. The deadline is a time of time.monotonic().
+    Begin with an encoding of the domain, to which rows may be added. Raise `Contradiction` if there is no such part.
+    The deadline is a time of time.monotonic().
     """
-    encoding = _part(net, domain, above)
+    encoding = _limited(encoding, above)
     for _ in range(ROUNDS if time.monotonic() < deadline else 0):
         before = encoding.inside
         ranges, box = _round(encoding, domain, deadline)
         domain = replace(domain, box=box)
-        encoding = _part(net, domain, above, ranges)
+        encoding = _limited(encode_domain(net, domain, ranges), above)
         if encoding.inside > PAYS * before or time.monotonic() > deadline:
             break
     return encoding
 
 
-def _part(net: Network, domain: Domain, above: float, known: tuple[Range, ...] = ()) -> Encoding:
-    encoding = encode_domain(net, domain, known)
+def _limited(encoding: Encoding, above: float) -> Encoding:
     if np.isfinite(above):
         encoding.program.limit(encoding.output[:1], above, np.inf)
     return encoding
@@ -58,7 +58,7 @@ def _part(net: Network, domain: Domain, above: float, known: tuple[Range, ...] =
 
 def _round(encoding: Encoding, domain: Domain, deadline: float) -> tuple[tuple[Range, ...], Floats]:
     """Return narrower ranges and a smaller box."""
-    relaxed = encoding.program.relaxation()
+    relaxed = encoding.program.relaxation(deadline)
     if relaxed.maximum(encoding.output[:1]).status == "infeasible":
         raise Contradiction("HiGHS finds no x with values that the network has")
     low, high = domain.box.T.copy()
