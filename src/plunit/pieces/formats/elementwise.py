@@ -37,6 +37,11 @@ class Wave:
         slope, intercept = np.broadcast_arrays(*(np.atleast_1d(np.asarray(n, np.float64)) for n in (slope, intercept)))
         return cls(np.zeros((len(slope), 0)), slope[:, None], intercept[:, None])
 
+    @property
+    def nbytes(self) -> int:
+        """The memory of its arrays."""
+        return self.knots.nbytes + self.slopes.nbytes + self.intercepts.nbytes
+
     def __add__(self, other: Wave) -> Wave:
         a, b = _joined(self, other)
         return _tidy(Wave(a.knots, a.slopes + b.slopes, a.intercepts + b.intercepts))
@@ -102,7 +107,9 @@ def _ends(knots: Floats) -> tuple[Floats, Floats]:
 
 def _on(knots: Floats, wave: Wave) -> Wave:
     """Return a wave on more knots than it has; pieces may be empty or continue after a knot."""
-    check_bytes("a function of the units", len(knots) * (knots.shape[1] + 1) * max(16, wave.knots.shape[1]))
+    # some arrays of this size are needed at a time, and one for each pair of knots
+    size = len(knots) * (knots.shape[1] + 1)
+    check_bytes("a function of the units", size * max(128, wave.knots.shape[1]))
     low, _ = _ends(knots)
     # the piece that starts at a knot comes after all knots up to it
     piece = np.sum(wave.knots[:, None, :] <= low[:, :, None], axis=2)

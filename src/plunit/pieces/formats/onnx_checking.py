@@ -125,7 +125,9 @@ class Steps:
     def check(self, output: str, layers: list[Layer], constants: Mapping[str, Any]) -> None:
         """Raise ValueError if the layers are not what the nodes compute for the value named `output`."""
         points = probes(self.knots, int(np.prod(self.shape)))
-        rows = max(1, _NUMBERS // points.shape[1])
+        many = points.shape[1] * max([len(self.nodes) + 1, *(part.shape[1] for part in self.knots)])
+        check_bytes("the values at one point of each unit", 8 * many)
+        rows = max(1, _NUMBERS // many)
         for start in range(0, len(points), rows):
             z = points[start : start + rows]
             with np.errstate(all="ignore"):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.formats.elementwise import Wave
-from plunit.pieces.formats.importer import Layer, check_bytes
+from plunit.pieces.formats.importer import Layer, Room, check_bytes
 from plunit.pieces.formats.onnx_checking import Steps, attributes, check_affine
 from plunit.pieces.formats.onnx_ops import AFFINE, ELEMENTWISE, KNOWN, SHAPES, Call
 
@@ -19,6 +19,9 @@ _FOLDED = """
     Sigmoid Sqrt Squeeze Sub Transpose Unsqueeze Where
 """
 """Operators on arrays that do not depend on the input: exporters write a learned slope of PLU as a sigmoid."""
+
+_CONSTANTS = {"value", "value_float", "value_floats", "value_int", "value_ints"}
+_NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16}  # floats, integers and bool, as TensorProto numbers them
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,7 @@ class GraphChain:
         self._layers: list[Layer] = []
         self._affine = 0
         self._steps = Steps(name, shape)
+        self._room = Room()
 
     def follow(self, node: Any) -> None:
         """Compute the value of one node; ValueError, with the node's name, if it is not piecewise-linear."""
@@ -51,6 +55,8 @@ class GraphChain:
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"node {node.name or node.output[0]!r}, {node.op_type}: {error}") from None
         self.values[node.output[0]] = result
+        if isinstance(result, Signal):
+            self._room.take("a function of the units", result.wave.nbytes)
         if isinstance(result, Signal) and node.op_type in AFFINE:
             self._steps = Steps(node.output[0], result.shape)
         elif isinstance(result, Signal) and result.layer == self._affine:
@@ -73,6 +79,7 @@ class GraphChain:
         waves = [value.wave if isinstance(value, Signal) else value for value in values]
         call = Call(waves, attributes(node), shape)
         if kind in AFFINE:
+            self._room.take("its matrix", 8 * call.array(1).size)
             return self._multiplied(AFFINE[kind](call), node)
         if kind in SHAPES:
             return Signal(layer, SHAPES[kind](call), call.wave(0))
@@ -90,6 +97,7 @@ class GraphChain:
         weight, bias = affine
         if weight.ndim != 2 or weight.shape[1] != source.shape[0]:
             raise ValueError(f"its matrix has shape {weight.shape[::-1]}, but {source.shape[0]} features come in")
+        check_bytes(f"a layer of {len(weight):,} units", 8 * len(weight) ** 2)
         bias = np.broadcast_to(bias, weight.shape[:1])
         check_affine(node, weight, bias, self.values)
         self._layers += [*self._ended(node.input[0]), (weight, bias)]
@@ -116,17 +124,28 @@ class GraphChain:
 
         if node.op_type not in _FOLDED.split():
             raise ValueError(f"it is not known; known are {KNOWN}")
-        shapes = [np.shape(value) for value in values if value is not None]
-        check_bytes("its result", 8 * math.prod(max(axes) for axes in _aligned(shapes)))
+        self._room.take("its result", 8 * _size(node, values))
         named = {name: value for name, value in zip(node.input, values, strict=True) if name}
         results: Any = ReferenceEvaluator(node, opsets={"": self.version}).run(None, named)
         return results[0]
 
 
-def _aligned(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the sizes that meet when arrays of these shapes are broadcast, axis by axis."""
-    rank = max((len(shape) for shape in shapes), default=0)
-    return list(zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True))
+def _size(node: Any, values: list[Any]) -> int:
+    """Return at least how many numbers the result of a folded node has; ValueError if it cannot be told beforehand."""
+    given = attributes(node)
+    if node.op_type == "Cast" and given.get("to") not in _NUMBERS:
+        raise ValueError("it makes other things than numbers of an array")
+    if node.op_type == "Constant":
+        if set(given) - _CONSTANTS:
+            raise ValueError(
+                f"it has {', '.join(sorted(given))}; an array must be one of {', '.join(sorted(_CONSTANTS))}"
+            )
+        return sum(math.prod(value.dims) if name == "value" else np.size(value) for name, value in given.items())
+    shapes = [np.shape(value) for value in values if value is not None]
+    rank = max(map(len, shapes), default=0)
+    together = [max(axis) for axis in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True)]
+    # arrays are broadcast, or put one after the other
+    return max(math.prod(together), sum(map(math.prod, shapes)))
 
 
 def _diagonal(units: int, slopes: Any, shifts: Any) -> Layer:

@@ -45,8 +45,10 @@ class Call:
     def bound(self, i: int, name: str, default: float) -> Wave | None:
         """Return a limit of Clip, an input or in older models an attribute; None if there is none."""
         given = self.array(i) if len(self.values) > i and self.values[i] is not None else None
-        limit = self.attributes.get(name, default) if given is None else given
-        return None if np.abs(limit) >= _LARGEST else constant(limit, self.shape)
+        limit = np.float32(self.attributes.get(name, default)) if given is None else given
+        # the largest number of a type is how exporters write that there is no limit
+        largest = np.finfo(limit.dtype).max if limit.dtype.kind == "f" else np.inf
+        return None if np.abs(limit) >= largest else constant(limit, self.shape)
 
 
 def constant(array: Any, shape: tuple[int, ...]) -> Wave:
