@@ -122,7 +122,7 @@ class Steps:
         self.nodes.append(node)
         self.knots.append(knots)
 
-    def check(self, output: str, layers: list[Layer], constants: Mapping[str, Any]) -> None:
+    def check(self, output: str, layers: list[Layer], constants: dict[str, Any]) -> None:
         """Raise ValueError if the layers are not what the nodes compute for the value named `output`."""
         points = probes(self.knots, int(np.prod(self.shape)))
         many = points.shape[1] * max([len(self.nodes) + 1, *(part.shape[1] for part in self.knots)])
@@ -141,7 +141,7 @@ class Steps:
                     "found for it: its function jumps there, or rounding decides a comparison of equal values"
                 )
 
-    def _values(self, output: str, z: Floats, constants: Mapping[str, Any]) -> tuple[Floats, Floats]:
+    def _values(self, output: str, z: Floats, constants: dict[str, Any]) -> tuple[Floats, Floats]:
         """Return the value of a name for the source z [n, units], and the largest size of any value on the way."""
         values: dict[str, Any] = {self.source: z.reshape(len(z), *self.shape)}
         terms = np.abs(z)
@@ -152,7 +152,7 @@ class Steps:
         return values[output].astype(np.float64).reshape(z.shape), terms
 
 
-def check_affine(node: Any, weight: Floats, bias: Floats, values: Mapping[str, Any]) -> None:
+def check_affine(node: Any, weight: Floats, bias: Floats, values: dict[str, Any]) -> None:
     """Raise ValueError if a node is not weight h + bias for the h of its first input."""
     h = np.random.default_rng(0).normal(size=(3, weight.shape[1]))
     graph = np.asarray(_computed(node, ChainMap({node.input[0]: h}, values)))

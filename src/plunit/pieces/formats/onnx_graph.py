@@ -140,7 +140,7 @@ def _size(node: Any, values: list[Any]) -> int:
             raise ValueError(
                 f"it has {', '.join(sorted(given))}; an array must be one of {', '.join(sorted(_CONSTANTS))}"
             )
-        return sum(math.prod(value.dims) if name == "value" else np.size(value) for name, value in given.items())
+        return sum(int(math.prod(value.dims)) if name == "value" else np.size(value) for name, value in given.items())
     shapes = [np.shape(value) for value in values if value is not None]
     rank = max(map(len, shapes), default=0)
     together = [max(axis) for axis in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True)]
