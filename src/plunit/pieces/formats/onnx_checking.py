@@ -109,7 +109,7 @@ def probes(waves: Iterable[Floats], units: int) -> Floats:
     return np.concatenate([edges, *sides, between.reshape(units, -1)], axis=1).T
 
 
-class Steps:
+class UnitNodes:
     """The nodes after an affine layer, or after the input, whose values depend on it."""
 
     def __init__(self, source: str, shape: tuple[int, ...]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from plunit.pieces.formats.elementwise import Wave
 from plunit.pieces.formats.importer import Layer, Room, check_bytes
-from plunit.pieces.formats.onnx_checking import Steps, attributes, check_affine
+from plunit.pieces.formats.onnx_checking import UnitNodes, attributes, check_affine
 from plunit.pieces.formats.onnx_ops import AFFINE, ELEMENTWISE, KNOWN, SHAPES, Call
 
 _FOLDED = """
@@ -41,7 +41,7 @@ class GraphChain:
         self.version = version
         self._layers: list[Layer] = []
         self._affine = 0
-        self._steps = Steps(name, shape)
+        self._steps = UnitNodes(name, shape)
         self._room = Room()
 
     def follow(self, node: Any) -> None:
@@ -58,7 +58,7 @@ class GraphChain:
         if isinstance(result, Signal):
             self._room.take("a function of the units", result.wave.nbytes)
         if isinstance(result, Signal) and node.op_type in AFFINE:
-            self._steps = Steps(node.output[0], result.shape)
+            self._steps = UnitNodes(node.output[0], result.shape)
         elif isinstance(result, Signal) and result.layer == self._affine:
             self._steps.add(node, result.wave.knots)
 
@@ -131,7 +131,7 @@ class GraphChain:
 
 
 def _size(node: Any, values: list[Any]) -> int:
-    """Return at least how many numbers the result of a folded node has; ValueError if it cannot be told beforehand."""
+    """Return the most numbers that the result of a folded node can have; ValueError if that is not known."""
     given = attributes(node)
     if node.op_type == "Cast" and given.get("to") not in _NUMBERS:
         raise ValueError("it makes other things than numbers of an array")
@@ -141,11 +141,11 @@ def _size(node: Any, values: list[Any]) -> int:
                 f"it has {', '.join(sorted(given))}; an array must be one of {', '.join(sorted(_CONSTANTS))}"
             )
         return sum(int(math.prod(value.dims)) if name == "value" else np.size(value) for name, value in given.items())
-    shapes = [np.shape(value) for value in values if value is not None]
+    shapes: list[tuple[int, ...]] = [np.shape(value) for value in values if value is not None]
     rank = max(map(len, shapes), default=0)
     together = [max(axis) for axis in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True)]
     # arrays are broadcast, or put one after the other
-    return max(math.prod(together), sum(map(math.prod, shapes)))
+    return max(math.prod(together), sum(math.prod(shape) for shape in shapes))
 
 
 def _diagonal(units: int, slopes: Any, shifts: Any) -> Layer:
