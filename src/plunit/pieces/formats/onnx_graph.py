@@ -140,12 +140,12 @@ def _size(node: Any, values: list[Any]) -> int:
             raise ValueError(
                 f"it has {', '.join(sorted(given))}; an array must be one of {', '.join(sorted(_CONSTANTS))}"
             )
-        return sum(int(math.prod(value.dims)) if name == "value" else np.size(value) for name, value in given.items())
+        return sum(math.prod(value.dims) if name == "value" else np.size(value) for name, value in given.items())
     shapes: list[tuple[int, ...]] = [np.shape(value) for value in values if value is not None]
     rank = max(map(len, shapes), default=0)
     together = [max(axis) for axis in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True)]
     # arrays are broadcast, or put one after the other
-    return max(math.prod(together), sum(math.prod(shape) for shape in shapes))
+    return int(max(math.prod(together), sum(map(math.prod, shapes))))
 
 
 def _diagonal(units: int, slopes: Any, shifts: Any) -> Layer:
