@@ -157,7 +157,7 @@ def json_file(path):
 
 
 WRITERS = {
-    "a network in JSON": json_file,
+    "a network or a curve in JSON": json_file,
     "an ONNX model": onnx_file,
     "a Keras model": keras_file,
     "a safetensors file": safetensors_file,

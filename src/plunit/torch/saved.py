@@ -5,17 +5,20 @@ A file may name the classes that `to_network` takes, besides tensors and plain c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from plunit.errors import UserError
 from plunit.pieces import Network
+from plunit.pieces.formats.importer import Room, check_bytes
 from plunit.torch.exact.network import LAYERS, to_network
 
 _REMEDY = "save the model itself, an nn.Sequential, with torch.save(model, path)"
+_PLACE = 2**10  # bytes that a layer needs besides its numbers
 
 
 def load(path: Path, shape: Sequence[int] | None = None) -> Network:
@@ -23,9 +26,19 @@ def load(path: Path, shape: Sequence[int] | None = None) -> Network:
     if not path.is_file():
         raise UserError(f"{path} is not a file; {_REMEDY}")
     try:
-        return to_network(_module(path), shape)
+        _check_packed(path)
+        module = _module(path)
+        _check_tensors(module)
+        return to_network(module, shape)
     except (TypeError, ValueError) as error:
         raise UserError(f"{path}: {error}") from None
+
+
+def _check_packed(path: Path) -> None:
+    """Raise ValueError if the parts of an archive are too large. PyTorch does not compress them, others may."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            check_bytes("it, unpacked,", sum(part.file_size for part in archive.infolist()))
 
 
 def _module(path: Path) -> nn.Module:
@@ -42,3 +55,23 @@ def _module(path: Path) -> nn.Module:
     if not isinstance(content, nn.Module):
         raise UserError(f"{path} holds {type(content).__name__}, not a model; {_REMEDY}")
     return content
+
+
+def _check_tensors(module: nn.Module) -> None:
+    """Raise ValueError if the tensors are too large: one number may be expanded, and a layer be in many places."""
+    room = Room()
+    for tensors in _places(module, ()):
+        room.take("a layer", _PLACE + sum(8 * tensor.numel() for tensor in tensors))
+
+
+def _places(module: nn.Module, around: tuple[nn.Module, ...]) -> Iterator[list[Tensor]]:
+    """Yield the tensors of a module and of all modules in it, once for each place."""
+    # a module that contains itself is refused later, with its name
+    if any(module is outer for outer in around):
+        return
+    own = [vars(module), *(part for part in vars(module).values() if isinstance(part, dict))]
+    found = [value for part in own for value in part.values()]
+    yield [value for value in found if isinstance(value, Tensor)]
+    for value in found:
+        if isinstance(value, nn.Module):
+            yield from _places(value, (*around, module))

@@ -61,6 +61,20 @@ def test_the_program_keeps_the_bound(name, dtype, tmp_path):
     np.testing.assert_allclose(y, net(x), atol=2 * bound.max())
 
 
+def test_knots_between_floats_are_within_the_bound(tmp_path):
+    """Kinks at 1000.1 and 1000.7, which float rounds to other places, and points on both sides of them."""
+    net = network(
+        [([[1.0], [-1.0], [10.0]], [-1000.1, 1000.7, -10004.0]), activation.plu(0.1, 0.3), ([[9, 5, -7]], [0.1])]
+    )
+    save_c(net, tmp_path / "f.h", "f", dtype="float", box=[(1000.0, 1001.0)])
+    kinks = np.float32([999.8, 1000.1, 1000.4, 1000.43, 1000.7, 1001.0])
+    sides = [np.nextafter(kinks, np.float32(end)) for end in (-np.inf, np.inf)]
+    x = np.concatenate([kinks, *sides, np.random.default_rng(0).uniform(1000, 1001, 500).astype(np.float32)])[:, None]
+    x = x[(x[:, 0] >= 1000) & (x[:, 0] <= 1001)]
+    error = largest_gap(call_c("f", x, 1, tmp_path, ("float", "float")), exact(net, x))
+    assert 1e-4 < error[0] <= stated(tmp_path / "f.h")[0]
+
+
 @pytest.mark.parametrize("seed", range(1, 12, 2))
 def test_wild_scales_keep_the_bound(seed, tmp_path):
     net = scaled_network(seed, 2, 5, 3)

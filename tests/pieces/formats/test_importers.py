@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from model_files import POINTS, WRITERS
 
-from plunit.pieces import Curve, load, save_csv, save_json
+from plunit.pieces import Curve, load, save_csv
 from plunit.pieces.formats import importer
 from plunit.pieces.formats.importer import Content
 from plunit.pieces.formats.loading import IMPORTERS
@@ -164,7 +164,6 @@ OTHERS = {
     "a pickle": (lambda path: path.write_bytes(pickle.dumps(Trap())), "plunit.pieces.from_sklearn"),
     "an HDF5 file": (lambda path: path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100)), 'model.save("model.keras")'),
     "an archive of NumPy arrays": (numpy_archive, "plunit.pieces.save_safetensors"),
-    "a curve in JSON": (lambda path: save_json(LINE, path), "plunit.pieces.load_json reads it"),
     "a curve in CSV": (lambda path: save_csv(LINE, path), "plunit.pieces.load_csv reads it"),
     "a TorchScript program": (lambda path: zipped(path, "m/data.pkl", "m/constants.pkl"), "torch.save(model, path)"),
     "a program of torch.export": (lambda path: zipped(path, "m/archive_format", "m/data.pkl"), "torch.onnx.export"),

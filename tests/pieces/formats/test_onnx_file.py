@@ -5,6 +5,9 @@ import pytest
 from model_files import POINTS, export, onnx_values
 
 from plunit.pieces import load
+from plunit.pieces.formats.elementwise import Wave
+from plunit.pieces.formats.onnx_checking import NUMBERS
+from plunit.pieces.formats.onnx_ops import AFFINE, ELEMENTWISE, SHAPES
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -99,6 +102,23 @@ OPERATORS = {
         ],
         {"l": np.float32(-0.5), "h": TWO},
     ),
+    "GreaterOrEqual, a tie on half of the line": (
+        [
+            node("Relu", "x", out="r"),
+            node("GreaterOrEqual", "x", "r", out="m"),
+            node("Mul", "x", "b", out="s"),
+            node("Where", "m", "x", "s"),
+        ],
+        {"b": PARTS},
+    ),
+    "LessOrEqual, a tie on half of the line": (
+        [
+            node("Clip", "x", "", "h", out="k"),
+            node("LessOrEqual", "x", "k", out="m"),
+            node("Where", "m", "x", "k"),
+        ],
+        {"h": TWO},
+    ),
     "a mask": (
         [node("Greater", "x", "zero", out="m"), node("Cast", "m", out="f", to=1), node("Mul", "f", "x")],
         {"zero": np.float32(0)},
@@ -129,6 +149,10 @@ def test_every_operator_is_that_of_onnxruntime(name, behind, tmp_path):
         nodes = [node("Gemm", "x", "w1", "b1", out="z"), *nodes, node("Gemm", "u", "w2", "b1")]
     path = write(tmp_path / "model", nodes, arrays)
     np.testing.assert_allclose(load(path)(POINTS), onnx_values(path), rtol=1e-5, atol=2e-5)
+
+
+def test_every_operator_is_stated_twice():
+    assert set(NUMBERS) == {*AFFINE, *ELEMENTWISE, *SHAPES}
 
 
 def test_older_models_have_the_ends_of_clip_as_attributes(tmp_path):
@@ -203,10 +227,62 @@ def detached(value):
     return value if isinstance(value, float) else value.detach().numpy()
 
 
+@pytest.mark.parametrize("dynamo", [True, False], ids=["dynamo", "traced"])
+def test_a_leaky_relu_by_a_comparison_that_ties_is_that_of_pytorch(dynamo, tmp_path):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnxscript")
+
+    class Leaky(torch.nn.Module):
+        def forward(self, z):
+            return torch.where(z >= torch.relu(z), z, 0.1 * z)
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), Leaky(), torch.nn.Linear(4, 1)).eval()
+    export(model, tmp_path / "model.onnx", dynamo)
+    net = load(tmp_path / "model.onnx")
+    np.testing.assert_allclose(net(POINTS), onnx_values(tmp_path / "model.onnx"), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(net.activations[0].slopes[0], np.tile([0.1, 1.0], (4, 1)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", sorted(ELEMENTWISE))
+def test_a_reader_that_takes_an_operator_for_another_is_found(kind, tmp_path, monkeypatch):
+    """Every operator with pieces that are off by 0.01 z, and every mask inverted: the file is refused."""
+    right, slope = ELEMENTWISE[kind], Wave.line(0.01, 0.0)
+    masks = ("And", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or")
+    wrong = (lambda call: Wave.line(0.0, 1.0) - right(call)) if kind in masks else lambda call: right(call) + slope
+    monkeypatch.setitem(ELEMENTWISE, kind, wrong)
+    uses = [name for name, (nodes, _) in OPERATORS.items() if any(each.op_type == kind for each in nodes)]
+    assert uses
+    for name in uses:
+        with pytest.raises(ValueError, match="is an ONNX model: "):
+            load(write(tmp_path / "model", *OPERATORS[name]))
+
+
 REFUSED = {
     "Tanh": ([node("Tanh", "x")], {}, "node 'y', Tanh: it is not piecewise-linear, or not known; known are Abs, "),
     "a square": ([node("Mul", "x", "x")], {}, "two functions of the input are multiplied"),
     "a jump": ([node("Sign", "x")], {}, "jumps by 2 at 0"),
+    "a jump at one point": (
+        [
+            node("Abs", "x", out="a"),
+            node("LessOrEqual", "a", "zero", out="m"),
+            node("Where", "m", "two", "x"),
+        ],
+        {"zero": np.float32(0), "two": TWO},
+        "a unit at 0 has the value 2 in the graph and 0 on the pieces",
+    ),
+    "a comparison that rounding decides": (
+        [
+            node("Mul", "x", "a", out="p"),
+            node("Mul", "x", "b", out="q"),
+            node("Add", "p", "q", out="s"),
+            node("Mul", "x", "c", out="t"),
+            node("GreaterOrEqual", "s", "t", out="m"),
+            node("Where", "m", "x", "s"),
+        ],
+        {"a": np.float32(0.1), "b": np.float32(0.2), "c": np.float32(0.3)},
+        "GreaterOrEqual: it compares two functions of the input that are equal but for rounding",
+    ),
     "a sum over two layers": (
         [node("Gemm", "x", "w", out="h"), node("Add", "h", "x")],
         {"w": WEIGHT},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from random_networks import random_network, scaled_network
 
-from plunit.pieces import Curve, activation, curve, load_csv, load_json, network, save, save_csv, save_json
+from plunit.pieces import Curve, activation, curve, load, load_csv, load_json, network, save, save_csv, save_json
 
 FORMATS = {"csv": (save_csv, load_csv), "json": (save_json, load_json)}
 NAMES = ("knots", "slopes", "intercepts", "values", "tolerance")
@@ -120,7 +120,7 @@ def test_what_is_no_curve_is_one_line(name, tmp_path):
     (tmp_path / "other").write_text(text)
     with pytest.raises(ValueError, match="is not a curve") as error:
         load(tmp_path / "other")
-    assert str(error.value).startswith(f"{tmp_path / 'other'} is not a curve: ")
+    assert str(error.value).startswith(f"{tmp_path / 'other'} is not a curve")
     assert reason in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -148,11 +148,38 @@ def test_csv_is_a_table_of_pieces(tmp_path):
     ]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_table(tmp_path):
-    save_csv(Curve([0, 1], [[0], [1]], [[1]]), tmp_path / "curve.csv")
-    text = (tmp_path / "curve.csv").read_text()
-    (tmp_path / "curve.csv").write_text(text, encoding="utf-8-sig")
-    assert load_csv(tmp_path / "curve.csv").values.ravel().tolist() == [0, 1]
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_byte_order_mark_is_no_part_of_the_curve(form, tmp_path):
+    save, load = FORMATS[form]
+    save(Curve([0, 1], [[0], [1]], [[1]]), tmp_path / "curve")
+    text = (tmp_path / "curve").read_text()
+    (tmp_path / "curve").write_text(text, encoding="utf-8-sig")
+    assert load(tmp_path / "curve").values.ravel().tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("read", [load, load_json])
+def test_a_byte_order_mark_is_no_part_of_the_network(read, tmp_path):
+    net = network(LAYERS["two activations"])
+    save(net, tmp_path / "net.json")
+    (tmp_path / "net.json").write_text((tmp_path / "net.json").read_text(), encoding="utf-8-sig")
+    np.testing.assert_array_equal(read(tmp_path / "net.json")([[1.0, 2.0]]), net([[1.0, 2.0]]))
+
+
+@pytest.mark.parametrize("domain", [(-3.0, 1 / 3), (1000.0, 1003.0), (-2e-3, -1e-3)], ids=str)
+@pytest.mark.parametrize("seed", range(0, 40, 4))
+def test_a_curve_that_save_wrote_is_loaded_as_a_network(seed, domain, tmp_path):
+    net = random_network(seed, 1, 6, 3, 2)
+    save(net, tmp_path / "net.json", [domain])
+    back = load(tmp_path / "net.json")
+    x = np.concatenate([np.linspace(*domain, 300), curve(net, *domain).knots])[:, None]
+    np.testing.assert_allclose(back(x), net(x), rtol=0, atol=1e-11 * np.abs(net(x)).max())
+
+
+def test_the_step_of_a_curve_keeps_its_height(tmp_path):
+    net = network([([[1e13]], [-3e12]), activation.hardtanh(), ([[1.0]], [0.0])])
+    save(net, tmp_path / "net.json", [(-3.0, 3.0)])
+    x = [[-3.0], [0.2], [0.4], [3.0]]
+    np.testing.assert_allclose(load(tmp_path / "net.json")(x).ravel(), [-1, -1, 1, 1], rtol=1e-14)
 
 
 LAYERS = {
@@ -189,5 +216,7 @@ def test_a_network_comes_back_from_json(tmp_path, name):
 )
 def test_a_broken_network_is_refused(tmp_path, text, words):
     (tmp_path / "net.json").write_text(text)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=words) as error:
         load_json(tmp_path / "net.json")
+    assert "is not a network: " in str(error.value)
+    assert "curve" not in str(error.value)

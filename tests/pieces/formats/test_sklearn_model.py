@@ -52,6 +52,26 @@ def test_curved_activations_are_refused(activation):
         from_sklearn(fitted(MLPRegressor, "one output", activation=activation))
 
 
+def test_a_curved_output_is_refused():
+    model = fitted(MLPRegressor, "one output")
+    model.out_activation_ = "exp"
+    with pytest.raises(ValueError, match="out_activation_='exp'"):
+        from_sklearn(model)
+
+
+def test_a_poisson_regressor_is_refused():
+    if "loss" not in MLPRegressor().get_params():
+        pytest.skip("this scikit-learn has one loss for regressors")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MLPRegressor(hidden_layer_sizes=(4,), loss="poisson", max_iter=5, random_state=0).fit(
+            X, np.abs(X[:, 0])
+        )
+    assert (model.predict(X) > 0).all()
+    with pytest.raises(ValueError, match="not piecewise-linear"):
+        from_sklearn(model)
+
+
 @pytest.mark.parametrize("model", [MLPRegressor(), "text", None])
 def test_what_is_not_fitted_is_refused(model):
     with pytest.raises(ValueError, match="needs a fitted MLPRegressor or MLPClassifier, got"):

@@ -6,7 +6,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
-from plunit.pieces.formats.c_text import box_text, comment, origin, table
+from plunit.pieces.formats.c_text import FITTED, box_text, comment, origin, table
 
 _HEADER = """\
 {comment}
@@ -110,7 +110,8 @@ def _about(fixed: FixedNetwork, name: str, bound: Floats) -> list[str]:
         *fixed.formats,
         f"For x in {box_text(fixed.box)}",
         f"the values differ from the network in exact arithmetic by at most {stated}",
-        "(proved, as is that no sum overflows). Other inputs are clipped to the box.",
+        f"(this program with its rounded tables, inputs and values, against the network of that hash). {FITTED}",
+        "The bound is proved, as is that no sum overflows. Other inputs are clipped to the box.",
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.c_text import box_text, comment, origin, rounded, table
+from plunit.pieces.formats.c_text import FITTED, box_text, comment, origin, rounded, table
 from plunit.pieces.functions import Functions
 from plunit.pieces.networks import Network
 from plunit.pieces.rounding import rounding_bound
@@ -91,7 +91,8 @@ def _about(net: Network, name: str, dtype: str, box: Floats | None, bound: Float
         *lines,
         f"For x in {box_text(box)}",
         f"the values differ from exact arithmetic by at most {', '.join(f'{b:.3e}' for b in bound * 1.001)}",
-        f"(rounding to nearest in {dtype}, with or without fused multiply-add).",
+        "(this program with its rounded tables, rounding to nearest, with or without fused multiply-add, against the",
+        f"network of that hash). {FITTED}",
     ]
 
 

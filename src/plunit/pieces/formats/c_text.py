@@ -25,6 +25,9 @@ _TAKEN = """
     xor_eq int8_t int16_t int32_t int64_t
 """
 
+FITTED = "This does not bound the distance to a formula or data that were fitted."
+"""Every bound on rounding errors is followed by this, because a reader may take it for the error of the fit."""
+
 TYPES = {"double": np.float64, "float": np.float32}
 
 

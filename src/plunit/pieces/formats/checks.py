@@ -1,4 +1,4 @@
-"""Checks for every reader of curves: a file that does not hold a curve is an error of one line."""
+"""Checks for every reader of curves: a file that does not hold what it should is an error of one line."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from plunit.pieces.curve_data import NEAR, Curve
 
 
 @contextmanager
-def reading(path: str | Path, writer: str) -> Iterator[None]:
+def reading(path: str | Path, writer: str, what: str = "a curve") -> Iterator[None]:
     """Turn any exception from a file's content into one line with the file and the function that writes such files."""
     try:
         yield
     except OSError:
         raise
     except RecursionError:
-        raise ValueError(f"{path} is not a curve: it is nested too deeply; {writer} writes curves") from None
+        raise ValueError(f"{path} is not {what}: it is nested too deeply; {writer} writes such files") from None
     except Exception as error:
         reason = " ".join(str(error).split())
-        raise ValueError(f"{path} is not a curve: {reason}; {writer} writes curves") from None
+        raise ValueError(f"{path} is not {what}: {reason}; {writer} writes such files") from None
 
 
 def check_intercepts(curve: Curve, intercepts: Floats) -> None:

@@ -1,8 +1,8 @@
 """Functions of one unit made of straight pieces, with jumps: what is computed between two affine layers of a graph.
 
 Programs write PLU in many ways: by Clip, by Where, by Sign and Abs. Each step is a `Wave`, and only the last step must
-be continuous. So no list of forms is needed. Values at single points, such as sign(0), do not matter, because the last
-step is continuous.
+be continuous. So no list of forms is needed. A wave has no values at single points, such as sign(0): `onnx_checking`
+compares the result with the graph there.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Bools, Floats
+from plunit.pieces.formats.importer import check_bytes
 
 _NEAR = 1e-6  # jumps up to this part of the terms are rounding, which constants in float32 cause
 
@@ -36,6 +37,11 @@ class Wave:
         slope, intercept = np.broadcast_arrays(*(np.atleast_1d(np.asarray(n, np.float64)) for n in (slope, intercept)))
         return cls(np.zeros((len(slope), 0)), slope[:, None], intercept[:, None])
 
+    @property
+    def nbytes(self) -> int:
+        """The memory of its arrays."""
+        return self.knots.nbytes + self.slopes.nbytes + self.intercepts.nbytes
+
     def __add__(self, other: Wave) -> Wave:
         a, b = _joined(self, other)
         return _tidy(Wave(a.knots, a.slopes + b.slopes, a.intercepts + b.intercepts))
@@ -54,8 +60,9 @@ class Wave:
         return _tidy(Wave(a.knots, slopes, a.intercepts * b.intercepts))
 
     def __gt__(self, other: Wave) -> Wave:
-        """1 where f > g, else 0."""
-        a, _, greater = _compared(self, other)
+        """1 where f > g, else 0; ValueError if the two are equal on a piece but for rounding."""
+        a, b, greater = _compared(self, other)
+        _check_tie(a, b)
         return _tidy(Wave(a.knots, np.zeros(greater.shape), greater.astype(np.float64)))
 
     def maximum(self, other: Wave) -> Wave:
@@ -100,6 +107,9 @@ def _ends(knots: Floats) -> tuple[Floats, Floats]:
 
 def _on(knots: Floats, wave: Wave) -> Wave:
     """Return a wave on more knots than it has; pieces may be empty or continue after a knot."""
+    # some arrays of this size are needed at a time, and one for each pair of knots
+    size = len(knots) * (knots.shape[1] + 1)
+    check_bytes("a function of the units", size * max(128, wave.knots.shape[1]))
     low, _ = _ends(knots)
     # the piece that starts at a knot comes after all knots up to it
     piece = np.sum(wave.knots[:, None, :] <= low[:, :, None], axis=2)
@@ -126,6 +136,20 @@ def _compared(one: Wave, other: Wave) -> tuple[Wave, Wave, Bools]:
     a, b = _on(knots, a), _on(knots, b)
     inside = _inside(knots)
     return a, b, (a.slopes - b.slopes) * inside > b.intercepts - a.intercepts
+
+
+def _check_tie(a: Wave, b: Wave) -> None:
+    """Raise ValueError if two functions are equal on a piece but for rounding: float32 would decide otherwise."""
+    low, high = _ends(a.knots)
+    near, tie = low < high, np.ones(a.slopes.shape, dtype=bool)
+    for one, other in ((a.slopes, b.slopes), (a.intercepts, b.intercepts)):
+        near &= np.isclose(one, other, rtol=_NEAR, atol=0)
+        tie &= one == other
+    if (near & ~tie).any():
+        raise ValueError(
+            "it compares two functions of the input that are equal but for rounding, which then decides; leave the "
+            "comparison out"
+        )
 
 
 def _inside(knots: Floats) -> Floats:

@@ -34,7 +34,8 @@ class Importer:
     - `recognises` looks at content alone, never at the file's ending. It is true for one format only. It needs no
       other package, so that a file's format is named even if the package that reads it is missing.
     - `read` executes nothing that a file holds: no pickle, no lambda, no import by a name in the file.
-    - `read` checks sizes before it reserves memory: no part of a file and no array has more than `LIMIT` bytes.
+    - `read` checks sizes before it reserves memory: no part of a file and no array has more than `LIMIT` bytes, and all
+      arrays together, counted by `Room`, at most twice that. A small file can name a large array, or one many times.
     - Whatever `read` does not understand is an error that names the layer, never a layer left out.
     - `read` makes its network with `build`, which checks the sizes of the layers.
     - Weights keep their values: float32 becomes float64 without rounding.
@@ -99,12 +100,33 @@ def check_bytes(what: str, count: int) -> None:
         raise ValueError(f"{what} has {count:,} bytes, and at most {LIMIT:,} are read")
 
 
-def build(layers: Sequence[Layer]) -> Network:
-    """Return the network of these layers; ValueError if one of them is too wide.
+class Room:
+    """Counts the arrays that are made of a file."""
 
-    A small file can name a large width, and a layer of that width may need a square matrix.
+    def __init__(self) -> None:
+        self._taken = 0
+
+    def take(self, what: str, count: int) -> None:
+        """Count an array; ValueError if it has more than `LIMIT` bytes, or all arrays more than twice as many."""
+        check_bytes(what, count)
+        self._taken += count
+        if self._taken > 2 * LIMIT:
+            raise ValueError(f"with {what} its arrays have {self._taken:,} bytes, and at most {2 * LIMIT:,} are made")
+
+
+def build(layers: Sequence[Layer]) -> Network:
+    """Return the network of these layers; ValueError if one of them is too wide, or if all need too much memory.
+
+    A small file can name a large width, and a layer of that width may need a square matrix: between two activations,
+    and as the product of two affine layers.
     """
-    for weight, _ in (layer for layer in layers if not isinstance(layer, Activation)):
-        width = max(np.shape(weight), default=0)
-        check_bytes(f"a layer of {width:,} units", 8 * width**2)
+    room, before, units = Room(), 0, 0
+    for layer in layers:
+        if isinstance(layer, Activation):
+            room.take(f"a layer of {units:,} units", 8 * units * before)
+            before = units
+        elif len(np.shape(layer[0])) == 2:
+            units, inputs = np.shape(layer[0])
+            check_bytes(f"a layer of {max(units, inputs):,} units", 8 * max(units, inputs) ** 2)
+            before = before or inputs
     return network(layers)

@@ -15,14 +15,14 @@ from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.curve_data import Curve
 from plunit.pieces.formats.checks import check_intercepts, reading
-from plunit.pieces.formats.importer import Content, Importer, build
+from plunit.pieces.formats.importer import Importer, build
 from plunit.pieces.networks import Network, single
 
 ARRAYS = {"knots": 1, "slopes": 2, "intercepts": 2, "values": 2, "tolerance": 2}
 """The arrays in a file, and their numbers of axes."""
 
 
-_NETWORK = re.compile(r'\s*\{\s*"layers"')
+_START = re.compile(r'\s*\{\s*"(layers|knots)"')
 
 
 def save_json(function: Curve | Network, path: str | Path) -> None:
@@ -43,11 +43,18 @@ def text_of(function: Curve | Network) -> str:
 
 def load_json(path: str | Path) -> Any:
     """Read what `save_json` wrote, a Curve or a Network; ValueError if the file is neither."""
-    with reading(path, "save_json"):
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise ValueError(f"it holds a {type(content).__name__}, not an object")
+    with reading(path, "save_json", "a curve or a network"):
+        content = _content(Path(path))
+    with reading(path, "save_json", "a network" if "layers" in content else "a curve"):
         return _to_network(content["layers"]) if "layers" in content else _to_curve(content)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    # an editor may put a byte-order mark first
+    content = json.loads(path.read_text(encoding="utf-8-sig"))
+    if not isinstance(content, dict):
+        raise ValueError(f"it holds a {type(content).__name__}, not an object")
+    return content
 
 
 def _of_curve(curve: Curve) -> dict[str, Any]:
@@ -106,13 +113,26 @@ def _array(name: str, content: Any, axes: int) -> Floats:
     return array.astype(np.float64)
 
 
-def holds_network(content: Content) -> bool:
-    """Return whether a file begins like a network of `save_json`."""
-    return _NETWORK.match(content.text()) is not None
+def _through(curve: Curve) -> Network:
+    """Return a curve as a network of one unit for each output; its first and last piece go on beyond the ends."""
+    merged = curve.merged()
+    # knots count from 0, or from the end of the domain that is next to it: there f is one of the values
+    start = min(max(0.0, merged.low), merged.high)
+    # values at the knots come back; across a steep piece, its slope times its width is off by more than rounding
+    slopes = np.diff(merged.values, axis=0) / np.diff(merged.knots)[:, None]
+    outputs = slopes.shape[1]
+    knots = np.tile(merged.knots[1:-1] - start, (outputs, 1))
+    return build([(np.ones((outputs, 1)), np.full(outputs, -start)), Activation(knots, slopes.T, merged(start))])
 
 
 def _read(path: Path) -> Network:
-    return _to_network(json.loads(path.read_text(encoding="utf-8-sig"))["layers"])
+    content = _content(path)
+    return _to_network(content["layers"]) if "layers" in content else _through(_to_curve(content))
 
 
-IMPORTER = Importer("a network in JSON", holds_network, _read, "write it with plunit.pieces.save_json")
+IMPORTER = Importer(
+    "a network or a curve in JSON",
+    lambda content: _START.match(content.text()) is not None,
+    _read,
+    "write it with plunit.pieces.save_json",
+)

@@ -15,7 +15,7 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import Content, Importer, Layer, build, check_bytes
+from plunit.pieces.formats.importer import Content, Importer, Layer, Room, build, check_bytes
 from plunit.pieces.formats.keras_layers import LAYERS, Saved, kind_of
 from plunit.pieces.networks import Network
 
@@ -38,10 +38,10 @@ def _read(path: Path) -> Network:
         kind = model.get("class_name") if isinstance(model, dict) else type(model).__name__
         raise ValueError(f"it holds {kind}, and only a Sequential is a chain of layers")
     with h5py.File(io.BytesIO(weights), "r") as file:
-        return build(list(_sequential(model["config"], file, None)))
+        return build(list(_sequential(model["config"], file, None, Room())))
 
 
-def _sequential(config: dict[str, Any], group: Any, units: int | None) -> Iterator[Layer]:
+def _sequential(config: dict[str, Any], group: Any, units: int | None, room: Room) -> Iterator[Layer]:
     """Yield the layers of a Sequential whose variables are in a group of the file."""
     seen: Counter[str] = Counter()
     for layer in config["layers"]:
@@ -56,20 +56,22 @@ def _sequential(config: dict[str, Any], group: Any, units: int | None) -> Iterat
         if units is None:
             units = _features(layer)
         try:
-            found = list(_one(kind, layer, place, units))
+            found = list(_one(kind, layer, place, units, room))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"layer {name!r}, {kind}: {error}") from None
         yield from found
         units = next((len(part[1]) for part in reversed(found) if not isinstance(part, Activation)), units)
 
 
-def _one(kind: str, layer: dict[str, Any], place: Any, units: int) -> Iterator[Layer]:
+def _one(kind: str, layer: dict[str, Any], place: Any, units: int, room: Room) -> Iterator[Layer]:
     if kind == "Sequential":
-        yield from _sequential(layer["config"], place, units)
+        yield from _sequential(layer["config"], place, units, room)
     elif kind in LAYERS:
         # the square matrix of a layer that scales each feature
         check_bytes(f"a layer of {units:,} features", 8 * units**2)
-        yield from LAYERS[kind](Saved(layer["config"], _variables(place), units))
+        for part in LAYERS[kind](Saved(layer["config"], _variables(place, room), units)):
+            room.take("its matrix", 0 if isinstance(part, Activation) else np.asarray(part[0]).nbytes)
+            yield part
     else:
         raise ValueError(f"it is not affine or piecewise-linear, or not known; known are {', '.join(LAYERS)}")
 
@@ -101,16 +103,16 @@ def _child(group: Any, name: str) -> Any:
     return group[name]
 
 
-def _variables(place: Any) -> list[Floats]:
+def _variables(place: Any, room: Room) -> list[Floats]:
     """Return the variables of a layer in order, in float64."""
     group = _child(place, "vars")
-    return [_array(_child(group, str(i))) for i in range(len(group))]
+    return [_array(_child(group, str(i)), room) for i in range(len(group))]
 
 
-def _array(data: Any) -> Floats:
+def _array(data: Any, room: Room) -> Floats:
     if getattr(data, "external", None) or getattr(data, "is_virtual", False):
         raise ValueError(f"{data.name} lies in another file")
-    check_bytes(f"array {data.name}", 8 * int(np.prod(data.shape, dtype=object)))
+    room.take(f"array {data.name}", 8 * int(np.prod(data.shape, dtype=object)))
     if data.dtype.kind not in "fi":
         raise ValueError(f"{data.name} holds {data.dtype}, not real numbers; quantised models are not read")
     return np.asarray(data[()], dtype=np.float64)

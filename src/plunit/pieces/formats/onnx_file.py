@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from plunit.pieces.formats.importer import Content, Importer, build, check_bytes
+from plunit.pieces.formats.importer import Content, Importer, Room, build, check_bytes
 from plunit.pieces.formats.onnx_graph import GraphChain
 from plunit.pieces.networks import Network
 
@@ -55,10 +55,7 @@ def _read(path: Path) -> Network:
     graph = model.graph
     if any(entry.domain not in _DOMAINS for entry in model.opset_import if _is_used(graph, entry.domain)):
         raise ValueError("it has operators of its own, which are not known here")
-    for tensor in graph.initializer:
-        check_bytes(f"array {tensor.name!r}", 8 * math.prod(tensor.dims))
-    # arrays may lie in a file beside the model; onnx refuses places outside the model's folder
-    onnx.external_data_helper.load_external_data_for_model(model, str(path.parent))
+    _load_arrays(graph, path.parent)
     constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
     if len(inputs) != 1 or len(graph.output) != 1:
@@ -68,6 +65,27 @@ def _read(path: Path) -> Network:
     for node in graph.node:
         chain.follow(node)
     return build(chain.layers(graph.output[0].name))
+
+
+def _load_arrays(graph: Any, folder: Path) -> None:
+    """Check the sizes of all arrays, and read those that lie in a file beside the model."""
+    from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
+    from onnx.helper import tensor_dtype_to_np_dtype
+
+    room = Room()
+    inside = (part.t for node in graph.node for part in node.attribute if part.HasField("t"))
+    for tensor in (*graph.initializer, *inside):
+        count = math.prod(tensor.dims)
+        room.take(f"array {tensor.name!r}", 8 * count)
+        if uses_external_data(tensor):
+            # without a length, the rest of the file would be read
+            length = str(count * tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
+            given = {entry.key: entry.value for entry in tensor.external_data}.setdefault("length", length)
+            if given != length:
+                raise ValueError(f"array {tensor.name!r} needs {length} bytes, and {given} lie beside the model")
+            tensor.external_data.add(key="length", value=length)
+            # onnx refuses places outside the model's folder
+            load_external_data_for_tensor(tensor, str(folder))
 
 
 def _is_used(graph: Any, domain: str) -> bool:
@@ -81,7 +99,7 @@ def _shape(value: Any) -> tuple[int, ...]:
     if not sizes or min(sizes) < 1:
         text = ", ".join(axis.dim_param or str(axis.dim_value) for axis in axes)
         raise ValueError(f"its input {value.name!r} has shape [{text}]; it must be [batch, features] with a number")
-    check_bytes(f"an input of shape {list(sizes)}", 8 * math.prod(sizes))
+    check_bytes(f"a layer for an input of shape {list(sizes)}", 8 * math.prod(sizes) ** 2)
     return tuple(np.asarray(sizes).tolist())
 
 

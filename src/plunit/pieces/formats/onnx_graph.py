@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.formats.elementwise import Wave
-from plunit.pieces.formats.importer import Layer, check_bytes
+from plunit.pieces.formats.importer import Layer, Room, check_bytes
+from plunit.pieces.formats.onnx_checking import UnitNodes, attributes, check_affine
 from plunit.pieces.formats.onnx_ops import AFFINE, ELEMENTWISE, KNOWN, SHAPES, Call
 
 _FOLDED = """
@@ -18,6 +19,9 @@ _FOLDED = """
     Sigmoid Sqrt Squeeze Sub Transpose Unsqueeze Where
 """
 """Operators on arrays that do not depend on the input: exporters write a learned slope of PLU as a sigmoid."""
+
+_CONSTANTS = {"value", "value_float", "value_floats", "value_int", "value_ints"}
+_NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16}  # floats, integers and bool, as TensorProto numbers them
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,8 @@ class GraphChain:
         self.version = version
         self._layers: list[Layer] = []
         self._affine = 0
+        self._steps = UnitNodes(name, shape)
+        self._room = Room()
 
     def follow(self, node: Any) -> None:
         """Compute the value of one node; ValueError, with the node's name, if it is not piecewise-linear."""
@@ -49,13 +55,19 @@ class GraphChain:
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"node {node.name or node.output[0]!r}, {node.op_type}: {error}") from None
         self.values[node.output[0]] = result
+        if isinstance(result, Signal):
+            self._room.take("a function of the units", result.wave.nbytes)
+        if isinstance(result, Signal) and node.op_type in AFFINE:
+            self._steps = UnitNodes(node.output[0], result.shape)
+        elif isinstance(result, Signal) and result.layer == self._affine:
+            self._steps.add(node, result.wave.knots)
 
     def layers(self, output: str) -> list[Layer]:
         """Return all layers up to the value of this name."""
         result = self.values.get(output)
         if not isinstance(result, Signal) or len(result.shape) != 1:
             raise ValueError(f"its output {output!r} must have shape [batch, features] and depend on the input")
-        return [*self._layers, *self._ended(result)]
+        return [*self._layers, *self._ended(output)]
 
     def _signal(self, node: Any, values: list[Any]) -> Any:
         """Compute a value that depends on the input."""
@@ -65,9 +77,10 @@ class GraphChain:
         if any((signal.layer, signal.shape) != (layer, shape) for signal in signals):
             raise ValueError("it joins values of different layers, and only a chain of layers can be read")
         waves = [value.wave if isinstance(value, Signal) else value for value in values]
-        call = Call(waves, {attribute.name: _attribute(attribute) for attribute in node.attribute}, shape)
+        call = Call(waves, attributes(node), shape)
         if kind in AFFINE:
-            return self._multiplied(AFFINE[kind](call), values[0])
+            self._room.take("its matrix", 8 * call.array(1).size)
+            return self._multiplied(AFFINE[kind](call), node)
         if kind in SHAPES:
             return Signal(layer, SHAPES[kind](call), call.wave(0))
         if kind in ELEMENTWISE:
@@ -76,28 +89,34 @@ class GraphChain:
             return np.array(False)  # of finite numbers
         raise ValueError(f"it is not piecewise-linear, or not known; known are {KNOWN}")
 
-    def _multiplied(self, affine: tuple[Any, Any], source: Any) -> Signal:
+    def _multiplied(self, affine: tuple[Any, Any], node: Any) -> Signal:
         """Add an affine layer after a signal."""
+        source = self.values[node.input[0]]
         if not isinstance(source, Signal) or len(source.shape) != 1:
             raise ValueError("it must multiply values [batch, features] by a matrix from the right")
         weight, bias = affine
         if weight.ndim != 2 or weight.shape[1] != source.shape[0]:
             raise ValueError(f"its matrix has shape {weight.shape[::-1]}, but {source.shape[0]} features come in")
-        self._layers += [*self._ended(source), (weight, np.broadcast_to(bias, weight.shape[:1]))]
+        check_bytes(f"a layer of {len(weight):,} units", 8 * len(weight) ** 2)
+        bias = np.broadcast_to(bias, weight.shape[:1])
+        check_affine(node, weight, bias, self.values)
+        self._layers += [*self._ended(node.input[0]), (weight, bias)]
         self._affine += 1
         return Signal(self._affine, weight.shape[:1], Wave.line(1.0, 0.0))
 
-    def _ended(self, signal: Signal) -> list[Layer]:
+    def _ended(self, name: str) -> list[Layer]:
         """Return the function between the last affine layer and the next one."""
+        signal = self.values[name]
         if signal.layer != self._affine:
             raise ValueError("it takes a value of an earlier layer, and only a chain of layers can be read")
         wave, units = signal.wave, math.prod(signal.shape)
-        start = [] if self._layers else [_diagonal(units, 1.0, 0.0)]
+        found = [] if self._layers else [_diagonal(units, 1.0, 0.0)]
         if wave.knots.shape[1]:
-            return [*start, wave.activation()]
-        if (wave.slopes == 1).all() and not wave.intercepts.any():
-            return start
-        return [_diagonal(units, wave.slopes, wave.intercepts[:, 0])]
+            found.append(wave.activation())
+        elif (wave.slopes != 1).any() or wave.intercepts.any():
+            found = [_diagonal(units, wave.slopes, wave.intercepts[:, 0])]
+        self._steps.check(name, found, self.values)
+        return found
 
     def _folded(self, node: Any, values: list[Any]) -> Any:
         """Compute an array from arrays."""
@@ -105,26 +124,31 @@ class GraphChain:
 
         if node.op_type not in _FOLDED.split():
             raise ValueError(f"it is not known; known are {KNOWN}")
-        shapes = [np.shape(value) for value in values if value is not None]
-        check_bytes("its result", 8 * math.prod(max(axes) for axes in _aligned(shapes)))
+        self._room.take("its result", 8 * _size(node, values))
         named = {name: value for name, value in zip(node.input, values, strict=True) if name}
         results: Any = ReferenceEvaluator(node, opsets={"": self.version}).run(None, named)
         return results[0]
 
 
-def _aligned(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the sizes that meet when arrays of these shapes are broadcast, axis by axis."""
-    rank = max((len(shape) for shape in shapes), default=0)
-    return list(zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True))
+def _size(node: Any, values: list[Any]) -> int:
+    """Return the most numbers that the result of a folded node can have; ValueError if that is not known."""
+    given = attributes(node)
+    if node.op_type == "Cast" and given.get("to") not in _NUMBERS:
+        raise ValueError("it makes other things than numbers of an array")
+    if node.op_type == "Constant":
+        if set(given) - _CONSTANTS:
+            raise ValueError(
+                f"it has {', '.join(sorted(given))}; an array must be one of {', '.join(sorted(_CONSTANTS))}"
+            )
+        return sum(math.prod(value.dims) if name == "value" else np.size(value) for name, value in given.items())
+    shapes: list[tuple[int, ...]] = [np.shape(value) for value in values if value is not None]
+    rank = max(map(len, shapes), default=0)
+    together = [max(axis) for axis in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True)]
+    # arrays are broadcast, or put one after the other
+    return int(max(math.prod(together), sum(map(math.prod, shapes))))
 
 
 def _diagonal(units: int, slopes: Any, shifts: Any) -> Layer:
     """Return the affine layer slope z + shift of every unit."""
     check_bytes(f"a layer of {units:,} units", 8 * units**2)
     return np.eye(units) * slopes, np.broadcast_to(shifts, (units,))
-
-
-def _attribute(attribute: Any) -> Any:
-    from onnx.helper import get_attribute_value
-
-    return get_attribute_value(attribute)

@@ -45,8 +45,10 @@ class Call:
     def bound(self, i: int, name: str, default: float) -> Wave | None:
         """Return a limit of Clip, an input or in older models an attribute; None if there is none."""
         given = self.array(i) if len(self.values) > i and self.values[i] is not None else None
-        limit = self.attributes.get(name, default) if given is None else given
-        return None if np.abs(limit) >= _LARGEST else constant(limit, self.shape)
+        limit = np.float32(self.attributes.get(name, default)) if given is None else given
+        # the largest number of a type is how exporters write that there is no limit
+        largest = np.finfo(limit.dtype).max if limit.dtype.kind == "f" else np.inf
+        return None if np.abs(limit) >= largest else constant(limit, self.shape)
 
 
 def constant(array: Any, shape: tuple[int, ...]) -> Wave:
@@ -54,6 +56,8 @@ def constant(array: Any, shape: tuple[int, ...]) -> Wave:
     array = np.asarray(array)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"it takes an array of {array.dtype}, not of real numbers")
+    if np.isnan(array).any():
+        raise ValueError("it takes an array with NaN, and numbers must be finite")
     # the batch may have any length, so a constant must have length 1 on that axis
     if array.ndim > len(shape) + 1 or (array.ndim == len(shape) + 1 and array.shape[0] != 1):
         raise ValueError(f"it takes an array of shape {array.shape}, which does not fit features of shape {shape}")
@@ -126,14 +130,15 @@ ELEMENTWISE: dict[str, Callable[[Call], Wave]] = {
     "Div": _divided,
     "Dropout": _dropout,
     "Greater": _of_waves(lambda a, b: a > b),
-    "GreaterOrEqual": _of_waves(lambda a, b: a > b),
+    # not the same as Greater: two functions may tie on a whole piece
+    "GreaterOrEqual": _of_waves(lambda a, b: _ONE - (b > a)),
     "HardSigmoid": _hard_sigmoid,
     "Identity": _of_waves(lambda z: z),
     "LeakyRelu": lambda call: _leaky(
         call.wave(0), Wave.line(0.0, np.float32(call.attributes.get("alpha", 0.01)).astype(np.float64))
     ),
     "Less": _of_waves(lambda a, b: b > a),
-    "LessOrEqual": _of_waves(lambda a, b: b > a),
+    "LessOrEqual": _of_waves(lambda a, b: _ONE - (a > b)),
     "Max": _of_many(Wave.maximum),
     "Min": _of_many(Wave.minimum),
     "Mul": _of_waves(lambda a, b: a * b),

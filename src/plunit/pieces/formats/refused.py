@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,12 +50,6 @@ REFUSED: tuple[Importer, ...] = (
         lambda content: bool(content.members) and all(name.endswith(".npy") for name in content.members),
         "it does not say how its arrays make a network",
         "build the network with plunit.pieces.network and save it with plunit.pieces.save_safetensors",
-    ),
-    _refusing(
-        "a curve in JSON",
-        lambda content: re.match(r'\s*\{\s*"knots"', content.text()) is not None,
-        "it holds a curve, not a network",
-        "plunit.pieces.load_json reads it",
     ),
     _refusing(
         "a curve in CSV",

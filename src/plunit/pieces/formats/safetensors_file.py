@@ -17,6 +17,7 @@ save_file(model.state_dict(), path, metadata={"layers": json.dumps([{"linear": {
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from plunit.files import save_whole
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import Content, Importer, Layer, build
+from plunit.pieces.formats.importer import Content, Importer, Layer, Room, build
 from plunit.pieces.networks import Network, single
 
 _ACTIVATIONS: dict[str, Callable[..., Activation]] = {
@@ -75,8 +76,8 @@ def _read(path: Path) -> Network:
         layers = json.loads((file.metadata() or {}).get("layers", "null"), object_pairs_hook=_once)
         if not isinstance(layers, list):
             raise ValueError("its metadata have no list `layers`, so it does not say how its arrays make a network")
-        names = set(file.keys())
-        return build([_layer(i, layer, file, names) for i, layer in enumerate(layers)])
+        names, room = set(file.keys()), Room()
+        return build([_layer(i, layer, file, names, room) for i, layer in enumerate(layers)])
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -87,12 +88,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _layer(i: int, layer: Any, file: Any, names: set[str]) -> Layer:
+def _layer(i: int, layer: Any, file: Any, names: set[str], room: Room) -> Layer:
     """Build a layer from an object with one key."""
     if not isinstance(layer, dict) or len(layer) != 1 or not isinstance(next(iter(layer.values())), dict):
         raise ValueError(f'layer {i} must be an object such as {{"relu": {{}}}}, got {json.dumps(layer)[:60]}')
     ((kind, options),) = layer.items()
-    parts = {name: _value(i, name, value, file, names) for name, value in options.items()}
+    parts = {name: _value(i, name, value, file, names, room) for name, value in options.items()}
     if kind == "linear" and {"weight"} <= set(parts) <= {"weight", "bias"}:
         weight = parts["weight"]
         return weight, parts.get("bias", np.zeros(np.shape(weight)[:1]))
@@ -105,11 +106,12 @@ def _layer(i: int, layer: Any, file: Any, names: set[str]) -> Layer:
     raise ValueError(f"layer {i} is {kind!r} with {sorted(parts)}, which is not a known layer; known are {known}")
 
 
-def _value(i: int, name: str, value: Any, file: Any, names: set[str]) -> Any:
+def _value(i: int, name: str, value: Any, file: Any, names: set[str], room: Room) -> Any:
     """Return a number, or the array of this name in float64."""
     if isinstance(value, str):
         if value not in names:
             raise ValueError(f"layer {i} names the array {value!r}, which is not in the file")
+        room.take(f"{name} of layer {i}", 8 * math.prod(file.get_slice(value).get_shape()))
         array = file.get_tensor(value)
         if array.dtype.kind != "f":
             raise ValueError(f"layer {i}: {name} must be floating-point numbers, got {array.dtype}")

@@ -17,6 +17,7 @@ _HIDDEN = {"relu": activation.relu, "identity": activation.identity}
 def from_sklearn(model: Any) -> Network:
     """Return a fitted MLPRegressor or MLPClassifier as a network; its activation must be relu or identity.
 
+    A regressor must end in an affine layer; with loss="poisson" it ends in exp, which has no pieces.
     The network of a classifier gives logits, the numbers before the logistic function or softmax. The class is that of
     the largest output, or the sign of a single output.
     """
@@ -28,6 +29,12 @@ def from_sklearn(model: Any) -> Network:
     if model.activation not in _HIDDEN:
         raise ValueError(
             f"{kind} has activation={model.activation!r}, which is not piecewise-linear; train with relu or identity"
+        )
+    # a classifier's network gives logits, so what follows them is left out
+    last = getattr(model, "out_activation_", "identity")
+    if last != "identity" and not hasattr(model, "classes_"):
+        raise ValueError(
+            f"{kind} ends in out_activation_={last!r}, which is not piecewise-linear; train with loss='squared_error'"
         )
     layers: list[Layer] = []
     for weight, bias in zip(model.coefs_, model.intercepts_, strict=True):

@@ -20,11 +20,16 @@ def joined(layers: Sequence[Layer]) -> list[Layer]:
     [([[3.0, 3.0]], [1.0])]
     """
     found: list[Layer] = []
+    room = ROOM
     for layer in layers:
         before = found[-1] if found else None
         if isinstance(layer, tuple) and isinstance(before, tuple):
+            # two thin matrices may have a large product
+            if layer[0].ndim + before[0].ndim > 2:
+                Place(None, room).check(len(layer[0]), before[0].shape[-1])
             found[-1] = _after(layer, before)
         else:
+            room -= before[0].size if isinstance(before, tuple) else 0
             found.append(layer)
     return [_dense(*layer) if isinstance(layer, tuple) else layer for layer in found]
 
