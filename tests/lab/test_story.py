@@ -72,6 +72,13 @@ def test_claims_that_cannot_be_decided_disagree_with_none():
     assert one.said == "holds"
 
 
+def test_without_a_verdict_the_other_claims_are_counted():
+    others = [claim("dead", HOLDS, "here"), claim("dead", FAILS, "there"), claim("dead", FAILS, "elsewhere", seeds=4)]
+    (one,) = statements([claim("dead", HOLDS, seeds=4), *others])
+    assert one.said == "cannot be decided; other claims: holds (1), does not hold (1)"
+    assert statements(others)[0].said == one.said
+
+
 def test_two_claims_cannot_both_decide():
     with pytest.raises(UserError, match="'dead' has 2 primary claims"):
         statements([claim("dead", HOLDS), claim("dead", HOLDS)])

@@ -37,9 +37,14 @@ class Judged(NamedTuple):
 
     @property
     def said(self) -> str:
-        """The verdict and, after a "but", the settings in which other claims disagree with it."""
+        """The verdict and, after a "but", the settings in which other claims disagree with it.
+
+        Without a verdict, the other claims are counted.
+        """
         if self.verdict == UNDECIDED:
-            return self.verdict
+            count = Counter(claim.verdict for claim in self.claims)
+            others = ", ".join(f"{verdict} ({count[verdict]})" for verdict in (HOLDS, WEAKLY, FAILS) if count[verdict])
+            return f"{UNDECIDED}; other claims: {others}" if others else UNDECIDED
         agreeing = HOLDS if self.verdict == CHECKED else self.verdict
         words = {HOLDS: "holds", WEAKLY: "only weakly" if agreeing == HOLDS else "holds weakly", FAILS: "not"}
         parts = []
