@@ -59,8 +59,8 @@ def judge(experiments: dict[str, Experiment], results: Results) -> list[Claim]:
     claims = []
     for name, runs in results.items():
         for claim in experiments[name].claims(runs, results):
-            ours = {"statement": "", "setting": ""} if experiments[name].variant else {}
-            claims.append(dataclasses.replace(claim, experiment=name, **ours))
+            statement, setting = ("", "") if experiments[name].variant else (claim.statement, claim.setting)
+            claims.append(dataclasses.replace(claim, experiment=name, statement=statement, setting=setting))
     return claims
 
 

@@ -88,8 +88,8 @@ class InverseExperiment(Experiment):
         network = f"An invertible {label(activation)} network of depth {depths[at]}"
         sentence = f"{network} returns its input in {self.spec.dtypes[0]}."
         statistic = f"median of the largest |F^-1(F(x)) - x|, {self.spec.features} features, the worse of {layers}"
-        bars = {"claimed": Range(high=1e-3), "weaker": Range(high=1e-2)}
-        return measure("", sentence, statistic, median, self._worst(arrays, at), **bars)
+        worst, bars = self._worst(arrays, at), (Range(high=1e-3), Range(high=1e-2))
+        return measure("", sentence, statistic, median, worst, claimed=bars[0], weaker=bars[1])
 
     def _certificate(self, arrays: Arrays) -> Claim:
         ratio = (arrays["error"] / arrays["bound"]).reshape(-1, arrays["seed"].size).max(0)
