@@ -7,11 +7,22 @@ import os
 import signal
 from importlib.util import find_spec
 
+import pytest
+
 # a shell's background jobs ignore Ctrl-C, and so would the tests that press it, and their processes
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """A command that Ctrl-C has ended leaves the next Ctrl-C to the system; for the next test it is Python's again."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
 
 ABSENT = [name for name in ("jax", "equinox", "flax", "flowjax", "numpyro") if find_spec(name) is None]
 collect_ignore = [path for name in ABSENT for path in (f"src/plunit/{name}.py", f"tests/test_{name}.py")]

@@ -1,5 +1,6 @@
 """The command line: a whole run, its errors, and runs that are stopped."""
 
+import importlib
 import json
 import os
 import re
@@ -31,6 +32,23 @@ def call(monkeypatch, capsys, *arguments):
 @pytest.fixture
 def run_cli(monkeypatch, capsys):
     return lambda *arguments: call(monkeypatch, capsys, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [(["list"], False), (["report"], False), (["reproduce", "--quick"], True), (["run", "sine"], True)],
+)
+def test_only_commands_that_store_work_say_so_when_they_are_stopped(monkeypatch, run_cli, tmp_path, words, kept):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    importlib.import_module("plunit.lab.requests")  # so that it keeps the real catalogue
+    for place in ("experiment.catalogue", "running.publish", "running.execute"):
+        monkeypatch.setattr(f"plunit.lab.{place}", stop)
+    code, out, err = run_cli(*words)
+    assert (code, out, err.count("\n")) == (130, "", 1)
+    assert ("stored" in err) == kept
 
 
 def test_version(run_cli):

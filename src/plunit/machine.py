@@ -18,8 +18,7 @@ _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # glibc's mallopt
 
 
 def describe_machine() -> dict[str, str]:
-    """Return date, commit, processor, system and versions."""
-    versions = {name: metadata.version(name) for name in ("numpy", "torch")}
+    """Return date, commit, processor, system and versions; a library may be "not installed"."""
     return {
         "date": datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         "commit": _commit(),
@@ -27,7 +26,7 @@ def describe_machine() -> dict[str, str]:
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
         "plunit": plunit.__version__,
-        **versions,
+        **{name: _version(name) for name in ("numpy", "torch")},
     }
 
 
@@ -42,6 +41,13 @@ def keep_freed_memory() -> None:
             mallopt(_MMAP_THRESHOLD, 1 << 30)
             mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
             mallopt(_TOP_PAD, 1 << 26)
+
+
+def _version(library: str) -> str:
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def _commit() -> str:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,27 @@ def test_versions_of_libraries_are_in_the_key(monkeypatch):
     monkeypatch.setattr("plunit.lab.cell.metadata.version", lambda name: asked.append(name) or "0.0")
     assert digest(run) != before
     assert asked == ["numpy"]
+
+
+@pytest.mark.parametrize(("library", "counts"), [("scipy", True), ("scikit-learn", True), ("matplotlib", False)])
+def test_versions_of_all_libraries_that_another_package_imports_are_in_the_key(monkeypatch, tmp_path, library, counts):
+    imports = "import os\nimport scipy.stats\nimport sklearn\nimport matplotlib\nimport absent\nimport mine.helper\n"
+    (tmp_path / "mine").mkdir()
+    for name, text in {"__init__": "", "helper": "", "torch": "", "run": f"{imports}from .torch import x\n"}.items():
+        (tmp_path / "mine" / f"{name}.py").write_text(text)
+    installed, asked = dict.fromkeys(("scipy", "scikit-learn", "matplotlib", "torch", "mine"), "1.0"), set()
+
+    def version(name):
+        asked.add(name)
+        if name not in installed:
+            raise metadata.PackageNotFoundError(name)
+        return installed[name]
+
+    monkeypatch.setattr("plunit.lab.cell.metadata.version", version)
+    before = digest(tmp_path / "mine" / "run.py")
+    installed[library] = "1.1"
+    assert (digest(tmp_path / "mine" / "run.py") != before) == counts
+    assert asked == {"scipy", "scikit-learn", "absent"}
 
 
 def test_an_edited_target_is_another_program_from_one_process_to_the_next(copy):

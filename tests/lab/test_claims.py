@@ -4,20 +4,18 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from plunit.errors import UserError
 from plunit.lab.claims import (
-    FAILS,
-    HOLDS,
-    UNDECIDED,
-    WEAKLY,
     Claim,
+    Difference,
     interval,
     largest,
     mean,
     measure,
     median,
     median_difference,
+    median_interval,
     median_ratio,
-    overall,
 )
 from plunit.ranges import Range
 
@@ -53,25 +51,40 @@ def test_a_claim_without_a_weaker_range_has_the_claimed_one():
     assert (claim.statement, claim.sentence, claim.statistic, claim.n, claim.value) == ("dead", "said", "what", 6, 2.5)
 
 
+def test_a_claim_decides_a_statement_unless_it_has_a_setting():
+    said = {
+        (statement, setting): measure(statement, "s", "t", mean, np.ones(5), claimed=Range(), setting=setting).primary
+        for statement in ("", "dead")
+        for setting in ("", "on one period")
+    }
+    assert [key for key, primary in said.items() if primary] == [("dead", "")]
+
+
+def test_a_claim_about_an_unknown_statement_is_refused():
+    with pytest.raises(UserError, match=r"'undead'.*STATEMENTS"):
+        measure("undead", "Heads come half the time.", "mean", mean, np.ones(5), claimed=Range())
+
+
 @pytest.mark.parametrize(
-    ("verdicts", "expected"),
+    ("low", "high", "verdict"),
     [
-        ([HOLDS, HOLDS], HOLDS),
-        ([FAILS, FAILS], FAILS),
-        ([WEAKLY, WEAKLY], WEAKLY),
-        ([HOLDS, FAILS], WEAKLY),
-        ([HOLDS, WEAKLY], WEAKLY),
-        ([WEAKLY, FAILS], WEAKLY),
-        ([HOLDS, WEAKLY, FAILS], WEAKLY),
-        ([HOLDS, UNDECIDED], HOLDS),
-        ([UNDECIDED, FAILS], FAILS),
-        ([UNDECIDED, HOLDS, FAILS], WEAKLY),
-        ([UNDECIDED, UNDECIDED], UNDECIDED),
-        ([], UNDECIDED),
+        (0.5, 0.9, "holds"),
+        (0.5, 1.0, "no difference seen"),
+        (1, 1, "no difference seen"),
+        (NAN, NAN, "cannot be decided"),
     ],
 )
-def test_the_rule_for_statements(verdicts, expected):
-    assert overall(iter(verdicts)) == expected
+def test_two_differ_if_the_whole_interval_is_below_one(low, high, verdict):
+    below = Range(high=math.nextafter(1, 0))
+    assert Difference("", "", "", 9, 0.8, low, high, below, below).verdict == verdict
+
+
+@pytest.mark.parametrize("level", [0.95, 0.995, 1 - 0.05 / 66])
+@pytest.mark.parametrize("n", [1, 4, 5, 6, 9, 10, 41, 256, 1500])
+def test_exact_intervals_of_a_median_agree_with_scipy(n, level):
+    column = np.random.default_rng(n).lognormal(size=n)
+    theirs = scipy.stats.quantile_test(column, p=0.5).confidence_interval(confidence_level=level)
+    np.testing.assert_array_equal(median_interval(column, level), theirs)
 
 
 def test_intervals_agree_with_scipy():

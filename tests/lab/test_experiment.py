@@ -153,6 +153,7 @@ def test_an_installed_package_brings_its_experiment(packaged, tmp_path):
         ('Coin("coin"', 'Coin("sine"', "ValueError: the name 'sine' is taken"),
         ('Coin("coin"', 'Coin("../../x"', "ValueError: the name '../../x' is taken, or has other letters than"),
         ('Coin("coin"', 'Coin(""', "ValueError: the name '' is taken, or has other letters than"),
+        ("CoinSpec())", "CoinSpec(), '9')", "ValueError: coin has section '9'"),
     ],
 )
 def test_a_broken_package_is_left_out_with_its_reason(packaged, tmp_path, old, new, reason):
@@ -164,6 +165,16 @@ def test_a_broken_package_is_left_out_with_its_reason(packaged, tmp_path, old, n
     assert "coin" not in done.stdout
     assert f"coins is left out, because coins fails: {reason}" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_claim_about_an_unknown_statement_is_one_line(packaged, tmp_path):
+    module = tmp_path / "coins.py"
+    module.write_text(module.read_text().replace('measure(""', 'measure("half"', 1))
+    done = packaged("run", "coin")
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "'half'" in line
+    assert "STATEMENTS" in line
 
 
 def test_the_source_of_an_experiment_outside_the_package_is_hashed(coin):

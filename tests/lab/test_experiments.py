@@ -1,5 +1,6 @@
 """What holds for every experiment: its arrays, cells, rows, claims and finding."""
 
+import collections
 import dataclasses
 import re
 
@@ -102,9 +103,16 @@ def test_claims_test_statements_of_the_paper_or_are_ours(experiments, results, n
     assert len({(claim.sentence, claim.statistic) for claim in claims}) == len(claims)
 
 
-def test_every_statement_of_the_paper_is_tested_by_some_experiment(experiments, results):
-    found = {claim.statement for name, runs in results.items() for claim in experiments[name].claims(runs, results)}
-    assert {*STATEMENTS} - found == set()
+def test_every_statement_of_the_paper_is_decided_by_exactly_one_claim(experiments, results):
+    claims = [claim for name, runs in results.items() for claim in experiments[name].claims(runs, results)]
+    assert sorted(claim.statement for claim in claims if claim.primary) == sorted(STATEMENTS)
+
+
+def test_no_two_claims_of_a_statement_have_the_same_setting(experiments, results):
+    claims = [claim for name, runs in results.items() for claim in experiments[name].claims(runs, results)]
+    settings = [(claim.statement, claim.setting) for claim in claims if claim.statement]
+    assert [key for key, count in collections.Counter(settings).items() if count > 1] == []
+    assert [setting for _, setting in settings if setting != setting.strip()] == []
 
 
 @pytest.mark.parametrize("name", catalogue())

@@ -98,6 +98,19 @@ def test_ctrl_c_while_drawing_is_one_line(tmp_path):
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize("gap", [0.02, 0.3])
+def test_ctrl_c_again_and_again_prints_no_traceback(tmp_path, gap):
+    process = start("run", "sine", "--seeds", "4096", "--out", tmp_path)
+    wait_until(lambda: list(tmp_path.glob("cells/*")), process)
+    while process.poll() is None:
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(gap)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT)
+    assert [line for line in said.splitlines() if "the same command continues from there" not in line] == []
+    wait_until(lambda: not family(process.pid), seconds=20)
+
+
 def test_two_runs_at_once_lose_nothing(tmp_path):
     processes = [start(*QUICK, activation, "--out", tmp_path) for activation in ("tanh", "plu")]
     said = [process.communicate(timeout=300)[0] for process in processes]

@@ -12,7 +12,7 @@ import pytest
 from plunit.ensemble import ACTIVATIONS
 from plunit.lab import claims as claims_module
 from plunit.lab import executors, plan, publishing, running, story, style, tables
-from plunit.lab.claims import VERDICTS, Claim
+from plunit.lab.claims import VERDICTS
 from plunit.lab.experiment import catalogue
 from plunit.lab.paper import STATEMENTS
 from plunit.lab.plan import Part
@@ -134,8 +134,9 @@ def test_the_paper_s_statements_and_ours_are_told_apart(page, judged):
 def test_the_opening_is_computed(small, results, judged, page):
     experiments = {name: small[name].experiment() for name in results}
     first, ratios, *_ = story.opening(experiments, results, story.statements(judged))
-    verdicts = [one.verdict for one in story.statements(judged)]
-    assert first.startswith(f"Of {len(verdicts)} statements of the paper, judged on up to {SEEDS} seeds, ")
+    measured = [one for one in story.statements(judged) if not one.theorem]
+    verdicts = [one.verdict for one in measured]
+    assert first.startswith(f"Of {len(measured)} statements of the paper, judged on up to {SEEDS} seeds, ")
     assert f"{verdicts.count('holds')} hold, " in first
     assert f", {verdicts.count('does not hold')} do not hold" in first
     columns = [results["sine"][name]["final_loss"] for name in ("relu", "plu")]
@@ -198,6 +199,10 @@ def test_tables_load_elsewhere(folder, results):
     with (folder / "claims.csv").open() as file:
         claims = list(csv.DictReader(file))
     assert {row["verdict"] for row in claims} <= set(VERDICTS)
+    assert {row["primary"] for row in claims} == {"True", "False"}
+    decisive = [row["statement"] for row in claims if row["primary"] == "True"]
+    assert len(decisive) == len(set(decisive)) == len({row["statement"] for row in claims} - {""})
+    assert all(bool(row["setting"]) == (bool(row["statement"]) and row["primary"] == "False") for row in claims)
     sources = [STATEMENTS[row["statement"]].section if row["statement"] else "ours" for row in claims]
     assert [row["source"] for row in claims] == sources
     assert "seconds" not in rows[0]
@@ -242,34 +247,6 @@ def test_colours_differ_and_are_of_activations():
 
 def test_the_seeds_named_are_those_that_were_run(page):
     assert page.words.count(f"seeds 0 to {SEEDS - 1};") == len(NAMES) + 1
-
-
-ENDS = {"holds": (1, 2), "holds weakly": (0, 2), "does not hold": (-2, -1), "cannot be decided": (np.nan, np.nan)}
-
-
-def claim(verdict):
-    """A claim whose numbers lead to a verdict."""
-    value, n = -1.5 if verdict == "does not hold" else 1.5, 4 if verdict == "cannot be decided" else 9
-    return Claim("dead", "s", "t", n, value, *ENDS[verdict], Range(low=1), Range(low=1))
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "overall"),
-    [
-        (["holds"], "holds"),
-        (["holds", "holds"], "holds"),
-        (["holds", "holds weakly"], "holds weakly"),
-        (["holds", "does not hold"], "holds weakly"),
-        (["does not hold", "does not hold"], "does not hold"),
-        (["does not hold", "cannot be decided"], "does not hold"),
-        (["cannot be decided"], "cannot be decided"),
-        (["holds", "cannot be decided"], "holds"),
-    ],
-)
-def test_the_verdict_on_a_statement(verdicts, overall):
-    (one,) = story.statements([claim(verdict) for verdict in verdicts])
-    assert [c.verdict for c in one.claims] == verdicts
-    assert one.verdict == overall
 
 
 @pytest.mark.parametrize("n", [1, 4, 5])

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from plunit.errors import UserError
 from plunit.lab.claims import mean, measure
 from plunit.lab.fit.read import EXPERIMENTS as FITS
 from plunit.lab.paper import STATEMENTS
@@ -15,22 +16,72 @@ from plunit.ranges import Range
 SINE, WARP = FITS[0], WARPS[0]
 
 
-def claim(statement, value, seeds=6):
-    return measure(statement, "Said.", "what", mean, np.full(seeds, float(value)), claimed=Range(high=1))
+HOLDS, WEAKLY, FAILS = 0, 1.5, 3
+"""Values that get a verdict."""
 
 
-def test_statements_are_judged_together_and_in_the_order_of_the_paper():
-    claims = [claim("dead", 2), claim("", 2), claim("sine-tanh", 0), claim("dead", 0), claim("sine-relu", 2, seeds=4)]
+def claim(statement, value, setting="", seeds=6):
+    bars = {"claimed": Range(high=1), "weaker": Range(high=2)}
+    return measure(statement, "Said.", "what", mean, np.full(seeds, float(value)), **bars, setting=setting)
+
+
+def test_statements_are_judged_by_their_primary_claims_in_the_order_of_the_paper():
+    claims = [
+        claim("dead", HOLDS, "elsewhere"),
+        claim("dead", HOLDS, "elsewhere too"),
+        claim("", WEAKLY),
+        claim("dead", FAILS),
+        claim("sine-tanh", HOLDS),
+        claim("sine-relu", WEAKLY, seeds=4),
+        claim("curve-relu", HOLDS, "on one period"),
+        claim("inverse-plu", HOLDS),
+    ]
     judged = statements(claims)
     assert [(one.key, one.verdict) for one in judged] == [
         ("sine-tanh", "holds"),
         ("sine-relu", "cannot be decided"),
-        ("dead", "holds weakly"),
+        ("curve-relu", "cannot be decided"),
+        ("inverse-plu", "checked"),
+        ("dead", "does not hold"),
     ]
-    assert [(one.section, one.sentence) for one in judged] == [STATEMENTS[one.key] for one in judged]
-    assert [one.claims for one in judged] == [[claims[2]], [claims[4]], [claims[0], claims[3]]]
-    assert tally(judged) == "1 hold, 1 hold weakly, 0 do not hold, 1 cannot be decided"
+    assert [(one.section, one.sentence, one.theorem) for one in judged] == [STATEMENTS[one.key] for one in judged]
+    assert judged[-1].claims == [claims[3], claims[0], claims[1]]
+    assert tally(judged) == "1 hold, 0 hold weakly, 1 do not hold, 2 cannot be decided; 1 of 1 theorems checked"
     assert tally(judged[:1]) == "1 hold, 0 hold weakly, 0 do not hold"
+    assert tally(statements([claim("inverse-plu", FAILS), claim("inverse-others", HOLDS)])) == "1 of 2 theorems checked"
+
+
+@pytest.mark.parametrize(
+    ("first", "others", "said"),
+    [
+        (HOLDS, {}, "holds"),
+        (HOLDS, {"here": HOLDS}, "holds"),
+        (HOLDS, {"here": FAILS, "there": FAILS}, "holds, but not here; there"),
+        (HOLDS, {"here": WEAKLY, "there": HOLDS}, "holds, but only weakly here"),
+        (WEAKLY, {"here": HOLDS, "there": FAILS}, "holds weakly, but holds here, and not there"),
+        (FAILS, {"here": FAILS, "there": WEAKLY}, "does not hold, but holds weakly there"),
+    ],
+)
+def test_a_verdict_says_where_other_claims_disagree(first, others, said):
+    (one,) = statements([claim("dead", first), *(claim("dead", value, where) for where, value in others.items())])
+    assert one.said == said
+
+
+def test_claims_that_cannot_be_decided_disagree_with_none():
+    (one,) = statements([claim("dead", HOLDS), claim("dead", FAILS, "elsewhere", seeds=4)])
+    assert one.said == "holds"
+
+
+def test_without_a_verdict_the_other_claims_are_counted():
+    others = [claim("dead", HOLDS, "here"), claim("dead", FAILS, "there"), claim("dead", FAILS, "elsewhere", seeds=4)]
+    (one,) = statements([claim("dead", HOLDS, seeds=4), *others])
+    assert one.said == "cannot be decided; other claims: holds (1), does not hold (1)"
+    assert statements(others)[0].said == one.said
+
+
+def test_two_claims_cannot_both_decide():
+    with pytest.raises(UserError, match="'dead' has 2 primary claims"):
+        statements([claim("dead", HOLDS), claim("dead", HOLDS)])
 
 
 def losses(**factors):
@@ -52,13 +103,14 @@ def test_claims_have_the_name_of_their_experiment_and_those_of_a_variant_are_our
     assert len(ours) == len(theirs) == len(claims) / 2
     assert {one.statement for one in ours} == {""}
     assert {one.statement for one in theirs} == {"", "sine-tanh", "sine-relu", "dead", "sine-pieces"}
-    plain = [dataclasses.replace(one, experiment="", statement="") for one in ours]
-    assert plain == [dataclasses.replace(one, experiment="", statement="") for one in theirs]
+    told = {"experiment": "", "statement": "", "setting": ""}
+    assert [dataclasses.replace(one, **told) for one in ours] == [dataclasses.replace(one, **told) for one in theirs]
+    assert {one.setting for one in ours} == {""}
 
 
 def test_the_opening_counts_verdicts_compares_losses_and_names_what_failed():
     experiments, results = {"sine": SINE}, {"sine": RUNS}
-    judged = statements([claim("sine-tanh", 0), claim("sine-relu", 2, seeds=1200)])
+    judged = statements([claim("sine-tanh", HOLDS), claim("sine-relu", FAILS, seeds=1200)])
     assert opening(experiments, results, judged) == [
         "Of 2 statements of the paper, judged on up to 1,200 seeds, 1 hold, 0 hold weakly, 1 do not hold.",
         "Seed by seed, ReLU's final loss is this many times PLU's: 5 (5 to 5) on the sine.",
@@ -70,7 +122,7 @@ def test_the_opening_counts_verdicts_compares_losses_and_names_what_failed():
     "runs", [losses(tanh=1, plu=2), {"relu": {"seed": np.arange(5)}, "plu": {"seed": np.arange(5)}}]
 )
 def test_losses_are_compared_only_where_both_are_there(runs):
-    judged = statements([claim("sine-tanh", 0)])
+    judged = statements([claim("sine-tanh", HOLDS)])
     assert len(opening({"sine": SINE}, {"sine": runs}, judged)) == 1
 
 

@@ -28,7 +28,12 @@ def main() -> None:
         extra = "play" if sys.argv[1:2] == ["play"] else "lab"
         _end(f"{package} is not installed: pip install 'plunit[{extra}]'")
     except (KeyboardInterrupt, Stopped) as stop:
-        _end(str(stop) or "stopped; finished work is stored; the same command continues from there", 130)
+        _end_at_the_next_ctrl_c()
+        _end(str(stop) or "stopped", 130)
+    except SystemExit as end:
+        if end.code == 130:
+            _end_at_the_next_ctrl_c()
+        raise
     except MemoryError:
         _end("this machine has too little memory; ask for less, or for fewer seeds at once")
 
@@ -72,6 +77,12 @@ def _run() -> None:
         if error.filename is None or error.strerror is None:
             raise
         _end(f"{error.filename}: {error.strerror}; correct that, or choose another place")
+
+
+def _end_at_the_next_ctrl_c() -> None:
+    """Let one more Ctrl-C end the process at once: what Python runs at exit would answer with tracebacks."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _end(line: str, code: int = 2) -> None:

@@ -28,7 +28,7 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*arguments, **options)
         except KeyboardInterrupt:
-            raise Stopped from None
+            raise Stopped(f"stopped; {_KEPT}" if command in _STORING else "stopped") from None
 
     return run
 
@@ -44,6 +44,8 @@ _COMMANDS = (
     lab.data,
     lab.list_,
 )
+_STORING = (lab.reproduce, lab.run, lab.compare)
+_KEPT = "finished work is stored; the same command continues from there"
 for _command in _COMMANDS:
     _kind = pieces.BoxCommand if _command is pieces.pieces_of else None
     app.command(_command.__name__.removesuffix("_of").removesuffix("_"), cls=_kind)(_stoppable(_command))

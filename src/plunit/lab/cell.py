@@ -1,18 +1,20 @@
 """A cell: one (spec, activation, chunk of seeds), the unit of work, storage and resumption.
 
 The key of a cell is a hash of everything that determines its result. The source is part of that: the module that
-computes the cell, and all files of plunit that this module imports.
+computes the cell, all files of plunit that this module imports, and the versions of the libraries that these import.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import functools
 import hashlib
 import inspect
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
@@ -68,8 +70,8 @@ class Cell:
 
 
 PACKAGE = Path(__file__).parents[1]
-_LIBRARIES = {"numpy": "numpy", "torch": "torch", "sklearn": "scikit-learn"}
-"""Libraries whose version can change a result: name of the import, name of the distribution."""
+_HARMLESS = {"matplotlib", "mpl_toolkits", "pyarrow", "safetensors"}
+"""Libraries that draw, or read and write files: their versions change no result."""
 
 
 def program_of(function: Callable[..., Any]) -> str:
@@ -84,9 +86,8 @@ def digest(module: Path, package: Path = PACKAGE) -> str:
     text = hashlib.sha256()
     for name in sorted(names):
         text.update(f"{name}\0".encode() + names[name].read_bytes() + b"\0")
-    roots = {name.partition(".")[0] for file in files if file.suffix == ".py" for name in _names(file.read_bytes())[0]}
-    for library in sorted(roots & _LIBRARIES.keys()):
-        text.update(f"{library} {metadata.version(_LIBRARIES[library])}\0".encode())
+    for library, version in sorted(_libraries(files, {package.name, _top(module).name})):
+        text.update(f"{library} {version}\0".encode())
     return text.hexdigest()[:16]
 
 
@@ -95,11 +96,8 @@ def closure(module: Path, package: Path = PACKAGE) -> list[Path]:
 
     Importing a.b runs a/__init__.py too. A folder `csrc` belongs to the modules beside it.
     """
-    top = module.parent
-    while (top.parent / "__init__.py").exists():
-        top = top.parent
-    alone = module.is_relative_to(package) or not (top / "__init__.py").exists()
-    todo, found = [module] if alone else sorted(top.rglob("*.py")), set[Path]()
+    alone = module.is_relative_to(package) or not (_top(module) / "__init__.py").exists()
+    todo, found = [module] if alone else sorted(_top(module).rglob("*.py")), set[Path]()
     while todo:
         file = todo.pop()
         if file in found:
@@ -118,6 +116,34 @@ def _program(module: Path) -> str:
     return digest(module)
 
 
+def _top(module: Path) -> Path:
+    """Return the outermost folder of the package that a module is in; its folder, if it is in none."""
+    top = module.parent
+    while (top.parent / "__init__.py").exists():
+        top = top.parent
+    return top
+
+
+def _libraries(files: list[Path], hashed: set[str]) -> set[tuple[str, str]]:
+    """Return distribution and version of what files import, except the standard library and packages that are hashed.
+
+    What is not installed, or not as a distribution, has no version.
+    """
+    roots = {name.partition(".")[0] for file in files if file.suffix == ".py" for name in _names(file.read_bytes())[0]}
+    found = set[tuple[str, str]]()
+    for root in roots - hashed - _HARMLESS - sys.stdlib_module_names:
+        for library in _distributions().get(root, [root]):
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                found.add((library, metadata.version(library)))
+    return found
+
+
+@functools.cache
+def _distributions() -> dict[str, list[str]]:
+    """Return the distributions that bring each name to import; Python 3.10 knows only those that list their names."""
+    return {"sklearn": ["scikit-learn"], **metadata.packages_distributions()}
+
+
 @functools.cache
 def _names(source: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the dotted names that a source imports anywhere, and those in `if TYPE_CHECKING`, by name."""
@@ -125,7 +151,7 @@ def _names(source: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
     for node in ast.walk(tree := ast.parse(source)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:  # a relative one is in the package
             found += [f"{node.module}.{alias.name}" for alias in node.names]
     typed = [one for one in tree.body if isinstance(one, ast.If) and ast.unparse(one.test) == "TYPE_CHECKING"]
     inside = (one for block in typed for one in block.body if isinstance(one, ast.ImportFrom))

@@ -16,6 +16,7 @@ from plunit.extras import load_plugins
 from plunit.lab import settings
 from plunit.lab.cell import Arrays, Cell, program_of
 from plunit.lab.claims import Claim
+from plunit.lab.paper import SECTIONS
 
 if TYPE_CHECKING:
     from plunit.lab.style import Picture
@@ -55,13 +56,14 @@ class Experiment(ABC):
        in the group "plunit.experiments". Those of plunit are packages and have a line in `MODULES`, with spec and
        `compute` in run.py, the rest in read.py, and a small spec in tests/lab/conftest.py.
 
-    Seed s must give every activation the same start and the same batches: claims compare seed by seed.
+    Seed s must give every activation the same start and the same batches: claims compare seed by seed. A claim of your
+    own has the statement "". One about a statement of the paper has a `setting`, unless it is the one that decides.
 
     Attributes:
         name: on the command line and in tables.
         title: in the report.
         spec: what can be chosen.
-        section: of the paper; "" for a question of ours.
+        section: of the paper, one of `plunit.lab.paper.SECTIONS`; "" for a question of ours, or of yours.
         variant: how the spec differs from the usual one; "" if it does not.
         activations: those run by default.
         choices: all it can be run with.
@@ -161,6 +163,9 @@ def catalogue() -> dict[str, Experiment]:
                 raise TypeError(f"{one!r} is not an Experiment")
             if one.name in found or not re.fullmatch(r"[a-z0-9][\w-]*", one.name, re.ASCII | re.IGNORECASE):
                 raise ValueError(f"the name {one.name!r} is taken, or has other letters than a to z, digits, - and _")
+            if one.section not in SECTIONS:
+                own = ", ".join(filter(None, SECTIONS))
+                raise ValueError(f"{one.name} has section {one.section!r}; those of the paper are {own}, yours is ''")
             found[one.name] = one
 
     load_plugins("plunit.experiments", add)

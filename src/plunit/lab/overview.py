@@ -10,10 +10,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from plunit.lab.claims import FAILS, HOLDS, UNDECIDED, WEAKLY, Claim
+from plunit.lab.claims import FAILS, HOLDS, UNDECIDED, UNSEEN, WEAKLY, Claim
 from plunit.lab.style import Picture, label, listed, look
 
-VERDICT_COLOURS = {HOLDS: "#0a6b4a", WEAKLY: "#b07800", FAILS: "#b3261e", UNDECIDED: "#7f7f7f"}
+VERDICT_COLOURS = {HOLDS: "#0a6b4a", WEAKLY: "#b07800", FAILS: "#b3261e", UNDECIDED: "#7f7f7f", UNSEEN: "#7f7f7f"}
 _MARKERS = {"tanh": "s", "relu": "v", "plu": "o", "plu_learned": "D"}
 _LIMITS = (1e-6, 1e4)
 _short = functools.partial(textwrap.shorten, width=88, placeholder=" ...")
@@ -60,16 +60,17 @@ def forest(claims: list[Claim]) -> Picture:
     axes.set_yticks(range(0, -len(claims), -1), [_short(_plain(claim.sentence)) for claim in claims], fontsize=5.5)
     axes.set_ylim(-len(claims) + 0.3, 0.7)
     axes.set_xlim(left - 0.2, right + 0.2)
-    for verdict, colour in VERDICT_COLOURS.items():
-        axes.plot([], [], "o-", color=colour, markersize=3.5, label=verdict)
+    counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICT_COLOURS}
+    for verdict in filter(counts.get, counts):
+        axes.plot([], [], "o-", color=VERDICT_COLOURS[verdict], markersize=3.5, label=verdict)
     axes.plot([], [], color="#9aa5b1", alpha=0.45, linewidth=5, label="claimed range")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize=7)
     caption = (
         "Every claim: estimate, 95 % interval and claimed range, in the unit of its statistic: a ratio, a share, a "
         "count or nats. The axis is logarithmic, but linear left of 0; values beyond an end are drawn there."
     )
-    counts = ", ".join(f"{sum(c.verdict == v for c in claims)} {v}" for v in VERDICT_COLOURS)
-    return Picture("forest", caption, f"{len(claims)} rows with intervals: {counts}.", figure)
+    found = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    return Picture("forest", caption, f"{len(claims)} rows with intervals: {found}.", figure)
 
 
 def _plain(text: str) -> str:

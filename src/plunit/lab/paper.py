@@ -20,10 +20,11 @@ SECTIONS = {
 
 
 class Statement(NamedTuple):
-    """A sentence and the section where it stands."""
+    """A sentence and the section where it stands; a theorem can be checked, but there is nothing to measure."""
 
     section: str
     sentence: str
+    theorem: bool = False
 
 
 STATEMENTS = {
@@ -40,8 +41,10 @@ STATEMENTS = {
     "cifar-faster": Statement("5", "On CIFAR-10, tanh and PLU train faster than ReLU."),
     "cifar-identity": Statement("5", "The network with the identity does well in the first steps."),
     "cifar-favourable": Statement("5", "CIFAR-10 is more favourable to ReLU than sections 2-4."),
-    "inverse-plu": Statement("6", "PLU is invertible, with an inverse defined for all numbers."),
-    "inverse-others": Statement("6", "ReLU has no inverse, leaky ReLU has one, and tanh's is defined on (-1, 1) only."),
+    "inverse-plu": Statement("6", "PLU is invertible, with an inverse defined for all numbers.", theorem=True),
+    "inverse-others": Statement(
+        "6", "ReLU has no inverse, leaky ReLU has one, and tanh's is defined on (-1, 1) only.", theorem=True
+    ),
     "gradients-tanh": Statement("7", "tanh suffers from vanishing gradients."),
     "gradients-plu": Statement("7", "PLU does not suffer from vanishing gradients."),
     "dead": Statement("7", "PLU avoids ReLU's problem of dead units."),

@@ -16,7 +16,7 @@ import plunit
 from plunit.files import write_atomically
 from plunit.lab import overview, paper, story, style
 from plunit.lab.cell import PACKAGE
-from plunit.lab.claims import RESAMPLES, RULE, VERDICTS, Claim
+from plunit.lab.claims import RULE, RULE_OF_PAIRS, Claim, Difference
 from plunit.lab.experiment import Experiment, Results, catalogue
 from plunit.lab.plan import Plan
 from plunit.lab.tables import write_tables
@@ -98,7 +98,6 @@ def render(
     return environment.get_template("report.html").render(
         opening=story.opening(experiments, results, judged),
         judged=judged,
-        tally=[(verdict, sum(one.verdict == verdict for one in judged)) for verdict in VERDICTS],
         sections=_sections(experiments, results, bool(judged)),
         experiments=experiments,
         findings={name: one.finding(results[name]) for name, one in experiments.items()},
@@ -111,8 +110,7 @@ def render(
         sources={name: _source(one, folder) for name, one in experiments.items()},
         numbers={claim: i for i, claim in enumerate(claims)},
         paper=paper,
-        rule=RULE,
-        resamples=RESAMPLES,
+        rules=dict.fromkeys(RULE_OF_PAIRS if isinstance(claim, Difference) else RULE for claim in claims),
         machine=describe_machine(),
         version=plunit.__version__,
     )

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from plunit.lab.claims import FAILS, HOLDS, UNDECIDED, WEAKLY, Claim, interval, median_ratio, overall
+from plunit.errors import UserError
+from plunit.lab.claims import FAILS, HOLDS, UNDECIDED, WEAKLY, Claim, interval, median_ratio
 from plunit.lab.experiment import Experiment, Results
 from plunit.lab.paper import STATEMENTS
 from plunit.lab.style import number
@@ -18,17 +19,39 @@ from plunit.lab.style import number
 Losses = dict[str, dict[str, tuple[float, float, float]]]
 """Experiment, activation: 5, 50 and 95 % quantiles of the final loss."""
 
+CHECKED = "checked"
+"""The verdict on a theorem whose primary claim holds."""
+
 _VERBS = {HOLDS: "hold", WEAKLY: "hold weakly", FAILS: "do not hold", UNDECIDED: "cannot be decided"}
 
 
 class Judged(NamedTuple):
-    """A statement of the paper, its claims and the verdict on it."""
+    """A statement of the paper, its claims, the primary one first, and the verdict of that one."""
 
     key: str
     section: str
     sentence: str
+    theorem: bool
     claims: list[Claim]
     verdict: str
+
+    @property
+    def said(self) -> str:
+        """The verdict and, after a "but", the settings in which other claims disagree with it.
+
+        Without a verdict, the other claims are counted.
+        """
+        if self.verdict == UNDECIDED:
+            count = Counter(claim.verdict for claim in self.claims)
+            others = ", ".join(f"{verdict} ({count[verdict]})" for verdict in (HOLDS, WEAKLY, FAILS) if count[verdict])
+            return f"{UNDECIDED}; other claims: {others}" if others else UNDECIDED
+        agreeing = HOLDS if self.verdict == CHECKED else self.verdict
+        words = {HOLDS: "holds", WEAKLY: "only weakly" if agreeing == HOLDS else "holds weakly", FAILS: "not"}
+        parts = []
+        for verdict in words.keys() - {agreeing}:
+            if settings := [claim.setting for claim in self.claims if claim.verdict == verdict and not claim.primary]:
+                parts.append(f"{words[verdict]} {'; '.join(settings)}")
+        return f"{self.verdict}, but {', and '.join(sorted(parts))}" if parts else self.verdict
 
 
 def judge(experiments: dict[str, Experiment], results: Results) -> list[Claim]:
@@ -36,8 +59,8 @@ def judge(experiments: dict[str, Experiment], results: Results) -> list[Claim]:
     claims = []
     for name, runs in results.items():
         for claim in experiments[name].claims(runs, results):
-            statement = "" if experiments[name].variant else claim.statement
-            claims.append(dataclasses.replace(claim, experiment=name, statement=statement))
+            statement, setting = ("", "") if experiments[name].variant else (claim.statement, claim.setting)
+            claims.append(dataclasses.replace(claim, experiment=name, statement=statement, setting=setting))
     return claims
 
 
@@ -47,11 +70,17 @@ def statements(claims: Iterable[Claim]) -> list[Judged]:
     for claim in claims:
         if claim.statement:
             found[claim.statement].append(claim)
-    return [
-        Judged(key, *STATEMENTS[key], group, overall(claim.verdict for claim in group))
-        for key, group in found.items()
-        if group
-    ]
+    return [_judged(key, group) for key, group in found.items() if group]
+
+
+def _judged(key: str, claims: list[Claim]) -> Judged:
+    primary, others = ([claim for claim in claims if claim.primary == first] for first in (True, False))
+    if len(primary) > 1:
+        where = ", ".join(claim.experiment for claim in primary)
+        raise UserError(f"{key!r} has {len(primary)} primary claims, from {where}; give all but one of them a setting")
+    verdict = primary[0].verdict if primary else UNDECIDED
+    verdict = CHECKED if verdict == HOLDS and STATEMENTS[key].theorem else verdict
+    return Judged(key, *STATEMENTS[key], primary + others, verdict)
 
 
 def final_losses(results: Results) -> Losses:
@@ -64,14 +93,19 @@ def final_losses(results: Results) -> Losses:
 
 
 def tally(judged: list[Judged]) -> str:
-    """Count the verdicts on the paper's statements.
+    """Count the verdicts on the paper's statements; theorems are counted apart.
 
-    >>> tally([Judged("", "2", "a", [], "holds"), Judged("", "2", "b", [], "does not hold")])
+    >>> tally([Judged("", "2", "a", False, [], "holds"), Judged("", "2", "b", False, [], "does not hold")])
     '1 hold, 0 hold weakly, 1 do not hold'
+    >>> tally([Judged("", "6", "c", True, [], "checked")])
+    '1 of 1 theorems checked'
     """
-    count = Counter(one.verdict for one in judged)
-    shown = [verdict for verdict in _VERBS if count[verdict] or verdict != UNDECIDED]
-    return ", ".join(f"{count[verdict]} {_VERBS[verdict]}" for verdict in shown)
+    count = Counter(one.verdict for one in judged if not one.theorem)
+    shown = [verdict for verdict in _VERBS if count[verdict] or verdict != UNDECIDED] if count else []
+    measured = ", ".join(f"{count[verdict]} {_VERBS[verdict]}" for verdict in shown)
+    theorems = [one.verdict for one in judged if one.theorem]
+    checked = f"{theorems.count(CHECKED)} of {len(theorems)} theorems checked" if theorems else ""
+    return "; ".join(part for part in (measured, checked) if part)
 
 
 def opening(experiments: dict[str, Experiment], results: Results, judged: list[Judged]) -> list[str]:
@@ -79,9 +113,11 @@ def opening(experiments: dict[str, Experiment], results: Results, judged: list[J
     if not judged:
         findings = [experiments[name].finding(runs) for name, runs in results.items()]
         return [finding for finding in findings if finding][:3]
-    seeds = max(claim.n for one in judged for claim in one.claims)
-    first = f"Of {len(judged)} statements of the paper, judged on up to {seeds:,} seeds, {tally(judged)}."
-    sentences = [first, _ratios(experiments, results), _failures(judged)]
+    seeds, measured = max(claim.n for one in judged for claim in one.claims), sum(not one.theorem for one in judged)
+    first = (
+        f"Of {measured} statements of the paper, judged on up to {seeds:,} seeds," if measured else "From the paper:"
+    )
+    sentences = [f"{first} {tally(judged)}.", _ratios(experiments, results), _failures(judged)]
     return [sentence for sentence in sentences if sentence]
 
 

@@ -16,7 +16,10 @@ from plunit.lab.paper import STATEMENTS
 COLUMNS = ("experiment", "activation", "seed", "alpha", "c", "depth", "final_loss", "dead_units", "gradient_norm")
 """The first columns of summary.csv; experiments may add more."""
 
-CLAIM_COLUMNS = ("experiment", "source", "statement", "sentence", "statistic", "n", "value", "low", "high")
+CLAIM_COLUMNS = (
+    *("experiment", "source", "statement", "primary", "setting", "sentence", "statistic"),
+    *("n", "value", "low", "high", "claimed", "weaker", "verdict"),
+)
 
 
 def write_tables(folder: Path, experiments: dict[str, Experiment], results: Results, claims: list[Claim]) -> None:
@@ -24,7 +27,7 @@ def write_tables(folder: Path, experiments: dict[str, Experiment], results: Resu
     rows = [row for name, runs in results.items() for row in experiments[name].rows(runs)]
     names = dict.fromkeys([*COLUMNS, *(column for row in rows for column in row)])
     write_csv(folder / "summary.csv", tuple(names), rows)
-    write_csv(folder / "claims.csv", (*CLAIM_COLUMNS, "claimed", "weaker", "verdict"), map(_claim, claims))
+    write_csv(folder / "claims.csv", CLAIM_COLUMNS, map(_claim, claims))
     write_csv(folder / "timings.csv", ("experiment", "activation", "seed", "seconds"), _timings(results))
     _write_histories(folder / "histories.npz", results)
 
@@ -32,7 +35,7 @@ def write_tables(folder: Path, experiments: dict[str, Experiment], results: Resu
 def _claim(claim: Claim) -> dict[str, Any]:
     source = STATEMENTS[claim.statement].section if claim.statement else "ours"
     ranges = {"claimed": str(claim.claimed), "weaker": str(claim.weaker)}
-    return {**vars(claim), **ranges, "verdict": claim.verdict, "source": source}
+    return {**vars(claim), **ranges, "primary": claim.primary, "verdict": claim.verdict, "source": source}
 
 
 def _timings(results: Results) -> list[dict[str, Any]]:

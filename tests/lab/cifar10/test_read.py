@@ -6,11 +6,15 @@ import dataclasses
 import numpy as np
 import pytest
 
+from plunit.lab.cifar10 import read
 from plunit.lab.cifar10.read import EXPERIMENTS, Evidence, _best, crossing
 from plunit.lab.cifar10.record import LossCurves, curve
+from plunit.lab.claims import interval, median_ratio
 from plunit.lab.tables import write_tables
 
 USUAL, MATCHED = EXPERIMENTS
+FITS = ("sine", "parametric", "surface")
+FIT = {name: {"final_loss": np.full(8, value)} for name, value in (("relu", 3.0), ("plu", 1.0))}
 ACTIVATIONS = USUAL.activations
 
 
@@ -86,8 +90,48 @@ def test_more_favourable_than_the_fits_is_judged_against_their_smallest_ratio(ci
     (claim,) = [claim for claim in cifar10.claims(runs, fits) if claim.statement == "cifar-favourable"]
     assert claim.value == pytest.approx(ratio(runs, "relu", "plu", slice(950, 1000)))
     assert (claim.claimed.high, claim.weaker.high) == pytest.approx((3, 3))
+    assert "final losses on parametric, measured too: 3 (3 to 3)" in claim.statistic
     part = {name: {"relu": fits[name]["relu"]} if name == "sine" else fits[name] for name in fits}
     assert not [claim for claim in cifar10.claims(runs, part) if claim.statement == "cifar-favourable"]
+
+
+def test_the_range_of_a_measured_ratio_is_the_lower_end_of_its_interval(cifar10, longer, put):
+    put("seeds", longer)
+    spread = np.linspace(2, 4, 41)
+    fits = {name: {"relu": {"final_loss": spread}, "plu": {"final_loss": np.ones(41)}} for name in ("sine", "surface")}
+    for seeds, n in ((41, 5), (4, 4)):
+        few = {a: {"final_loss": column["final_loss"][:seeds]} for a, column in fits["sine"].items()}
+        (claim,) = [
+            claim for claim in cifar10.claims({}, fits | {"parametric": few}) if claim.statement == "cifar-favourable"
+        ]
+        assert (claim.n, claim.verdict == "cannot be decided") == (n, seeds == 4)
+        assert claim.weaker.high == np.median(spread[:seeds])
+        low, _ = interval(median_ratio, spread[:seeds], np.ones(seeds))
+        assert claim.claimed.high == (low if n == 5 else claim.weaker.high)
+
+
+def test_what_the_paper_says_of_the_whole_run_is_decided_at_its_number_of_steps(cifar10, runs, longer, longest, put):
+    put("seeds", longer)
+    short = list(cifar10.claims(runs, {}))
+    assert {claim.statement for claim in short if claim.primary} == {"cifar-identity"}
+    put("full", longest)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(read, "_FULL", 12_000)
+        claims = list(dataclasses.replace(USUAL).claims(runs, dict.fromkeys(FITS, FIT)))
+    found = {claim.statement: claim for claim in claims if claim.primary}
+    assert found.keys() == {"cifar-faster", "cifar-identity", "cifar-favourable"}
+    assert found["cifar-faster"].value == pytest.approx(ratio(longest, "relu", "plu", slice(0, 12_000)), rel=1e-4)
+    assert found["cifar-favourable"].value == pytest.approx(ratio(longest, "relu", "plu", slice(-50, None)), rel=1e-4)
+    assert found["cifar-identity"].sentence.endswith("no worse than ReLU after 100.")
+    matched = dataclasses.replace(MATCHED).claims(longer, {})
+    assert {claim.setting.endswith("from gain-matched weights") for claim in matched if claim.statement} == {True}
+
+
+def test_a_loss_at_the_end_of_a_long_run_is_judged_too(cifar10, made):
+    runs = {activation: made(activation, 6000, 5) for activation in ACTIVATIONS}
+    ends = [claim for claim in cifar10.claims(runs, {}) if claim.setting.endswith("in the loss after 6,000 steps")]
+    assert [claim.statement for claim in ends] == ["cifar-faster"] * 2
+    assert ends[1].value == pytest.approx(ratio(runs, "relu", "plu", slice(5950, 6000)))
 
 
 def test_early_claims_are_judged_on_a_record_of_five_seeds(cifar10, runs, longer, put):
@@ -121,7 +165,12 @@ def test_late_claims_are_judged_on_the_record_that_is_long_enough(cifar10, runs,
     }
     assert {claims[sentence].verdict for sentence in late} == {"cannot be decided"}
     assert {claim.n for sentence, claim in claims.items() if sentence not in late} == {5}
-    assert {claim.statement for claim in claims.values() if "12,000" in claim.sentence} == {""}
+    said = [claim for claim in claims.values() if "12,000" in claim.sentence]
+    assert [(claim.statement, claim.setting) for claim in said] == [
+        ("cifar-faster", "for tanh, over 12,000 steps"),
+        ("cifar-faster", "over 12,000 steps"),
+        ("", ""),
+    ]
     area = claims["On CIFAR-10, PLU trains faster than ReLU: area under the curve of 5,000 steps."]
     assert area.value == pytest.approx(ratio(longest, "relu", "plu", slice(0, 5000)), rel=1e-4)
     assert area.statement == "cifar-faster"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import re
 import shlex
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from matplotlib.figure import Figure
 from plunit.ensemble import ACTIVATIONS, ENGINES, MLP
 from plunit.lab import settings
 from plunit.lab.cell import Cell
-from plunit.lab.claims import Claim, measure_ratio, median_ratio
+from plunit.lab.claims import Claim, Column, Difference, median_interval, ratios
 from plunit.lab.compare import run
 from plunit.lab.compare.run import CompareSpec
 from plunit.lab.experiment import Experiment, Results, Runs
@@ -73,14 +74,21 @@ class Compare(Experiment):
                 yield row | {key: float(arrays[key][i]) for key in ("test_loss", "train_loss", "baseline")}
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
-        """Yield a claim for each pair: that the one with the lower test loss, seed by seed, is better."""
-        for one, other in combinations(runs, 2):
-            first = median_ratio(runs[one]["test_loss"], runs[other]["test_loss"]) <= 1
-            lower, higher = (one, other) if first else (other, one)
-            sentence = f"{label(lower)} has a lower test loss than {label(higher)} on {_column(self.spec.target)}."
-            statistic = f"median of test loss {label(lower)} / {label(higher)}"
-            losses = runs[lower]["test_loss"], runs[higher]["test_loss"]
-            yield measure_ratio("", sentence, statistic, *losses, Range(high=1))
+        """Yield a claim for each pair: that their test losses differ, seed by seed, and which one is lower."""
+        pairs = list(combinations(runs, 2))
+        for one, other in pairs:
+            yield self._difference(runs, one, other, level=1 - 0.05 / len(pairs))
+
+    def _difference(self, runs: Runs, one: str, other: str, level: float) -> Claim:
+        if median_interval(_ratios(runs, one, other), level)[0] > 1:
+            one, other = other, one
+        column = _ratios(runs, one, other)
+        low, high = median_interval(column, level)
+        below = Range(high=math.nextafter(1, 0))
+        words = "{} has a lower test loss than {}" if below.holds(high) else "{} and {} have different test losses"
+        sentence = f"{words.format(label(one), label(other))} on {_column(self.spec.target)}."
+        statistic = f"median of test loss {label(one)} / {label(other)}"
+        return Difference("", sentence, statistic, column.size, float(np.median(column)), low, high, below, below)
 
     def finding(self, runs: Runs) -> str:
         """Compare the median test losses."""
@@ -109,6 +117,10 @@ class Compare(Experiment):
             f"{self.name}-loss", caption, f"Losses over steps on training and test rows, for {names}.", figure
         )
         yield distribution(f"{self.name}-final", self.title, runs, "test_loss")
+
+
+def _ratios(runs: Runs, one: str, other: str) -> Column:
+    return ratios(runs[one]["test_loss"], runs[other]["test_loss"])
 
 
 def _column(name: str) -> str:

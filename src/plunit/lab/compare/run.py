@@ -14,6 +14,7 @@ from plunit.data.tables import Table, read_table
 from plunit.ensemble import MLP, forward, initial, train
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Data
+from plunit.ensemble.units import is_constant
 from plunit.errors import UserError
 from plunit.lab.cell import Arrays, Cell
 from plunit.ranges import COUNT, RATE, SHARE, WIDTH, Range
@@ -111,7 +112,8 @@ class Split:
         self.test, self.train = order[:tests], order[tests:]
         rows = np.column_stack([table.x, table.y])[self.train]
         spread = rows.std(0)
-        self._mean, self._spread = rows.mean(0), np.where(spread > 0, spread, 1)
+        constant = is_constant(rows) | (spread == 0)  # the deviation of 0.1, 0.1, ... is that of rounding
+        self._mean, self._spread = rows.mean(0), np.where(constant, 1, spread)
 
     def rows(self, index: Any) -> tuple[Any, Any]:
         """Return inputs [..., inputs] and target [...] of some rows, standardised."""

@@ -23,9 +23,10 @@ _FLOOR = 1e-16
 
 @dataclass(frozen=True)
 class Depth(Experiment):
-    """Gradients over depth; `start` says how the weights are drawn."""
+    """Gradients over depth; `start` says how the weights are drawn, `setting` how that differs from the paper."""
 
     start: str = ""
+    setting: str = ""
 
     activations = ("tanh", "relu", "plu")
     choices = ACTIVATIONS
@@ -50,12 +51,14 @@ class Depth(Experiment):
         ends = f"depth {self.spec.depths[-1]} / depth {self.spec.depths[0]}"
         fall, bars = f"median of |dL/dW1|, {ends}", (Range(high=0.01), Range(high=0.1))
         sentence = f"Gradients vanish with depth for tanh, {self.start}."
-        yield measure_ratio("gradients-tanh", sentence, fall, tanh[-1], tanh[0], *bars)
+        yield measure_ratio("gradients-tanh", sentence, fall, tanh[-1], tanh[0], *bars, setting=self.setting)
         sentence, bars = f"Gradients do not vanish with depth for PLU, {self.start}.", (Range(low=0.1), Range(low=0.01))
-        yield measure_ratio("gradients-plu", sentence, fall, plu[-1], plu[0], *bars)
+        yield measure_ratio("gradients-plu", sentence, fall, plu[-1], plu[0], *bars, setting=self.setting)
         sentence, bars = f"PLU's gradients fall less than tanh's, {self.start}.", (Range(low=2), Range(low=1))
         fall = f"median of (fall for PLU) / (fall for tanh), {ends}"
-        yield measure_ratio("gradients-plu", sentence, fall, plu[-1] / plu[0], tanh[-1] / tanh[0], *bars)
+        falls = plu[-1] / plu[0], tanh[-1] / tanh[0]
+        setting = f"compared with tanh {self.setting}".strip()
+        yield measure_ratio("gradients-plu", sentence, fall, *falls, *bars, setting=setting)
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw gradient norms over depth."""
@@ -88,5 +91,6 @@ EXPERIMENTS = (
         DepthSpec(scale="fan_in"),
         "7",
         start="with weights N(0, 1 / inputs)",
+        setting="with weights N(0, 1 / inputs)",
     ),
 )

@@ -25,10 +25,17 @@ _STARTS = {
 
 @dataclass(frozen=True)
 class FitExperiment(Experiment):
-    """A function fitted by small networks; `noun` names it in sentences, `theme` in the statements of the paper."""
+    """A function fitted by small networks.
+
+    Attributes:
+        noun: its name in sentences.
+        theme: its name in the statements of the paper.
+        setting: how it differs from what the paper did; "" if it does not.
+    """
 
     noun: str = ""
     theme: str = ""
+    setting: str = ""
 
     activations = ("tanh", "relu", "plu", "plu_learned")
     choices = ACTIVATIONS
@@ -80,8 +87,9 @@ class FitExperiment(Experiment):
     def _losses(self, tanh: Arrays, relu: Arrays, plu: Arrays) -> Iterator[Claim]:
         sentence = f"On {self.noun}, PLU and tanh reach similar losses."
         bars = Range(0.5, 2), Range(0.2, 5)
-        columns = plu["final_loss"], tanh["final_loss"]
-        yield measure_ratio(f"{self.theme}-tanh", sentence, "median of final loss PLU / tanh", *columns, *bars)
+        columns, setting = (plu["final_loss"], tanh["final_loss"]), self.setting
+        statistic = "median of final loss PLU / tanh"
+        yield measure_ratio(f"{self.theme}-tanh", sentence, statistic, *columns, *bars, setting=setting)
         sine = self.spec.target == "sine"
         above = "two orders of magnitude" if sine else "well"
         bars = (Range(low=100), Range(low=10)) if sine else (Range(low=2), Range(low=1))
@@ -89,18 +97,22 @@ class FitExperiment(Experiment):
             sentence = f"On {self.noun}, ReLU's loss is {above} above {name}'s."
             statistic = f"median of final loss ReLU / {name}"
             columns = relu["final_loss"], arrays["final_loss"]
-            yield measure_ratio(f"{self.theme}-relu", sentence, statistic, *columns, *bars)
+            setting = self.setting if name == "PLU" else f"compared with {name} {self.setting}".strip()
+            yield measure_ratio(f"{self.theme}-relu", sentence, statistic, *columns, *bars, setting=setting)
 
     def _dead(self, relu: Arrays, plu: Arrays) -> Iterator[Claim]:
+        """Yield that ReLU's units die, and PLU's do not; the one that decides is on the sine."""
         units = sum(self.spec.widths[1:-1])
-        statistic = "share of hidden units with slope 0 on all data"
-        for name, arrays, some, bars in (
-            ("ReLU", relu, "", (Range(low=0.01), Range(low=0.001))),
-            ("PLU", plu, " no", (Range(0, 0), Range(0, 0.001))),
+        where = "" if self.theme == "sine" else f"on {self.noun}"
+        for name, arrays, some, bars, setting in (
+            ("ReLU", relu, "", (Range(low=0.01), Range(low=0.001)), f"for dead units of ReLU {where}".strip()),
+            ("PLU", plu, " no", (Range(0, 0), Range(0, 0.001)), where),
         ):
             sentence = f"{name} networks trained on {self.noun} have{some} dead units."
-            share = arrays["dead"] / units
-            yield measure("dead", sentence, statistic, mean, share, claimed=bars[0], weaker=bars[1])
+            share, statistic = arrays["dead"] / units, f"share of {name}'s hidden units with slope 0 on all data"
+            statistic += "" if name == "ReLU" else f"; ReLU's {mean(relu['dead'] / units):.3g}"
+            bar = {"claimed": bars[0], "weaker": bars[1]}
+            yield measure("dead", sentence, statistic, mean, share, **bar, setting=setting)
 
     def _pieces(self, relu: Arrays, plu: Arrays) -> Iterator[Claim]:
         """Yield claims on counts; section 3 says "abundantly more", sections 2 and 4 say more.
@@ -111,14 +123,14 @@ class FitExperiment(Experiment):
         more, least = ("abundantly more", 2) if abundantly else ("more", 1.1)
         sentence = f"Trained on {self.noun}, PLU networks have {more} pieces than ReLU's."
         columns = plu["trained_pieces"], relu["trained_pieces"]
-        bars = Range(low=least), Range(low=1)
-        yield measure_ratio(f"{self.theme}-pieces", sentence, _medians("trained", relu, plu), *columns, *bars)
+        bars, statistic = (Range(low=least), Range(low=1)), _medians("trained", relu, plu)
+        yield measure_ratio(f"{self.theme}-pieces", sentence, statistic, *columns, *bars, setting=self.setting)
         if abundantly:
             sentence = f"Trained on {self.noun}, the ReLU network has 5 line segments."
             statistic = f"median of pieces; of patterns {median(relu['trained_patterns']):g}"
-            bars = Range(5, 5), Range(4, 6)
+            bar = {"claimed": Range(5, 5), "weaker": Range(4, 6)}
             column = relu["trained_pieces"]
-            yield measure("curve-five", sentence, statistic, median, column, claimed=bars[0], weaker=bars[1])
+            yield measure("curve-five", sentence, statistic, median, column, **bar, setting=self.setting)
         line = self.spec.widths[0] == 1
         times = "about twice as many pieces" if line else "two to four times as many regions"
         bars = (Range(1.5, 2.5), Range(1.25, 3)) if line else (Range(2, 4), Range(1.5, 5))
@@ -151,7 +163,8 @@ EXPERIMENTS = (
     FitExperiment("parametric", f"{_TITLE} the 50 points of section 2", _CURVE, "3", "the parametric curve", "curve"),
     # ... and one period of the curve is what its figure shows
     FitExperiment(
-        "parametric-period", f"{_TITLE} one period", _PERIOD, "3", "one period of the parametric curve", "curve"
+        *("parametric-period", f"{_TITLE} one period", _PERIOD, "3"),
+        *("one period of the parametric curve", "curve", "on one period"),
     ),
     # the paper does not state the number of steps: that of section 2
     FitExperiment("surface", "Hyperbolic paraboloid", _SADDLE, "4", "the surface", "surface"),

@@ -53,17 +53,18 @@ class InverseExperiment(Experiment):
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
         """Yield the claims that can be measured with what was run."""
         draw = f"of {self.spec.values:,} values N(0, {self.spec.spread:g}^2)"
-        for activation, statement, sentence, what, key, claimed in (
-            ("plu", "inverse-plu", "PLU's inverse is defined on the whole domain.", "it takes", "all", _ALL),
-            ("plu", "inverse-plu", "PLU is one to one.", _SHARED, "shared", _NONE),
-            ("relu", "inverse-others", "ReLU is not an invertible function.", _SHARED, "shared", _SOME),
-            ("leaky_relu", "inverse-others", "Leaky ReLU is invertible.", _SHARED, "shared", _NONE),
-            ("tanh", "inverse-others", f"{_TANH} everywhere inside.", "inside that it takes", "inside", _ALL),
-            ("tanh", "inverse-others", f"{_TANH} nowhere outside.", "outside that it takes", "outside", _NONE),
+        whole, plu, others = "PLU's inverse is defined on the whole domain.", "inverse-plu", "inverse-others"
+        for activation, statement, setting, sentence, what, key, claimed in (
+            ("plu", plu, "", whole, "it takes", "all", _ALL),
+            ("plu", plu, "for one to one", "PLU is one to one.", _SHARED, "shared", _NONE),
+            ("relu", others, "", "ReLU is not an invertible function.", _SHARED, "shared", _SOME),
+            ("leaky_relu", others, "for leaky ReLU", "Leaky ReLU is invertible.", _SHARED, "shared", _NONE),
+            ("tanh", others, _INSIDE, f"{_TANH} everywhere inside.", "inside that it takes", "inside", _ALL),
+            ("tanh", others, _OUTSIDE, f"{_TANH} nowhere outside.", "outside that it takes", "outside", _NONE),
         ):
             if activation in runs:
-                column = _share(runs[activation], key)
-                yield measure(statement, sentence, f"share {draw} {what}", mean, column, claimed=claimed)
+                statistic, column = f"share {draw} {what}", _share(runs[activation], key)
+                yield measure(statement, sentence, statistic, mean, column, claimed=claimed, setting=setting)
         for activation in ("plu", "tanh"):
             if activation in runs:
                 yield self._round_trip(activation, runs[activation])
@@ -87,8 +88,8 @@ class InverseExperiment(Experiment):
         network = f"An invertible {label(activation)} network of depth {depths[at]}"
         sentence = f"{network} returns its input in {self.spec.dtypes[0]}."
         statistic = f"median of the largest |F^-1(F(x)) - x|, {self.spec.features} features, the worse of {layers}"
-        bars = {"claimed": Range(high=1e-3), "weaker": Range(high=1e-2)}
-        return measure("", sentence, statistic, median, self._worst(arrays, at), **bars)
+        worst, bars = self._worst(arrays, at), (Range(high=1e-3), Range(high=1e-2))
+        return measure("", sentence, statistic, median, worst, claimed=bars[0], weaker=bars[1])
 
     def _certificate(self, arrays: Arrays) -> Claim:
         ratio = (arrays["error"] / arrays["bound"]).reshape(-1, arrays["seed"].size).max(0)
@@ -132,6 +133,7 @@ class InverseExperiment(Experiment):
 
 _SHARED = "with the output of another"
 _TANH = "tanh's inverse is defined on (-1, 1) only:"
+_INSIDE, _OUTSIDE = "for tanh inside (-1, 1)", "for tanh outside (-1, 1)"
 
 
 def _share(arrays: Arrays, key: str) -> Column:
