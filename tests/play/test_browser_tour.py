@@ -1,7 +1,7 @@
 """The tour: five steps with live networks."""
 
 import pytest
-from playground import table_of, wait_for_median, wait_for_settings, wait_for_step
+from playground import pause, table_of, wait_for_median, wait_for_settings, wait_for_step
 
 STEPS = [
     ("Three activations", ["tanh", "relu", "plu"], "Median loss"),
@@ -56,7 +56,7 @@ def test_alpha_and_c_are_tried(opened, words, alpha, c):
 def test_what_the_tour_says_is_so(opened):
     page = opened({"activations": ["relu", "plu"], "networks": 300, "lr": 0.03})
     wait_for_median(page, "PLU", 0.1)
-    page.locator("[data-do=toggle]").click()
+    pause(page)
     table = table_of(page)
     pieces = {title: int(row[2].split()[0]) for title, row in table.items()}
     assert float(table["ReLU"][0]) > 2 * float(table["PLU"][0])

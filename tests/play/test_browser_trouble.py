@@ -1,7 +1,7 @@
 """What the page says when something is wrong: one clear message, and a way on."""
 
 import pytest
-from playground import choose, wait_for_step
+from playground import choose, passed, wait_for_step
 from waiting import wait_until
 
 from plunit.play.server import started
@@ -30,9 +30,8 @@ def test_server_that_is_gone(opened, ending, kept, way):
         ending.shutdown()
         ending.server_close()
     page.locator(f"{MESSAGE}:has-text('server has ended')").wait_for()
-    page.wait_for_timeout(500)
     asked = len(opened.requests)
-    page.wait_for_timeout(1500)
+    passed(page, 1200)  # longer than the page ever waits
     assert len(opened.requests) == asked  # it does not go on asking
     assert page.locator("[role=alert]").count() == 1
     kept(page, "gone")
