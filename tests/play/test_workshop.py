@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from calls import SMALL
 from waiting import wait_until
 
 from plunit.ensemble import ACTIVATIONS
@@ -16,8 +17,6 @@ from plunit.errors import UserError
 from plunit.play import session, workshop
 from plunit.play.session import Session
 from plunit.play.workshop import SESSIONS, UnknownSession, Workshop
-
-SMALL = {"target": {"kind": "paper", "name": "sine"}, "networks": 16, "activations": ["relu", "plu"]}
 
 
 @pytest.fixture
@@ -247,17 +246,17 @@ def test_all_together_have_a_limit_of_memory(shop, monkeypatch):
         start(shop)
 
 
-def test_two_pages_share_the_time(shop):
-    one, two = start(shop, networks=64), start(shop, networks=512, activations=["tanh"])
-
-    def seconds():
-        return np.array([shop.call("frame", {"session": name}).content["seconds"] for name in (one, two)])
-
-    wait_until(lambda: seconds().sum() > 0.5)  # by then rounds have their length
-    start_ = seconds()
-    wait_until(lambda: (seconds() - start_).sum() > 1.5)
-    spent = seconds() - start_
-    assert spent.max() < 2 * spent.min()
+def test_two_pages_take_turns_of_equal_time(shop, monkeypatch):
+    turns = []
+    monkeypatch.setattr(Session, "round", lambda made, seconds: turns.append((made, seconds)) or time.sleep(0.001))
+    start(shop)
+    start(shop, networks=512)
+    wait_until(lambda: len(turns) > 50)
+    late = turns[-20:]
+    assert {seconds for _, seconds in late} == {workshop.ROUND / 2}
+    assert [one for one, _ in late[::2]] == [late[0][0]] * 10
+    assert [two for two, _ in late[1::2]] == [late[1][0]] * 10
+    assert late[0][0] is not late[1][0]
 
 
 def test_two_pages_learn_what_one_alone_learns(shop):
@@ -315,13 +314,6 @@ def test_a_fault_of_ours_is_answered_too(shop, monkeypatch):
     assert (status, reply.content) == (500, {"error": "plunit failed: ZeroDivisionError: division by zero"})
 
 
-def test_rounds_become_as_long_as_they_should(shop):
-    name = start(shop)
-    wait_until(lambda: frames(shop, name, 1)[0]["seconds"] > 0.5)
-    made = shop._sessions[name]
-    assert made._steps > 10
-
-
 WRONG = {
     "unknown call": ("eval", {}, "unknown call 'eval'; there are info, start, frame, command, export"),
     "no object": ("frame", [], "the call frame must be an object, got list"),
@@ -373,17 +365,6 @@ def test_a_table_of_many_rows_is_learned_in_batches(shop):
     wait_until(lambda: frames(shop, name, 1)[0]["step"] > 200)
     losses = numbered(shop, name)["panels"][1]["losses"]["low"]
     assert losses[-1] < 0.1 * losses[0]
-
-
-def test_frames_keep_their_rate(shop):
-    name, after = start(shop), 0
-    frames(shop, name, 3)
-    begin, count = time.monotonic(), 0
-    while time.monotonic() - begin < 1.0:
-        frame = shop.call("frame", {"session": name, "after": after}).content
-        count += frame["frame"] > after
-        after = frame["frame"]
-    assert 2 <= count <= session.RATE + 3
 
 
 def test_a_page_that_waits_for_a_slow_frame_keeps_its_session(shop, monkeypatch):
