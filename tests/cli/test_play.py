@@ -1,13 +1,17 @@
 """The command `plunit play`: its address, its end, its errors, and what it loads and writes."""
 
+import re
 import signal
 import socket
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from calls import SINE
+from calls import SINE, called
+from waiting import wait_until
 
 from plunit.ensemble import why_not_native
 
@@ -37,6 +41,29 @@ def test_the_address_is_served_until_ctrl_c(running):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out.splitlines()[-1], err) == (0, "plunit play: ended", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_trainings_that_have_ended_keep_no_memory(running):
+    process, line = running()
+    port, token = re.search(r":(\d+)/#token=(\S+)", line).groups()
+    server = SimpleNamespace(server_port=int(port), token=token)
+
+    def megabytes():
+        return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())[1]) // 1024
+
+    def train(**settings):
+        name = called(server, "start", {"settings": {"target": SINE, "activations": ["plu"], **settings}})[0]["session"]
+        called(server, "frame", {"session": name})
+        most = megabytes()
+        called(server, "command", {"session": name, "command": "stop"})
+        return most
+
+    train(networks=16)
+    first = megabytes()
+    most = [train(networks=2048, depth=3, width=width) for width in (16, 20, 24, 16, 28, 24)]
+    assert max(most) > first + 50  # each of them needs more than is kept
+    wait_until(lambda: megabytes() < first + 60, seconds=20)  # without a thought for it 180 more are kept
 
 
 def test_the_port_that_is_asked_for(running):

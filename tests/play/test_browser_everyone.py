@@ -1,9 +1,10 @@
 """The page for everyone: by keyboard alone, on a phone, in the dark, with less motion, for screen readers."""
 
 import re
+from itertools import pairwise
 
 import pytest
-from playground import settings_of, wait_for_step
+from playground import pause, redrawn, settings_of, wait_for_step
 from waiting import wait_until
 
 FOCUS = """() => {
@@ -75,7 +76,7 @@ def test_phone_needs_no_sideways_scrolling(opened, kept, name):
     wait_for_step(page, 30)
     for summary in page.locator("summary").all():
         summary.click()
-    page.wait_for_timeout(200)
+    redrawn(page)
     kept(page, f"phone-{name}")
     assert page.evaluate("() => document.documentElement.scrollWidth") == 390
     outside = """() => [...document.querySelectorAll("button, input, select, canvas, figure, td")].filter((element) => {
@@ -134,20 +135,20 @@ def test_dark_comes_while_the_page_is_open(opened):
     pixel = "() => document.querySelector('[data-part=losses]').toDataURL()"
     page = opened({}, color_scheme="light")
     wait_for_step(page, 10)
-    page.locator("[data-do=toggle]").click()
-    page.locator("[data-do=toggle]:text-is('Start')").wait_for()
-    page.wait_for_timeout(1000)  # the last frame is drawn
+    pause(page)
     light = page.evaluate(pixel)
     page.emulate_media(color_scheme="dark")
     wait_until(lambda: page.evaluate(pixel) != light)
 
 
+FRAMES = "() => performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/call/frame'))"
+
+
 def test_less_motion_means_few_frames(opened):
     page = opened({}, reduced_motion="reduce")
-    wait_for_step(page, 10)
-    start = len([url for url in opened.requests if url.endswith("frame")])
-    page.wait_for_timeout(3000)
-    assert len([url for url in opened.requests if url.endswith("frame")]) - start <= 4
+    page.wait_for_function(f"() => ({FRAMES})().length >= 4")
+    spans = page.evaluate(f"() => ({FRAMES})().map(({{ startTime, responseEnd }}) => [startTime, responseEnd])")
+    assert min(start - end for (_, end), (start, _) in pairwise(spans)) > 900
 
 
 def test_names_for_screen_readers(opened):
@@ -163,12 +164,15 @@ def test_names_for_screen_readers(opened):
     page.locator("[data-part=summary]:has-text('Median loss')").wait_for(state="attached")
 
 
+COUNTED = """() => { window.changes = {}; for (const name of ["summary", "step"]) {
+  window.changes[name] = 0;
+  new MutationObserver(() => window.changes[name]++).observe(
+    document.querySelector(`[data-part=${name}]`), { childList: true, characterData: true, subtree: true });
+} }"""
+
+
 def test_summary_is_not_chatty(opened):
     page = opened({})
-    page.evaluate(
-        """() => { window.told = 0; new MutationObserver(() => window.told++).observe(
-        document.querySelector("[data-part=summary]"), { childList: true, characterData: true, subtree: true }); }"""
-    )
-    wait_for_step(page, 10)
-    page.wait_for_timeout(4000)
-    assert page.evaluate("() => window.told") <= 1
+    page.evaluate(COUNTED)
+    page.wait_for_function("() => window.changes.step >= 10")
+    assert page.evaluate("() => window.changes.summary") <= 2

@@ -7,8 +7,11 @@ from playground import (
     choose,
     drop,
     painted_share,
+    passed,
+    pause,
     reset,
     settings_of,
+    settled,
     table_of,
     wait_for_median,
     wait_for_settings,
@@ -34,7 +37,7 @@ def test_typed_sine_brings_plu_below_relu(opened):
     reset(page)
     page.locator("[data-do=toggle]:text-is('Start')").click()
     wait_for_median(page, "PLU", 0.1)
-    page.locator("[data-do=toggle]").click()
+    pause(page)
     losses = {title: float(row[0]) for title, row in table_of(page).items()}
     assert losses["PLU"] < losses["ReLU"] / 2
 
@@ -43,7 +46,8 @@ def test_a_reset_right_after_typing_waits(opened):
     page = opened({})
     page.fill("[name=seed]", "7")
     page.locator("[data-do=reset]").click()
-    page.wait_for_timeout(700)  # longer than the page waits for more digits
+    passed(page, 600)  # longer than the page waits for more digits
+    settled(page)
     assert page.locator("[data-do=toggle]").inner_text() == "Start"
 
 
@@ -68,7 +72,8 @@ def test_drawing_needs_a_stroke(opened):
     page = opened({})
     wait_for_step(page, 10)
     choose(page, "drawn")
-    page.wait_for_timeout(700)
+    passed(page, 600)
+    settled(page)
     assert settings_of(page.url)["target"]["kind"] == "paper"
     assert page.locator("[data-part=message]").is_hidden()
 
@@ -121,21 +126,20 @@ def test_pause_step_and_reset(opened):
     for count in "12":
         page.locator("[data-do=step]").click()
         page.wait_for_function("n => document.querySelector('[data-part=step]').textContent === n", arg=count)
-    page.wait_for_timeout(300)
+    settled(page)
     assert step.inner_text() == "2"
     toggle.click()
     wait_for_step(page, 20)
     assert toggle.inner_text() == "Pause"
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("alpha", 0.5), ("c", 2), ("depth", 1), ("width", 5), ("networks", 9), ("seed", 3)]
-)
-def test_every_setting_restarts(opened, field, value):
-    page = opened({"networks": 8})
+def test_every_setting_restarts(opened):
+    page, settings = opened({"networks": 8}), {}
     wait_for_step(page, 10)
-    page.locator(f"[name={field}]").fill(str(value))
-    wait_for_settings(page, **{field: value})
+    for field, value in {"alpha": 0.5, "c": 2, "depth": 1, "width": 5, "networks": 9, "seed": 3}.items():
+        settings[field] = value
+        page.locator(f"[name={field}]").fill(str(value))
+        wait_for_settings(page, **settings)
 
 
 def test_activations_are_side_by_side(opened):

@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 from compilers import call_c
 from PIL import Image
-from playground import choose, saved, settings_of, wait_for_step
+from playground import choose, pause, saved, settings_of, wait_for_step
 
 
 def paused(page, steps=100):
     """Train for some steps and pause, so that the best network stays the best."""
     wait_for_step(page, steps)
-    page.locator("[data-do=toggle]").click()
-    page.locator("[data-do=toggle]:text-is('Start')").wait_for()
-    page.wait_for_timeout(800)  # the round that was under way ends
+    pause(page)
     return page
 
 

@@ -1,7 +1,6 @@
 """The tour: five steps with live networks."""
 
-import pytest
-from playground import table_of, wait_for_median, wait_for_settings, wait_for_step
+from playground import pause, table_of, wait_for_median, wait_for_settings, wait_for_step
 
 STEPS = [
     ("Three activations", ["tanh", "relu", "plu"], "Median loss"),
@@ -29,7 +28,7 @@ def test_five_steps_with_live_networks(opened, kept):
     assert page.locator(".spot").count() == 0
 
 
-def test_back_and_end(opened):
+def test_back_to_try_alpha_and_c_and_end(opened):
     page = opened({})
     wait_for_step(page, 1)
     page.locator("[data-do=tour]").click()
@@ -37,26 +36,20 @@ def test_back_and_end(opened):
     page.locator("[data-do=tour-next]").click()
     page.locator("[data-do=tour-back]").click()
     page.locator(".tour h2:has-text('Three activations')").wait_for()
-    page.locator("[data-do=tour-end]").click()
-    assert page.locator("[data-part=tour]").is_hidden()
-
-
-@pytest.mark.parametrize(("words", "alpha", "c"), [("alpha = 1", 1, 1), ("c = 3", 0.1, 3)])
-def test_alpha_and_c_are_tried(opened, words, alpha, c):
-    page = opened({})
-    wait_for_step(page, 1)
-    page.locator("[data-do=tour]").click()
     for _ in range(2):
         page.locator("[data-do=tour-next]").click()
-    page.locator(f"[data-try]:text-is('{words}')").click()
-    wait_for_settings(page, alpha=alpha, c=c)
-    wait_for_step(page, 20)
+    for words, alpha, c in (("alpha = 1", 1, 1), ("c = 3", 0.1, 3)):
+        page.locator(f"[data-try]:text-is('{words}')").click()
+        wait_for_settings(page, alpha=alpha, c=c)
+        wait_for_step(page, 20)
+    page.locator("[data-do=tour-end]").click()
+    assert page.locator("[data-part=tour]").is_hidden()
 
 
 def test_what_the_tour_says_is_so(opened):
     page = opened({"activations": ["relu", "plu"], "networks": 300, "lr": 0.03})
     wait_for_median(page, "PLU", 0.1)
-    page.locator("[data-do=toggle]").click()
+    pause(page)
     table = table_of(page)
     pieces = {title: int(row[2].split()[0]) for title, row in table.items()}
     assert float(table["ReLU"][0]) > 2 * float(table["PLU"][0])

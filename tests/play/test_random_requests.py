@@ -26,7 +26,7 @@ class Wire:
     def settimeout(self, *_):
         pass
 
-    setsockopt = settimeout
+    setsockopt = gettimeout = settimeout
 
 
 PLAIN = "GET POST PUT / // /call/ start info frame export command HTTP/1.1 HTTP/0.9 HTTP/9999999.1 10 -1 : %2e .. { } ["

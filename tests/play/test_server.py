@@ -1,15 +1,19 @@
 """The server does what its page asks, and nothing for anybody else."""
 
+import contextlib
 import json
+import re
 import select
 import socket
+import threading
 import time
 
 import pytest
-from calls import SMALL, asked, raw
+from calls import SMALL, asked, called, raw
 from waiting import wait_until
 
 from plunit.play import server as module
+from plunit.play.frames import Reply
 from plunit.play.server import HEADERS, Handler, Server, started
 
 
@@ -125,6 +129,25 @@ def test_every_reply_is_locked_down(idle, method, path, body, more):
     assert "Python" not in headers["Server"]
 
 
+STRANGE = {
+    "no request": b"garbage\r\n\r\n",
+    "HTTP/0.9": b"GET /\r\n\r\n",
+    "wrong version": b"GET / HTTP/x\r\n\r\n",
+    "new version": b"GET / HTTP/2.0\r\n\r\n",
+    "long line": b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",
+    "many headers": b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 200 + b"\r\n",
+}
+
+
+@pytest.mark.parametrize("content", STRANGE.values(), ids=STRANGE)
+def test_what_is_no_request_gets_the_same_headers(idle, content):
+    head, _, body = raw(idle, content).partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    assert re.match("HTTP/1.1 (4|5)", first)
+    assert dict(line.split(": ", 1) for line in lines).items() >= HEADERS.items()
+    assert set(json.loads(body)) == {"error"}
+
+
 PATHS = [
     "/../server.py",
     "/page/../../server.py",
@@ -215,49 +238,83 @@ def test_ten_megabytes_arrive(site):
     assert b"Each step takes 128 of the rows" in content
 
 
+def given_up(connection, drip):
+    """Return what the server says to a connection on which at most a byte now and then goes on to arrive."""
+    start = time.monotonic()
+    while drip and time.monotonic() - start < 6 and not select.select([connection], [], [], 0.1)[0]:
+        connection.sendall(b"1")
+    found = connection.recv(65536)
+    assert time.monotonic() - start < 4
+    return found
+
+
+def connected(server):
+    return socket.create_connection(("127.0.0.1", server.server_port), timeout=10)
+
+
 @pytest.mark.parametrize("drip", [False, True])
 def test_a_slow_body_is_given_up(monkeypatch, site, drip):
-    monkeypatch.setattr(module, "TIMEOUT", 0.5)
     monkeypatch.setattr(Handler, "timeout", 0.5)
     head = (
         f"POST /call/info HTTP/1.1\r\nHost: 127.0.0.1:{site.server_port}\r\nX-Plunit-Token: {site.token}\r\n"
         "Content-Length: 1000\r\n\r\n"
     )
-    start = time.monotonic()
-    with socket.create_connection(("127.0.0.1", site.server_port), timeout=10) as connection:
+    with connected(site) as connection:
         connection.sendall(head.encode())
-        while drip and time.monotonic() - start < 6 and not select.select([connection], [], [], 0.1)[0]:
-            connection.sendall(b" ")  # a byte now and then, each within the time of a request
-        assert connection.recv(65536).startswith(b"HTTP/1.1 408")
-    assert time.monotonic() - start < 4
+        assert given_up(connection, drip).startswith(b"HTTP/1.1 408")
 
 
-def test_a_slow_head_is_given_up(monkeypatch, site):
-    monkeypatch.setattr(Handler, "timeout", 0.3)
-    with socket.create_connection(("127.0.0.1", site.server_port), timeout=10) as connection:
-        connection.sendall(b"GET / HT")
-        assert connection.recv(65536) == b""
+@pytest.mark.parametrize("drip", [False, True])
+@pytest.mark.parametrize("begun", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nX: "])
+def test_a_slow_head_is_given_up(monkeypatch, site, begun, drip):
+    monkeypatch.setattr(Handler, "timeout", 0.5)
+    with connected(site) as connection:
+        connection.sendall(begun)
+        assert given_up(connection, drip) == b""
 
 
-def test_so_many_connections_and_no_more(monkeypatch):
+@pytest.fixture
+def crowded(monkeypatch):
+    """A server for three connections at once."""
     monkeypatch.setattr(module, "CONNECTIONS", 3)
     made, thread = started()
-    try:
-        held = [socket.create_connection(("127.0.0.1", made.server_port), timeout=10) for _ in range(3)]
+    yield made
+    made.shutdown()
+    made.server_close()
+    thread.join()
+
+
+def test_connections_without_a_token_keep_no_page_out(crowded):
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(connected(crowded)) for _ in range(3)]
         for connection in held:
             connection.sendall(b"GET / HT")
-        with socket.create_connection(("127.0.0.1", made.server_port), timeout=10) as one_more:
+        assert asked(crowded, "GET", "/")[0] == 200
+        gone, _, _ = select.select(held, [], [], 0)
+        assert [connection.recv(10) for connection in gone] == [b""]
+        assert called(crowded, "info", {})[0]["limits"]
+
+
+def test_so_many_calls_and_no_more(crowded, monkeypatch):
+    over = threading.Event()
+    monkeypatch.setattr(crowded.workshop, "answer", lambda kind, body: (200, Reply({"waited": over.wait(20)})))
+    replies = []
+    pages = [threading.Thread(target=lambda: replies.append(called(crowded, "frame", {})[0])) for _ in range(3)]
+    try:
+        for page in pages:
+            page.start()
+        wait_until(lambda: not crowded._free._value and not crowded.strangers)
+        with connected(crowded) as one_more:
             refusal, body = one_more.recv(5000).decode().split("\r\n\r\n")
-        first, *lines = refusal.split("\r\n")
-        headers = dict(line.split(": ", 1) for line in lines)
-        assert first == "HTTP/1.1 503 Service Unavailable"
-        assert int(headers["Content-Length"]) == len(body)
-        assert headers.items() >= HEADERS.items()
-        assert "too many connections are open; close a page" in json.loads(body)["error"]
-        for connection in held:
-            connection.close()
-        wait_until(lambda: asked(made, "GET", "/")[0] == 200)
     finally:
-        made.shutdown()
-        made.server_close()
-        thread.join()
+        over.set()
+        for page in pages:
+            page.join()
+    first, *lines = refusal.split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    assert first == "HTTP/1.1 503 Service Unavailable"
+    assert int(headers["Content-Length"]) == len(body)
+    assert headers.items() >= HEADERS.items()
+    assert "too many connections are open; close a page" in json.loads(body)["error"]
+    assert replies == [{"waited": True}] * 3
+    wait_until(lambda: asked(crowded, "GET", "/")[0] == 200)

@@ -1,3 +1,4 @@
+import json
 import math
 
 import numpy as np
@@ -63,6 +64,11 @@ def test_a_table_keeps_its_rows(columns):
     assert task.target == "c"
 
 
+def test_a_character_beyond_16_bits_is_whole():
+    target = json.loads(json.dumps({**table([(n, n * n) for n in range(10)]), "name": "\U0001d53d.csv"}))
+    assert task_of(target).title == "\U0001d53d.csv"
+
+
 def test_no_name_of_a_table_opens_a_file(tmp_path):
     (tmp_path / "other.parquet").write_bytes(b"PAR1")
     content = table([(n, n * n) for n in range(10)])
@@ -119,6 +125,7 @@ WRONG = {
     "Parquet": ({"kind": "csv", "text": "PAR1" + "x" * 100}, "the table is Parquet; save it as CSV"),
     "NUL": ({"kind": "csv", "text": "x,y\n1,\x002\n"}, "a NUL byte was found"),
     "half a character": ({"kind": "csv", "text": "x,y\n" + "1,\ud800\n" * 12}, "which is not UTF-8"),
+    "half a character in a name": ({**table([(n, n) for n in range(10)]), "name": "a\udfff.csv"}, "which is not UTF-8"),
     "name": ({**table([(n, n) for n in range(10)]), "name": 3}, "the name must be a text"),
 }
 

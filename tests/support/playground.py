@@ -46,6 +46,31 @@ def reset(page):
     page.wait_for_function("() => document.querySelector('[data-part=step]').textContent === '0'")
 
 
+def passed(page, milliseconds):
+    """Let the page's own timers that are due within a time act: one that is set now acts after them."""
+    page.evaluate("time => new Promise((done) => setTimeout(done, time))", milliseconds)
+
+
+def settled(page):
+    """Wait until the answer to a frame that was asked for from now on is drawn; the page asks for the next one then."""
+    for _ in range(2):
+        with page.expect_request("**/call/frame"):
+            pass
+    redrawn(page)
+
+
+def redrawn(page):
+    """Wait until the screen has been repainted."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def pause(page):
+    """Press Pause, and wait until the last step is drawn."""
+    page.locator("[data-do=toggle]:text-is('Pause')").click()
+    page.locator("[data-do=toggle]:text-is('Start')").wait_for()
+    settled(page)
+
+
 def painted_share(canvas):
     """Return the share of a canvas that is not blank: lines alone make a tenth, a cloud or a surface more."""
     return canvas.evaluate(PAINTED)

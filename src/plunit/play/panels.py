@@ -35,16 +35,16 @@ class Slow:
     It is None while the networks have none of it.
     """
 
-    def __init__(self, seconds: float, work: Callable[[Snapshot, int], Any]) -> None:
-        self._seconds, self._work, self._due, self._value = seconds, work, 0.0, None
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._due, self._value = seconds, 0.0, None
 
-    def value(self, now: Snapshot, best: int) -> Any:
-        """Return the last value, or a new one if it is due."""
+    def value(self, work: Callable[[], Any]) -> Any:
+        """Return the last value, or that of work() if it is due."""
         start = time.monotonic()
         if start >= self._due:
             self._value = None
             with contextlib.suppress(ValueError):  # smooth networks, and those with too many pieces
-                self._value = self._work(now, best)
+                self._value = work()
             end = time.monotonic()
             self._due = end + max(self._seconds, 20 * (end - start))
         return self._value
@@ -59,9 +59,7 @@ class Panel:
         self._course: list[list[Any]] = []
         self._every, self._seen, self._median = 1, 0, -1
         self._lines: list[dict[str, Any]] = []
-        self._pieces, self._edges = Slow(0.5, self._count_pieces), Slow(0.3, self._find_edges)
-        x = task.scaled[0][:LOOKED].T
-        self._dead = Slow(0.5, lambda now, _: round(dead_share(network, now.theta[:, :64], x, *self._shape), 4))
+        self._pieces, self._dead, self._edges = Slow(0.5), Slow(0.5), Slow(0.3)
 
     def paint(self, now: Snapshot, lines: bool, numbers: bool = True) -> tuple[dict[str, Any], Array, Array | None]:
         """Return the panel, its image, and the edges of the best network's regions.
@@ -82,8 +80,8 @@ class Panel:
         if numbers:
             panel |= {
                 "losses": self._remember(now.step, finite),
-                "pieces": self._pieces.value(now, best),
-                "dead": self._dead.value(now, best),
+                "pieces": self._pieces.value(lambda: self._count_pieces(now)),
+                "dead": self._dead.value(lambda: self._dead_share(now)),
                 "diverged": len(now.loss) - len(finite),
                 **self._alpha_and_c(now),
             }
@@ -91,7 +89,7 @@ class Panel:
             return panel, self._cloud.image(now.theta), None
         with np.errstate(all="ignore"):
             z = forward(self._network, self._in_units(now, [best]), pixels(self._task.box).T, *self._shape)
-        return panel, surface_bytes(self._task, z[0, :, 0]), self._edges.value(now, best)
+        return panel, surface_bytes(self._task, z[0, :, 0]), self._edges.value(lambda: self._find_edges(now, best))
 
     def _in_units(self, now: Snapshot, members: Any) -> Array:
         return in_units(self._network, now.theta[:, members], *self._task.scales)
@@ -150,13 +148,18 @@ class Panel:
         bends = (one >= 0) & (other >= 0) & (found.labels[one] != found.labels[other])
         return np.asarray(found.vertices[found.faces.ends[bends]].reshape(-1, 4), dtype=np.float32)
 
-    def _count_pieces(self, now: Snapshot, _: int) -> dict[str, float]:
+    def _count_pieces(self, now: Snapshot) -> dict[str, float]:
         """Return quantiles of the number of pieces over the first networks."""
         members = np.arange(min(SAMPLE[self._task.inputs - 1], now.theta.shape[1]))
         members = members[(np.abs(now.theta[:, members]) < 1e20).all(axis=0)]  # NaN compares as false
         net, (x, *rest), most = self._exact(now, members), self._task.box.tolist(), PIECES * len(members)
         found = cell_counts(net, (x, rest[0]), limit=most) if rest else counts(net, *x, limit=most)
         return {name: float(np.quantile(found.pieces, q)) for name, q in QUANTILES.items()}
+
+    def _dead_share(self, now: Snapshot) -> float:
+        """Return the share of dead units of the first networks."""
+        x = self._task.scaled[0][:LOOKED].T
+        return round(dead_share(self._network, now.theta[:, :64], x, *self._shape), 4)
 
     def _alpha_and_c(self, now: Snapshot) -> dict[str, list[float]]:
         """Return the alpha and c of each hidden layer, for PLU; the median of learned ones."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import io
 import json
 import secrets
+import socket
 import socketserver
 import sys
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -19,7 +22,7 @@ from plunit.play.frames import Reply
 from plunit.play.workshop import BODY, Workshop
 
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-TIMEOUT = 10.0  # seconds for a request to arrive
+TIMEOUT = 10.0  # seconds for a request to arrive: its head, and then its body
 CONNECTIONS = 64  # at once
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' blob: data:; base-uri 'none'; form-action 'none'; "
@@ -64,6 +67,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
         self.hosts = {f"{name}:{self.server_port}" for name in ("localhost", "127.0.0.1", "[::1]")}
         self._free = threading.BoundedSemaphore(CONNECTIONS)
+        self.strangers: OrderedDict[Any, None] = OrderedDict()  # connections that show no token, the oldest first
 
     def server_bind(self) -> None:
         """Bind without a look at the names of this machine, which can take seconds."""
@@ -76,13 +80,22 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/#token={self.token}"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own, or refuse it if there are too many."""
-        if self._free.acquire(blocking=False):
+        """Serve a connection in a thread of its own; if there are too many, end a stranger's, or refuse this one."""
+        if self._free.acquire(blocking=False) or (self._end_stranger() and self._free.acquire(timeout=1.0)):
+            self.strangers[request] = None
             super().process_request(request, client_address)
         else:
             with contextlib.suppress(OSError):
                 request.sendall(FULL)
             self.shutdown_request(request)
+
+    def _end_stranger(self) -> bool:
+        """End the oldest connection that shows no token, so that none can keep a page out; its thread sees the end."""
+        if not self.strangers:
+            return False
+        with contextlib.suppress(KeyError, OSError):  # it has shown the token, or gone, meanwhile
+            self.strangers.popitem(last=False)[0].shutdown(socket.SHUT_RDWR)
+        return True
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a connection."""
@@ -104,12 +117,64 @@ class Refused(Exception):
     """A request that is not answered: a status and a reason."""
 
 
+class Timely(io.RawIOBase):
+    """What a connection sends until a time, however slowly; a read after that raises TimeoutError."""
+
+    def __init__(self, connection: Any, source: Any) -> None:
+        self._connection, self._source, self._late = connection, source, 0.0
+
+    def allow(self, seconds: float) -> None:
+        """Set the time."""
+        self._late = time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        """Whether it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read what is there; wait for the rest of the time if nothing is."""
+        left, usual = self._late - time.monotonic(), self._connection.gettimeout()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        try:
+            found: int | None = self._source.readinto(buffer)
+            return found
+        finally:
+            self._connection.settimeout(usual)  # of what is sent
+
+    def close(self) -> None:
+        """Read no more."""
+        self._source.close()
+        super().close()
+
+
 class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     server: Server
     protocol_version, server_version, sys_version = "HTTP/1.1", "plunit", ""
+    default_request_version = "HTTP/1.0"  # not 0.9, whose answers have no headers
     timeout, disable_nagle_algorithm = TIMEOUT, True
+    rbufsize = 0  # `setup` adds the buffer
+
+    def setup(self) -> None:
+        """Prepare for requests that arrive in time."""
+        super().setup()
+        self._wire = Timely(self.connection, self.rfile)
+        self.rfile = io.BufferedReader(self._wire)
+
+    def handle_one_request(self) -> None:
+        """Wait for a request and answer it; the connection is a stranger's until a call shows the token."""
+        self._wire.allow(self.timeout)
+        self.server.strangers.pop(self.connection, None)
+        self.server.strangers[self.connection] = None  # the newest
+        super().handle_one_request()
+
+    def finish(self) -> None:
+        """Leave."""
+        self.server.strangers.pop(self.connection, None)
+        super().finish()
 
     def do_GET(self) -> None:
         """Send a file of the page."""
@@ -142,6 +207,7 @@ class Handler(BaseHTTPRequestHandler):
     def _call(self) -> tuple[int, str, bytes]:
         if not hmac.compare_digest(self.headers.get("X-Plunit-Token", "").encode(), self.server.token.encode()):
             raise Refused(403, "wrong token; open the address that plunit play prints")
+        self.server.strangers.pop(self.connection, None)
         if not self.path.startswith("/call/"):
             raise Refused(404, "there is no such call")
         try:
@@ -159,14 +225,13 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(411, "a call needs a Content-Length")
         if len(length) > 9 or int(length) > BODY:
             raise Refused(413, f"a call may have {BODY:,} bytes, this one has {length[:20]}")
-        body, late = b"", time.monotonic() + TIMEOUT
-        with contextlib.suppress(TimeoutError):
-            while len(body) < int(length) and time.monotonic() < late:
-                if not (part := self.rfile.read1(int(length) - len(body))):
-                    break
-                body += part
+        self._wire.allow(self.timeout)
+        try:
+            body = self.rfile.read(int(length))
+        except TimeoutError:
+            body = b""
         if len(body) < int(length):
-            raise Refused(408, f"the body of a call did not arrive within {TIMEOUT:g} s")
+            raise Refused(408, f"the body of a call did not arrive within {self.timeout:g} s")
         return body
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:

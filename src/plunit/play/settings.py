@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -86,4 +87,6 @@ def checked_text(name: str, value: Any, most: int) -> str:
     if not isinstance(value, str) or len(value) > most:
         got = f"{len(value):,} characters" if isinstance(value, str) else type(value).__name__
         raise UserError(f"{name} must be a text of at most {most:,} characters, got {got}")
+    if half := re.search("[\ud800-\udfff]", value):  # half a character, which no file can hold
+        raise UserError(f"{name} holds {half[0]!r}, which is not UTF-8; leave it out")
     return value

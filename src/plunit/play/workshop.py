@@ -20,7 +20,9 @@ SESSIONS = 8  # pages that train at once
 MEMORY = 2**28  # bytes of one session; all together may have four times as much
 SECONDS = 10.0  # a session whose page has not asked for a frame for so long is ended
 ROUND = 0.032  # seconds of a turn of all sessions together
+LEAVE = 2.0  # seconds for which the end waits for a step that is under way; a longer one ends with the process
 BODY = 10_000_000  # bytes that a page may send at once
+ENDED = "The server has ended. Run plunit play again and open the address that it prints."
 
 
 class UnknownSession(UserError):
@@ -61,13 +63,13 @@ class Workshop:
         return status, Reply({"error": " ".join(line.split())})
 
     def close(self) -> None:
-        """End all sessions and the thread."""
-        with self._starting, self._lock:
+        """End all sessions and the thread; a call that is under way ends later, and finds its session ended."""
+        with self._lock:
             self._closed = True
             self._lock.notify_all()
-        self._thread.join()
-        for session in self._sessions.values():
-            session.end("The server has ended. Run plunit play again and open the address that it prints.")
+            for session in self._sessions.values():
+                session.end(ENDED)
+        self._thread.join(LEAVE)
 
     def _info(self) -> Reply:
         default = Settings({"kind": "expression", "text": "sin(x)", "low": -round(TURN, 6), "high": round(TURN, 6)})
@@ -79,23 +81,33 @@ class Workshop:
 
     def _start(self, settings: Any, replaces: Any = "") -> Reply:
         chosen = settings_of(settings)
-        task = task_of(chosen.target)
-        with self._starting:  # one after the other, so that each counts those before
+        with self._starting:  # one after the other, so that each counts those before, and one table is read at a time
+            if self._closed:
+                raise UserError(ENDED)
+            task = task_of(chosen.target)
             with self._lock:
                 others = [session.bytes for name, session in self._sessions.items() if name != replaces]
                 self._check_room(bytes_of(task, chosen), others)
                 self._drop(str(replaces))
-            session, name = Session(task, chosen), secrets.token_urlsafe(12)
-            with self._lock:
-                self._sessions[name] = session
-                self._lock.notify_all()
+            session = Session(task, chosen)
+            name = self._add(session)
         problem = session.problem()
         return Reply({"session": name, "problem": problem.content}, problem.payload)
+
+    def _add(self, session: Session) -> str:
+        """Return the name of a new session; one that is made while the workshop closes has ended."""
+        name = secrets.token_urlsafe(12)
+        with self._lock:
+            self._sessions[name] = session
+            self._lock.notify_all()
+            if self._closed:
+                session.end(ENDED)
+        return name
 
     def _check_room(self, needed: int, others: list[int]) -> None:
         if needed > MEMORY:
             raise UserError(f"this needs {needed >> 20} MB, the limit is {MEMORY >> 20} MB; take fewer networks")
-        if self._closed or len(others) >= SESSIONS:
+        if len(others) >= SESSIONS:
             raise UserError(f"{len(others)} pages are training, the limit is {SESSIONS}; close one of them")
         if sum(others) + needed > 4 * MEMORY:
             raise UserError("the other pages need too much memory; close one of them, or take fewer networks")
@@ -129,17 +141,20 @@ class Workshop:
             session.end("Training was stopped.")
 
     def _train(self) -> None:
-        """Give each session its turn, until the workshop closes."""
         while not self._closed:
-            with self._lock:
-                late = time.monotonic() - SECONDS
-                for name in [name for name, session in self._sessions.items() if session.asked < late]:
-                    self._drop(name)
-                busy = [session for session in self._sessions.values() if not session.waiting]
-                if not busy:
-                    self._lock.wait(0.5)
-            for session in busy:
-                try:
-                    session.round(ROUND / len(busy))
-                except Exception as error:  # one training must not end the others
-                    session.end(f"Training failed: {type(error).__name__}: {str(error)[:200]}")
+            self._take_turns()
+
+    def _take_turns(self) -> None:
+        """Give each session one turn, or wait for one; nothing here holds a session after it has been dropped."""
+        with self._lock:
+            late = time.monotonic() - SECONDS
+            for name in [name for name, session in self._sessions.items() if session.asked < late]:
+                self._drop(name)
+            busy = [session for session in self._sessions.values() if not session.waiting]
+            if not busy and not self._closed:
+                self._lock.wait(0.5)
+        for session in busy:
+            try:
+                session.round(ROUND / len(busy))
+            except Exception as error:  # one training must not end the others
+                session.end(f"Training failed: {type(error).__name__}: {str(error)[:200]}")

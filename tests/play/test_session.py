@@ -1,0 +1,120 @@
+"""One training without a workshop: whoever calls `round` trains it."""
+
+import numpy as np
+import pytest
+from calls import SMALL
+
+from plunit.ensemble import forward
+from plunit.ensemble.units import in_units
+from plunit.play import panels, session
+from plunit.play.session import Session, bytes_of
+from plunit.play.settings import settings_of
+from plunit.play.targets import task_of
+
+
+def test_a_round_that_was_planned_before_a_pause_does_nothing():
+    settings = settings_of(SMALL)
+    made = Session(task_of(settings.target), settings)
+    made.command("pause")
+    made.round(0.01)
+    assert (made.command("pause")["step"], made.waiting) == (0, True)
+    made.command("step")
+    made.round(0.01)
+    made.round(0.01)
+    assert (made.command("pause")["step"], made.waiting) == (1, True)
+    made.command("step")
+    made.round(0.01)
+    assert made.frame(0).content["panels"][0]["losses"]["steps"] == [2]  # no frame was asked for in between
+    made.end("over")
+    made.command("resume")
+    made.round(0.01)
+    assert made.command("pause")["step"] == 2
+
+
+def test_the_estimate_of_memory_is_not_too_low():
+    settings = settings_of({**SMALL, "networks": 512, "width": 16})
+    made = Session(task_of(settings.target), settings)
+    made.round(0.01)
+    made.frame(0)
+    state = [vars(course._state) for course in made._courses]
+    arrays = [array.nbytes for one in state for array in one.values() if isinstance(array, np.ndarray)]
+    copies = sum(one.theta.nbytes + one.loss.nbytes for one in made._latest)
+    clouds = sum(panel._cloud._parts.nbytes for panel in made._painter._panels)
+    assert sum(arrays) + copies + clouds < bytes_of(made._task, settings)
+
+
+def test_losses_are_mean_square_errors_in_the_units_of_the_user():
+    target = {"kind": "expression", "text": "1e6 + 5000 * sin(x)", "low": 3, "high": 9}
+    settings = settings_of({**SMALL, "target": target})
+    task = task_of(settings.target)
+    made = Session(task, settings)
+    made.round(0.001)
+    now = made._latest[1]
+    theta = in_units(now.network, now.theta, *task.scales)
+    errors = forward(now.network, theta, task.x.T)[0] - task.y
+    np.testing.assert_allclose(now.loss, (errors**2).mean(0), rtol=1e-3)
+
+
+@pytest.mark.parametrize(("width", "networks", "activations"), [(16, 50, ["relu", "plu"]), (32, 8, ["plu"])])
+def test_pieces_of_deep_networks_of_two_inputs_are_not_found_for_ever(monkeypatch, width, networks, activations):
+    limits = []
+
+    def limited(work):
+        return lambda *given, limit: (limits.append(limit), work(*given, limit=limit))[1]
+
+    for name in ("cells", "cell_counts"):
+        monkeypatch.setattr(panels, name, limited(getattr(panels, name)))
+    target = {"kind": "expression", "text": "sin(x*y)"}
+    given = {"target": target, "depth": 6, "width": width, "networks": networks, "activations": activations}
+    settings = settings_of({**given, "paused": True})
+    frame = Session(task_of(target), settings).frame(0).content
+    assert frame["frame"] == 1
+    assert frame["panels"][-1]["pieces"] is None
+    assert max(limits) <= 8 * 2000  # without limits they take 16 s and more than 35 s
+
+
+class Clock:
+    """The time of a session: steps and sleeping alone take some."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    perf_counter = monotonic
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(session, "time", made)
+    return made
+
+
+@pytest.mark.parametrize("cost", [1e-5, 1e-4, 2e-3])
+def test_rounds_take_the_time_that_they_are_given(monkeypatch, clock, cost):
+    settings = settings_of(SMALL)
+    made = Session(task_of(settings.target), settings)
+    monkeypatch.setattr(session, "advance_all", lambda courses, steps: clock.sleep(cost * steps))
+    for _ in range(20):  # by then rounds have their length
+        made.round(0.016)
+    begin = clock.now
+    for _ in range(10):
+        made.round(0.016)
+    assert clock.now - begin == pytest.approx(0.16, rel=0.1)
+
+
+def test_frames_keep_their_rate(clock):
+    settings = settings_of(SMALL)
+    made = Session(task_of(settings.target), settings)
+    made.frame(0)
+    begin = clock.now
+    for after in range(1, 53):
+        made.command("step")
+        made.round(0.01)
+        assert made.frame(after).content["frame"] == after + 1
+    assert clock.now - begin == pytest.approx(52 / session.RATE, rel=1e-6)
