@@ -9,8 +9,8 @@ BUILD  := pyproject.toml setup.py constraints.txt src/plunit/torch/extension.py 
 SYNC   := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 # tests that need NumPy alone
-NUMPY  := tests/expressions tests/pieces tests/test_cache.py tests/test_dist.py tests/test_functional.py \
-          tests/test_gains.py tests/test_imports.py
+NUMPY  := tests/base tests/expressions tests/pieces tests/test_dist.py tests/test_functional.py tests/test_gains.py \
+          tests/test_imports.py
 
 .PHONY: reproduce test lint types unit unit-training unit-rest tensorflow docs libraries numpy soak fuzz bench dist clean
 

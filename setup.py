@@ -11,7 +11,7 @@ import setuptools
 from setuptools.command.build_py import build_py
 
 TORCH = Path("src/plunit/torch")
-ENSEMBLE = Path("src/plunit/ensemble")
+PROGRAMS = Path("src/plunit/programs")
 WANTED = os.environ.get("PLUNIT_NATIVE", "")  # "0": nothing is compiled; "ensemble": no native op
 
 if int(setuptools.__version__.partition(".")[0]) < 77:  # older releases print 91 lines about project.license
@@ -27,7 +27,7 @@ class Fresh(build_py):
         shutil.rmtree(Path(self.build_lib, "plunit"), ignore_errors=True)
         super().run()
         if not self.editable_mode and WANTED != "0":
-            build_libraries(Path(self.build_lib, "plunit", "ensemble", "lib"))
+            build_libraries(Path(self.build_lib, "plunit", "programs", "lib"))
 
 
 class Platform(bdist_wheel):
@@ -35,7 +35,7 @@ class Platform(bdist_wheel):
 
     def run(self) -> None:
         self.run_command("build")
-        if Path(self.get_finalized_command("build").build_lib, "plunit", "ensemble", "lib").exists():
+        if Path(self.get_finalized_command("build").build_lib, "plunit", "programs", "lib").exists():
             self.root_is_pure = False
             self.distribution.has_ext_modules = lambda: True  # decides where in the wheel setuptools puts the package
         super().run()
@@ -50,7 +50,7 @@ class Platform(bdist_wheel):
 
 def build_libraries(folder: Path) -> None:
     """Compile the ensemble's libraries; a failure is a message, because the program can be compiled at first use."""
-    compiling = runpy.run_path(str(ENSEMBLE / "compiling.py"))
+    compiling = runpy.run_path(str(PROGRAMS / "compiling.py"))
     try:
         compiling["write_libraries"](folder)
     except compiling["CannotCompile"] as reason:

@@ -8,7 +8,7 @@ import sys
 from itertools import takewhile
 from pathlib import Path
 
-from plunit.machine import describe_machine
+from plunit.base.machine import describe_machine
 
 SHARED = {"flows", "peers", "scores", "tables", "timing", "trainings"}
 WITH_OPTIONS = {"densities", "density_tables", "estimators"}

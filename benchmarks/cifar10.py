@@ -11,9 +11,9 @@ from torch.nn import functional as F
 from benchmarks.op import paper_formula
 from benchmarks.timing import Bar, show
 from plunit.data.cifar10 import Cifar10
-from plunit.lab.cifar10.run import Training
-from plunit.lab.executors import processes
 from plunit.lab.experiment import catalogue
+from plunit.lab.running import processes
+from plunit.lab.train.cifar10 import Training
 
 STEPS, ROUNDS, IMAGES = 60, 3, 5000
 SPEC, ACTIVATIONS = catalogue()["cifar10"].spec, catalogue()["cifar10"].activations

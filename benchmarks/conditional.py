@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from plunit.invertible import Flow, conditional, density
-from plunit.invertible.network import Linear
-from plunit.invertible.simulations import SIMULATIONS, Simulation
+from plunit.invertible.invertible_network import Linear
+from plunit.invertible.toys import SIMULATIONS, Simulation
 
 LONG = 4500
 FEATURES = 784

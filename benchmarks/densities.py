@@ -25,8 +25,8 @@ import torch
 from benchmarks.flows import BATCH, PEERS, step_seconds, test_points, train
 from benchmarks.timing import Bar, show
 from benchmarks.trainings import Store, Training
-from plunit.densities import Architecture, Sample, native, search, start
-from plunit.densities.state import MemberSteps, begin
+from plunit.densities import Architecture, Sample, native_chain, search, start
+from plunit.densities.chain_state import MemberSteps, begin
 from plunit.invertible import TOYS, toy
 
 KEPT = Path(__file__).parents[1] / "results" / "densities" / "trainings.json"
@@ -148,7 +148,7 @@ def our_step_seconds(blocks: int = 12, batch: int = BATCH, steps: int = 1000, re
     taken = []
     for _ in range(repeats):
         begun = time.process_time()
-        native.advance([member], plan)
+        native_chain.advance([member], plan)
         taken.append((time.process_time() - begun) / steps)
     return min(taken)
 

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.trainings import Training
-from plunit.invertible import stacked, toy
+from plunit.invertible import toy
+from plunit.lab.train import stacked
 
 TEST_POINTS = 10_000
 BATCH = 512

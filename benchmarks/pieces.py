@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.timing import Bar, show
 from plunit.ensemble import MLP, initial, train
-from plunit.ensemble.members import exact
+from plunit.ensemble.mlp import exact
 from plunit.pieces import Network, activation, cells, counts, curves, ensemble, error_bound, network, quantize
 
 ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import quote
 
 from benchmarks.timing import Bar, show
-from plunit.ensemble.course import advance_all
+from plunit.play.live_training import advance_all
 from plunit.play.server import Server, started
 from plunit.play.session import _courses
 from plunit.play.settings import settings_of

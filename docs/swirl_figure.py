@@ -17,9 +17,9 @@ from PIL import Image
 
 from plunit.invertible import InvertibleNetwork, alternating
 from plunit.lab.cell import Arrays
+from plunit.lab.read.warp import EXPERIMENTS
 from plunit.lab.style import median_member, settings
-from plunit.lab.warp import run
-from plunit.lab.warp.read import EXPERIMENTS
+from plunit.lab.train import warp as run
 
 DOCS = Path(__file__).parent
 STORED = DOCS.parent / "results" / "warp" / "networks.json"

@@ -16,9 +16,9 @@ from PIL import Image
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from plunit.invertible import Flow, density
-from plunit.lab.density import run
-from plunit.lab.density.read import EXPERIMENTS, METHODS
+from plunit.lab.read.density import EXPERIMENTS, METHODS
 from plunit.lab.style import settings
+from plunit.lab.train import density as run
 
 RESULTS = Path(__file__).parents[1] / "results" / "density"
 STORED = RESULTS / "flows.json"

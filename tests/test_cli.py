@@ -43,7 +43,7 @@ def test_only_commands_that_store_work_say_so_when_they_are_stopped(monkeypatch,
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    importlib.import_module("plunit.lab.requests")  # so that it keeps the real catalogue
+    importlib.import_module("plunit.lab.plan")  # so that it keeps the real catalogue
     for place in ("experiment.catalogue", "running.publish", "running.execute"):
         monkeypatch.setattr(f"plunit.lab.{place}", stop)
     code, out, err = run_cli(*words)

@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 import plunit
-from plunit.ensemble import compiling
+from plunit.programs import compiling
 
 pytest.importorskip("setuptools", minversion="77")
 
 ROOT = Path(__file__).parents[1]
 BINARY = f"plunit/torch/_native{sysconfig.get_config_var('EXT_SUFFIX')}"
-LIB = "plunit/ensemble/lib/"
+LIB = "plunit/programs/lib/"
 LEVELS = compiling.levels()
 PROGRAMS = ("train", "chain")
 PLATFORM = re.sub(r"[-.]", "_", sysconfig.get_platform()).replace("universal2", platform.machine())

@@ -33,9 +33,9 @@ assert not {"torch", "jax", "keras", "matplotlib"} & set(sys.modules)
 assert plunit.__file__.startswith(sys.prefix), plunit.__file__
 """
 ENSEMBLE = """
-import sys, plunit.ensemble, plunit.ensemble.build
+import sys, plunit.ensemble, plunit.programs.loading
 assert plunit.ensemble.engine() == "native", plunit.ensemble.why_not_native()
-assert plunit.ensemble.build.origin().startswith("packaged "), plunit.ensemble.build.origin()
+assert plunit.programs.loading.origin().startswith("packaged "), plunit.programs.loading.origin()
 assert "torch" not in sys.modules
 import numpy as np
 network = plunit.ensemble.MLP((1, 3, 1), "plu")
@@ -142,8 +142,8 @@ def sdist_faults(names: set[str], tracked: set[str]) -> list[str]:
 def wheel_faults(wheel: str, names: set[str], tracked: set[str]) -> list[str]:
     """Return what a wheel lacks of the tracked files of the package and the libraries, or has besides; or its tag."""
     package = {name.removeprefix("src/") for name in tracked if name.startswith("src/plunit/")}
-    compiling = runpy.run_path(str(ROOT / "src" / "plunit" / "ensemble" / "compiling.py"))
-    package |= {f"plunit/ensemble/lib/{name}" for name in compiling["file_names"]()}
+    compiling = runpy.run_path(str(ROOT / "src" / "plunit" / "programs" / "compiling.py"))
+    package |= {f"plunit/programs/lib/{name}" for name in compiling["file_names"]()}
     extra = {name for name in names - package if ".dist-info/" not in name}
     lines = [f"the wheel lacks {name}; see setup.py and package-data" for name in sorted(package - names)]
     if not re.search(r"-py3-none-(?!any)\w+\.whl$", wheel):

@@ -10,10 +10,10 @@ import math
 import re
 from pathlib import Path
 
+from plunit.base.ranges import Range
 from plunit.lab.claims import HOLDS, Claim
 from plunit.lab.story import CHECKED, Judged, statements, tally
 from plunit.lab.style import number
-from plunit.ranges import Range
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "results" / "fit" / "claims.csv"

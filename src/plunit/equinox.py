@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from plunit.extras import missing
+from plunit.base.errors import missing
 
 try:
     import equinox as eqx

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numbers
 from typing import Any, ClassVar
 
-from plunit.extras import missing
+from plunit.base.errors import missing
 
 try:
     from flowjax.bijections import AbstractBijection

@@ -9,7 +9,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from plunit.extras import missing
+from plunit.base.errors import missing
 
 try:
     import jax

@@ -6,7 +6,7 @@ import numbers
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from plunit.extras import missing
+from plunit.base.errors import missing
 
 try:
     import keras

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from plunit.extras import missing
+from plunit.base.errors import missing
 
 try:
     from numpyro.distributions.transforms import Transform

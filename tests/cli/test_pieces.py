@@ -12,9 +12,9 @@ from rich.console import Console
 from torch import nn
 
 from plunit import pieces as library
+from plunit.base.errors import UserError
 from plunit.cli import main, pieces
 from plunit.cli.pieces import domain_of, joined
-from plunit.errors import UserError
 from plunit.pieces import activation, cells, load_csv, load_json, network, save_onnx, save_safetensors
 from plunit.pieces.formats.saving import EXPORTERS
 from plunit.torch import PLU, to_network

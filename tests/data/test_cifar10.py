@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from plunit.base.errors import UserError
 from plunit.data import cifar10
-from plunit.errors import UserError
 
 
 def test_a_record_is_a_label_and_the_channels_one_after_another():

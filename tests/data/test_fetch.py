@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plunit import files
+from plunit.base import files
+from plunit.base.errors import UserError
 from plunit.data import cifar10, fetch
-from plunit.errors import UserError
 
 NAMES = ["data_batch_1.bin", "data_batch_2.bin", "test_batch.bin"]
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from plunit.base.errors import UserError
 from plunit.data.held import HeldText
 from plunit.data.tables import read_table
-from plunit.errors import UserError
 
 TEXT = "a;b\n" + "".join(f"{n},5;{n * n}\n" for n in range(12))
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from tables import check_line, expected
 
+from plunit.base.errors import UserError
 from plunit.data import parquet_numbers
 from plunit.data.tables import read_table
-from plunit.errors import UserError
 
 
 def parquet(path, **columns):

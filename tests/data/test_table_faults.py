@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tables import check_line, expected, silent, table, text_of
 
+from plunit.base.errors import UserError
 from plunit.data import csv_numbers, csv_text
 from plunit.data.tables import read_table
-from plunit.errors import UserError
 
 REFUSED = {
     "empty": (b"", {}, ["is empty (0 bytes", "needs rows of numbers"]),

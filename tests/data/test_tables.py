@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import expected, table, text_of
 
+from plunit.base.errors import UserError
 from plunit.data import csv_numbers, csv_text
 from plunit.data.tables import read_table
-from plunit.errors import UserError
 
 DIALECTS = {
     "comma": text_of({}),

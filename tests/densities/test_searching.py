@@ -11,10 +11,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from plunit.base import stopping
 from plunit.densities import Architecture, NoFiniteStart, Sample, search, searching, start
+from plunit.densities.numpy_chain import mean_loss
 from plunit.densities.searching import roundings
-from plunit.densities.stepping import mean_loss
-from plunit.ensemble import build, pacing
+from plunit.programs import loading
 
 
 @pytest.fixture(params=["native", "numpy"])
@@ -67,7 +68,7 @@ def test_the_worse_half_ends_at_each_rung(keep, ends):
 @pytest.mark.usefixtures("compiler")
 def test_the_same_seed_gives_the_same_bits_whatever_the_pauses(monkeypatch):
     one = found()
-    monkeypatch.setattr(pacing, "SECONDS", 1e-9)
+    monkeypatch.setattr(stopping, "SECONDS", 1e-9)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     other = found()
     assert [member.loss for member in one] == [member.loss for member in other]
@@ -95,7 +96,7 @@ def test_annealing_ends_with_kinks(engine, steps):
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("stop_at", [1, 4, 9])
 def test_annealing_that_is_stopped_has_losses_without_corners_too(monkeypatch, stop_at):
-    monkeypatch.setattr(pacing, "SECONDS", 1e-9)
+    monkeypatch.setattr(stopping, "SECONDS", 1e-9)
     calls = itertools.count(1)
     members = found([Architecture(2, 6, "plu")], anneal=True, progress=lambda *_: next(calls) >= stop_at)
     for member in members:
@@ -301,12 +302,12 @@ def test_weights_count(engine):
 
 @pytest.fixture
 def no_compiler(monkeypatch, tmp_path):
-    monkeypatch.setattr(build, "LIB", tmp_path)
+    monkeypatch.setattr(loading, "LIB", tmp_path)
     monkeypatch.setenv("CXX", "no-such-compiler")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    build.library.cache_clear()
+    loading.library.cache_clear()
     yield
-    build.library.cache_clear()
+    loading.library.cache_clear()
 
 
 @pytest.mark.usefixtures("no_compiler")

@@ -3,7 +3,7 @@ import pytest
 
 from plunit.ensemble import ENGINES, why_not_native
 from plunit.ensemble.data import points
-from plunit.ensemble.state import Steps
+from plunit.ensemble.run_state import Steps
 from plunit.ensemble.training import begin
 from plunit.torch.threads import one_thread
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plunit.ensemble import MLP, build, evaluating, forward, why_not_native
-from plunit.ensemble.members import PIECEWISE
+from plunit.ensemble import MLP, evaluating, forward, why_not_native
+from plunit.ensemble.mlp import PIECEWISE
+from plunit.programs import loading
 
 pytestmark = pytest.mark.skipif(bool(why_not_native()), reason="there is no compiler")
 
@@ -29,7 +30,7 @@ def whole(network, theta, x):
 def test_the_program_computes_what_numpy_does(activation, widths):
     network, theta, x = drawn(widths, activation)
     expected = np.moveaxis(forward(network, theta, x.T, 0.3, 0.5), (0, 1, 2), (2, 1, 0))
-    found = evaluating.native_outputs(build.library(), network, theta, x, 0.3, 0.5)
+    found = evaluating.native_outputs(loading.library(), network, theta, x, 0.3, 0.5)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
@@ -41,8 +42,8 @@ PROCESSOR = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() 
 @pytest.mark.parametrize("target", TARGETS, ids=" ".join)
 def test_every_processor_computes_the_same_bits(target):
     network, theta, x = drawn((5, 16, 13, 3), "plu")
-    one = evaluating.native_outputs(build.compile_program(target), network, theta, x, 0.3, 0.5)
-    np.testing.assert_array_equal(one, evaluating.native_outputs(build.library(), network, theta, x, 0.3, 0.5))
+    one = evaluating.native_outputs(loading.compile_program(target), network, theta, x, 0.3, 0.5)
+    np.testing.assert_array_equal(one, evaluating.native_outputs(loading.library(), network, theta, x, 0.3, 0.5))
 
 
 @pytest.mark.parametrize("activation", PIECEWISE)
@@ -78,6 +79,6 @@ def test_smooth_networks_are_evaluated_too():
 def test_arrays_that_do_not_belong_together_are_refused():
     network, theta, x = drawn((3, 7, 2), "plu")
     with pytest.raises(ValueError, match="do not belong to"):
-        evaluating.native_outputs(build.library(), network, theta[1:], x, 0.1, 1.0)
+        evaluating.native_outputs(loading.library(), network, theta[1:], x, 0.1, 1.0)
     with pytest.raises(ValueError, match="do not belong to"):
-        evaluating.native_outputs(build.library(), network, theta, x[:, 1:], 0.1, 1.0)
+        evaluating.native_outputs(loading.library(), network, theta, x[:, 1:], 0.1, 1.0)

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from plunit.ensemble import MLP, Rows, Validation, forward, halving, initial, pacing, train
+from plunit.base import stopping
+from plunit.ensemble import MLP, Rows, Validation, forward, halving, initial, train
 from plunit.ensemble.halving import search
 
 RNG = np.random.default_rng(0)
@@ -141,9 +142,9 @@ def test_progress_grows_to_1(options, rule):
 def test_pauses_change_nothing(monkeypatch):
     """A search that pauses after each step, as on a slow machine, and one that pauses at its rungs only."""
     told = []
-    monkeypatch.setattr(pacing, "SECONDS", 0.0)
+    monkeypatch.setattr(stopping, "SECONDS", 0.0)
     often = run(progress=lambda *now: told.append(now))
-    monkeypatch.setattr(pacing, "SECONDS", 1e9)
+    monkeypatch.setattr(stopping, "SECONDS", 1e9)
     rarely = run()
     assert len(told) > 20
     assert [(one.start, one.loss) for one in often] == [(one.start, one.loss) for one in rarely]
@@ -151,7 +152,7 @@ def test_pauses_change_nothing(monkeypatch):
 
 
 def test_a_search_can_be_stopped_after_the_first_look(monkeypatch):
-    monkeypatch.setattr(pacing, "SECONDS", 0.0)
+    monkeypatch.setattr(stopping, "SECONDS", 0.0)
     found = run(progress=lambda *now: True)
     assert len(found) == len(run())
     assert {one.steps for one in found} == {5}

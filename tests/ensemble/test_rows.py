@@ -8,7 +8,7 @@ from lone_members import generators
 
 from plunit.ensemble import ENGINES, MLP, Rows, Validation, initial, train
 from plunit.ensemble.data import points
-from plunit.ensemble.state import Steps
+from plunit.ensemble.run_state import Steps
 from plunit.ensemble.training import begin
 
 SIZES = [(7, 3), (7, 7), (7, 20), (64, 16), (70, 100), (1, 1), (1, 5), (2, 3), (130, 129)]

@@ -8,7 +8,7 @@ from lone_members import generators
 
 from plunit.ensemble import ENGINES, MLP, Rows, Validation, forward, initial, train
 from plunit.ensemble.data import points
-from plunit.ensemble.state import Steps
+from plunit.ensemble.run_state import Steps
 from plunit.ensemble.training import begin
 
 RNG = np.random.default_rng(0)

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from plunit.sklearn import PLUDensity
-from plunit.sklearn.columns import Columns
-from plunit.sklearn.inspection import Labels, limits, whole
+from plunit.sklearn.density.columns import Columns
+from plunit.sklearn.density.inspection import Labels, limits, whole
 
 INF = np.inf
 RNG = np.random.default_rng(0)

@@ -85,8 +85,8 @@ def test_skops_trusts_our_class_and_nothing_else():
     skops = pytest.importorskip("skops.io")
     model = PLUDensity(**FITTED).fit(X)
     data = skops.dumps(model)
-    assert skops.get_untrusted_types(data=data) == ["plunit.sklearn.density.PLUDensity"]
-    again = skops.loads(data, trusted=["plunit.sklearn.density.PLUDensity"])
+    assert skops.get_untrusted_types(data=data) == ["plunit.sklearn.density.estimator.PLUDensity"]
+    again = skops.loads(data, trusted=["plunit.sklearn.density.estimator.PLUDensity"])
     np.testing.assert_array_equal(again.score_samples(X), model.score_samples(X))
 
 

@@ -8,7 +8,7 @@ from compilers import call_c
 
 from plunit.ensemble import ACTIVATIONS, MLP
 from plunit.ensemble.halving import Candidate
-from plunit.ensemble.members import PIECEWISE
+from plunit.ensemble.mlp import PIECEWISE
 from plunit.functional import formula
 from plunit.pieces import load, load_json
 from plunit.sklearn import PLUClassifier, PLURegressor

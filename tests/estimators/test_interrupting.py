@@ -13,9 +13,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from plunit.densities import Architecture
 from plunit.sklearn import PLUClassifier, PLUDensity, PLURegressor
-from plunit.sklearn.columns import Columns
-from plunit.sklearn.density import BestStart
-from plunit.sklearn.splits import best_starts, make_splits, mean_losses
+from plunit.sklearn.density.columns import Columns
+from plunit.sklearn.density.estimator import BestStart
+from plunit.sklearn.density.splits import best_starts, make_splits, mean_losses
 
 pytestmark = pytest.mark.skipif(
     signal.getsignal(signal.SIGINT) is not signal.default_int_handler, reason="Ctrl-C is not Python's here"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plunit.expressions import parse
-from plunit.expressions.enclosing import enclosure, slope_enclosure
+from plunit.expressions.expression import enclosure, slope_enclosure
 from plunit.expressions.functions import FUNCTIONS
 from plunit.expressions.intervals import LARGEST, Interval
 

@@ -137,7 +137,7 @@ def test_ctrl_c_while_files_are_written_says_what_is_there(tmp_path, monkeypatch
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("plunit.fitting.page.write_page", interrupted)
+    monkeypatch.setattr("plunit.fitting.output.write_page", interrupted)
     code, out, err = run(tmp_path, "sin(x)", "--quick", "--save", "f.json")
     assert code == 130
     assert "stopped while files were written; run the command again for those that are missing" in err

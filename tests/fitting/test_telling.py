@@ -1,4 +1,4 @@
-from plunit.fitting.telling import formula
+from plunit.fitting.output import formula
 from plunit.pieces import Curve
 
 

@@ -8,8 +8,9 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributions import Independent, Normal
 
-from plunit.invertible import LU, PLU, Chain, Conditional, Flow, ScaleShift, SmoothPLU, Tanh, conditional, stacked
-from plunit.invertible.simulations import SIMULATIONS
+from plunit.invertible import LU, PLU, Chain, Conditional, Flow, ScaleShift, SmoothPLU, Tanh, conditional
+from plunit.invertible.toys import SIMULATIONS
+from plunit.lab.train import stacked
 
 ACTIVATIONS = ["smooth", "annealed", "flux", "plain", "leaky"]
 

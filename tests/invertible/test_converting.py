@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from plunit.densities import Architecture, DensityNetwork, start
-from plunit.invertible.converting import to_flow
+from plunit.invertible.flow import to_flow
 
 
 def network(activation, features=3, dtype=np.float64, rho=0.0):

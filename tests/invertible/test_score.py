@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch.func import grad, jvp, vmap
 
-from plunit.invertible import PLU, Chain, Flow, Inverse, InvertibleNetwork, Reversible, density, stacked, toy
+from plunit.invertible import PLU, Chain, Flow, Inverse, InvertibleNetwork, Reversible, density, toy
+from plunit.lab.train import stacked
 
 KINDS = {
     "flux": ("flux", lambda chain: chain),

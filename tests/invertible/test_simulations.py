@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from plunit.invertible.simulations import SIMULATIONS
+from plunit.invertible.toys import SIMULATIONS
 
 CONTEXTS = {
     "two moons": [[0.3, -0.7], [-0.5, -0.4]],

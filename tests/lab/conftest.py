@@ -3,15 +3,15 @@ import dataclasses
 import pytest
 
 from plunit import ensemble
-from plunit.lab.cifar10.run import Cifar10Spec
-from plunit.lab.density.run import DensitySpec
-from plunit.lab.depth.run import DepthSpec
 from plunit.lab.experiment import catalogue
-from plunit.lab.fit.run import FitSpec
-from plunit.lab.inverse.run import InverseSpec
 from plunit.lab.plan import Part
-from plunit.lab.shape.run import ShapeSpec
-from plunit.lab.warp.run import WarpSpec
+from plunit.lab.train.cifar10 import Cifar10Spec
+from plunit.lab.train.density import DensitySpec
+from plunit.lab.train.depth import DepthSpec
+from plunit.lab.train.fit import FitSpec
+from plunit.lab.train.inverse import InverseSpec
+from plunit.lab.train.shape import ShapeSpec
+from plunit.lab.train.warp import WarpSpec
 from plunit.torch.threads import one_thread
 
 QUICK = {

@@ -18,7 +18,8 @@ SINE = catalogue()["sine"]
 (CELL,) = SINE.cells(["plu"], 8, "numpy")
 FAMILIES = ["fit", "shape", "depth", "inverse", "warp", "density", "cifar10", "compare"]
 READ_ONLY = [
-    f"{name}.py" for name in ["claims", "style", "story", "publishing", "overview", "plan", "running", "fit/figures"]
+    f"{name}.py"
+    for name in ["claims", "style", "story", "publishing", "overview", "plan", "running", "read/fit_figures"]
 ]
 
 
@@ -97,7 +98,7 @@ def test_every_module_of_another_package_is_hashed(tmp_path):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_file_of_the_closure_changes_the_key(copy, family):
-    run = copy / "lab" / family / "run.py"
+    run = copy / "lab" / "train" / f"{family}.py"
     files, before = closure(run, copy), digest(run, copy)
     unchanged = []
     for file in files:
@@ -112,9 +113,9 @@ def test_each_file_of_the_closure_changes_the_key(copy, family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_only_reads_leaves_the_key(copy, family):
-    run = copy / "lab" / family / "run.py"
+    run = copy / "lab" / "train" / f"{family}.py"
     before = digest(run, copy)
-    readers = [copy / "lab" / name for name in (f"{family}/read.py", *READ_ONLY)]
+    readers = [copy / "lab" / name for name in (f"read/{family}.py", *READ_ONLY)]
     changed = []
     for file in readers:
         content = edited(file)
@@ -128,15 +129,15 @@ def test_what_only_reads_leaves_the_key(copy, family):
     [
         (
             "fit",
-            ["ensemble/csrc/train.cpp", "ensemble/stepping.py", "functional.py", "learned.py", "lab/fit/pieces.py"],
+            ["programs/csrc/train.cpp", "ensemble/numpy_steps.py", "functional.py", "learned.py", "lab/train/fit.py"],
         ),
-        ("shape", ["ensemble/csrc/activations.h", "lab/fit/run.py"]),
+        ("shape", ["programs/csrc/activations.h", "lab/train/fit.py"]),
         ("cifar10", ["torch/csrc/kernel.cpp", "torch/op.py", "lab/scratch.py", "data/cifar10.py"]),
         ("density", ["invertible/flow.py", "invertible/toys.py"]),
     ],
 )
 def test_the_closure_holds_what_the_program_runs(family, needs):
-    names = {str(file.relative_to(PACKAGE)) for file in closure(PACKAGE / "lab" / family / "run.py")}
+    names = {str(file.relative_to(PACKAGE)) for file in closure(PACKAGE / "lab" / "train" / f"{family}.py")}
     assert set(needs) <= names
 
 
@@ -150,10 +151,10 @@ def test_a_program_that_rounds_twice_has_another_key(monkeypatch, engine, other)
 
 
 def test_a_library_of_the_wheel_leaves_the_key(copy):
-    run = copy / "lab" / "fit" / "run.py"
+    run = copy / "lab" / "train" / "fit.py"
     before = digest(run, copy)
-    (copy / "ensemble" / "lib").mkdir()
-    (copy / "ensemble" / "lib" / "train-x86-64-v3.so").write_bytes(b"library")
+    (copy / "programs" / "lib").mkdir()
+    (copy / "programs" / "lib" / "train-x86-64-v3.so").write_bytes(b"library")
     assert digest(run, copy) == before
 
 
@@ -161,14 +162,14 @@ def test_a_name_that_is_loaded_later_counts_where_it_is_used(tmp_path):
     module = tmp_path / "run.py"
     module.write_text("from plunit.pieces import counts\n")
     files = {path.name for path in closure(module)}
-    assert "line.py" in files
+    assert "exact_curves.py" in files
     assert not files & {"questions.py", "loading.py"}
     module.write_text("from plunit.pieces import maximum\n")
     assert {"questions.py", "encoding.py", "highs.py"} <= {path.name for path in closure(module)}
 
 
 def test_versions_of_libraries_are_in_the_key(monkeypatch):
-    run = PACKAGE / "lab" / "fit" / "run.py"
+    run = PACKAGE / "lab" / "train" / "fit.py"
     before = digest(run)
     asked = []
     monkeypatch.setattr("plunit.lab.cell.metadata.version", lambda name: asked.append(name) or "0.0")
@@ -207,7 +208,7 @@ def test_an_edited_target_is_another_program_from_one_process_to_the_next(copy):
             [sys.executable, "-c", ask], env=environment, capture_output=True, text=True, check=True
         ).stdout
 
-    before, run = key(), copy / "lab" / "fit" / "run.py"
+    before, run = key(), copy / "lab" / "train" / "fit.py"
     content = run.read_text()
     run.write_text(content.replace("return np.sin(x)", "return np.sin(2 * x)"))
     assert key() != before
@@ -216,4 +217,4 @@ def test_an_edited_target_is_another_program_from_one_process_to_the_next(copy):
 
 
 def test_a_decorated_function_is_found_in_its_own_module():
-    assert program_of(catalogue()["depth"].compute) == digest(PACKAGE / "lab" / "depth" / "run.py")
+    assert program_of(catalogue()["depth"].compute) == digest(PACKAGE / "lab" / "train" / "depth.py")

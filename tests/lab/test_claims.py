@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from plunit.errors import UserError
+from plunit.base.errors import UserError
+from plunit.base.ranges import Range
 from plunit.lab.claims import (
     Claim,
     Difference,
@@ -17,7 +18,6 @@ from plunit.lab.claims import (
     median_interval,
     median_ratio,
 )
-from plunit.ranges import Range
 
 NAN = math.nan
 

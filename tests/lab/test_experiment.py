@@ -13,11 +13,11 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from plunit.lab import experiment, plan, requests, running, store
+from plunit.base.ranges import Range
+from plunit.lab import experiment, plan, running, store
 from plunit.lab.claims import mean, measure
 from plunit.lab.experiment import Experiment, catalogue
 from plunit.lab.style import Picture
-from plunit.ranges import Range
 
 
 # An experiment in 36 lines: from here ...
@@ -85,7 +85,7 @@ def lines_of_the_coin():
 
 def test_an_experiment_of_forty_lines_goes_through_run_resume_claims_figure_and_report(coin, console, tmp_path):
     assert len(lines_of_the_coin()) <= 40
-    wanted = requests.one(tmp_path, "coin")
+    wanted = plan.one(tmp_path, "coin")
     running.execute(tmp_path, wanted, running.Where(), console)
     page = (tmp_path / "report.html").read_text()
     assert "Heads come half the time." in page
@@ -102,9 +102,9 @@ def test_an_experiment_of_forty_lines_goes_through_run_resume_claims_figure_and_
 
 
 def test_a_variant_is_kept_beside_the_usual_one(coin, console, tmp_path):
-    running.execute(tmp_path, requests.one(tmp_path, "coin"), running.Where(), console)
+    running.execute(tmp_path, plan.one(tmp_path, "coin"), running.Where(), console)
     usual = (tmp_path / "summary.csv").read_text().splitlines()
-    running.execute(tmp_path, requests.one(tmp_path, "coin", assignments=["throws=7"]), running.Where(), console)
+    running.execute(tmp_path, plan.one(tmp_path, "coin", assignments=["throws=7"]), running.Where(), console)
     both = (tmp_path / "summary.csv").read_text().splitlines()
     assert both[: len(usual)] == usual
     assert {row.partition(",")[0] for row in both[len(usual) :]} == {"coin+throws=7"}
@@ -122,7 +122,7 @@ def packaged(tmp_path):
     """A function that runs plunit beside an installed package with the coin."""
     imports = "import dataclasses, typing\nimport numpy as np\nfrom matplotlib.figure import Figure\n"
     ours = "experiment import Experiment", "claims import mean, measure", "style import Picture"
-    imports += "".join(f"from plunit.lab.{line}\n" for line in ours) + "from plunit.ranges import Range\n"
+    imports += "".join(f"from plunit.lab.{line}\n" for line in ours) + "from plunit.base.ranges import Range\n"
     (tmp_path / "coins.py").write_text(imports + "\n".join(lines_of_the_coin()))
     info = tmp_path / "coins-1.0.dist-info"
     info.mkdir()
@@ -193,8 +193,8 @@ def test_every_experiment_keeps_to_the_contract(name):
     assert hash(one.spec) == hash(dataclasses.replace(one.spec))
     assert json.loads(json.dumps(dataclasses.asdict(one.spec)))
     assert not one.short or 0 < one.short <= one.spec.steps or name.startswith("density-")
-    assert one.compute.__module__.endswith(".run")
-    assert type(one).__module__.endswith(".read")
+    assert one.compute.__module__.startswith("plunit.lab.train.")
+    assert type(one).__module__.startswith("plunit.lab.read.")
     assert list(inspect.signature(one.compute).parameters) == ["cell", "scratch"]
     documented = type(one.spec).__doc__
     undocumented = [f.name for f in dataclasses.fields(one.spec) if f"        {f.name}: " not in documented]

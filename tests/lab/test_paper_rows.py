@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from plunit.base.ranges import Range
 from plunit.lab.paper import STATEMENTS
 from plunit.lab.story import statements
-from plunit.ranges import Range
 
 ROOT = Path(__file__).parents[2]
 TOOL = runpy.run_path(str(ROOT / "tools" / "paper_rows.py"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import plunit
-from plunit.errors import UserError
+from plunit.base.errors import UserError
 from plunit.lab import plan, store
 from plunit.lab.plan import Part
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from waiting import wait_until
 
-from plunit.lab import executors, running, store
+from plunit.lab import running, store
 from plunit.lab.plan import Part
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
@@ -152,7 +152,7 @@ def test_a_full_disk_is_one_line_wherever_it_strikes(tmp_path, largest):
 def test_processes_give_the_same_arrays(tmp_path):
     part = Part("depth", 300, ("plu",))
     todo = {cell: part.experiment() for cell in part.cells()}
-    with executors.here() as local, executors.processes(2) as pool:
+    with running.here() as local, running.processes(2) as pool:
         ours, theirs = (running.run(tmp_path / str(i), todo, e, lambda cell: None) for i, e in enumerate((local, pool)))
     assert [np.array_equal(ours[cell]["gradient"], theirs[cell]["gradient"]) for cell in todo] == [True, True]
     assert len(store.read_all(tmp_path / "1", todo, pytest.fail)) == 2

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
 from plunit.lab import claims as claims_module
-from plunit.lab import executors, plan, publishing, running, story, style, tables
+from plunit.lab import plan, publishing, running, story, style
 from plunit.lab.claims import VERDICTS
 from plunit.lab.experiment import catalogue
 from plunit.lab.paper import STATEMENTS
 from plunit.lab.plan import Part
-from plunit.ranges import Range
 
 SEEDS = 6
 NAMES = ("sine", "parametric", "surface", "map-sine", "depth", "inverse")
@@ -45,7 +45,7 @@ def small():
 @pytest.fixture(scope="module")
 def have(tmp_path_factory, small):
     todo = {cell: part.experiment() for part in small.values() for cell in part.cells()}
-    with executors.here() as executor:
+    with running.here() as executor:
         return running.run(tmp_path_factory.mktemp("cells"), todo, executor, lambda cell: None)
 
 
@@ -222,7 +222,7 @@ def test_the_pandas_example_runs_and_prints_medians(folder, results, page, capsy
 
 def test_seconds_have_a_table_of_their_own(tmp_path):
     arrays = {"seed": np.array([0, 1]), "seconds": np.array([1.5, 2.25])}
-    found = tables._timings({"cifar10": {"plu": arrays}})
+    found = publishing._timings({"cifar10": {"plu": arrays}})
     assert found == [
         {"experiment": "cifar10", "activation": "plu", "seed": seed, "seconds": seconds}
         for seed, seconds in ((0, 1.5), (1, 2.25))
@@ -232,7 +232,7 @@ def test_seconds_have_a_table_of_their_own(tmp_path):
 def test_other_activations_are_drawn(tmp_path, small):
     part = Part("sine", 2, ("gelu", "identity", "elu", "silu", "hardtanh", "leaky_relu"), "numpy")
     todo = {cell: part.experiment() for cell in part.cells()}
-    with executors.here() as executor:
+    with running.here() as executor:
         have = running.run(tmp_path, todo, executor, lambda cell: None)
     results = plan.collect({"sine": part}, have, tmp_path, pytest.fail)
     published = publishing.write_report(tmp_path, {"sine": part}, results)

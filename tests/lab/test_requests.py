@@ -2,13 +2,13 @@
 
 import pytest
 
-from plunit.errors import UserError
-from plunit.lab import plan, requests
+from plunit.base.errors import UserError
+from plunit.lab import plan
 from plunit.lab.plan import Part
 
 
 def test_steps_and_seeds_of_long_experiments(tmp_path):
-    ask = requests.one
+    ask = plan.one
     assert ask(tmp_path, "cifar10", steps=500)["cifar10"] == Part(
         "cifar10", 1, ("tanh", "relu", "plu", "identity"), "", 500
     )
@@ -20,7 +20,7 @@ def test_steps_and_seeds_of_long_experiments(tmp_path):
 
 @pytest.mark.parametrize("text", ["plu,relu", "plu, relu", " plu ,relu,", "plu,relu,plu"])
 def test_activations_are_names_with_commas(tmp_path, text):
-    assert requests.one(tmp_path, "warp", activations=text.replace("relu", "leaky_relu"))["warp"].activations == (
+    assert plan.one(tmp_path, "warp", activations=text.replace("relu", "leaky_relu"))["warp"].activations == (
         "plu",
         "leaky_relu",
     )
@@ -51,36 +51,36 @@ def test_activations_are_names_with_commas(tmp_path, text):
 )
 def test_a_request_that_cannot_be_met_is_one_line(tmp_path, name, keywords, said):
     with pytest.raises(UserError, match=r"^[^\n]*$") as error:
-        requests.one(tmp_path, name, **keywords)
+        plan.one(tmp_path, name, **keywords)
     assert said in str(error.value)
 
 
 def test_what_the_folder_has_is_the_default(tmp_path):
     stored = Part("sine", 7, ("tanh",), "numpy")
     plan.save(tmp_path, {"sine": stored})
-    asked = requests.one(tmp_path, "sine", activations="relu,gelu")
+    asked = plan.one(tmp_path, "sine", activations="relu,gelu")
     assert asked["sine"] == Part("sine", 7, ("relu", "gelu"), "numpy")
     assert plan.merged({"sine": stored}, asked, pytest.fail)["sine"].activations == ("tanh", "relu", "gelu")
-    assert requests.one(tmp_path, "sine", assignments=["lr=0.1"], engine="numpy")["sine+lr=0.1"].seeds == 1024
+    assert plan.one(tmp_path, "sine", assignments=["lr=0.1"], engine="numpy")["sine+lr=0.1"].seeds == 1024
 
 
 def test_reproduce_keeps_long_experiments_short_unless_full(tmp_path):
     names = ["sine, cifar10", "density,density-wine", "inverse", "map-sine"]
-    short = requests.everything(tmp_path, names, seeds=64, engine="numpy")
+    short = plan.everything(tmp_path, names, seeds=64, engine="numpy")
     seeds = {name: part.seeds for name, part in short.items()}
     assert seeds == {"sine": 64, "cifar10": 1, "density": 5, "density-wine": 5, "inverse": 5, "map-sine": 8}
     steps = {name: part.steps for name, part in short.items()}
     assert steps == {"sine": 0, "cifar10": 500, "density": 300, "density-wine": 200, "inverse": 0, "map-sine": 0}
-    full = requests.everything(tmp_path, names, engine="numpy", full=True)
+    full = plan.everything(tmp_path, names, engine="numpy", full=True)
     assert (full["cifar10"].steps, full["density"].steps, full["sine"].seeds) == (100_000, 3000, 1024)
-    everything = requests.everything(tmp_path, engine="numpy")
+    everything = plan.everything(tmp_path, engine="numpy")
     assert "compare" not in everything
     assert {"sine", "warp", "depth-scaled"} <= everything.keys()
     with pytest.raises(UserError, match="not part of the reproduction"):
-        requests.everything(tmp_path, ["compare"])
+        plan.everything(tmp_path, ["compare"])
 
 
 @pytest.mark.parametrize("only", [[","], [""], [" , "]])
 def test_a_list_of_no_experiment_is_not_all_of_them(tmp_path, only):
     with pytest.raises(UserError, match="--only must name an experiment"):
-        requests.everything(tmp_path, only)
+        plan.everything(tmp_path, only)

@@ -13,8 +13,8 @@ import pytest
 from rich.console import Console
 from waiting import wait_until
 
-from plunit.errors import UserError
-from plunit.lab import executors, plan, requests, running, scratch, store
+from plunit.base.errors import UserError
+from plunit.lab import plan, running, scratch, store
 from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
 from plunit.lab.running import Where
@@ -33,8 +33,8 @@ def small(monkeypatch):
     }
     quick = known | {name: dataclasses.replace(known[name], spec=spec) for name, spec in specs.items()}
     monkeypatch.setattr(plan, "catalogue", lambda: quick)
-    monkeypatch.setattr(requests, "catalogue", lambda: quick)
-    monkeypatch.setattr(executors, "processes", lambda workers: executors.here())
+    monkeypatch.setattr(plan, "catalogue", lambda: quick)
+    monkeypatch.setattr(running, "processes", lambda workers: running.here())
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def complete(folder, wanted, executor=None, done=lambda cell: None):
     absent = {cell: one for cell, one in cells.items() if cell not in have}
     if executor:
         return have | running.run(folder, absent, executor, done)
-    with executors.here() as local:
+    with running.here() as local:
         return have | running.run(folder, absent, local, done)
 
 
@@ -103,7 +103,7 @@ def test_an_error_in_a_cell_keeps_the_others_and_cancels_the_rest(tmp_path):
             return kind.compute(cell, scratch)
 
     faulty = {cell: Failing(one.name, one.title, one.spec) if type(one) is kind else one for cell, one in cells.items()}
-    with executors.here() as local, pytest.raises(RuntimeError, match="a fault in the cell"):
+    with running.here() as local, pytest.raises(RuntimeError, match="a fault in the cell"):
         running.run(tmp_path, faulty, local, lambda cell: None)
     kept = list(store.read_all(tmp_path, names, pytest.fail))
     assert kept[:2] == names[:2]
@@ -112,7 +112,7 @@ def test_an_error_in_a_cell_keeps_the_others_and_cancels_the_rest(tmp_path):
 
 
 def test_a_run_is_published_and_leaves_nothing_unfinished(console, tmp_path):
-    running.execute(tmp_path, requests.one(tmp_path, "warp", seeds=2, activations="plu", steps=3), Where(), console)
+    running.execute(tmp_path, plan.one(tmp_path, "warp", seeds=2, activations="plu", steps=3), Where(), console)
     assert "report:" in console.export_text()
     assert "plunit run warp --seeds 2 --steps 3 --activations plu --out runs" in (tmp_path / "report.html").read_text()
     assert list((tmp_path / "unfinished").iterdir()) == []
@@ -120,17 +120,17 @@ def test_a_run_is_published_and_leaves_nothing_unfinished(console, tmp_path):
 
 
 def test_activations_add_up_in_a_folder(console, tmp_path):
-    running.execute(tmp_path, requests.one(tmp_path, "depth", seeds=5, activations="tanh,plu"), Where(), console)
+    running.execute(tmp_path, plan.one(tmp_path, "depth", seeds=5, activations="tanh,plu"), Where(), console)
     before = (tmp_path / "summary.csv").read_text().splitlines()
-    running.execute(tmp_path, requests.one(tmp_path, "depth", activations="plu,gelu"), Where(), console)
+    running.execute(tmp_path, plan.one(tmp_path, "depth", activations="plu,gelu"), Where(), console)
     assert set(before) < set((tmp_path / "summary.csv").read_text().splitlines())
     assert "the tables no longer show" not in console.export_text()
-    running.execute(tmp_path, requests.one(tmp_path, "depth", seeds=6, activations="plu"), Where(), console)
+    running.execute(tmp_path, plan.one(tmp_path, "depth", seeds=6, activations="plu"), Where(), console)
     assert "the tables no longer show the results of `plunit run depth --seeds 5" in console.export_text()
 
 
 def test_fresh_computes_anew_and_resume_does_not(console, tmp_path):
-    wanted = requests.one(tmp_path, "depth", seeds=2, activations="plu")
+    wanted = plan.one(tmp_path, "depth", seeds=2, activations="plu")
     (cell,) = wanted["depth"].cells()
     path = store.path_of(tmp_path, cell)
     running.execute(tmp_path, wanted, Where(), console)
@@ -149,16 +149,16 @@ def test_reproduce_keeps_a_longer_run_that_is_finished(console, tmp_path, monkey
     monkeypatch.setattr(kind, "seeds", 1)
 
     def asked(**options):
-        return requests.everything(tmp_path, ["warp"], **options)["warp"]
+        return plan.everything(tmp_path, ["warp"], **options)["warp"]
 
     assert asked().steps == 2
-    longer = requests.one(tmp_path, "warp", seeds=1, steps=4)
+    longer = plan.one(tmp_path, "warp", seeds=1, steps=4)
     running.execute(tmp_path, longer, Where(), console)
     assert asked().steps == 4
     assert asked(full=True).steps == 3000
     store.path_of(tmp_path, longer["warp"].cells()[0]).unlink()  # unfinished: nobody asked for the rest
     assert asked().steps == 2
-    wider = requests.one(tmp_path, "warp", seeds=3, steps=2)
+    wider = plan.one(tmp_path, "warp", seeds=3, steps=2)
     running.execute(tmp_path, wider, Where(), console)
     assert asked() == wider["warp"]
 
@@ -169,8 +169,8 @@ def absent(report):
 
 def test_data_that_cannot_be_had_is_an_error_or_a_line(console, tmp_path, monkeypatch):
     monkeypatch.setattr(type(catalogue()["warp"]), "prepare", staticmethod(absent))
-    wanted = requests.one(tmp_path, "depth", seeds=2, activations="plu")
-    wanted |= requests.one(tmp_path, "warp", seeds=1, activations="plu", steps=2)
+    wanted = plan.one(tmp_path, "depth", seeds=2, activations="plu")
+    wanted |= plan.one(tmp_path, "warp", seeds=1, activations="plu", steps=2)
     with pytest.raises(UserError, match="no data here"):
         running.execute(tmp_path, wanted, Where(), console)
     running.execute(tmp_path, wanted, Where(), console, tolerant=True)
@@ -180,7 +180,7 @@ def test_data_that_cannot_be_had_is_an_error_or_a_line(console, tmp_path, monkey
 
 
 def test_fresh_keeps_what_is_finished_until_it_is_replaced(console, tmp_path, monkeypatch):
-    wanted = requests.one(tmp_path, "warp", seeds=1, activations="plu", steps=2)
+    wanted = plan.one(tmp_path, "warp", seeds=1, activations="plu", steps=2)
     running.execute(tmp_path, wanted, Where(), console)
     monkeypatch.setattr(type(catalogue()["warp"]), "prepare", staticmethod(absent))
     with pytest.raises(UserError, match="no data here"):
@@ -274,7 +274,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_table(tmp_path, cluster):
         if len(finished) == 1:
             lost.kill()
 
-    with executors.cluster(address) as executor:
+    with running.cluster(address) as executor:
         there = complete(tmp_path / "there", MANY, executor, done)
     assert lost.wait(10) == -signal.SIGKILL
     assert len(finished) == 8
@@ -300,7 +300,7 @@ def test_a_cluster_whose_scheduler_dies_is_one_line(tmp_path, cluster, console):
 @pytest.mark.parametrize("address", ["bogus", "tcp://host", "host:8786"])
 def test_a_cluster_address_has_a_form(address):
     pytest.importorskip("distributed")
-    with pytest.raises(UserError, match=r"such as tcp://host:8786, got"), executors.cluster(address):
+    with pytest.raises(UserError, match=r"such as tcp://host:8786, got"), running.cluster(address):
         pass
 
 
@@ -308,6 +308,6 @@ def test_a_cluster_that_does_not_answer_is_one_line():
     pytest.importorskip("distributed")
     with (
         pytest.raises(UserError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
-        executors.cluster("tcp://127.0.0.1:9"),
+        running.cluster("tcp://127.0.0.1:9"),
     ):
         pass

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plunit.errors import UserError
+from plunit.base.errors import UserError
 from plunit.lab import settings
 from plunit.lab.experiment import catalogue
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plunit import files
+from plunit.base import files
 from plunit.lab import store
 from plunit.lab.experiment import catalogue
 

@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from plunit.errors import UserError
+from plunit.base.errors import UserError
+from plunit.base.ranges import Range
 from plunit.lab.claims import mean, measure
-from plunit.lab.fit.read import EXPERIMENTS as FITS
 from plunit.lab.paper import STATEMENTS
+from plunit.lab.read.fit import EXPERIMENTS as FITS
+from plunit.lab.read.warp import EXPERIMENTS as WARPS
 from plunit.lab.story import final_losses, judge, opening, statements, tally
-from plunit.lab.warp.read import EXPERIMENTS as WARPS
-from plunit.ranges import Range
 
 SINE, WARP = FITS[0], WARPS[0]
 

@@ -3,7 +3,7 @@ import colorsys
 import numpy as np
 import pytest
 
-from plunit.pieces.colors import RAMP, gradient_colors, value_colors
+from plunit.pieces.drawing import RAMP, gradient_colors, value_colors
 
 
 def test_colours_tell_directions_apart():

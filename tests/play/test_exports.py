@@ -7,9 +7,9 @@ import pytest
 from compilers import call_c
 
 from plunit import pieces
+from plunit.base.errors import UserError
 from plunit.ensemble import forward
-from plunit.ensemble.units import in_units
-from plunit.errors import UserError
+from plunit.ensemble.standardizing import in_units
 from plunit.play.exports import export
 from plunit.play.session import Session
 from plunit.play.settings import settings_of

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from plunit.ensemble import MLP, Rows, forward, initial
-from plunit.ensemble.course import Course, Snapshot
-from plunit.ensemble.units import in_units
+from plunit.ensemble.standardizing import in_units
+from plunit.play.live_training import Course, Snapshot
 from plunit.play.panels import HEIGHT, MOST, WIDTH, Panel, pixels
 from plunit.play.settings import Settings
 from plunit.play.targets import task_of

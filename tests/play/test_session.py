@@ -5,7 +5,7 @@ import pytest
 from calls import SMALL
 
 from plunit.ensemble import forward
-from plunit.ensemble.units import in_units
+from plunit.ensemble.standardizing import in_units
 from plunit.play import panels, session
 from plunit.play.session import Session, bytes_of
 from plunit.play.settings import settings_of

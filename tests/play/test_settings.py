@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from plunit.errors import UserError
+from plunit.base.errors import UserError
 from plunit.play.settings import COUNTS, RANGES, Settings, settings_of
 
 TARGET = {"kind": "paper", "name": "sine"}

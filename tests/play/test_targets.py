@@ -4,8 +4,8 @@ import math
 import numpy as np
 import pytest
 
-from plunit.errors import UserError
-from plunit.lab.fit import run
+from plunit.base.errors import UserError
+from plunit.lab.train import fit as run
 from plunit.play.targets import task_of
 
 NAMES = {"sine": "sine", "parametric": "curve", "saddle": "saddle"}

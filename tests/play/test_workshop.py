@@ -12,8 +12,8 @@ import pytest
 from calls import SMALL
 from waiting import wait_until
 
+from plunit.base.errors import UserError
 from plunit.ensemble import ACTIVATIONS
-from plunit.errors import UserError
 from plunit.play import session, workshop
 from plunit.play.session import Session
 from plunit.play.workshop import SESSIONS, UnknownSession, Workshop

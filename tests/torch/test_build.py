@@ -18,7 +18,7 @@ from torch.utils import cpp_extension
 from waiting import wait_until_ended
 
 import plunit
-from plunit import cache
+from plunit.base import cache
 from plunit.torch import build, native
 
 on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import plunit
-from plunit import cache
+from plunit.base import cache
 from plunit.torch import extension, has_native, native, op, plu
 
 native_only = pytest.mark.skipif(not has_native(), reason="the native op was not built")

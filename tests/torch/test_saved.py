@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from plunit.errors import UserError
+from plunit.base.errors import UserError
 from plunit.torch import PLU, Residual, saved
 from plunit.torch.exact.network import LAYERS
 

@@ -61,8 +61,8 @@ def importing() -> Iterator[None]:
 
 def _run() -> None:
     with importing():
+        from plunit.base.errors import UserError
         from plunit.cli.commands import app
-        from plunit.errors import UserError
 
     try:
         app()

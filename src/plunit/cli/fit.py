@@ -13,12 +13,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from plunit.base.errors import UserError
+from plunit.base.files import ending
+from plunit.base.progress import bars
 from plunit.cli import Stopped, importing
 from plunit.data.csv_text import shown
-from plunit.ensemble.activation import ACTIVATIONS
-from plunit.errors import UserError
-from plunit.files import ending
-from plunit.progress import bars
+from plunit.ensemble.nonlinearities import ACTIVATIONS
 
 PLOTS = (".png", ".svg", ".pdf")
 
@@ -67,9 +67,16 @@ def fit_(
     with importing(), _compiling():
         from plunit.fitting import FitSettings, solve
         from plunit.fitting.drawing import drawn
-        from plunit.fitting.files import check_packages, check_places, content_of, free_page, writer_of
-        from plunit.fitting.page import write_page, write_plot
-        from plunit.fitting.telling import told
+        from plunit.fitting.output import (
+            check_packages,
+            check_places,
+            content_of,
+            free_page,
+            told,
+            write_page,
+            write_plot,
+            writer_of,
+        )
 
     console = Console(stderr=True)
     problem = _problem(source, target, inputs, low, high, console)
@@ -145,7 +152,7 @@ def _problem(source: str, target: str, inputs: str, low: float | None, high: flo
 
 
 def _check(problem: Any, pieces: int | None, error: float | None, activation: str) -> None:
-    from plunit.ensemble.members import PIECEWISE
+    from plunit.ensemble.mlp import PIECEWISE
 
     if pieces is None and error is None:
         return
@@ -179,7 +186,7 @@ def _solved(solve: Any, problem: Any, settings: Any, progress: Any) -> Any:
 @contextmanager
 def _watched(console: Console) -> Iterator[Callable[[str, float, float], bool]]:
     """Show progress; the first Ctrl-C asks the search to end with what it has, the second ends the program."""
-    from plunit.ensemble.interrupting import listening
+    from plunit.base.stopping import listening
 
     def say() -> None:
         console.print("stopping with the best so far; Ctrl-C again ends at once")

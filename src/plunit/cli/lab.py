@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from plunit.errors import UserError
+from plunit.base.errors import UserError
 
 _console = Console(markup=False, highlight=False, soft_wrap=True)
 
@@ -39,10 +39,10 @@ def reproduce(
     full: Annotated[bool, typer.Option("--full", help="Long experiments in full: hours rather than minutes.")] = False,
 ) -> None:
     """Run the paper's experiments, judge its claims and write the report."""
-    from plunit.lab import requests, running
+    from plunit.lab import plan, running
 
     where = running.Where(workers, cluster)
-    wanted = requests.everything(out, only or (), seeds=seeds, engine=engine, quick=quick, full=full)
+    wanted = plan.everything(out, only or (), seeds=seeds, engine=engine, quick=quick, full=full)
     running.execute(out, wanted, where, _console, tolerant=True)
 
 
@@ -65,11 +65,11 @@ def run(
 
     With --set the result is kept beside the usual one, as a variant.
     """
-    from plunit.lab import requests, running
+    from plunit.lab import plan, running
 
     where = running.Where(workers, cluster)
     options = {"seeds": seeds, "steps": steps, "activations": activations, "engine": engine, "quick": quick}
-    wanted = requests.one(out, name, **options, assignments=assignments or ())  # type: ignore[arg-type]
+    wanted = plan.one(out, name, **options, assignments=assignments or ())  # type: ignore[arg-type]
     running.execute(out, wanted, where, _console, fresh=not resume)
 
 
@@ -92,10 +92,10 @@ def compare(
     engine: Engine = "",
 ) -> None:
     """Compare activations on a table of your own: the same splits, starts and batches for all, and a report."""
-    from plunit.lab import requests, running
+    from plunit.lab import plan, running
 
     where = running.Where(workers, cluster)
-    wanted = requests.comparison(
+    wanted = plan.comparison(
         out,
         table,
         target,

@@ -13,11 +13,11 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from plunit import pieces
-from plunit.errors import UserError
+from plunit.base.errors import UserError
+from plunit.base.progress import bars
 from plunit.pieces import Cells, Curve, Network, cells, curve
 from plunit.pieces.formats.saving import EXPORTERS
 from plunit.pieces.limits import Progress
-from plunit.progress import bars
 
 ROWS = 40
 

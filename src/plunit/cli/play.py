@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from plunit.errors import UserError
+from plunit.base.errors import UserError
 
 
 def play_(

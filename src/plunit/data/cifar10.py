@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plunit.cache import user_cache
-from plunit.errors import UserError
+from plunit.base.cache import user_cache
+from plunit.base.errors import UserError
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Labels = np.ndarray[Any, np.dtype[np.int64]]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
+from plunit.base.errors import UserError
 from plunit.data.csv_text import blocks, quoted, shown
-from plunit.errors import UserError
 
 MAX_COLUMNS = 10_000
 

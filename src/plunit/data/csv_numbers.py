@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from plunit.base.errors import UserError
 from plunit.data.csv_layout import NUMBER, CsvLayout, is_infinite, is_missing, is_number, records
 from plunit.data.csv_text import blocks, quoted, shown
-from plunit.errors import UserError
 
 Array = npt.NDArray[np.float64]
 

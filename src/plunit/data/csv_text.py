@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from plunit.errors import UserError
+from plunit.base.errors import UserError
 
 MAX_TEXT = 2**30  # bytes after decompression
 MAX_LINE = 2**20  # characters

@@ -16,12 +16,12 @@ from typing import IO
 from rich.console import Console
 from rich.progress import Progress
 
+from plunit.base.errors import UserError
+from plunit.base.files import write_atomically
+from plunit.base.progress import bars
 from plunit.data import sheets
 from plunit.data.archive import SourceFailed, members
 from plunit.data.cifar10 import FILES, Files, folder, verified
-from plunit.errors import UserError
-from plunit.files import write_atomically
-from plunit.progress import bars
 
 OFFICIAL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 ARCHIVE = "cifar-10-binary.tar.gz"

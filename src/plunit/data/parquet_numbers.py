@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.errors import UserError
+from plunit.base.files import ending
 from plunit.data.csv_numbers import MAX_NUMBERS, Array, too_many_numbers
 from plunit.data.csv_text import quoted, readable, shown
-from plunit.errors import UserError
-from plunit.files import ending
 
 ENDINGS = (".parquet", ".pq")
 _MAGIC = b"PAR1"

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from plunit.base.errors import UserError
 from plunit.data import csv_numbers, parquet_numbers
 from plunit.data.csv_layout import CsvLayout, find_layout, is_number
 from plunit.data.csv_numbers import Array
 from plunit.data.csv_text import check_size, fingerprint, quoted, shown
-from plunit.errors import UserError
 
 __all__ = ["Table", "read_table"]
 

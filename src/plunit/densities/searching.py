@@ -14,22 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from plunit.densities import native, stepping
+from plunit.base.stopping import Pace, Progress, interruption, listening
+from plunit.densities import native_chain, numpy_chain
 from plunit.densities.architecture import Architecture, start
+from plunit.densities.chain_state import Member, MemberSteps, begin
 from plunit.densities.sample import Sample, check_spread, checked
-from plunit.densities.state import Member, MemberSteps, begin
 from plunit.ensemble.arrays import Array, as_count
-from plunit.ensemble.build import library
-from plunit.ensemble.compiling import CannotCompile
 from plunit.ensemble.halving import RUNGS
-from plunit.ensemble.interrupting import Progress, interruption, listening
-from plunit.ensemble.pacing import Pace
+from plunit.programs.compiling import CannotCompile
+from plunit.programs.loading import library
 
 Advance = Callable[[Sequence[Member], MemberSteps], None]
 
 ENGINES: dict[str, Advance] = {
-    "native": native.advance,
-    "numpy": stepping.advance,
+    "native": native_chain.advance,
+    "numpy": numpy_chain.advance,
 }
 
 SHARPENED = 0.9
@@ -161,7 +160,7 @@ def _sharpen(members: Sequence[Member], validation: Sample | None) -> None:
     for member in members:
         member.best[...] = member.average
         with np.errstate(all="ignore"):  # members that diverge
-            loss = stepping.mean_loss(member.network(), validation) if validation else math.inf
+            loss = numpy_chain.mean_loss(member.network(), validation) if validation else math.inf
         member.loss = float(member.theta.dtype.type(loss)) if math.isfinite(loss) else math.inf
         member.best_step, member.mark, member.waited = member.steps, math.inf, 0
 

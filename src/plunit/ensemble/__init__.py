@@ -9,11 +9,11 @@
 ((22, 5), (13, 5))
 """
 
-from plunit.ensemble.activation import ACTIVATIONS
 from plunit.ensemble.data import Rows
 from plunit.ensemble.losses import LOSSES
-from plunit.ensemble.network import MLP, forward, initial, preactivations
-from plunit.ensemble.state import Validation
+from plunit.ensemble.mlp import MLP, forward, initial, preactivations
+from plunit.ensemble.nonlinearities import ACTIVATIONS
+from plunit.ensemble.run_state import Validation
 from plunit.ensemble.training import ENGINES, Trained, engine, train, why_not_native
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 
 from plunit.ensemble.arrays import Array, as_array, as_count
 from plunit.ensemble.losses import PROBABILITIES
-from plunit.ensemble.network import MLP
+from plunit.ensemble.mlp import MLP
 
 Data = tuple[Any, Any]
 """Inputs [in, batch] and targets [out, batch], shared by the members; or [in, batch, S] and [out, batch, S]."""

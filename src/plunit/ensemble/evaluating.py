@@ -10,11 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.build import library
-from plunit.ensemble.compiling import CannotCompile
-from plunit.ensemble.interface import Evaluation, called
-from plunit.ensemble.members import PIECEWISE
-from plunit.ensemble.network import MLP, forward, spread
+from plunit.ensemble.mlp import MLP, PIECEWISE, forward, spread
+from plunit.programs.compiling import CannotCompile
+from plunit.programs.interface import Evaluation, called
+from plunit.programs.loading import library
 
 NUMBERS = 2**16
 """Rows are evaluated in blocks of about so many numbers: 0.5 MB stay in the caches."""

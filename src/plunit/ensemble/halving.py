@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.stopping import Pace
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Rows, points
-from plunit.ensemble.network import MLP, initial
-from plunit.ensemble.pacing import Pace
-from plunit.ensemble.state import Part, State, Steps, Validation
+from plunit.ensemble.mlp import MLP, initial
+from plunit.ensemble.run_state import Part, State, Steps, Validation
 from plunit.ensemble.training import ENGINES, Engine, begin, engine_for
 
 LAST = 0.3

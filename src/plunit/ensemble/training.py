@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble import native, stepping
+from plunit.base.stopping import Pace
+from plunit.ensemble import native_steps, numpy_steps
 from plunit.ensemble.arrays import Array, as_array, as_count, as_factors, as_many
-from plunit.ensemble.build import library
-from plunit.ensemble.compiling import CannotCompile
 from plunit.ensemble.data import Data, Rows, StepData, Stream, check_numbers, points
 from plunit.ensemble.losses import LOSSES
-from plunit.ensemble.network import MLP, spread
-from plunit.ensemble.pacing import Pace
-from plunit.ensemble.state import Part, State, Steps, Validation
+from plunit.ensemble.mlp import MLP, spread
+from plunit.ensemble.run_state import Part, State, Steps, Validation
+from plunit.programs.compiling import CannotCompile
+from plunit.programs.loading import library
 
 Engine = Callable[[Sequence[Part]], None]
-ENGINES: dict[str, Engine] = {"native": native.advance, "numpy": stepping.advance}
+ENGINES: dict[str, Engine] = {"native": native_steps.advance, "numpy": numpy_steps.advance}
 """Name to function: the compiled program, and the same algorithm in NumPy."""
 
 _STREAMED = 64  # batches asked of a stream at once
@@ -164,7 +164,7 @@ def gradient(
     """Return each member's loss [S] and its gradient [rows, S] on a batch, by NumPy; see `train` for the arguments."""
     theta = as_array(theta)
     state = begin(network, theta, loss=loss, lr=0.0, decay=0.0, alpha=alpha, c=c, stride=1, steps=0)
-    return stepping.gradient(state, points(data, 1, network, theta))
+    return numpy_steps.gradient(state, points(data, 1, network, theta))
 
 
 def begin(

@@ -15,12 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from plunit.expressions.enclosing import enclosure, slope_enclosure
-from plunit.expressions.expression import CHUNK, Expression, finite_values
+from plunit.expressions.expression import CHUNK, Expression, enclosure, finite_values, slope_enclosure
 from plunit.expressions.intervals import Interval, choose, hull, meet
 from plunit.expressions.tokens import shown
 from plunit.pieces.arrays import Floats, Ints, blocks
-from plunit.pieces.curve_data import Curve
+from plunit.pieces.exact_curves import Curve
 
 SAMPLES = 4096
 PER_PIECE = 16

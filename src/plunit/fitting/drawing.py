@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble.members import PIECEWISE
+from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.problems import Problem
 from plunit.fitting.solving import Found
 from plunit.pieces import Cells, draw_cells

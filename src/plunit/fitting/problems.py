@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.errors import UserError
+from plunit.base.files import ending
 from plunit.data import parquet_numbers
 from plunit.data.csv_text import shown
 from plunit.data.tables import read_table
-from plunit.errors import UserError
 from plunit.expressions import Expression, finite_values, parse, sup_error
-from plunit.files import ending
 from plunit.pieces import Curve
 
 Array = np.ndarray[Any, Any]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from plunit.errors import UserError
+from plunit.base.errors import UserError
 from plunit.expressions import Expression, SupError, sup_error
 from plunit.fitting.problems import Array, Problem, root_mean_square
 from plunit.pieces import Curve, fit_segments, simplify

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble.interrupting import CtrlC, listening
-from plunit.ensemble.members import PIECEWISE
-from plunit.errors import UserError
+from plunit.base.errors import UserError
+from plunit.base.stopping import CtrlC, listening
+from plunit.ensemble.mlp import PIECEWISE
 from plunit.expressions import SupError, sup_error
 from plunit.fitting.problems import Array, Problem, root_mean_square
 from plunit.fitting.reducing import Reduced, reduced

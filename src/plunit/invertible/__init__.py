@@ -3,28 +3,27 @@
 try:
     import torch as _torch  # noqa: F401
 except ModuleNotFoundError as error:
-    from plunit.extras import missing
+    from plunit.base.errors import missing
 
     raise missing(error, "torch", user="plunit.invertible") from None
 
-from plunit.invertible.anneal import RHO, Annealing
-from plunit.invertible.axes import Permutation, ScaleShift
-from plunit.invertible.bijection import Bijection, Elementwise, Leaf
+from plunit.invertible.bijections.anneal import RHO, Annealing
+from plunit.invertible.bijections.axes import Permutation, ScaleShift
+from plunit.invertible.bijections.bijection import Bijection, Elementwise, Leaf
+from plunit.invertible.bijections.chain import Chain, Inverse
+from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, Tanh
+from plunit.invertible.bijections.householder import Householder
+from plunit.invertible.bijections.linear import LU, Orthogonal
+from plunit.invertible.bijections.reversible import Reversible
+from plunit.invertible.bijections.smooth_plu import SmoothPLU
 from plunit.invertible.certificate import Certificate
-from plunit.invertible.chain import Chain, Inverse
 from plunit.invertible.contexts import Conditional, conditional
-from plunit.invertible.converting import to_flow
-from plunit.invertible.elementwise import PLU, LeakyReLU, Tanh
-from plunit.invertible.flow import Flow
+from plunit.invertible.distributions import BijectionTransform
+from plunit.invertible.flow import Flow, to_flow
 from plunit.invertible.frozen import Frozen
-from plunit.invertible.householder import Householder
-from plunit.invertible.likelihood import Diverged, Fitted
-from plunit.invertible.linear import LU, Orthogonal
-from plunit.invertible.network import ActivationMaker, InvertibleNetwork, alternating, density
-from plunit.invertible.reversible import Reversible
-from plunit.invertible.smooth import SmoothPLU
+from plunit.invertible.invertible_network import ActivationMaker, InvertibleNetwork, alternating, density
 from plunit.invertible.toys import TOYS, toy
-from plunit.invertible.transform import BijectionTransform
+from plunit.invertible.training.likelihood import Diverged, Fitted
 
 __all__ = [
     "LU",

@@ -8,9 +8,8 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
-from plunit.invertible.bijection import Leaf
-from plunit.invertible.chain import Chain
-from plunit.invertible.columns import implied
+from plunit.invertible.bijections.bijection import Leaf, implied
+from plunit.invertible.bijections.chain import Chain
 from plunit.invertible.frozen import part_by_part
 
 _Step = tuple[Leaf, bool]

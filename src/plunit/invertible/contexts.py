@@ -1,24 +1,47 @@
-"""Bijections that depend on a context, for conditional densities p(x | context)."""
+"""The network of a context: linear layers with PLUs between them, which starts as 0."""
 
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Generator, Tensor, nn
 
-from plunit.invertible import boundary
-from plunit.invertible.anneal import Annealing
-from plunit.invertible.axes import ScaleShift
-from plunit.invertible.bijection import Bijection, Elementwise, Leaf, expect
-from plunit.invertible.chain import Chain
-from plunit.invertible.columns import Values, implied, walk_with
-from plunit.invertible.hypernetwork import network
-from plunit.invertible.linear import LU
-from plunit.invertible.network import activation_of
-from plunit.invertible.options import whole
-from plunit.invertible.points import check_finite
+from plunit.invertible.bijections import boundary
+from plunit.invertible.bijections.anneal import Annealing
+from plunit.invertible.bijections.axes import ScaleShift
+from plunit.invertible.bijections.bijection import Bijection, Elementwise, Leaf, Values, expect, implied, walk_with
+from plunit.invertible.bijections.chain import Chain
+from plunit.invertible.bijections.linear import LU
+from plunit.invertible.invertible_network import activation_of
+from plunit.invertible.training.batches import check_finite
+from plunit.invertible.training.options import whole
+from plunit.torch import PLU
+
+
+def network(sizes: tuple[int, ...], generator: Generator | None) -> nn.Sequential:
+    """Return linear layers with PLUs between them, the last of them 0."""
+    parts: list[nn.Module] = []
+    for inputs, outputs in itertools.pairwise(sizes):
+        # the global random numbers stay as they are
+        layer = nn.utils.skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-untyped-call]
+        bound = inputs**-0.5
+        nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
+        nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
+        parts += [layer, PLU()]
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return nn.Sequential(*parts[:-1])
+
+
+def network_shapes(
+    features: int, context: int, hidden: Sequence[int], slots: Sequence[int]
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the weights of the network, by name."""
+    sizes = itertools.pairwise((context, *hidden, sum(slots) * features))
+    return {f"{2 * index}.weight": (outputs, inputs) for index, (inputs, outputs) in enumerate(sizes)}
 
 
 class Conditional(nn.Module):

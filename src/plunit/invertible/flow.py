@@ -6,6 +6,7 @@ Such densities are normalizing flows (Rezende and Mohamed, 2015; docs/literature
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,22 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.distributions import Distribution
 
-from plunit.invertible import options, saving
-from plunit.invertible.anneal import Annealing, annealing_of
-from plunit.invertible.base import Base, Given, base_for
-from plunit.invertible.bijection import Bijection, expect
+from plunit import learned
+from plunit.densities import DensityNetwork
+from plunit.invertible import saving
+from plunit.invertible.bijections.anneal import Annealing, annealing_of
+from plunit.invertible.bijections.bijection import Bijection, expect
+from plunit.invertible.bijections.chain import Chain
+from plunit.invertible.bijections.elementwise import PLU, LeakyReLU
+from plunit.invertible.bijections.linear import LU
+from plunit.invertible.bijections.smooth_plu import SmoothPLU
 from plunit.invertible.contexts import Conditional
+from plunit.invertible.distributions import Base, Given, base_for
 from plunit.invertible.frozen import Frozen
-from plunit.invertible.likelihood import Fitted, HeldOut, first_sharp, maximise
-from plunit.invertible.points import PointShape, check_dense, check_finite
-from plunit.invertible.progress import Report, bar
-from plunit.invertible.sources import prepare
+from plunit.invertible.training import options
+from plunit.invertible.training.batches import PointShape, check_dense, check_finite, prepare
+from plunit.invertible.training.likelihood import Fitted, HeldOut, first_sharp, maximise
+from plunit.invertible.training.progress import Report, bar
 
 
 class Flow(nn.Module):
@@ -134,7 +141,8 @@ class Flow(nn.Module):
             data: points of shape (..., features), a tensor, an array or lists, of which each step takes `batch` at
                 random; a function that draws so many; or a loader, an iterable of batches, which is read again and
                 again. Functions and loaders of a conditional flow give pairs (points, contexts). Numbers are converted
-                to the dtype and device of the flow. What cannot be learned is named: see `plunit.invertible.screening`.
+                to the dtype and device of the flow. What cannot be learned is named: see
+                `plunit.invertible.training.screening`.
             steps: how many steps.
             context: the contexts of the points, shape (..., k), for a conditional flow.
             weights: a number >= 0 for each point: its part in the likelihood. A step takes points in proportion.
@@ -225,3 +233,53 @@ class Flow(nn.Module):
             check_dense(context, "context")
         self.bijection.check(context)
         return (context,)
+
+
+def to_flow(network: DensityNetwork) -> Flow:
+    """Return the flow of the same density, in the dtype of the network's parameters.
+
+    Its parameters can be trained on by `Flow.fit`, and its bijections be used wherever PyTorch's are.
+
+    >>> import numpy as np
+    >>> from plunit.densities import Architecture, start
+    >>> form = Architecture(2, 3)
+    >>> begun = start(form, np.random.default_rng(0))
+    >>> to_flow(DensityNetwork(form, begun.theta, begun.order, begun.sign)).log_prob(torch.zeros(5, 2)).shape
+    torch.Size([5])
+    """
+    return Flow(to_chain(network)).to(torch.from_numpy(network.theta).dtype)
+
+
+def to_chain(network: DensityNetwork) -> Chain:
+    """Return the map from data to base of a network, in float64."""
+    if network.rho:
+        raise ValueError(
+            f"the network must have its final kinks, got one in training with corners of rho {network.rho}"
+        )
+    form, views = network.architecture, network.views
+    parts: list[Bijection] = []
+    for i in range(form.maps):
+        linear = {"lower": views["lower"][i], "upper": views["upper"][i], "bias": views["bias"][i]}
+        linear |= {"raw_diagonal": network.log_diagonal[i], "sign": network.sign[i], "permutation": network.order[i]}
+        parts.append(_loaded(LU(form.features), linear))
+        if i < form.blocks:
+            shapes = {f"raw_{name}": views[name][i] for name in ("alpha", "c", "rho") if name in views}
+            parts.append(_loaded(_activation(form.activation, form.features), shapes))
+    return Chain(*parts)
+
+
+def _activation(name: str, features: int) -> Bijection:
+    if name == "smooth":
+        return SmoothPLU(features, learnable=True, learnable_rho=True)
+    return (PLU if name == "plu" else LeakyReLU)(features, learnable=True)
+
+
+def _loaded(part: Bijection, arrays: Mapping[str, Any]) -> Bijection:
+    """Give a bijection its numbers; beyond their limit they have no effect."""
+    part.to(torch.float64)
+    state = {name: torch.tensor(array) for name, array in arrays.items()}
+    for name in ("raw_alpha", "raw_c", "raw_rho"):
+        if name in state:
+            state[name] = state[name].clamp(-learned.LIMIT, learned.LIMIT)
+    part.load_state_dict(state)
+    return part

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from plunit.invertible.bijection import Bijection, Leaf, expect
-from plunit.invertible.chain import Chain
-from plunit.invertible.columns import as_columns, walk_with
+from plunit.invertible.bijections.bijection import Bijection, Leaf, as_columns, expect, walk_with
+from plunit.invertible.bijections.chain import Chain
 
 
 class Frozen(Bijection):

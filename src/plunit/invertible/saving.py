@@ -1,38 +1,123 @@
-"""Flows as files: one safetensors file, whose arrays are the state and whose metadata hold the structure in JSON.
-
-The metadata have one entry, `flow`:
-
-    {"format": 1, "dtype": "float32", "own_base": false, "bijection": BIJECTION}
-
-where BIJECTION is {"kind": NAME, ...options} with a name and the options of `plunit.invertible.kinds`, or one of
-
-    {"kind": "Chain", "parts": [BIJECTION, ...]}                                   and "Reversible"
-    {"kind": "Inverse", "part": BIJECTION}
-    {"kind": "Conditional", "part": BIJECTION, "context": 3, "hidden": [64, 64], "slots": [2, 3, 2]}
-
-A file is data and executes nothing. Other names and options, and arrays of other shapes, are refused before anything is
-built, so what is built is no larger than the file. A flow has at most 10,000 parts, 20 within one another. What could
-not be read is not written.
-"""
+"""The bijections that a file can hold: by name, with their options and the shapes of their arrays."""
 
 from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from plunit.extras import missing
-from plunit.files import save_whole
-from plunit.invertible.bijection import Bijection
-from plunit.invertible.chain import Chain, Inverse
-from plunit.invertible.contexts import Conditional
-from plunit.invertible.hypernetwork import network_shapes
-from plunit.invertible.kinds import KINDS, Shapes
-from plunit.invertible.reversible import Reversible
+from plunit.base.errors import missing
+from plunit.base.files import save_whole
+from plunit.invertible.bijections.anneal import Annealing
+from plunit.invertible.bijections.axes import Permutation, ScaleShift
+from plunit.invertible.bijections.bijection import Bijection
+from plunit.invertible.bijections.chain import Chain, Inverse
+from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, Tanh
+from plunit.invertible.bijections.householder import Householder
+from plunit.invertible.bijections.linear import LU, Orthogonal
+from plunit.invertible.bijections.reversible import Reversible
+from plunit.invertible.bijections.smooth_plu import SmoothPLU
+from plunit.invertible.contexts import Conditional, network_shapes
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A bijection without parts, as a file holds it.
+
+    A row in `KINDS` is one point of the check-list in `Bijection`.
+
+    Attributes:
+        made: its class; it is built by made(**options), and its arrays are its state_dict.
+        shapes: returns the shape of its largest array from the options, so that nothing is built that is not there.
+        options: the names of its options beside `features`, with the type of their JSON values.
+        describe: returns those options of a module.
+    """
+
+    made: type[Bijection]
+    shapes: Callable[[dict[str, Any]], Shapes]
+    options: Mapping[str, type]
+    describe: Callable[[Any], dict[str, Any]]
+
+    def make(self, options: dict[str, Any]) -> Bijection:
+        """Build it from options that were checked."""
+        if self.made is Permutation:
+            return Permutation(range(options["features"]))
+        if "annealing" in options:
+            options = {**options, "annealing": Annealing(*options["annealing"]) if options["annealing"] else None}
+        return self.made(**options)
+
+    def checked(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return options from a file, or raise ValueError unless they have these names and types."""
+        wanted = {"features": int, **self.options}
+        good = options.keys() == wanted.keys() and all(type(options[name]) is kind for name, kind in wanted.items())
+        if not good or options["features"] < 1:
+            raise ValueError(f"{self.made.__name__} has the options {', '.join(wanted)}, got {_short(options)}")
+        return options
+
+
+def learns(name: str) -> Callable[[Bijection], bool]:
+    """Return a function that says whether a module learns the number of this name."""
+    return lambda module: f"raw_{name}" in module._parameters
+
+
+def _number(name: str) -> Callable[[dict[str, Any]], Shapes]:
+    """Return the shape of a number, learned or fixed, one per feature."""
+    return lambda o: {f"{'raw' if o['learnable'] else 'fixed'}_{name}": (o["features"],)}
+
+
+def _kinked(module: PLU | LeakyReLU) -> dict[str, Any]:
+    return {"learnable": learns("alpha")(module), "boundary": module.boundary}
+
+
+def _smooth(module: SmoothPLU) -> dict[str, Any]:
+    plan = module.annealing
+    return {
+        "learnable": learns("alpha")(module),
+        "learnable_rho": learns("rho")(module),
+        "annealing": [] if plan is None else [plan.start, plan.end, plan.until],
+    }
+
+
+def _nothing(module: Bijection) -> dict[str, Any]:
+    return {}
+
+
+_KINKED = {"learnable": bool, "boundary": bool}
+_SMOOTH = {"learnable": bool, "learnable_rho": bool, "annealing": list}
+KINDS: dict[str, Kind] = {
+    "PLU": Kind(PLU, _number("alpha"), _KINKED, _kinked),
+    "LeakyReLU": Kind(LeakyReLU, _number("alpha"), _KINKED, _kinked),
+    "SmoothPLU": Kind(SmoothPLU, _number("alpha"), _SMOOTH, _smooth),
+    "Tanh": Kind(Tanh, lambda o: {}, {}, _nothing),
+    "ScaleShift": Kind(ScaleShift, lambda o: {"shift": (o["features"],)}, {}, _nothing),
+    "Permutation": Kind(Permutation, lambda o: {"order": (o["features"],)}, {}, _nothing),
+    "LU": Kind(
+        LU, lambda o: {"lower": (o["features"] * (o["features"] - 1) // 2,), "bias": (o["features"],)}, {}, _nothing
+    ),
+    "Orthogonal": Kind(
+        Orthogonal, lambda o: {"parametrizations.weight.original": (o["features"], o["features"])}, {}, _nothing
+    ),
+    "Householder": Kind(
+        Householder,
+        lambda o: {"vectors": (o["features"], o["reflections"])},
+        {"reflections": int},
+        lambda module: {"reflections": module.reflections},
+    ),
+}
+"""The kinds by name."""
+
+
+def _short(value: Any) -> str:
+    return repr(value)[:80]
+
 
 _CHAINS: dict[str, type[Chain]] = {"Chain": Chain, "Reversible": Reversible}
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from plunit.errors import UserError
+from plunit.base.errors import UserError
+from plunit.base.ranges import Range
 from plunit.lab.paper import STATEMENTS
-from plunit.ranges import Range
 
 Column = np.ndarray[Any, Any]
 

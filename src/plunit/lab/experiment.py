@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from plunit.ensemble.build import is_fused
-from plunit.extras import load_plugins
+from plunit.base.errors import load_plugins
 from plunit.lab import settings
 from plunit.lab.cell import Arrays, Cell, program_of
 from plunit.lab.claims import Claim
 from plunit.lab.paper import SECTIONS
+from plunit.programs.loading import is_fused
 
 if TYPE_CHECKING:
     from plunit.lab.style import Picture
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["Experiment", "catalogue"]
 
 MODULES = (
-    "plunit.lab.fit.read",
-    "plunit.lab.shape.read",
-    "plunit.lab.depth.read",
-    "plunit.lab.cifar10.read",
-    "plunit.lab.inverse.read",
-    "plunit.lab.warp.read",
-    "plunit.lab.density.read",
-    "plunit.lab.compare.read",
+    "plunit.lab.read.fit",
+    "plunit.lab.read.shape",
+    "plunit.lab.read.depth",
+    "plunit.lab.read.cifar10",
+    "plunit.lab.read.inverse",
+    "plunit.lab.read.warp",
+    "plunit.lab.read.density",
+    "plunit.lab.read.compare",
 )
 """The modules with experiments, each with a tuple EXPERIMENTS."""
 

@@ -1,26 +1,121 @@
-"""From a plan to stored cells and the report: compute what is missing, store each cell as it is done, publish."""
+"""Where cells are computed: in this process, in local processes, or on a Dask cluster."""
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
 import os
+import re
+import signal
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import torch
 from rich.console import Console
 from rich.table import Table
 
 from plunit import ensemble
-from plunit.errors import UserError
-from plunit.lab import executors, plan, publishing, scratch, store
+from plunit.base.errors import UserError
+from plunit.base.machine import keep_freed_memory
+from plunit.base.progress import bars
+from plunit.lab import plan, publishing, scratch, store
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment
 from plunit.lab.plan import Plan
 from plunit.lab.store import locked, sweep
 from plunit.lab.style import label, number
-from plunit.progress import bars
+
+
+@contextlib.contextmanager
+def here() -> Iterator[Executor]:
+    """One cell at a time in this process, on all its cores; the caller's thread stays free for Ctrl-C."""
+    executor = ThreadPoolExecutor(1)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def processes(workers: int) -> Iterator[Executor]:
+    """Local processes of one thread each, which end when this one does."""
+    context = multiprocessing.get_context("spawn")  # a fork would copy PyTorch's threads in an unknown state
+    others = set(multiprocessing.active_children())
+    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_worker)
+    try:
+        yield executor
+    except BaseException:  # a cell may need hours more; its checkpoint stays
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def cluster(address: str) -> Iterator[Executor]:
+    """Connect to the Dask scheduler at an address such as tcp://host:8786; its workers need plunit installed."""
+    try:
+        from distributed import Client, KilledWorker
+    except ImportError:
+        raise UserError("--cluster needs Dask: pip install 'plunit[cluster]'") from None
+    if not re.fullmatch(r"\w+://.+:\d+", address):
+        raise UserError(f"--cluster takes the address of a Dask scheduler, such as tcp://host:8786, got {address!r}")
+    try:
+        client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TypeError, TimeoutError) as error:
+        raise UserError(
+            f"no Dask scheduler answers at {address} ({error or type(error).__name__}); start one with `dask scheduler`"
+        ) from error
+    with client, client.get_executor(pure=False) as executor:
+        try:
+            yield executor
+        except KilledWorker as error:
+            raise UserError(f"one cell ended its worker several times: {error}") from error
+
+
+@contextlib.contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Block Ctrl-C while processes start. They inherit the block, so that Ctrl-C reaches this process alone."""
+    if os.name != "posix" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _worker() -> None:
+    """Set up a worker process."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    torch.set_num_threads(1)
+    keep_freed_memory()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops its workers
+
+
+def _end_with_parent() -> None:
+    """Wait until the parent process has ended, for whatever reason, and end this one."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
 
 Have = dict[Cell, Arrays]
 Progress = Callable[[Cell], object]
@@ -96,7 +191,7 @@ def run(
     (Ctrl-C among them) are cancelled.
     """
     computed: Have = {}
-    with executors.without_interrupts():
+    with without_interrupts():
         futures = {
             executor.submit(_compute, one.compute, one.prepare, cell, _scratch(folder, cell)): cell
             for cell, one in todo.items()
@@ -152,12 +247,12 @@ def _executors(
     beside = {cell: one for cell, one in todo.items() if one.side_by_side}
     if where.workers or where.cluster:
         if todo:
-            yield todo, executors.cluster(where.cluster) if where.cluster else executors.processes(where.workers)
+            yield todo, cluster(where.cluster) if where.cluster else processes(where.workers)
         return
     if len(beside) < len(todo):
-        yield {cell: one for cell, one in todo.items() if cell not in beside}, executors.here()
+        yield {cell: one for cell, one in todo.items() if cell not in beside}, here()
     if beside:
-        yield beside, executors.processes(min(len(beside), os.cpu_count() or 1))
+        yield beside, processes(min(len(beside), os.cpu_count() or 1))
 
 
 def _watched(folder: Path, todo: dict[Cell, Experiment], executor: Executor, console: Console) -> Have:

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
-from plunit.files import write_atomically
+from plunit.base.files import write_atomically
 
 
 def path_of(folder: Path, stem: str) -> Path:

@@ -7,8 +7,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from plunit.errors import UserError
-from plunit.ranges import Range
+from plunit.base.errors import UserError
+from plunit.base.ranges import Range
 
 Changes = dict[str, Any]
 """Field, or field.field of a spec within a spec, to its value."""

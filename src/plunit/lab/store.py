@@ -15,8 +15,8 @@ from typing import Any
 import filelock
 import numpy as np
 
-from plunit import files
-from plunit.files import write_atomically
+from plunit.base import files
+from plunit.base.files import write_atomically
 from plunit.lab.cell import Arrays, Cell
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from plunit.errors import UserError
+from plunit.base.errors import UserError
 from plunit.lab.claims import FAILS, HOLDS, UNDECIDED, WEAKLY, Claim, interval, median_ratio
 from plunit.lab.experiment import Experiment, Results
 from plunit.lab.paper import STATEMENTS

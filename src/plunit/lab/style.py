@@ -15,8 +15,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from plunit.ensemble.activation import title_of
-from plunit.files import shortened, write_atomically
+from plunit.base.files import shortened, write_atomically
+from plunit.ensemble.nonlinearities import title_of
 from plunit.lab.cell import Arrays
 
 COLOURS = {

@@ -13,20 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
-from plunit.pieces.algebra import compose, inverse, solve
-from plunit.pieces.combining import combination, difference
-from plunit.pieces.curve_data import Curve
 from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface
-from plunit.pieces.level import Level, level_set
-from plunit.pieces.line import Counts, along, counts, curve, curves
+from plunit.pieces.exact.level import Level, level_set
+from plunit.pieces.exact.polygons import Cells, cell_counts, cells
+from plunit.pieces.exact_curves import Counts, Curve, along, compose, counts, curve, curves, inverse, solve
 from plunit.pieces.networks import Network, ensemble, network, plane
-from plunit.pieces.polygons import Cells, cell_counts, cells
+from plunit.pieces.rewriting import combination, difference, rescaled, to_relu
 
 if TYPE_CHECKING:
     from plunit.pieces.fixed.integers import FixedNetwork
-    from plunit.pieces.fixed.proving import error_bound
+    from plunit.pieces.fixed.proving import error_bound, error_network
     from plunit.pieces.fixed.quantizing import quantize
-    from plunit.pieces.fixed.subtracting import error_network
     from plunit.pieces.formats.c_header import save_c
     from plunit.pieces.formats.csv_table import load_csv, save_csv
     from plunit.pieces.formats.geojson_map import save_geojson
@@ -34,7 +31,7 @@ if TYPE_CHECKING:
     from plunit.pieces.formats.loading import load
     from plunit.pieces.formats.nnet_text import save_nnet
     from plunit.pieces.formats.obj_mesh import save_obj
-    from plunit.pieces.formats.onnx_model import save_onnx
+    from plunit.pieces.formats.onnx_writing import save_onnx
     from plunit.pieces.formats.ply_mesh import save_ply
     from plunit.pieces.formats.safetensors_file import save_safetensors
     from plunit.pieces.formats.saving import save
@@ -45,9 +42,7 @@ if TYPE_CHECKING:
     from plunit.pieces.proofs.maximising import Optimum
     from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
     from plunit.pieces.proofs.steepness import is_monotone, lipschitz
-    from plunit.pieces.relu import to_relu
-    from plunit.pieces.scaling import rescaled
-    from plunit.pieces.segments import Segments, Trial, fit_segments
+    from plunit.pieces.segments.fit import Segments, Trial, fit_segments
     from plunit.pieces.simplifying import Simplified, simplify
 
 __all__ = [
@@ -121,16 +116,16 @@ _LATER = {
     "Contradiction": "proofs.highs",
     "FixedNetwork": "fixed.integers",
     "Optimum": "proofs.maximising",
-    "Segments": "segments",
+    "Segments": "segments.fit",
     "Simplified": "simplifying",
-    "Trial": "segments",
+    "Trial": "segments.fit",
     "Undecided": "proofs.asking",
     "bounds": "proofs.questions",
     "counterexample": "proofs.questions",
     "distance": "proofs.questions",
     "error_bound": "fixed.proving",
-    "error_network": "fixed.subtracting",
-    "fit_segments": "segments",
+    "error_network": "fixed.proving",
+    "fit_segments": "segments.fit",
     "from_sklearn": "formats.sklearn_model",
     "is_monotone": "proofs.steepness",
     "lipschitz": "proofs.steepness",
@@ -140,7 +135,6 @@ _LATER = {
     "maximum": "proofs.questions",
     "minimum": "proofs.questions",
     "quantize": "fixed.quantizing",
-    "rescaled": "scaling",
     "save": "formats.saving",
     "save_c": "formats.c_header",
     "save_csv": "formats.csv_table",
@@ -148,12 +142,11 @@ _LATER = {
     "save_json": "formats.json_text",
     "save_nnet": "formats.nnet_text",
     "save_obj": "formats.obj_mesh",
-    "save_onnx": "formats.onnx_model",
+    "save_onnx": "formats.onnx_writing",
     "save_ply": "formats.ply_mesh",
     "save_safetensors": "formats.safetensors_file",
     "save_svg": "formats.svg_picture",
     "simplify": "simplifying",
-    "to_relu": "relu",
     "to_sklearn": "formats.sklearn_model",
 }
 """The modules of names that are loaded at first use; the imports above are for type checkers."""

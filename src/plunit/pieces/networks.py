@@ -10,7 +10,7 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.layer import Units, affine
+from plunit.pieces.exact.layer import Units, affine
 
 
 @dataclass(frozen=True, eq=False)

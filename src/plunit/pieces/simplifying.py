@@ -1,16 +1,185 @@
-"""Curves with fewer pieces: the fewest within a tolerance, or the best with a given number."""
+"""The fewest lines through a tube f - e <= y <= f + e, each as far as any can go (Imai and Iri, 1986).
+
+The lines that go through the tube up to x lie between a steepest and a flattest one. At some x no line fits any more.
+The line that goes farthest touches one wall of the tube at P, and then meets the other wall at E. A chain that goes
+farther crosses this line between P and E. So the next line may start at any place there. One pass gives the fewest
+lines.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import inf
 from operator import index
 from typing import NamedTuple
 
 import numpy as np
 
-from plunit.pieces.algebra import distance
-from plunit.pieces.curve_data import Curve
-from plunit.pieces.layer import EPS
-from plunit.pieces.tube import SLACK, Point, chain
+from plunit.pieces.exact.layer import EPS
+from plunit.pieces.exact_curves import Curve, distance
+
+SLACK = 4e-15
+"""A line may leave the tube by this much; values are between -1 and 1."""
+
+Point = tuple[float, float]
+
+
+class Line(NamedTuple):
+    """y + slope (t - x)."""
+
+    x: float
+    y: float
+    slope: float
+
+    def at(self, t: float) -> float:
+        """Return the value at t."""
+        return self.y + self.slope * (t - self.x)
+
+
+class Blocked(NamedTuple):
+    """The last line, and the wall that it meets: 1 for the upper wall, -1 for the lower one."""
+
+    line: Line
+    side: int
+
+
+class Hull:
+    """The convex hull of points with increasing x, seen from above (side 1) or from below (side -1)."""
+
+    def __init__(self, side: int) -> None:
+        self.side, self.first = side, 0
+        self.points: list[Point] = []
+
+    def add(self, x: float, y: float) -> None:
+        """Add a point to the right of all others."""
+        points = self.points
+        while len(points) - self.first > 1:
+            (a, f), (b, g) = points[-2:]
+            if self.side * ((g - f) * (x - b) - (y - g) * (b - a)) > 0:
+                break
+            points.pop()
+        points.append((x, y))
+
+    def tangent(self, x: float, y: float) -> Line:
+        """Return the line that touches the hull, from a point on the right; later calls look no further to the left."""
+        best = self._slope(self.first, x, y)
+        while self.first + 1 < len(self.points):
+            slope = self._slope(self.first + 1, x, y)
+            if self.side * slope > self.side * best:
+                break
+            best, self.first = slope, self.first + 1
+        return Line(x, y, best)
+
+    def _slope(self, i: int, x: float, y: float) -> float:
+        return (y - self.points[i][1]) / (x - self.points[i][0])
+
+
+class Funnel:
+    """The lines through intervals low <= y <= high at increasing x: all between the steepest and the flattest."""
+
+    def __init__(self) -> None:
+        self.floor, self.roof = Hull(1), Hull(-1)
+        self.steep: Line | None = None
+        self.flat: Line | None = None
+        self.last = (-inf, -inf, inf)
+
+    def add(self, x: float, low: float, high: float) -> Blocked | None:
+        """Add an interval, whose ends may be infinite; unless no line goes through it."""
+        if self.steep and self.steep.at(x) < low - SLACK:
+            return Blocked(self.steep, -1)
+        if self.flat and self.flat.at(x) > high + SLACK:
+            return Blocked(self.flat, 1)
+        if self.floor.points and high < inf and (self.steep is None or self.steep.at(x) > high):
+            self.steep = self.floor.tangent(x, high)
+        if self.roof.points and low > -inf and (self.flat is None or self.flat.at(x) < low):
+            self.flat = self.roof.tangent(x, low)
+        if low > -inf:
+            self.floor.add(x, low)
+        if high < inf:
+            self.roof.add(x, high)
+        self.last = x, low, high
+        return None
+
+    def middle(self) -> Line:
+        """Return the line between the steepest and the flattest."""
+        steep, flat, x = self.steep, self.flat, self.last[0]
+        assert steep is not None
+        assert flat is not None
+        return Line(x, (steep.at(x) + flat.at(x)) / 2, (steep.slope + flat.slope) / 2)
+
+
+def chain(x: Sequence[float], y: Sequence[float], e: float, most: int) -> list[Point] | None:
+    """Return the corners of a chain of fewest lines within e of the curve through (x, y); None if they exceed `most`.
+
+    |y| <= 1, e > 0.
+
+    >>> chain([0.0, 1.0, 2.0], [0.0, 1.0, 0.0], 0.5, 1)
+    [(0.0, 0.5), (2.0, 0.5)]
+    """
+    funnel = Funnel()
+    lines: list[Line] = []
+    windows: list[tuple[Point, Point]] = []
+    funnel.add(x[0], y[0] - e, y[0] + e)
+    i = 1
+    while i < len(x):
+        blocked = funnel.add(x[i], y[i] - e, y[i] + e)
+        if blocked is None:
+            i += 1
+            continue
+        if len(lines) + 1 == most:
+            return None
+        start = blocked.line.x, blocked.line.y
+        end = _meets(funnel, blocked, x[i], y[i], e)
+        lines.append(blocked.line)
+        windows.append((start, end))
+        funnel = _behind(start, end, blocked.side, x, y, i, e)
+    return _corners([*lines, funnel.middle()], windows, x[0], x[-1])
+
+
+def _meets(funnel: Funnel, blocked: Blocked, x: float, y: float, e: float) -> Point:
+    """Return where the last line meets the wall between the funnel's last interval and that around (x, y)."""
+    line, side = blocked
+    before, low, high = funnel.last
+    wall = high if side > 0 else low
+    inside, outside = max(side * (wall - line.at(before)), 0.0), side * (line.at(x) - y) - e
+    s = inside / (inside + outside)
+    at = before + s * (x - before)
+    if at >= x:
+        return before, wall
+    return at, (1 - s) * wall + s * (y + side * e)
+
+
+def _behind(start: Point, end: Point, side: int, x: Sequence[float], y: Sequence[float], i: int, e: float) -> Funnel:
+    """Return the lines that cross the last one between `start` and `end`; the tube goes on from knot i.
+
+    They stay beyond the wall that the last line touches, and at `end` within the tube.
+    """
+    near = [(a, b - side * e) for a, b in _between(start[0], end[0], x, y, i)]
+    funnel = Funnel()
+    for a, wall in [start] * (start[0] < end[0]) + near:
+        funnel.add(a, *((wall, inf) if side > 0 else (-inf, wall)))
+    low = end[1] - (1 + side) * e
+    funnel.add(end[0], low, low + 2 * e)
+    return funnel
+
+
+def _between(low: float, high: float, x: Sequence[float], y: Sequence[float], i: int) -> list[Point]:
+    """Return the knots before knot i that lie between low and high, in order."""
+    first = i
+    while first > 0 and x[first - 1] > low:
+        first -= 1
+    return [(x[k], y[k]) for k in range(first, i) if x[k] < high]
+
+
+def _corners(lines: list[Line], windows: list[tuple[Point, Point]], low: float, high: float) -> list[Point]:
+    """Return where each line crosses the next, within its window, and the two ends."""
+    corners = [(low, lines[0].at(low))]
+    for (start, end), line in zip(windows, lines[1:], strict=True):
+        first, second = abs(line.at(start[0]) - start[1]), abs(line.at(end[0]) - end[1])
+        s = first / (first + second) if first + second > 0 else 1.0
+        corners.append((start[0] + s * (end[0] - start[0]), (1 - s) * start[1] + s * end[1]))
+    return [*corners, (high, lines[-1].at(high))]
+
 
 CLOSE = 1e-13
 """The search for the smallest error ends when it is known to this part of it."""

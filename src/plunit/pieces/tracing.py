@@ -13,11 +13,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints, Words
-from plunit.pieces.crossing import cuts
-from plunit.pieces.layer import EPS, Affine, Units
+from plunit.pieces.exact.crossing import Points, cuts, joined
+from plunit.pieces.exact.layer import EPS, Affine, Units
 from plunit.pieces.limits import Progress, check_count, limited
 from plunit.pieces.networks import Network, check_size
-from plunit.pieces.points import Points, joined
 
 
 @dataclass(frozen=True, eq=False)

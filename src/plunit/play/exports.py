@@ -1,4 +1,4 @@
-"""The best network of an activation as the content of a file; nothing is written."""
+"""A member of an ensemble as a program of PyTorch, as text."""
 
 from __future__ import annotations
 
@@ -8,28 +8,62 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plunit.base.errors import UserError
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.course import Snapshot
-from plunit.ensemble.members import exact
-from plunit.ensemble.torch_text import torch_code
-from plunit.ensemble.units import in_units
-from plunit.errors import UserError
+from plunit.ensemble.mlp import MLP, exact, spread
+from plunit.ensemble.nonlinearities import module_of
+from plunit.ensemble.standardizing import in_units
 from plunit.pieces import Network as Exact
-from plunit.pieces.boxes import box_array
-from plunit.pieces.formats import json_text, onnx_model
+from plunit.pieces.formats import json_text, onnx_writing
 from plunit.pieces.formats.c_network import network_header
+from plunit.pieces.limits import box_array
 from plunit.play.frames import Reply
+from plunit.play.live_training import Snapshot
 from plunit.play.settings import Settings, known
 from plunit.play.targets import Task
 
-_PROGRAM = """\
+_TORCH_PROGRAM = """\
+import torch
+from torch import nn
+{imports}
+model = nn.Sequential(
+{modules}
+).double()
+parameters = [
+{parameters}
+]
+with torch.no_grad():
+    for old, new in zip(model.parameters(), parameters, strict=True):
+        old.copy_(torch.tensor(new, dtype=torch.float64))
+"""
+
+
+def torch_code(network: MLP, theta: Array, alpha: float = 0.1, c: float = 1.0) -> str:
+    """Return a program that makes `model`, an nn.Sequential in float64, of one member theta [rows, 1]."""
+    alphas, cs = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
+    kind = module_of(network.activation)
+    modules, parameters = [], []
+    for i, (weight, bias) in enumerate(network.layers(theta)):
+        if i:
+            plu = f"PLU(alpha={float(alphas[i - 1, 0])!r}, c={float(cs[i - 1, 0])!r})"
+            modules.append(plu if kind == "PLU" else f"nn.{kind}()")
+        modules.append(f"nn.Linear({weight.shape[1]}, {weight.shape[0]})")
+        parameters += [weight[..., 0].tolist(), bias[:, 0].tolist()]
+    return _TORCH_PROGRAM.format(
+        imports="\nfrom plunit.torch import PLU\n" if kind == "PLU" else "",
+        modules="\n".join(f"    {module}," for module in modules),
+        parameters="\n".join(f"    {numbers}," for numbers in parameters),
+    )
+
+
+_FIT_PROGRAM = """\
 {about}{command}# The same network again, to the bit:
 from pathlib import Path
 
 import numpy as np
 
 from plunit.ensemble import MLP, Rows, forward, initial, train
-from plunit.ensemble.units import in_units
+from plunit.ensemble.standardizing import in_units
 from plunit.play.targets import task_of
 
 task = task_of({target})
@@ -107,7 +141,7 @@ def _fit(best: Best) -> str:
     command = f"# In a terminal, where the worse networks end early:\n#   {line}\n"
     if target["kind"] == "drawn" or task.outputs > 1:  # plunit fit takes neither
         command = ""
-    return _PROGRAM.format(about=best.about, command=command, target=written, **best._asdict())
+    return _FIT_PROGRAM.format(about=best.about, command=command, target=written, **best._asdict())
 
 
 def _torch(best: Best) -> str:
@@ -120,7 +154,7 @@ def _c(best: Best) -> str:
 
 FORMATS: dict[str, tuple[str, str, Callable[[Best], Any]]] = {
     "c": (".h", "text/x-c", _c),
-    "onnx": (".onnx", "application/octet-stream", lambda best: onnx_model.bytes_of(best.exact)),
+    "onnx": (".onnx", "application/octet-stream", lambda best: onnx_writing.bytes_of(best.exact)),
     "json": (".json", "application/json", lambda best: json_text.text_of(best.exact)),
     "torch": ("_torch.py", "text/x-python", _torch),
     "fit": ("_fit.py", "text/x-python", _fit),

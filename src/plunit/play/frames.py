@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.course import Snapshot
+from plunit.play.live_training import Snapshot
 from plunit.play.panels import Panel, pixels, surface_bytes, view_of
 from plunit.play.settings import Settings
 from plunit.play.targets import Task

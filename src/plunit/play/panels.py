@@ -12,13 +12,12 @@ import numpy as np
 
 from plunit.ensemble import MLP, forward
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.cloud import Cloud
-from plunit.ensemble.course import LOOKED, Snapshot
-from plunit.ensemble.members import exact
-from plunit.ensemble.network import dead_share
-from plunit.ensemble.units import in_units
+from plunit.ensemble.mlp import dead_share, exact
+from plunit.ensemble.standardizing import in_units
 from plunit.pieces import Network as Exact
 from plunit.pieces import cell_counts, cells, counts, curves
+from plunit.play.cloud import Cloud
+from plunit.play.live_training import LOOKED, Snapshot
 from plunit.play.settings import Settings
 from plunit.play.targets import Task
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble import MLP, Rows, initial, why_not_native
-from plunit.ensemble.course import LOOKED, Course, Snapshot, advance_all
 from plunit.play.exports import export
 from plunit.play.frames import Painter, Reply, problem_of
+from plunit.play.live_training import LOOKED, Course, Snapshot, advance_all
 from plunit.play.settings import Settings, known
 from plunit.play.targets import Task
 

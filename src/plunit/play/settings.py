@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, TypeVar
 
+from plunit.base.errors import UserError
+from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
-from plunit.errors import UserError
-from plunit.ranges import Range
 
 Made = TypeVar("Made")
 

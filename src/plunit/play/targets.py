@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.errors import UserError
+from plunit.base.ranges import DOMAIN
 from plunit.data.held import HeldText
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.units import Scale
-from plunit.errors import UserError
+from plunit.ensemble.standardizing import Scale
 from plunit.expressions import Expression
 from plunit.fitting.problems import Problem, of_drawing, of_expression, of_table
 from plunit.play.settings import Settings, called, checked_text, known, number
-from plunit.ranges import DOMAIN
 
 POINTS = 1_000_000  # of a drawing or a table, at most
 AXIS = (100, 20)  # points of each axis, for functions of one and of two variables

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from plunit.base.errors import UserError
+from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
-from plunit.errors import UserError
 from plunit.play.frames import Reply
 from plunit.play.session import Session, bytes_of
 from plunit.play.settings import RANGES, Settings, called, known, number, settings_of
 from plunit.play.targets import POINTS, TURN, task_of
-from plunit.ranges import Range
 
 SESSIONS = 8  # pages that train at once
 MEMORY = 2**28  # bytes of one session; all together may have four times as much

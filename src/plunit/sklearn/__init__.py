@@ -11,12 +11,12 @@
 try:
     import sklearn  # noqa: F401
 except ModuleNotFoundError as error:
-    from plunit.extras import missing
+    from plunit.base.errors import missing
 
     raise missing(error, "sklearn") from None
 
 from plunit.sklearn.classifier import PLUClassifier
-from plunit.sklearn.density import PLUDensity
+from plunit.sklearn.density.estimator import PLUDensity
 from plunit.sklearn.regressor import PLURegressor
 
 __all__ = ["PLUClassifier", "PLUDensity", "PLURegressor"]

@@ -10,16 +10,15 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import validate_data
 
+from plunit.base.stopping import interruption, listening
 from plunit.ensemble import MLP
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.halving import Candidate, search
-from plunit.ensemble.interrupting import interruption, listening
+from plunit.ensemble.standardizing import Scale, in_units, out_of_units
 from plunit.ensemble.training import engine_for
-from plunit.ensemble.units import Scale, in_units, out_of_units
 from plunit.sklearn import table
 from plunit.sklearn.atomic import AtomicFit
-from plunit.sklearn.fitted import side_by_side
-from plunit.sklearn.model import FittedModel
+from plunit.sklearn.fitted import FittedModel, side_by_side
 from plunit.sklearn.parameters import check_parameters, check_room, hidden_shapes, start_decays
 from plunit.sklearn.terminal import ProgressLine
 

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plunit.ensemble import MLP
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.members import PIECEWISE
-from plunit.ensemble.network import spread
+from plunit.ensemble.evaluating import output_blocks
+from plunit.ensemble.mlp import PIECEWISE, spread
+from plunit.pieces import Cells, Curve, cells, curve
 from plunit.pieces import Network as Exact
 from plunit.pieces import network as build
+
+if TYPE_CHECKING:
+    from torch import nn
+
 
 Layer = tuple[Array, Array]
 
@@ -64,3 +73,73 @@ def exact_network(network: MLP, theta: Array, alpha: float, c: float) -> Exact:
     for pair, shape in zip(others, shapes_of_units(network, theta, alpha, c), strict=True):
         layers += [make(*shape), pair]
     return build(layers)
+
+
+class FittedModel(BaseEstimator):  # type: ignore[misc]
+    """The members of a search: parameters `theta_` [rows, members] of networks `widths_`, and the range `box_` of X."""
+
+    theta_: Array
+    widths_: tuple[int, ...]
+    activation_: str
+    shape_: tuple[float, float]
+    box_: Array
+
+    def _form(self) -> MLP:
+        check_is_fitted(self)
+        return MLP(self.widths_, self.activation_)
+
+    def _of_outputs(self, x: Any, reduced: Callable[[Array], Array]) -> Array:
+        """Return `reduced` of the members' outputs [members, rows, out], [rows, ...], computed in blocks of rows."""
+        form, parts = self._form(), []
+        x = validate_data(self, x, reset=False, dtype=np.float64)
+        for block, values in output_blocks(form, self.theta_, x, *self.shape_):
+            fine = (np.abs(values) <= np.finfo(np.float64).max / len(values)).all((0, 2))  # so their sums are finite
+            if not fine.all():
+                row = block.start + int(fine.argmin())
+                raise ValueError(
+                    f"row {row} of X has values up to {np.abs(x[row]).max():.3g}, where the networks overflow double "
+                    "precision; correct the row, or scale the columns of X before fit and predict"
+                )
+            parts.append(reduced(values))
+        return np.concatenate(parts)
+
+    @property
+    def network_(self) -> Exact:
+        """The fitted function as a network of `plunit.pieces`, in the units of the data: the mean of the members."""
+        return exact_network(self._form(), self.theta_, *self.shape_)
+
+    @property
+    def curve_(self) -> Curve:
+        """The exact curve of a model with one input, over the range of the data."""
+        self._check_inputs(1, "curve_")
+        return curve(self.network_, *self.box_[0])
+
+    @property
+    def cells_(self) -> Cells:
+        """The exact polygons of a model with two inputs, over the range of the data."""
+        self._check_inputs(2, "cells_")
+        (left, right), (bottom, top) = self.box_.tolist()
+        return cells(self.network_, ((left, right), (bottom, top)))
+
+    def _check_inputs(self, count: int, name: str) -> None:
+        inputs = self._form().widths[0]
+        if inputs != count:
+            raise AttributeError(f"{name} is for models with {count} input{'s'[: count - 1]}, this one has {inputs}")
+
+    def to_torch(self) -> nn.Sequential:
+        """Return the fitted function as an `nn.Sequential` in float64: the mean of the members."""
+        from plunit.sklearn.modules import sequential
+
+        form = self._form()
+        layers = side_by_side(form, self.theta_)
+        return sequential(layers, self.activation_, shapes_of_units(form, self.theta_, *self.shape_))
+
+    def save(self, path: str | Path) -> None:
+        """Write the exact function to a file; its ending is one of those of `plunit.pieces.save`.
+
+        .h is C source with a bound on its rounding errors in the range of the data, .onnx the network. .json is the
+        curve over that range for one input, else the network.
+        """
+        from plunit.pieces.formats.saving import save
+
+        save(self.network_, path, self.box_)

@@ -7,11 +7,11 @@ import torch
 from torch import nn
 
 from plunit.densities import DensityNetwork
-from plunit.ensemble.activation import ACTIVATIONS, module_of
 from plunit.ensemble.arrays import Array
+from plunit.ensemble.nonlinearities import ACTIVATIONS, module_of
 from plunit.invertible import LU, Chain, Flow
-from plunit.invertible.converting import to_chain
-from plunit.sklearn.whitening import Whitening
+from plunit.invertible.flow import to_chain
+from plunit.sklearn.density.columns import Whitening
 from plunit.torch import PLU
 
 

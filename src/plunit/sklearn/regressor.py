@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.units import Scale
+from plunit.ensemble.standardizing import Scale
 from plunit.sklearn.atomic import warn_of
 from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.fitted import member_mean

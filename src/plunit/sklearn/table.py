@@ -8,7 +8,7 @@ import numpy as np
 
 from plunit.ensemble import Rows, Validation
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.units import Scale
+from plunit.ensemble.standardizing import Scale
 
 MERGED = 100_000
 """Equal rows of tables up to this size are merged."""

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import torch
 
-from plunit import cache
-from plunit.errors import UserError
-from plunit.processes import own_group
+from plunit.base import cache
+from plunit.base.errors import UserError
+from plunit.base.processes import own_group
 from plunit.torch import extension, native
 
 _SECONDS = 1800  # a compiler that takes longer is stuck

@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from plunit import cache
+from plunit.base import cache
 from plunit.torch import extension
 
 _RELEASE = re.compile(rb"plunit's native op was built with torch ([0-9.]+)")  # a message of csrc/binding.cpp

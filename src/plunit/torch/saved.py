@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from plunit.errors import UserError
+from plunit.base.errors import UserError
 from plunit.pieces import Network
 from plunit.pieces.formats.importer import Room, check_bytes
 from plunit.torch.exact.network import LAYERS, to_network

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from plunit.data import cifar10
-from plunit.lab.cifar10 import read, record
+from plunit.lab.read import cifar10 as read
+from plunit.lab.read import records
 
 FINAL = {"tanh": 0.9, "relu": 1.0, "plu": 0.8, "identity": 1.4}
 
@@ -32,12 +33,12 @@ def made():
 @pytest.fixture
 def put_record(tmp_path, monkeypatch):
     """Let records be looked for in an empty folder; return a function that puts one there."""
-    monkeypatch.setattr(read, "read", lambda name: record.read(name, tmp_path / "records"))
+    monkeypatch.setattr(read, "read", lambda name: records.read(name, tmp_path / "records"))
 
     def put(name, runs):
-        curves = {activation: record.curve(arrays) for activation, arrays in runs.items()}
-        record.write(tmp_path / "records" / name, curves, {})
-        return record.read(name, tmp_path / "records")
+        curves = {activation: records.curve(arrays) for activation, arrays in runs.items()}
+        records.write(tmp_path / "records" / name, curves, {})
+        return records.read(name, tmp_path / "records")
 
     return put
 

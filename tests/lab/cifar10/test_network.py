@@ -6,8 +6,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from plunit.lab.cifar10.read import EXPERIMENTS
-from plunit.lab.cifar10.run import CHOICES, untrained
+from plunit.lab.read.cifar10 import EXPERIMENTS
+from plunit.lab.train.cifar10 import CHOICES, untrained
 
 SPEC, MATCHED = (one.spec for one in EXPERIMENTS)
 

@@ -6,11 +6,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from plunit.lab.cifar10 import read
-from plunit.lab.cifar10.read import EXPERIMENTS, Evidence, _best, crossing
-from plunit.lab.cifar10.record import LossCurves, curve
 from plunit.lab.claims import interval, median_ratio
-from plunit.lab.tables import write_tables
+from plunit.lab.publishing import write_tables
+from plunit.lab.read import cifar10 as read
+from plunit.lab.read.cifar10 import EXPERIMENTS, Evidence, _best, crossing
+from plunit.lab.read.records import LossCurves, curve
 
 USUAL, MATCHED = EXPERIMENTS
 FITS = ("sine", "parametric", "surface")

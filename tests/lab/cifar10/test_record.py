@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from plunit.lab import plan, store
-from plunit.lab.cifar10 import record
-from plunit.lab.cifar10.read import EXPERIMENTS
-from plunit.lab.cifar10.record import curve
+from plunit.lab.read import records
+from plunit.lab.read.cifar10 import EXPERIMENTS
+from plunit.lab.read.records import curve
 
 ACTIVATIONS = EXPERIMENTS[0].activations
 
@@ -39,8 +39,8 @@ def test_smoothed_curves_are_means_of_whole_groups(made):
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_a_record_comes_back_as_it_was(made, tmp_path, activation):
     curves = {name: curve(made(name, 400, 3)) for name in ACTIVATIONS}
-    record.write(tmp_path / "some", curves, {"command": "plunit run"})
-    found = record.read("some", tmp_path)
+    records.write(tmp_path / "some", curves, {"command": "plunit run"})
+    found = records.read("some", tmp_path)
     assert list(found) == list(ACTIVATIONS)
     ours, theirs = (vars(one[activation]) for one in (found, curves))
     assert ours.keys() == theirs.keys()
@@ -52,17 +52,17 @@ def test_a_record_comes_back_as_it_was(made, tmp_path, activation):
 
 
 def test_a_record_says_what_was_run(made, tmp_path):
-    record.write(tmp_path, {"relu": curve(made("relu", 100, 1)), "plu": curve(made("plu", 100, 3))}, {"command": "do"})
+    records.write(tmp_path, {"relu": curve(made("relu", 100, 1)), "plu": curve(made("plu", 100, 3))}, {"command": "do"})
     about = json.loads((tmp_path / "record.json").read_text())
     assert about == {"command": "do", "window": 50, "seeds": {"relu": 1, "plu": 3}}
 
 
 def test_what_is_not_stored_has_no_curves(tmp_path):
-    assert record.read("none", tmp_path) == {}
+    assert records.read("none", tmp_path) == {}
 
 
 def test_the_full_run_is_a_record_of_the_package():
-    found = record.read("full")
+    found = records.read("full")
     assert set(found) == set(ACTIVATIONS)
     assert {(one.steps, one.seeds, one.window) for one in found.values()} == {(100_000, 1, 50)}
     assert np.isfinite(np.stack([one.loss for one in found.values()])).all()
@@ -70,15 +70,15 @@ def test_the_full_run_is_a_record_of_the_package():
 
 
 def test_a_finished_folder_becomes_a_record(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(record, "FOLDER", tmp_path / "records")
+    monkeypatch.setattr(records, "FOLDER", tmp_path / "records")
     part = plan.Part("cifar10", 2, ("relu", "plu"), steps=100)
     plan.save(tmp_path / "runs", {"cifar10": part})
     for cell in part.cells():
         arrays = made(cell.activation, 100)
         chosen = {key: array[..., cell.first : cell.last] for key, array in arrays.items()}
         store.write(tmp_path / "runs", cell, chosen)
-    record.main(tmp_path / "runs", "mine")
-    found = record.read("mine", tmp_path / "records")
+    records.main(tmp_path / "runs", "mine")
+    found = records.read("mine", tmp_path / "records")
     np.testing.assert_allclose(found["plu"].loss, curve(made("plu", 100)).loss, atol=1e-5)
     about = json.loads((tmp_path / "records" / "mine" / "record.json").read_text())
     assert (about["spec"]["steps"], about["seeds"]) == (100, {"relu": 2, "plu": 2})

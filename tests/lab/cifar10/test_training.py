@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from plunit.lab import scratch
 from plunit.lab.cell import Cell
-from plunit.lab.cifar10.run import CHOICES, Cifar10Spec, Training, compute, untrained
+from plunit.lab.train.cifar10 import CHOICES, Cifar10Spec, Training, compute, untrained
 
 SPEC = Cifar10Spec(steps=24, batch=10, early=(1, 5), stride=10)
 

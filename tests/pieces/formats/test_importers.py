@@ -15,8 +15,7 @@ from model_files import POINTS, WRITERS
 from plunit.pieces import Curve, load, save_csv
 from plunit.pieces.formats import importer
 from plunit.pieces.formats.importer import Content
-from plunit.pieces.formats.loading import IMPORTERS
-from plunit.pieces.formats.refused import REFUSED
+from plunit.pieces.formats.loading import IMPORTERS, REFUSED
 
 NAMES = [each.name for each in IMPORTERS]
 PACKAGES = {  # the formats that need one

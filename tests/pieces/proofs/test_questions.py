@@ -29,7 +29,7 @@ from plunit.pieces.proofs import maximising
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.highs import Contradiction, Solution
 from plunit.pieces.proofs.program import Program
-from plunit.pieces.proofs.searching import starts
+from plunit.pieces.proofs.regions import starts
 
 pytest.importorskip("highspy")
 

@@ -5,8 +5,7 @@ import pytest
 
 from plunit.pieces import Network, activation, cells, network
 from plunit.pieces.proofs.encoding import encode
-from plunit.pieces.proofs.measures import along, dual_norm
-from plunit.pieces.proofs.slopes import exclude, gradient_form
+from plunit.pieces.proofs.steepness import along, dual_norm, exclude, gradient_form
 
 pytest.importorskip("highspy")
 

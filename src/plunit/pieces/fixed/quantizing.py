@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.boxes import box_array
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork, rounding_shift
 from plunit.pieces.fixed.proving import sum_ranges
 from plunit.pieces.functions import Functions
+from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, single
-from plunit.pieces.scaling import rescaled
+from plunit.pieces.rewriting import rescaled
 
 LARGEST = 2**15 - 1
 """The largest value and the largest slope."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plunit.pieces.curve_data import Curve
+from plunit.pieces.exact.layer import EPS
+from plunit.pieces.exact_curves import Curve
 from plunit.pieces.formats.c_text import FITTED, rounded, table
-from plunit.pieces.layer import EPS
 
 _HEADER = """\
 /* {name}: a piecewise-linear function of one variable, {pieces} pieces on [{low}, {high}], {outputs} output(s):

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from plunit.files import save_whole
-from plunit.pieces.boxes import box_array
-from plunit.pieces.curve_data import Curve
+from plunit.base.files import save_whole
+from plunit.pieces.exact_curves import Curve
 from plunit.pieces.fixed.integers import FixedNetwork
 from plunit.pieces.fixed.proving import error_bound
 from plunit.pieces.formats.c_curve import curve_header
 from plunit.pieces.formats.c_fixed import fixed_header
 from plunit.pieces.formats.c_network import network_header
 from plunit.pieces.formats.c_text import check_name, comment
+from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, single
-from plunit.pieces.scaling import rescaled
+from plunit.pieces.rewriting import rescaled
 
 
 def save_c(

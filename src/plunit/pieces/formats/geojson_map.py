@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from plunit.files import save_whole
+from plunit.base.files import save_whole
+from plunit.pieces.exact.polygons import Cells
 from plunit.pieces.formats.surfaces import check_output
-from plunit.pieces.polygons import Cells
 
 
 def save_geojson(cells: Cells, path: str | Path) -> None:

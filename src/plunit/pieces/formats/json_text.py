@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from plunit.files import save_whole
+from plunit.base.files import save_whole
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.curve_data import Curve
-from plunit.pieces.formats.checks import check_intercepts, reading
+from plunit.pieces.exact_curves import Curve
+from plunit.pieces.formats.csv_table import check_intercepts, reading
 from plunit.pieces.formats.importer import Importer, build
 from plunit.pieces.networks import Network, single
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from plunit.files import save_whole
+from plunit.base.files import save_whole
 from plunit.pieces import activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.boxes import box_pairs
 from plunit.pieces.formats.importer import Content, Importer, Layer, build
+from plunit.pieces.limits import box_pairs
 from plunit.pieces.networks import Network, single
-from plunit.pieces.relu import to_relu
+from plunit.pieces.rewriting import to_relu
 
 
 def save_nnet(net: Network, path: str | Path, box: Any) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plunit.files import save_whole
+from plunit.base.files import save_whole
+from plunit.pieces.exact.polygons import Cells
 from plunit.pieces.formats.surfaces import rows, surface
-from plunit.pieces.polygons import Cells
 
 
 def save_obj(cells: Cells, path: str | Path, *, output: int = 0) -> None:

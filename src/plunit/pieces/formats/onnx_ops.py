@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.elementwise import Wave
+from plunit.pieces.formats.waves import Wave
 
 _LARGEST = float(np.finfo(np.float32).max)
 _ZERO = Wave.line(0.0, 0.0)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from plunit.files import save_whole
-from plunit.pieces.colors import gradient_colors, largest_slope
+from plunit.base.files import save_whole
+from plunit.pieces.drawing import gradient_colors, largest_slope
+from plunit.pieces.exact.polygons import Cells
 from plunit.pieces.formats.surfaces import rows, surface
-from plunit.pieces.polygons import Cells
 
 _HEADER = """\
 ply

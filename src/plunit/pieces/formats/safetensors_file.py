@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.files import save_whole
+from plunit.base.files import save_whole
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats

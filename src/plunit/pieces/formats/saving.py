@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plunit.files import ending
-from plunit.pieces.boxes import Pairs, box_pairs
-from plunit.pieces.curve_data import Curve
+from plunit.base.files import ending
+from plunit.pieces.exact.polygons import Cells, cells
+from plunit.pieces.exact_curves import Curve, curve
 from plunit.pieces.formats.c_header import save_c
 from plunit.pieces.formats.c_text import check_name
 from plunit.pieces.formats.csv_table import save_csv
@@ -18,13 +18,12 @@ from plunit.pieces.formats.geojson_map import save_geojson
 from plunit.pieces.formats.json_text import save_json
 from plunit.pieces.formats.nnet_text import save_nnet
 from plunit.pieces.formats.obj_mesh import save_obj
-from plunit.pieces.formats.onnx_model import save_onnx
+from plunit.pieces.formats.onnx_writing import save_onnx
 from plunit.pieces.formats.ply_mesh import save_ply
 from plunit.pieces.formats.safetensors_file import save_safetensors
 from plunit.pieces.formats.svg_picture import save_svg
-from plunit.pieces.line import curve
+from plunit.pieces.limits import Pairs, box_pairs
 from plunit.pieces.networks import Network, single
-from plunit.pieces.polygons import Cells, cells
 
 __all__ = ["Exporter"]
 

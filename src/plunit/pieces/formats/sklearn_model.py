@@ -9,7 +9,7 @@ import numpy as np
 from plunit.pieces import activation
 from plunit.pieces.formats.importer import Layer, build
 from plunit.pieces.networks import Network, single
-from plunit.pieces.relu import to_relu
+from plunit.pieces.rewriting import to_relu
 
 _HIDDEN = {"relu": activation.relu, "identity": activation.identity}
 

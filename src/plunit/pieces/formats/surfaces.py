@@ -7,7 +7,7 @@ from operator import index
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.polygons import Cells
+from plunit.pieces.exact.polygons import Cells
 
 
 def check_output(cells: Cells, output: int) -> int:

@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from plunit.files import save_whole
+from plunit.base.files import save_whole
 from plunit.pieces.arrays import Floats
-from plunit.pieces.colors import gradient_colors, largest_slope, value_colors
-from plunit.pieces.curve_data import Curve
+from plunit.pieces.drawing import gradient_colors, largest_slope, value_colors
+from plunit.pieces.exact.polygons import Cells
+from plunit.pieces.exact_curves import Curve
 from plunit.pieces.formats.surfaces import check_output
-from plunit.pieces.polygons import Cells
 
 WIDTH = 640.0
 MARGIN = 24.0

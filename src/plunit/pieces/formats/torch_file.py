@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from plunit.errors import UserError
+from plunit.base.errors import UserError
 from plunit.pieces.formats.importer import Content, Importer
 from plunit.pieces.networks import Network
 

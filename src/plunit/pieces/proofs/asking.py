@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces.combining import combination
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.maximising import Effort, Optimum, maximise
+from plunit.pieces.rewriting import combination
 
 Box = Sequence[Any]
 """A pair (low, high) for each input."""

@@ -20,10 +20,10 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats, Ints, blocks
-from plunit.pieces.curve_data import Curve
+from plunit.pieces.exact.polygons import Cells
+from plunit.pieces.exact_curves import Curve
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network
-from plunit.pieces.polygons import Cells
 from plunit.pieces.proofs.regions import pieces_at
 from plunit.pieces.rounding import EPS, gamma
 

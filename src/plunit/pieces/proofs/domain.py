@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats
-from plunit.pieces.boxes import box_array
+from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, check_size, single
 
 LARGEST = 1e9

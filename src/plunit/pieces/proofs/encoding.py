@@ -20,7 +20,7 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.layer import Units
+from plunit.pieces.exact.layer import Units
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.program import Form, Program
 

@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plunit.pieces.arrays import Floats
+from plunit.pieces.exact.polygons import cells
+from plunit.pieces.exact_curves import curve
 from plunit.pieces.limits import Progress, Unlisted
-from plunit.pieces.line import curve
 from plunit.pieces.networks import Network
-from plunit.pieces.polygons import cells
 from plunit.pieces.proofs.covering import curve_cover, polygon_cover, upper_bound
 from plunit.pieces.proofs.domain import LARGEST, Domain
 from plunit.pieces.proofs.encoding import Encoding
 from plunit.pieces.proofs.highs import FEASIBLE, Contradiction, Listener, Solution
-from plunit.pieces.proofs.regions import best_corner
-from plunit.pieces.proofs.searching import climb, search
+from plunit.pieces.proofs.regions import best_corner, climb, search
 from plunit.pieces.proofs.tightening import encode_domain, tighten
 
 PROVED = 1e-6

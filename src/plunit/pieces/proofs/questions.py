@@ -11,10 +11,9 @@ from typing import overload
 
 import numpy as np
 
-from plunit.pieces import algebra
+from plunit.pieces import exact_curves
 from plunit.pieces.arrays import Floats
-from plunit.pieces.combining import combination, difference
-from plunit.pieces.curve_data import Curve
+from plunit.pieces.exact_curves import Curve
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network, single
 from plunit.pieces.proofs.asking import (
@@ -31,6 +30,7 @@ from plunit.pieces.proofs.asking import (
 from plunit.pieces.proofs.covering import certain_value
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.maximising import Optimum, maximise, negated
+from plunit.pieces.rewriting import combination, difference
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ def distance(
     if isinstance(one, Curve) and isinstance(other, Curve):
         if box is not None or constraints is not None:
             raise TypeError("curves have a domain of their own; give distance(one, other) alone")
-        return algebra.distance(one, other)
+        return exact_curves.distance(one, other)
     if not (isinstance(one, Network) and isinstance(other, Network)) or box is None:
         raise TypeError(
             f"distance takes two curves, or two networks and a box, got {type(one).__name__}, {type(other).__name__}"

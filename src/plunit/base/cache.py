@@ -1,0 +1,111 @@
+"""The user's cache: files that can be made or fetched again, and compiled programs that must be as they were written.
+
+A library that is loaded can do all that the user can do, and a damaged one ends the process without a message. So
+compiled programs are kept in a folder that no other user can write to (`private_folder`), are written whole
+(`write_verified`), and are compared with the checksum beside them before they are loaded (`verified`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import hashlib
+import os
+import shlex
+import shutil
+import stat
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+from plunit.base.files import PART, sweep, write_atomically
+
+
+def user_cache() -> Path:
+    """Return plunit's folder in the user's cache; it need not exist."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or _platform_cache(), "plunit")
+
+
+def _platform_cache() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    return Path.home() / ".cache"
+
+
+def private_folder() -> Path:
+    """Return a folder that no other user can write to: the user's cache or, if that is not possible, a temporary one.
+
+    The temporary folder is removed when the process ends. A warning says what is wrong with a cache folder to which
+    other users can write. A cache folder to which nobody can write, such as one on a read-only disk, needs no warning.
+    """
+    try:
+        folder = user_cache()
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        reason = why_not_private(folder)
+    except (OSError, RuntimeError):  # RuntimeError: the user has no home folder
+        return _session_folder()
+    if reason:
+        warnings.warn(
+            f"the cache folder {folder} is not used for compiled programs, because {reason}; until then every process "
+            "compiles its own",
+            stacklevel=2,
+        )
+        return _session_folder()
+    if not os.access(folder, os.W_OK):
+        return _session_folder()
+    sweep(folder)
+    return folder
+
+
+def why_not_private(path: Path) -> str:
+    """Return why other users can write to a file or folder, with the remedy; "" if they cannot, or on Windows."""
+    if not hasattr(os, "getuid"):
+        return ""
+    found, user = path.stat(), os.getuid()
+    if found.st_uid != user:
+        return f"it belongs to user {found.st_uid} and this is user {user}; run: chown {user} {shlex.quote(str(path))}"
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = stat.S_IMODE(found.st_mode)
+        return f"other users can write to it (mode {mode:o}); run: chmod 700 {shlex.quote(str(path))}"
+    return ""
+
+
+def verified(path: Path) -> bool:
+    """Return whether the file is what this user's `write_verified` wrote: its checksum fits, its owner is the user."""
+    try:
+        expected = _checksum_path(path).read_text(encoding="ascii").split()[:1]
+        return not why_not_private(path) and expected == [hashlib.sha256(path.read_bytes()).hexdigest()]
+    except (OSError, ValueError):
+        return False
+
+
+def write_verified(path: Path, content: bytes) -> None:
+    """Write a file, and beside it its checksum in the format of `sha256sum`."""
+    line = f"{hashlib.sha256(content).hexdigest()}  {path.name}\n"
+    try:
+        write_atomically(path, content, 0o600)
+        write_atomically(_checksum_path(path), line.encode("ascii"), 0o600)
+    except PermissionError:
+        # Windows does not replace a library that is loaded: another process compiled it meanwhile
+        if not verified(path):
+            raise
+
+
+def part_folder(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """Make a folder in `folder` for work in progress; what a killed process leaves of it is swept after an hour."""
+    return tempfile.TemporaryDirectory(prefix=PART, dir=folder, ignore_cleanup_errors=True)
+
+
+def _checksum_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+@functools.cache
+def _session_folder() -> Path:
+    folder = tempfile.mkdtemp(prefix="plunit-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

@@ -1,0 +1,53 @@
+"""The one exception the command line turns into a line and exit code 2."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from importlib import metadata, util
+from typing import Any
+
+
+class UserError(Exception):
+    """Something the user can put right; the text says what, in one line."""
+
+
+def missing(
+    error: ModuleNotFoundError, package: str, *, user: str | None = None, extra: str | None = None
+) -> ModuleNotFoundError:
+    """Return the error of a package that is not installed, with the extra that installs it.
+
+    If it was another package that was not found, the error is returned as it is. `user` is what needs the package, by
+    default the module of plunit of the same name; `extra` the extra, by default of the same name too.
+
+    >>> missing(ModuleNotFoundError(name="flax"), "flax")
+    ModuleNotFoundError("plunit.flax needs flax, which is not installed; pip install 'plunit[flax]'")
+    """
+    if error.name != package:
+        return error
+    user, extra = user or f"plunit.{package}", extra or package
+    text = f"{user} needs {package}, which is not installed; pip install 'plunit[{extra}]'"
+    return ModuleNotFoundError(text, name=package)
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package can be found; it is not imported.
+
+    >>> is_installed("numpy"), is_installed("no_such_package")
+    (True, False)
+    """
+    try:
+        return util.find_spec(package) is not None
+    except (ImportError, ValueError):  # ValueError: something without a specification stands in for it
+        return False
+
+
+def load_plugins(group: str, use: Callable[[Any], object]) -> None:
+    """Load what the entry points of a group name, and use it. One that fails is left out with a warning."""
+    for point in metadata.entry_points(group=group):
+        try:
+            use(point.load())
+        except (Exception, SystemExit) as error:
+            package = point.dist.name if point.dist else "a package"
+            text = f"{package} is left out, because {point.value} fails: {type(error).__name__}: {error}"
+            warnings.warn(f"{text}; repair the package, or uninstall it", stacklevel=2)

@@ -1,0 +1,128 @@
+"""What the training of one density network carries from step to step, and what its next steps are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plunit.densities.architecture import Architecture, Start
+from plunit.densities.density_network import DensityNetwork
+from plunit.densities.sample import Sample
+from plunit.ensemble.arrays import Array
+
+AVERAGED = 1000
+"""The running mean of the parameters is over about this many steps, and over fewer at the beginning."""
+
+
+@dataclass
+class Member:
+    """A network in training; an engine's `advance` changes the arrays in place.
+
+    Attributes:
+        architecture: its form.
+        order: see `Start`.
+        sign: see `Start`.
+        seed: of the draws of its batches.
+        theta: the parameters.
+        mean: Adam's first moment.
+        square: Adam's second moment.
+        average: a running mean of the parameters. It is what validation looks at.
+        best: the running mean with the least loss on the points of validation.
+        widths: [blocks, n], at kinks: how near the samples are that stand for the density there.
+        looks: the losses of validation, one every `every` steps; NaN where there was none.
+        steps: the number of steps taken.
+        loss: the least loss of validation: the mean of |z|^2 / 2 - log|det dz/dx|; infinite before the first look.
+        best_step: the number of steps after which it was found.
+        mark: the last loss of validation that was better than the mark before by the tolerance.
+        waited: how many looks ago that was.
+    """
+
+    architecture: Architecture
+    order: Array
+    sign: Array
+    seed: int
+    theta: Array
+    mean: Array
+    square: Array
+    average: Array
+    best: Array
+    widths: Array
+    looks: Array
+    steps: int = 0
+    loss: float = math.inf
+    best_step: int = 0
+    mark: float = math.inf
+    waited: int = 0
+
+    def network(self) -> DensityNetwork:
+        """Return the network with the least loss of validation, in float64."""
+        return DensityNetwork(self.architecture, self.best.astype(np.float64), self.order, self.sign.astype(np.float64))
+
+
+def begin(architecture: Architecture, start: Start, seed: int, looks: int) -> Member:
+    """Return a member before its first step, with room for so many looks at the points of validation."""
+    dtype = start.theta.dtype
+    return Member(
+        architecture,
+        start.order,
+        start.sign,
+        seed,
+        start.theta.copy(),
+        mean=np.zeros_like(start.theta),
+        square=np.zeros_like(start.theta),
+        average=start.theta.copy(),
+        best=start.theta.copy(),
+        widths=np.zeros((architecture.blocks, architecture.features), dtype),
+        looks=np.full(looks, np.nan, dtype),
+    )
+
+
+@dataclass(frozen=True)
+class MemberSteps:
+    """The next steps of a member.
+
+    Attributes:
+        rate: Adam's step size at each step.
+        training: the points.
+        batch: points of a step.
+        rho: of each step, where rho is not learned; 0 stands for kinks.
+        tests: the points of validation, or None.
+        every: steps from one look at them to the next.
+        patience: the member stands still after so many looks whose loss was not below the best by `tolerance`.
+        tolerance: see `patience`.
+    """
+
+    rate: Array
+    training: Sample
+    batch: int
+    rho: Any = 0.0
+    tests: Sample | None = None
+    every: int = 50
+    patience: float = math.inf
+    tolerance: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """How many steps."""
+        return len(self.rate)
+
+
+def check_room(member: Member, steps: MemberSteps) -> None:
+    """Raise ValueError unless the member has room for all looks of these steps."""
+    looks = (member.steps + steps.count) // steps.every
+    if steps.tests and looks > len(member.looks):
+        raise ValueError(f"the member has room for {len(member.looks)} looks, {looks} are asked for")
+
+
+def shares(first: int, count: int) -> Array:
+    """Return what the running mean takes in at steps first, first + 1, ...: much at the beginning, later 1/1000."""
+    t = np.arange(first, first + count)
+    return np.maximum(1 / AVERAGED, np.minimum(1.0, 9 / (10 + t)))
+
+
+def nearest(batch: int) -> int:
+    """Return how many samples of a batch stand for the density at a kink."""
+    return math.ceil(math.sqrt(batch))

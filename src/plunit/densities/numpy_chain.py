@@ -1,0 +1,141 @@
+"""Training steps of a density network in NumPy: the readable statement of what `native` computes.
+
+A step is Adam's (Kingma and Ba, 2015). The boundary term takes the density at a kink from the k-th nearest sample
+(Loftsgaarden and Quesenberry, 1965); docs/literature.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from plunit import learned
+from plunit.densities.chain_state import Member, MemberSteps, check_room, nearest, shares
+from plunit.densities.density_network import DensityNetwork
+from plunit.densities.sample import Sample
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.data import Rows
+
+REFRESH = 8
+"""Steps between two estimates of the density at kinks."""
+
+
+def advance(members: Sequence[Member], steps: MemberSteps) -> None:
+    """Take the steps of Adam for all members, in place."""
+    for member in members:
+        with np.errstate(all="ignore"):  # members that diverge
+            _run(member, steps)
+
+
+def _run(member: Member, steps: MemberSteps) -> None:
+    check_room(member, steps)
+    rho, share = np.broadcast_to(steps.rho, steps.rate.shape), shares(member.steps, steps.count)
+    drawn = Rows(steps.training.x, None, batch=steps.batch, seeds=[member.seed])
+    for step in range(steps.count):
+        if steps.tests and member.waited >= steps.patience:
+            break
+        rows = drawn.draw(0, member.steps * steps.batch, steps.batch)
+        batch = Sample(steps.training.x[rows], None if steps.training.weight is None else steps.training.weight[rows])
+        if _is_kinked(member, rho[step]) and member.steps % REFRESH == 0:
+            member.widths[...] = widths(network(member, member.theta, rho[step]), batch.x)
+        gradient = differentiate(network(member, member.theta, rho[step]), batch)
+        _adam(member, gradient, steps.rate[step], share[step])
+        member.steps += 1
+        if steps.tests and member.steps % steps.every == 0:
+            _validate(member, mean_loss(network(member, member.average, rho[step]), steps.tests), steps)
+
+
+def _is_kinked(member: Member, rho: float) -> bool:
+    return member.architecture.activation != "smooth" and rho == 0
+
+
+def network(member: Member, theta: Array, rho: float) -> DensityNetwork:
+    """Return the network of a member with given parameters."""
+    return DensityNetwork(member.architecture, theta, member.order, member.sign, float(rho), member.widths)
+
+
+def widths(network: DensityNetwork, x: Array) -> Array:
+    """Return the distance from each kink to its k-th nearest sample of the rows x, [blocks, n]."""
+    k, found, h = nearest(len(x)), [], x.T
+    for i, units in enumerate(network.units):
+        u = network.weights[i] @ h + network.views["bias"][i][:, None]
+        distance = np.abs((np.abs(u) if units.sides == 2 else u) - units.c)
+        found.append(np.partition(distance, k - 1, axis=1)[:, k - 1])
+        h, _ = units.forward(u)
+    return np.reshape(found, (len(found), len(x.T)))
+
+
+def differentiate(network: DensityNetwork, sample: Sample) -> Array:
+    """Return the gradient of the mean of weight times (|z|^2 / 2 - log|det dz/dx|), as one vector."""
+    form, views = network.architecture, network.views
+    share = (np.ones(len(sample.x)) if sample.weight is None else sample.weight).astype(network.theta.dtype)
+    share = share / len(share)
+    inputs, before, h = [], [], sample.x.T
+    for i, weight in enumerate(network.weights):
+        inputs.append(h)
+        before.append(weight @ h + views["bias"][i][:, None])
+        h = network.units[i].forward(before[i])[0] if i < form.blocks else before[i]
+    gradient = np.zeros_like(network.theta)
+    found, delta = form.views(gradient), h * share
+    for i in reversed(range(form.maps)):
+        found["bias"][i] = delta.sum(1)
+        _split(network, i, delta @ inputs[i].T, found, share.sum())
+        if i:
+            pulled = network.weights[i].T @ delta
+            delta, sums = network.units[i - 1].backward(before[i - 1], pulled, -share)
+            _shape(network, i - 1, sums, found)
+    for name in ("log_diagonal", "alpha", "c", "rho"):
+        if name in found:  # beyond the limit a number has no effect
+            found[name][np.abs(views[name]) > learned.LIMIT] = 0
+    return gradient
+
+
+def _split(network: DensityNetwork, i: int, in_weight: Array, found: dict[str, Array], total: float) -> None:
+    """Write the gradients in L and U from that in W = P L U, and that of the log-diagonal."""
+    lower, upper = network.factors[i]
+    in_product = np.empty_like(in_weight)
+    in_product[network.order[i]] = in_weight
+    in_lower, in_upper = in_product @ upper.T, lower.T @ in_product
+    rows, columns = np.tril_indices(len(lower), -1)
+    found["lower"][i], found["upper"][i] = in_lower[rows, columns], in_upper[columns, rows]
+    found["log_diagonal"][i] = in_upper.diagonal() * upper.diagonal() - total
+
+
+def _shape(network: DensityNetwork, block: int, sums: dict[str, Array], found: dict[str, Array]) -> None:
+    """Write the gradients in log alpha, log c and logit rho, with w = rho c."""
+    units = network.units[block]
+    c = units.c[:, 0]
+    rho = 0.0 if units.w is None else units.w[:, 0] / c
+    found["alpha"][block] = sums["alpha"] * units.alpha[:, 0]
+    if "c" in found:
+        found["c"][block] = (sums["c"] + rho * sums["w"]) * c
+    if "rho" in found:
+        found["rho"][block] = sums["w"] * c * rho * (1 - rho)
+
+
+def _adam(member: Member, gradient: Array, rate: float, share: float) -> None:
+    dtype, t = member.theta.dtype.type, member.steps + 1
+    member.mean += (gradient - member.mean) * dtype(0.1)
+    member.square += (gradient**2 - member.square) * dtype(0.001)
+    root = np.sqrt(member.square / dtype(1 - 0.999**t)) + dtype(1e-8)
+    member.theta -= member.mean / root * dtype(rate / (1 - 0.9**t))
+    member.average += (member.theta - member.average) * dtype(share)
+
+
+def mean_loss(network: DensityNetwork, sample: Sample) -> float:
+    """Return the mean of weight times (|z|^2 / 2 - log|det dz/dx|)."""
+    z, log_det = network.forward(sample.x.T)
+    return float(np.average(0.5 * (z**2).sum(0) - log_det, weights=sample.weight))
+
+
+def _validate(member: Member, loss: float, steps: MemberSteps) -> None:
+    """Note the loss of the running mean, in the dtype of the parameters."""
+    loss = float(member.theta.dtype.type(loss))
+    member.looks[member.steps // steps.every - 1] = loss
+    if loss < member.loss:
+        member.best[...] = member.average
+        member.loss, member.best_step = loss, member.steps
+    progress = loss < member.mark - steps.tolerance
+    member.mark = loss if progress else member.mark
+    member.waited = 0 if progress else member.waited + 1

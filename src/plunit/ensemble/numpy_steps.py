@@ -1,0 +1,162 @@
+"""Training steps in NumPy: the readable statement of what `native` computes.
+
+A step is Adam's (Kingma and Ba, 2015), with decoupled weight decay (Loshchilov and Hutter, 2019); docs/literature.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plunit import learned
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.data import StepData
+from plunit.ensemble.losses import LOSSES
+from plunit.ensemble.run_state import Part, State, Steps, Validation, check_room
+
+
+def advance(parts: Sequence[Part]) -> None:
+    """Take the steps of Adam of all ensembles, in place.
+
+    Inside, members come first: theta is [S, rows], values are [S, units, points], and a layer is one stacked product.
+    """
+    for state, steps in parts:
+        check_room(state, steps)
+        with np.errstate(all="ignore"):  # members that diverge
+            _Run(state, steps).train()
+
+
+def gradient(state: State, given: StepData) -> tuple[Array, Array]:
+    """Return each member's loss [S] and its gradient [rows, S]."""
+    with np.errstate(all="ignore"):
+        loss, found = _Run(state, Steps(0, np.ones(1), given))._gradient(*_batch(given, 0, 0))
+    return loss, found.T
+
+
+class _Run:
+    def __init__(self, state: State, steps: Steps) -> None:
+        self.state, self.steps, self.network = state, steps, state.network
+        parts = (state.theta, state.mean, state.square, state.running)
+        self.theta, self.mean, self.square, self.running = (part.T.copy() for part in parts)
+        averaged = steps.validation is not None and steps.validation.average > 0
+        self.shares = steps.shares().astype(state.theta.dtype) if averaged else None
+        self.tests = None if steps.tests is None else _batch(steps.tests, 0, 0)
+
+    def train(self) -> None:
+        state, steps = self.state, self.steps
+        for step in range(steps.first, steps.last):
+            if self._ended().all():
+                break
+            loss, gradient = self._gradient(*_batch(steps.training, step - steps.first, step))
+            if step % state.stride == 0:
+                state.history[step // state.stride] = np.where(self._ended(), np.nan, loss)
+            self._adam(step, gradient)
+            if self.shares is not None:
+                self.running += (self.theta - self.running) * self.shares[step - steps.first]
+            if steps.validation and self.tests and (step + 1) % steps.validation.every == 0:
+                self._validate(step + 1, steps.validation, *self.tests)
+        ours = (self.theta, self.mean, self.square, self.running)
+        for part, value in zip((state.theta, state.mean, state.square, state.running), ours, strict=True):
+            part[...] = value.T
+
+    def _ended(self) -> Array:
+        patience = self.steps.validation.patience if self.steps.validation else np.inf
+        return np.asarray(self.state.waited >= patience)
+
+    def _layers(self) -> list[tuple[Array, Array]]:
+        pairs = self.network.layers(self.theta.T)
+        return [(np.moveaxis(weight, -1, 0), bias.T[..., None]) for weight, bias in pairs]
+
+    def _shapes(self) -> list[tuple[Array, Array]]:
+        alphas, cs = self.network.alphas_and_cs(self.theta.T, self.state.alpha, self.state.c)
+        return [(a[:, None, None], c[:, None, None]) for a, c in zip(alphas, cs, strict=True)]
+
+    def _forward(self, x: Array) -> tuple[list[Array], list[Array]]:
+        """Return the inputs h of all layers, and z of all layers."""
+        h, inputs, outputs = x, [], []
+        shapes = self._shapes()
+        for depth, (weight, bias) in enumerate(self._layers()):
+            z = weight @ h + bias
+            inputs.append(h)
+            outputs.append(z)
+            if depth < len(shapes):
+                h = self.network.function.value(z, *shapes[depth])
+        return inputs, outputs
+
+    def _gradient(self, x: Array, y: Array, weight: Array) -> tuple[Array, Array]:
+        """Return each member's loss [S] and its gradient [S, rows]."""
+        inputs, outputs = self._forward(x)
+        losses, delta = LOSSES[self.state.loss](outputs[-1], y)
+        points = outputs[-1].shape[2]
+        delta = delta * (weight[:, None] / points)
+        gradient = np.zeros_like(self.theta)
+        views = list(self.network.layers(gradient.T))
+        shapes, layers = self._shapes(), self._layers()
+        for depth in range(self.network.depth - 1, -1, -1):
+            views[depth][0][...] = np.moveaxis(delta @ inputs[depth].swapaxes(1, 2), 0, -1)
+            views[depth][1][...] = delta.sum(2).T
+            if depth:
+                pulled, z = layers[depth][0].swapaxes(1, 2) @ delta, outputs[depth - 1]
+                if self.network.learned:
+                    self._shape_gradient(gradient, depth - 1, pulled, z, *shapes[depth - 1])
+                delta = pulled * self.network.function.slope(z, *shapes[depth - 1])
+        return (losses * weight).mean(1), gradient
+
+    def _shape_gradient(self, gradient: Array, depth: int, pulled: Array, z: Array, alpha: Array, c: Array) -> None:
+        """Write the gradients in raw alpha and raw c; beyond the limit raw numbers have no effect."""
+        edge, outside = np.sign(z) * c, np.abs(z) > c
+        in_alpha = np.where(outside, pulled * (z - edge), 0).sum((1, 2))
+        in_c = np.where(outside, pulled * np.sign(z) * (1 - alpha), 0).sum((1, 2))
+        a, b = alpha[:, 0, 0], c[:, 0, 0]
+        raw, to = self.network.raw(self.theta.T), self.network.raw(gradient.T)
+        inside = np.abs(raw[:, depth]) <= learned.LIMIT
+        to[0, depth] = np.where(inside[0], in_alpha * a * (1 - a), 0)
+        to[1, depth] = np.where(inside[1], in_c * b, 0)
+
+    def _adam(self, step: int, gradient: Array) -> None:
+        dtype = self.theta.dtype.type
+        factor = self.steps.schedule[step - self.steps.first]
+        over = self._ended()
+        own = np.where(over, 0, self.state.lr)
+        rate = (own * dtype(factor / (1 - 0.9 ** (step + 1))))[:, None]
+        kept = (1 - own * self.state.decay * dtype(factor))[:, None, None]
+        for weight, _ in self._layers():
+            weight *= kept
+        self.mean += (gradient - self.mean) * dtype(0.1)
+        self.square *= dtype(0.999)
+        self.square += gradient * gradient * dtype(0.001)
+        root = dtype(1 / np.sqrt(1 - 0.999 ** (step + 1)))
+        change = self.mean / (np.sqrt(self.square) * root + dtype(1e-8)) * rate
+        self.theta -= np.where(over[:, None], 0, change)  # infinite gradients make NaN of a rate of 0
+
+    def _validate(self, step: int, rule: Validation, x: Array, y: Array, weight: Array) -> None:
+        """Look at the running mean, if there is one, else at the parameters."""
+        theta = self.theta
+        if self.shares is not None:
+            self.theta = self.running
+        losses, _ = LOSSES[self.state.loss](self._forward(x)[1][-1], y)
+        loss = (losses * weight).mean(1)
+        state, over = self.state, self._ended()
+        state.looks[step // rule.every - 1] = np.where(over, np.nan, loss)
+        better = (loss < state.best_loss) & ~over
+        progress = (loss < state.mark - rule.tolerance) & ~over
+        state.best[:, better] = self.theta[better].T
+        state.best_loss[better], state.best_step[better] = loss[better], step
+        state.mark[progress] = loss[progress]
+        state.waited[...] = np.where(progress, 0, state.waited + ~over)
+        self.theta = theta
+
+
+def _batch(points: StepData, index: int, step: int) -> tuple[Array, Array, Array]:
+    """Return x [S or 1, in, n], y likewise and weight [S or 1, n] of one step."""
+    x, y = (np.moveaxis(part[index % len(part)], -1, 0) for part in (points.x, points.y))
+    weight: Any = np.ones((1, points.count), dtype=x.dtype)
+    if points.weight is not None:
+        weight = points.weight[0, 0].T
+    if points.rows is None:
+        return np.ascontiguousarray(x), y, weight
+    size = points.rows.batch
+    drawn = np.stack([points.rows.draw(member, step * size, size) for member in range(len(points.rows.seeds))])
+    return x[0].T[drawn].swapaxes(1, 2), y[0].T[drawn].swapaxes(1, 2), weight[0][drawn]

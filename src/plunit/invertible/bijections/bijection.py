@@ -1,0 +1,314 @@
+"""Samples through a sequence of leaves, as columns; the values of all leaves of a kind are computed at once."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from plunit.invertible.bijections import boundary, positive
+
+if TYPE_CHECKING:
+    from plunit.invertible.bijections.anneal import Annealing
+
+
+Values = tuple[Tensor, ...]
+Steps = Sequence[tuple["Leaf", bool]]
+"""Leaves, first applied first, and whether it is their inverse that is applied."""
+
+_OWN = frozenset(vars(nn.Module())) - {"training"}  # attributes of modules as such
+
+
+def walk(user: Bijection, x: Tensor, steps: Steps) -> tuple[Tensor, Tensor]:
+    """Return where the leaves take the samples x (..., n), and the log-determinant of each."""
+    return walk_with(user, x, steps, implied(steps))
+
+
+def walk_with(user: Bijection, x: Tensor, steps: Steps, values: Sequence[Values]) -> tuple[Tensor, Tensor]:
+    """Walk with values that are known, as columns."""
+    user._check(x, (value for each in values for value in each))
+    y = x.reshape(-1, x.shape[-1]).mT
+    apart: list[Tensor] = []
+    shared: list[Tensor] = []
+    for (leaf, inverted), known in zip(steps, values, strict=True):
+        term = leaf.boundary_term(y, *known)
+        y, log_slopes = (leaf.invert if inverted else leaf.evaluate)(y, *known)
+        (apart if log_slopes.shape[1] == y.shape[1] else shared).append(log_slopes)
+        if term is not None:
+            apart.append(term)
+    sums = [_summed(each) for each in (apart, shared) if each]
+    total = sum(sums[1:], start=sums[0])
+    return y.mT.reshape(x.shape), total.expand(y.shape[-1]).reshape(x.shape[:-1])
+
+
+def _summed(log_slopes: list[Tensor]) -> Tensor:
+    """Return the sum over all leaves and features: one number for each sample, or one for all."""
+    return log_slopes[0].sum(0) if len(log_slopes) == 1 else torch.stack(log_slopes).sum((0, 1))
+
+
+def implied(steps: Steps) -> list[Values]:
+    """Return the values of all leaves, as columns."""
+    kinds: dict[object, list[int]] = {}
+    for place, (leaf, inverted) in enumerate(steps):
+        kinds.setdefault((inverted, *_kind(leaf)), []).append(place)
+    found: list[Values] = [()] * len(steps)
+    for places in kinds.values():
+        same = [steps[place] for place in places]
+        for place, values in zip(places, _of_a_kind(same), strict=True):
+            found[place] = values
+    return found
+
+
+def _kind(leaf: Leaf) -> Iterator[object]:
+    """Yield what leaves must share to differ in their numbers only: all that they hold and that `raw` does not return.
+
+    An attribute without a hash, such as a list, is that of one leaf.
+    """
+    yield type(leaf)
+    yield from leaf._parameters
+    yield from leaf._modules.values()
+    for name, value in vars(leaf).items():
+        if name not in _OWN:
+            yield name
+            yield _hashed(value)
+
+
+def _hashed(value: object) -> object:
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value
+
+
+def _of_a_kind(steps: Steps) -> list[Values]:
+    """Return the values of leaves that differ in their numbers only."""
+    first, inverted = steps[0]
+    if len(steps) == 1 or not first.is_implied:
+        return [as_columns(leaf.inverse_values() if inverted else leaf.values()) for leaf, _ in steps]
+    together = (first.imply_inverse if inverted else first.imply)(*stacked_raw(steps))
+    return list(zip(*(value.unbind() for value in as_columns(together, axes=2)), strict=True))
+
+
+def stacked_raw(steps: Steps) -> list[Tensor]:
+    """Return what leaves of a kind hold, stacked."""
+    return [torch.stack(tensors) for tensors in zip(*(leaf.raw() for leaf, _ in steps), strict=True)]
+
+
+def as_columns(values: Values, axes: int = 1) -> Values:
+    """Return values with vectors of numbers as columns; orders, which are whole numbers, stay as they are."""
+    return tuple(value[..., None] if value.ndim == axes and value.is_floating_point() else value for value in values)
+
+
+class Bijection(nn.Module):
+    """A map y = F(x) of the last axis, one to one, that also knows its inverse and both log-determinants.
+
+    Args:
+        features: n, the size of the last axis.
+
+    `forward(x)` returns (y, log_det), and `inverse(y)` returns (x, log_det). Values have shape (..., n), the
+    log-determinants shape (...): log|det dy/dx| from `forward`, log|det dx/dy| from `inverse`.
+
+    Check-list for one's own. Usually it is a `Leaf`, or an `Elementwise` if each feature is mapped by itself:
+
+    1. `raw()` returns the parameters and buffers: vectors [n] and matrices. A positive number is registered by
+       `positive.register`. `imply(*raw)` returns the values that `evaluate` needs, and `imply_inverse(*raw)` those that
+       `invert` needs, if they are others. Both allow for leading axes: a chain computes all leaves of a kind at once.
+       Leaves are of a kind if they have the same class and equal attributes that are no parameters or buffers.
+       A leaf without parameters, or one that must be computed alone, overrides `values` (and `inverse_values`) instead.
+    2. `evaluate(x, *values)` and `invert(y, *values)` are static and pure. They take samples as columns [n, m] and
+       vectors as columns [n, 1]. They return columns, and log-slopes [n, m], or [n, 1] if all samples share them. The
+       sum of the log-slopes over the features is the log-determinant.
+    3. `lipschitz()` returns bounds for F and for its inverse; `math.inf` where there is none.
+    4. A kinked leaf returns its boundary term from `boundary_term`. A rounded one returns the leaf without rounded
+       corners from `sharp`, and its plan from `annealing`. What its state must satisfy is in `faults`.
+    5. Inputs are checked, and `forward`, `inverse` and `leaves` are there: `Leaf` has them.
+    6. Its name is in `plunit.invertible.__all__`, and a row in `KINDS` of kinds.py lets files hold it.
+    7. A line in `BIJECTIONS` of tests/invertible/conftest.py brings all tests: round trip, log-determinants against
+       autograd's Jacobian, dtypes, messages, Lipschitz bounds, freezing, stacked parameters, files.
+
+    A bijection made of others is a `Chain` or an `Inverse`, or a function that returns one. A class that is neither
+    defines `forward`, `inverse`, `lipschitz` and `leaves`, and calls `_check` on every input.
+    """
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        if isinstance(features, bool) or not hasattr(features, "__index__"):
+            raise TypeError(f"features must be an integer, the size of the last axis, got {features!r}")
+        if features < 1:
+            raise ValueError(f"features must be at least 1, got {features}; give the size of the last axis")
+        self.features = operator.index(features)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return F(x) and log|det dF/dx|."""
+        raise NotImplementedError
+
+    def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the x with F(x) = y, and log|det dx/dy|."""
+        raise NotImplementedError
+
+    def lipschitz(self) -> tuple[float, float]:
+        """Bounds on the Lipschitz constants of F and of its inverse, in the Euclidean norm."""
+        raise NotImplementedError
+
+    def of_data(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return `forward(x)` for x that are data: see `boundary.of_data`."""
+        return boundary.of_data(self, x)
+
+    def sharp(self) -> Bijection:
+        """The same bijection with every rounded corner removed; itself where there are none."""
+        return self
+
+    @property
+    def annealing(self) -> Annealing | None:
+        """How its rounded corners are to shrink in training; None if they are not to."""
+        return None
+
+    def steps(self) -> list[tuple[Bijection, bool]]:
+        """What to call, first applied first, and whether its inverse: the bijection itself, or what it is made of."""
+        return [(self, False)]
+
+    def leaves(self) -> list[tuple[Leaf, bool]]:
+        """The leaves it is made of, first applied first, and whether it is their inverse that is applied."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what leaves it is made of, and cannot be frozen")
+
+    def faults(self, state: Mapping[str, Tensor]) -> list[str]:
+        """What is wrong with a state_dict of this module; an empty list if nothing is."""
+        return [
+            f"{name} holds {int((~value.isfinite()).sum())} values that are not finite; a bijection needs finite ones: "
+            f"load a state saved before training diverged"
+            for name, value in state.items()
+            if value.is_floating_point() and not value.isfinite().all()
+        ] + [
+            f"{name} holds {value.min().item()} to {value.max().item()}; a slope or width must be positive and finite, "
+            f"{positive.range_of(value.dtype)}: load another state"
+            for name, value in state.items()
+            if name.startswith("fixed_") and not positive.usable(value)
+        ]
+
+    def extra_repr(self) -> str:
+        """Name the number of features."""
+        return f"{self.features}"
+
+    @property
+    def kind(self) -> str:
+        """The name of the class, also of one that torch.nn.utils.parametrize has replaced."""
+        return type(self).__name__.removeprefix("Parametrized")
+
+    def _check(self, x: Tensor, values: Iterable[Tensor] = ()) -> None:
+        """Raise unless the last axis has n elements, of the floating-point type of the module's values."""
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{self.kind} takes tensors, got {type(x).__name__}; torch.as_tensor makes one of it")
+        if x.ndim < 1 or x.shape[-1] != self.features:
+            raise ValueError(
+                f"expected {self.features} features on the last axis, got a tensor of shape {tuple(x.shape)}; "
+                f"reshape it to (..., {self.features}) or build the bijection with the right number of features"
+            )
+        device = x.device.type
+        if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+            raise TypeError(f"{self.kind} needs all digits for its inverse; switch autocast off around it")
+        held = {value.dtype for value in values if value.is_floating_point()}
+        if not x.is_floating_point() or not held <= {x.dtype}:
+            wanted = next(iter(held - {x.dtype}), torch.get_default_dtype())
+            raise TypeError(
+                f"{self.kind} holds {wanted} and got {x.dtype}; convert the input, or the module by .to(dtype)"
+            )
+
+    def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
+        # all parts are looked at before the first is loaded: a state with a fault changes nothing
+        found = [
+            f"{prefix}{path}{'.' if path else ''}{fault}"
+            for path, module in self.named_modules()
+            if isinstance(module, Bijection)
+            for fault in module.faults(_of_same_shape(module, state_dict, f"{prefix}{path}{'.' if path else ''}"))
+        ]
+        if found:
+            raise RuntimeError("\n".join(found))
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def _of_same_shape(module: nn.Module, state: Mapping[str, Any], prefix: str) -> dict[str, Tensor]:
+    """Return what a state_dict has for a module and fits it; PyTorch itself reports what does not."""
+    own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    values = {name: state.get(f"{prefix}{name}") for name in own}
+    return {
+        name: value.to(own[name].dtype)
+        for name, value in values.items()
+        if isinstance(value, Tensor) and value.shape == own[name].shape
+    }
+
+
+class Leaf(Bijection):
+    """A bijection whose two directions are pure functions of columns and of values that its parameters imply.
+
+    `Bijection` has the check-list. Samples are columns, so that operations run along the samples, not along a few
+    features. A chain stacks what `raw` returns for all leaves of a kind and calls `imply` once.
+    """
+
+    is_elementwise = False
+
+    def raw(self) -> tuple[Tensor, ...]:
+        """The parameters and buffers behind the values: vectors [n] and matrices."""
+        raise NotImplementedError
+
+    def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """Return what `evaluate` needs: vectors [..., n] and matrices [..., n, n]."""
+        raise NotImplementedError
+
+    def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """Return what `invert` needs."""
+        return self.imply(*raw)
+
+    def values(self) -> tuple[Tensor, ...]:
+        """What `evaluate` needs of the parameters: vectors [n] and matrices."""
+        return self.imply(*self.raw())
+
+    def inverse_values(self) -> tuple[Tensor, ...]:
+        """What `invert` needs of the parameters."""
+        return self.imply_inverse(*self.raw()) if self.is_implied else self.values()
+
+    @property
+    def is_implied(self) -> bool:
+        """Whether the values come from `imply` and `imply_inverse`."""
+        return type(self).values is Leaf.values
+
+    @staticmethod
+    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return F(x) and its log-slopes."""
+        raise NotImplementedError
+
+    @staticmethod
+    def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the x with F(x) = y, and the log-slopes of the inverse."""
+        raise NotImplementedError
+
+    def boundary_term(self, x: Tensor, *values: Tensor) -> Tensor | None:
+        """Return 0 with the gradient of the boundary term of the log-slopes at x, if there is one to be added."""
+        return None
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return F(x) and log|det dF/dx|."""
+        return walk(self, x, [(self, False)])
+
+    def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the x with F(x) = y, and log|det dx/dy|."""
+        return walk(self, y, [(self, True)])
+
+    def leaves(self) -> list[tuple[Leaf, bool]]:
+        """Itself."""
+        return [(self, False)]
+
+
+class Elementwise(Leaf):
+    """A leaf that maps each feature by itself; `Bijection` has the check-list."""
+
+    is_elementwise = True
+
+
+def expect(bijection: object, user: str) -> None:
+    """Raise unless it is a bijection."""
+    if not isinstance(bijection, Bijection):
+        raise TypeError(f"{user} takes bijections, got {type(bijection).__name__}; of a network take its .bijection")

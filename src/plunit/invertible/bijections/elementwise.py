@@ -1,0 +1,185 @@
+"""Elementwise bijections with kinks (PLU, LeakyReLU) and one without (Tanh), with one value per feature."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from plunit.invertible.bijections import boundary, positive
+from plunit.invertible.bijections.bijection import Elementwise
+from plunit.torch.op import plu
+
+
+class Kinked(Elementwise):
+    """What the kinked bijections share: slopes 1 and alpha > 0 (either side of 1), and the boundary term."""
+
+    names: tuple[str, ...] = ("alpha",)
+    """The numbers of a unit, the slope first."""
+
+    def __init__(self, features: int, alpha: float, learnable: bool, boundary: bool) -> None:
+        super().__init__(features)
+        if not isinstance(boundary, bool):
+            raise TypeError(
+                f"boundary must be True or False, got {boundary!r}; see plunit.invertible.bijections.boundary"
+            )
+        positive.register(self, "alpha", alpha, features, learnable)
+        self.boundary = boundary
+
+    def raw(self) -> tuple[Tensor, ...]:
+        """What is held of the numbers."""
+        return tuple(positive.source(self, name) for name in self.names)
+
+    def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """Alpha, log(alpha), and the rest."""
+        numbers = zip(self.names, raw, strict=True)
+        alpha, *rest = (positive.implied(self, name, source) for name, source in numbers)
+        return alpha, alpha.log(), *rest
+
+    def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """1/alpha, its logarithm, and the rest."""
+        alpha, log_alpha, *rest = self.imply(*raw)
+        return 1 / alpha, -log_alpha, *rest
+
+    @classmethod
+    def invert(cls, y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Evaluate: the inverse is of the same kind."""
+        return cls.evaluate(y, *values)
+
+    @staticmethod
+    def beyond(x: Tensor, *values: Tensor) -> Tensor:
+        """How far x is beyond a kink; negative before it. The kinks stay where they are in the inverse."""
+        raise NotImplementedError
+
+    def boundary_term(self, x: Tensor, *values: Tensor) -> Tensor | None:
+        """Return 0 with the gradient of the boundary term; None unless this module has one and trains."""
+        if not (self.boundary and self.training and boundary.is_wanted()):
+            return None
+        return boundary.term(self.beyond(x, *values), values[1])
+
+    @property
+    def alpha(self) -> Tensor:
+        """The slope of the outer pieces, one per feature."""
+        return positive.of(self, "alpha")
+
+    def lipschitz(self) -> tuple[float, float]:
+        """max(1, alpha) and max(1, 1/alpha), over all features."""
+        alpha = self.alpha.detach()
+        return max(1.0, alpha.max().item()), max(1.0, 1 / alpha.min().item())
+
+    def extra_repr(self) -> str:
+        """Name the number of features, whether alpha and c are learned, and the boundary term."""
+        parts = [f"{self.features}"]
+        if "raw_alpha" in self._parameters:
+            parts.append("learnable=True")
+        if self.boundary:
+            parts.append("boundary=True")
+        return ", ".join(parts)
+
+
+class PLU(Kinked):
+    """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), on each feature; its inverse is PLU with 1/alpha.
+
+    Args:
+        features: n, the size of the last axis.
+        alpha: outer slope, alpha > 0; above 1 the outer pieces expand.
+        c: half-width of the inner piece, c > 0.
+        learnable: learn alpha = exp(raw_alpha) and c = exp(raw_c), one per feature.
+        boundary: add the boundary term, estimated from the batch, to gradients of the log-determinant in training mode;
+            see `plunit.invertible.bijections.boundary`. Without it a likelihood's gradient is biased. The values are
+            the same.
+
+    >>> y, log_det = PLU(2)(torch.tensor([0.5, 2.0]))
+    >>> y, log_det
+    (tensor([0.5000, 1.1000]), tensor(-2.3026))
+    """
+
+    names = ("alpha", "c")
+
+    def __init__(
+        self,
+        features: int,
+        alpha: float = 0.1,
+        c: float = 1.0,
+        *,
+        learnable: bool = False,
+        boundary: bool = False,
+    ) -> None:
+        super().__init__(features, alpha, learnable, boundary)
+        positive.register(self, "c", c, features, learnable)
+
+    @property
+    def c(self) -> Tensor:
+        """The half-width of the inner piece, one per feature."""
+        return positive.of(self, "c")
+
+    @staticmethod
+    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return PLU(x) and its log-slopes."""
+        alpha, log_alpha, c = values
+        return plu(x, alpha, c), (x.abs() > c) * log_alpha
+
+    @staticmethod
+    def beyond(x: Tensor, *values: Tensor) -> Tensor:
+        """|x| - c."""
+        return x.abs() - values[2]
+
+
+class LeakyReLU(Kinked):
+    """LeakyReLU(x) = x where x >= 0, else alpha * x, on each feature.
+
+    Args:
+        features: n, the size of the last axis.
+        alpha: slope of the negative side, alpha > 0.
+        learnable: learn alpha = exp(raw_alpha), one per feature.
+        boundary: see `PLU`.
+
+    The kink belongs to the positive side: slope 1 at 0.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        alpha: float = 0.1,
+        *,
+        learnable: bool = False,
+        boundary: bool = False,
+    ) -> None:
+        super().__init__(features, alpha, learnable, boundary)
+
+    @staticmethod
+    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return LeakyReLU(x) and its log-slopes."""
+        alpha, log_alpha = values
+        negative = x < 0
+        return torch.where(negative, alpha, 1.0) * x, negative * log_alpha
+
+    @staticmethod
+    def beyond(x: Tensor, *values: Tensor) -> Tensor:
+        """-x."""
+        return -x
+
+
+class Tanh(Elementwise):
+    """tanh(x) on each feature. Its inverse exists on (-1, 1) only: infinite at +-1, NaN beyond."""
+
+    def values(self) -> tuple[Tensor, ...]:
+        """Nothing."""
+        return ()
+
+    @staticmethod
+    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return tanh(x) and log(1 - tanh(x)^2), without cancellation where tanh(x) rounds to 1."""
+        size = x.abs()
+        return x.tanh(), 2 * (math.log(2) - size - functional.softplus(-2 * size))
+
+    @staticmethod
+    def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return artanh(y) and -log(1 - y^2)."""
+        return y.atanh(), -((-y).log1p() + y.log1p())
+
+    def lipschitz(self) -> tuple[float, float]:
+        """1, and no bound for the inverse."""
+        return 1.0, math.inf

@@ -1,0 +1,234 @@
+"""Triangular systems, in the precisions that PyTorch solves them in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrizations
+
+from plunit.invertible.bijections import positive
+from plunit.invertible.bijections.axes import is_permutation
+from plunit.invertible.bijections.bijection import Leaf
+
+_HALF = (torch.float16, torch.bfloat16)
+
+
+def solve(triangle: Tensor, right: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """Return the x with triangle x = right, or with x triangle = right unless `left`; refuse half precision.
+
+    >>> solve(torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([[2.0], [3.0]]), upper=False)
+    tensor([[1.],
+            [2.]])
+    """
+    if right.dtype in _HALF:
+        raise TypeError(
+            f"a triangular system needs float32 or float64, got {right.dtype}; convert the module by .float()"
+        )
+    solution: Tensor = torch.linalg.solve_triangular(
+        triangle, right, upper=upper, left=left, unitriangular=unitriangular
+    )
+    return solution
+
+
+class LU(Leaf):
+    """y = W x + b with W = P L U: P a fixed permutation, L unit lower triangular, diag(U) = sign * exp(raw).
+
+    The diagonal of U cannot reach 0, so W is invertible whatever the parameters; log|det W| is the sum of the logs of
+    |diag(U)|, and the inverse is two triangular solves. It starts from a random rotation, b = 0. The sign of det W is
+    that of the start for ever: no training turns a map that keeps orientation into one that reverses it.
+
+    Args:
+        features: n, the size of the last axis.
+        generator: where the random numbers come from.
+    """
+
+    permutation: Tensor
+    order: Tensor
+    sign: Tensor
+
+    def __init__(self, features: int, *, generator: torch.Generator | None = None) -> None:
+        super().__init__(features)
+        n = features
+        self.lower = nn.Parameter(torch.empty(n * (n - 1) // 2))
+        self.upper = nn.Parameter(torch.empty(n * (n - 1) // 2))
+        self.raw_diagonal = nn.Parameter(torch.empty(n))
+        self.bias = nn.Parameter(torch.zeros(n))
+        self.register_buffer("permutation", torch.arange(n))
+        self.register_buffer("sign", torch.ones(n))
+        self.register_buffer("order", _order(n), persistent=False)
+        weight = torch.empty(n, n, dtype=torch.float64)
+        nn.init.orthogonal_(weight, generator=generator)
+        weight[0] *= torch.linalg.det(weight).sign()
+        self._factor(weight)
+
+    @classmethod
+    def from_matrix(cls, weight: Tensor, bias: Tensor | None = None) -> LU:
+        """The bijection x -> weight x + bias, for an invertible square matrix."""
+        if weight.ndim != 2 or weight.shape[0] != weight.shape[1]:
+            raise ValueError(f"LU needs a square matrix, got shape {tuple(weight.shape)}")
+        if weight.dtype not in (torch.float32, torch.float64):
+            raise TypeError(f"LU needs a matrix of float32 or float64, got {weight.dtype}; convert it first")
+        module = cls(weight.shape[0]).to(weight)
+        module._factor(weight.detach())
+        if bias is not None:
+            if bias.shape != module.bias.shape or not bias.isfinite().all():
+                raise ValueError(
+                    f"LU needs a bias of {module.features} finite numbers, got shape {tuple(bias.shape)}, "
+                    f"{int((~bias.isfinite()).sum())} of them not finite"
+                )
+            with torch.no_grad():
+                module.bias.copy_(bias)
+        return module
+
+    @property
+    def weight(self) -> Tensor:
+        """The matrix W."""
+        return self.values()[0]
+
+    def raw(self) -> tuple[Tensor, ...]:
+        """All parameters, the permutation and the signs."""
+        return self.lower, self.upper, self.raw_diagonal, self.bias, self.permutation, self.sign
+
+    def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """W, b and log|diag(U)|."""
+        lower, upper, log_diagonal = self._factors(*raw)
+        permutation = raw[4][..., None].expand_as(lower)
+        return (lower @ upper).gather(-2, permutation), raw[3], log_diagonal
+
+    def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """L and U transposed, the order that undoes P, b and log|diag(U)|."""
+        lower, upper, log_diagonal = self._factors(*raw)
+        return lower.mT, upper.mT, raw[4].argsort(), raw[3], log_diagonal
+
+    @staticmethod
+    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return W x + b and log|diag(U)|."""
+        weight, bias, log_diagonal = values
+        return torch.addmm(bias, weight, x), log_diagonal
+
+    @staticmethod
+    def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Solve W x = y - b by substitution, transposed: as rows the columns need not be copied."""
+        lower, upper, order, bias, log_diagonal = values
+        rows = (y - bias).index_select(0, order).mT
+        rows = solve(lower, rows, upper=True, left=False, unitriangular=True)
+        return solve(upper, rows, upper=False, left=False).mT, -log_diagonal
+
+    def lipschitz(self) -> tuple[float, float]:
+        """The largest singular value of W, and 1 over the smallest."""
+        return _singular(self.weight)
+
+    def faults(self, state: Mapping[str, Tensor]) -> list[str]:
+        """Values that are not finite, a diagonal of 0 (to rounding), a broken permutation or sign."""
+        found = super().faults(state)
+        limit = positive.limit(self.raw_diagonal.dtype)
+        raw = state.get("raw_diagonal")
+        if raw is not None and raw.isfinite().all() and raw.abs().max() > limit:
+            found.append(
+                f"raw_diagonal reaches {raw[raw.abs().argmax()].item():.4g}; |raw| must be at most {limit:.4g}, for "
+                f"beyond it W is singular to rounding: load another state, or LU.from_matrix an invertible matrix"
+            )
+        permutation, sign = state.get("permutation"), state.get("sign")
+        if permutation is not None and not is_permutation(permutation.tolist()):
+            found.append(f"permutation must order 0 to n - 1, got {permutation.tolist()}; load another state")
+        if sign is not None and not sign.abs().eq(1).all():
+            found.append(f"sign must hold 1 and -1, got {sign.tolist()}; 0 would make W singular")
+        return found
+
+    def _factors(
+        self, lower: Tensor, upper: Tensor, raw_diagonal: Tensor, bias: Tensor, permutation: Tensor, sign: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return L, U and log|diag(U)|."""
+        limit = positive.limit(raw_diagonal.dtype)
+        log_diagonal = raw_diagonal.clamp(-limit, limit)
+        packed = torch.cat([lower, sign * log_diagonal.exp(), upper], -1)
+        packed = packed[..., self.order]
+        eye = torch.eye(self.features, dtype=packed.dtype, device=packed.device)
+        return packed.tril(-1) + eye, packed.triu(), log_diagonal
+
+    @torch.no_grad()
+    def _factor(self, weight: Tensor) -> None:
+        """Take over a matrix."""
+        if not weight.isfinite().all():
+            raise ValueError("LU needs a matrix of finite numbers, got NaN or infinity; check the file it came from")
+        permutation, lower, upper = torch.linalg.lu(weight)
+        diagonal = upper.diagonal()
+        if diagonal.abs().min() <= torch.finfo(weight.dtype).eps * weight.abs().max():
+            raise ValueError(
+                f"LU needs an invertible matrix, got one whose least pivot is {diagonal.abs().min().item():.3g}: it is "
+                f"singular to rounding; drop dependent features or add a multiple of the identity"
+            )
+        eps = torch.finfo(self.raw_diagonal.dtype).eps
+        if not eps <= diagonal.abs().min() <= diagonal.abs().max() <= 1 / eps:
+            raise ValueError(
+                f"LU holds pivots of size {eps:.1e} to {1 / eps:.1e} in {self.raw_diagonal.dtype}, got "
+                f"{diagonal.abs().min().item():.3g} to {diagonal.abs().max().item():.3g}; scale the data or use float64"
+            )
+        rows, columns = torch.tril_indices(self.features, self.features, -1, device=weight.device)
+        self.lower.copy_(lower[rows, columns])
+        self.upper.copy_(upper.mT[rows, columns])
+        self.raw_diagonal.copy_(diagonal.abs().log())
+        self.sign.copy_(diagonal.sign())
+        self.permutation.copy_(permutation.argmax(1))
+
+
+class Orthogonal(Leaf):
+    """y = Q x + b with Q orthogonal by PyTorch's parametrisation; log|det Q| = 0 and the inverse is Q transposed.
+
+    Q is the exponential of a skew matrix, so it stays orthogonal to rounding when the dtype changes.
+
+    Args:
+        features: n, the size of the last axis.
+        generator: where the random numbers of the start, a random rotation, come from.
+    """
+
+    weight: Tensor
+
+    def __init__(self, features: int, *, generator: torch.Generator | None = None) -> None:
+        super().__init__(features)
+        # rotation angles over the whole circle: uniform for n = 2, and of this order for every n
+        reach = math.pi / math.sqrt(max(features / 2, 1))
+        skew = torch.empty(features, features).uniform_(-reach, reach, generator=generator)
+        self.weight = nn.Parameter(skew)
+        self.bias = nn.Parameter(torch.zeros(features))
+        parametrizations.orthogonal(self, orthogonal_map="matrix_exp", use_trivialization=False)
+
+    def values(self) -> tuple[Tensor, ...]:
+        """Q and b."""
+        return self.weight, self.bias
+
+    @staticmethod
+    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return Q x + b and 0."""
+        weight, bias = values
+        return torch.addmm(bias, weight, x), torch.zeros_like(bias)
+
+    @staticmethod
+    def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return Q^T (y - b) and 0."""
+        weight, bias = values
+        return weight.mT @ (y - bias), torch.zeros_like(bias)
+
+    def lipschitz(self) -> tuple[float, float]:
+        """1 and 1, to rounding."""
+        return _singular(self.weight)
+
+
+def _order(n: int) -> Tensor:
+    """Return, for each entry of an n x n matrix, its place in [lower; diagonal; upper by columns], [n, n]."""
+    place, triangle = torch.empty(n, n, dtype=torch.long), n * (n - 1) // 2
+    rows, columns = torch.tril_indices(n, n, -1)
+    place[rows, columns] = torch.arange(triangle)
+    place[range(n), range(n)] = triangle + torch.arange(n)
+    place[columns, rows] = triangle + n + torch.arange(triangle)
+    return place
+
+
+def _singular(weight: Tensor) -> tuple[float, float]:
+    """Return the largest singular value, and 1 over the smallest."""
+    values = torch.linalg.svdvals(weight.detach())
+    smallest = values[-1].item()
+    return values[0].item(), 1 / smallest if smallest > 0 else math.inf

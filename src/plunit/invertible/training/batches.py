@@ -1,0 +1,256 @@
+"""Points to train a flow with: from arrays, functions or loaders to batches of checked tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Generator, Tensor, nn
+
+from plunit.ensemble.arrays import NOT_REAL, check_unmasked
+from plunit.invertible.bijections.blocks import is_transformed
+from plunit.invertible.training.screening import screen
+
+Rows = tuple[Tensor, ...]
+"""Points (x,), or points with their contexts (x, context): what `Flow.log_prob` takes."""
+
+_WHAT = "a tensor, an array or nested lists of points, a function that draws n of them, or a loader of batches"
+
+
+@dataclass(frozen=True)
+class PointShape:
+    """The form of points that a flow takes.
+
+    Attributes:
+        features: n, the numbers of a point.
+        context: k, the numbers of a context; None if the flow has none.
+        like: a tensor of the dtype and on the device of the flow.
+    """
+
+    features: int
+    context: int | None
+    like: Tensor
+
+    def rows(self, x: Any, context: Any = None) -> Rows:
+        """Return points, and their contexts if the flow has them, as checked rows."""
+        points = self._rows(x, self.features, "points of", "features")
+        if self.context is None:
+            if context is not None:
+                raise ValueError("this flow has no context; leave context out, or build it with conditional(...)")
+            return (points,)
+        if context is None:
+            raise ValueError(f"this flow is conditional: give a context of {self.context} numbers for each point")
+        contexts = self._rows(context, self.context, "contexts of", "numbers")
+        if len(contexts) != len(points):
+            raise ValueError(f"each point needs its own context, got {len(points)} points and {len(contexts)} contexts")
+        return points, contexts
+
+    def batch(self, given: Any) -> Rows:
+        """Return what a function or a loader gave: points, or a tuple of points and contexts."""
+        if isinstance(given, tuple) or (isinstance(given, list) and given and isinstance(given[0], Tensor)):
+            if len(given) not in (1, 2):
+                raise ValueError(f"a batch must be points, or points and contexts, got {len(given)} parts")
+            return self.rows(*given)
+        return self.rows(given)
+
+    def _rows(self, data: Any, size: int, what: str, unit: str) -> Tensor:
+        x = self._tensor(data)
+        if x.shape[-1:] != (size,) or x.numel() == 0:
+            raise ValueError(
+                f"fit needs {what} {size} {unit}, a tensor of shape (n, {size}), n > 0, got a tensor of shape "
+                f"{tuple(x.shape)}"
+            )
+        bad = ~x.isfinite()
+        if bad.any():
+            raise ValueError(
+                f"fit needs finite data, got {int(bad.sum())} values that are not (in {x.dtype}), the first at index "
+                f"{tuple(bad.nonzero()[0].tolist())}; drop or impute those rows"
+            )
+        return x.reshape(-1, size)
+
+    def _tensor(self, data: Any) -> Tensor:
+        """Return data as a tensor of the dtype and on the device of the flow."""
+        if isinstance(data, Tensor):
+            return _numbers(data, "fit").to(self.like)
+        return _real(data, f"fit takes {_WHAT}", self.like.dtype).to(self.like)
+
+
+def _numbers(tensor: Tensor, what: str) -> Tensor:
+    """Return a tensor without its graph, or raise TypeError unless it holds real numbers, each in its place."""
+    for is_other, rule, kind, remedy in (
+        (tensor.is_complex(), "real numbers", f"a tensor of {tensor.dtype}", "its real part"),
+        (tensor.is_meta, "numbers", "a tensor on the device meta, which has none", "the data themselves"),
+    ):
+        if is_other:
+            raise TypeError(f"{what} takes {rule}, got {kind}; pass {remedy}")
+    check_dense(tensor, what)
+    return tensor.detach()
+
+
+def check_dense(tensor: Tensor, what: str) -> None:
+    """Raise TypeError if a tensor is nested or sparse; it looks at no number, and so never waits for a GPU."""
+    if tensor.is_nested:
+        raise TypeError(f"{what} takes dense tensors, got a nested one; pass torch.cat(tensor.unbind())")
+    if tensor.layout is not torch.strided:
+        raise TypeError(f"{what} takes dense tensors, got one of {tensor.layout}; pass tensor.to_dense()")
+
+
+def _real(data: Any, rule: str, dtype: torch.dtype) -> Tensor:
+    """Return arrays or lists of real numbers as a new tensor, or raise TypeError with the rule."""
+    check_unmasked("data", data)
+    try:
+        array = np.asarray(data)
+        if array.dtype.kind in NOT_REAL:
+            raise TypeError(f"its numbers are {array.dtype}, not real; {NOT_REAL[array.dtype.kind]}")
+        with np.errstate(over="ignore"):  # what is too large is found as infinite
+            return torch.from_numpy(array.astype(np.float64 if dtype == torch.float64 else np.float32))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{rule}, got {type(data).__name__}: {error}") from None
+
+
+Draw = Callable[[int], Rows]
+"""Draws a batch of so many points; a loader's batches have the loader's size."""
+
+
+def from_rows(rows: Rows, weights: Tensor | None, generator: Generator | None) -> Draw:
+    """Return a function that draws rows at random: all alike, or in proportion to their weights."""
+    count, device = len(rows[0]), rows[0].device
+    ends = torch.zeros(0) if weights is None else shares(weights).cumsum(0)
+
+    def draw(n: int) -> Rows:
+        if weights is None:
+            chosen = torch.randint(count, (n,), generator=generator)
+        else:
+            place = ends[-1] * torch.rand(n, generator=generator, dtype=ends.dtype)
+            chosen = torch.searchsorted(ends, place, right=True).clamp(max=count - 1)  # it may round to the end
+        return tuple(part[chosen.to(device)] for part in rows)
+
+    return draw
+
+
+def from_batches(form: PointShape, batches: Iterable[Any]) -> Draw:
+    """Return a function that gives the batches of a loader, from the first again after the last."""
+    stream = _cycle(batches)
+    return lambda n: form.batch(next(stream))
+
+
+def _cycle(batches: Iterable[Any]) -> Iterator[Any]:
+    while True:
+        count = 0
+        for batch in batches:
+            count += 1
+            yield batch
+        if count == 0:
+            raise ValueError(
+                "the loader has no batches left; give one that can be read again, such as a DataLoader or a list, or "
+                "take fewer steps"
+            )
+
+
+def is_array(data: Any) -> bool:
+    """Say whether data are points themselves, not a function or a loader that gives them."""
+    return isinstance(data, (Tensor, list, tuple)) or hasattr(data, "__array__") or not _gives(data)
+
+
+def _gives(data: Any) -> bool:
+    return callable(data) or (isinstance(data, Iterable) and not isinstance(data, (str, bytes, dict)))
+
+
+def checked_weights(weights: Any, count: int) -> Tensor:
+    """Return weights as float64 on the CPU, where they are drawn from, or raise unless each point has one."""
+    if isinstance(weights, Tensor) and not weights.is_complex():
+        found = _numbers(weights, "weights").cpu().double()
+    else:
+        found = _real(weights, "weights takes real numbers, one for each point", torch.float64)
+    if found.shape != (count,):
+        raise ValueError(f"weights must hold one number for each of the {count} points, got shape {tuple(found.shape)}")
+    if not (found.isfinite().all() and (found >= 0).all() and found.max() > 0):
+        raise ValueError(
+            f"weights must be finite and at least 0, and some above 0, got {found.min().item()} to {found.max().item()}"
+        )
+    return found
+
+
+def check_finite(context: Tensor) -> None:
+    """Raise ValueError if contexts are NaN or infinite; a tensor without numbers (meta, fake, traced) passes.
+
+    On a GPU it waits for the contexts. So it is for what no training step does.
+    """
+    if type(context) not in (Tensor, nn.Parameter) or context.is_meta or is_transformed():
+        return
+    bad = ~context.isfinite()
+    if bad.any():
+        place = tuple(bad.nonzero()[0].tolist())
+        raise ValueError(
+            f"contexts must be finite, got {context[place].item()} at index {place}; drop or impute those contexts"
+        )
+
+
+def shares(weights: Tensor) -> Tensor:
+    """Return the parts of positive weights in their sum, which itself may be too large a number, or too small."""
+    scaled = weights / weights.max()
+    return scaled / scaled.sum()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Batches to train with, and rows for validation with their weights."""
+
+    draw: Draw
+    held: Rows | None = None
+    held_weights: Tensor | None = None
+
+
+def prepare(
+    form: PointShape, data: Any, context: Any, weights: Any, validation: Any, batch: int, generator: Generator | None
+) -> Source:
+    """Return the source of data that are points, a function or a loader; raise or warn if they cannot be learned."""
+    is_number = isinstance(validation, Real) and not isinstance(validation, bool)
+    fraction = float(validation) if is_number else None
+    held = None if validation is None or fraction is not None else form.batch(validation)
+    if is_array(data):
+        rows, found = form.rows(data, context), None
+        if weights is not None:
+            found = checked_weights(weights, len(rows[0]))
+            rows, found = tuple(part[(found > 0).to(part.device)] for part in rows), found[found > 0]
+        screen(*rows)
+        if fraction is not None:
+            return _split(rows, found, fraction, generator)
+        return Source(from_rows(rows, found, generator), held)
+    for name, given in (("context", context), ("weights", weights), ("a fraction for validation", fraction)):
+        if given is not None:
+            raise ValueError(
+                f"{name} needs points as a tensor or an array, got {type(data).__name__}; a function or a loader gives "
+                f"contexts beside points and draws by weight itself, and validation takes points"
+            )
+    draw: Draw = (lambda n: form.batch(data(n))) if callable(data) else from_batches(form, data)
+    first = draw(batch)
+    screen(*first, whole=False)
+    return Source(_after(first, draw), held)
+
+
+def _after(first: Rows, draw: Draw) -> Draw:
+    """Return a function that gives a batch that is drawn already, and from then on draws."""
+    waiting = [first]
+    return lambda n: waiting.pop() if waiting else draw(n)
+
+
+def _split(rows: Rows, weights: Tensor | None, fraction: float, generator: Generator | None) -> Source:
+    """Set a fraction of the rows aside, at random."""
+    count = len(rows[0])
+    aside = math.ceil(fraction * count) if 0 < fraction < 1 else 0
+    if not 0 < aside < count - 1:
+        raise ValueError(
+            f"validation as a fraction must lie between 0 and 1 and leave points on both sides, at least two to train "
+            f"with, got {fraction} of {count} points"
+        )
+    order = torch.randperm(count, generator=generator)
+    held, kept = order[:aside], order[aside:]
+    parts = [(tuple(part[chosen.to(part.device)] for part in rows), chosen) for chosen in (held, kept)]
+    chosen_weights = [None if weights is None else weights[chosen] for _, chosen in parts]
+    return Source(from_rows(parts[1][0], chosen_weights[1], generator), parts[0][0], chosen_weights[0])

@@ -1,1 +1,0 @@
-"""Section 6: densities, for which an invertible network must also train well."""

@@ -1,0 +1,131 @@
+"""A comparison on one's own table: rows, a verdict for each pair of activations, figures."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from plunit.base.ranges import Range
+from plunit.ensemble import ACTIVATIONS, ENGINES, MLP
+from plunit.lab import settings
+from plunit.lab.cell import Cell
+from plunit.lab.claims import Claim, Column, Difference, median_interval, ratios
+from plunit.lab.experiment import Experiment, Results, Runs
+from plunit.lab.style import Picture, distribution, draw_band, label, listed, median_loss
+from plunit.lab.train import compare as run
+from plunit.lab.train.compare import CompareSpec
+
+_TABLE = ("path", "sha256", "target", "inputs")
+
+
+@dataclass(frozen=True)
+class Compare(Experiment):
+    """Activations on one table."""
+
+    activations = ("relu", "tanh", "gelu", "plu", "plu_learned")
+    choices = ACTIVATIONS
+    compute = staticmethod(run.compute)
+    engines = tuple(ENGINES)
+    seeds = 256
+    chunk = 64  # members that the ensemble trains at once
+    by_itself = True
+
+    def varied(self, changes: settings.Changes) -> Experiment:
+        """Return the comparison on a table, named after the file, the target and what is not as usual."""
+        spec: CompareSpec = settings.changed(self.spec, changes)
+        others = {name: value for name, value in changes.items() if name not in _TABLE}
+        texts = settings.texts({name: value for name, value in others.items() if value != getattr(self.spec, name)})
+        mark = hashlib.sha256(repr((spec.sha256, spec.inputs, texts)).encode()).hexdigest()[:6]
+        about = [Path(spec.path).stem, spec.target, *(f"{name}={text}" for name, text in texts.items()), mark]
+        name = "+".join(["compare", *(re.sub(r"[^\w.=-]", "_", part)[:40] for part in about)])
+        count = "one column" if len(spec.inputs) == 1 else f"{len(spec.inputs)} columns"
+        title = f"{_column(spec.target)} of {Path(spec.path).name}, learned from {count}"
+        return dataclasses.replace(self, name=name, title=title, spec=spec)
+
+    def command(self, part: Any) -> str:
+        """Return the command that runs a part."""
+        words = ["plunit", "compare", self.spec.path, "--target", self.spec.target, "--seeds", str(part.seeds)]
+        words += ["--activations", ",".join(part.activations), "--engine", part.engine]
+        for name, text in settings.texts(part.changes).items():
+            words += [] if name in _TABLE else ["--set", f"{name}={text.replace('x', ',')}"]
+        return shlex.join([*words, "--inputs", ",".join(self.spec.inputs)])
+
+    def cost(self, cell: Cell) -> float:
+        """Estimate the work."""
+        rows = MLP((max(len(self.spec.inputs), 1), *self.spec.widths, 1)).rows
+        return float(len(cell.seeds) * self.spec.steps * rows * self.spec.batch / 10)
+
+    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
+        """Yield one row for each activation and seed."""
+        for activation, arrays in runs.items():
+            for i, seed in enumerate(arrays["seed"]):
+                row = self.first_columns(activation, seed)
+                yield row | {key: float(arrays[key][i]) for key in ("test_loss", "train_loss", "baseline")}
+
+    def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
+        """Yield a claim for each pair: that their test losses differ, seed by seed, and which one is lower."""
+        pairs = list(combinations(runs, 2))
+        for one, other in pairs:
+            yield self._difference(runs, one, other, level=1 - 0.05 / len(pairs))
+
+    def _difference(self, runs: Runs, one: str, other: str, level: float) -> Claim:
+        if median_interval(_ratios(runs, one, other), level)[0] > 1:
+            one, other = other, one
+        column = _ratios(runs, one, other)
+        low, high = median_interval(column, level)
+        below = Range(high=math.nextafter(1, 0))
+        words = "{} has a lower test loss than {}" if below.holds(high) else "{} and {} have different test losses"
+        sentence = f"{words.format(label(one), label(other))} on {_column(self.spec.target)}."
+        statistic = f"median of test loss {label(one)} / {label(other)}"
+        return Difference("", sentence, statistic, column.size, float(np.median(column)), low, high, below, below)
+
+    def finding(self, runs: Runs) -> str:
+        """Compare the median test losses."""
+        medians = {name: median_loss(arrays["test_loss"]) for name, arrays in runs.items()}
+        best = min(medians, key=lambda name: medians[name])
+        seeds = max(arrays["seed"].size for arrays in runs.values())
+        return (
+            f"Median test losses over {seeds} splits and starts, in units of the target's variance: {listed(medians)}; "
+            f"the lowest is {label(best)}'s."
+        )
+
+    def figures(self, runs: Runs) -> Iterator[Picture]:
+        """Draw losses during training, and the distribution of test losses."""
+        figure = Figure(figsize=(7.4, 3.2))
+        left, right = figure.subplots(1, 2, sharey=True)
+        for activation, arrays in runs.items():
+            every = -(-self.spec.steps // 200)
+            draw_band(left, every * np.arange(len(arrays["history"])), arrays["history"], activation)
+            draw_band(right, self.spec.marks(), arrays["test_curve"], activation)
+        left.set(yscale="log", xlabel="step", ylabel="mean square error", title="training, batch by batch")
+        right.set(xlabel="step", title="test rows")
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+        names = ", ".join(map(label, runs))
+        caption = f"{self.title}: losses during training, median and 5-95 % of seeds; 1 is the loss of the mean."
+        yield Picture(
+            f"{self.name}-loss", caption, f"Losses over steps on training and test rows, for {names}.", figure
+        )
+        yield distribution(f"{self.name}-final", self.title, runs, "test_loss")
+
+
+def _ratios(runs: Runs, one: str, other: str) -> Column:
+    return ratios(runs[one]["test_loss"], runs[other]["test_loss"])
+
+
+def _column(name: str) -> str:
+    """Return how a column is called: by its name, or, where it has none, by its number."""
+    return f"column {name}" if name.isdecimal() else name
+
+
+EXPERIMENTS = (Compare("compare", "A table of one's own", CompareSpec()),)

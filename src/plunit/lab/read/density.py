@@ -1,0 +1,160 @@
+"""Densities: rows, claims, figures. The paper only points there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+
+from plunit.base.ranges import Range
+from plunit.invertible import toy
+from plunit.lab.cell import Cell
+from plunit.lab.claims import Claim, mean, measure
+from plunit.lab.experiment import Experiment, Results, Runs
+from plunit.lab.style import Picture, look
+from plunit.lab.train import density as run
+from plunit.lab.train.density import DensitySpec
+
+METHODS = {
+    "gaussian": "Gaussian",
+    "plain": "PLU, autograd",
+    "flux": "PLU, corrected",
+    "annealed": "PLU, annealed",
+    "smooth": "SmoothPLU",
+    "leaky": "leaky ReLU, corrected",
+}
+"""What a flow's activation is and how it is trained, in the place of an activation: the names of
+`plunit.invertible.density` and a Gaussian of full covariance."""
+
+_TOYS = {"smooth": Range(high=1.80), "annealed": Range(high=1.86), "flux": Range(high=1.90), "plain": Range(low=2.6)}
+"""Mean test NLL of the four toys, after all steps."""
+
+_COLOURS = {"gaussian": "identity", "plain": "relu", "flux": "tanh", "annealed": "plu", "smooth": "plu_learned"}
+
+
+@dataclass(frozen=True)
+class Density(Experiment):
+    """Flows trained by maximum likelihood."""
+
+    activations = tuple(METHODS)
+    choices = METHODS
+    compute = staticmethod(run.compute)
+    prepare = staticmethod(run.prepare)
+    seeds = 5
+    chunk = 5
+    short = 300
+    side_by_side = True
+
+    def cost(self, cell: Cell) -> float:
+        """Estimate the work."""
+        return 1e5 if cell.activation == "gaussian" else 1e5 * float(self.spec.steps * self.spec.blocks)
+
+    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
+        """Yield one row for each method, data set and seed."""
+        for method, arrays in runs.items():
+            steps = arrays["loss"].shape[1] if "loss" in arrays else 0
+            for d, data in enumerate(self.spec.data):
+                for i, seed in enumerate(arrays["seed"]):
+                    row = self.first_columns(method, seed) | {"data": data}
+                    yield row | {"nll": float(arrays["nll"][d, i]), "steps": steps}
+
+    def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
+        """Yield the claims that can be measured with what was run; those on the toys need all steps."""
+        for method in [method for method in runs if method != "gaussian"]:
+            steps, nll = runs[method]["loss"].shape[1], runs[method]["nll"].mean(0)
+            if self.spec.data == _TOY_NAMES and method in _TOYS and steps >= DensitySpec.steps:
+                verb = "stays near a Gaussian" if method == "plain" else "learns four toy densities"
+                sentence, what, claimed = f"A flow of {METHODS[method]} {verb}", "mean test NLL", _TOYS[method]
+            elif "gaussian" in runs and method != "plain":
+                nll = nll - runs["gaussian"]["nll"].mean(0)
+                sentence = f"A flow of {METHODS[method]} is better than a Gaussian"
+                what, claimed = "mean of test NLL - a Gaussian's", Range(high=0)
+            else:
+                continue
+            statistic = f"{what}, {', '.join(self.spec.data)}, nats"
+            yield measure("", f"{sentence}, {steps:,} steps.", statistic, mean, nll, claimed=claimed)
+
+    def finding(self, runs: Runs) -> str:
+        """Give the mean likelihoods."""
+        means = (f"{METHODS[method]} {arrays['nll'].mean():.2f}" for method, arrays in runs.items())
+        return f"Mean test negative log-likelihood in nats, {self._steps(runs)}: {', '.join(means)}."
+
+    def figures(self, runs: Runs) -> Iterator[Picture]:
+        """Draw densities and samples of two-dimensional data, and likelihoods of all."""
+        if self.spec.features == 2:
+            yield from self._pictures({name: arrays for name, arrays in runs.items() if name != "gaussian"})
+        yield self._likelihoods(runs)
+
+    def _likelihoods(self, runs: Runs) -> Picture:
+        spec = self.spec
+        figure = Figure(figsize=(1.9 * len(spec.data) + 2.2, 3.0))
+        panels: Any = figure.subplots(1, len(spec.data), squeeze=False, sharey=True)[0]
+        for d, (data, axes) in enumerate(zip(spec.data, panels, strict=True)):
+            for place, (method, arrays) in enumerate(runs.items()):
+                nll = arrays["nll"][d]
+                axes.plot(nll, np.full(nll.shape, -place), "o", color=_colour(method), markersize=4, alpha=0.7)
+            axes.set(title=data.replace("_", " "), xlabel="test NLL, nats")
+            axes.set_yticks(-np.arange(len(runs)), [METHODS[method] for method in runs])
+            axes.margins(0.12)
+        seeds = max(arrays["seed"].size for arrays in runs.values())
+        what = f"test negative log-likelihood of {seeds} seeds, {self._steps(runs)}"
+        caption = f"{self.title}: {what}. Lower is better."
+        alt = f"Dots for each seed, a row for each of {', '.join(METHODS[method] for method in runs)}."
+        return Picture(f"{self.name}-likelihoods", caption, alt, figure)
+
+    def _pictures(self, runs: Runs) -> Iterator[Picture]:
+        """Yield the densities of seed 0, and its samples, methods side by side."""
+        spec: DensitySpec = self.spec
+        side = (-spec.half, spec.half)
+        generator = torch.Generator().manual_seed(0)
+        points = [toy(data, spec.samples, generator) for data in spec.data]
+        for noun, key in (("densities", "log_density"), ("samples", "sample")):
+            figure = Figure(figsize=(1.5 * (1 + len(runs)), 1.55 * len(spec.data) + 0.3))
+            panels: Any = figure.subplots(len(spec.data), 1 + len(runs), squeeze=False)
+            for d, (data, first, *row) in enumerate(zip(spec.data, *panels.T, strict=True)):
+                _scatter(first, points[d], "#777777")
+                first.set_ylabel(data)
+                for axes, (method, arrays) in zip(row, runs.items(), strict=True):
+                    values = arrays[key][d, ..., 0]
+                    if noun == "samples":
+                        _scatter(axes, values, _colour(method))
+                    else:
+                        top = np.quantile(np.exp(values), 0.995)
+                        axes.imshow(np.exp(values), origin="lower", extent=side * 2, cmap="viridis", vmax=top)
+            for axes in panels.flat:
+                axes.set(xlim=side, ylim=side, aspect="equal", xticks=[], yticks=[])
+                axes.grid(visible=False)
+            for axes, title in zip(panels[0], ("data", *(METHODS[method] for method in runs)), strict=True):
+                axes.set_title(title.replace(", ", ",\n"), fontsize=8)
+            caption = f"{self.title}: data, and {noun} of the flows of seed 0, {self._steps(runs)}."
+            alt = f"A row for each of {', '.join(spec.data)}: the data, then the {noun} of {len(runs)} flows."
+            yield Picture(f"{self.name}-{noun}", caption, alt, figure)
+
+    def _steps(self, runs: Runs) -> str:
+        lengths = [arrays["loss"].shape[1] for arrays in runs.values() if "loss" in arrays]
+        return f"{max(lengths):,} steps" if lengths else "no training"
+
+
+def _scatter(axes: Any, points: Any, colour: str) -> None:
+    dots = {"markersize": 1.0, "markeredgewidth": 0, "alpha": 0.8, "rasterized": True}
+    axes.plot(*np.asarray(points).T, "o", color=colour, **dots)
+
+
+def _colour(method: str) -> str:
+    colour: str = look(_COLOURS.get(method, "leaky_relu"))["color"]
+    return colour
+
+
+_TOY_NAMES = ("moons", "gaussians", "checkerboard", "pinwheel")
+_WINE = DensitySpec(("wine",), features=13, steps=200, blocks=1)
+_CANCER = DensitySpec(("breast_cancer",), features=30, steps=300, blocks=4)
+EXPERIMENTS = (
+    Density("density", "Densities: four toys", DensitySpec(_TOY_NAMES, lr=0.02), "6"),
+    # few rows: longer training, or more blocks, fits the rows and not the density
+    Density("density-wine", "Densities: wine of scikit-learn", _WINE, "6"),
+    Density("density-cancer", "Densities: breast cancer of scikit-learn", _CANCER, "6"),
+)

@@ -1,0 +1,147 @@
+"""Inverses and round trips: rows, claims, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from plunit.base.ranges import Range
+from plunit.lab.cell import Arrays, Cell
+from plunit.lab.claims import Claim, Column, largest, mean, measure, median
+from plunit.lab.experiment import Experiment, Results, Runs
+from plunit.lab.style import Picture, label, listed, look
+from plunit.lab.train import inverse as run
+from plunit.lab.train.inverse import InverseSpec
+
+_ALL, _NONE, _SOME = Range(1, 1), Range(0, 0), Range(low=0.01)
+_CEILING = 1e3
+
+
+@dataclass(frozen=True)
+class InverseExperiment(Experiment):
+    """Inverses of activations and of untrained networks."""
+
+    activations = ("tanh", "relu", "plu", "leaky_relu")
+    choices = run.FUNCTIONS
+    compute = staticmethod(run.compute)
+    seeds = 5
+    chunk = 1
+    side_by_side = True
+
+    def seeds_within(self, seeds: int) -> int:
+        """Return at most five seeds, enough for a median."""
+        return min(seeds, self.seeds)
+
+    def cost(self, cell: Cell) -> float:
+        """Estimate the work: a constant, most of it PyTorch's overhead."""
+        return 1e8
+
+    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
+        """Yield one row for each activation, kind of layer, precision, depth and seed."""
+        axes = self.spec.linears, self.spec.dtypes, self.spec.depths
+        for activation, arrays in runs.items():
+            for (i, linear), (j, dtype), (k, depth) in product(*map(enumerate, axes)):
+                for s, seed in enumerate(arrays["seed"]):
+                    row = self.first_columns(activation, seed) | {"depth": depth, "linear": linear, "dtype": dtype}
+                    yield row | {key: float(arrays[key][i, j, k, s]) for key in ("error", "lost", "bound")}
+
+    def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
+        """Yield the claims that can be measured with what was run."""
+        draw = f"of {self.spec.values:,} values N(0, {self.spec.spread:g}^2)"
+        whole, plu, others = "PLU's inverse is defined on the whole domain.", "inverse-plu", "inverse-others"
+        for activation, statement, setting, sentence, what, key, claimed in (
+            ("plu", plu, "", whole, "it takes", "all", _ALL),
+            ("plu", plu, "for one to one", "PLU is one to one.", _SHARED, "shared", _NONE),
+            ("relu", others, "", "ReLU is not an invertible function.", _SHARED, "shared", _SOME),
+            ("leaky_relu", others, "for leaky ReLU", "Leaky ReLU is invertible.", _SHARED, "shared", _NONE),
+            ("tanh", others, _INSIDE, f"{_TANH} everywhere inside.", "inside that it takes", "inside", _ALL),
+            ("tanh", others, _OUTSIDE, f"{_TANH} nowhere outside.", "outside that it takes", "outside", _NONE),
+        ):
+            if activation in runs:
+                statistic, column = f"share {draw} {what}", _share(runs[activation], key)
+                yield measure(statement, sentence, statistic, mean, column, claimed=claimed, setting=setting)
+        for activation in ("plu", "tanh"):
+            if activation in runs:
+                yield self._round_trip(activation, runs[activation])
+        if "plu" in runs:
+            yield self._certificate(runs["plu"])
+
+    def finding(self, runs: Runs) -> str:
+        """Say what comes back from the deepest networks."""
+        last = {name: float(np.median(self._worst(arrays, -1))) for name, arrays in runs.items() if name != "relu"}
+        where = f"depth {self.spec.depths[-1]}, {self.spec.dtypes[0]}"
+        return f"Largest |F⁻¹(F(x)) - x| at {where}, median of seeds: {listed(last)}." if last else ""
+
+    def _worst(self, arrays: Arrays, depth: int) -> Column:
+        """Return the error of the worse kind of layer in the first precision, at one of the depths [seeds]."""
+        worst: Column = arrays["error"][:, 0, depth].max(0)
+        return worst
+
+    def _round_trip(self, activation: str, arrays: Arrays) -> Claim:
+        depths, layers = self.spec.depths, " and ".join(self.spec.linears)
+        at = depths.index(32) if 32 in depths else len(depths) - 1
+        network = f"An invertible {label(activation)} network of depth {depths[at]}"
+        sentence = f"{network} returns its input in {self.spec.dtypes[0]}."
+        statistic = f"median of the largest |F^-1(F(x)) - x|, {self.spec.features} features, the worse of {layers}"
+        worst, bars = self._worst(arrays, at), (Range(high=1e-3), Range(high=1e-2))
+        return measure("", sentence, statistic, median, worst, claimed=bars[0], weaker=bars[1])
+
+    def _certificate(self, arrays: Arrays) -> Claim:
+        ratio = (arrays["error"] / arrays["bound"]).reshape(-1, arrays["seed"].size).max(0)
+        sentence = "The bound of the certificate is not exceeded at any depth, PLU."
+        statistic = "largest measured error / bound over depths, layers and precisions"
+        return measure("", sentence, statistic, largest, ratio, claimed=Range(high=1), weaker=Range(high=10))
+
+    def figures(self, runs: Runs) -> Iterator[Picture]:
+        """Draw round-trip errors over depth."""
+        spec: InverseSpec = self.spec
+        figure = Figure(figsize=(7.6, 5.6))
+        grid: Any = figure.subplots(len(spec.dtypes), len(spec.linears), squeeze=False, sharex=True, sharey="row")
+        for (i, j), axes in np.ndenumerate(grid):
+            for activation, arrays in runs.items():
+                error, bound = (np.median(arrays[key][j, i], axis=-1) for key in ("error", "bound"))
+                if np.isnan(error).all():
+                    continue
+                style = look(activation)
+                axes.plot(spec.depths, np.minimum(error, _CEILING), marker="o", markersize=3, **style)
+                if activation != "tanh":
+                    axes.plot(spec.depths, bound, color=style["color"], linewidth=0.9, linestyle=(0, (1, 2)))
+            axes.set(
+                xscale="log", yscale="log", title=f"{spec.linears[j].replace('lu', 'LU')} layers, {spec.dtypes[i]}"
+            )
+            axes.set_xticks(spec.depths, [str(depth) for depth in spec.depths])
+            axes.minorticks_off()
+        for axes in grid[-1]:
+            axes.set_xlabel("depth (blocks)")
+        for axes in grid[:, 0]:
+            axes.set_ylabel("largest |F⁻¹(F(x)) - x|")
+        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        seeds = max(arrays["seed"].size for arrays in runs.values())
+        caption = (
+            f"{self.title}: median of {seeds} seeds, {spec.features} features. Dotted: the bound of the certificate. "
+            f"Values at {_CEILING:g} stand for round trips that lose points: tanh rounds to +-1, where its inverse is "
+            "infinite."
+        )
+        alt = f"Errors of round trips over depth, rising from rounding level, for {', '.join(map(label, runs))}."
+        yield Picture(self.name, caption, alt, figure)
+
+
+_SHARED = "with the output of another"
+_TANH = "tanh's inverse is defined on (-1, 1) only:"
+_INSIDE, _OUTSIDE = "for tanh inside (-1, 1)", "for tanh outside (-1, 1)"
+
+
+def _share(arrays: Arrays, key: str) -> Column:
+    """Return a share of values [seeds]: reached inside (-1, 1), outside, or at the worse of both; or shared."""
+    inside, outside = arrays["reached"]
+    shares = arrays | {"inside": inside, "outside": outside, "all": np.minimum(inside, outside)}
+    share: Column = shares[key]
+    return share
+
+
+EXPERIMENTS = (InverseExperiment("inverse", "Inverses and round trips", InverseSpec(), "6"),)

@@ -1,0 +1,126 @@
+"""The maps of final losses over alpha and c: rows, claims, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from plunit.base.ranges import Range
+from plunit.ensemble import ACTIVATIONS, ENGINES, MLP
+from plunit.lab.cell import Arrays, Cell
+from plunit.lab.claims import Claim, Column, measure
+from plunit.lab.experiment import Experiment, Results, Runs
+from plunit.lab.read.fit import EXPERIMENTS as FITS
+from plunit.lab.style import Picture, number
+from plunit.lab.train import shape as run
+from plunit.lab.train.shape import ShapeSpec
+
+
+@dataclass(frozen=True)
+class ShapeMap(Experiment):
+    """A map of the final loss; `noun` names the fitted function."""
+
+    noun: str = ""
+
+    activations = ("plu",)
+    choices = ACTIVATIONS
+    compute = staticmethod(run.compute)
+    engines = tuple(ENGINES)
+    seeds = 32
+    chunk = 4
+
+    def seeds_within(self, seeds: int) -> int:
+        """Return an eighth of the seeds, at most 32: enough for a median at each point of the grid."""
+        return min(max(seeds // 8, 1), self.seeds)
+
+    def cost(self, cell: Cell) -> float:
+        """Estimate the work."""
+        grid = len(self.spec.alphas) * len(self.spec.cs)
+        return float(len(cell.seeds) * grid * self.spec.fit.steps * MLP(self.spec.fit.widths).rows)
+
+    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
+        """Yield one row for each seed, alpha and c."""
+        for activation, arrays in runs.items():
+            columns = (arrays[key].tolist() for key in ("seed", "alpha", "c", "final_loss"))
+            for seed, alpha, c, loss in zip(*columns, strict=True):
+                row = self.first_columns(activation, seed)
+                yield row | {"alpha": round(alpha, 6), "c": round(c, 6), "final_loss": loss}
+
+    def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
+        """Yield how the paper's choice ranks on the map."""
+        if "plu" in runs:
+            fit, losses = self.spec.fit, table(self.spec, runs["plu"])
+            yield measure(
+                "",
+                f"alpha = {fit.alpha:g}, c = {fit.c:g} is among the best tenth of the map for {self.noun}.",
+                "share of the map with a lower median loss",
+                _share_below_first,
+                losses[self.spec.chosen],
+                *losses.reshape(-1, losses.shape[-1]),
+                claimed=Range(0, 0.1),
+                weaker=Range(0, 0.25),
+            )
+
+    def figures(self, runs: Runs) -> Iterator[Picture]:
+        """Draw the map."""
+        if "plu" in runs:
+            yield _map(self.name, self.title, self.spec, table(self.spec, runs["plu"]))
+
+    def finding(self, runs: Runs) -> str:
+        """Compare the paper's choice with the best one."""
+        if "plu" not in runs:
+            return ""
+        medians, best = _best(table(self.spec, runs["plu"]))
+        chosen, least = (number(float(medians[at])) for at in (self.spec.chosen, best))
+        where = f"alpha = {self.spec.alphas[best[0]]:g}, c = {self.spec.cs[best[1]]:g}"
+        return f"For {self.noun}, the paper's choice has the median loss {chosen}; the lowest is {least}, at {where}."
+
+
+def table(spec: ShapeSpec, arrays: Arrays) -> Column:
+    """Return the final losses as [alphas, cs, seeds]; losses that diverged are infinite."""
+    losses = arrays["final_loss"].reshape(-1, len(spec.alphas), len(spec.cs))
+    return np.nan_to_num(np.moveaxis(losses, 0, -1), nan=np.inf, posinf=np.inf)
+
+
+def _best(losses: Column) -> tuple[Column, tuple[int, int]]:
+    medians = np.median(losses, axis=-1)
+    first, second = np.unravel_index(np.argmin(medians), medians.shape)
+    return medians, (int(first), int(second))
+
+
+def _share_below_first(*columns: Column) -> Any:
+    medians = np.stack([np.median(column, axis=-1) for column in columns])
+    return (medians < medians[0]).mean(axis=0)
+
+
+def _map(name: str, title: str, spec: ShapeSpec, losses: Column) -> Picture:
+    medians, best = _best(losses)
+    figure = Figure(figsize=(6.2, 5))
+    axes = figure.subplots()
+    image = axes.imshow(medians, origin="lower", norm=LogNorm(), cmap="cividis", aspect="auto")
+    look: dict[str, Any] = {"markersize": 14, "markeredgecolor": "black", "linestyle": "none"}
+    axes.plot(spec.chosen[1], spec.chosen[0], marker="*", color="white", label="the paper's choice", **look)
+    axes.plot(best[1], best[0], marker="P", color="#7fd6ff", label="lowest", **look)
+    axes.set_xticks(range(len(spec.cs)), [f"{c:g}" for c in spec.cs])
+    axes.set_yticks(range(len(spec.alphas)), [f"{alpha:g}" for alpha in spec.alphas])
+    axes.set(xlabel="c", ylabel="alpha")
+    axes.grid(False)
+    figure.colorbar(image, label="median final loss")
+    handles, labels = axes.get_legend_handles_labels()
+    legend = figure.legend(handles, labels, loc="outside lower center", ncols=2, facecolor="#808080", frameon=True)
+    legend.get_frame().set_edgecolor("none")
+    caption = f"{title}: median final loss over {losses.shape[-1]} seeds at each point."
+    ends = f"{medians.min():.2g} to {medians.max():.2g}"
+    alt = f"A heat map, c from left to right and alpha upwards; losses go from {ends}."
+    return Picture(name, caption, alt, figure)
+
+
+EXPERIMENTS = tuple(
+    ShapeMap(f"map-{fit.name}", f"Loss over alpha and c, {fit.noun}", ShapeSpec(fit.spec), noun=fit.noun)
+    for fit in FITS[:2]
+)

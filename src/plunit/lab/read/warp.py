@@ -1,0 +1,94 @@
+"""The swirl and its inverse: rows, claims, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from plunit.base.ranges import Range
+from plunit.lab.cell import Cell
+from plunit.lab.claims import Claim, measure, median
+from plunit.lab.experiment import Experiment, Results, Runs
+from plunit.lab.style import Picture, label, listed, look, median_loss, median_member
+from plunit.lab.train import warp as run
+from plunit.lab.train.warp import WarpSpec
+
+_ERRORS = ("forward_error", "inverse_error", "round_trip")
+
+
+@dataclass(frozen=True)
+class Warp(Experiment):
+    """A map of the plane, learned by an invertible network."""
+
+    activations = ("plu", "leaky_relu")
+    choices = run.CHOICES
+    compute = staticmethod(run.compute)
+    seeds = 5
+    chunk = 5
+    short = 300
+    side_by_side = True
+
+    def cost(self, cell: Cell) -> float:
+        """Estimate the work."""
+        return 1e6 * float(self.spec.steps)
+
+    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
+        """Yield one row for each activation and seed."""
+        for activation, arrays in runs.items():
+            for i, seed in enumerate(arrays["seed"]):
+                row = self.first_columns(activation, seed) | {"steps": len(arrays["loss"])}
+                yield row | {key: float(arrays[key][i]) for key in _ERRORS}
+
+    def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
+        """Yield how well the inverse is learned by learning the map, if all steps were made."""
+        if "plu" in runs and len(runs["plu"]["loss"]) >= WarpSpec.steps:
+            steps, errors = len(runs["plu"]["loss"]), runs["plu"]["inverse_error"]
+            sentence = f"An invertible PLU network that learns a map learns its inverse: {steps:,} steps."
+            statistic = "median root mean square error of the inverse, on a square of side 4"
+            yield measure("", sentence, statistic, median, errors, claimed=Range(high=0.1), weaker=Range(high=0.3))
+
+    def finding(self, runs: Runs) -> str:
+        """Give the errors of the inverse."""
+        errors = {name: median_loss(arrays["inverse_error"]) for name, arrays in runs.items()}
+        steps = max(len(arrays["loss"]) for arrays in runs.values())
+        return f"Median error of the inverse, which no step saw, after {steps:,} steps: {listed(errors)}."
+
+    def figures(self, runs: Runs) -> Iterator[Picture]:
+        """Draw a square grid mapped by the swirl and by the networks, and by the inverses."""
+        spec: WarpSpec = self.spec
+        figure = Figure(figsize=(2.9 * (1 + len(runs)), 5.8))
+        panels: Any = figure.subplots(2, 1 + len(runs), sharex=True, sharey=True)
+        lines = run.grid(spec)
+        for row, turn, title in ((0, spec.turn, "F: the swirl"), (1, -spec.turn, "F⁻¹: its inverse")):
+            _draw(panels[row, 0], spec, run.swirl(lines, turn).numpy(), "#444444")
+            panels[row, 0].set_title(title)
+        errors = []
+        for column, (activation, arrays) in enumerate(runs.items(), 1):
+            middle = median_member(arrays, "inverse_error")
+            for row, key, noun in ((0, "forward", "F"), (1, "inverse", "F⁻¹")):
+                _draw(panels[row, column], spec, arrays[key][..., middle], look(activation)["color"])
+                panels[row, column].set_title(f"{noun} of the {label(activation)} network")
+            values = (float(np.median(arrays[f"{key}_error"])) for key in ("forward", "inverse"))
+            errors.append("{}: F {:.3f}, F⁻¹ {:.3f}".format(label(activation), *values))
+        seeds, steps = (max(arrays[key].shape[0] for arrays in runs.values()) for key in ("seed", "loss"))
+        caption = (
+            f"{self.title}, {steps:,} steps: a square grid mapped by F and by the exact inverse of F, which no step of "
+            f"training saw; the median of {seeds} seeds is drawn. Root mean square errors: {'; '.join(errors)}."
+        )
+        alt = "Deformed grids: above, a swirl and what networks make of it; below, its inverse and theirs."
+        yield Picture(self.name, caption, alt, figure)
+
+
+def _draw(axes: Any, spec: WarpSpec, points: Any, colour: str) -> None:
+    for line in points.reshape(2 * spec.lines, spec.dots, 2):
+        axes.plot(*line.T, color=colour, linewidth=0.7)
+    reach = 1.3 * spec.half
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=[-2, 0, 2], yticks=[-2, 0, 2])
+    axes.grid(visible=False)
+
+
+EXPERIMENTS = (Warp("warp", "A swirl of the plane and its inverse", WarpSpec(), "6"),)

@@ -1,0 +1,153 @@
+"""Train networks on the rows of a table, each seed on a split of its own, and measure them on the rest."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from plunit.base.errors import UserError
+from plunit.base.ranges import COUNT, RATE, SHARE, WIDTH, Range
+from plunit.data.tables import Table, read_table
+from plunit.ensemble import MLP, forward, initial, train
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.data import Data
+from plunit.ensemble.standardizing import is_constant
+from plunit.lab.cell import Arrays, Cell
+
+_MOST_TESTED = 10_000  # rows, of either kind, on which a loss is taken
+
+
+@dataclass(frozen=True)
+class CompareSpec:
+    """A table and the networks that learn one column of it from the others.
+
+    Attributes:
+        sha256: of the file.
+        target: the column to learn.
+        inputs: the columns to learn from.
+        path: where the file is; the result does not depend on it.
+        widths: units of the hidden layers.
+        test: the share of rows that is kept for tests, drawn anew for each seed.
+        steps: steps of Adam.
+        batch: rows of each step, drawn with replacement; all training rows if there are at most that many.
+        lr: Adam's step size.
+        alpha: PLU's outer slope, the start of a learned one.
+        c: the half-width of its inner piece; likewise.
+        tests: how often the loss on test rows is taken during training.
+    """
+
+    sha256: str = ""
+    target: str = ""
+    inputs: tuple[str, ...] = ()
+    path: str = field(default="", compare=False)
+    widths: Annotated[tuple[int, ...], Range(1, 256)] = (16, 16)
+    test: Annotated[float, Range(0.01, 0.9)] = 0.2
+    steps: Annotated[int, COUNT] = 2000
+    batch: Annotated[int, Range(1, 4096)] = 128
+    lr: Annotated[float, RATE] = 0.01
+    alpha: Annotated[float, SHARE] = 0.1
+    c: Annotated[float, WIDTH] = 1.0
+    tests: Annotated[int, Range(1, 100)] = 20
+
+    def marks(self) -> list[int]:
+        """Return the steps after which test rows are looked at; the last is the end."""
+        return sorted({max(1, round(self.steps * (i + 1) / self.tests)) for i in range(self.tests)})
+
+
+def compute(cell: Cell, scratch: Path) -> Arrays:
+    """Train seeds first, ..., last - 1.
+
+    Seed s has one generator, which gives the split, the start and the batches: the same for every activation. Inputs
+    and target are standardised by the training rows of the seed, so a loss of 1 is that of the mean. The arrays:
+
+    - seed [S]; theta [rows, S]; history [steps / stride, S], losses of the batches; test_curve [marks, S];
+    - test_loss, train_loss [S], mean square errors at the end; baseline [S], that of the mean on the test rows.
+    """
+    spec: CompareSpec = cell.spec
+    table = load(spec.path, spec.sha256, spec.target, spec.inputs)
+    splits = [Split(table, spec.test, np.random.default_rng(seed)) for seed in cell.seeds]
+    network = MLP((len(table.inputs), *spec.widths, 1), cell.activation)
+    scales = [1 / math.sqrt(inputs) for inputs in network.widths[:-1]]
+    start = initial(network, [one.generator for one in splits], scales=scales, alpha=spec.alpha, c=spec.c)
+    whole = len(splits[0].train) <= spec.batch
+    trained = train(
+        network,
+        start,
+        _stacked([one.rows(one.train) for one in splits])
+        if whole
+        else lambda steps: _batches(splits, steps, spec.batch),
+        steps=spec.steps,
+        lr=spec.lr,
+        alpha=spec.alpha,
+        c=spec.c,
+        stride=math.ceil(spec.steps / 200),
+        checkpoints=spec.marks(),
+        engine=cell.engine,
+    )
+    test, seen = (_stacked([one.some(part) for one in splits]) for part in ("test", "train"))
+    curve = [_loss(spec, network, theta, test) for theta in trained.checkpoints]
+    return {
+        "seed": np.array(cell.seeds),
+        "theta": trained.theta,
+        "history": trained.history,
+        "test_curve": np.stack(curve),
+        "test_loss": curve[-1],
+        "train_loss": _loss(spec, network, trained.theta, seen),
+        "baseline": (test[1].astype(np.float64) ** 2).mean((0, 1)),
+    }
+
+
+class Split:
+    """The rows of one seed: for training and for tests, and how they are standardised."""
+
+    def __init__(self, table: Table, share: float, generator: np.random.Generator) -> None:
+        order = generator.permutation(len(table.y))
+        tests = min(max(round(share * len(order)), 1), len(order) - 2)
+        self.table, self.generator = table, generator
+        self.test, self.train = order[:tests], order[tests:]
+        rows = np.column_stack([table.x, table.y])[self.train]
+        spread = rows.std(0)
+        constant = is_constant(rows) | (spread == 0)  # the deviation of 0.1, 0.1, ... is that of rounding
+        self._mean, self._spread = rows.mean(0), np.where(constant, 1, spread)
+
+    def rows(self, index: Any) -> tuple[Any, Any]:
+        """Return inputs [..., inputs] and target [...] of some rows, standardised."""
+        x = (self.table.x[index] - self._mean[:-1]) / self._spread[:-1]
+        return x.astype(np.float32), ((self.table.y[index] - self._mean[-1]) / self._spread[-1]).astype(np.float32)
+
+    def some(self, part: str) -> tuple[Any, Any]:
+        """Return the rows of the test or of the training part, the first ones of many: their order is random."""
+        return self.rows(getattr(self, part)[:_MOST_TESTED])
+
+
+@functools.lru_cache(maxsize=1)
+def load(path: str, sha256: str, target: str, inputs: tuple[str, ...]) -> Table:
+    """Return the table, which must be the one that was asked about."""
+    table = read_table(Path(path), target, inputs, say=lambda text: None)
+    if table.sha256 != sha256:
+        raise UserError(f"{path} has changed since the comparison began; run `plunit compare` on it again")
+    return table
+
+
+def _stacked(parts: list[tuple[Any, Any]]) -> Data:
+    """Return inputs [inputs, rows, S] and target [1, rows, S] of all seeds."""
+    x, y = (np.stack([part[i] for part in parts], axis=-1) for i in (0, 1))
+    return x.swapaxes(0, 1), y[None]
+
+
+def _batches(splits: list[Split], steps: int, batch: int) -> Data:
+    """Draw the next batches [steps, inputs, batch, S] and [steps, 1, batch, S], each seed's from its own generator."""
+    draws = [one.rows(one.train[one.generator.integers(len(one.train), size=(steps, batch))]) for one in splits]
+    x, y = (np.stack([draw[i] for draw in draws], axis=-1) for i in (0, 1))
+    return x.swapaxes(1, 2), y[:, None]
+
+
+def _loss(spec: CompareSpec, network: MLP, theta: Array, data: Data) -> Array:
+    x, y = data
+    residual = (forward(network, theta, x, spec.alpha, spec.c) - y).astype(np.float64)
+    return np.asarray((residual**2).mean((0, 1)))

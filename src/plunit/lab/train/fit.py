@@ -1,0 +1,234 @@
+"""Count the pieces of trained networks: on the interval of their data, or on its square."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from plunit.base.ranges import COUNT, DOMAIN, RATE, SHARE, WIDTH, Range
+from plunit.ensemble import MLP, forward, initial, preactivations, train
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.data import Data, Stream
+from plunit.ensemble.mlp import PIECEWISE, exact, spread
+from plunit.lab.cell import Arrays, Cell
+from plunit.pieces import Counts, cell_counts, counts
+from plunit.pieces import Network as Exact
+
+COURSE = 128
+"""Pieces over training steps are counted for that many seeds, the first ones."""
+
+_BLOCK = 512
+_LARGEST = 1e20
+
+
+def counted(spec: Any, network: MLP, arrays: Arrays) -> Arrays:
+    """Return the counts of trained networks, nothing if their activation is not piecewise linear.
+
+    - initial_pieces, trained_pieces, random_pieces [S]: functionally distinct pieces before and after training, and
+      with the same initial weights but biases N(0, 1) rather than 0; *_patterns [S]: activation patterns, likewise;
+    - course [steps, S'], for the seeds S' below `COURSE`: pieces after each of `steps`.
+    """
+    if network.activation not in PIECEWISE:
+        return {}
+    start, random = _starts(spec, network, arrays)
+    stages = {"initial": start, "random": random, "trained": arrays["theta"]}
+    found = {stage: count(spec, network, theta) for stage, theta in stages.items()}
+    first = int((arrays["seed"] < COURSE).sum())
+    between = [count(spec, network, theta[:, :first]).pieces for theta in arrays["checkpoints"]]
+    course = [found["initial"].pieces[:first], *between, found["trained"].pieces[:first]]
+    numbers = {f"{stage}_pieces": both.pieces for stage, both in found.items()}
+    patterns = {f"{stage}_patterns": both.patterns for stage, both in found.items()}
+    return {**numbers, **patterns, "course": np.stack(course)}
+
+
+def steps(spec: Any) -> list[int]:
+    """Return the steps after which pieces are counted: before the first, at the checkpoints, after the last."""
+    return [0, *(step for step in spec.checkpoints if step < spec.steps), spec.steps]
+
+
+def count(spec: Any, network: MLP, theta: Array) -> Counts:
+    """Count patterns and pieces of each member [S] on the domain of the spec; 0 where training diverged."""
+    both = np.zeros((2, theta.shape[1]), dtype=np.int64)
+    # training diverged if a weight is NaN, which compares as false, or larger than this
+    sound = np.flatnonzero((np.abs(theta) < _LARGEST).all(0))
+    for first in range(0, len(sound), _BLOCK):
+        members = sound[first : first + _BLOCK]
+        both[:, members] = _count(spec, exact(network, theta[:, members], spec.alpha, spec.c))
+    return Counts(*both)
+
+
+def _count(spec: Any, net: Exact) -> Counts:
+    domain = spec.low, spec.high
+    return counts(net, *domain) if net.inputs == 1 else cell_counts(net, (domain, domain))
+
+
+def _starts(spec: Any, network: MLP, arrays: Arrays) -> tuple[Array, Array]:
+    """Draw the initial weights again, and a copy of them with biases N(0, 1), the same for every activation."""
+    generators = [np.random.default_rng(seed) for seed in arrays["seed"]]
+    start = initial(network, generators, alpha=spec.alpha, c=spec.c)
+    random = start.copy()
+    for _, bias in network.layers(random):
+        draws = [generator.standard_normal(len(bias), dtype=np.float32) for generator in generators]
+        bias[...] = np.stack(draws, axis=-1)
+    return start, random
+
+
+def sine(x: Array) -> Array:
+    """sin(x)."""
+    return np.sin(x)
+
+
+def curve(t: Array) -> Array:
+    """[(cos t - cos 2t)^3, (sin 2t - sin t)^3]: the paper's parametric function with c = [1, 2, 2, 1]."""
+    return np.concatenate([(np.cos(t) - np.cos(2 * t)) ** 3, (np.sin(2 * t) - np.sin(t)) ** 3])
+
+
+def saddle(x: Array) -> Array:
+    """x^2 - y^2."""
+    z: Array = x[:1] ** 2 - x[1:] ** 2
+    return z
+
+
+TARGETS = {"sine": (sine, 1, 1), "curve": (curve, 1, 2), "saddle": (saddle, 2, 1)}
+"""The functions the paper fits, [inputs, ...] to [outputs, ...], with their numbers of inputs and outputs."""
+
+
+@dataclass(frozen=True)
+class FitSpec:
+    """A function and the networks that fit it; what is not said is as in section 2 of the paper.
+
+    Attributes:
+        target: a name of `TARGETS`.
+        widths: units from input to output; depth 3 is three weight layers and two activations.
+        steps: steps of Adam.
+        low: lower end of the domain of every input.
+        high: upper end.
+        points: linearly spaced points of the domain, for each input: the training data, or, with `batch`, the points
+            at which the final loss is taken.
+        batch: 0 to train on all points at every step, else the number of uniformly drawn points of each step.
+        lr: Adam's step size.
+        alpha: PLU's outer slope, the start of a learned one.
+        c: the half-width of its inner piece; likewise.
+        stride: the loss is recorded every `stride` steps.
+        checkpoints: steps after which the weights are kept, besides the last.
+    """
+
+    target: Literal["sine", "curve", "saddle"]
+    widths: Annotated[tuple[int, ...], Range(1, 256)]
+    steps: Annotated[int, COUNT]
+    low: Annotated[float, DOMAIN] = -2 * math.pi
+    high: Annotated[float, DOMAIN] = 2 * math.pi
+    points: Annotated[int, Range(2, 10_000)] = 50
+    batch: Annotated[int, Range(0, 100_000)] = 0
+    lr: Annotated[float, RATE] = 0.01
+    alpha: Annotated[float, SHARE] = 0.1
+    c: Annotated[float, WIDTH] = 1.0
+    stride: Annotated[int, COUNT] = 16
+    checkpoints: Annotated[tuple[int, ...], COUNT] = (16, 32, 64, 128, 256, 512, 1024)
+
+    def __post_init__(self) -> None:
+        _, inputs, outputs = TARGETS[self.target]
+        if len(self.widths) < 3 or (self.widths[0], self.widths[-1]) != (inputs, outputs):
+            got = ",".join(map(str, self.widths))
+            raise ValueError(f"widths for {self.target} must be {inputs},...,{outputs} with hidden layers, got {got}")
+        if not -math.inf < self.low < self.high < math.inf:
+            raise ValueError(f"low must be below high, both finite, got {self.low} and {self.high}")
+        if list(self.checkpoints) != sorted(set(self.checkpoints)):
+            raise ValueError(f"checkpoints must increase, got {self.checkpoints}")
+        if self.points ** self.widths[0] > 10**6:
+            raise ValueError(f"points must be at most {round(10 ** (6 / self.widths[0]))}, got {self.points}")
+
+    def value(self, x: Array) -> Array:
+        """Return the target at points x."""
+        return TARGETS[self.target][0](x)
+
+
+def compute(cell: Cell, scratch: Path) -> Arrays:
+    """Train seeds first, ..., last - 1.
+
+    Seed s has one generator, which gives first the weights and then the batches: both are the same for every
+    activation, so runs are paired. The arrays:
+
+    - seed [S]; theta [rows, S], the final weights; checkpoints [k, rows, S]; history [steps / stride, S];
+    - final_loss [S], at `grid` in float64; dead [S], the number of hidden units with slope 0 at every point of `grid`;
+    - alpha, c [depth - 1, S], the learned ones, if learned;
+    - the counts of `plunit.lab.train.fit`, if the activation is piecewise linear.
+    """
+    spec: FitSpec = cell.spec
+    network = MLP(spec.widths, cell.activation)
+    generators = [np.random.default_rng(seed) for seed in cell.seeds]
+    start = initial(network, generators, alpha=spec.alpha, c=spec.c)
+    trained = train(
+        network,
+        start,
+        stream(spec, generators) if spec.batch else fixed(spec),
+        steps=spec.steps,
+        lr=spec.lr,
+        alpha=spec.alpha,
+        c=spec.c,
+        stride=spec.stride,
+        checkpoints=[step for step in spec.checkpoints if step < spec.steps],
+        engine=cell.engine,
+    )
+    arrays = {
+        "seed": np.array(cell.seeds),
+        "theta": trained.theta,
+        "checkpoints": trained.checkpoints,
+        "history": trained.history,
+        "final_loss": final_loss(spec, network, trained.theta),
+        "dead": dead_units(spec, network, trained.theta),
+    }
+    if network.learned:
+        fixed_shapes = [spread(network, start, value) for value in (spec.alpha, spec.c)]
+        arrays["alpha"], arrays["c"] = network.alphas_and_cs(trained.theta, *fixed_shapes)
+    return arrays | counted(spec, network, arrays)
+
+
+def grid(spec: FitSpec) -> Array:
+    """Return the points of the spec, [inputs, points ** inputs]."""
+    axis = np.linspace(spec.low, spec.high, spec.points)
+    return np.stack(np.meshgrid(*[axis] * spec.widths[0], indexing="ij")).reshape(spec.widths[0], -1)
+
+
+def fixed(spec: FitSpec) -> Data:
+    """Return the training data of a spec without batches, for all members."""
+    x = grid(spec)
+    return x.astype(np.float32), spec.value(x).astype(np.float32)
+
+
+def stream(spec: FitSpec, generators: Sequence[np.random.Generator]) -> Stream:
+    """Return batches of uniformly drawn points, each member's from its own generator."""
+    span = spec.high - spec.low
+
+    def batches(steps: int) -> Data:
+        shape = (steps, spec.widths[0], spec.batch)
+        draws = np.empty((len(generators), math.prod(shape)), dtype=np.float32)
+        for generator, row in zip(generators, draws, strict=True):
+            generator.random(out=row, dtype=np.float32)
+        x = np.ascontiguousarray((draws * np.float32(span) + np.float32(spec.low)).T).reshape(*shape, -1)
+        return x, spec.value(x.swapaxes(0, 1)).swapaxes(0, 1)
+
+    return batches
+
+
+def final_loss(spec: FitSpec, network: MLP, theta: Array, alpha: Array | None = None, c: Array | None = None) -> Array:
+    """Return the mean square error of each member at the points of the spec."""
+    x = grid(spec)
+    shapes = (spec.alpha if alpha is None else alpha, spec.c if c is None else c)
+    output = forward(network, theta.astype(np.float64), x, *shapes)
+    return np.asarray(((output - spec.value(x)[..., None]) ** 2).mean((0, 1)))
+
+
+def dead_units(spec: FitSpec, network: MLP, theta: Array) -> Array:
+    """Count the hidden units of each member whose slope is 0 at every point: their gradient is 0 on all data."""
+    shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (spec.alpha, spec.c)))
+    count = np.zeros(theta.shape[1], dtype=np.int64)
+    *hidden, _ = preactivations(network, theta, grid(spec), spec.alpha, spec.c)
+    for z, alpha, c in zip(hidden, *shapes, strict=True):
+        count += (network.function.slope(z, alpha, c) == 0).all(1).sum(0)
+    return count

@@ -1,0 +1,5 @@
+"""The geometry behind curves and polygons: points with rounding errors, cuts at knots, meshes, maps.
+
+A `Network` and a box enter, and polygons with the affine map of each leave. `layer.py` has the rule of tolerance that
+decides on which side of a knot a point is; start there.
+"""

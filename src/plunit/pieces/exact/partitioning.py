@@ -1,0 +1,167 @@
+"""Take a box through a network: after each layer, the polygons on which everything so far is affine."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats, Ints, Words, blocks
+from plunit.pieces.exact.crossing import Points
+from plunit.pieces.exact.layer import Affine, Units
+from plunit.pieces.exact.mesh import Mesh, cut_edges, faces_of
+from plunit.pieces.exact.splitting import Patch, Splits, least_cells, split
+from plunit.pieces.limits import Progress, check_count, check_memory, limited
+from plunit.pieces.networks import Network
+
+ROWS = 2**10
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """The splits of one layer. Node i < roots is polygon i before the layer; line[i] < 0 marks a leaf.
+
+    line, child, cell: [nodes]; child[i] is below the line, child[i] + 1 above it; cell[i] is the polygon of a leaf.
+    """
+
+    line: Ints
+    child: Ints
+    cell: Ints
+
+    def descend(self, units: Units, z: Floats, node: Ints) -> Ints:
+        """Return the leaf under each node that holds a point with these z [n, units]."""
+        node = node.copy()
+        going = np.flatnonzero(self.line[node] >= 0)
+        while len(going):
+            knot, unit = units.named(self.line[node[going]])
+            node[going] = self.child[node[going]] + (z[going, unit] > units.knots[0, unit, knot])
+            going = going[self.line[node[going]] >= 0]
+        return node
+
+
+def partition(
+    net: Network, mesh: Mesh, limit: int, progress: Progress | None = None
+) -> tuple[Mesh, list[Words], list[Tree]]:
+    """Return the mesh with the outputs as values, and for each layer the pattern of the polygons and the tree."""
+    patterns: list[Words] = []
+    trees: list[Tree] = []
+    first, *others = (Affine(weight, bias) for weight, bias in zip(net.weights, net.biases, strict=True))
+    mesh = replace(mesh, state=first.of(mesh.state, mesh.member))
+    for i, (f, after) in enumerate(zip(net.activations, others, strict=True)):
+
+        def tell(part: float, cells: int, i: int = i) -> None:
+            if progress:
+                progress((i + part) / len(others), f"layer {i + 1} of {len(others)}: {cells:,} polygons")
+
+        with limited(limit, i + 1, len(others)):
+            mesh, parent, above, tree = _Layer(Units.of(f), after, limit, tell).applied(mesh)
+        patterns = [*(pattern[:, parent] for pattern in patterns), above]
+        trees.append(tree)
+    return mesh, patterns, trees
+
+
+def onward(points: Points, units: Units, after: Affine) -> Floats:
+    """Return W f(z) + b with its error, a few points at a time, so that f(z) stays in the processor's caches."""
+    state = np.empty((len(points), 2, len(after.bias[0])))
+    for block in blocks(len(points), ROWS):
+        part = points.take(block)
+        state[block] = after.of(units.forward(part.state, part.member), part.member)
+    return state
+
+
+class _Layer:
+    """The work on one layer, with the part of the mesh after it that is finished."""
+
+    def __init__(self, units: Units, after: Affine, limit: int, tell: Callable[[float, int], None]) -> None:
+        self._units, self._after, self._limit, self._tell = units, after, limit, tell
+        self._found: dict[str, list[Any]] = defaultdict(list)
+        self._vertices = self._edges = self._nodes = self._cells = self._expected = 0
+
+    def applied(self, mesh: Mesh) -> tuple[Mesh, Ints, Words, Tree]:
+        """Return the mesh after the layer; for each polygon the old one that holds it, and its pattern; the tree."""
+        points, faces = cut_edges(self._units, mesh, self._limit)
+        self._expected = least_cells(points, faces)
+        check_count(self._expected, self._limit)
+        # there are about as many vertices as polygons
+        check_memory(self._expected, 2 * len(self._after.bias[0]))
+        vertex, edge = self._added(points, faces.ends)
+        self._nodes = len(faces)
+        cells = np.arange(len(faces))
+        nothing = np.zeros((points.sides.shape[1], len(cells)), dtype=np.uint64)
+        self._split(Patch(points, faces, cells, cells, nothing), vertex, edge)
+        return self._result()
+
+    def _split(self, part: Patch, vertex: Ints, edge: Ints) -> None:
+        """Split the polygons block by block: once the edges are cut, polygons are independent of one another.
+
+        A block whose polygons become many is divided again, to bound the memory.
+        """
+        for block, own_vertex, own_edge in _blocks(part, vertex, edge):
+            splits = split(self._units, block, self._nodes, self._check, 4 * _corners(block))
+            points, faces = splits.done.points.take(slice(len(own_vertex), None)), splits.done.faces
+            new_vertex, new_edge = self._added(points, faces.ends[len(own_edge) :], own_vertex)
+            own_vertex, own_edge = np.append(own_vertex, new_vertex), np.append(own_edge, new_edge)
+            self._done(splits, own_edge)
+            if len(splits.left.faces):
+                self._split(splits.left, own_vertex, own_edge)
+
+    def _check(self, cells: int) -> None:
+        check_count(self._cells + cells, self._limit)
+
+    def _added(self, points: Points, ends: Ints, vertex: Ints | None = None) -> tuple[Ints, Ints]:
+        """Give new vertices and edges the next free numbers, and return these; vertex: the numbers before them."""
+        check_memory(self._vertices + len(points), 2 * len(self._after.bias[0]))
+        numbers = self._vertices + np.arange(len(points)), self._edges + np.arange(len(ends))
+        self._vertices += len(points)
+        self._edges += len(ends)
+        own = numbers[0] if vertex is None else np.append(vertex, numbers[0])
+        self._keep(place=points.place.copy(), member=points.member.copy(), ends=own[ends])
+        self._keep(state=onward(points, self._units, self._after))
+        return numbers
+
+    def _done(self, splits: Splits, edge: Ints) -> None:
+        """Keep the polygons that are done, and the splits that led to them."""
+        done, faces = splits.done, splits.done.faces
+        self._keep(halves=2 * edge[faces.halves >> 1] + (faces.halves & 1), sizes=faces.sizes, above=done.above)
+        self._keep(root=done.root, node=done.node, parent=splits.parent, line=splits.line, child=splits.child)
+        self._nodes += 2 * len(splits.line)
+        self._cells += len(faces)
+        self._tell(min(self._cells / self._expected, 1.0), self._cells)
+
+    def _keep(self, **arrays: Any) -> None:
+        for name, array in arrays.items():
+            self._found[name].append(array)
+
+    def _result(self) -> tuple[Mesh, Ints, Words, Tree]:
+        found = {name: np.concatenate(parts, axis=-1 if name == "above" else 0) for name, parts in self._found.items()}
+        tree = Tree(*np.full((3, self._nodes), -1))
+        tree.line[found["parent"]] = found["line"]
+        tree.child[found["parent"]] = found["child"]
+        tree.cell[found["node"]] = np.arange(len(found["node"]))
+        faces = faces_of(found["ends"], found["halves"], found["sizes"])
+        return Mesh(found["place"], found["state"], found["member"], faces), found["root"], found["above"], tree
+
+
+def _corners(part: Patch) -> int:
+    """Return how many corners, with z and its error in each, stay in the caches."""
+    return int(min(max(2**20 // part.points.state.shape[2], 2**10), 2**14))
+
+
+def _blocks(part: Patch, vertex: Ints, edge: Ints) -> Iterator[tuple[Patch, Ints, Ints]]:
+    """Yield blocks of polygons with their own vertices and edges, and the numbers of these, given those of all."""
+    faces, size = part.faces, _corners(part)
+    if faces.offsets[-1] <= size and len(part.points) <= size:
+        yield part, vertex, edge
+        return
+    bounds = np.searchsorted(faces.offsets, np.arange(0, faces.offsets[-1] + size, size))
+    for low, high in pairwise(np.unique(np.append(bounds, len(faces)).clip(0, len(faces))).tolist()):
+        halves = faces.halves[faces.offsets[low] : faces.offsets[high]]
+        edges, which = np.unique(halves >> 1, return_inverse=True)
+        vertices, ends = np.unique(faces.ends[edges], return_inverse=True)
+        own = faces_of(ends.reshape(-1, 2), 2 * which + (halves & 1), faces.sizes[low:high])
+        root, node, above = part.root[low:high], part.node[low:high], part.above[:, low:high]
+        yield Patch(part.points.take(vertices), own, root, node, above), vertex[vertices], edge[edges]

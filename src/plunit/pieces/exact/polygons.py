@@ -1,0 +1,253 @@
+"""Find the polygon that holds a point: walk from a first guess over edges to neighbours, until no edge is crossed.
+
+Point p is beyond the edge from a to b of a counter-clockwise polygon if (b - a) x (p - a) < 0. Places are known to
+`blur` only, and a short edge has no clear direction: so beyond means less than -blur (|b - a| + |p - a|).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats, Ints, Words, blocks, runs, starts
+from plunit.pieces.exact.checking import mesh_faults
+from plunit.pieces.exact.gradients import Maps, maps, same_maps
+from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Units, affine
+from plunit.pieces.exact.mesh import Faces, box_mesh
+from plunit.pieces.exact.partitioning import ROWS, Tree, partition
+from plunit.pieces.exact_curves import Counts
+from plunit.pieces.limits import LIMIT, Progress, Unlisted, check_limit
+from plunit.pieces.networks import Network, check_network, check_size, interval, single
+
+STEPS = 1000
+
+
+def walked(vertices: Floats, faces: Faces, points: Floats, cell: Ints, blur: float) -> Ints:
+    """Return the polygon that holds each point [n, 2], found from the polygon where the search for it starts [n].
+
+    A point that is in no polygon, or whose walk does not end, keeps the polygon it starts from.
+    """
+    found, going = cell.copy(), np.arange(len(cell))
+    for _ in range(STEPS):
+        moved, edge = _beyond(vertices, faces, points[going], found[going], blur)
+        if not len(moved):
+            return found
+        going = going[moved]
+        found[going] = faces.beside.reshape(-1)[faces.halves[edge] ^ 1]
+        lost = found[going] < 0
+        found[going[lost]] = cell[going[lost]]
+        going = going[~lost]
+    found[going] = cell[going]
+    return found
+
+
+def _beyond(vertices: Floats, faces: Faces, points: Floats, cell: Ints, blur: float) -> tuple[Ints, Ints]:
+    """Return the points that are beyond an edge of their polygon, and the edge that each is farthest beyond."""
+    sizes = faces.sizes[cell]
+    owner, rank = runs(sizes)
+    edge = faces.offsets[cell][owner] + rank
+    start = vertices[faces.tails[edge]]
+    along, way = vertices[faces.heads[edge]] - start, points[owner] - start
+    cross = along[:, 0] * way[:, 1] - along[:, 1] * way[:, 0]
+    ratio = cross / (blur * (np.abs(along).sum(axis=1) + np.abs(way).sum(axis=1)) + TINY)
+    outside = np.minimum.reduceat(ratio, starts(sizes)) < -1 if len(cell) else np.zeros(0, dtype=np.bool_)
+    moved = np.flatnonzero(outside)
+    mine = np.flatnonzero(outside[owner])
+    farthest = np.lexsort((ratio[mine], owner[mine]))[starts(sizes[moved])]
+    return moved, edge[mine[farthest]]
+
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """f(x) = gradients[i] x + intercepts[i] on polygon i: convex polygons fill the box and share vertices and edges.
+
+    vertices: [n, 2]; values: f there [n, out]; faces: the polygons (see `mesh`); bits: for each layer the knots that
+    each polygon is above, packed; trees: for each layer how it was split.
+    """
+
+    network: Network
+    box: tuple[Range, Range]
+    vertices: Floats
+    values: Floats
+    faces: Faces
+    bits: tuple[Words, ...]
+    trees: tuple[Tree, ...]
+
+    def __len__(self) -> int:
+        return len(self.faces)
+
+    def __repr__(self) -> str:
+        return f"Cells({len(self)} on {' x '.join(f'[{low:g}, {high:g}]' for low, high in self.box)})"
+
+    @property
+    def patterns(self) -> int:
+        """The number of activation patterns, which is that of polygons."""
+        return len(self)
+
+    @cached_property
+    def labels(self) -> Ints:
+        """The functional piece that each polygon is part of [polygons]: neighbours with the same map are one piece."""
+        return same_maps(self._maps, self.adjacency)
+
+    @property
+    def pieces(self) -> int:
+        """The number of functionally distinct pieces."""
+        return int(self.labels.max()) + 1
+
+    @property
+    def polygons(self) -> list[Floats]:
+        """The corners of each polygon, counter-clockwise."""
+        return np.split(self.vertices[self.faces.tails], self.faces.offsets[1:-1])
+
+    @cached_property
+    def areas(self) -> Floats:
+        """The area of each polygon."""
+        return polygon_areas(self.vertices, self.faces)
+
+    @property
+    def gradients(self) -> Floats:
+        """The matrix of each polygon's map, [polygons, out, 2]."""
+        return self._maps.gradient
+
+    @property
+    def intercepts(self) -> Floats:
+        """The constant of each polygon's map, [polygons, out]."""
+        return self._maps.intercept
+
+    @property
+    def tolerances(self) -> Floats:
+        """32 times the rounding error of the gradients, [polygons, out, 2]; 0 where all terms are 0."""
+        return np.asarray(self._maps.tolerance - TINY)
+
+    @cached_property
+    def adjacency(self) -> Ints:
+        """Pairs of polygons with a common edge, [n, 2]."""
+        return adjacent(self.faces)
+
+    def locate(self, points: Any) -> Ints:
+        """Return the polygon of each point [..., 2]; on a common edge one of the two, outside the box -1."""
+        points = self._points(points)
+        rows = points.reshape(-1, 2)
+        (left, right), (bottom, top) = self.box
+        x, y = rows.T
+        inside = np.flatnonzero((x >= left) & (x <= right) & (y >= bottom) & (y <= top))
+        found = np.full(len(rows), -1)
+        for block in blocks(len(inside), ROWS):
+            found[inside[block]] = self._cell(rows[inside[block]])
+        return found.reshape(points.shape[:-1])
+
+    def __call__(self, points: Any) -> Floats:
+        """f(x): [..., 2] -> [..., out], from the map of the polygon that holds x."""
+        cell = self.locate(points)
+        points = self._points(points)
+        if (cell < 0).any():
+            raise ValueError(f"point {points[cell < 0][0].tolist()} is outside the box {self.box}; take a larger box")
+        found = np.einsum("...oi,...i->...o", self.gradients[cell], points) + self.intercepts[cell]
+        # on a steep polygon rounding could lead beyond the values at its corners
+        low, high = self._ranges
+        return np.asarray(np.minimum(np.maximum(found, low[cell]), high[cell]))
+
+    @cached_property
+    def _ranges(self) -> tuple[Floats, Floats]:
+        """The smallest and the largest value at the corners of each polygon, [polygons, out]."""
+        corners, first = self.values[self.faces.tails], self.faces.offsets[:-1]
+        return np.minimum.reduceat(corners, first), np.maximum.reduceat(corners, first)
+
+    @cached_property
+    def _maps(self) -> Maps:
+        return maps(self.network, self.bits, np.zeros(len(self), dtype=np.int64))
+
+    def _cell(self, rows: Floats) -> Ints:
+        """Return the polygon of points in the box.
+
+        The signs of z lead to it where numbers are exact. Rounding blurs a line such as 1 + 1e-12 x = 1, which is drawn
+        at one of many possible places. Then z can put a point on one side of the line, and the drawing on the other.
+        """
+        blur = SAFETY * EPS * float(np.abs(self.box).max())
+        return walked(self.vertices, self.faces, rows, self._leaf(rows), blur)
+
+    def _leaf(self, rows: Floats) -> Ints:
+        cell = np.zeros(len(rows), dtype=np.int64)
+        net = self.network
+        for weight, bias, f, tree in zip(net.weights, net.biases, net.activations, self.trees, strict=False):
+            units = Units.of(f)
+            z = affine(weight, bias, rows, cell)
+            cell = tree.cell[tree.descend(units, z, cell)]
+            rows = units.values(z, cell)
+        return cell
+
+    def _points(self, points: Any) -> Floats:
+        array: Floats = np.asarray(points, dtype=np.float64)
+        if array.ndim == 0 or array.shape[-1] != 2:
+            raise ValueError(f"points must have shape [..., 2], got {array.shape}")
+        return array
+
+
+def cells(net: Network, box: tuple[Range, Range], *, limit: int = LIMIT, progress: Progress | None = None) -> Cells:
+    """Return all polygons of a network of two inputs on the box ((x low, x high), (y low, y high)).
+
+    The result is right to 1e-7 of the largest |f|, beyond the rounding of x. If that is not possible, an error says
+    where and why. For a plane through a larger input space: cells(plane(net, origin, u, v), box).
+
+    >>> from plunit.pieces import activation, network
+    >>> net = network([([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), activation.relu(), ([[1.0, 0.0]], [0.0])])
+    >>> found = cells(net, ((-1, 1), (-1, 1)))
+    >>> found.patterns, found.pieces, found.areas.tolist()
+    (4, 2, [1.0, 1.0, 1.0, 1.0])
+    """
+    single(net)
+    box = _box(net, box)
+    check_limit(limit)
+    mesh, bits, trees = partition(net, box_mesh(*box, 1), limit, progress)
+    for reason in mesh_faults(net, mesh, bits).values():
+        raise Unlisted(reason)
+    return Cells(net, box, mesh.place, mesh.state[:, 0], mesh.faces, tuple(bits), tuple(trees))
+
+
+def cell_counts(net: Network, box: tuple[Range, Range], *, limit: int = LIMIT) -> Counts:
+    """Count patterns and pieces on the box in every member of an ensemble of two-input networks."""
+    check_network(net)
+    box = _box(net, box)
+    check_limit(limit)
+    mesh, bits, _ = partition(net, box_mesh(*box, net.members), limit)
+    faces = mesh.faces
+    member = mesh.member[faces.tails[faces.offsets[:-1]]]
+    labels = same_maps(maps(net, bits, member), adjacent(faces))
+    first = np.unique(labels, return_index=True)[1]
+    found = Counts(*(np.bincount(who, minlength=net.members) for who in (member, member[first])))
+    for wrong in mesh_faults(net, mesh, bits):
+        found.patterns[wrong] = found.pieces[wrong] = 0
+    return found
+
+
+def _box(net: Network, box: Any) -> tuple[Range, Range]:
+    if net.inputs != 2:
+        raise ValueError(f"this network has {net.inputs} inputs, cells(net, box) needs 2; use plane(net, origin, u, v)")
+    try:
+        x, y = box
+        len(x), len(y)
+    except (TypeError, ValueError):
+        raise ValueError(f"a box is ((x low, x high), (y low, y high)), got {box!r}") from None
+    sides = interval(x, "a box", " for x"), interval(y, "a box", " for y")
+    check_size(net, np.abs(sides).max(axis=1))
+    return sides
+
+
+def polygon_areas(vertices: Floats, faces: Faces) -> Floats:
+    """1/2 sum (p_i - p_0) x (p_{i+1} - p_0) over the corners p of each polygon."""
+    origin = vertices[faces.tails[np.repeat(faces.offsets[:-1], faces.sizes)]]
+    a, b = vertices[faces.tails] - origin, vertices[faces.heads] - origin
+    return np.asarray(0.5 * np.add.reduceat(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0], faces.offsets[:-1]))
+
+
+def adjacent(faces: Faces) -> Ints:
+    """Return the pairs of polygons with a common edge, [n, 2]."""
+    sides = np.sort(faces.beside, axis=1)
+    code = np.unique((sides[:, 0] * len(faces) + sides[:, 1])[sides[:, 0] >= 0])
+    return np.stack(np.divmod(code, len(faces)), axis=1)

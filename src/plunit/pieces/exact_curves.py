@@ -1,0 +1,372 @@
+"""f(x) = values[i] + slopes[i] (x - knots[i]) on [knots[i], knots[i + 1]]: an exact piecewise-linear curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plunit.pieces.arrays import Bools, Floats, Ints, blocks, runs
+from plunit.pieces.exact.checking import agreeing, check_agreement, checked_line
+from plunit.pieces.exact.gradients import group_starts
+from plunit.pieces.exact.layer import EPS, SAFETY
+from plunit.pieces.limits import LIMIT, Progress, Unlisted, check_limit
+from plunit.pieces.networks import Network, check_network, interval, single
+from plunit.pieces.tracing import Polyline, inputs, trace
+
+NEAR = 512 * EPS
+"""The default tolerance: numbers closer than that, relative to the largest, are equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A continuous piecewise-linear function of one variable with any number of outputs.
+
+    Args:
+        knots: [n + 1], increasing; the first and the last are the ends of the domain.
+        values: [n + 1, out], f at the knots.
+        slopes: [n, out], f' between them; they must agree with the values.
+        patterns: how many activation patterns the network goes through; n by default.
+        tolerance: [n, out], two slopes are equal if they differ by at most the sum of their tolerances; by default
+            512 eps max|slope|.
+
+    `pieces` counts functionally distinct pieces: neighbours with equal slopes in every output are one. There are more
+    patterns than pieces if a kink is dead, which means that it bends no output. `merged` leaves dead kinks out.
+
+    >>> tent = Curve([0, 1, 2], [[0], [1], [0]], [[1], [-1]])
+    >>> tent([0.5, 1.5]).ravel().tolist(), tent.integral(0, 2).tolist(), tent.maximum()
+    ([0.5, 0.5], [1.0], (1.0, 1.0))
+    """
+
+    knots: Floats
+    values: Floats
+    slopes: Floats
+    patterns: int = 0
+    tolerance: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        for name in ("knots", "values", "slopes", "tolerance"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        _check_shapes(self.knots, self.values, self.slopes)
+        if self.tolerance.size == 0:
+            object.__setattr__(self, "tolerance", NEAR * np.abs(self.slopes).max(axis=0, keepdims=True))
+        _check_numbers(self)
+        object.__setattr__(self, "tolerance", _spread(self.tolerance, self.slopes.shape))
+        object.__setattr__(self, "patterns", self.patterns or len(self.slopes))
+        check_agreement(self.knots, self.values, self.slopes, self.tolerance)
+
+    @classmethod
+    def traced(cls, knots: Floats, values: Floats, slopes: Floats, patterns: int, tolerance: Floats) -> Curve:
+        """Return a curve that has been checked already, together with others (see `line`)."""
+        curve = object.__new__(cls)
+        vars(curve).update(knots=knots, values=values, slopes=slopes, patterns=patterns, tolerance=tolerance)
+        return curve
+
+    @property
+    def low(self) -> float:
+        """The left end of the domain."""
+        return float(self.knots[0])
+
+    @property
+    def high(self) -> float:
+        """The right end of the domain."""
+        return float(self.knots[-1])
+
+    @property
+    def intercepts(self) -> Floats:
+        """The b of each piece f(x) = slope x + b, [n, out]."""
+        return self.values[:-1] - self.slopes * self.knots[:-1, None]
+
+    @property
+    def kinks(self) -> Bools:
+        """Which of knots[1:-1] bend some output, [n - 1]."""
+        return group_starts(self.slopes, self.tolerance, np.arange(len(self.slopes)) == 0)[1:]
+
+    @property
+    def pieces(self) -> int:
+        """The number of functionally distinct pieces."""
+        return 1 + int(self.kinks.sum())
+
+    def merged(self) -> Curve:
+        """Return the same function without the knots that bend no output."""
+        keep = np.concatenate([[True], self.kinks, [True]])
+        first = keep[:-1]
+        knots, values, slopes = self.knots[keep], self.values[keep], self.slopes[first]
+        tolerance = agreeing(knots, values, slopes, self.tolerance[first])
+        return self.traced(knots, values, slopes, self.patterns, tolerance)
+
+    def output(self, index: int) -> Curve:
+        """Return one output as a curve."""
+        columns = [index]
+        values, slopes, tolerance = self.values[:, columns], self.slopes[:, columns], self.tolerance[:, columns]
+        return self.traced(self.knots, values, slopes, self.patterns, tolerance)
+
+    def __call__(self, x: Any) -> Floats:
+        """f(x): [...] -> [..., out], for x in the domain."""
+        x, i = self._find(x)
+        s = ((x - self.knots[i]) / (self.knots[i + 1] - self.knots[i]))[..., None]
+        return np.asarray((1 - s) * self.values[i] + s * self.values[i + 1])
+
+    def derivative(self, x: Any) -> Floats:
+        """f'(x): [...] -> [..., out]; at a knot the slope on its right, at the last knot the slope on its left."""
+        return self.slopes[self.piece(x)]
+
+    def piece(self, x: Any) -> Ints:
+        """Return the index of the piece that holds x, [...]; at a knot the piece on its right, at the last the last."""
+        x, i = self._find(x)
+        if np.isnan(x).any():
+            raise ValueError(f"x must be numbers in [{self.low}, {self.high}], got NaN, which lies on no piece")
+        return i
+
+    def integral(self, a: float, b: float) -> Floats:
+        """Integrate f from a to b, [out]; negative of the integral from b to a."""
+        return np.asarray(self._primitive(b) - self._primitive(a))
+
+    def maximum(self, output: int = 0) -> tuple[float, float]:
+        """(x, f(x)) where an output is largest; the first such knot."""
+        top = int(np.argmax(self.values[:, output]))
+        return float(self.knots[top]), float(self.values[top, output])
+
+    def minimum(self, output: int = 0) -> tuple[float, float]:
+        """(x, f(x)) where an output is smallest; the first such knot."""
+        bottom = int(np.argmin(self.values[:, output]))
+        return float(self.knots[bottom]), float(self.values[bottom, output])
+
+    def _primitive(self, x: float) -> Floats:
+        at, i = self._find(x)
+        widths = np.diff(self.knots[: int(i) + 1])[:, None]
+        whole = (0.5 * (self.values[: int(i)] + self.values[1 : int(i) + 1]) * widths).sum(axis=0)
+        return np.asarray(whole + 0.5 * (at - self.knots[i]) * (self.values[i] + self(at)))
+
+    def _find(self, x: Any) -> tuple[Floats, Ints]:
+        """Return x as an array and the piece that holds it."""
+        x = np.asarray(x, dtype=np.float64)
+        if ((x < self.low) | (x > self.high)).any():
+            worst = x[(x < self.low) | (x > self.high)].flat[0]
+            raise ValueError(f"x = {worst} is outside [{self.low}, {self.high}]; build the curve on a larger interval")
+        return x, np.searchsorted(self.knots[1:-1], x, side="right")
+
+
+def _check_shapes(knots: Floats, values: Floats, slopes: Floats) -> None:
+    n = len(knots) - 1 if knots.ndim == 1 else 0
+    if n < 1 or values.ndim != 2 or len(values) != n + 1 or slopes.shape != (n, *values.shape[1:]) or not slopes.size:
+        shapes = knots.shape, values.shape, slopes.shape
+        raise ValueError(f"a curve needs knots [n + 1], values [n + 1, out] and slopes [n, out], got shapes {shapes}")
+
+
+def _check_numbers(curve: Curve) -> None:
+    for name in ("knots", "values", "slopes", "tolerance"):
+        wrong = ~np.isfinite(getattr(curve, name))
+        if wrong.any():
+            raise ValueError(f"{name} must be finite, got {getattr(curve, name)[wrong][0]}")
+    if not (np.diff(curve.knots) > 0).all():
+        at = int(np.argmin(np.diff(curve.knots) > 0))
+        raise ValueError(f"knots must be increasing, got {curve.knots[at]} before {curve.knots[at + 1]}; sort them")
+    if (curve.tolerance < 0).any():
+        raise ValueError(f"tolerance must be >= 0, got {curve.tolerance.min()}")
+    if isinstance(curve.patterns, bool) or not isinstance(curve.patterns, int) or curve.patterns < 0:
+        raise ValueError(f"patterns must be a positive integer, or 0 if it is not known, got {curve.patterns!r}")
+
+
+def _spread(tolerance: Floats, shape: tuple[int, ...]) -> Floats:
+    try:
+        return np.broadcast_to(tolerance, shape)
+    except ValueError:
+        raise ValueError(
+            f"tolerance must have a number for each slope {shape}, or for each output, got {tolerance.shape}"
+        ) from None
+
+
+def solve(f: Curve, y: float, output: int = 0) -> Floats:
+    """Return all x with f(x) = y, in order, as intervals [n, 2]; a single solution is an interval [x, x].
+
+    A knot with |f - y| <= 512 eps max(|f|, |y|) counts as a solution, so that a maximum that touches y is found.
+
+    >>> solve(Curve([0, 1, 2, 3], [[0], [1], [1], [0]], [[1], [0], [-1]]), 1.0).tolist()
+    [[1.0, 2.0]]
+    """
+    if not np.isfinite(y):
+        raise ValueError(f"y must be finite, got {y}")
+    gap = f.values[:, output] - y
+    gap[np.abs(gap) <= NEAR * max(abs(y), np.abs(f.values[:, output]).max())] = 0.0
+    crossing = np.flatnonzero(gap[:-1] * np.sign(gap[1:]) < 0)
+    between = f.knots[crossing] + gap[crossing] / (gap[crossing] - gap[crossing + 1]) * np.diff(f.knots)[crossing]
+    level = np.concatenate([[False], gap == 0, [False]])
+    first, last = (np.flatnonzero(edge) for edge in (level[1:] & ~level[:-1], level[:-1] & ~level[1:]))
+    flat = np.stack([f.knots[first[first < len(gap)]], f.knots[last - 1]], axis=1)
+    found = np.concatenate([np.stack([between, between], axis=1), flat])
+    return found[np.argsort(found[:, 0])]
+
+
+def distance(f: Curve, g: Curve) -> float:
+    """Return sup |f(x) - g(x)| over the domain and all outputs; it is reached at a knot of one of them."""
+    if (f.low, f.high) != (g.low, g.high) or f.values.shape[1] != g.values.shape[1]:
+        raise ValueError(
+            f"curves need the same domain and outputs, got [{f.low}, {f.high}] with {f.values.shape[1]} and "
+            f"[{g.low}, {g.high}] with {g.values.shape[1]}"
+        )
+    x = np.union1d(f.knots, g.knots)
+    return float(np.abs(f(x) - g(x)).max())
+
+
+def compose(f: Curve, g: Curve) -> Curve:
+    """Return x -> f(g(x)), for g with one output and its range in the domain of f.
+
+    >>> double = Curve([-1, 1], [[-2], [2]], [[2]])
+    >>> fold = Curve([-2, 0, 2], [[2], [0], [2]], [[-1], [1]])
+    >>> compose(fold, double).knots.tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    if g.values.shape[1] != 1:
+        raise ValueError(f"the inner curve must have one output, got {g.values.shape[1]}; pick one with .output(i)")
+    low, high = g.minimum()[1], g.maximum()[1]
+    if low < f.low or high > f.high:
+        raise ValueError(f"the inner curve reaches [{low}, {high}], outside [{f.low}, {f.high}] of the outer one")
+    levels = f.knots[1:-1]
+    bounds = np.sort(np.stack([g.values[:-1, 0], g.values[1:, 0]]), axis=0)
+    start, stop = np.searchsorted(levels, bounds[0], side="right"), np.searchsorted(levels, bounds[1], side="left")
+    piece, rank = runs(np.maximum(stop - start, 0))
+    level = levels[start[piece] + rank]
+    x = g.knots[piece] + (level - g.values[piece, 0]) / g.slopes[piece, 0]
+    x = np.clip(x, g.knots[piece], g.knots[piece + 1])
+    knots, pick = np.unique(np.concatenate([g.knots, x]), return_index=True)
+    middle = np.concatenate([g.values[:, 0], level])[pick]
+    # on each new piece g stays within one piece of f; the middle value determines which
+    outer = f.piece(np.clip(0.5 * (middle[1:] + middle[:-1]), low, high))
+    inner = g.piece(knots[:-1])
+    slopes = f.slopes[outer] * g.slopes[inner]
+    tolerance = np.abs(f.slopes[outer]) * g.tolerance[inner] + f.tolerance[outer] * np.abs(g.slopes[inner])
+    return Curve(knots, f(middle), slopes, tolerance=tolerance)
+
+
+def inverse(f: Curve) -> Curve:
+    """Return y -> x with f(x) = y, for a strictly monotone curve of one output.
+
+    >>> inverse(Curve([0, 1, 2], [[0], [1], [3]], [[1], [2]])).knots.tolist()
+    [0.0, 1.0, 3.0]
+    """
+    if f.values.shape[1] != 1:
+        raise ValueError(f"the inverse needs one output, got {f.values.shape[1]}; pick one with .output(i)")
+    rise = np.diff(f.values[:, 0])
+    order = slice(None, None, -1) if rise[0] < 0 else slice(None)
+    wrong = np.flatnonzero(rise * np.sign(rise[0]) <= 0)
+    if len(wrong):
+        x = f.knots[wrong[0]]
+        raise ValueError(f"not monotone: the curve turns or is flat at x = {x}; invert it on another interval")
+    tolerance = f.tolerance[order] / f.slopes[order] ** 2
+    return Curve(f.values[order, 0], f.knots[order, None], 1 / f.slopes[order], tolerance=tolerance)
+
+
+class Counts(NamedTuple):
+    """How many activation patterns each member has, and how many functionally distinct pieces; both [members].
+
+    Both are 0 for a member whose pieces double precision cannot distinguish; `curve` or `cells` of it says why.
+    """
+
+    patterns: Ints
+    pieces: Ints
+
+
+def curve(net: Network, low: float, high: float, *, limit: int = LIMIT, progress: Progress | None = None) -> Curve:
+    """Return f on [low, high] as a Curve: all its knots, slopes and intercepts; for a network of one input.
+
+    The curve is right to 1e-7 of the largest |f|, beyond the rounding of x. If that is not possible, an error says
+    where and why.
+
+    >>> from plunit.pieces import activation, network
+    >>> net = network([([[2.0]], [0.0]), activation.plu(), ([[3.0]], [1.0])])
+    >>> f = curve(net, -1, 2)
+    >>> f.knots.tolist(), f.slopes.round(9).ravel().tolist(), f.intercepts.round(9).ravel().tolist()
+    ([-1.0, -0.5, 0.5, 2.0], [0.6, 6.0, 0.6], [-1.7, 1.0, 3.7])
+    """
+    single(net)
+    t = _interval(net, low, high)
+    return _curves(net, t, t[:, None], limit, progress)[0]
+
+
+def curves(net: Network, low: float, high: float, *, limit: int = LIMIT) -> list[Curve]:
+    """Return the curve of every member of an ensemble of one-input networks on [low, high]."""
+    t = _interval(net, low, high)
+    return [each for part in _parts(net) for each in _curves(part, t, t[:, None], limit)]
+
+
+def counts(net: Network, low: float, high: float, *, limit: int = LIMIT) -> Counts:
+    """Count patterns and pieces on [low, high] in every member of an ensemble of one-input networks.
+
+    >>> from plunit.pieces import activation, network
+    >>> counts(network([([[1.0], [1.0]], [0.0, 0.5]), activation.relu(), ([[1.0, 0.0]], [0.0])]), -1, 1)
+    Counts(patterns=array([3]), pieces=array([2]))
+    """
+    t = _interval(net, low, high)
+    check_limit(limit)
+    parts = [_counts(part, t, limit) for part in _parts(net)]
+    return Counts(*(np.concatenate(numbers) for numbers in zip(*parts, strict=True)))
+
+
+def along(net: Network, *points: Any, limit: int = LIMIT) -> Curve:
+    """Return g(t) = f(a + t (b - a)), t in [0, 1], as a Curve; with more points a polyline, [i, i + 1] its leg i.
+
+    >>> from plunit.pieces import activation, network
+    >>> net = network([([[1.0, 1.0]], [0.0]), activation.relu()])
+    >>> along(net, [-1, 0], [3, 0]).knots.tolist()
+    [0.0, 0.25, 1.0]
+    """
+    single(net)
+    corners = [np.asarray(point, dtype=np.float64) for point in points]
+    if len(corners) < 2 or any(corner.shape != (net.inputs,) for corner in corners):
+        shapes = [corner.shape for corner in corners]
+        raise ValueError(f"along needs two or more points with {net.inputs} coordinates each, got shapes {shapes}")
+    path = np.stack(corners)
+    if not np.isfinite(path).all():
+        raise ValueError(f"the points of a line must be finite, got {path.tolist()}")
+    return _curves(net, np.arange(len(path), dtype=np.float64), path, limit)[0]
+
+
+def _interval(net: Network, low: float, high: float) -> Floats:
+    """Return low, 0 if it lies between, and high: cuts near 0 are found from there, where numbers are densest."""
+    check_network(net)
+    if net.inputs != 1:
+        raise ValueError(f"this network has {net.inputs} inputs, a curve on an interval needs 1; use along(net, a, b)")
+    low, high = interval((low, high), "an interval")
+    return np.array([low, 0.0, high] if low < 0 < high else [low, high])
+
+
+def _parts(net: Network) -> list[Network]:
+    """Split a large ensemble so that the weights of all its points stay within the caches."""
+    return [net.part(block) for block in blocks(net.members, 1024)]
+
+
+def _counts(net: Network, t: Floats, limit: int) -> Counts:
+    line = trace(net, t, t[:, None], limit)
+    line, faults = checked_line(net, line, line.t[:, None])
+    found = Counts(_patterns(line, net.members), _pieces(line, net.members))
+    for member in faults:
+        found.patterns[member] = found.pieces[member] = 0
+    return found
+
+
+def _patterns(line: Polyline, members: int) -> Ints:
+    return np.asarray(1 + np.bincount(line.member[line.turn], minlength=members))
+
+
+def _pieces(line: Polyline, members: int) -> Ints:
+    pieces = np.flatnonzero(~line.last)
+    fresh = np.concatenate([[True], line.last[pieces[1:] - 1]])
+    first = group_starts(line.slope[pieces, 0], SAFETY * line.slope[pieces, 1], fresh)
+    return np.bincount(line.member[pieces[first]], minlength=members)
+
+
+def _curves(net: Network, t: Floats, points: Floats, limit: int, progress: Progress | None = None) -> list[Curve]:
+    check_limit(limit)
+    line = trace(net, t, points, limit, progress)
+    line, faults = checked_line(net, line, inputs(line, t, points))
+    for member, reason in faults.items():
+        raise Unlisted(reason if net.members == 1 else f"member {member}: {reason}")
+    patterns, ends = _patterns(line, net.members).tolist(), (np.flatnonzero(line.last) + 1).tolist()
+    tolerance = SAFETY * line.slope[:, 1]
+    result = []
+    for count, start, end in zip(patterns, [0, *ends[:-1]], ends, strict=True):
+        knots, values, slopes = line.t[start:end], line.value[start:end, 0], line.slope[start : end - 1, 0]
+        result.append(Curve.traced(knots, values, slopes, count, tolerance[start : end - 1]))
+    return result

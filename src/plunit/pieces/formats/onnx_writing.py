@@ -1,0 +1,196 @@
+"""A network as the nodes of an ONNX graph: Gemm, and for each activation as few standard operators as it needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plunit.base.files import save_whole
+from plunit.pieces.activation import Activation
+from plunit.pieces.arrays import Floats
+from plunit.pieces.exact_curves import Curve
+from plunit.pieces.networks import Network, single
+from plunit.pieces.rewriting import to_relu
+
+
+class Graph:
+    """Nodes and arrays under names of their own."""
+
+    def __init__(self, onnx: Any, dtype: np.dtype[Any]) -> None:
+        self.nodes: list[Any] = []
+        self.tables: list[Any] = []
+        self._onnx, self.dtype = onnx, dtype
+
+    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node and return the name of its output."""
+        name = f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(self._onnx.helper.make_node(kind, list(inputs), [name], name, **attributes))
+        return name
+
+    def table(self, array: Any, name: str = "") -> str:
+        """Add an array and return its name."""
+        name = name or f"array_{len(self.tables)}"
+        with np.errstate(over="ignore"):
+            stored = np.ascontiguousarray(array, dtype=self.dtype).reshape(np.shape(array))
+        if not np.array_equal(np.isfinite(stored), np.isfinite(array)):
+            raise ValueError(f"numbers up to {np.abs(array).max():.1e} do not fit {self.dtype}; use dtype float64")
+        self.tables.append(self._onnx.numpy_helper.from_array(stored, name))
+        return name
+
+    def index(self, number: int) -> str:
+        """Add an array of one integer and return its name."""
+        name = f"array_{len(self.tables)}"
+        self.tables.append(self._onnx.numpy_helper.from_array(np.array([number], dtype=np.int64), name))
+        return name
+
+
+def check_knots(net: Network, dtype: np.dtype[Any]) -> None:
+    """Raise ValueError if two knots of a unit become one number in this type: the step between them would be lost."""
+    for f in net.activations:
+        with np.errstate(over="ignore", invalid="ignore"):
+            lost = (np.diff(f.knots) > 0) & (np.diff(f.knots.astype(dtype)) == 0)
+        if lost.any():
+            knot = f.knots[..., :-1][lost][0]
+            raise ValueError(f"two knots near {knot} are one number in {dtype}; use dtype float64")
+
+
+def add_network(graph: Graph, net: Network, x: str) -> None:
+    """Add all layers of a single network, for the input of this name."""
+    for weight, bias, f in zip(net.weights, net.biases, (*net.activations, None), strict=True):
+        # all attributes are written, because some readers have no defaults
+        affine = (graph.table(weight[0]), graph.table(bias[0]))
+        x = graph.node("Gemm", x, *affine, alpha=1.0, beta=1.0, transA=0, transB=1)
+        if f is not None:
+            x = _activation(graph, f, x)
+
+
+def _activation(graph: Graph, f: Activation, z: str) -> str:
+    """Add f(z): Relu, PRelu, m + alpha (z - m) with m = Clip(z), or a sum over the pieces."""
+    knots, slopes, at_zero = f.knots[0], f.slopes[0], f.at_zero[0]
+    if knots.shape[1] == 1 and not knots.any() and (slopes[:, 1] == 1).all() and not at_zero.any():
+        if not slopes[:, 0].any():
+            return graph.node("Relu", z)
+        # the attribute of LeakyRelu has single precision
+        return graph.node("PRelu", z, graph.table(_shared(slopes[:, 0])))
+    if _is_clip_form(knots, slopes, at_zero):
+        return _clip_form(graph, knots, slopes[:, 0], z)
+    return _sum_form(graph, knots, slopes, at_zero, z)
+
+
+def _is_clip_form(knots: Floats, slopes: Floats, at_zero: Floats) -> bool:
+    """Whether the slopes are alpha, 1, alpha, and f(z) = z between the knots."""
+    if knots.shape[1] != 2 or at_zero.any() or (knots * [-1, 1] < 0).any():
+        return False
+    return bool((slopes[:, 1] == 1).all() and (slopes[:, 0] == slopes[:, 2]).all() and np.isfinite(knots).all())
+
+
+def _clip_form(graph: Graph, knots: Floats, alpha: Floats, z: str) -> str:
+    """Add m + alpha (z - m), m = clip(z), which is exactly z between the knots, because z - m is 0 there."""
+    inner = _clip(graph, z, knots[:, 0], knots[:, 1])
+    if not alpha.any():
+        return inner
+    beyond = graph.node("Mul", graph.node("Sub", z, inner), graph.table(_shared(alpha)))
+    return graph.node("Add", inner, beyond)
+
+
+def _sum_form(graph: Graph, knots: Floats, slopes: Floats, at_zero: Floats, z: str) -> str:
+    """f(0) + sum_j slopes[j] (clip(z, knots[j - 1], knots[j]) - clip(0, knots[j - 1], knots[j]))."""
+    ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
+    total = ""
+    for j in range(slopes.shape[1]):
+        low, high = ends[:, j], ends[:, j + 1]
+        # a piece that starts at +inf is empty, and is put at the largest finite number
+        largest = float(np.finfo(graph.dtype).max)
+        start = np.clip(0.0, np.clip(low, -largest, largest), np.clip(high, -largest, largest))
+        factor = np.where(np.isposinf(low), 0.0, slopes[:, j])
+        if factor.any():
+            part = _clip(graph, z, np.where(np.isposinf(low), -np.inf, low), high)
+            part = graph.node("Sub", part, graph.table(_shared(start))) if start.any() else part
+            part = graph.node("Mul", part, graph.table(_shared(factor))) if (factor != 1).any() else part
+            total = graph.node("Add", total, part) if total else part
+    total = total or graph.node("Mul", z, graph.table(np.zeros(1)))
+    return graph.node("Add", total, graph.table(_shared(at_zero))) if at_zero.any() else total
+
+
+def _clip(graph: Graph, z: str, low: Floats, high: Floats) -> str:
+    """Add clip(z, low, high): one Clip if all units have the same finite ends, else Max and Min."""
+    if np.isfinite([low, high]).all() and len(np.unique(low)) == len(np.unique(high)) == 1:
+        return graph.node("Clip", z, graph.table(low[0]), graph.table(high[0]))
+    if np.isfinite(low).any():
+        z = graph.node("Max", z, graph.table(_shared(low)))
+    return graph.node("Min", z, graph.table(_shared(high))) if np.isfinite(high).any() else z
+
+
+def _shared(array: Floats) -> Floats:
+    """Return one number if all units have the same."""
+    return array[:1] if (array == array[0]).all() else array
+
+
+def save_onnx(function: Network | Curve, path: str | Path, *, dtype: Any = "float64", relu: bool = False) -> None:
+    """Write an ONNX model x [n, in] -> y [n, out]; needs the package `onnx`.
+
+    Args:
+        function: a network, or a curve, whose first and last piece go on beyond the ends and whose dead kinks are left
+            out.
+        path: the file.
+        dtype: "float64" or "float32", that of x, of y and of all numbers between.
+        relu: write the network as a plain ReLU network (`to_relu`), of Gemm and Relu alone.
+
+    In a network each layer is a Gemm, ReLU is Relu, a leaky ReLU PRelu, PLU m + alpha (z - m) with m = Clip(z), and any
+    other activation a sum over its pieces. `load` reads networks back.
+    """
+    save_whole(path, bytes_of(function, dtype=dtype, relu=relu))
+
+
+def bytes_of(function: Network | Curve, *, dtype: Any = "float64", relu: bool = False) -> bytes:
+    """Return what `save_onnx` writes."""
+    kind = np.dtype(dtype)
+    if kind not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+    if relu and isinstance(function, Curve):
+        raise ValueError("relu=True rewrites networks, and this is a curve; give the network it was found from")
+    try:
+        import onnx
+    except ImportError:
+        raise ImportError("save_onnx needs the package onnx: pip install onnx") from None
+    graph = Graph(onnx, kind)
+    if isinstance(function, Curve):
+        inputs, outputs = 1, function.values.shape[1]
+        _add_curve(graph, function.merged(), onnx)
+    else:
+        single(function)
+        check_knots(function, kind)
+        net = to_relu(function, only_relu=True) if relu else function
+        inputs, outputs = net.inputs, net.outputs
+        add_network(graph, net, "x")
+    graph.nodes[-1].output[0] = "y"
+    return _model_bytes(onnx, graph, kind, inputs, outputs)
+
+
+def _model_bytes(onnx: Any, graph: Graph, kind: np.dtype[Any], inputs: int, outputs: int) -> bytes:
+    make = onnx.helper
+    number = make.np_dtype_to_tensor_dtype(kind)
+    x = make.make_tensor_value_info("x", number, ["n", inputs])
+    y = make.make_tensor_value_info("y", number, ["n", outputs])
+    nodes = make.make_graph(graph.nodes, "plunit", [x], [y], graph.tables)
+    model = make.make_model(nodes, opset_imports=[make.make_opsetid("", 17)], ir_version=8, producer_name="plunit")
+    onnx.checker.check_model(model)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def _add_curve(graph: Graph, merged: Curve, onnx: Any) -> None:
+    """Add the nodes of a curve."""
+    # with a knot at infinity, a curve of one piece needs no special case
+    inner = graph.table(np.append(merged.knots[1:-1], np.inf)[None])
+    beyond = graph.node("GreaterOrEqual", "x", inner)
+    ones = graph.node("Cast", beyond, to=onnx.TensorProto.INT64)
+    count = graph.node("ReduceSum", ones, graph.index(1), keepdims=0)
+    # x = inf is beyond the knot at infinity too
+    piece = graph.node("Min", count, graph.index(len(merged.slopes) - 1))
+    tables = {"knots": merged.knots[:-1, None], "slopes": merged.slopes, "values": merged.values[:-1]}
+    knot, slope, value = (graph.node("Gather", graph.table(table, name), piece) for name, table in tables.items())
+    rise = graph.node("Mul", slope, graph.node("Sub", "x", knot))
+    graph.node("Add", value, rise)

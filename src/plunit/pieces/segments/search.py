@@ -1,0 +1,340 @@
+"""Places for the knots of least-squares segments: dynamic programs over places in all of the interval.
+
+The programs follow Bellman (1961; docs/literature.md).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from plunit.pieces.arrays import Bools, Floats, Ints
+from plunit.pieces.segments.sums import Parabola, Parts, Sums, chains, extended, joined
+
+PLACES = 64
+"""The number of places for knots, about; up to twice as many for few points, because then the points are places."""
+
+PATHS = 6
+"""The number of sets of knots that each program gives."""
+
+STEPS = 5
+"""The Gauss-Newton steps of each set."""
+
+ROUNDS, WORTH = 8, 1e-4
+"""The most rounds of programs, and the part by which a round must lower the error if another one is to follow."""
+
+MANY = 240
+"""The most rounds times segments, because a round takes long for many segments; but two rounds at least."""
+
+TUNED, SPREAD, NEAR = 3, 0.006, 6.0
+"""The most sets of knots that are tuned; how far apart they are, as a part of half the interval; and how much larger
+their errors may be than the least, as a part and times the number of points."""
+
+
+def places(x: Floats, segments: int, shift: bool = False, knots: Floats | None = None) -> Floats:
+    """Return places for knots: even steps through the distinct x, or the middles of these steps, and given knots."""
+    last, few = len(x) - 1, 2 * PLACES
+    steps = last * (few // last) if last <= few else max(PLACES, 2 * segments)
+    at = np.linspace(0, last, steps + 1)
+    if shift:
+        at = np.concatenate([at[:1], (at[1:] + at[:-1]) / 2, at[-1:]])
+    where = np.interp(at, np.arange(len(x)), x)
+    # segments of clusters of points are too short for running sums
+    thin = where[np.unique(np.floor(where / (8 * CLOSEST)), return_index=True)[1]]
+    if len(thin) > segments:
+        where = np.append(thin[:-1], where[-1])
+    if knots is None:
+        return where
+    far = np.abs(where[:, None] - knots).min(axis=1) > 8 * CLOSEST
+    return np.sort(np.concatenate([where[far], knots]))
+
+
+def parts_between(sums: Sums, where: Floats) -> Parts:
+    """Return the parts of the segments between all places, [from, to]."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return sums.between(where[:, None], where)
+
+
+def sweep(parts: Parts, ridge: float, count: int) -> tuple[list[Parabola], list[Ints]]:
+    """Return the least errors from the first place to all places, and the places of the knots before.
+
+    The lists hold 0, ..., count and 1, ..., count segments. One parabola is kept for each place: that of the best place
+    for the knot before. For another value at this knot another place could be better. So the result is a start.
+    """
+    at = np.arange(len(parts.a))
+    later = at > at[:, None]
+    found = [Parabola(np.full(len(at), ridge), np.zeros(len(at)), np.where(at == 0, 0.0, np.inf))]
+    before: list[Ints] = []
+    for _ in range(count):
+        with np.errstate(all="ignore"):
+            new = extended(Parabola(*(part[:, None] for part in found[-1])), parts, ridge)
+            least = np.where(later, new.c - new.b * new.b / (new.a + ridge), np.inf)
+        origin = np.argmin(least, axis=0)
+        reached = least[origin, at] < np.inf
+        a, b, c = (np.where(reached, part[origin, at], other) for part, other in zip(new, (0, 0, np.inf), strict=True))
+        found.append(Parabola(a, b, c))
+        before.append(origin)
+    return found, before
+
+
+def starts(sums: Sums, where: Floats, most: int) -> list[Floats]:
+    """Return knots for 1, ..., most segments."""
+    _, before = sweep(parts_between(sums, where), sums.ridge, most)
+    return [where[trace(before[: count + 1], len(where) - 1)] for count in range(most)]
+
+
+def trace(before: list[Ints], last: int) -> list[int]:
+    """Return the places of the knots up to the last one."""
+    at = [last]
+    for origin in reversed(before):
+        at.append(int(origin[at[-1]]))
+    return at[::-1]
+
+
+def paths(sums: Sums, where: Floats, count: int) -> Floats:
+    """Return up to PATHS sets of knots [sets, count + 1] with small errors, by a program from each end.
+
+    Both together give the least error of the curves with any one knot at any one place. Local minima of this error over
+    the place give sets that differ.
+    """
+    parts, last = parts_between(sums, where), len(where) - 1
+    if count == 1:
+        return where[[[0, last]]]
+    left, before = sweep(parts, sums.ridge, count - 1)
+    mirrored = Parts(*(part.T[::-1, ::-1] for part in parts.reversed()))
+    right, behind = sweep(mirrored, sums.ridge, count - 1)
+    errors = np.full((count - 1, last + 3), np.inf)
+    for j in range(1, count):
+        errors[j - 1, 1:-1] = joined(left[j], Parabola(*(part[::-1] for part in right[count - j])), sums.ridge)
+    error = errors[:, 1:-1]
+    rows, columns = np.nonzero((error <= errors[:, :-2]) & (error <= errors[:, 2:]) & (error < np.inf))
+    found: dict[tuple[int, ...], None] = {}
+    for i in np.argsort(error[rows, columns], kind="stable").tolist():
+        j, place = int(rows[i]) + 1, int(columns[i])
+        ahead = trace(behind[: count - j], last - place)[-2::-1]
+        found[(*trace(before[:j], place), *(last - at for at in ahead))] = None
+        if len(found) == PATHS:
+            break
+    return np.asarray(where[np.array(list(found))])
+
+
+def searched(sums: Sums, distinct: Floats, count: int, knots: Floats | None = None) -> Floats:
+    """Return the best knots [count + 1] found, from given knots or from none.
+
+    The best knots of each round are among the places of the next one. So a program can exchange any of them for others.
+    """
+    sets = np.empty((0, count + 1)) if knots is None else knots[None]
+    errors, lowest = fit_values(sums, sets).error, np.inf
+    for turn in range(max(2, min(ROUNDS, MANY // count))):
+        where = places(distinct, count, turn % 2 == 1, sets[0] if len(sets) else None)
+        found, more = refined(sums, paths(sums, where, count), STEPS)
+        sets, errors = np.concatenate([sets, found]), np.concatenate([errors, more])
+        order = np.argsort(errors, kind="stable")
+        sets, errors = sets[order], errors[order]
+        lowest, before = errors[0], lowest
+        if not before - lowest > WORTH * lowest:
+            break
+    near = sets[errors <= (1 + NEAR / len(sums.x)) * lowest]
+    fits = [tuned(sums, distinct, one) for one in apart(near)]
+    return min(fits, key=lambda fit: fit[1])[0]
+
+
+def apart(sets: Floats) -> list[Floats]:
+    """Return the first sets of knots, at most TUNED, that differ from each other by SPREAD in some knot."""
+    chosen: list[Floats] = []
+    for knots in sets:
+        if len(chosen) < TUNED and all(np.abs(knots - other).max() > SPREAD for other in chosen):
+            chosen.append(knots)
+    return chosen
+
+
+CLOSEST = 1e-6
+"""Knots stay at least that far apart, as a part of half the interval."""
+
+NEWTON_STEPS = 20
+ENOUGH = 1e-7
+"""The steps end when they lower no error by more than this part."""
+
+
+class Fit(NamedTuple):
+    """Least-squares fits with given knots: values [..., k + 1], squared errors [...], and what they came from."""
+
+    values: Floats
+    error: Floats
+    parts: Parts
+    inverse: Floats
+
+    def replaced(self, better: Bools, other: Fit) -> Fit:
+        """Return another fit where it is better."""
+        parts = Parts(*(np.where(better[:, None], new, old) for new, old in zip(other.parts, self.parts, strict=True)))
+        values = np.where(better[:, None], other.values, self.values)
+        inverse = np.where(better[:, None, None], other.inverse, self.inverse)
+        return Fit(values, np.where(better, other.error, self.error), parts, inverse)
+
+
+def fit_values(sums: Sums, knots: Floats) -> Fit:
+    """Return the best values at knots [..., k + 1]: the solution of a tridiagonal system."""
+    parts = sums.parts(knots)
+    size = knots.shape[-1]
+    gram, right = np.zeros((*knots.shape, size)), np.zeros(knots.shape)
+    flat = gram.reshape(*knots.shape[:-1], size * size)
+    flat[..., :: size + 1] = sums.ridge
+    flat[..., : -1 : size + 1] += parts.a
+    flat[..., size + 1 :: size + 1] += parts.c
+    flat[..., 1 :: size + 1] = flat[..., size :: size + 1] = parts.b
+    right[..., :-1] = parts.d
+    right[..., 1:] += parts.e
+    inverse = np.linalg.inv(gram)
+    values = (inverse @ right[..., None])[..., 0]
+    error = sums.total - (values * right).sum(axis=-1)
+    return Fit(values, np.maximum(error, 0.0), parts, inverse)
+
+
+def slopes_of(knots: Floats, values: Floats) -> Floats:
+    """Return the slopes [..., k] of curves with these values at their knots."""
+    return (values[..., 1:] - values[..., :-1]) / (knots[..., 1:] - knots[..., :-1])
+
+
+def knot_step(slope: Floats, fit: Fit, damping: Floats) -> Floats:
+    """Return the Gauss-Newton step of the inner knots [..., k - 1], damped, with the values always at their best.
+
+    The derivative of f by the knot j is -slope times its hat function, with the slope of each side. The values are
+    eliminated from the equations (variable projection).
+
+    Args:
+        slope: [..., k], of the curve.
+        fit: the best values of the curve for the data, or of a correction for what the curve leaves of them.
+        damping: [..., k - 1], or a shape that can be broadcast.
+    """
+    a, b, c, d, e = fit.parts
+    v, count = fit.values, slope.shape[-1] - 1
+    left, right = slope[..., :-1], slope[..., 1:]
+    cross = np.zeros((*v.shape, count))
+    flat = cross.reshape(*v.shape[:-1], -1)
+    flat[..., :: count + 1][..., :count] = -left * b[..., :-1]
+    flat[..., count :: count + 1][..., :count] = -(left * c[..., :-1] + right * a[..., 1:])
+    flat[..., 2 * count :: count + 1] = -right * b[..., 1:]
+    own = np.zeros((*v.shape[:-1], count, count))
+    row = own.reshape(*v.shape[:-1], -1)
+    row[..., :: count + 1] = left * left * c[..., :-1] + right * right * a[..., 1:]
+    if count > 1:
+        shared = slope[..., 1:-1] ** 2 * b[..., 1:-1]
+        row[..., 1 :: count + 1] = row[..., count :: count + 1] = shared
+    before = e[..., :-1] - b[..., :-1] * v[..., :-2] - c[..., :-1] * v[..., 1:-1]
+    behind = d[..., 1:] - a[..., 1:] * v[..., 1:-1] - b[..., 1:] * v[..., 2:]
+    own -= np.swapaxes(cross, -1, -2) @ (fit.inverse @ cross)
+    diagonal = row[..., :: count + 1]
+    scale = np.maximum(diagonal, 1e-9 * diagonal.max(axis=-1, keepdims=True)) + np.finfo(np.float64).tiny
+    row[..., :: count + 1] = diagonal + (damping + 1e-14) * scale
+    return np.linalg.solve(own, -(left * before + right * behind)[..., None])[..., 0]
+
+
+def rooms(knots: Floats) -> Floats:
+    """Return how far the knots beside each segment may move into it, [..., k]."""
+    return np.maximum(0.45 * (knots[..., 1:] - knots[..., :-1] - CLOSEST), 0.0)
+
+
+def moved(knots: Floats, step: Floats) -> Floats:
+    """Return knots with the inner ones moved, each by less than half the way to its neighbours."""
+    room, result = rooms(knots), knots.copy()
+    result[..., 1:-1] += np.minimum(np.maximum(step, -room[..., :-1]), room[..., 1:])
+    return result
+
+
+def refined(sums: Sums, knots: Floats, steps: int) -> tuple[Floats, Floats]:
+    """Return better knots [sets, k + 1] and their squared errors [sets], by damped Gauss-Newton steps."""
+    fit = fit_values(sums, knots)
+    damping = np.full(len(knots), 1e-2)
+    for _ in range(steps if knots.shape[-1] > 2 else 0):
+        trial = moved(knots, knot_step(slopes_of(knots, fit.values), fit, damping[:, None]))
+        new = fit_values(sums, trial)
+        better = new.error < fit.error
+        gained = fit.error - new.error > ENOUGH * fit.error
+        knots, fit = np.where(better[:, None], trial, knots), fit.replaced(better, new)
+        if not (gained | ~better & (damping < 1)).any():
+            break
+        damping = np.where(better, damping * 0.2, damping * 8)
+    return knots, fit.error
+
+
+EVEN, GROWING = np.arange(17.0), np.append(0, np.geomspace(1 / 64, 3, 16))
+DISTANCES = (6 * EVEN, EVEN / 2, EVEN / 8, GROWING)
+"""How far the places of a window are from its knot, one program for each; 1 is the distance of two points of the data.
+With growing distances one knot can move far while its neighbours move a little."""
+
+ROUNDS, ENOUGH = 4, 1e-8
+"""The most rounds, and the part by which a round must lower the error if another one is to follow."""
+
+_WINDOW_STEPS = 6
+"""The Gauss-Newton steps of each round."""
+
+
+def tuned(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
+    """Return better knots [k + 1] and their squared error."""
+    error = chains(sums, knots).error
+    for _ in range(ROUNDS if len(knots) > 2 else 0):
+        for distances in DISTANCES:
+            knots = chosen(sums, knots, windows(distinct, knots, distances))
+        knots, found = settled(sums, distinct, knots)
+        gain, error = error - found, found
+        if not gain > ENOUGH * error:
+            break
+    return knots, error
+
+
+def settled(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
+    """Return better knots [k + 1] and their squared error, by Gauss-Newton steps that cross no point of the data.
+
+    Knots at a point stay there.
+    """
+    at = np.searchsorted(distinct, knots[1:-1])
+    low, high = distinct[at - 1], distinct[at]
+    fit, damping = fit_values(sums, knots), 0.0
+    for _ in range(_WINDOW_STEPS):
+        free = (low < knots[1:-1]) & (knots[1:-1] < high)
+        trial = moved(knots, knot_step(slopes_of(knots, fit.values), fit, np.where(free, damping, 1e30)))
+        trial[1:-1] = np.clip(trial[1:-1], low, high)
+        new = fit_values(sums, trial)
+        gain = fit.error - new.error
+        if gain > 0:
+            knots, fit, damping = trial, new, 0.0
+        else:
+            damping = 10 * damping + 0.3
+        if 0 <= gain <= ENOUGH * fit.error:
+            break
+    return knots, float(fit.error)
+
+
+def windows(distinct: Floats, knots: Floats, distances: Floats) -> Floats:
+    """Return places [k - 1, 2 distances - 1] around the inner knots, which are the first; windows do not overlap."""
+    index, inner, room = np.arange(len(distinct)), knots[1:-1, None], rooms(knots)[:, None]
+    at = np.interp(inner, distinct, index)
+    # half numbers make places of the points themselves, where the error has kinks
+    at = np.round(2 * at) / 2 if distances[1] >= 0.5 else at
+    place = np.interp(np.concatenate([at - distances, at + distances[1:]], axis=1), index, distinct)
+    place[:, 0] = inner[:, 0]
+    return np.where((place < inner - room[:-1]) | (place > inner + room[1:]), inner, place)
+
+
+def chosen(sums: Sums, knots: Floats, place: Floats) -> Floats:
+    """Return the best knots of the windows [k - 1, places], by a dynamic program; never worse than the knots.
+
+    For each place of a knot the place of the knot before is that with the least error of the whole curve, if the knots
+    behind stay where they are.
+    """
+    ridge, chain, columns = sums.ridge, chains(sums, knots), np.arange(place.shape[1])
+    ends = Parabola(*(part[2:, None] for part in chain.behind))
+    behind = extended(ends, sums.between(place, knots[2:, None]).reversed(), ridge)
+    between = sums.between(place[:-1, :, None], place[1:, None])
+    path = extended(Parabola(ridge, 0.0, 0.0), sums.between(knots[:1], place[0]), ridge)
+    before = []
+    for j in range(len(place) - 1):
+        new = extended(Parabola(*(part[:, None] for part in path)), Parts(*(part[j] for part in between)), ridge)
+        origin = np.argmin(joined(new, Parabola(*(part[j + 1] for part in behind)), ridge), axis=0)
+        path = Parabola(*(part[origin, columns] for part in new))
+        before.append(origin)
+    at = [int(np.argmin(joined(path, Parabola(*(part[-1] for part in behind)), ridge)))]
+    for origin in reversed(before):
+        at.append(int(origin[at[-1]]))
+    return np.concatenate([knots[:1], place[np.arange(len(place)), at[::-1]], knots[-1:]])

@@ -1,0 +1,210 @@
+"""The data of a least-squares fit: checked, sorted, and in units in which sums of squares keep their digits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats
+
+MANY = 300
+"""The most segments that can be asked for, unless there is one between all neighbouring points."""
+
+LEAST = 1e-150
+"""The least span of x; the squares of smaller numbers, and of the reciprocals of such, may not be numbers."""
+
+
+class Data(NamedTuple):
+    """Sorted data in the units of the search: x in [-1, 1], |y| <= 1, weights of mean 1; and how to go back."""
+
+    x: Floats
+    y: Floats
+    w: Floats
+    middle: tuple[float, float]
+    scale: tuple[float, float]
+    ends: tuple[float, float]
+    unit: float
+
+
+def read_data(x: Any, y: Any, weights: Any) -> Data:
+    """Return the data in the units of the search; ValueError if they cannot be fitted."""
+    return _scaled(*_checked(x, y, weights))
+
+
+def _checked(x: Any, y: Any, weights: Any) -> tuple[Floats, Floats, Floats]:
+    """Return the data as sorted arrays, without points of weight 0."""
+    given = {"x": x, "y": y, "weights": np.ones(np.shape(x)) if weights is None else weights}
+    arrays = {name: np.asarray(array, dtype=np.float64) for name, array in given.items()}
+    for name, array in arrays.items():
+        if array.ndim != 1 or len(array) != len(arrays["x"]):
+            shapes = ", ".join(f"{key} {value.shape}" for key, value in arrays.items())
+            raise ValueError(f"x, y and weights must have one axis and equal lengths, got {shapes}")
+        if not np.isfinite(array).all():
+            at = int(np.argmin(np.isfinite(array)))
+            raise ValueError(f"{name} must be finite, got {array[at]} at index {at}; leave that point out")
+    if (arrays["weights"] < 0).any():
+        raise ValueError(f"weights must be >= 0, got {arrays['weights'].min()}")
+    keep = np.flatnonzero(arrays["weights"] > 0)
+    order = keep[np.argsort(arrays["x"][keep], kind="stable")]
+    return arrays["x"][order], arrays["y"][order], arrays["weights"][order]
+
+
+def _scaled(x: Floats, y: Floats, w: Floats) -> Data:
+    if len(x) < 2 or x[0] == x[-1]:
+        raise ValueError(f"a fit needs points at two or more different x, got {len(np.unique(x))} with weight > 0")
+    middle, half = x[0] / 2 + x[-1] / 2, x[-1] / 2 - x[0] / 2
+    if half < LEAST or max(half, abs(middle), np.abs(y).max()) > 1 / LEAST:
+        raise ValueError(
+            f"x spans {half:.3g} to both sides of {middle:.3g} and |y| reaches {np.abs(y).max():.3g}: give them "
+            f"units in which the span is at least {LEAST:g} and nothing exceeds {1 / LEAST:g}"
+        )
+    weight = float(w.mean())
+    w = w / weight
+    mean = float(y @ w / len(y))
+    size = float(np.abs(y - mean).max()) or 1.0
+    return Data(
+        (x - middle) / half,
+        (y - mean) / size,
+        w,
+        middle=(float(middle), mean),
+        scale=(float(half), size),
+        ends=(float(x[0]), float(x[-1])),
+        unit=weight * size**2,
+    )
+
+
+def checked_pieces(pieces: int, distinct: int) -> int:
+    """Return the number of segments; an error if it is not a positive integer, or too large for the data."""
+    try:
+        count = index(pieces)
+    except TypeError:
+        raise TypeError(f"pieces must be a positive integer, got {pieces!r}") from None
+    if not 1 <= count < distinct:
+        raise ValueError(
+            f"pieces must be between 1 and {distinct - 1}, one less than the number of different x, got {count}"
+        )
+    if count > MANY and count < distinct - 1:
+        raise ValueError(
+            f"pieces must be at most {MANY}, got {count}; divide the data, or simplify the curve through them"
+        )
+    return count
+
+
+RIDGE = 1e-12
+"""Added to the diagonal of the equations, as a part of the weight of all points: a segment may hold no point."""
+
+
+class Parts(NamedTuple):
+    """A, B, C, D, E of segments; arrays [...] or numbers."""
+
+    a: Any
+    b: Any
+    c: Any
+    d: Any
+    e: Any
+
+    def reversed(self) -> Parts:
+        """Return the parts with the two ends exchanged."""
+        return Parts(self.c, self.b, self.a, self.e, self.d)
+
+
+class Parabola(NamedTuple):
+    """The least error a v^2 - 2 b v + c of the curves that have the value v at a knot; arrays [...] or numbers."""
+
+    a: Any
+    b: Any
+    c: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sorted x in [-1, 1] [n], weights, and running sums [5, n + 1] of w, w x, w x^2, w y, w x y; sum w y^2.
+
+    `below` is x, with the largest x a little lowered, so that below < t holds for all points at the last knot t.
+    """
+
+    x: Floats
+    below: Floats
+    w: Floats
+    running: Floats
+    total: float
+
+    @classmethod
+    def of(cls, x: Floats, y: Floats, w: Floats) -> Sums:
+        """Return the sums of sorted data."""
+        running = np.zeros((5, len(x) + 1))
+        np.cumsum([w, w * x, w * x * x], axis=1, out=running[:3, 1:])
+        below = np.minimum(x, np.nextafter(x[-1], -np.inf))
+        return cls(x, below, w, running, 0.0).with_y(y)
+
+    def with_y(self, y: Floats) -> Sums:
+        """Return the sums for other y."""
+        running, wy = self.running.copy(), self.w * y
+        np.cumsum([wy, wy * self.x], axis=1, out=running[3:, 1:])
+        return replace(self, running=running, total=float(wy @ y))
+
+    @property
+    def ridge(self) -> float:
+        """What is added to the diagonal."""
+        return RIDGE * float(self.running[0, -1])
+
+    def up_to(self, t: Floats) -> Floats:
+        """Return the sums over x < t, [5, ...]."""
+        return self.running.take(self.below.searchsorted(t), axis=1)
+
+    def between(self, p: Floats, q: Floats) -> Parts:
+        """Return the parts of segments [p, q], of shapes that can be broadcast."""
+        axes = max(p.ndim, q.ndim)
+        p, q = (t.reshape((1,) * (axes - t.ndim) + t.shape) for t in (p, q))
+        return combined(p, q, self.up_to(q) - self.up_to(p))
+
+    def parts(self, knots: Floats) -> Parts:
+        """Return the parts of the segments between knots [..., k + 1]."""
+        ends = self.up_to(knots)
+        return combined(knots[..., :-1], knots[..., 1:], ends[..., 1:] - ends[..., :-1])
+
+
+def combined(p: Floats, q: Floats, sums: Floats) -> Parts:
+    """Return the parts of segments [p, q] from the sums over their points, [5, ...]."""
+    s0, s1, s2, y0, y1 = sums
+    scale = 1 / (q - p)
+    s, sy = (s1 - p * s0) * scale, (y1 - p * y0) * scale
+    ss = np.maximum((s2 - p * (s1 + s1 - p * s0)) * (scale * scale), 0.0)
+    return Parts(np.maximum(s0 - s - s + ss, 0.0), s - ss, ss, y0 - sy, sy)
+
+
+def extended(parabola: Parabola, parts: Parts, ridge: float) -> Parabola:
+    """Return the parabola at the other end of one more segment, with the value at this end at its best."""
+    pivot, slope = 1 / (parabola.a + parts.a + ridge), parabola.b + parts.d
+    turn = parts.b * pivot
+    return Parabola(parts.c - parts.b * turn, parts.e - turn * slope, parabola.c - slope * slope * pivot)
+
+
+def joined(left: Parabola, right: Parabola, ridge: float) -> Floats:
+    """Return the least error, without sum w y^2, of curves made of two parts that meet at a knot."""
+    return np.asarray(left.c + right.c - (left.b + right.b) ** 2 / (left.a + right.a + ridge))
+
+
+class Chains(NamedTuple):
+    """For each knot of one curve the parabolas of the parts before and after it, [3, k + 1]; the error of the curve."""
+
+    before: Floats
+    behind: Floats
+    error: float
+
+
+def chains(sums: Sums, knots: Floats) -> Chains:
+    """Return the parabolas at the knots [k + 1] of one curve."""
+    # numbers, because arrays without axes are ten times slower
+    segments = [Parts(*numbers) for numbers in np.transpose(sums.parts(knots)).tolist()]
+    ridge = sums.ridge
+    before, behind = [Parabola(ridge, 0.0, 0.0)], [Parabola(ridge, 0.0, 0.0)]
+    for first, last in zip(segments, reversed(segments), strict=True):
+        before.append(extended(before[-1], first, ridge))
+        behind.append(extended(behind[-1], last.reversed(), ridge))
+    end = before[-1]
+    error = sums.total + end.c - end.b * end.b / (end.a + ridge)
+    return Chains(np.array(before).T, np.array(behind[::-1]).T, error)

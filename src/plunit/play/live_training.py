@@ -1,0 +1,90 @@
+"""Training in parts: an ensemble that goes on from where it is, with a look at its losses after each part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.data import Rows, points
+from plunit.ensemble.mlp import MLP
+from plunit.ensemble.native_steps import filled
+from plunit.ensemble.run_state import Part, Steps, Validation
+from plunit.ensemble.training import ENGINES, begin, engine
+
+LOOKED = 512
+"""The loss is that of the first rows, at most so many."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An ensemble after `step` steps: parameters [rows, S] and losses [S], both copies."""
+
+    network: MLP
+    step: int
+    theta: Array
+    loss: Array
+
+
+class Course:
+    """Members that minimise the mean square error by Adam for as long as one likes.
+
+    Args:
+        network: the form of the members.
+        theta: the start [rows, S], in float32 for the compiled program; see `initial`.
+        rows: the table.
+        unit: the losses are multiplied by it.
+        options: `lr`, `alpha` and `c`, as `train` takes them.
+
+    The parameters after k steps are those of `train` with k steps, to the bit, however many parts there were.
+
+    >>> from plunit.ensemble import initial
+    >>> x = np.linspace(-6, 6, 50)[:, None]
+    >>> network = MLP((1, 3, 3, 1))
+    >>> course = Course(network, initial(network, [np.random.default_rng(0)]), Rows(x, np.sin(x)), lr=0.01)
+    >>> course.advance(100)
+    >>> course.advance(100)
+    >>> course.step, bool(course.snapshot().loss < 0.5)
+    (200, True)
+    """
+
+    def __init__(
+        self, network: MLP, theta: Array, rows: Rows, *, lr: Any, alpha: Any = 0.1, c: Any = 1.0, unit: float = 1.0
+    ) -> None:
+        shape = {"alpha": alpha, "c": c, "lr": lr, "decay": 0.0}
+        state = begin(network, theta, loss="square", stride=1, steps=1, every=1, **shape)
+        # here, because the program would copy all arrays for each part
+        self._state, self._members = filled(state) if engine() == "native" else state, state.members
+        self._looked = Validation(rows.x[:LOOKED], rows.y[:LOOKED])
+        self._given = points(rows, 1, network, theta)
+        self._tests = points(Rows(self._looked.x, self._looked.y), 1, network, theta)
+        self._unit, self.step = unit, 0
+        # the losses before the first step, by a step of size 0 of a copy
+        copy = self._state.select(slice(None))
+        copy.lr[:] = 0
+        ENGINES[engine()]([(copy, Steps(0, np.ones(1), self._given, self._tests, replace(self._looked, every=1)))])
+        self._state.looks[:] = copy.looks
+
+    def advance(self, steps: int) -> None:
+        """Take some steps, and look at the losses after the last."""
+        advance_all([self], steps)
+
+    def _part(self, steps: int) -> Part:
+        self._state.stride = self.step + steps  # one row of history and one look, whatever the number of steps
+        looked = replace(self._looked, every=self.step + steps)
+        return self._state, Steps(self.step, np.ones(steps), self._given, self._tests, looked)
+
+    def snapshot(self) -> Snapshot:
+        """Return a copy of the present parameters and losses."""
+        loss = self._state.looks[0, : self._members].astype(np.float64) * self._unit
+        return Snapshot(self._state.network, self.step, self._state.theta[:, : self._members].copy(), loss)
+
+
+def advance_all(courses: Sequence[Course], steps: int) -> None:
+    """Let all courses take some steps at once: the processors share them, and the bits are those of `advance`."""
+    ENGINES[engine()]([course._part(steps) for course in courses])
+    for course in courses:
+        course.step += steps

@@ -1,0 +1,142 @@
+"""How the training programs are compiled, stated once for setup.py and `plunit.programs.loading`.
+
+setup.py loads this file by its path. So nothing but Python's own library is imported here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+CSRC = Path(__file__).with_name("csrc")
+PROGRAMS = ("train", "chain")  # networks; density networks
+# only what csrc/vector.h fuses is fused, and nothing is reassociated: every processor that has fused multiply-add
+# computes the same bits
+FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
+# A wheel has a library for each level, in a file of its own: a linker would merge the inline functions of several
+# levels, and an old processor might be given those of a new one. The least level has the key 1.
+LEVELS = {
+    "x86_64": {1: "x86-64", 3: "x86-64-v3", 4: "x86-64-v4"},
+    "aarch64": {1: "armv8-a"},
+    "arm64": {1: "armv8-a"},
+}
+SOURCES = "sources.sha256"  # beside the libraries of a wheel: what they were compiled from
+# the C++ library inside and hidden: nothing but the C library is needed
+_ALONE = ["-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections", "-s"]
+_SECONDS = 300  # a compiler that takes longer is stuck
+
+
+class CannotCompile(Exception):
+    """The program cannot be compiled here; the text says why."""
+
+
+def _run(command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run a command in the group of setup.py, whose threads compile: Ctrl-C at a terminal ends all of them."""
+    return subprocess.run(command, capture_output=True, **options)
+
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+"""Runs a command: `_run`, or `plunit.base.processes.run_group` at first use."""
+
+
+def levels() -> dict[int, str]:
+    """Return the levels of this machine's processors and the compiler's names for them; {} for unknown processors."""
+    return LEVELS.get(platform.machine(), {})
+
+
+def file_name(level: str, program: str = "train") -> str:
+    """Return the name of the library of a program for a level.
+
+    >>> file_name("x86-64-v3")
+    'train-x86-64-v3.so'
+    """
+    return f"{program}-{level}.so"
+
+
+def file_names() -> list[str]:
+    """Return the names of all files beside each other in a wheel."""
+    return [*(file_name(level, program) for level in levels().values() for program in PROGRAMS), SOURCES]
+
+
+def source_hash() -> str:
+    """Return the SHA-256 of the sources and the flags."""
+    parts = [path.read_bytes() for path in sorted(CSRC.iterdir())]
+    return hashlib.sha256(b"\0".join([*parts, *map(str.encode, FLAGS)])).hexdigest()
+
+
+def write_libraries(folder: Path) -> None:
+    """Compile all programs for every level into a folder; raise CannotCompile, and leave no folder, if one fails."""
+    compiler = find_compiler()
+    if not levels():
+        raise CannotCompile(f"no levels are known for the processor {platform.machine()}")
+    wanted = [(level, program) for level in levels().values() for program in PROGRAMS]
+    with ThreadPoolExecutor() as pool:
+        contents = list(pool.map(lambda pair: _alone([*compiler, f"-march={pair[0]}"], pair[1]), wanted))
+    folder.mkdir(parents=True)
+    for pair, content in zip(wanted, contents, strict=True):
+        (folder / file_name(*pair)).write_bytes(content)
+    (folder / SOURCES).write_text(f"{source_hash()}\n", encoding="ascii")
+
+
+def find_compiler() -> list[str]:
+    """Return the command of the C++ compiler: $CXX, or the first of c++, g++, clang++."""
+    try:
+        chosen = shlex.split(os.environ.get("CXX", ""))
+    except ValueError as error:
+        raise CannotCompile(f"CXX={os.environ['CXX']} is not a command ({error}); set CXX to a C++ compiler") from error
+    for command in [chosen] if chosen else [["c++"], ["g++"], ["clang++"]]:
+        if shutil.which(command[0]):
+            return command
+    raise CannotCompile("no C++ compiler found" + (f" (CXX is {os.environ['CXX']!r})" if chosen else ""))
+
+
+def compiled(compiler: list[str], scratch: str, program: str, run: Run = _run) -> bytes:
+    """Return the library of a program; whatever the compiler writes is in the folder `scratch`."""
+    made = Path(scratch, f"{program}.so")
+    output([*compiler, *FLAGS, "-o", str(made), str(CSRC / f"{program}.cpp")], run, TMPDIR=scratch)
+    content = made.read_bytes() if made.exists() else b""
+    if not content:
+        raise _failure(compiler, "ended without an error but wrote no library")
+    return content
+
+
+def _alone(compiler: list[str], program: str) -> bytes:
+    """Return a library for other machines: on Linux with the C++ library inside, if the compiler has it for that."""
+    with tempfile.TemporaryDirectory(prefix="plunit-") as scratch:
+        if sys.platform == "linux":
+            with contextlib.suppress(CannotCompile):
+                return compiled([*compiler, *_ALONE], scratch, program)
+        return compiled(compiler, scratch, program)
+
+
+def output(command: list[str], run: Run = _run, **environment: str) -> bytes:
+    """Run a command of the compiler and return what it prints."""
+    try:
+        done = run(command, timeout=_SECONDS, env={**os.environ, **environment})
+    except subprocess.TimeoutExpired as error:
+        raise _failure(command, f"did not end within {_SECONDS} s") from error
+    except OSError as error:
+        raise _failure(command, f"could not be run ({error})") from error
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        # the last line of a compiler is often a summary, such as "compilation terminated."
+        said = next((line for line in lines if "error:" in line), lines[-1] if lines else "nothing")
+        raise _failure(command, f"ended with exit code {done.returncode} and printed {said}")
+    return done.stdout
+
+
+def _failure(command: list[str], what: str) -> CannotCompile:
+    chosen = os.environ.get("CXX")
+    name = f"CXX={chosen}" if chosen else command[0]
+    return CannotCompile(f"{name}: the command {what}; set CXX to a C++ compiler")

@@ -1,0 +1,193 @@
+"""What lies between Python and the compiled programs: structs, pointers to arrays, and calls.
+
+Each struct is one table here and one in C++ (csrc/interface.h). Names, types, sizes and offsets are compared when a
+program is loaded, and the type of a pointer says what the array behind it must be. So neither a field that was moved
+nor an array of another dtype is read as something else.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_NUMBERS: dict[str, Any] = {
+    "int32_t": ctypes.c_int32,
+    "int64_t": ctypes.c_int64,
+    "uint64_t": ctypes.c_uint64,
+    "float": ctypes.c_float,
+    "double": ctypes.c_double,
+}
+_TEXT = "const char*"
+
+
+class Struct(ctypes.Structure):
+    """A struct of C++. Fields that are pointers take arrays, which live as long as the struct, or None."""
+
+    kinds: ClassVar[Mapping[str, Any]] = {}
+    """Field to its type: as C++ writes it, or another struct."""
+
+    def __init__(self, **values: Any) -> None:
+        self._held = values
+        super().__init__(
+            **{
+                name: address(value, self.kinds[name], name) if isinstance(value, np.ndarray) else value
+                for name, value in values.items()
+            }
+        )
+
+    @classmethod
+    def layout(cls) -> list[str]:
+        """Return name, type, size and place of each field, then the size of the struct, as `plunit_layout` does."""
+        lines = []
+        for name, kind in cls.kinds.items():
+            title, place = kind if isinstance(kind, str) else kind.__name__, getattr(cls, name)
+            lines.append(f"{cls.__name__}.{name}: {title}, {place.size} bytes at {place.offset}")
+        return [*lines, f"{cls.__name__}: {ctypes.sizeof(cls)} bytes"]
+
+
+def struct(title: str, kinds: Mapping[str, Any]) -> type[Struct]:
+    """Return the class of a struct of C++ with this name and these fields.
+
+    >>> struct("Pair", {"count": "int64_t", "values": "const float*"}).layout()
+    ['Pair.count: int64_t, 8 bytes at 0', 'Pair.values: const float*, 8 bytes at 8', 'Pair: 16 bytes']
+    """
+    fields = [(name, _ctype(kind)) for name, kind in kinds.items()]
+    return type(title, (Struct,), {"_fields_": fields, "kinds": kinds, "__doc__": f"The C++ struct {title}."})
+
+
+def _ctype(kind: Any) -> Any:
+    if not isinstance(kind, str):
+        return kind
+    pointer = ctypes.c_char_p if kind == _TEXT else ctypes.c_void_p
+    return pointer if kind.endswith("*") else _NUMBERS[kind]
+
+
+Source = struct(
+    "Source", {"values": "const float*", "step": "int64_t", "unit": "int64_t", "point": "int64_t", "member": "int64_t"}
+)
+Rows = struct("Rows", {"x": Source, "y": Source, "weight": Source, "count": "int64_t"})
+Task = struct(
+    "Task",
+    {
+        "members": "int64_t",
+        "depth": "int64_t",
+        "widths": "const int64_t*",
+        "activation": _TEXT,
+        "loss": _TEXT,
+        "learned": "int64_t",
+        "limit": "float",
+        "tolerance": "float",
+        "first": "int64_t",
+        "steps": "int64_t",
+        "stride": "int64_t",
+        "training": Rows,
+        "tests": Rows,
+        "batch": "int64_t",
+        "seeds": "const uint64_t*",
+        "every": "int64_t",
+        "patience": "int64_t",
+        **dict.fromkeys(("rate", "root", "schedule", "share", "lr", "decay"), "const float*"),
+        **dict.fromkeys(("theta", "mean", "square", "running"), "float*"),
+        **dict.fromkeys(("alpha", "c"), "const float*"),
+        **dict.fromkeys(("history", "best", "best_loss"), "float*"),
+        "best_step": "int64_t*",
+        "mark": "float*",
+        "waited": "int32_t*",
+        "looks": "float*",
+    },
+)
+Evaluation = struct(
+    "Evaluation",
+    {
+        **dict.fromkeys(("members", "depth"), "int64_t"),
+        "widths": "const int64_t*",
+        "activation": _TEXT,
+        **dict.fromkeys(("parameters", "rows"), "int64_t"),
+        **dict.fromkeys(("theta", "alpha", "c", "x"), "const double*"),
+        "found": "double*",
+    },
+)
+Sample = struct("Sample", {"x": "const float*", "weight": "const float*", "count": "int64_t"})
+ChainTask = struct(
+    "ChainTask",
+    {
+        **dict.fromkeys(("features", "blocks", "sides", "learned"), "int64_t"),
+        "order": "const int64_t*",
+        "sign": "const float*",
+        "limit": "float",
+        "tolerance": "float",
+        "training": Sample,
+        "tests": Sample,
+        **dict.fromkeys(("batch", "nearest", "every"), "int64_t"),
+        "seed": "uint64_t",
+        **dict.fromkeys(("first", "steps", "patience"), "int64_t"),
+        **dict.fromkeys(("rate", "root", "rho", "share"), "const float*"),
+        **dict.fromkeys(("theta", "mean", "square", "average", "best", "widths", "looks"), "float*"),
+        "best_loss": "float",
+        "mark": "float",
+        "best_step": "int64_t",
+        "waited": "int64_t",
+    },
+)
+STRUCTS = {"train": (Source, Rows, Task, Evaluation), "chain": (Sample, ChainTask)}
+"""Program to its structs."""
+
+
+def difference(library: ctypes.CDLL, program: str) -> str:
+    """Return the first difference between the structs of a loaded program and those here, or "" if there is none."""
+    ours = [line for one in STRUCTS[program] for line in one.layout()]
+    try:
+        function = library.plunit_layout
+    except AttributeError:
+        return f"{program} does not tell its structs"
+    lines = (_line(function, i) for i in range(len(ours) + 1))
+    for here, there in itertools.zip_longest(ours, itertools.takewhile(bool, lines), fillvalue="nothing"):
+        if here != there:
+            return f"{program} has [{there}] where Python has [{here}]"
+    return ""
+
+
+def _line(function: Any, i: int) -> str:
+    text = ctypes.create_string_buffer(200)
+    function(ctypes.c_int64(i), text, ctypes.c_int64(len(text)))
+    return text.value.decode(errors="replace")
+
+
+def address(array: Array, kind: str, name: str, *, strided: bool = False) -> int:
+    """Return where an array is in memory; raise TypeError or ValueError unless it is what a pointer of C++ points to.
+
+    Args:
+        array: the array.
+        kind: the type of the pointer, such as "const float*".
+        name: what messages call the array.
+        strided: whether the program is told the strides; else the array must be contiguous.
+    """
+    wanted = np.dtype(_NUMBERS[kind.removeprefix("const ").removesuffix("*")])
+    if array.dtype != wanted:
+        raise TypeError(
+            f"the compiled program takes {name} in {wanted}, got {array.dtype}; convert it by astype(np.{wanted})"
+        )
+    whole = strided and not any(stride % array.itemsize for stride in array.strides)
+    if not (array.flags.aligned and (whole or array.flags.c_contiguous)):
+        raise ValueError(
+            f"the compiled program takes {name} contiguous and aligned, got strides {array.strides}; pass "
+            f"np.array({name}, order='C')"
+        )
+    if not (kind.startswith("const ") or array.flags.writeable):
+        raise ValueError(f"the compiled program writes to {name}, got an array that is read-only; pass a copy")
+    return int(array.ctypes.data)
+
+
+def called(function: Any, *arguments: Any) -> int:
+    """Call a program, without Python's lock, and return its result; raise MemoryError if it ran out of memory."""
+    function.restype = ctypes.c_int64
+    result = int(function(*arguments))
+    if result < 0:
+        raise MemoryError("the compiled program ran out of memory; take fewer members, smaller networks or batches")
+    return result

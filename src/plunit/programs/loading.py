@@ -1,0 +1,92 @@
+"""Load a training program: the library of the wheel or, where there is none, one compiled here and kept in the cache.
+
+The wheel has a library for each level of the processor. All levels with fused multiply-add compute the same bits, and
+so does a program compiled here; without it, on x86-64 before AVX2, products are rounded before they are added.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+from pathlib import Path
+
+from plunit.base import cache
+from plunit.base.processes import run_group
+from plunit.programs import compiling
+from plunit.programs.compiling import CannotCompile
+from plunit.programs.interface import difference
+
+LIB = Path(__file__).with_name("lib")  # in a wheel; setup.py makes it
+
+
+class OtherStructs(CannotCompile):
+    """A program whose structs differ from those of Python, in C++ files of another version."""
+
+
+@functools.cache
+def library(program: str = "train") -> ctypes.CDLL:
+    """Load a program of `compiling.PROGRAMS`; raise CannotCompile, with the reason, where it cannot be compiled."""
+    return packaged(program) or compile_program(("-march=native",), program)
+
+
+def origin() -> str:
+    """Return where the program is from, such as "packaged x86-64-v3" or "compiled here"."""
+    path = Path(library()._name)
+    return f"packaged {path.stem.removeprefix('train-')}" if path.parent == LIB else "compiled here"
+
+
+def is_fused() -> bool:
+    """Return whether the program rounds a * b + c once, which decides its bits; True where there is no program."""
+    try:
+        return bool(library().plunit_fused())
+    except CannotCompile:
+        return True
+
+
+def packaged(program: str = "train") -> ctypes.CDLL | None:
+    """Load the best library of the wheel for this processor; None if none was made from the present source, or fits.
+
+    The library "train" of the least level runs on every processor and says which level this one has.
+    """
+    levels = compiling.levels()
+    try:
+        if (LIB / compiling.SOURCES).read_text(encoding="ascii").strip() != compiling.source_hash():
+            return None
+        level = ctypes.CDLL(str(LIB / compiling.file_name(levels[1]))).plunit_level()
+        return load(LIB / compiling.file_name(levels[level], program), program)
+    except (OSError, ValueError, KeyError, OtherStructs):
+        return None
+
+
+def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.CDLL:
+    """Compile for the given target flags unless the cache holds the result, and load it.
+
+    The cache key covers the source, the flags and all macros the compiler predefines, among them its version and
+    every feature of the processor. A cached library that does not fit its checksum is compiled again.
+    """
+    compiler = [*compiling.find_compiler(), *target]
+    macros = compiling.output([*compiler, "-dM", "-E", "-x", "c++", os.devnull], run_group)
+    parts = [compiling.source_hash().encode(), macros, *map(str.encode, target)]
+    key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+    path = cache.private_folder() / f"{program}-{key}.so"
+    try:
+        if not cache.verified(path):
+            with cache.part_folder(path.parent) as scratch:
+                content = compiling.compiled(compiler, scratch, program, run_group)
+            cache.write_verified(path, content)
+    except OSError as error:
+        raise CannotCompile(f"the compiled program cannot be written to {path.parent}: {error}") from error
+    try:
+        return load(path, program)
+    except OSError as error:
+        raise CannotCompile(f"the compiled program does not load: {error}") from error
+
+
+def load(path: Path, program: str) -> ctypes.CDLL:
+    """Load a library of a program; raise OtherStructs unless its structs are those of `interface`."""
+    found = ctypes.CDLL(str(path))
+    if other := difference(found, program):
+        raise OtherStructs(f"the compiled program does not fit this plunit: {other}; install plunit again")
+    return found

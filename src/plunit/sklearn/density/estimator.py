@@ -1,0 +1,242 @@
+"""PLUDensity: the density of x by small invertible networks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from plunit.base.stopping import interruption, listening
+from plunit.densities import Architecture
+from plunit.densities.architecture import LEARNED, MOST_FEATURES
+from plunit.densities.searching import engine_for
+from plunit.ensemble.arrays import Array
+from plunit.sklearn import table
+from plunit.sklearn.atomic import AtomicFit, warn_of
+from plunit.sklearn.density import inspection
+from plunit.sklearn.density.columns import Columns
+from plunit.sklearn.density.fitted_density import FittedDensity
+from plunit.sklearn.density.inspection import warn_of_atoms, warn_of_dependence
+from plunit.sklearn.density.splits import BestStart, WhitenedSplit, best_starts, make_splits, mean_losses, repeated
+from plunit.sklearn.parameters import check_count, check_density_room, check_flag, check_name, check_number
+from plunit.sklearn.terminal import ProgressLine
+
+BLOCKS = (0, 1, 2, 4, 8, 16, 32)
+"""The numbers of blocks that "auto" searches."""
+
+LARGEST = 1e300  # differences and sums of larger values overflow
+MOST_PARAMETERS = 10_000
+"""But only those with no more parameters than this, and no more than there are numbers in X."""
+
+LOOKS, PATIENCE = 100, 30
+"""The rows of validation are looked at so often; a start ends after so many looks that are not better."""
+
+
+class PLUDensity(AtomicFit, FittedDensity):
+    """p(x) = mean of N(z; 0, 1) |det dz/dx| over `n_best` small invertible networks z = F(x), and a little normal.
+
+    Columns are scaled inside, and densities are in the units of the data. Rows are split into rows of training and of
+    validation in `n_best` ways. On each split `n_init` starts of every number of blocks are trained by a compiled
+    program. The number of blocks with the best mean validation is taken; 0 blocks are a normal density.
+
+    Args:
+        n_blocks: blocks of an affine map and an activation; a number, several to choose from, or "auto" for those of
+            0, 1, 2, 4, 8, 16 and 32 that have at most as many parameters as X has numbers, and at most 10,000.
+        activation: "smooth" (SmoothPLU with a learned rounding), "plu" (exact) or "leaky".
+        bounds: (low, high) of all columns, a list of such pairs for each, or a dict from columns to pairs; None is no
+            bound. Bounded columns go through a logit, or through a logarithm if they have one bound. A bound that is
+            farther from all values than 1e6 times their range is left out, as `bounds_` shows.
+        integers: columns that hold integers; "auto" takes all whose values do, None takes none. Their values are
+            spread evenly over value +- 1/2, and `score_samples` gives the probability of the integer.
+        n_init: number of starts, of each number of blocks and on each split.
+        n_best: how many splits there are, and so how many networks are averaged.
+        max_iter: steps of the starts that are trained to the end; None takes 3 for each row, but at least 4,000 and at
+            most 20,000.
+        learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
+        batch_size: rows of each step.
+        validation_fraction: the part of the rows that decides, on each split.
+        random_state: the same number gives the same bits, whatever the number of threads.
+        verbose: show progress on the terminal.
+
+    Attributes:
+        network_: the best network, a `plunit.densities.DensityNetwork` of whitened columns; `networks_`: all.
+        n_blocks_: the number of blocks that was chosen.
+        n_parameters_: the number of parameters of one network.
+        candidates_: the best start of each number of blocks on each split: loss, steps, whether it was chosen.
+        best_loss_: minus the mean log-likelihood of the rows of validation, mean over the splits.
+        validation_scores_: the mean log-likelihood of validation of the best network, at each look.
+        n_iter_: steps of the longest training.
+        normal_share_: the part of a normal density in the mean, 1 / rows, so that no row is much less probable than by
+            a normal density; 0 for n_best=1.
+
+    >>> from plunit.sklearn import PLUDensity
+    >>> x = np.random.default_rng(0).normal(5, 2, (400, 1))
+    >>> model = PLUDensity(random_state=0).fit(x)
+    >>> bool(abs(model.score_samples([[5.0]])[0] + np.log(2 * np.sqrt(2 * np.pi))) < 0.2)
+    True
+    >>> model.sample(3, random_state=0).shape
+    (3, 1)
+    """
+
+    def __init__(
+        self,
+        n_blocks: Any = "auto",
+        activation: str = "smooth",
+        *,
+        bounds: Any = None,
+        integers: Any = "auto",
+        n_init: int = 4,
+        n_best: int = 4,
+        max_iter: int | None = None,
+        learning_rate_init: float = 0.02,
+        batch_size: int = 128,
+        validation_fraction: float = 0.25,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_blocks = n_blocks
+        self.activation = activation
+        self.bounds = bounds
+        self.integers = integers
+        self.n_init = n_init
+        self.n_best = n_best
+        self.max_iter = max_iter
+        self.learning_rate_init = learning_rate_init
+        self.batch_size = batch_size
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PLUDensity:  # noqa: N803
+        """Train on rows X [n, features]; y is not used."""
+        with self._whole():
+            note = self._fit(X, sample_weight)
+        warn_of(note)
+        return self
+
+    def _fit(self, X: Any, sample_weight: Any) -> str:  # noqa: N803
+        self._check()
+        x = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        if (largest := np.abs(x).max()) > LARGEST:
+            raise ValueError(f"X has values up to {largest:.3g}, the limit is {LARGEST:g}; scale its columns")
+        weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+        x, weight = table.weighty(x, weight)
+        rows = x
+        x, _, weight = table.merged(x, x[:, :0], weight)
+        rng = check_random_state(self.random_state)
+        columns = self._columns(x, rows)
+        x = x[:, np.isnan(self.constants_)]
+        if columns.step.all():  # equal rows are different points of an interval, not one point twice
+            x, weight = repeated(x, weight)
+        steps, every = self._steps(len(x))
+        sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
+        check_density_room(sizes, self.n_init, self.n_best, steps)
+        splits = make_splits(x, weight, columns, self.validation_fraction, self.n_best, rng)
+        engine = engine_for(None)  # now, because Ctrl-C ends a compiler at once
+        with listening() as ctrl_c:
+            found = best_starts(
+                splits,
+                sizes,
+                ctrl_c.ending(self._progress(sum(form.blocks > 0 for form in sizes))),
+                starts=self.n_init,
+                steps=steps,
+                every=every,
+                patience=PATIENCE,
+                batch=min(int(self.batch_size), len(splits[0].training.x)),
+                lr=float(self.learning_rate_init),
+                anneal=self.activation == "plu",
+                engine=engine,
+            )
+            self._keep(found, splits)
+            self.normal_share_ = 1 / len(x) if self.n_blocks_ and self.n_best > 1 else 0.0
+        kept = f"the mean of the best {len(self.theta_)} so far"
+        taken = (one.steps for of_size in found for one in of_size)
+        return interruption(taken, steps, kept) if ctrl_c.pressed else ""
+
+    def _check(self) -> None:
+        """Raise ValueError if a parameter is wrong."""
+        check_name("activation", self.activation, LEARNED)
+        for name, *unset in (("n_init",), ("n_best",), ("max_iter", None), ("batch_size",)):
+            check_count(str(name), getattr(self, str(name)), *unset)
+        check_number("learning_rate_init", self.learning_rate_init, 0, math.inf, False)
+        check_number("validation_fraction", self.validation_fraction, 0, 1, False)
+        check_flag("verbose", self.verbose, count=True)
+
+    def _columns(self, x: Array, every: Array) -> Columns:
+        """Find out and keep what the columns of distinct rows x are, of all rows `every`; return those that vary."""
+        count = x.shape[1]
+        labels = inspection.Labels(count, getattr(self, "feature_names_in_", None))
+        low, high = inspection.limits(self.bounds, labels)
+        integer = inspection.whole(x, self.integers, labels)
+        self.constants_ = inspection.constants(x, labels)
+        varies = np.isnan(self.constants_)
+        if varies.sum() > MOST_FEATURES:
+            raise ValueError(
+                f"X must have at most {MOST_FEATURES} columns, got {varies.sum()}; put a PCA before, or drop columns"
+            )
+        columns = inspection.examine(x, len(every), low, high, integer, varies, labels)
+        number = varies & ~integer
+        warn_of_atoms(every, number, labels)
+        number[varies] &= columns.step == 0
+        warn_of_dependence(x, number, labels)
+        self.bounds_ = np.stack([columns.low, columns.high])
+        self.steps_, self.integers_, self.margins_ = columns.step, columns.integer, columns.margin
+        return columns
+
+    def _sizes(self, rows: int, features: int) -> list[int]:
+        """Return the numbers of blocks to search."""
+        if isinstance(self.n_blocks, str):
+            if self.n_blocks != "auto":
+                raise ValueError(f'n_blocks must be "auto" or integers of 0 or more, got {self.n_blocks!r}')
+            room = min(rows * features, MOST_PARAMETERS) if rows >= table.FEWEST else 0
+            return [b for b in BLOCKS if b == 0 or Architecture(features, b, self.activation).parameters <= room]
+        sizes = np.atleast_1d(np.asarray(self.n_blocks, dtype=object)).tolist()
+        for one in sizes:
+            if not isinstance(one, (int, np.integer)) or isinstance(one, bool) or one < 0:
+                raise ValueError(f'n_blocks must be "auto" or integers of 0 or more, got {self.n_blocks!r}')
+        if not sizes:
+            raise ValueError("n_blocks must name a number of blocks, got none")
+        return [int(one) for one in sizes]
+
+    def _steps(self, rows: int) -> tuple[int, int]:
+        """Return the number of steps, and of those from one look at the rows of validation to the next."""
+        steps = min(max(3 * rows, 4000), 20_000) if self.max_iter is None else int(self.max_iter)
+        every = max(1, steps // LOOKS)
+        return steps // every * every, every
+
+    def _progress(self, sizes: int) -> Callable[[float, float], object]:
+        return ProgressLine(sizes * self.n_best * self.n_init) if self.verbose else lambda done, best: None
+
+    def _keep(self, found: list[list[BestStart]], splits: list[WhitenedSplit]) -> None:
+        """Keep the size with the least mean loss, as arrays."""
+        means = mean_losses(found, splits)
+        chosen = int(np.argmin(np.where(np.isfinite(means), means, math.inf)))
+        if not math.isfinite(means[chosen]):
+            raise ValueError("no start gave finite numbers; take a smaller learning_rate_init")
+        trained = [pair for pair in zip(found[chosen], splits, strict=True) if not math.isnan(pair[0].loss)]
+        parts = sorted(trained, key=lambda pair: pair[0].loss)
+        form, best = parts[0][0].form, parts[0][0]
+        self.n_blocks_, self.activation_, self.n_parameters_ = form.blocks, form.activation, form.parameters
+        self.theta_ = np.stack([one.network.theta for one, _ in parts])
+        self.orders_ = np.stack([one.network.order for one, _ in parts])
+        self.signs_ = np.stack([one.network.sign for one, _ in parts])
+        self.means_ = np.stack([split.whitening.mean for _, split in parts])
+        self.spreads_ = np.stack([split.whitening.spread for _, split in parts])
+        self.lowers_ = np.stack([split.whitening.lower for _, split in parts])
+        self.best_loss_ = float(means[chosen])
+        self.validation_scores_ = -best.looks
+        self.n_iter_ = max(1, *(one.steps for of_size in found for one in of_size))
+        every = [(i, j, one) for i, of_size in enumerate(found) for j, one in enumerate(of_size)]
+        self.candidates_ = {
+            "n_blocks": np.array([one.form.blocks for _, _, one in every]),
+            "n_parameters": np.array([one.form.parameters for _, _, one in every]),
+            "split": np.array([j for _, j, _ in every]),
+            "validation_loss": np.array([one.loss for _, _, one in every]),
+            "best_iter": np.array([one.best_step for _, _, one in every]),
+            "n_iter": np.array([one.steps for _, _, one in every]),
+            "chosen": np.array([i == chosen for i, _, _ in every]),
+        }

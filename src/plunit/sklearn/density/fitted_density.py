@@ -1,0 +1,176 @@
+"""The weighted mean of the densities of several networks, each behind a whitening of its own."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from plunit.densities import Architecture, DensityNetwork
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.evaluating import row_blocks
+from plunit.ensemble.standardizing import ROUNDING
+from plunit.sklearn.density.columns import Columns, Whitening
+from plunit.sklearn.parameters import check_count
+
+if TYPE_CHECKING:
+    from plunit.invertible import Flow
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """p(u) = sum over members of weight p(v) |det dv/du|, with v the whitened u; weights have the sum 1."""
+
+    whitenings: Sequence[Whitening]
+    networks: Sequence[DensityNetwork]
+    weights: Array
+
+    def log_prob(self, u: Array) -> Array:
+        """Return log p of rows."""
+        logs = [
+            network.log_prob(whitening.forward(u)) + whitening.log_det + np.log(weight)
+            for whitening, network, weight in zip(self.whitenings, self.networks, self.weights, strict=True)
+        ]
+        return np.asarray(np.logaddexp.reduce(logs, axis=0))
+
+    def sample(self, count: int, rng: np.random.RandomState) -> Array:
+        """Return random rows; each is of a member drawn by its weight."""
+        z = rng.standard_normal((count, self.networks[0].architecture.features))
+        whose = rng.choice(len(self.networks), size=count, p=self.weights)
+        u = np.empty_like(z)
+        for i, (whitening, network) in enumerate(zip(self.whitenings, self.networks, strict=True)):
+            u[whose == i] = whitening.inverse(network.inverse(z[whose == i].T)[0].T)
+        return u
+
+
+def identity(features: int) -> DensityNetwork:
+    """Return the network of no blocks with z = x: behind a whitening it is a normal density."""
+    form = Architecture(features, 0)
+    return DensityNetwork(form, np.zeros(form.parameters), np.arange(features)[None], np.ones((1, features)))
+
+
+NUMBERS = 2**16
+"""Rows are evaluated in blocks of about so many numbers, which stay in the caches."""
+
+MOST_SAMPLED = 2**30
+"""The most numbers of a sample: 8 GiB."""
+
+
+class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
+    """Networks as arrays, the best first, the whitening before each, and the kinds of columns."""
+
+    integers: Any
+    theta_: Array
+    orders_: Array
+    signs_: Array
+    n_blocks_: int
+    activation_: str
+    means_: Array
+    spreads_: Array
+    lowers_: Array
+    normal_share_: float
+    bounds_: Array
+    steps_: Array
+    integers_: Array
+    margins_: Array
+    constants_: Array
+
+    @property
+    def networks_(self) -> list[DensityNetwork]:
+        """The networks that are averaged, the best first, as functions of whitened columns."""
+        check_is_fitted(self)
+        form = Architecture(self.means_.shape[1], self.n_blocks_, self.activation_)
+        return [DensityNetwork(form, *parts) for parts in zip(self.theta_, self.orders_, self.signs_, strict=True)]
+
+    @property
+    def network_(self) -> DensityNetwork:
+        """The best network, as a function of whitened columns."""
+        return self.networks_[0]
+
+    def _averaged(self) -> Averaged:
+        """The networks and, with the weight `normal_share_`, the normal densities of their splits."""
+        networks, arrays = self.networks_, zip(self.means_, self.spreads_, self.lowers_, strict=True)
+        whitenings = [Whitening(*parts) for parts in arrays]
+        if self.normal_share_ == 0:
+            return Averaged(whitenings, networks, np.full(len(networks), 1 / len(networks)))
+        weights = np.repeat([1 - self.normal_share_, self.normal_share_], len(networks)) / len(networks)
+        return Averaged(2 * whitenings, networks + [identity(self.means_.shape[1])] * len(networks), weights)
+
+    def _kinds(self) -> Columns:
+        return Columns(self.bounds_[0], self.bounds_[1], self.steps_, self.integers_, self.margins_)
+
+    def score_samples(self, X: Any) -> Array:  # noqa: N803
+        """Return log p of rows X, in the units of the data; -inf outside of bounds and between integers."""
+        check_is_fitted(self)
+        x = validate_data(self, X, reset=False, dtype=np.float64)
+        columns, averaged = self._kinds(), self._averaged()
+        nodes, fractions = columns.nodes(), np.zeros(len(columns.low), bool)
+        found = np.full(len(x), -math.inf)
+        for block in row_blocks(len(x), nodes.size):
+            rows, possible = self._varying(x[block])
+            fractions |= (rows != np.rint(rows)).any(0)
+            possible &= columns.admits(rows).all(1)
+            found[block][possible] = _log_prob(columns, averaged, nodes, rows[possible])
+        self._warn_of_fractions(self.integers_ & fractions)
+        return found
+
+    def _varying(self, x: Array) -> tuple[Array, Array]:
+        """Return the columns that vary, and whether each row has the constants of the others."""
+        varies = np.isnan(self.constants_)
+        fixed = self.constants_[~varies]
+        return x[:, varies], (np.abs(x[:, ~varies] - fixed) <= 2 * ROUNDING * np.spacing(np.abs(fixed))).all(1)
+
+    def _warn_of_fractions(self, odd: Array) -> None:
+        if odd.any() and isinstance(self.integers, str):
+            where = np.flatnonzero(np.isnan(self.constants_))[odd].tolist()
+            warnings.warn(
+                f"columns {where} held integers in fit and hold others now, which get the density 0; fit with "
+                "integers=None, or name the columns of integers",
+                stacklevel=3,
+            )
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
+        """Return the mean of log p over rows X, as GaussianMixture does."""
+        return float(np.mean(self.score_samples(X)))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Return random rows [n_samples, features]."""
+        check_is_fitted(self)
+        check_count("n_samples", n_samples)
+        if n_samples * len(self.constants_) > MOST_SAMPLED:
+            raise ValueError(
+                f"n_samples times {len(self.constants_)} columns must be at most {MOST_SAMPLED}, got n_samples = "
+                f"{n_samples}; draw the samples in parts"
+            )
+        varies = np.isnan(self.constants_)
+        x = np.tile(self.constants_, (n_samples, 1))
+        x[:, varies] = self._kinds().from_line(self._averaged().sample(n_samples, check_random_state(random_state)))
+        return x
+
+    def to_torch(self) -> Flow:
+        """Return the density of the best network as a `plunit.invertible.Flow` in float64, in the units of the data.
+
+        It is the density of the estimator for n_best=1; otherwise it is one of those that are averaged.
+        """
+        from plunit.sklearn.modules import flow
+
+        averaged, columns = self._averaged(), self._kinds()
+        if columns.integer.any() or np.isfinite(self.bounds_).any() or not np.isnan(self.constants_).all():
+            raise ValueError("to_torch is for columns without bounds, integers and constants; fit without them")
+        return flow(averaged.whitenings[0], averaged.networks[0])
+
+
+def _log_prob(columns: Columns, averaged: Averaged, nodes: Array, x: Array) -> Array:
+    """Return log p of rows that are possible: for integers the mean over the nodes of their intervals."""
+    u, log_slopes = columns.to_line((x[:, None] + nodes).reshape(-1, x.shape[1]))
+    with np.errstate(over="ignore"):  # squares of rows far away: the density is 0
+        log_prob = averaged.log_prob(u)
+    logs = (log_prob + log_slopes).reshape(len(x), len(nodes))
+    return np.asarray(np.logaddexp.reduce(logs, axis=1) - math.log(len(nodes)))

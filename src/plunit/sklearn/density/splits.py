@@ -1,0 +1,171 @@
+"""Networks of several sizes, trained on several splits of the rows; the mean of all validations decides on the size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from plunit.base.stopping import Progress
+from plunit.densities import Architecture, DensityNetwork, NoFiniteStart, Sample, search
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.native_steps import processors
+from plunit.sklearn.density.columns import Columns, Whitening, whiten
+from plunit.sklearn.density.fitted_density import identity
+from plunit.sklearn.table import FEWEST, MOST
+
+COPIES, MOST_COPIED = 8, 50_000
+"""Rounded values are spread out so many times, as long as there are no more rows than that."""
+
+
+@dataclass(frozen=True)
+class WhitenedSplit:
+    """Whitened rows to train on and rows that decide; `offset` makes losses those of the data's units, in nats."""
+
+    whitening: Whitening
+    training: Sample
+    validation: Sample
+    seed: int
+    offset: float
+
+
+@dataclass(frozen=True)
+class BestStart:
+    """The best start of one size on one split; `loss` and `looks` are minus the mean log-likelihood of validation.
+
+    `loss` is NaN if Ctrl-C came before the first look.
+    """
+
+    form: Architecture
+    network: DensityNetwork
+    loss: float
+    looks: Array
+    best_step: int
+    steps: int
+
+
+def repeated(x: Array, weight: Array) -> tuple[Array, Array]:
+    """Return distinct rows as often as their weight says, and the weight of each."""
+    unit = max(weight.min(), weight.sum() / MOST_COPIED)
+    times = np.maximum(1, np.rint(weight / unit)).astype(np.int64)
+    return np.repeat(x, times, axis=0), np.repeat(weight / times, times)
+
+
+def deal(rows: int, share: float, count: int, rng: np.random.RandomState) -> list[tuple[Array, Array]]:
+    """Return `count` pairs of rows to train on and rows for validation, which differ as far as there are enough."""
+    order = rng.permutation(rows)
+    if rows < FEWEST:
+        return [(order, order)] * count
+    size = min(max(round(share * rows), 2), rows - 2, MOST)
+    parts = [np.take(order, np.arange(i * size, (i + 1) * size), mode="wrap") for i in range(count)]
+    return [(rng.permutation(np.setdiff1d(order, part)), part) for part in parts]
+
+
+def make_splits(
+    x: Array, weight: Array, columns: Columns, share: float, count: int, rng: np.random.RandomState
+) -> list[WhitenedSplit]:
+    """Return splits of distinct rows x; rounded values are spread out, in several copies of each row."""
+    copies = min(COPIES, max(1, MOST_COPIED // len(x))) if columns.step.any() else 1
+    on_line = [columns.to_line(columns.spread(x, rng)) for _ in range(copies)]
+    u, slopes = np.stack([one[0] for one in on_line]), np.stack([one[1] for one in on_line])
+    made = []
+    for train, test in deal(len(x), share, count, rng):
+        given, held = ((u[:, part].reshape(-1, x.shape[1]), np.tile(weight[part], copies)) for part in (train, test))
+        white = whiten(given, held if train is not test else None)
+        mean_slope = np.average(slopes[:, test].ravel(), weights=held[1])
+        offset = 0.5 * x.shape[1] * math.log(2 * math.pi) - white.log_det - mean_slope
+        order = rng.permutation(len(given[0]))
+        training, validation = _sample(white, given[0][order], given[1][order]), _sample(white, *held)
+        made.append(WhitenedSplit(white, training, validation, int(rng.randint(2**31 - 1)), float(offset)))
+    return made
+
+
+def _sample(white: Whitening, u: Array, weight: Array) -> Sample:
+    v = np.ascontiguousarray(white.forward(u), dtype=np.float32)
+    return Sample(v, None if np.ptp(weight) == 0 else (weight / weight.mean()).astype(np.float32))
+
+
+def best_starts(
+    splits: Sequence[WhitenedSplit],
+    sizes: Sequence[Architecture],
+    progress: Progress,
+    **options: Any,
+) -> list[list[BestStart]]:
+    """Return the best start of each size on each split, [size][split]; the options are those of `search`."""
+    tasks = [(form, split) for form in sizes for split in splits]
+    shared = _Progress([form.parameters if form.blocks else 0 for form, _ in tasks], progress)
+    order = sorted(range(len(tasks)), key=lambda i: -tasks[i][0].parameters)  # the longest first
+    with ThreadPoolExecutor(processors()) as pool:
+        jobs = {i: pool.submit(_best_start, *tasks[i], shared, i, options) for i in order}
+        try:
+            found = [jobs[i].result() for i in range(len(tasks))]
+        except BaseException:
+            shared.stop = True
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    progress(1.0, shared.best)
+    return [found[i : i + len(splits)] for i in range(0, len(found), len(splits))]
+
+
+def mean_losses(found: Sequence[Sequence[BestStart]], splits: Sequence[WhitenedSplit]) -> Array:
+    """Return the mean loss of each size over the splits on which it was trained; inf if there are none.
+
+    If sizes were not trained on the same splits, losses are compared with that of a normal density on the same split.
+    """
+    losses = np.array([[one.loss for one in of_size] for of_size in found])
+    if np.isnan(losses).any():
+        normal = np.array([_normal_loss(split) for split in splits])
+        losses += normal.mean() - normal
+    trained = [row[~np.isnan(row)] for row in losses]
+    return np.array([np.mean(row) if len(row) else math.inf for row in trained])
+
+
+def _normal_loss(split: WhitenedSplit) -> float:
+    half = 0.5 * (split.validation.x.astype(np.float64) ** 2).sum(1)
+    return float(np.average(half, weights=split.validation.weight)) + split.offset
+
+
+def _best_start(form: Architecture, split: WhitenedSplit, shared: _Progress, i: int, options: Any) -> BestStart:
+    if form.blocks == 0:  # the whitening is all there is to it
+        loss = _normal_loss(split)
+        return BestStart(form, identity(form.features), loss, np.array([loss]), 0, 0)
+    if shared.asked:
+        return BestStart(form, identity(form.features), math.nan, np.empty(0), 0, 0)
+    options = {"seed": split.seed, "progress": shared.part(i, split.offset), **options}
+    try:
+        member = search([form], split.training, split.validation, **options)[0]
+    except NoFiniteStart:
+        return BestStart(form, identity(form.features), math.inf, np.array([math.inf]), 0, 0)
+    seen = np.flatnonzero(np.isfinite(member.looks))
+    steps = int(seen[-1] + 1) * options["every"] if len(seen) else 0
+    looks = member.looks[seen].astype(np.float64) + split.offset
+    loss = member.loss + split.offset if len(seen) else math.nan  # ended before the first look
+    return BestStart(form, member.network(), loss, looks, member.best_step, steps)
+
+
+class _Progress:
+    """The progress of many searches at once, as that of one."""
+
+    def __init__(self, work: Sequence[float], progress: Progress) -> None:
+        self.work, self.progress = np.asarray(work, float), progress
+        self.done, self.best, self.lock = np.zeros(len(work)), math.inf, Lock()
+        self.stop = self.asked = False  # by an error; by `progress`
+
+    def part(self, i: int, offset: float) -> Progress:
+        """Return what the search of task i calls; it raises after an error, because nobody takes the result."""
+
+        def call(done: float, best: float) -> object:
+            if self.stop:
+                raise CancelledError
+            with self.lock:
+                self.done[i], self.best = done, min(self.best, best + offset)
+                if self.progress(min(float(self.done @ self.work / self.work.sum()), 0.99), self.best):
+                    self.asked = True
+                return self.asked
+
+        return call

@@ -1,0 +1,251 @@
+"""The 1-D example: x ~ N(0, 1), z = PLU(w x), base N(0, 1). Its likelihood is known by quadrature."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from plunit.invertible import PLU, LeakyReLU, SmoothPLU
+from plunit.invertible.bijections import boundary
+from plunit.torch import plu
+
+X = torch.linspace(-12, 12, 240_001, dtype=torch.float64)
+NORMAL = torch.exp(-X.square() / 2) / math.sqrt(2 * math.pi)
+
+
+def true_nll(w, alpha=0.1):
+    """-E[log p(x)] up to log sqrt(2 pi): by quadrature, and P(|w x| > 1) in closed form for the log-slope."""
+    outside = math.erfc(1 / (w * math.sqrt(2)))
+    return torch.trapezoid(NORMAL * plu(w * X, alpha).square() / 2, X).item() - math.log(alpha) * outside - math.log(w)
+
+
+def true_gradient(w, alpha=0.1):
+    """D true_nll / dw, of the closed form of the jump's term: log s jumps by log(alpha) at |x| = c / w."""
+    slope = torch.where((w * X).abs() > 1, alpha, 1.0)
+    smooth = torch.trapezoid(NORMAL * plu(w * X, alpha) * slope * X, X).item() - 1 / w
+    edge = math.exp(-1 / (2 * w * w)) / math.sqrt(2 * math.pi)
+    return smooth - 2 * math.log(alpha) * edge / w**2
+
+
+def gradient(bijection, w, x):
+    w = torch.tensor(w, dtype=x.dtype, requires_grad=True)
+    z, log_det = bijection((w * x)[:, None])
+    loss = (z[:, 0].square() / 2 - log_det - w.log()).mean()
+    return torch.autograd.grad(loss, w)[0].item()
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return torch.randn(100_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def test_the_quadrature_agrees_with_differences():
+    assert true_gradient(1.0) == pytest.approx(0.3646, abs=1e-4)
+    assert (true_nll(1.01) - true_nll(0.99)) / 0.02 == pytest.approx(true_gradient(1.0), abs=1e-3)
+
+
+@pytest.mark.parametrize(("w", "noise"), [(0.4, 0.1), (0.607, 0.1), (1.0, 0.05), (2.0, 0.03)])
+def test_corrected_gradient_is_the_true_one_and_the_plain_is_not(sample, w, noise):
+    assert gradient(PLU(1, boundary=True).double(), w, sample) == pytest.approx(true_gradient(w), abs=noise)
+    assert abs(gradient(PLU(1).double(), w, sample) - true_gradient(w)) > 0.2
+
+
+def test_plain_autograd_has_the_wrong_sign(sample):
+    assert gradient(PLU(1).double(), 1.0, sample) == pytest.approx(-0.7497, abs=0.02)
+
+
+def test_gradient_of_c(sample):
+    """Scaling c by w is scaling x by 1/w: the boundary term of c has the other sign."""
+    x = sample[:, None]
+    bijection = PLU(1, 0.3, learnable=True, boundary=True).double()
+    bijection(x)[1].mean().backward()
+    edge = math.exp(-1 / 2) / math.sqrt(2 * math.pi)
+    assert bijection.raw_c.grad.item() == pytest.approx(-2 * math.log(0.3) * edge, abs=0.03)
+
+
+def test_gradient_in_the_inverse_direction(sample):
+    """E[log slope of PLU^-1(w x)] = log(1/alpha) P(|w x| > 1)."""
+    w = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
+    log_det = PLU(1, 0.2, boundary=True).double().inverse((w * sample)[:, None])[1]
+    edge = math.exp(-1 / (2 * 1.5**2)) / math.sqrt(2 * math.pi)
+    assert torch.autograd.grad(log_det.mean(), w)[0].item() == pytest.approx(2 * math.log(5) * edge / 1.5**2, rel=0.15)
+
+
+def test_leaky_relu_boundary_term(sample):
+    """E[log slope of LeakyReLU(x + b)] = log(alpha) Phi(-b)."""
+    b = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+    expected = -math.log(0.1) * math.exp(-(0.5**2) / 2) / math.sqrt(2 * math.pi)
+    corrected, plain = (LeakyReLU(1, boundary=how).double()((sample + b)[:, None])[1] for how in (True, False))
+    assert torch.autograd.grad(corrected.mean(), b)[0].item() == pytest.approx(expected, abs=0.03)
+    assert not plain.requires_grad
+
+
+def optimum(bijection, steps=200, count=4000):
+    """The w that gradient descent on fresh samples ends at, mean of its last third."""
+    generator = torch.Generator().manual_seed(1)
+    w, trail = nn.Parameter(torch.tensor(1.0)), []
+    for step in range(steps):
+        x = torch.randn(count, generator=generator)
+        value = gradient(bijection, w.item(), x)
+        with torch.no_grad():
+            w -= 0.3 * (1 - step / steps) * value
+        trail.append(w.item())
+    return sum(trail[-steps // 3 :]) / (steps // 3 + 1)
+
+
+def test_sgd_finds_the_optimum_only_with_the_correction():
+    grid = torch.linspace(0.5, 0.7, 201)
+    best = grid[min(range(201), key=lambda index: abs(true_gradient(grid[index].item())))].item()
+    assert best == pytest.approx(0.607, abs=0.002)
+    assert optimum(PLU(1, boundary=True)) == pytest.approx(best, abs=0.02)
+    assert optimum(PLU(1)) > 1.5
+
+
+@pytest.mark.parametrize("direction", ["forward", "inverse"])
+@pytest.mark.parametrize("kind", [PLU, LeakyReLU])
+def test_values_are_exact_and_only_gradients_differ(kind, direction):
+    x = torch.randn(50, 3, generator=torch.Generator().manual_seed(0))
+    plain, corrected = (getattr(kind(3, 0.2, boundary=how), direction)(x) for how in (False, True))
+    torch.testing.assert_close(corrected, plain, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 9, 10, 512])
+def test_the_width_reaches_the_kth_nearest_sample(count):
+    distance = torch.rand(3, count, generator=torch.Generator().manual_seed(0))
+    k = math.isqrt(count - 1) + 1  # the square root, rounded up
+    expected = [sorted(row)[k - 1] for row in distance.tolist()]
+    assert boundary.width(distance)[:, 0].tolist() == pytest.approx(expected)
+
+
+def cauchy(u):
+    return 1 / (math.pi * (1 + u.square()))
+
+
+def normal(u):
+    return torch.exp(-u.square() / 2) / math.sqrt(2 * math.pi)
+
+
+def bimodal(u):
+    return 10 * (normal((u - 2) / 0.05) + normal((u + 2) / 0.05))
+
+
+def drawn(shape, count, generator):
+    like = {"generator": generator, "dtype": torch.float64}
+    u = torch.randn(count, **like)
+    if shape == "outlier":
+        u[0] = 1e4
+    elif shape == "cauchy":
+        u = u / torch.randn(count, **like)
+    elif shape == "bimodal":
+        u = 0.05 * u + 2 * torch.randn(count, **like).sign()
+    return u
+
+
+def exact_term(density, w, c, alpha=0.1):
+    """d/dw E[log s(w u)] by quadrature: the outer mass, on a grid that has the kink as its end, at w -+ 1e-4."""
+    masses = []
+    for scale in (w + 1e-4, w - 1e-4):
+        t = torch.linspace(0, 1, 2_000_001, dtype=torch.float64) * 2 * c / scale - c / scale
+        masses.append(1 - torch.trapezoid(density(t), t).item())
+    return math.log(alpha) * (masses[0] - masses[1]) / 2e-4
+
+
+DENSITIES = {"normal": normal, "outlier": normal, "cauchy": cauchy, "bimodal": bimodal}
+PLACES = [
+    *((shape, count, c) for shape in ("normal", "outlier", "cauchy") for count in (512, 8192) for c in (0.5, 1.0)),
+    ("cauchy", 512, 3.0),
+    ("bimodal", 512, 1.95),
+    ("bimodal", 512, 2.0),
+    ("bimodal", 512, 2.05),
+    ("bimodal", 8192, 2.05),
+]
+
+
+@pytest.mark.parametrize(("shape", "count", "c"), PLACES)
+def test_the_estimate_is_the_exact_term_whatever_the_data(shape, count, c):
+    """The mean of 200 batches, because a batch of 512 has 23 samples near the kink."""
+    generator, bijection, found = torch.Generator().manual_seed(0), PLU(1, 0.1, c, boundary=True).double(), []
+    for _ in range(200):
+        w = torch.ones((), dtype=torch.float64, requires_grad=True)
+        log_det = bijection((w * drawn(shape, count, generator))[:, None])[1]
+        found.append(torch.autograd.grad(log_det.mean(), w)[0])
+    ratio = torch.stack(found).mean().item() / exact_term(DENSITIES[shape], 1.0, c)
+    assert 0.8 <= ratio <= 1.25
+
+
+def test_one_outlier_changes_nothing():
+    u = torch.randn(512, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found = []
+    for far in (5.0, 1e4, 1e30):
+        u[0] = far
+        w = torch.ones((), dtype=torch.float64, requires_grad=True)
+        found.append(torch.autograd.grad(PLU(1, boundary=True).double()((w * u)[:, None])[1].sum(), w)[0].item())
+    assert found == [pytest.approx(found[0])] * 3
+    assert abs(found[0]) > 100
+
+
+def test_samples_on_the_kink_itself_have_no_estimate():
+    """A rounded column can have more samples at one place than are counted: no width, no density."""
+    u = torch.ones(100, 1, requires_grad=True)
+    assert not torch.autograd.grad(PLU(1, boundary=True)(u)[1].sum(), u)[0].any()
+
+
+def test_values_that_differ_from_sample_to_sample():
+    """As those of a density that depends on a context: slopes and widths are columns [n, m]."""
+    generator = torch.Generator().manual_seed(0)
+    x, c = torch.randn(2, 50, generator=generator), torch.rand(2, 50, generator=generator).requires_grad_()
+    bijection, log_alpha = PLU(2, boundary=True), torch.full((2, 50), math.log(0.1))
+    found = torch.autograd.grad(bijection.boundary_term(x, log_alpha.exp(), log_alpha, c).sum(), c)[0]
+    distance = (x.abs() - c).abs()
+    h = distance.sort(1).values[:, 7:8]  # of 50, 8 are counted
+    torch.testing.assert_close(found, torch.where(distance < h, math.log(10) / (2 * h), 0.0).detach())
+
+
+def test_a_single_point_has_no_correction():
+    x = torch.tensor([1.0, 1.0], requires_grad=True)
+    y, log_det = PLU(2, boundary=True)(x)
+    grad = torch.autograd.grad(y.sum() + log_det, x)[0]
+    assert torch.equal(grad, torch.ones(2))
+
+
+def test_smooth_gradient_is_the_true_one_of_its_own_likelihood(sample):
+    bijection = SmoothPLU(1, 0.1, 1.0, 0.3).double()
+    with torch.no_grad():
+        nll = []
+        for w in (0.999, 1.001):
+            z, log_det = bijection((w * X)[:, None])
+            nll.append(torch.trapezoid(NORMAL * (z[:, 0].square() / 2 - log_det - math.log(w)), X).item())
+    assert gradient(bijection, 1.0, sample) == pytest.approx((nll[1] - nll[0]) / 0.002, abs=0.03)
+
+
+@pytest.mark.parametrize("kind", [PLU, LeakyReLU])
+def test_the_boundary_term_is_there_or_not(kind):
+    with pytest.raises(TypeError, match="boundary must be True or False, got 'flux'"):
+        kind(2, boundary="flux")
+
+
+def test_infinite_inputs_keep_their_value_and_have_no_gradient():
+    x = torch.tensor([[0.5, math.inf], [-math.inf, 2.0], [0.3, 0.4]], requires_grad=True)
+    _, plain = PLU(2)(x)
+    bijection = PLU(2, learnable=True, alpha=0.1, boundary=True)
+    _, corrected = bijection(x)
+    torch.testing.assert_close(corrected, plain)
+    corrected.sum().backward()
+    assert x.grad.isfinite().all()
+    assert bijection.raw_c.grad.isfinite().all()
+
+
+def test_nothing_is_estimated_without_gradients(sample, monkeypatch):
+    monkeypatch.setattr(boundary, "width", None)
+    with torch.no_grad():
+        assert torch.equal(PLU(1, boundary=True).double()(sample[:, None])[1], PLU(1).double()(sample[:, None])[1])
+
+
+def test_the_boundary_term_leaves_alpha_s_own_gradient_alone(sample):
+    found = []
+    for has_term in (False, True):
+        bijection = PLU(1, 0.3, learnable=True, boundary=has_term).double()
+        bijection(sample[:, None])[1].mean().backward()
+        found.append(bijection.raw_alpha.grad)
+    torch.testing.assert_close(*found)

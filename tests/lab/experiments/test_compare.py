@@ -1,0 +1,237 @@
+"""One's own table: paired splits, standardised by training rows only, and a verdict for each pair."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.stats
+from rich.console import Console
+
+from plunit.base.errors import UserError
+from plunit.data.tables import Table
+from plunit.ensemble import ACTIVATIONS
+from plunit.lab import plan, running
+from plunit.lab.experiment import catalogue
+from plunit.lab.read.compare import Compare
+from plunit.lab.train import compare as run
+from plunit.lab.train.compare import CompareSpec, Split
+
+ROWS = 60
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A smooth function of two columns and a useless one."""
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(ROWS, 3)) * [1, 100, 0.01] + [0, 5, -3]
+    y = 1000 * np.sin(x[:, 0]) + x[:, 1]
+    path = tmp_path / "waves.csv"
+    rows = "\n".join(",".join(map(repr, row)) for row in np.column_stack([x, y]).tolist())
+    path.write_text(f"a,b,c,height\n{rows}\n")
+    return path
+
+
+def wanted(folder, table, **options):
+    assignments = options.pop("assignments", ["widths=4", "steps=40", "batch=16"])
+    inputs = options.pop("inputs", "")
+    return plan.comparison(folder, table, "height", inputs, assignments, say=pytest.fail, **options)
+
+
+def computed(folder, table, activation, **options):
+    (part,) = wanted(folder, table, seeds=3, activations=activation, **options).values()
+    (cell,) = part.cells()
+    return part.experiment().spec, part.experiment().compute(cell, folder)
+
+
+def test_a_split_is_standardised_by_its_training_rows(table):
+    found = run.read_table(table, "height", (), pytest.fail)
+    split = Split(found, 0.25, np.random.default_rng(5))
+    assert sorted([*split.train, *split.test]) == list(range(ROWS))
+    assert len(split.test) == 15
+    x, y = split.rows(split.train)
+    np.testing.assert_allclose(x.mean(0), 0, atol=1e-6)
+    np.testing.assert_allclose([*x.std(0), y.std()], 1, rtol=1e-5)
+    train = np.column_stack([found.x, found.y])[split.train]
+    expected = (found.x[split.test] - train[:, :-1].mean(0)) / train[:, :-1].std(0)
+    np.testing.assert_allclose(split.rows(split.test)[0], expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "plu", "plu_learned"])
+@pytest.mark.parametrize("batch", [16, 4096])
+def test_losses_are_those_of_the_stored_weights(tmp_path, table, activation, batch):
+    options = ["widths=4", "steps=40", f"batch={batch}"]
+    spec, arrays = computed(tmp_path, table, activation, assignments=options)
+    found = run.read_table(table, "height", (), pytest.fail)
+    for i, seed in enumerate(arrays["seed"]):
+        split = Split(found, spec.test, np.random.default_rng(seed))
+        theta = arrays["theta"][:, i]
+        weights = [theta[:12].reshape(4, 3), theta[12:16], theta[16:20].reshape(1, 4), theta[20:21]]
+        shape = (0.1, 1.0)
+        if activation == "plu_learned":
+            shape = (1 / (1 + np.exp(-theta[21])), np.exp(theta[22]))
+        x, y = split.rows(split.test)
+        hidden = ACTIVATIONS[activation].value(x @ weights[0].T + weights[1], *shape)
+        output = (hidden @ weights[2].T + weights[3])[:, 0]
+        np.testing.assert_allclose(arrays["test_loss"][i], ((output - y) ** 2).mean(), rtol=1e-4)
+        np.testing.assert_allclose(arrays["baseline"][i], (y**2).mean(), rtol=1e-5)
+    assert arrays["test_curve"].shape == (20, 3)
+    np.testing.assert_array_equal(arrays["test_curve"][-1], arrays["test_loss"])
+
+
+def test_all_activations_get_the_same_splits_starts_and_batches(tmp_path, table):
+    (_, tanh), (_, relu) = (computed(tmp_path, table, activation) for activation in ("tanh", "relu"))
+    np.testing.assert_array_equal(tanh["baseline"], relu["baseline"])
+    _, short = computed(tmp_path, table, "tanh", assignments=["widths=4", "steps=1", "batch=16"])
+    _, other = computed(tmp_path, table, "relu", assignments=["widths=4", "steps=1", "batch=16"])
+    # Adam's first step moves each weight by lr: what is left of the difference are the starts
+    np.testing.assert_allclose(short["theta"], other["theta"], atol=0.021)
+
+
+def test_training_learns(tmp_path, table):
+    _, arrays = computed(tmp_path, table, "tanh", assignments=["widths=16", "steps=800"])
+    assert np.median(arrays["test_loss"]) < 0.5 * np.median(arrays["baseline"])
+
+
+def test_a_comparison_makes_a_report_with_a_verdict_for_each_pair(tmp_path, table):
+    console, out = Console(record=True, width=300), tmp_path / "out"
+    plan = wanted(out, table, seeds=7, activations="relu, plu ,tanh")
+    running.execute(out, plan, running.Where(), console)
+    said, page = console.export_text(), (out / "report.html").read_text()
+    verdicts = re.findall(r"on height\. .*: (holds|no difference seen)\n", said)
+    assert len(verdicts) == 3
+    assert "Bonferroni" in page
+    assert "bootstrap" not in page
+    assert "height of waves.csv, learned from 3 columns" in page
+    assert "Median test losses over 7 splits and starts" in page
+    assert "The paper says" not in page
+    assert "plunit compare" in page
+    rows = (out / "claims.csv").read_text().splitlines()[1:]
+    assert len(rows) == 3
+    running.publish(out, console)
+    assert (out / "claims.csv").read_text().splitlines()[1:] == rows
+    table.write_text(table.read_text().replace("5", "6"))
+    running.publish(out, console)  # stored results do not need the table
+
+
+def test_a_table_that_has_changed_is_not_taken_for_the_old_one(tmp_path, table):
+    (part,) = wanted(tmp_path, table, seeds=1, activations="plu").values()
+    run.load.cache_clear()
+    table.write_text(table.read_text() + "1,2,3,4\n")
+    with pytest.raises(UserError, match="has changed since the comparison began"):
+        part.experiment().compute(part.cells()[0], tmp_path)
+    assert wanted(tmp_path, table, seeds=1).keys() != {part.experiment().name}
+
+
+def judged(**losses):
+    compare = catalogue()["compare"].varied({"path": "x.csv", "target": "y"})
+    return list(compare.claims({name: {"test_loss": column} for name, column in losses.items()}, {}))
+
+
+def test_the_verdict_names_the_lower_one_or_says_that_no_difference_is_seen():
+    generator = np.random.default_rng(0)
+    good, alike, bad = (generator.lognormal(size=40) * scale for scale in (1, 1, 10))
+    claims = {claim.sentence: claim for claim in judged(tanh=bad, plu=good, relu=alike)}
+    assert {sentence: claim.verdict for sentence, claim in claims.items()} == {
+        "PLU has a lower test loss than tanh on y.": "holds",
+        "ReLU has a lower test loss than tanh on y.": "holds",
+        "PLU and ReLU have different test losses on y.": "no difference seen",
+    }
+    both = claims["PLU and ReLU have different test losses on y."]
+    theirs = scipy.stats.quantile_test(good / alike, p=0.5).confidence_interval(confidence_level=1 - 0.05 / 3)
+    assert (both.low, both.high) == tuple(theirs)
+    assert both.value == np.median(good / alike)
+
+
+def test_equal_losses_do_not_differ():
+    column = np.linspace(0.1, 0.9, 40)
+    (claim,) = judged(plu=column, relu=column)
+    assert (claim.value, claim.low, claim.high, claim.verdict) == (1, 1, 1, "no difference seen")
+
+
+def test_alike_activations_are_rarely_told_apart_however_many_pairs_there_are():
+    """Of 200 tables with five activations that do not differ, about one in twenty shows some difference."""
+    generator = np.random.default_rng(7)
+    found = 0
+    for _ in range(200):
+        columns = dict(zip(("relu", "tanh", "gelu", "plu", "silu"), generator.lognormal(size=(5, 30)), strict=True))
+        found += any(claim.verdict == "holds" for claim in judged(**columns))
+    assert found <= 20
+
+
+@pytest.mark.parametrize(("seeds", "decided"), [(6, False), (7, True)])
+def test_three_pairs_need_seven_seeds(seeds, decided):
+    columns = {name: scale * np.linspace(1, 1.1, seeds) for name, scale in (("tanh", 1), ("relu", 2), ("plu", 4))}
+    assert {claim.verdict for claim in judged(**columns)} == {"holds" if decided else "cannot be decided"}
+
+
+@pytest.mark.parametrize("common", [0.1, 0.125])
+def test_a_column_that_is_constant_in_the_training_rows_is_not_divided_by_rounding(common):
+    x = np.full((400, 2), common)
+    x[:, 1] = np.random.default_rng(0).normal(size=400)
+    table = Table(x, x[:, 1] ** 2, ("a", "b"), "y", "")
+    split = Split(table, 0.2, np.random.default_rng(3))
+    x[split.test[0], 0] = 3
+    rows, _ = split.rows(split.test)
+    assert rows[0, 0] == np.float32(3 - common)
+    np.testing.assert_allclose(rows[1:, 0], 0, atol=1e-15)
+    np.testing.assert_array_equal(split.rows(split.train)[0][:, 1].std().round(5), 1)
+
+
+def test_the_name_of_a_comparison_is_a_file_name():
+    varied = Compare("compare", "", CompareSpec()).varied(
+        {"path": "/a/b c/../x:*?.csv", "target": "a/b", "sha256": "0123456789", "widths": (3, 4), "test": 0.2}
+    )
+    assert re.fullmatch(r"compare\+x___\+a_b\+widths=3x4\+[0-9a-f]{6}", varied.name)
+    other = Compare("compare", "", CompareSpec()).varied({"path": "x.csv", "target": "y", "inputs": ("a",)})
+    assert other.name != Compare("compare", "", CompareSpec()).varied({"path": "x.csv", "target": "y"}).name
+
+
+@pytest.mark.parametrize(
+    ("assignment", "said"),
+    [("widths=0", "widths must be whole numbers"), ("test=1", "test must be a number (0.01 to 0.9), got 1")],
+)
+def test_options_are_checked(tmp_path, table, assignment, said):
+    with pytest.raises(UserError) as error:
+        wanted(tmp_path, table, assignments=[assignment])
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize("assignment", ["inputs=a", "target=b", "path=/etc/passwd", "sha256=00"])
+def test_the_table_is_not_changed_by_set(tmp_path, table, assignment):
+    with pytest.raises(UserError, match="--target and --inputs name columns"):
+        wanted(tmp_path, table, assignments=[assignment])
+
+
+def test_inputs_without_a_name_are_refused(tmp_path, table):
+    with pytest.raises(UserError, match=r"--inputs must name columns, .*got ','$"):
+        wanted(tmp_path, table, inputs=",")
+
+
+@pytest.mark.parametrize(("inputs", "words"), [("1", "learned from one column"), ("1,2", "learned from 2 columns")])
+def test_the_title_counts_the_inputs(tmp_path, table, inputs, words):
+    (part,) = wanted(tmp_path, table, inputs=inputs).values()
+    assert part.experiment().title.endswith(words)
+
+
+@pytest.mark.parametrize("name", ["trail.csv ", "損失" * 20 + ".csv", "a" * 200 + ".csv", "dollar $\\frac$.csv"])
+def test_odd_file_names_and_columns_do_not_block_the_folder(tmp_path, table, name):
+    odd, out = tmp_path / name, tmp_path / "out"
+    odd.write_text(table.read_text().replace("height", "y$\\frac$" + "損" * 60))
+    found = plan.comparison(
+        out, odd, "-1", "", ["widths=4", "steps=9"], seeds=5, activations="relu,plu", say=pytest.fail
+    )
+    running.execute(out, found, running.Where(), Console(quiet=True))
+    running.publish(out, Console(quiet=True))
+    assert "\\frac" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["new\nline.csv", "escape\x1b.csv", "\udcff.csv"])
+def test_file_names_that_cannot_be_printed_are_refused(tmp_path, name):
+    with pytest.raises(UserError, match="rename the file"):
+        plan.comparison(tmp_path, tmp_path / name, "y", "", [])
+
+
+def test_numbers_too_large_to_square_are_refused(tmp_path, table):
+    table.write_text(table.read_text().replace("\n", "e300\n").replace("heighte300", "height"))
+    with pytest.raises(UserError, match="scale its column"):
+        wanted(tmp_path, table)

@@ -1,0 +1,228 @@
+"""Densities: data, training and what is measured."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.distributions import MultivariateNormal
+
+from plunit.invertible import SmoothPLU, toy
+from plunit.lab import scratch, style
+from plunit.lab.cell import Cell
+from plunit.lab.read.density import EXPERIMENTS, METHODS
+from plunit.lab.train import density as run
+from plunit.lab.train.density import gaussian, square, table, train_and_test, trained
+
+DENSITIES = {one.name: one for one in EXPERIMENTS}
+TOYS = DENSITIES["density"]
+SPEC = dataclasses.replace(
+    TOYS.spec,
+    data=("moons", "pinwheel", "gaussians"),
+    steps=60,
+    batch=256,
+    blocks=2,
+    points=500,
+    cells=12,
+    samples=50,
+)
+DENSITY = dataclasses.replace(TOYS, spec=SPEC)
+
+
+def compute(folder, method, spec=SPEC, name="density", first=0, last=2):
+    return run.compute(Cell(name, spec, method, first, last, "", ""), folder / method)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("density")
+    return {method: compute(folder, method) for method in TOYS.activations}
+
+
+def test_shapes(runs):
+    arrays = runs["annealed"]
+    assert arrays["nll"].shape == (3, 2)
+    assert arrays["loss"].shape == (3, 60, 2)
+    assert arrays["log_density"].shape == (3, 12, 12, 2)
+    assert arrays["sample"].shape == (3, 50, 2, 2)
+
+
+@pytest.mark.parametrize(("place", "name"), [*enumerate(SPEC.data)])
+def test_the_gaussian_is_the_normal_of_the_datas_moments(runs, place, name):
+    draw, test = train_and_test(name, 1, SPEC.points)
+    points = draw(100_000)
+    normal = MultivariateNormal(points.mean(0), points.T.cov())
+    expected = -normal.log_prob(test).mean().item()
+    assert runs["gaussian"]["nll"][place, 1] == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_drawn_density_is_that_of_the_flow_and_has_mass_one(runs):
+    side = 2 * SPEC.half / (SPEC.cells - 1)
+    mass = np.exp(runs["gaussian"]["log_density"]).sum((1, 2)) * side**2
+    np.testing.assert_allclose(mass, 0.98, atol=0.03)
+    centre = square(SPEC)[6, 2]
+    assert centre[0] < 0 < centre[1]  # rows go up, columns to the right
+
+
+@pytest.mark.parametrize("method", ["flux", "annealed", "smooth", "leaky"])
+def test_training_lowers_the_loss(runs, method):
+    loss = runs[method]["loss"]
+    assert (loss[:, -5:].mean(1) < loss[:, :5].mean(1)).all()
+    np.testing.assert_allclose(runs[method]["nll"], loss[:, -5:].mean(1), atol=0.15)
+
+
+def test_methods_see_the_same_data():
+    ours, theirs = (train_and_test("moons", 3, 100) for _ in range(2))
+    assert torch.equal(ours[0](10), theirs[0](10))
+    assert torch.equal(ours[1], theirs[1])
+    assert not torch.equal(ours[0](10), ours[0](10))
+    assert not torch.equal(train_and_test("moons", 3, 10)[0](10), train_and_test("moons", 3, 10)[1])
+
+
+def test_a_table_is_split_and_scaled_by_its_training_rows():
+    draw, test = train_and_test("wine", 0, 0)
+    rows = table("wine")
+    assert rows.shape == (178, 13)
+    assert test.shape == (35, 13)
+    many = draw(20_000)
+    torch.testing.assert_close(many.mean(0), torch.zeros(13), atol=0.05, rtol=0)
+    torch.testing.assert_close(many.std(0), torch.ones(13), atol=0.05, rtol=0)
+    assert test.mean(0).abs().max() < 1
+    assert not torch.equal(test, train_and_test("wine", 1, 0)[1])
+    known = {tuple(row.tolist()) for row in many.round(decimals=3)}
+    assert not known & {tuple(row.tolist()) for row in test.round(decimals=3)}
+
+
+@pytest.mark.parametrize(("name", "features"), [("density-wine", 13), ("density-cancer", 30)])
+def test_a_table_can_be_learned(tmp_path, name, features):
+    usual = DENSITIES[name]
+    assert usual.spec.features == features
+    spec = dataclasses.replace(usual.spec, steps=5, batch=32, blocks=1)
+    arrays = compute(tmp_path, "smooth", spec, name, last=1)
+    assert arrays["nll"].shape == (1, 1)
+    assert math.isfinite(arrays["nll"][0, 0])
+    assert "sample" not in arrays
+    (picture,) = dataclasses.replace(usual, spec=spec).figures({"smooth": arrays})
+    assert picture.name == f"{name}-likelihoods"
+
+
+def long(runs, steps=3000, seeds=5):
+    """Return runs of the four toys: random likelihoods, as if after all steps."""
+    draw = np.random.default_rng(0).normal
+    return {
+        method: {"seed": np.arange(seeds), "loss": np.zeros((4, steps, seeds)), "nll": draw(2, 1, (4, seeds))}
+        for method in runs
+    }
+
+
+def test_claims_on_toys_are_mean_likelihoods(runs):
+    judged = long(runs)
+    claims = list(TOYS.claims(judged, {}))
+    gain = judged["leaky"]["nll"].mean() - judged["gaussian"]["nll"].mean()
+    assert [(claim.value, str(claim.claimed)) for claim in claims] == [
+        (pytest.approx(judged["plain"]["nll"].mean()), ">= 2.6"),
+        (pytest.approx(judged["flux"]["nll"].mean()), "<= 1.9"),
+        (pytest.approx(judged["annealed"]["nll"].mean()), "<= 1.86"),
+        (pytest.approx(judged["smooth"]["nll"].mean()), "<= 1.8"),
+        (pytest.approx(gain), "<= 0"),
+    ]
+    assert [METHODS[method] in claim.sentence for method, claim in zip([*METHODS][1:], claims, strict=True)] == [
+        True
+    ] * 5
+    assert all("3,000 steps" in claim.sentence for claim in claims)
+    assert {(claim.statement, claim.n) for claim in claims} == {("", 5)}
+
+
+@pytest.mark.parametrize(("experiment", "steps"), [(TOYS, 2999), (DENSITY, 3000)])
+def test_a_run_that_is_too_short_or_of_other_data_is_held_against_a_gaussian_only(runs, experiment, steps):
+    judged = long(runs, steps)
+    found = {claim.sentence: claim for claim in experiment.claims(judged, {})}
+    others = ("flux", "annealed", "smooth", "leaky")
+    assert [*found] == [f"A flow of {METHODS[one]} is better than a Gaussian, {steps:,} steps." for one in others]
+    floor = judged["gaussian"]["nll"]
+    expected = [(judged[method]["nll"] - floor).mean() for method in others]
+    assert [claim.value for claim in found.values()] == pytest.approx(expected)
+    assert {str(claim.claimed) for claim in found.values()} == {"<= 0"}
+    assert list(experiment.claims({"flux": judged["flux"]}, {})) == []
+
+
+def test_the_finding_gives_the_mean_likelihoods(runs):
+    means = ", ".join(f"{METHODS[method]} {sum(runs[method]['nll'].ravel()) / 6:.2f}" for method in METHODS)
+    assert DENSITY.finding(runs) == f"Mean test negative log-likelihood in nats, 60 steps: {means}."
+    floor = {"gaussian": runs["gaussian"]}
+    assert "nats, no training: Gaussian" in DENSITY.finding(floor)
+
+
+def test_rows_hold_what_was_measured(runs):
+    assert list(DENSITY.rows(runs)) == [
+        {"experiment": "density", "activation": method, "seed": seed, "data": data}
+        | {"nll": runs[method]["nll"][d, seed], "steps": 0 if method == "gaussian" else 60}
+        for method in METHODS
+        for d, data in enumerate(SPEC.data)
+        for seed in (0, 1)
+    ]
+
+
+def test_figures_draw_densities_samples_and_likelihoods(runs):
+    densities, samples, likelihoods = DENSITY.figures(runs)
+    assert [one.name for one in (densities, samples, likelihoods)] == [
+        f"density-{kind}" for kind in ("densities", "samples", "likelihoods")
+    ]
+    flows = [*METHODS][1:]
+    panels = np.array(densities.figure.axes).reshape(3, 6)
+    drawn = [[axes.images[0].get_array() for axes in row[1:]] for row in panels]
+    expected = [[np.exp(runs[method]["log_density"][d, ..., 0]) for method in flows] for d in range(3)]
+    np.testing.assert_array_equal(drawn, expected)
+    panels = np.array(samples.figure.axes).reshape(3, 6)
+    drawn = [[axes.lines[0].get_xydata() for axes in row[1:]] for row in panels]
+    expected = [[runs[method]["sample"][d, ..., 0] for method in flows] for d in range(3)]
+    np.testing.assert_array_equal(drawn, expected)
+    drawn = [[line.get_xdata() for line in axes.lines] for axes in likelihoods.figure.axes]
+    np.testing.assert_array_equal(drawn, [[runs[method]["nll"][d] for method in METHODS] for d in range(3)])
+
+
+def test_figures_are_the_same_bytes_twice_and_leave_the_random_numbers_alone(runs, tmp_path):
+    few = {method: runs[method] for method in ("gaussian", "smooth")}
+
+    def drawn(seed):
+        torch.manual_seed(seed)
+        before, folder = torch.get_rng_state(), tmp_path / str(seed)
+        with style.settings():
+            for picture in DENSITY.figures(few):
+                style.save(picture, folder)
+        assert torch.equal(torch.get_rng_state(), before)
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    first, second = drawn(5), drawn(6)
+    assert len(first) == 6
+    assert first == second
+
+
+def test_the_gaussian_has_the_mean_and_covariance_of_its_points():
+    x = torch.randn(5000, 2, generator=torch.Generator().manual_seed(0)) @ torch.tensor(
+        [[2.0, 0.0], [1.5, 0.5]]
+    ) + torch.tensor([3.0, -1.0])
+    normal = MultivariateNormal(x.mean(0), x.T.cov())
+    torch.testing.assert_close(gaussian(x).log_prob(x), normal.log_prob(x), rtol=1e-3, atol=1e-3)
+
+
+def test_annealed_flows_end_exact_and_seeds_start_apart(tmp_path):
+    spec = dataclasses.replace(SPEC, steps=5)
+    members, generator = [("moons", 0), ("moons", 1)], torch.Generator().manual_seed(0)
+    flows, _ = trained(spec, "annealed", members, [lambda n: toy("moons", n, generator)] * 2, tmp_path / "scratch")
+    assert scratch.done(tmp_path / "scratch") == 1
+    assert not any(isinstance(module, SmoothPLU) for flow in flows for module in flow.modules())
+    first, second = (flow.bijection.parts()[0].weight for flow in flows)
+    assert (first - second).abs().max() > 0.3
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    return compute(tmp_path_factory.mktemp("alone"), "smooth", first=1)
+
+
+@pytest.mark.parametrize("name", ["nll", "loss", "sample", "log_density"])
+def test_a_seed_is_the_same_in_any_cell(runs, alone, name):
+    assert alone["seed"].tolist() == [1]
+    np.testing.assert_allclose(alone[name][..., 0], runs["smooth"][name][..., 1], atol=0.05, rtol=0.01)

@@ -1,0 +1,118 @@
+"""Gradients over depth: against networks written out, and what is said of them."""
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from plunit.lab.cell import Cell
+from plunit.lab.read.depth import EXPERIMENTS
+from plunit.lab.train.depth import compute
+
+DEPTHS = {one.name: one for one in EXPERIMENTS}
+DEPTH = DEPTHS["depth"]
+
+
+def by_hand(layers, scale, seed):
+    """|dL/dW_1| of an nn.Sequential with tanh."""
+    widths = [1, *[5] * (layers - 1), 1]
+    fans = list(itertools.pairwise(widths))
+    draws = np.random.default_rng(seed).standard_normal(sum(m * n for m, n in fans), dtype=np.float32)
+    parts = iter(np.split(draws, np.cumsum([m * n for m, n in fans])))
+    modules = []
+    for m, n in fans:
+        linear = nn.Linear(m, n, dtype=torch.float64)
+        std = 1 / math.sqrt(m) if scale == "fan_in" else 1
+        linear.weight.data = torch.from_numpy(next(parts).reshape(n, m)).double() * std
+        nn.init.zeros_(linear.bias)
+        modules += [linear, nn.Tanh()]
+    x = torch.from_numpy(np.linspace(-2 * np.pi, 2 * np.pi, 50))[:, None]
+    nn.functional.mse_loss(nn.Sequential(*modules[:-1])(x), x.sin()).backward()
+    return modules[0].weight.grad.norm().item()
+
+
+@pytest.mark.parametrize("name", DEPTHS)
+def test_gradients_are_those_of_a_plain_network(name):
+    spec = DEPTHS[name].spec
+    arrays = compute(Cell(name, spec, "tanh", 2, 4, "", ""), Path())
+    assert arrays["seed"].tolist() == [2, 3]
+    assert arrays["gradient"].shape == (6, 2)
+    expected = [[by_hand(spec.depths[row], spec.scale, seed) for seed in (2, 3)] for row in (0, 2, 5)]
+    np.testing.assert_allclose(arrays["gradient"][[0, 2, 5]], expected, rtol=1e-5)
+
+
+def test_depths_reach_from_2_to_64():
+    assert {(min(one.spec.depths), max(one.spec.depths)) for one in EXPERIMENTS} == {(2, 64)}
+    assert [one.spec.scale for one in EXPERIMENTS] == ["paper", "fan_in"]
+
+
+def falling(**factors):
+    """Runs whose gradients fall by a factor from the first depth to the last."""
+    start = np.random.default_rng(0).lognormal(size=50)
+    return {
+        name: {"seed": np.arange(50), "gradient": np.stack([start, *[start] * 4, start * factor])}
+        for name, factor in factors.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("tanh", "plu", "verdicts"),
+    [
+        (1e-6, 1.0, ["holds", "holds", "holds"]),
+        (1.0, 1e-6, ["does not hold", "does not hold", "does not hold"]),
+        (1e-6, 1e-6, ["holds", "does not hold", "holds weakly"]),
+    ],
+)
+def test_verdicts_follow_the_gradients(tanh, plu, verdicts):
+    claims = list(DEPTH.claims(falling(tanh=tanh, plu=plu), {}))
+    assert [claim.verdict for claim in claims] == verdicts
+    assert [claim.statement for claim in claims] == ["gradients-tanh", "gradients-plu", "gradients-plu"]
+
+
+def random_runs(*activations):
+    draw = np.random.default_rng(1).lognormal
+    return {name: {"seed": np.arange(7), "gradient": draw(size=(6, 7))} for name in activations}
+
+
+def test_claims_compare_the_last_depth_with_the_first():
+    runs = random_runs("relu", "plu", "tanh")
+    plu, tanh = (runs[name]["gradient"][5] / runs[name]["gradient"][0] for name in ("plu", "tanh"))
+    expected = [np.sort(column)[3] for column in (tanh, plu, plu / tanh)]
+    claims = list(DEPTH.claims(runs, {}))
+    assert [claim.value for claim in claims] == pytest.approx(expected)
+    assert all("with weights N(0, 1)." in claim.sentence for claim in claims)
+    assert all("depth 64 / depth 2" in claim.statistic for claim in claims)
+    assert list(DEPTH.claims(random_runs("relu", "plu"), {})) == []
+
+
+def test_the_finding_gives_the_falls():
+    runs = random_runs("tanh", "relu") | falling(plu=0.0125)
+    tanh, relu = (np.sort(runs[name]["gradient"][5] / runs[name]["gradient"][0])[3] for name in ("tanh", "relu"))
+    assert DEPTHS["depth-scaled"].finding(runs) == (
+        "Norm of the first layer's gradient, depth 64 / depth 2, with weights N(0, 1 / inputs): "
+        f"tanh {tanh:.3g}, ReLU {relu:.3g}, PLU 0.0125."
+    )
+
+
+def test_rows_and_figure():
+    runs = random_runs("tanh", "plu")
+    runs["plu"]["gradient"][5] = 0
+    rows = list(DEPTH.rows(runs))
+    assert len(rows) == 2 * 6 * 7
+    assert rows[7] == {
+        "experiment": "depth",
+        "activation": "tanh",
+        "seed": 0,
+        "depth": 4,
+        "gradient_norm": runs["tanh"]["gradient"][1, 0],
+    }
+    (picture,) = DEPTH.figures(runs)
+    (axes,) = picture.figure.axes
+    tanh, plu = (line.get_xydata() for line in axes.lines)
+    np.testing.assert_allclose(tanh, np.stack([[2, 4, 8, 16, 32, 64], np.sort(runs["tanh"]["gradient"])[:, 3]], -1))
+    assert plu[5].tolist() == [64, 1e-16]
+    assert "7 seeds" in picture.caption

@@ -1,0 +1,276 @@
+"""Cells of sections 2-4: the paper's settings, paired seeds, what is measured after training and what is said of it."""
+
+import dataclasses
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plunit.ensemble import MLP, initial
+from plunit.lab.cell import Cell
+from plunit.lab.read.fit import EXPERIMENTS
+from plunit.lab.train import fit as run
+from plunit.lab.train.fit import TARGETS, compute, dead_units, final_loss, fixed, grid, stream
+
+FITS = {one.name: one for one in EXPERIMENTS}
+SINE, SURFACE = FITS["sine"].spec, FITS["surface"].spec
+
+
+def trained(name, activation, first=0, last=3, **changes):
+    spec = dataclasses.replace(FITS[name].spec, **{"steps": 32, "stride": 8, "checkpoints": (8,), **changes})
+    return compute(Cell(name, spec, activation, first, last, "numpy", ""), Path())
+
+
+def test_the_paper_s_settings():
+    assert (SINE.target, SINE.widths, SINE.steps, SINE.lr) == ("sine", (1, 3, 3, 1), 2048, 0.01)
+    assert (SINE.alpha, SINE.c) == (0.1, 1.0)
+    parametric = FITS["parametric"].spec
+    assert (parametric.widths, parametric.steps) == ((1, 5, 5, 5, 5, 2), 4096)
+    assert (parametric.low, parametric.high, parametric.points) == (SINE.low, SINE.high, SINE.points)
+    assert (SURFACE.widths, SURFACE.steps, SURFACE.batch, SURFACE.low, SURFACE.high) == ((2, 3, 3, 1), 2048, 100, -3, 3)
+    x, y = fixed(SINE)
+    np.testing.assert_allclose(x[0], np.linspace(-2 * np.pi, 2 * np.pi, 50), rtol=1e-6)
+    np.testing.assert_allclose(y[0], np.sin(np.linspace(-2 * np.pi, 2 * np.pi, 50)), atol=1e-6)
+
+
+def test_targets():
+    t = np.array([[0.0, math.pi / 2, 1.0]])
+    np.testing.assert_allclose(TARGETS["sine"][0](t), [[0, 1, math.sin(1)]])
+    curve = TARGETS["curve"][0](t)
+    np.testing.assert_allclose(curve[:, 1], [1, -1], atol=1e-12)
+    np.testing.assert_allclose(curve[0, 2], (math.cos(1) - math.cos(2)) ** 3)
+    np.testing.assert_allclose(curve[1, 2], (math.sin(2) - math.sin(1)) ** 3)
+    np.testing.assert_allclose(TARGETS["saddle"][0](np.array([[3.0], [2.0]])), [[5.0]])
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_targets_have_the_inputs_and_outputs_that_are_said(name):
+    function, inputs, outputs = TARGETS[name]
+    assert function(np.ones((inputs, 7, 4))).shape == (outputs, 7, 4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"widths": (2, 3, 1)}, "widths for sine must be 1,...,1 with hidden layers, got 2,3,1"),
+        ({"widths": (1, 1)}, "widths for sine must be 1,...,1 with hidden layers, got 1,1"),
+        ({"low": 1.0, "high": 1.0}, "low must be below high, both finite, got 1.0 and 1.0"),
+        ({"high": math.inf}, "low must be below high, both finite, got .* and inf"),
+        ({"checkpoints": (8, 8)}, r"checkpoints must increase, got \(8, 8\)"),
+        ({"target": "saddle", "widths": (2, 3, 1), "points": 1001}, "points must be at most 1000, got 1001"),
+    ],
+)
+def test_a_spec_that_cannot_be_is_refused(changes, text):
+    with pytest.raises(ValueError, match=text):
+        dataclasses.replace(SINE, **changes)
+
+
+@pytest.mark.parametrize("name", ["sine", "surface"])
+def test_chunks_of_seeds_give_the_same_networks(name):
+    whole = trained(name, "plu", 0, 5)
+    parts = [trained(name, "plu", *ends) for ends in ((0, 2), (2, 5))]
+    np.testing.assert_equal({key: np.concatenate([part[key] for part in parts], axis=-1) for key in whole}, whole)
+
+
+@pytest.mark.parametrize("activation", ["relu", "plu", "plu_learned"])
+def test_seeds_are_paired(activation, monkeypatch):
+    """At a step size of 0 nothing moves: the weights are those each activation was given, all 25 of them."""
+    drawn = []
+
+    def watched(spec, generators):
+        batches = stream(spec, generators)
+        return lambda steps: drawn.append(batches(steps)) or drawn[-1]
+
+    monkeypatch.setattr(run, "stream", watched)
+    ours, tanh = (trained("surface", name, lr=0.0)["theta"] for name in (activation, "tanh"))
+    assert (tanh.shape, ours.shape) == ((25, 3), (29 if activation == "plu_learned" else 25, 3))
+    np.testing.assert_array_equal(ours[:25], tanh)
+    np.testing.assert_array_equal(ours[25:], trained("surface", activation, 7, 10, lr=0.0)["theta"][25:])
+    assert len(drawn) % 3 == 0
+    first, second, other = (
+        np.concatenate([x for x, _ in drawn[i : i + len(drawn) // 3]]) for i in range(0, len(drawn), len(drawn) // 3)
+    )
+    assert first.shape == (32, 2, 100, 3)
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, other)
+
+
+def test_batches_are_uniform_fresh_and_each_seed_s_own():
+    x, y = stream(SURFACE, [np.random.default_rng(seed) for seed in range(40)])(50)
+    assert x.shape == (50, 2, 100, 40)
+    assert y.shape == (50, 1, 100, 40)
+    assert -3 <= x.min() < -2.99
+    assert 2.99 < x.max() < 3
+    assert abs(x.mean()) < 0.02
+    assert abs(x.var() - 3) < 0.02
+    assert len(np.unique(x[:, 0, 0, :])) > 1990
+    np.testing.assert_allclose(y[:, 0], x[:, 0] ** 2 - x[:, 1] ** 2)
+
+
+def test_the_final_loss_is_that_of_a_network_written_by_hand():
+    arrays = trained("surface", "tanh", 0, 2)
+    axis = np.linspace(-3, 3, 41)
+    points = np.array([(a, b) for a in axis for b in axis])
+    losses = []
+    for theta in arrays["theta"].T.astype(float):
+        w1, b1, w2, b2, w3, b3 = np.split(theta, np.cumsum([6, 3, 9, 3, 3]))
+        h = np.tanh(points @ w1.reshape(3, 2).T + b1)
+        h = np.tanh(h @ w2.reshape(3, 3).T + b2)
+        losses.append(((h @ w3 + b3 - (points[:, 0] ** 2 - points[:, 1] ** 2)) ** 2).mean())
+    assert arrays["final_loss"].tolist() == pytest.approx(losses, rel=1e-9)
+
+
+def test_dead_units_are_counted():
+    theta = np.zeros((22, 2), dtype=np.float32)
+    theta[2] = 1  # first layer: unit 0 is always negative, unit 2 for half of the points
+    theta[3:6, :] = np.array([-1.0, 1.0, 0.0])[:, None]
+    theta[15:18, 0] = 1  # second layer: alive in member 0, all at 0 in member 1
+    assert dead_units(SINE, MLP(SINE.widths, "relu"), theta).tolist() == [1, 4]
+    assert dead_units(SINE, MLP(SINE.widths, "plu"), theta).tolist() == [0, 0]
+
+
+COUNTS = {f"{stage}_{kind}": (3,) for stage in ("initial", "random", "trained") for kind in ("pieces", "patterns")}
+SHAPES = {
+    "seed": (3,),
+    "checkpoints": (1, 22, 3),
+    "theta": (22, 3),
+    "history": (4, 3),
+    "final_loss": (3,),
+    "dead": (3,),
+}
+
+
+@pytest.mark.parametrize(
+    ("activation", "more"),
+    [
+        ("tanh", {}),
+        ("relu", {**COUNTS, "course": (3, 3)}),
+        (
+            "plu_learned",
+            {**COUNTS, "course": (3, 3), "theta": (26, 3), "checkpoints": (1, 26, 3), "alpha": (2, 3), "c": (2, 3)},
+        ),
+    ],
+)
+def test_stored_weights_histories_and_counts_have_their_places(activation, more):
+    assert {name: array.shape for name, array in trained("sine", activation).items()} == SHAPES | more
+
+
+def test_the_grid_has_every_point_of_the_square():
+    points = grid(SURFACE)
+    assert points.shape == (2, 41 * 41)
+    assert len(np.unique(points, axis=1).T) == 41 * 41
+
+
+@pytest.mark.parametrize("member", [0, 1])
+def test_final_loss_takes_shapes_of_each_member(member):
+    network = MLP(SINE.widths, "plu")
+    theta = initial(network, [np.random.default_rng(1)] * 1).repeat(2, axis=1)
+    alpha, c = np.array([0.1, 0.5]), np.array([1.0, 2.0])
+    both = final_loss(SINE, network, theta, alpha, c)
+    spec = dataclasses.replace(SINE, alpha=alpha[member].item(), c=c[member].item())
+    np.testing.assert_allclose(both[member], final_loss(spec, network, theta[:, :1])[0], rtol=1e-12)
+    assert both[0] != both[1]
+
+
+def measured(seeds=61, **factors):
+    """Arrays of each activation: losses and counts, its own random numbers times its factor."""
+    runs = {}
+    for i, (activation, factor) in enumerate(factors.items()):
+        rng = np.random.default_rng(i)
+        counts = {key: rng.integers(2, 40, seeds) * factor for key in COUNTS}
+        loss = factor * rng.lognormal(size=seeds)
+        runs[activation] = {**counts, "seed": np.arange(seeds), "final_loss": loss, "dead": rng.integers(0, 3, seeds)}
+    return runs
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_claims_are_medians_of_what_they_name(name):
+    runs = measured(tanh=1, relu=50, plu=3, plu_learned=2)
+    tanh, relu, plu, learned = runs.values()
+
+    def ratio(above, below, key="final_loss"):
+        return np.sort(above[key] / below[key])[30]
+
+    units = {"sine": 6, "surface": 6}.get(name, 20)
+    theme = {"sine": "sine", "surface": "surface"}.get(name, "curve")
+    five = [("curve-five", np.sort(relu["trained_pieces"])[30])] if theme == "curve" else []
+    grown = [("", np.sort(one["trained_pieces"] / one["initial_pieces"])[30]) for one in (relu, plu)]
+    expected = [
+        (f"{theme}-tanh", ratio(plu, tanh)),
+        (f"{theme}-relu", ratio(relu, plu)),
+        (f"{theme}-relu", ratio(relu, tanh)),
+        ("", ratio(plu, learned)),
+        ("dead", relu["dead"].mean() / units),
+        ("dead", plu["dead"].mean() / units),
+        (f"{theme}-pieces", ratio(plu, relu, "trained_pieces")),
+        *five,
+        ("", ratio(plu, relu, "initial_pieces")),
+        ("", ratio(plu, relu, "random_pieces")),
+        *grown,
+    ]
+    claims = list(FITS[name].claims(runs, {}))
+    assert [claim.statement for claim in claims] == [statement for statement, _ in expected]
+    assert [claim.value for claim in claims] == pytest.approx([value for _, value in expected])
+    assert {claim.n for claim in claims} == {61}
+    assert all(FITS[name].noun in claim.sentence for claim in claims)
+
+
+@pytest.mark.parametrize(
+    ("activations", "number"),
+    [(("tanh",), 0), (("tanh", "plu"), 0), (("plu", "plu_learned"), 1), (("relu", "plu"), 7), (("tanh", "relu"), 0)],
+)
+def test_claims_need_the_activations_they_compare(activations, number):
+    runs = measured(**dict.fromkeys(activations, 1))
+    assert len(list(FITS["sine"].claims(runs, {}))) == number
+
+
+def losses(**factors):
+    base = np.random.default_rng(0).lognormal(size=100)
+    constant = dict.fromkeys(COUNTS, np.ones(100)) | {"seed": np.arange(100), "dead": np.zeros(100, dtype=int)}
+    runs = {name: constant | {"final_loss": factor * base} for name, factor in factors.items()}
+    return {claim.sentence: claim.verdict for claim in FITS["sine"].claims(runs, {}) if claim.statement}
+
+
+def test_verdicts_follow_the_losses():
+    assert losses(tanh=1, relu=200, plu=1.1) == {
+        "On the sine, PLU and tanh reach similar losses.": "holds",
+        "On the sine, ReLU's loss is two orders of magnitude above PLU's.": "holds",
+        "On the sine, ReLU's loss is two orders of magnitude above tanh's.": "holds",
+        "ReLU networks trained on the sine have dead units.": "does not hold",
+        "PLU networks trained on the sine have no dead units.": "holds",
+        "Trained on the sine, PLU networks have more pieces than ReLU's.": "holds weakly",
+    }
+    turned = losses(tanh=1, relu=1, plu=10)
+    assert turned["On the sine, PLU and tanh reach similar losses."] == "does not hold"
+    assert turned["On the sine, ReLU's loss is two orders of magnitude above PLU's."] == "does not hold"
+
+
+def test_rows_state_losses_dead_units_and_shapes():
+    runs = {name: trained("sine", name, 4, 6) for name in ("tanh", "plu", "plu_learned")}
+    tanh, _, plu, _, _, learned = FITS["sine"].rows(runs)
+    loss, dead = runs["tanh"]["final_loss"][0], runs["tanh"]["dead"][0]
+    assert tanh == {"experiment": "sine", "activation": "tanh", "seed": 4, "final_loss": loss, "dead_units": dead}
+    assert (plu["alpha"], plu["c"]) == (0.1, 1.0)
+    arrays = runs["plu_learned"]
+    assert learned["seed"] == 5
+    assert learned["alpha"] == pytest.approx(arrays["alpha"][:, 1].sum() / 2)
+    assert learned["c"] == pytest.approx(arrays["c"][:, 1].sum() / 2)
+    assert learned["final_loss"] == arrays["final_loss"][1]
+
+
+def test_the_finding_gives_the_median_losses():
+    runs = {
+        "tanh": {"seed": np.arange(3), "final_loss": np.array([0.5, 9.0, 0.25])},
+        "relu": {"seed": np.arange(1200), "final_loss": np.linspace(1, 3, 1200)},
+        "plu": {"seed": np.arange(4), "final_loss": np.array([1e-5, 3e-4, 1e-4, 1.0])},
+    }
+    assert FITS["sine"].finding(runs) == (
+        "Median final losses over 1,200 seeds: tanh 0.5, ReLU 2, PLU 2.00e-04; the lowest is PLU's."
+    )
+
+
+def test_a_diverged_seed_is_not_the_lowest():
+    diverged = {"seed": np.arange(3), "final_loss": np.array([np.nan, 1.0, 2.0])}
+    runs = {"tanh": diverged, "plu": {"seed": np.arange(3), "final_loss": np.ones(3)}}
+    assert FITS["sine"].finding(runs).endswith("tanh 2, PLU 1; the lowest is PLU's.")

@@ -1,0 +1,210 @@
+"""Which values an activation takes, and round trips."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from plunit.invertible import PLU, Chain, InvertibleNetwork, Tanh, alternating
+from plunit.invertible.certificate import certify
+from plunit.invertible.frozen import part_by_part
+from plunit.lab.cell import Cell
+from plunit.lab.read.inverse import EXPERIMENTS
+from plunit.lab.train.inverse import FUNCTIONS, NETWORKS, compute, is_reached, round_trips
+
+(USUAL,) = EXPERIMENTS
+SPEC = dataclasses.replace(USUAL.spec, depths=(1, 4), points=16, features=3, values=256)
+INVERSE = dataclasses.replace(USUAL, spec=SPEC)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    cells = [Cell("inverse", SPEC, activation, 0, 5, "", "") for activation in USUAL.activations]
+    return {cell.activation: compute(cell, Path()) for cell in cells}
+
+
+@pytest.mark.parametrize(
+    ("activation", "reached"),
+    [
+        ("plu", [True, True, True, True, True]),
+        ("leaky_relu", [True, True, True, True, True]),
+        ("relu", [False, False, True, True, True]),
+        ("tanh", [False, True, True, True, False]),
+    ],
+)
+def test_values_an_activation_takes(activation, reached):
+    y = torch.tensor([-2.5, -0.5, 0.0, 0.5, 2.5], dtype=torch.float64)
+    assert is_reached(FUNCTIONS[activation], y).tolist() == reached
+
+
+@pytest.mark.parametrize("linear", ["lu", "orthogonal"])
+def test_round_trips_are_those_of_the_network(linear):
+    worst, lost, bound = round_trips(SPEC, "plu", linear, "float64", 0)
+    assert ((worst > 0) & (worst < 1e-12)).all()
+    assert (lost == 0).all()
+    assert (bound < 1e-12).all()
+    assert (bound >= worst).all()
+    single, _, looser = round_trips(SPEC, "plu", linear, "float32", 0)
+    assert ((single > 1e6 * worst) & (single < 1e-4)).all()
+    assert (looser > 1e6 * bound).all()
+
+
+def test_a_depth_is_the_beginning_of_a_deeper_one():
+    generator = torch.Generator().manual_seed(0)
+    network = InvertibleNetwork(3, 4, activation=alternating(PLU, SPEC.alpha), generator=generator).double()
+    x = torch.randn(SPEC.points, 3, generator=generator).double()
+    worst, _, bound = round_trips(SPEC, "plu", "lu", "float64", 0)
+    assert bound[1] == network.certificate(x).round_trip_error
+    whole = part_by_part(network.bijection)
+    first = Chain(*whole.parts()[:3])
+    errors = [(chain.inverse(chain(x)[0])[0] - x).norm(dim=-1).max() for chain in (first, whole)]
+    assert worst.tolist() == errors
+    assert bound[0] == certify(first, x).round_trip_error
+
+
+def test_tanh_loses_digits_far_out():
+    wide = dataclasses.replace(SPEC, depths=(1,), features=1, points=100_000)  # some beyond 4.5 = artanh(1 - 2^-13)
+    worst, lost, bound = round_trips(wide, "tanh", "lu", "float32", 0)
+    assert 1e-6 < worst < 0.1
+    assert lost == 0
+    assert np.isnan(bound)
+
+
+def test_tanh_loses_points_where_it_rounds_to_one():
+    deep = dataclasses.replace(SPEC, depths=(1, 256), features=16, points=32)
+    worst, lost, _ = round_trips(deep, "tanh", "orthogonal", "float32", 0)
+    assert np.isfinite(worst[0])
+    assert lost[0] == 0
+    assert worst[1] == np.inf
+    assert 0 < lost[1] < 1
+
+
+def test_relu_has_no_round_trip():
+    assert np.isnan(round_trips(SPEC, "relu", "lu", "float32", 0)).all()
+
+
+def test_claims_by_numbers(runs):
+    found = {claim.sentence: claim for claim in INVERSE.claims(runs, {})}
+    assert found["PLU's inverse is defined on the whole domain."].verdict == "holds"
+    assert found["Leaky ReLU is invertible."].verdict == "holds"
+    relu = found["ReLU is not an invertible function."]
+    assert relu.verdict == "holds"
+    assert 0.4 < relu.value < 0.6
+    assert found["tanh's inverse is defined on (-1, 1) only: nowhere outside."].value == 0
+    assert found["tanh's inverse is defined on (-1, 1) only: everywhere inside."].value == 1
+    assert found["PLU is one to one."].value == 0
+
+
+@pytest.mark.parametrize("reached", [[0.99, 1.0], [1.0, 0.99]])
+def test_a_value_that_is_missed_is_seen(runs, reached):
+    broken = dict(runs["plu"], reached=np.tile(np.array(reached)[:, None], 5))
+    claim, *_ = INVERSE.claims({"plu": broken}, {})
+    assert (claim.statement, claim.value, claim.verdict) == ("inverse-plu", 0.99, "does not hold")
+
+
+def drawn(shift):
+    """Arrays of no network at all, each number another one."""
+    shape, rng = (2, 2, 2, 7), np.random.default_rng(shift)
+    trips = {key: rng.lognormal(size=shape) for key in ("error", "lost", "bound")}
+    return {"seed": np.arange(7), "reached": rng.random((2, 7)), "shared": rng.random(7), **trips}
+
+
+DRAWN = {name: drawn(shift) for shift, name in enumerate(("tanh", "relu", "plu", "leaky_relu"))}
+
+
+def test_claims_are_about_the_arrays_they_name():
+    tanh, relu, plu, leaky = DRAWN.values()
+    trips = [np.sort(one["error"][:, 0, 1].max(0))[3] for one in (plu, tanh)]
+    expected = [
+        ("inverse-plu", plu["reached"].min(0).mean()),
+        ("inverse-plu", plu["shared"].mean()),
+        ("inverse-others", relu["shared"].mean()),
+        ("inverse-others", leaky["shared"].mean()),
+        ("inverse-others", tanh["reached"][0].mean()),
+        ("inverse-others", tanh["reached"][1].mean()),
+        *(("", trip) for trip in trips),
+        ("", (plu["error"] / plu["bound"]).max()),
+    ]
+    claims = list(INVERSE.claims(DRAWN, {}))
+    assert [claim.statement for claim in claims] == [statement for statement, _ in expected]
+    assert [claim.value for claim in claims] == pytest.approx([value for _, value in expected])
+    plu, tanh = claims[6:8]
+    assert plu.sentence == "An invertible PLU network of depth 4 returns its input in float32."
+    assert tanh.sentence == "An invertible tanh network of depth 4 returns its input in float32."
+
+
+def test_round_trips_are_judged_at_depth_32_if_it_is_there():
+    deep = dataclasses.replace(USUAL, spec=dataclasses.replace(SPEC, depths=(32, 64)))
+    claim = next(claim for claim in deep.claims({"plu": DRAWN["plu"]}, {}) if "returns its input" in claim.sentence)
+    assert "depth 32" in claim.sentence
+    assert claim.value == pytest.approx(np.sort(DRAWN["plu"]["error"][:, 0, 0].max(0))[3])
+
+
+def test_the_bound_of_the_certificate_holds(runs):
+    *_, certificate = INVERSE.claims(runs, {})
+    assert certificate.sentence == "The bound of the certificate is not exceeded at any depth, PLU."
+    assert certificate.value < 1
+    assert certificate.verdict == "holds"
+
+
+def test_the_finding_gives_the_errors_of_the_deepest_networks():
+    tanh, plu, leaky = (np.sort(DRAWN[name]["error"][:, 0, 1].max(0))[3] for name in ("tanh", "plu", "leaky_relu"))
+    assert INVERSE.finding(DRAWN) == (
+        "Largest |F⁻¹(F(x)) - x| at depth 4, float32, median of seeds: "
+        f"tanh {tanh:.3g}, PLU {plu:.3g}, leaky ReLU {leaky:.3g}."
+    )
+    assert INVERSE.finding({"relu": DRAWN["relu"]}) == ""
+
+
+@pytest.mark.parametrize("method", [lambda one: list(one.claims(DRAWN, {})), lambda one: one.finding(DRAWN)])
+def test_a_run_in_float64_alone_can_be_read(method):
+    method(dataclasses.replace(USUAL, spec=dataclasses.replace(SPEC, dtypes=("float64",))))
+
+
+def test_at_most_five_seeds_are_run():
+    assert [USUAL.seeds_within(seeds) for seeds in (3, 64, 1024)] == [3, 5, 5]
+    assert len(USUAL.cells(("plu",), USUAL.seeds_within(1024), "")) == 5
+
+
+def test_rows_hold_what_was_measured():
+    rows = list(INVERSE.rows(DRAWN))
+    assert len(rows) == 4 * 2 * 2 * 2 * 7
+    axes = ("linear", SPEC.linears), ("dtype", SPEC.dtypes), ("depth", SPEC.depths)
+    places = [(*(values.index(row[name]) for name, values in axes), row["seed"]) for row in rows]
+    assert len(set(zip([row["activation"] for row in rows], places, strict=True))) == len(rows)
+    expected = [
+        {key: DRAWN[row["activation"]][key][place] for key in ("error", "lost", "bound")}
+        for row, place in zip(rows, places, strict=True)
+    ]
+    assert [{key: row[key] for key in ("error", "lost", "bound")} for row in rows] == expected
+
+
+def test_the_figure_has_a_panel_for_each_kind_and_precision(runs, tmp_path):
+    (picture,) = INVERSE.figures(runs)
+    titles = [axes.get_title() for axes in picture.figure.axes]
+    assert titles == [f"{kind} layers, {dtype}" for dtype in SPEC.dtypes for kind in ("orthogonal", "LU")]
+    picture.figure.savefig(tmp_path / "figure.png")
+
+
+@pytest.mark.parametrize("panel", range(4))
+def test_panels_are_those_of_their_titles(panel):
+    (picture,) = INVERSE.figures({"plu": DRAWN["plu"]})
+    dtype, linear = divmod(panel, 2)
+    lines = [line.get_ydata() for line in picture.figure.axes[panel].lines]
+    expected = [np.sort(DRAWN["plu"][key][linear, dtype])[:, 3] for key in ("error", "bound")]
+    np.testing.assert_allclose(lines, expected)
+
+
+@pytest.mark.parametrize("back", [np.nan, np.inf])
+def test_points_that_come_back_as_no_number_are_lost(back, monkeypatch):
+    class Broken(Tanh):
+        @staticmethod
+        def invert(y, *values):
+            return torch.full_like(y, back), y
+
+    monkeypatch.setitem(NETWORKS, "tanh", lambda alpha: lambda features, index: Broken(features))
+    spec = dataclasses.replace(SPEC, features=1, depths=(1,))
+    worst, lost, _ = round_trips(spec, "tanh", "lu", "float32", 0)
+    assert (worst, lost) == (np.inf, 1)

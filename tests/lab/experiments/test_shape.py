@@ -1,0 +1,107 @@
+"""Maps over alpha and c: each point is an experiment of its own, and the paper's choice has a rank among them."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plunit.lab.cell import Cell
+from plunit.lab.experiment import catalogue
+from plunit.lab.read.shape import EXPERIMENTS, table
+from plunit.lab.train.fit import compute as compute_fit
+from plunit.lab.train.shape import ShapeSpec, compute
+
+MAP = EXPERIMENTS[0]
+
+
+@pytest.mark.parametrize("spec", [one.spec for one in EXPERIMENTS])
+def test_the_grid_holds_the_paper_s_choice_and_16_by_16_values(spec):
+    assert len(set(spec.alphas)) == len(set(spec.cs)) == 16
+    assert (spec.alphas[spec.chosen[0]], spec.cs[spec.chosen[1]]) == (0.1, 1)
+
+
+@pytest.mark.parametrize(("fit", "grid"), [({}, {"alphas": (0.2, 0.3)}), ({}, {"cs": (0.5, 2)}), ({"batch": 10}, {})])
+def test_a_grid_without_the_paper_s_choice_or_with_batches_is_refused(fit, grid):
+    with pytest.raises(ValueError, match=r"alphas must hold 0\.1, cs 1\.0, and fit\.batch must be 0"):
+        ShapeSpec(dataclasses.replace(catalogue()["sine"].spec, **fit), **grid)
+
+
+def test_a_point_of_the_map_is_the_experiment_with_that_alpha_and_c():
+    quick = dataclasses.replace(catalogue()["sine"].spec, steps=24, checkpoints=())
+    spec = ShapeSpec(quick, alphas=(0.1, 0.4), cs=(0.5, 1, 2))
+    arrays = compute(Cell("map-sine", spec, "plu", 5, 7, "numpy", ""), Path())
+    alone = [
+        [
+            compute_fit(Cell("sine", dataclasses.replace(quick, alpha=alpha, c=c), "plu", 5, 7, "numpy", ""), Path())
+            for c in spec.cs
+        ]
+        for alpha in spec.alphas
+    ]
+    losses = table(spec, arrays)
+    assert losses.shape == (2, 3, 2)
+    np.testing.assert_allclose(losses, [[one["final_loss"] for one in row] for row in alone], rtol=1e-6)
+    assert arrays["seed"].tolist() == [5] * 6 + [6] * 6
+    np.testing.assert_allclose(arrays["alpha"], ([0.1] * 3 + [0.4] * 3) * 2)
+    np.testing.assert_allclose(arrays["c"], [0.5, 1, 2] * 4)
+
+
+@pytest.mark.parametrize(("order", "share", "verdict"), [(1, 0, "holds"), (-1, 255 / 257, "does not hold")])
+def test_the_verdict_is_the_rank_of_the_paper_s_choice(order, share, verdict):
+    losses = np.roll(order * np.arange(256.0), 3 * 16 + 8)  # the first of the order falls on alpha = 0.1, c = 1
+    (claim,) = MAP.claims({"plu": {"final_loss": np.tile(losses, 20) + 1000}}, {})
+    assert (MAP.spec.alphas[3], MAP.spec.cs[8]) == (0.1, 1)
+    assert (claim.statement, claim.n, claim.value, claim.verdict) == ("", 20, share, verdict)
+
+
+@pytest.fixture
+def runs():
+    """Three seeds on a map of six points, one loss of which is no number."""
+    losses = np.random.default_rng(0).lognormal(size=(3, 6))
+    losses[0, 4] = np.nan
+    alpha, c = (np.tile(column, 3) for column in (np.repeat([0.1, 0.4], 3), np.tile([0.5, 1, 2], 2)))
+    return {"plu": {"seed": np.repeat([0, 1, 2], 6), "alpha": alpha, "c": c, "final_loss": losses.ravel()}}
+
+
+SMALL = dataclasses.replace(MAP, spec=ShapeSpec(catalogue()["sine"].spec, alphas=(0.1, 0.4), cs=(0.5, 1, 2)))
+
+
+def test_a_loss_that_diverged_is_infinite(runs):
+    losses = table(SMALL.spec, runs["plu"])
+    assert losses[1, 1, 0] == np.inf
+    assert np.isfinite(losses).sum() == 17
+
+
+def test_the_finding_compares_the_paper_s_choice_with_the_lowest(runs):
+    medians = np.sort(np.nan_to_num(runs["plu"]["final_loss"].reshape(3, 6), nan=np.inf), axis=0)[1]
+    best = int(np.argmin(medians))
+    assert best != 1
+    assert SMALL.finding(runs) == (
+        f"For the sine, the paper's choice has the median loss {medians[1]:.3g}; the lowest is {medians[best]:.3g}, "
+        f"at alpha = {(0.1, 0.4)[best // 3]}, c = {(0.5, 1, 2)[best % 3]}."
+    )
+    assert SMALL.finding({"relu": runs["plu"]}) == ""
+
+
+def test_rows_and_figure(runs):
+    rows = list(SMALL.rows(runs))
+    assert len(rows) == 18
+    assert rows[7] == {
+        "experiment": "map-sine",
+        "activation": "plu",
+        "seed": 1,
+        "alpha": 0.1,
+        "c": 1.0,
+        "final_loss": runs["plu"]["final_loss"][7],
+    }
+    (picture,) = SMALL.figures(runs)
+    axes = picture.figure.axes[0]
+    medians = np.median(table(SMALL.spec, runs["plu"]), axis=-1)
+    np.testing.assert_array_equal(axes.images[0].get_array(), medians)
+    chosen, best = (line.get_xydata()[0] for line in axes.lines)
+    assert chosen.tolist() == [1, 0]
+    assert best.tolist() == [np.argmin(medians) % 3, np.argmin(medians) // 3]
+
+
+def test_an_eighth_of_the_seeds_is_taken_and_at_most_32():
+    assert [MAP.seeds_within(seeds) for seeds in (1, 64, 1024)] == [1, 8, 32]

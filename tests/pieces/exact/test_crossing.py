@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+
+from plunit.pieces import activation, network
+from plunit.pieces.exact.crossing import Points, Pool, cuts, joined
+from plunit.pieces.exact.layer import Affine, Units
+
+
+def random_points(units, f, n, seed):
+    """Return units of a layer, and points without errors: sides are what rounding makes them."""
+    rng = np.random.default_rng(seed)
+    net = network([(rng.normal(size=(units, 2)), rng.normal(size=units)), f])
+    place = rng.normal(size=(n, 2))
+    state = np.stack([place, 0 * place], axis=1)
+    member = np.zeros(n, dtype=np.int64)
+    state = Affine(net.weights[0], net.biases[0]).of(state, member)
+    state[:, 1] = 0
+    found = Units.of(net.activations[0])
+    return found, Points.at(found, place, state, member)
+
+
+@pytest.mark.parametrize("f", [activation.plu(), activation.relu()])
+@pytest.mark.parametrize("units", [1, 5, 70])
+def test_no_line_is_crossed_between_neighbours(f, units):
+    layer, points = random_points(units, f, 40, units)
+    tail, head = np.arange(20), np.arange(20, 40)
+    parts, segment = cuts(layer, points, tail, head, print)
+    new = joined(*parts)
+    assert (np.diff(segment) >= 0).all()
+    chains = [
+        joined(points.take(tail[[i]]), new.take(np.flatnonzero(segment == i)), points.take(head[[i]]))
+        for i in range(20)
+    ]
+    assert [i for i, chain in enumerate(chains) if crossed(chain)] == []
+    assert [i for i, chain in enumerate(chains) if not in_order(chain)] == []
+    assert sum(len(chain) - 2 for chain in chains) == len(new) > units
+
+
+def crossed(chain):
+    """Return whether a unit is above a knot at one point and below it at the next."""
+    above, below = chain.sides
+    return (above[:, 1:] & below[:, :-1] | below[:, 1:] & above[:, :-1]).any()
+
+
+def in_order(chain):
+    """Return whether the points follow one another on the way from the first to the last."""
+    along = (chain.place - chain.place[0]) @ (chain.place[-1] - chain.place[0])
+    return (np.diff(along) > 0).all()
+
+
+def test_a_new_point_is_exactly_on_its_line():
+    layer, points = random_points(1, activation.relu(), 400, 6)
+    parts, _ = cuts(layer, points, np.arange(200), np.arange(200, 400), print)
+    new = joined(*parts)
+    assert len(new) > 10
+    assert not new.sides.any()
+    assert not new.state.any()
+
+
+def test_a_unit_within_its_error_of_a_knot_is_put_there():
+    units = Units.of(network([(np.eye(3), np.zeros(3)), activation.plu()]).activations[0])
+    state = np.array([[[0.9, 1.0, 1.5], [0.1, 1e-3, 1e-3]]])
+    points = Points.at(units, np.zeros((1, 2)), state, np.zeros(1, dtype=np.int64))
+    # 0.9 is within 32 * 0.1 of both knots, but on the nearer one only; 1.5 is above 1 for sure
+    assert points.state[0, 0].tolist() == [1.0, 1.0, 1.5]
+    np.testing.assert_allclose(points.state[0, 1], [0.1, 0.0, 1e-3])
+    above, below = points.sides[:, :, 0]
+    assert [int(word) for word in above] == [0b111, 0b100]
+    assert [int(word) for word in below] == [0b000, 0b000]
+
+
+@pytest.mark.parametrize(
+    ("knots", "z", "on"),
+    [
+        ((-1.0, 1.0), 0.0, [False, False]),
+        ((-1.0, 1.0), -1.1, [True, False]),
+        ((-1.0, 1.0), 1.4, [False, True]),
+        ((0.5, 0.5), 3.0, [True, True]),
+        ((0.0, np.inf), 3.0, [True, False]),
+    ],
+)
+def test_a_unit_is_not_on_two_knots_however_large_its_error(knots, z, on):
+    units = Units.of(network([([[1.0]], [0.0]), activation.piecewise(knots, [0.0, 1.0, 0.0])]).activations[0])
+    sides = units.sides(np.array([[[z], [0.2]]]), np.zeros(1, dtype=np.int64))
+    assert (sides[0] | sides[1] == 0).ravel().tolist() == on
+
+
+def test_a_cut_on_a_knot_is_off_the_other_knots_of_the_unit():
+    """The knots -1 and 1 of a steep unit are told apart although 32 times its error is more than their distance."""
+    units = Units.of(network([(np.eye(1), np.zeros(1)), activation.hardtanh()]).activations[0])
+    state = np.array([[[-1e14], [0.1]], [[2e14], [0.1]]])
+    points = Points.at(units, np.array([[0.0], [3.0]]), state, np.zeros(2, dtype=np.int64))
+    parts, _ = cuts(units, points, np.array([0]), np.array([1]), print)
+    assert joined(*parts).state[:, 0, 0].tolist() == [-1.0, 1.0]
+
+
+@pytest.mark.parametrize("name", ["place", "state", "member", "sides"])
+def test_a_pool_keeps_what_it_gets(name):
+    parts = [random_points(3, activation.plu(), n, n)[1] for n in (2, 1, 5, 0, 40)]
+    pool = Pool(parts[0])
+    for part in parts[1:]:
+        pool.append(part)
+    np.testing.assert_array_equal(getattr(pool.points, name), getattr(joined(*parts), name))

@@ -1,0 +1,250 @@
+"""Between Python and the compiled programs: structs of one layout, arrays that pointers fit, and a lack of memory."""
+
+import ctypes
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plunit.densities import Architecture, Sample, start
+from plunit.densities import native_chain as chains
+from plunit.densities.chain_state import MemberSteps
+from plunit.densities.chain_state import begin as begin_member
+from plunit.ensemble import MLP, Rows, initial, native_steps
+from plunit.ensemble.data import points
+from plunit.ensemble.run_state import Steps
+from plunit.ensemble.training import begin
+from plunit.play.live_training import Course
+from plunit.programs import compiling, interface, loading
+from plunit.programs.interface import STRUCTS, address, difference, struct
+
+NETWORK = MLP((1, 3, 1))
+ALL = [(program, one.__name__) for program, structs in STRUCTS.items() for one in structs]
+X = np.linspace(-1, 1, 9, dtype=np.float32)[:, None]
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("program", STRUCTS)
+def test_the_structs_of_the_programs_are_those_of_python(program):
+    assert difference(loading.library(program), program) == ""
+
+
+def shifted(kinds):
+    return {"added": "int64_t", **kinds}
+
+
+def longer(kinds):
+    return {**kinds, "added": "int64_t"}
+
+
+def shorter(kinds):
+    return dict(list(kinds.items())[:-1])
+
+
+def swapped(kinds):
+    (first, *middle, last) = kinds.items()
+    return dict([last, *middle, first])
+
+
+def retyped(kinds):
+    """Other numbers of the same size, and pointers to others."""
+    others = {"int64_t": "uint64_t", "const float*": "double*"}
+    return {name: others.get(kind, kind) for name, kind in kinds.items()}
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize(("program", "name"), ALL)
+@pytest.mark.parametrize("change", [shifted, longer, shorter, swapped, retyped])
+def test_a_field_at_another_place_is_found(monkeypatch, program, name, change):
+    structs = {one.__name__: one for one in STRUCTS[program]}
+    structs[name] = struct(name, change(structs[name].kinds))
+    monkeypatch.setitem(interface.STRUCTS, program, tuple(structs.values()))
+    assert name in difference(loading.library(program), program)
+
+
+def test_a_library_without_a_layout_does_not_fit():
+    assert "structs" in difference(ctypes.CDLL(None), "train")
+
+
+@pytest.fixture
+def with_shifted_field(monkeypatch, tmp_path):
+    """A function: C++ of which a struct of a program has one more field than Python knows."""
+    monkeypatch.setattr(compiling, "FLAGS", ["-O0" if flag == "-O3" else flag for flag in compiling.FLAGS])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def changed(program):
+        csrc = Path(shutil.copytree(compiling.CSRC, tmp_path / "csrc"))
+        source, line = csrc / f"{program}.cpp", "  FIELD(int64_t, steps)"
+        before, after = source.read_text().split(line)
+        source.write_text(f"{before}  FIELD(int64_t, added) {line}{after}")
+        monkeypatch.setattr(compiling, "CSRC", csrc)
+
+    loading.library.cache_clear()
+    yield changed
+    loading.library.cache_clear()
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize(("program", "name"), [("train", "Task"), ("chain", "ChainTask")])
+def test_a_library_of_the_cache_with_a_shifted_field_is_not_used(with_shifted_field, program, name):
+    with_shifted_field(program)
+    for _ in range(2):  # compiled, and from the cache
+        with pytest.raises(compiling.CannotCompile, match=rf"{name}\.added"):
+            loading.compile_program(("-march=native",), program)
+
+
+@pytest.mark.skipif(not compiling.levels(), reason="wheels have no libraries for this processor")
+@pytest.mark.usefixtures("compiler")
+def test_a_library_of_a_wheel_with_a_shifted_field_is_not_used(with_shifted_field, monkeypatch, tmp_path):
+    with_shifted_field("train")
+    with tempfile.TemporaryDirectory() as scratch:
+        content = compiling.compiled(compiling.find_compiler(), scratch, "train")
+    monkeypatch.setattr(loading, "LIB", tmp_path / "lib")
+    (tmp_path / "lib").mkdir()
+    for level in compiling.levels().values():
+        (tmp_path / "lib" / compiling.file_name(level)).write_bytes(content)
+    (tmp_path / "lib" / compiling.SOURCES).write_text(compiling.source_hash())
+    assert loading.packaged() is None
+    monkeypatch.setattr(loading, "difference", lambda *_: "")
+    assert loading.packaged() is not None  # nothing else is wrong with it
+
+
+ARRAY = np.zeros((3, 4), np.float32)
+LOCKED = ARRAY.copy()
+LOCKED.flags.writeable = False
+UNALIGNED = np.zeros(49, np.uint8)[1:].view(np.float32)
+
+
+@pytest.mark.parametrize("kind", ["float*", "const float*"])
+@pytest.mark.parametrize("wrong", [np.zeros(4), np.zeros(4, ">f4"), np.zeros(4, np.int32)], ids=lambda a: str(a.dtype))
+def test_an_array_of_another_dtype_has_no_address(kind, wrong):
+    with pytest.raises(TypeError, match=rf"numbers in float32, got {wrong.dtype}"):
+        address(wrong, kind, "numbers")
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        ("float*", ARRAY.T),
+        ("const float*", ARRAY[:, ::2]),
+        ("const float*", UNALIGNED),
+        ("float*", LOCKED),
+    ],
+    ids=["by columns", "every other", "unaligned", "read-only"],
+)
+def test_an_array_of_another_layout_has_no_address(kind, wrong):
+    with pytest.raises(ValueError, match=r"the compiled program .* numbers"):
+        address(wrong, kind, "numbers")
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "strided"),
+    [
+        ("float*", ARRAY, False),
+        ("const float*", LOCKED, False),
+        ("const float*", ARRAY[1:, ::2], True),
+        ("const int64_t*", np.arange(3), False),
+        ("float*", np.zeros((0, 4), np.float32), False),
+    ],
+)
+def test_the_address_is_that_of_the_first_number(kind, right, strided):
+    assert address(right, kind, "numbers", strided=strided) == right.__array_interface__["data"][0]
+
+
+def theta(dtype=np.float64, members=16):
+    return initial(NETWORK, [np.random.default_rng(seed) for seed in range(members)]).astype(dtype)
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("members", [5, 16])
+def test_parameters_in_float64_are_not_read_as_float32(members):
+    wide, rows = theta(members=members), Rows(X, X)
+    with pytest.raises(TypeError, match="float64"):
+        Course(NETWORK, wide, rows, lr=0.1)
+    with pytest.raises(TypeError, match="float64"):
+        native_steps.values(NETWORK, wide, X.T)
+    with pytest.raises(TypeError, match="float64"):
+        native_steps.values(NETWORK, wide.astype(np.float32), X.T.astype(np.float64))
+    state = begin(NETWORK, wide, loss="square", lr=0.1, decay=0.0, alpha=0.1, c=1.0, stride=1, steps=1)
+    with pytest.raises(TypeError, match="float64"):
+        native_steps.advance([(state, Steps(0, np.ones(1), points(rows, 1, NETWORK, wide)))])
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("name", ["theta", "sign", "widths", "looks"])
+def test_a_density_in_float64_is_not_read_as_float32(name):
+    form, x = Architecture(2, 2), np.random.default_rng(0).standard_normal((20, 2))
+    one = begin_member(form, start(form, np.random.default_rng(0)), 0, 1)
+    with pytest.raises(TypeError, match="takes x in float32, got float64"):
+        chains.advance([one], MemberSteps(np.ones(1), Sample(x), 5))
+    setattr(one, name, getattr(one, name).astype(np.float64))
+    with pytest.raises(TypeError, match=f"takes {name} in float32, got float64"):
+        chains.advance([one], MemberSteps(np.ones(1), Sample(x.astype(np.float32)), 5))
+
+
+# In a process of its own, which an exception that leaves a program would end. No machine has 2^56 bytes.
+HUGE = """
+import ctypes, dataclasses, threading
+import numpy as np
+from plunit.densities import Architecture, Sample, start, native as chains
+from plunit.densities.chain_state import MemberSteps, begin as begin_member
+from plunit.ensemble import MLP, Rows, initial, native
+from plunit.programs.loading import library
+from plunit.ensemble.data import points
+from plunit.programs.interface import Evaluation, called
+from plunit.ensemble.run_state import Steps
+from plunit.ensemble.training import begin
+
+small, huge = MLP((1, 3, 1)), MLP((1, 2**25, 2**25, 1))
+theta = initial(small, [np.random.default_rng(seed) for seed in range(64)])
+x = np.ones((9, 1), np.float32)
+
+
+def values():
+    native.values(huge, theta, x.T)
+
+
+def outputs():
+    task = Evaluation(members=0, depth=1, widths=np.array([2**50, 1]), activation=b"plu", rows=0)
+    called(library().plunit_outputs, ctypes.byref(task))
+
+
+def train(threads=1):
+    native.processors = lambda: threads
+    state = begin(small, theta, loss="square", lr=0.1, decay=0.0, alpha=0.1, c=1.0, stride=1, steps=1)
+    steps = Steps(0, np.ones(1), points(Rows(x, x), 1, small, theta))
+    shape = {name: np.ones((2, 64), np.float32) for name in ("alpha", "c")}
+    native.advance([(dataclasses.replace(state, network=huge, **shape), steps)])
+
+
+def train_on_threads():
+    train(4)
+
+
+def chain():
+    form = Architecture(2, 2, "plu")
+    member = begin_member(form, start(form, np.random.default_rng(0)), 0, 1)
+    before = member.theta.copy()
+    try:
+        chains.advance([member], MemberSteps(np.ones(1), Sample(np.ones((9, 2), np.float32)), batch=2**59))
+    finally:
+        assert member.steps == 0 and np.array_equal(member.theta, before)
+
+
+for entry in (values, outputs, train, train_on_threads, chain):
+    try:
+        entry()
+    except MemoryError as error:
+        print(entry.__name__, threading.active_count())
+"""
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_lack_of_memory_is_an_error_of_python():
+    done = subprocess.run([sys.executable, "-c", HUGE], capture_output=True, text=True, timeout=120)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert done.stdout.split() == ["values", "1", "outputs", "1", "train", "1", "train_on_threads", "1", "chain", "1"]
