@@ -5,14 +5,11 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 BUILD  := pyproject.toml setup.py constraints.txt src/plunit/torch/extension.py $(wildcard src/plunit/torch/csrc/*)
 
-# one output after the other, where make can (macOS has an older one)
-SYNC   := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
-
 # tests that need NumPy alone
 NUMPY  := tests/base tests/expressions tests/pieces tests/test_dist.py tests/test_functional.py tests/test_gains.py \
           tests/test_imports.py
 
-.PHONY: reproduce test lint types unit unit-training unit-rest tensorflow docs libraries numpy soak fuzz bench dist clean
+.PHONY: reproduce test lint types unit tensorflow docs libraries numpy soak fuzz bench dist clean
 
 reproduce: $(VENV)/lab
 	$(BIN)/plunit reproduce
@@ -29,19 +26,11 @@ lint: $(VENV)/dev
 types: $(VENV)/dev
 	$(BIN)/mypy
 
-# in two processes of about the same length, because one takes longer than 20 minutes: training, and everything else
-TRAINING := tests/cli tests/data tests/densities tests/ensemble tests/estimators tests/expressions tests/fitting tests/invertible \
-            tests/lab
+# a test file stays in one process, because its fixtures may have trained something
 unit: $(VENV)/dev
-	$(MAKE) --no-print-directory --jobs 2 $(SYNC) unit-training unit-rest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
 	  echo "No Chromium was found, so the browser tests of the playground were skipped. Install it to run them."
-
-unit-training: $(VENV)/dev
-	$(BIN)/python -m pytest $(TRAINING)
-
-unit-rest: $(VENV)/dev
-	$(BIN)/python -m pytest $(TRAINING:%=--ignore=%) -p no:cacheprovider
 
 tensorflow: $(VENV)/tensorflow
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/test_keras.py
