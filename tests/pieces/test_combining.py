@@ -39,7 +39,7 @@ def test_a_combination_is_one():
 def test_networks_that_do_not_fit_are_an_error():
     with pytest.raises(ValueError, match="3 -> 2 and 3 -> 1"):
         difference(NETS["affine"], combination(NETS["affine"], [[1.0, 0.0]]))
-    with pytest.raises(ValueError, match="one network"):
+    with pytest.raises(TypeError, match="one network"):
         difference(ensemble([(np.ones((1, 3, 2)), np.ones((1, 2)))]), NETS["affine"])
 
 

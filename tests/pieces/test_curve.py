@@ -305,5 +305,3 @@ def test_a_step_between_neighbouring_numbers_is_an_error_of_its_member():
 def test_an_interval_needs_one_input():
     with pytest.raises(ValueError, match=r"2 inputs.*along"):
         curve(random_network(0, 2, 3, 1), -1.0, 1.0)
-    with pytest.raises(ValueError, match=r"ensemble of 5; pick one"):
-        curve(sine_ensemble(5, activation.plu(), RNG), -1.0, 1.0)

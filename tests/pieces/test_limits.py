@@ -56,7 +56,7 @@ def test_a_wide_network_stops_at_the_limit_soon():
 def test_the_limit_names_the_layer_and_the_count_before_the_work():
     """Lines in general position make 1 + lines + crossings cells, which is known as soon as the edges are cut."""
     net = dense((110, 300), 2, 3)
-    whole = len(cells(network([(net.weights[0][0], net.biases[0][0]), activation.plu()]), BOX, limit=10**6))
+    whole = len(cells(network([(net.layers[0].weight, net.layers[0].bias), activation.plu()]), BOX, limit=10**6))
     told = []
     with pytest.raises(
         ValueError, match=rf"layer 1 of 2 makes {whole:,} pieces or more, more than limit={whole - 1} allows"

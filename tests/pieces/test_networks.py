@@ -1,10 +1,23 @@
 import itertools
+import re
 
 import numpy as np
 import pytest
 
 import plunit
-from plunit.pieces import Activation, Network, activation, cells, ensemble, network
+from plunit.pieces import (
+    Activation,
+    Ensemble,
+    Layer,
+    Network,
+    activation,
+    cells,
+    counts,
+    curve,
+    curves,
+    ensemble,
+    network,
+)
 
 Z = np.concatenate([np.linspace(-8, 8, 1001), [-6, -3, -1, 0, 1, 3, 6]])
 
@@ -50,7 +63,7 @@ def test_neighbouring_layers_become_one():
     net = network(
         [activation.relu(), (a, np.ones(3)), (b, np.zeros(4)), activation.relu(), activation.plu(), (c, np.ones(2))]
     )
-    assert [weight.shape[1:] for weight in net.weights] == [(2, 2), (4, 2), (4, 4), (2, 4)]
+    assert [layer.weight.shape for layer in net.layers] == [(2, 2), (4, 2), (4, 4), (2, 4)]
     x = rng.normal(size=(5, 2))
     hidden = plunit.plu(np.maximum(np.maximum(x, 0) @ a.T @ b.T + b.sum(axis=1), 0))
     np.testing.assert_allclose(net(x), hidden @ c.T + 1, atol=1e-12)
@@ -126,37 +139,56 @@ def _members(count, *units):
 @pytest.mark.parametrize(
     ("thing", "text"),
     [
-        (_members(1, 300, 200, 1), "Network(300 - 200 - 1)"),
-        (_members(32, 2, 16, 16, 3), "Network(2 - 16 - 16 - 3, 32 members)"),
-        (cells(_members(1, 2, 4, 1), ((-1, 1), (0, 2.5))), "Cells(2 on [-1, 1] x [0, 2.5])"),
+        (_members(1, 300, 200, 1).member(0), "Network(300 - 200 - 1)"),
+        (_members(32, 2, 16, 16, 3), "Ensemble(2 - 16 - 16 - 3, 32 members)"),
+        (cells(_members(1, 2, 4, 1).member(0), ((-1, 1), (0, 2.5))), "Cells(2 on [-1, 1] x [0, 2.5])"),
     ],
 )
 def test_a_representation_is_one_short_line(thing, text):
     assert repr(thing) == text
 
 
-W, B, F = np.ones((1, 2, 3)), np.ones((1, 2)), activation.relu().spread(2, 1)
+W, B, F = np.ones((2, 3)), np.ones(2), activation.relu().spread(2)
+FIRST, LAST = Layer(W, B, F), Layer(W[:, :2], B)
 
 
 @pytest.mark.parametrize(
-    ("weights", "biases", "activations"),
+    ("make", "message"),
     [
-        ((W,), (), ()),
-        ((W,), (B,), (F,)),
-        ((), (), ()),
-        ((W[0],), (B,), ()),
-        ((W,), (B[0],), ()),
-        ((W,), (B[:, :1],), ()),
-        ((W, W), (B, B), (F,)),
-        ((W, np.ones((2, 2, 2))), (B, np.ones((2, 2))), (F,)),
-        ((W, W[..., :2]), (B, B), (activation.relu(),)),
-        ((W, W[..., :2]), (B, B), (activation.relu().spread(3, 1),)),
+        (lambda: Layer(W[0], B), "weight [out, in] and bias [out]"),
+        (lambda: Layer(W, B[:1]), "got (2, 3) and (1,)"),
+        (lambda: Layer(W, W), "got (2, 3) and (2, 3)"),
+        (lambda: Layer(W, B, activation.relu()), "needs leading shape (2,), got ()"),
+        (lambda: Layer(W, B, activation.relu().spread(3)), "use .spread(units)"),
+        (lambda: Network(()), "one or more layers"),
+        (lambda: Network((FIRST,)), "an activation except the last"),
+        (lambda: Network((LAST, LAST)), "an activation except the last"),
+        (lambda: Network((FIRST, Layer(W, B))), "layer 1 needs weights for the outputs (2,)"),
+        (lambda: Network(ensemble([(W[..., None], B[:, None])]).layers), "need 2 axes, got [3]"),
+        (lambda: Ensemble((FIRST, LAST)), "need 3 axes, got [2, 2]"),
+        (lambda: Ensemble((FIRST.part(None), Layer(np.ones((3, 2, 2)), np.ones((3, 2))))), "the outputs (1, 2)"),
     ],
 )
-def test_a_network_whose_shapes_do_not_fit_is_not_built(weights, biases, activations):
-    with pytest.raises(ValueError, match="need"):
-        Network(weights, biases, activations)
+def test_a_network_whose_shapes_do_not_fit_is_not_built(make, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make()
 
 
 def test_a_network_whose_shapes_fit_is_built():
-    assert Network((W, W[..., :2]), (B, B), (F,))(np.ones(3)).tolist() == [9.0, 9.0]
+    net = Network((FIRST, LAST))
+    assert net(np.ones(3)).tolist() == [9.0, 9.0]
+    assert (net.widths, net.alone.members) == ((3, 2, 2), 1)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: curve(_members(2, 1, 1), 0, 1), "one network, got an ensemble of 2; pick one with .member(i)"),
+        (lambda: cells(_members(1, 2, 1), ((0, 1), (0, 1))), "one network, got an ensemble of 1"),
+        (lambda: curves(np.eye(1), 0, 1), "needs a plunit.pieces.Network, got ndarray"),
+        (lambda: counts("net", 0, 1), "plunit.torch.to_network makes one"),
+    ],
+)
+def test_what_is_no_network_is_refused(ask, message):
+    with pytest.raises(TypeError, match=re.escape(message)):
+        ask()

@@ -5,7 +5,6 @@ import pytest
 from random_networks import mixture, random_network
 
 from plunit.pieces import activation, ensemble, network, to_relu
-from plunit.pieces.activation import Activation
 
 POINTS = np.concatenate([np.random.default_rng(0).normal(scale=s, size=(200, 2)) for s in (1.0, 10.0, 1e6)])
 
@@ -13,10 +12,9 @@ POINTS = np.concatenate([np.random.default_rng(0).normal(scale=s, size=(200, 2))
 def is_plain(net, only_relu):
     """Whether every hidden unit is max(0, z), or, where allowed, z."""
     z = np.array([-2.0, -1e-9, 0.0, 1e-9, 3.0])
-    for f in net.activations:
-        for unit in range(f.knots.shape[1]):
-            one = Activation(f.knots[0, unit], f.slopes[0, unit], f.at_zero[0, unit])
-            values = network([([[1.0]], [0.0]), one])(z[:, None]).ravel()
+    for _, f in net.hidden:
+        for unit in range(len(f.knots)):
+            values = network([([[1.0]], [0.0]), f.part(unit)])(z[:, None]).ravel()
             if not (np.array_equal(values, np.maximum(z, 0)) or (not only_relu and np.array_equal(values, z))):
                 return False
     return True
@@ -65,20 +63,20 @@ def test_units_are_as_few_as_said(name, only_relu):
     f, passed, plain = COUNTS[name]
     net = network([([[2.0]], [1.0]), f, ([[3.0]], [0.0])])
     found = to_relu(net, only_relu=only_relu)
-    assert found.biases[0].shape[1] == (plain if only_relu else passed)
+    assert found.widths[1] == (plain if only_relu else passed)
     x = np.linspace(-4, 4, 101)[:, None]
     np.testing.assert_allclose(found(x), net(x), rtol=1e-13, atol=1e-13)
 
 
 def test_plu_has_two_relu_and_one_that_passes():
     found = to_relu(network([([[1.0]], [0.0]), activation.plu(), ([[1.0]], [0.0])]))
-    (f,) = found.activations
-    assert sorted(f.knots[0, :, 0].tolist()) == [0.0, 0.0, np.inf]
-    np.testing.assert_allclose(sorted(found.weights[1].ravel()), [-0.9, 0.1, 0.9])
+    ((_, f),) = found.hidden
+    assert sorted(f.knots[:, 0].tolist()) == [0.0, 0.0, np.inf]
+    np.testing.assert_allclose(sorted(found.layers[1].weight.ravel()), [-0.9, 0.1, 0.9])
 
 
 def test_an_ensemble_is_refused():
-    with pytest.raises(ValueError, match=r"pick one with \.member"):
+    with pytest.raises(TypeError, match=r"pick one with \.member"):
         to_relu(ensemble([(np.ones((1, 1, 2)), np.ones((1, 2)))]))
 
 

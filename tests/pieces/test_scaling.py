@@ -20,7 +20,7 @@ def test_raw_numbers_in_and_out(name):
 def test_a_bias_is_rounded_once():
     """1e16 + 1 - 1e16: only exact arithmetic keeps the 1."""
     net = network([([[1.0]], [1.0]), ([[1.0]], [0.0])])
-    assert rescaled(net, shift=-1e16, output_shift=-1e16).biases[0].tolist() == [[1.0]]
+    assert rescaled(net, shift=-1e16, output_shift=-1e16).layers[0].bias.tolist() == [1.0]
 
 
 @pytest.mark.parametrize(

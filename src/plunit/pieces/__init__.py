@@ -17,12 +17,12 @@ from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface
 from plunit.pieces.exact.level import Level, level_set
 from plunit.pieces.exact.polygons import Cells, cell_counts, cells
 from plunit.pieces.exact_curves import Counts, Curve, along, compose, counts, curve, curves, inverse, solve
-from plunit.pieces.networks import Network, ensemble, network, plane
+from plunit.pieces.networks import Ensemble, Layer, Network, ensemble, network, plane
 from plunit.pieces.rewriting import combination, difference, rescaled, to_relu
 
 if TYPE_CHECKING:
     from plunit.pieces.fixed.integers import FixedNetwork
-    from plunit.pieces.fixed.proving import error_bound, error_network
+    from plunit.pieces.fixed.proving import error_bound
     from plunit.pieces.fixed.quantizing import quantize
     from plunit.pieces.formats.c_header import save_c
     from plunit.pieces.formats.csv_table import load_csv, save_csv
@@ -52,7 +52,9 @@ __all__ = [
     "Contradiction",
     "Counts",
     "Curve",
+    "Ensemble",
     "FixedNetwork",
+    "Layer",
     "Level",
     "Network",
     "Optimum",
@@ -78,7 +80,6 @@ __all__ = [
     "draw_surface",
     "ensemble",
     "error_bound",
-    "error_network",
     "fit_segments",
     "from_sklearn",
     "inverse",
@@ -124,7 +125,6 @@ _LATER = {
     "counterexample": "proofs.questions",
     "distance": "proofs.questions",
     "error_bound": "fixed.proving",
-    "error_network": "fixed.proving",
     "fit_segments": "segments.fit",
     "from_sklearn": "formats.sklearn_model",
     "is_monotone": "proofs.steepness",

@@ -29,7 +29,7 @@ class Functions:
     @classmethod
     def of(cls, f: Activation) -> Functions:
         """Take the activation of a layer of a single network; intercepts are Fractions, in an array of objects."""
-        table = np.concatenate([f.knots[0], f.slopes[0], f.at_zero[0][:, None]], axis=1) + 0.0
+        table = np.concatenate([f.knots, f.slopes, f.at_zero[:, None]], axis=1) + 0.0
         rows, kinds = np.unique(table, axis=0, return_inverse=True)
         k = f.knots.shape[-1]
         knots, slopes = _finite(rows[:, :k], rows[:, k:-1])

@@ -27,10 +27,10 @@ def rounding_bound(net: Network, box: Floats, dtype: str = "double") -> Floats:
     info = np.finfo(np.float32 if dtype == "float" else np.float64)
     low, high, error = box[:, 0], box[:, 1], np.zeros(len(box))
     with np.errstate(over="ignore", invalid="ignore"):
-        for i, (weight, bias) in enumerate(zip(net.weights, net.biases, strict=True)):
-            low, high, error = _affine(weight[0], bias[0], low, high, error, info)
-            if i < len(net.activations):
-                low, high, error = _activation(Functions.of(net.activations[i]), low, high, error, info)
+        for layer in net.layers:
+            low, high, error = _affine(layer.weight, layer.bias, low, high, error, info)
+            if layer.activation is not None:
+                low, high, error = _activation(Functions.of(layer.activation), low, high, error, info)
     # the bound is itself a sum of positive numbers in double precision
     return np.asarray(error * (1 + 1e-6))
 

@@ -20,12 +20,11 @@ def random_net(seed, *widths, f=None, outputs=1):
 def exactly(net, x):
     """f(x) in Fractions: f(z) = at_zero + the slopes between 0 and z."""
     y = [Fraction(float(number)) for number in x]
-    for i, (weight, bias) in enumerate(zip(net.weights, net.biases, strict=True)):
-        rows = zip(weight[0].tolist(), bias[0].tolist(), strict=True)
+    for layer in net.layers:
+        rows = zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)
         y = [sum((Fraction(w) * h for w, h in zip(row, y, strict=True)), Fraction(b)) for row, b in rows]
-        if i < len(net.activations):
-            f = net.activations[i]
-            y = [_unit(f.knots[0, j], f.slopes[0, j], f.at_zero[0, j], z) for j, z in enumerate(y)]
+        if (f := layer.activation) is not None:
+            y = [_unit(f.knots[j], f.slopes[j], f.at_zero[j], z) for j, z in enumerate(y)]
     return y
 
 

@@ -60,18 +60,19 @@ def forced(inputs):
 def by_enumeration(net, box, rows=None, limits=None):
     """The largest value over all patterns of one hidden layer, a linear program each."""
     linprog = pytest.importorskip("scipy.optimize").linprog
-    weight, bias, f = net.weights[0][0], net.biases[0][0], net.activations[0]
-    ends = np.pad(f.knots[0], ((0, 0), (1, 1)), constant_values=((0, 0), (-1e6, 1e6)))
+    ((layer, f),), last = net.hidden, net.layers[-1]
+    weight, bias = layer.weight, layer.bias
+    ends = np.pad(f.knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-1e6, 1e6)))
     best = -np.inf
     for pattern in itertools.product(range(f.slopes.shape[-1]), repeat=len(bias)):
         unit = np.arange(len(bias))
-        slope, intercept = f.slopes[0][unit, pattern], f.intercepts[0][unit, pattern]
-        out = net.weights[1][0, 0]
+        slope, intercept = f.slopes[unit, pattern], f.intercepts[unit, pattern]
+        out = last.weight[0]
         a = [weight, -weight, *([] if rows is None else [rows])]
         b = [ends[unit, np.add(pattern, 1)] - bias, bias - ends[unit, pattern], *([] if rows is None else [limits])]
         found = linprog(-(out * slope) @ weight, A_ub=np.concatenate(a), b_ub=np.concatenate(b), bounds=box)
         if found.status == 0:
-            best = max(best, -found.fun + out @ (slope * bias + intercept) + net.biases[1][0, 0])
+            best = max(best, -found.fun + out @ (slope * bias + intercept) + last.bias[0])
     return best
 
 
@@ -203,7 +204,7 @@ def test_a_time_limit_gives_a_point_and_a_bound(hard):
 def test_an_undecided_question_is_an_error_with_the_best_point(hard):
     top = maximum(hard, [(-2, 2)] * 8, time_limit=0.5)
     level = (top.value + top.bound) / 2
-    layers = [(w[0], b[0]) for w, b in zip(hard.weights, hard.biases, strict=True)]
+    layers = [(layer.weight, layer.bias) for layer in hard.layers]
     last, bias = np.concatenate([layers[2][0], np.zeros((1, 32))]), np.array([layers[2][1][0], level])
     net = network([layers[0], activation.plu(), layers[1], activation.plu(), (last, bias)])
     with pytest.raises(Undecided, match="raise time_limit") as caught:

@@ -1,5 +1,7 @@
 """Bounds of gradients from the program alone, without the gradients that sampling finds, against cells."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -81,8 +83,7 @@ def test_a_pattern_that_an_encoding_cannot_have_excludes_nothing():
 
 def layers(net, x):
     """Z of each layer at x: the outputs of the network up to there."""
-    depth = range(len(net.activations))
-    return [Network(net.weights[: i + 1], net.biases[: i + 1], net.activations[:i])(x) for i in depth]
+    return [Network((*net.layers[:i], replace(net.layers[i], activation=None)))(x) for i in range(len(net.hidden))]
 
 
 def test_an_excluded_pattern_does_not_come_again():

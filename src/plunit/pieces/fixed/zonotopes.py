@@ -92,22 +92,21 @@ class Pair:
 def pairs(fixed: FixedNetwork) -> list[Pair]:
     """Return the layers of the network and of its fixed-point version, for inputs that count from `offset`."""
     found = []
-    for i, layer in enumerate(fixed.layers):
-        weight, bias = fixed.net.weights[i][0], fixed.net.biases[i][0]
+    for i, (layer, real) in enumerate(zip(fixed.layers, fixed.net.layers, strict=False)):
+        weight, bias = real.weight, real.bias
         scale = fixed.fraction if i == 0 else 0
         error = np.zeros(len(bias))
         if i == 0:
             terms = np.abs(bias) + np.abs(weight) @ np.abs(fixed.offset)
             bias, error = bias + weight @ fixed.offset, (weight.shape[1] + 2) * EPS * terms
-        inner = i < len(fixed.net.activations)
         found.append(
             Pair(
                 weight,
                 bias,
                 np.ldexp(layer.weight, scale - layer.weight_fraction),
                 np.ldexp(layer.bias, -layer.sum_fraction),
-                Functions.of(fixed.net.activations[i]) if inner else None,
-                real_functions(layer) if inner else None,
+                None if real.activation is None else Functions.of(real.activation),
+                None if real.activation is None else real_functions(layer),
                 float(np.ldexp(0.5, -layer.fraction)) if layer.shift else 0.0,
                 error,
             )

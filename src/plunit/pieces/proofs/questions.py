@@ -15,7 +15,7 @@ from plunit.pieces import exact_curves
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact_curves import Curve
 from plunit.pieces.limits import Progress
-from plunit.pieces.networks import Network, single
+from plunit.pieces.networks import Network, check_network
 from plunit.pieces.proofs.asking import (
     SECONDS,
     Box,
@@ -160,7 +160,7 @@ def counterexample(
     `value` of the answer is f_i(x) - f_j(x). `Undecided` is raised if time is over before either, or if the largest
     difference cannot be told apart from 0: its rounding error, and the tolerance of the solver, count as errors.
     """
-    single(net)
+    check_network(net)
     try:
         first, second = condition
     except (TypeError, ValueError):

@@ -96,7 +96,7 @@ def _sum(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) 
 
 def _sizes(encoding: Encoding, gradient: Form, bounds: Range) -> Form:
     count = len(bounds[0])
-    return add_units(encoding.program, absolute().spread(count, 1), gradient, bounds)[0]
+    return add_units(encoding.program, absolute().spread(count), gradient, bounds)[0]
 
 
 def _squares(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
@@ -110,7 +110,7 @@ def _squares(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Float
             continue
         chords = places[1:] + places[:-1]
         f = piecewise(places[1:-1], chords, _chord_at_zero(places))
-        part = add_units(encoding.program, f.spread(1, 1), gradient[i : i + 1], (places[:1], places[-1:]))[0]
+        part = add_units(encoding.program, f.spread(1), gradient[i : i + 1], (places[:1], places[-1:]))[0]
         total = encoding.program.padded(total)
         total = Form(total.matrix + part.matrix, total.constant + part.constant)
     return [total]
@@ -145,14 +145,15 @@ _EUCLID = _norm(2, _squares, 2)
 def gradient_form(net: Network, encoding: Encoding) -> tuple[Form, Range]:
     """Return the gradient of the first output, [in], as a form, and its range."""
     program = encoding.program
-    low = high = net.weights[-1][0, 0]
+    low = high = net.layers[-1].weight[0]
     back = Form(np.zeros((len(low), program.count)), low)
-    for weight, units in zip(net.weights[-2::-1], encoding.units[::-1], strict=True):
+    for layer, units in zip(net.layers[-2::-1], encoding.units[::-1], strict=True):
+        weight = layer.weight.T
         front = _through(program, units, back, low, high)
         slopes = np.array([[unit.slopes.min(), unit.slopes.max()] for unit in units]).T
         ends = np.stack([slopes[0] * low, slopes[0] * high, slopes[1] * low, slopes[1] * high])
-        low, high = interval_of(weight[0].T, np.zeros(weight.shape[2]), ends.min(axis=0), ends.max(axis=0))
-        back = front.map(weight[0].T, np.zeros(weight.shape[2]))
+        low, high = interval_of(weight, np.zeros(len(weight)), ends.min(axis=0), ends.max(axis=0))
+        back = front.map(weight, np.zeros(len(weight)))
     return back, (low, high)
 
 
