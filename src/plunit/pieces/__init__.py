@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
-from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface
-from plunit.pieces.exact.level import Level, level_set
+from plunit.pieces.drawing import draw_cells, draw_curve
 from plunit.pieces.exact.polygons import Cells, cell_counts, cells
 from plunit.pieces.exact_curves import Counts, Curve, along, compose, counts, curve, curves, inverse, solve
 from plunit.pieces.networks import Ensemble, Layer, Network, ensemble, network, plane
@@ -37,9 +36,8 @@ if TYPE_CHECKING:
     from plunit.pieces.formats.saving import save
     from plunit.pieces.formats.sklearn_model import from_sklearn, to_sklearn
     from plunit.pieces.formats.svg_picture import save_svg
-    from plunit.pieces.proofs.asking import Undecided
     from plunit.pieces.proofs.highs import Contradiction
-    from plunit.pieces.proofs.maximising import Optimum
+    from plunit.pieces.proofs.maximising import Optimum, Undecided
     from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
     from plunit.pieces.proofs.steepness import is_monotone, lipschitz
     from plunit.pieces.segments.fit import Segments, Trial, fit_segments
@@ -55,7 +53,6 @@ __all__ = [
     "Ensemble",
     "FixedNetwork",
     "Layer",
-    "Level",
     "Network",
     "Optimum",
     "Segments",
@@ -77,14 +74,12 @@ __all__ = [
     "distance",
     "draw_cells",
     "draw_curve",
-    "draw_surface",
     "ensemble",
     "error_bound",
     "fit_segments",
     "from_sklearn",
     "inverse",
     "is_monotone",
-    "level_set",
     "lipschitz",
     "load",
     "load_csv",
@@ -120,7 +115,7 @@ _LATER = {
     "Segments": "segments.fit",
     "Simplified": "simplifying",
     "Trial": "segments.fit",
-    "Undecided": "proofs.asking",
+    "Undecided": "proofs.maximising",
     "bounds": "proofs.questions",
     "counterexample": "proofs.questions",
     "distance": "proofs.questions",

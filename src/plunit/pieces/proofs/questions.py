@@ -16,20 +16,22 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.exact_curves import Curve
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network, check_network
-from plunit.pieces.proofs.asking import (
+from plunit.pieces.proofs.covering import certain_value
+from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.maximising import (
     SECONDS,
     Box,
     Constraints,
+    Optimum,
     Undecided,
     checked_index,
     effort_of,
     largest_of,
+    maximise,
     maximise_each,
+    negated,
     one_output,
 )
-from plunit.pieces.proofs.covering import certain_value
-from plunit.pieces.proofs.domain import Domain
-from plunit.pieces.proofs.maximising import Optimum, maximise, negated
 from plunit.pieces.rewriting import combination, difference
 
 

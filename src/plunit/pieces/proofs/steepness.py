@@ -14,22 +14,26 @@ from plunit.pieces.exact.polygons import cells
 from plunit.pieces.exact_curves import curve
 from plunit.pieces.limits import Progress, Unlisted
 from plunit.pieces.networks import Network
-from plunit.pieces.proofs.asking import (
+from plunit.pieces.proofs.covering import polygon_cover
+from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.encoding import NARROW, Encoding, Range, Unit, add_units, interval_of
+from plunit.pieces.proofs.highs import FEASIBLE, Contradiction, Listener
+from plunit.pieces.proofs.maximising import (
+    PROVED,
     SECONDS,
     Box,
     Constraints,
+    Effort,
+    Optimum,
+    TimeOver,
     Undecided,
     checked_index,
     effort_of,
     largest_of,
     one_output,
     shares,
+    timed,
 )
-from plunit.pieces.proofs.covering import polygon_cover
-from plunit.pieces.proofs.domain import Domain
-from plunit.pieces.proofs.encoding import NARROW, Encoding, Range, Unit, add_units, interval_of
-from plunit.pieces.proofs.highs import FEASIBLE, Contradiction, Listener
-from plunit.pieces.proofs.maximising import PROVED, Effort, Optimum, TimeOver, timed
 from plunit.pieces.proofs.program import Form, Program
 from plunit.pieces.proofs.regions import (
     INSIDE,
