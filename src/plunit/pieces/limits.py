@@ -1,4 +1,4 @@
-"""Boxes [low_1, high_1] x ... x [low_n, high_n]: the domain of a question about a network of n inputs."""
+"""What bounds a question: the box of its inputs, and the most pieces and bytes that its answer may take."""
 
 from __future__ import annotations
 

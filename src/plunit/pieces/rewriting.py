@@ -1,4 +1,10 @@
-"""g(x) = output_shift + output_scale f((x - shift) / scale): scaling that becomes part of a network's weights."""
+"""Networks from networks, with the same function or one made of it, as one network again.
+
+rescaled        output_shift + output_scale f((x - shift) / scale), for raw inputs and outputs
+combination     rows f(x) + offset
+difference      f(x) - g(x)
+to_relu         f with ReLU as its only activation
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from plunit.pieces.exact.polygons import cells
 from plunit.pieces.exact_curves import curve
 from plunit.pieces.limits import Progress, Unlisted
 from plunit.pieces.networks import Network
-from plunit.pieces.proofs.covering import curve_cover, polygon_cover, upper_bound
+from plunit.pieces.proofs.covering import Cover, curve_cover, polygon_cover, upper_bound
 from plunit.pieces.proofs.domain import LARGEST, Domain
 from plunit.pieces.proofs.encoding import Encoding
 from plunit.pieces.proofs.highs import FEASIBLE, Contradiction, Listener, Solution
@@ -120,11 +120,6 @@ def one_output(net: Network, output: int, sign: float = 1.0) -> Network:
     return combination(net, sign * np.eye(net.outputs)[[checked_index(output, net.outputs, "output", "outputs")]])
 
 
-def maximise_each(domain: Domain, parts: list[Network], effort: Effort) -> list[Optimum]:
-    """Return the maximum of each network; they share the time."""
-    return [maximise(part, domain, share) for part, share in shares(parts, effort)]
-
-
 def shares(parts: list[Network], effort: Effort) -> Iterator[tuple[Network, Effort]]:
     """Yield each part with a fair share of the time that is left."""
     end = time.monotonic() + effort.seconds
@@ -147,24 +142,40 @@ def largest_of(found: list[Optimum]) -> Optimum:
 
 def maximise(net: Network, domain: Domain, how: Effort) -> Optimum:
     """Return the largest value of the network's first output."""
-    start = time.monotonic()
-    if net.inputs <= 2 and domain.free:
+    return maximise_each(domain, [net], how)[0]
+
+
+def maximise_each(domain: Domain, parts: list[Network], effort: Effort) -> list[Optimum]:
+    """Return the largest value of each network's first output; they share the time, and all layers but the last.
+
+    So they have the same pieces, which are listed once.
+    """
+    found: list[Optimum] = []
+    listed: tuple[Floats, Cover] | None = None
+    for part, how in shares(parts, effort):
+        start = time.monotonic()
         try:
-            return _by_pieces(net, domain, timed(how, start), start)
+            listed = listed or _listed(part, domain, timed(how, start))
+            found.append(_by_pieces(part, *listed, timed(how, start), start))
         except (Unlisted, TimeOver):
-            pass
-    return _by_program(net, domain, how, start)
+            found.append(_by_program(part, domain, how, start))
+    return found
 
 
-def _by_pieces(net: Network, domain: Domain, progress: Progress, start: float) -> Optimum:
-    """Return the best knot of a curve or corner of polygons."""
+def _listed(net: Network, domain: Domain, progress: Progress) -> tuple[Floats, Cover]:
+    """Return the knots of a curve or the corners of polygons, and the pieces as cells."""
+    if net.inputs > 2 or not domain.free:
+        raise Unlisted(f"pieces are listed for one or two inputs in a box, not for {net.inputs} or with constraints")
     if net.inputs == 1:
         line = curve(net, *domain.box[0], progress=progress)
-        places, values, cover = line.knots[:, None], line.values[:, 0], curve_cover(line)
-    else:
-        found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
-        places, values, cover = found.vertices, found.values[:, 0], polygon_cover(found)
-    bound = upper_bound(net, cover, progress)
+        return line.knots[:, None], curve_cover(line)
+    found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
+    return found.vertices, polygon_cover(found)
+
+
+def _by_pieces(net: Network, places: Floats, cover: Cover, progress: Progress, start: float) -> Optimum:
+    """Return the best of these places."""
+    bound, values = upper_bound(net, cover, progress), net(places)[:, 0]
     return _optimum(net, places[np.argmax(values)], bound, float(np.abs(values).max()), start)
 
 

@@ -1,4 +1,18 @@
-"""The data of a least-squares fit: checked, sorted, and in units in which sums of squares keep their digits."""
+"""The data of a least-squares fit, and squared errors of its segments from running sums of them.
+
+Data are sorted, and in units in which squares keep their digits. On a segment [p, q] with the values u at p and
+v at q, and s = (x - p) / (q - p),
+
+    sum w (y - (1 - s) u - s v)^2 = A u^2 + 2 B u v + C v^2 - 2 D u - 2 E v + sum w y^2
+    A = sum w (1 - s)^2,  B = sum w s (1 - s),  C = sum w s^2,  D = sum w (1 - s) y,  E = sum w s y.
+
+Running sums of w, w x, w x^2, w y and w x y give them for any segment. So a fit costs the same for ten points and for
+ten million, and many fits are computed at once.
+
+The least error of all curves up to a knot is a parabola a v^2 - 2 b v + c of the value v there (without sum w y^2).
+One more segment gives another parabola: `extended`. Two of them, from the left and from the right, give the error of a
+whole curve for any place of one knot: `joined`.
+"""
 
 from __future__ import annotations
 
