@@ -1,20 +1,14 @@
 import itertools
-import re
 
 import numpy as np
 import pytest
 
 import plunit
 from plunit.pieces import (
-    Activation,
-    Ensemble,
     Layer,
     Network,
     activation,
     cells,
-    counts,
-    curve,
-    curves,
     ensemble,
     network,
 )
@@ -80,54 +74,6 @@ def test_members_of_an_ensemble():
         group.member(6)
 
 
-@pytest.mark.parametrize(
-    ("layers", "error", "message"),
-    [
-        ([([[np.nan]], [0.0])], ValueError, "layer 0.*finite"),
-        ([([[1.0]], [np.inf])], ValueError, "layer 0.*finite"),
-        ([([[1.0]], [0.0]), ([[1.0, 2.0]], [0.0])], ValueError, "layer 1 takes 2 inputs, but 1 come"),
-        ([([[1.0]], [0.0, 0.0])], ValueError, "layer 0: weight must be"),
-        ([([1.0], [0.0])], ValueError, "layer 0: weight must be"),
-        ([activation.relu()], ValueError, "at least one affine layer"),
-        ([([[1.0]], [0.0]), activation.plu(np.array([0.1, 0.2]))], ValueError, "does not fit"),
-        ([([[1.0]], [0.0]), "tanh"], TypeError, r"layer 1.*str.*to_network"),
-        ([np.eye(2)], TypeError, "layer 0"),
-    ],
-)
-def test_bad_layers(layers, error, message):
-    with pytest.raises(error, match=message):
-        network(layers)
-
-
-def test_ensembles_of_different_sizes():
-    layers = [(np.ones((1, 1, 2)), np.ones((1, 2))), (np.ones((1, 1, 3)), np.ones((1, 3)))]
-    with pytest.raises(ValueError, match=r"same number of members, got \[2, 3\]"):
-        ensemble(layers)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: activation.plu(-0.1), "alpha must be finite and >= 0"),
-        (lambda: activation.plu(0.1, np.nan), "c must be finite"),
-        (lambda: activation.hardtanh(2.0, 1.0), "in order"),
-        (lambda: activation.leaky_relu(np.nan), "finite"),
-        (lambda: Activation(np.zeros(2), np.zeros(2), np.zeros(())), "k \\+ 1 slopes"),
-        (lambda: Activation(np.zeros((3, 1)), np.zeros((3, 2)), np.zeros(())), "at_zero"),
-        (lambda: activation.piecewise([-np.inf], [0.0, 1.0]), "knots numbers or"),
-    ],
-)
-def test_bad_activations(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
-def test_bad_points():
-    net = network([(np.eye(2), np.zeros(2))])
-    with pytest.raises(ValueError, match=r"\[\.\.\., 2\]"):
-        net([1.0, 2.0, 3.0])
-
-
 def _members(count, *units):
     """Return an ensemble of PLU networks with so many units."""
     layers = []
@@ -152,43 +98,7 @@ W, B, F = np.ones((2, 3)), np.ones(2), activation.relu().spread(2)
 FIRST, LAST = Layer(W, B, F), Layer(W[:, :2], B)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Layer(W[0], B), "weight [out, in] and bias [out]"),
-        (lambda: Layer(W, B[:1]), "got (2, 3) and (1,)"),
-        (lambda: Layer(W, W), "got (2, 3) and (2, 3)"),
-        (lambda: Layer(W, B, activation.relu()), "needs leading shape (2,), got ()"),
-        (lambda: Layer(W, B, activation.relu().spread(3)), "use .spread(units)"),
-        (lambda: Network(()), "one or more layers"),
-        (lambda: Network((FIRST,)), "an activation except the last"),
-        (lambda: Network((LAST, LAST)), "an activation except the last"),
-        (lambda: Network((FIRST, Layer(W, B))), "layer 1 needs weights for the outputs (2,)"),
-        (lambda: Network(ensemble([(W[..., None], B[:, None])]).layers), "need 2 axes, got [3]"),
-        (lambda: Ensemble((FIRST, LAST)), "need 3 axes, got [2, 2]"),
-        (lambda: Ensemble((FIRST.part(None), Layer(np.ones((3, 2, 2)), np.ones((3, 2))))), "the outputs (1, 2)"),
-    ],
-)
-def test_a_network_whose_shapes_do_not_fit_is_not_built(make, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        make()
-
-
 def test_a_network_whose_shapes_fit_is_built():
     net = Network((FIRST, LAST))
     assert net(np.ones(3)).tolist() == [9.0, 9.0]
     assert (net.widths, net.alone.members) == ((3, 2, 2), 1)
-
-
-@pytest.mark.parametrize(
-    ("ask", "message"),
-    [
-        (lambda: curve(_members(2, 1, 1), 0, 1), "one network, got an ensemble of 2; pick one with .member(i)"),
-        (lambda: cells(_members(1, 2, 1), ((0, 1), (0, 1))), "one network, got an ensemble of 1"),
-        (lambda: curves(np.eye(1), 0, 1), "needs a plunit.pieces.Network, got ndarray"),
-        (lambda: counts("net", 0, 1), "plunit.torch.to_network makes one"),
-    ],
-)
-def test_what_is_no_network_is_refused(ask, message):
-    with pytest.raises(TypeError, match=re.escape(message)):
-        ask()

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from operator import index
 from typing import NamedTuple
 
 import numpy as np
 
 from plunit.pieces.exact.layer import EPS
 from plunit.pieces.exact_curves import Curve, distance
+from plunit.pieces.limits import positive
 
 SLACK = 4e-15
 """A line may leave the tube by this much; values are between -1 and 1."""
@@ -57,7 +57,7 @@ def simplify(curve: Curve, *, pieces: int | None = None, tolerance: float | None
         raise ValueError(f"simplify needs one output, got {curve.values.shape[1]}; pick one with .output(i)")
     if (pieces is None) == (tolerance is None):
         raise ValueError(f"give pieces or tolerance, got pieces={pieces!r} and tolerance={tolerance!r}")
-    most = None if pieces is None else _checked_pieces(pieces)
+    most = None if pieces is None else positive(pieces, "pieces")
     allowed = None if tolerance is None else _checked_tolerance(tolerance)
     merged = curve.merged()
     bottom, top = float(merged.values.min()), float(merged.values.max())
@@ -101,16 +101,6 @@ def _through(corners: list[Point], middle: float, half: float) -> Curve:
     reach = (np.abs(knots[1:]) + np.abs(knots[:-1]))[:, None]
     size = np.abs(values[1:]) + np.abs(values[:-1]) + np.abs(slopes) * reach
     return Curve(knots, values, slopes, tolerance=4 * EPS * size / step)
-
-
-def _checked_pieces(pieces: int) -> int:
-    try:
-        count = index(pieces)
-    except TypeError:
-        raise TypeError(f"pieces must be a positive integer, got {pieces!r}") from None
-    if count < 1:
-        raise ValueError(f"pieces must be a positive integer, got {count}")
-    return count
 
 
 def _checked_tolerance(tolerance: float) -> float:

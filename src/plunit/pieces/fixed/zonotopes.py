@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from plunit.pieces.arrays import Bools, Floats
+from plunit.pieces.arrays import Floats
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
 from plunit.pieces.functions import Functions
 
@@ -165,7 +164,7 @@ def activation(pair: Pair, z: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm, Fl
 def _chord(parts: list[tuple[float, Functions]], z: BoxForm) -> tuple[Floats, Floats, Floats]:
     """Return (lambda, mu, r) with g(z) = lambda z + mu +- r on the range of z, for g = sum of sign * f."""
     low, high = z.low, z.high
-    at = np.stack([low, high, *(np.clip(k, low, high) for _, f in parts for k in f.of_units()[0].T)])
+    at = np.concatenate([f.turns(low, high) for _, f in parts])
     values, terms, limit = np.zeros(at.shape), np.zeros(low.shape), np.zeros(low.shape)
     reach = np.maximum(np.abs(low), np.abs(high))
     for sign, f in parts:
@@ -180,25 +179,11 @@ def _chord(parts: list[tuple[float, Functions]], z: BoxForm) -> tuple[Floats, Fl
     return slope, (top + bottom) / 2, (top - bottom) / 2 + 16 * EPS * terms
 
 
-def _met(f: Functions, low: Floats, high: Floats) -> Iterator[tuple[Bools, Floats, Floats]]:
-    """Yield, for each piece, where [low, high] meets it, its slope and its intercept."""
-    knots, slopes, intercepts = f.of_units()
-    edge = np.full((len(knots), 1), np.inf)
-    starts, stops = np.concatenate([-edge, knots], axis=1), np.concatenate([knots, edge], axis=1)
-    for begin, end, slope, intercept in zip(starts.T, stops.T, slopes.T, intercepts.T, strict=True):
-        yield (begin <= high) & (end >= low), slope, intercept
-
-
 def _slopes(f: Functions, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return the smallest and the largest slope that f has between low and high, [boxes, units]."""
-    least, most = np.full(low.shape, np.inf), np.full(low.shape, -np.inf)
-    for met, slope, _ in _met(f, low, high):
-        least, most = np.where(met & (slope < least), slope, least), np.where(met & (slope > most), slope, most)
-    return least, most
+    met, slopes = f.met(low, high), f.of_units()[1]
+    return np.where(met, slopes, np.inf).min(axis=-1), np.where(met, slopes, -np.inf).max(axis=-1)
 
 
 def _largest_intercept(f: Functions, low: Floats, high: Floats) -> Floats:
-    found = np.zeros(low.shape)
-    for met, _, intercept in _met(f, low, high):
-        found = np.where(met, np.maximum(found, np.abs(intercept)), found)
-    return found
+    return np.asarray(np.where(f.met(low, high), np.abs(f.of_units()[2]), 0.0).max(axis=-1))
