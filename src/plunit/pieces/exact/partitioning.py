@@ -58,7 +58,7 @@ def partition(
                 progress((i + part) / len(others), f"layer {i + 1} of {len(others)}: {cells:,} polygons")
 
         with limited(limit, i + 1, len(others)):
-            mesh, parent, above, tree = _Layer(Units.of(f), after, limit, tell).applied(mesh)
+            mesh, parent, above, tree = _LayerWork(Units.of(f), after, limit, tell).applied(mesh)
         patterns = [*(pattern[:, parent] for pattern in patterns), above]
         trees.append(tree)
     return mesh, patterns, trees
@@ -73,7 +73,7 @@ def onward(points: Points, units: Units, after: Affine) -> Floats:
     return state
 
 
-class _Layer:
+class _LayerWork:
     """The work on one layer, with the part of the mesh after it that is finished."""
 
     def __init__(self, units: Units, after: Affine, limit: int, tell: Callable[[float, int], None]) -> None:
