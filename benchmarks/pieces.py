@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.timing import Bar, show
 from plunit.ensemble import MLP, initial, train
 from plunit.ensemble.mlp import exact
-from plunit.pieces import Network, activation, cells, counts, curves, ensemble, error_bound, network, quantize
+from plunit.pieces import Ensemble, Network, activation, cells, counts, curves, ensemble, error_bound, network, quantize
 
 ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 BOX = ((-3.0, 3.0), (-3.0, 3.0))
@@ -31,7 +31,7 @@ def random_network(*widths: int, f: Any = None, spread: float = 1.0, seed: int =
     return network(layers[:-1])
 
 
-def sine_members(members: int, seed: int = 0) -> Network:
+def sine_members(members: int, seed: int = 0) -> Ensemble:
     """Networks of the sine experiment, 1 -> 3 -> 3 -> 1, N(0, 1) weights and zero biases."""
     rng = np.random.default_rng(seed)
 
@@ -79,7 +79,7 @@ def scaling() -> None:
         print(f"{f'[-{half:g}, {half:g}]^2':16} {len(found):>10,} {seconds:>9.3f} {per_cell:>10.1f}")
 
 
-def trained(inputs: int, members: int = 7) -> Network:
+def trained(inputs: int, members: int = 7) -> Ensemble:
     """Networks of 2 x 16 PLU that have learned 2 sin(x_1 + 0.5) ... sin(x_n + 0.5) on [-2, 2]^n."""
     x = np.random.default_rng(inputs).uniform(-2, 2, (inputs, 1000)).astype(np.float32)
     form = MLP((inputs, 16, 16, 1), "plu")
@@ -89,7 +89,7 @@ def trained(inputs: int, members: int = 7) -> Network:
     return exact(form, train(form, start, (x, y), steps=2000).theta)
 
 
-def looseness(nets: Network, bits: int, cuts: int = 4096, points: int = 100_000) -> float:
+def looseness(nets: Ensemble, bits: int, cuts: int = 4096, points: int = 100_000) -> float:
     """Return `error_bound` of fixed point over the largest error at random points, the median of all members."""
     found = []
     for member in range(nets.members):

@@ -58,10 +58,10 @@ def big_m(net: Network, box: np.ndarray, seconds: float) -> tuple[float, float]:
     program = Program()
     program.columns(len(box))
     y, (low, high) = Form(np.diag(box[:, 1] - box[:, 0]), box[:, 0]), box.T
-    for weight, bias, f in zip(net.weights, net.biases, net.activations, strict=False):
-        low, high = interval_of(weight[0], bias[0], low, high)
-        z = y.map(weight[0], bias[0])
-        alpha, c = f.slopes[0, :, 0], f.knots[0, :, 1]
+    for layer, f in net.hidden:
+        low, high = interval_of(layer.weight, layer.bias, low, high)
+        z = y.map(layer.weight, layer.bias)
+        alpha, c = f.slopes[:, 0], f.knots[:, 1]
         up, down = _relus(program, z, low, high, c), _relus(program, z, low, high, -c)
         z, up = program.padded(z), program.padded(up)
         rest = (1 - alpha)[:, None]
@@ -70,7 +70,7 @@ def big_m(net: Network, box: np.ndarray, seconds: float) -> tuple[float, float]:
             alpha * z.constant + (1 - alpha) * (up.constant - down.constant - c),
         )
         low, high = (alpha * end + (1 - alpha) * np.clip(end, -c, c) for end in (low, high))
-    goal = y.map(net.weights[-1][0], net.biases[-1][0])
+    goal = y.map(net.layers[-1].weight, net.layers[-1].bias)
     solution = program.maximise(goal, seconds=seconds, options=GAP_0)
     return solution.bound if solution.status == "optimal" else math.inf, time.monotonic() - start
 

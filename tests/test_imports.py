@@ -204,3 +204,16 @@ def test_the_estimators_need_no_framework(package):
     assert set(loaded) == {str(package == "plunit.torch")}
     # the fastest of three: the machine may be busy
     assert (min(map(float, ours)) < 0.3 and min(map(float, seconds)) < 3) == (package == "plunit.sklearn")
+
+
+def set_twice(source):
+    """Return the names that a module sets more than once at its top level; the later value holds for all of it."""
+    targets = [target for node in ast.parse(source).body if isinstance(node, ast.Assign) for target in node.targets]
+    names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def test_no_constant_is_set_twice():
+    """Two constants of one name, as merged modules may have them, change numbers and raise nothing."""
+    assert set_twice("A, B = 1, 2\nB = 3\nC = B") == ["B"]
+    assert {str(path): found for path in ROOT.rglob("*.py") if (found := set_twice(path.read_text()))} == {}

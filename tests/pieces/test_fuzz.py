@@ -7,7 +7,7 @@ import judges
 import numpy as np
 import pytest
 
-from plunit.pieces import Curve, activation, curve, network
+from plunit.pieces import Curve, Network, activation, curve, network
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -102,8 +102,9 @@ def test_a_kink_must_move_f_by_more_than_the_rounding_of_its_terms(slope, text, 
 def test_the_judge_of_cells_sees_what_is_wrong(monkeypatch):
     def spoiled(*place):
         found = exact_cells(*place)
-        weights = (*found.network.weights[:-1], found.network.weights[-1] * (1 + 1e-5))
-        return dataclasses.replace(found, network=dataclasses.replace(found.network, weights=weights))
+        *hidden, last = found.network.layers
+        steeper = dataclasses.replace(last, weight=last.weight * (1 + 1e-5))
+        return dataclasses.replace(found, network=Network((*hidden, steeper)))
 
     exact_cells = judges.cells
     monkeypatch.setattr(judges, "cells", spoiled)

@@ -2,20 +2,12 @@
 
 import numpy as np
 import pytest
+from random_networks import dense_network
 
 from plunit.pieces import activation, cells, curve, network
 
 BOX = ((-3.0, 3.0), (-2.0, 4.0))
 PLU = network([([[1.0]], [0.0]), activation.plu(), ([[1.0]], [0.0])])
-
-
-def dense(widths, inputs, seed):
-    rng = np.random.default_rng(seed)
-    layers, before = [], inputs
-    for width in widths:
-        layers += [(rng.normal(size=(width, before)) / np.sqrt(before), rng.normal(size=width)), activation.plu()]
-        before = width
-    return network([*layers, (rng.normal(size=(1, before)), rng.normal(size=1))])
 
 
 @pytest.mark.parametrize(("limit", "enough"), [(3, True), (2, False)])
@@ -36,7 +28,7 @@ def test_the_limit_is_an_integer(limit):
 
 def test_progress_of_a_curve_is_told():
     told = []
-    net = dense((5, 5, 5), 1, 0)
+    net = dense_network(0, 1, 5, 5, 5, 1)
     curve(net, -3.0, 3.0, progress=lambda done, text: told.append((done, text.partition(":")[0])))
     assert told == [(0.0, "layer 1 of 3"), (1 / 3, "layer 2 of 3"), (2 / 3, "layer 3 of 3")]
 
@@ -50,13 +42,13 @@ def test_exponentially_many_pieces_stop_at_the_limit():
 
 def test_a_wide_network_stops_at_the_limit_soon():
     with pytest.raises(ValueError, match="limit=20000 "):
-        cells(dense((500, 500), 2, 2), BOX, limit=20_000)
+        cells(dense_network(2, 2, 500, 500, 1), BOX, limit=20_000)
 
 
 def test_the_limit_names_the_layer_and_the_count_before_the_work():
     """Lines in general position make 1 + lines + crossings cells, which is known as soon as the edges are cut."""
-    net = dense((110, 300), 2, 3)
-    whole = len(cells(network([(net.weights[0][0], net.biases[0][0]), activation.plu()]), BOX, limit=10**6))
+    net = dense_network(3, 2, 110, 300, 1)
+    whole = len(cells(network([(net.layers[0].weight, net.layers[0].bias), activation.plu()]), BOX, limit=10**6))
     told = []
     with pytest.raises(
         ValueError, match=rf"layer 1 of 2 makes {whole:,} pieces or more, more than limit={whole - 1} allows"
@@ -67,7 +59,7 @@ def test_the_limit_names_the_layer_and_the_count_before_the_work():
 
 def test_memory_is_asked_before_it_is_used(monkeypatch):
     monkeypatch.setattr("plunit.pieces.limits.MEMORY", 2**24)
-    net = dense((60, 2000), 2, 3)
+    net = dense_network(3, 2, 60, 2000, 1)
     with pytest.raises(
         ValueError, match=r"layer 1 of 2 makes .* points or more with 4,000 numbers each, 0\.\d GB, more than the 0.0"
     ):
@@ -76,12 +68,12 @@ def test_memory_is_asked_before_it_is_used(monkeypatch):
 
 def test_progress_of_cells_is_told():
     told = []
-    cells(dense((20, 20), 2, 5), BOX, progress=lambda done, text: told.append((done, text)))
+    cells(dense_network(5, 2, 20, 20, 1), BOX, progress=lambda done, text: told.append((done, text)))
     parts = [done for done, _ in told]
     assert parts == sorted(parts)
     assert parts[-1] == 1.0
     assert {text.partition(":")[0] for _, text in told} == {"layer 1 of 2", "layer 2 of 2"}
-    assert told[-1][1] == f"layer 2 of 2: {len(cells(dense((20, 20), 2, 5), BOX)):,} polygons"
+    assert told[-1][1] == f"layer 2 of 2: {len(cells(dense_network(5, 2, 20, 20, 1), BOX)):,} polygons"
 
 
 @pytest.mark.parametrize(("limit", "enough"), [(9, True), (8, False)])

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 import plunit
-from plunit.pieces import Activation, Network, activation, cells, ensemble, network
+from plunit.pieces import (
+    Layer,
+    Network,
+    activation,
+    cells,
+    ensemble,
+    network,
+)
 
 Z = np.concatenate([np.linspace(-8, 8, 1001), [-6, -3, -1, 0, 1, 3, 6]])
 
@@ -50,7 +57,7 @@ def test_neighbouring_layers_become_one():
     net = network(
         [activation.relu(), (a, np.ones(3)), (b, np.zeros(4)), activation.relu(), activation.plu(), (c, np.ones(2))]
     )
-    assert [weight.shape[1:] for weight in net.weights] == [(2, 2), (4, 2), (4, 4), (2, 4)]
+    assert [layer.weight.shape for layer in net.layers] == [(2, 2), (4, 2), (4, 4), (2, 4)]
     x = rng.normal(size=(5, 2))
     hidden = plunit.plu(np.maximum(np.maximum(x, 0) @ a.T @ b.T + b.sum(axis=1), 0))
     np.testing.assert_allclose(net(x), hidden @ c.T + 1, atol=1e-12)
@@ -67,54 +74,6 @@ def test_members_of_an_ensemble():
         group.member(6)
 
 
-@pytest.mark.parametrize(
-    ("layers", "error", "message"),
-    [
-        ([([[np.nan]], [0.0])], ValueError, "layer 0.*finite"),
-        ([([[1.0]], [np.inf])], ValueError, "layer 0.*finite"),
-        ([([[1.0]], [0.0]), ([[1.0, 2.0]], [0.0])], ValueError, "layer 1 takes 2 inputs, but 1 come"),
-        ([([[1.0]], [0.0, 0.0])], ValueError, "layer 0: weight must be"),
-        ([([1.0], [0.0])], ValueError, "layer 0: weight must be"),
-        ([activation.relu()], ValueError, "at least one affine layer"),
-        ([([[1.0]], [0.0]), activation.plu(np.array([0.1, 0.2]))], ValueError, "does not fit"),
-        ([([[1.0]], [0.0]), "tanh"], TypeError, r"layer 1.*str.*to_network"),
-        ([np.eye(2)], TypeError, "layer 0"),
-    ],
-)
-def test_bad_layers(layers, error, message):
-    with pytest.raises(error, match=message):
-        network(layers)
-
-
-def test_ensembles_of_different_sizes():
-    layers = [(np.ones((1, 1, 2)), np.ones((1, 2))), (np.ones((1, 1, 3)), np.ones((1, 3)))]
-    with pytest.raises(ValueError, match=r"same number of members, got \[2, 3\]"):
-        ensemble(layers)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: activation.plu(-0.1), "alpha must be finite and >= 0"),
-        (lambda: activation.plu(0.1, np.nan), "c must be finite"),
-        (lambda: activation.hardtanh(2.0, 1.0), "in order"),
-        (lambda: activation.leaky_relu(np.nan), "finite"),
-        (lambda: Activation(np.zeros(2), np.zeros(2), np.zeros(())), "k \\+ 1 slopes"),
-        (lambda: Activation(np.zeros((3, 1)), np.zeros((3, 2)), np.zeros(())), "at_zero"),
-        (lambda: activation.piecewise([-np.inf], [0.0, 1.0]), "knots numbers or"),
-    ],
-)
-def test_bad_activations(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
-def test_bad_points():
-    net = network([(np.eye(2), np.zeros(2))])
-    with pytest.raises(ValueError, match=r"\[\.\.\., 2\]"):
-        net([1.0, 2.0, 3.0])
-
-
 def _members(count, *units):
     """Return an ensemble of PLU networks with so many units."""
     layers = []
@@ -126,37 +85,20 @@ def _members(count, *units):
 @pytest.mark.parametrize(
     ("thing", "text"),
     [
-        (_members(1, 300, 200, 1), "Network(300 - 200 - 1)"),
-        (_members(32, 2, 16, 16, 3), "Network(2 - 16 - 16 - 3, 32 members)"),
-        (cells(_members(1, 2, 4, 1), ((-1, 1), (0, 2.5))), "Cells(2 on [-1, 1] x [0, 2.5])"),
+        (_members(1, 300, 200, 1).member(0), "Network(300 - 200 - 1)"),
+        (_members(32, 2, 16, 16, 3), "Ensemble(2 - 16 - 16 - 3, 32 members)"),
+        (cells(_members(1, 2, 4, 1).member(0), ((-1, 1), (0, 2.5))), "Cells(2 on [-1, 1] x [0, 2.5])"),
     ],
 )
 def test_a_representation_is_one_short_line(thing, text):
     assert repr(thing) == text
 
 
-W, B, F = np.ones((1, 2, 3)), np.ones((1, 2)), activation.relu().spread(2, 1)
-
-
-@pytest.mark.parametrize(
-    ("weights", "biases", "activations"),
-    [
-        ((W,), (), ()),
-        ((W,), (B,), (F,)),
-        ((), (), ()),
-        ((W[0],), (B,), ()),
-        ((W,), (B[0],), ()),
-        ((W,), (B[:, :1],), ()),
-        ((W, W), (B, B), (F,)),
-        ((W, np.ones((2, 2, 2))), (B, np.ones((2, 2))), (F,)),
-        ((W, W[..., :2]), (B, B), (activation.relu(),)),
-        ((W, W[..., :2]), (B, B), (activation.relu().spread(3, 1),)),
-    ],
-)
-def test_a_network_whose_shapes_do_not_fit_is_not_built(weights, biases, activations):
-    with pytest.raises(ValueError, match="need"):
-        Network(weights, biases, activations)
+W, B, F = np.ones((2, 3)), np.ones(2), activation.relu().spread(2)
+FIRST, LAST = Layer(W, B, F), Layer(W[:, :2], B)
 
 
 def test_a_network_whose_shapes_fit_is_built():
-    assert Network((W, W[..., :2]), (B, B), (F,))(np.ones(3)).tolist() == [9.0, 9.0]
+    net = Network((FIRST, LAST))
+    assert net(np.ones(3)).tolist() == [9.0, 9.0]
+    assert (net.widths, net.alone.members) == ((3, 2, 2), 1)

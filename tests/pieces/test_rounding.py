@@ -26,13 +26,13 @@ NETS = {
 def computed(net, x, dtype):
     """Return f(x) with tables and sums in this type, term by term."""
     h = x
-    for i, (weight, bias) in enumerate(zip(net.weights, net.biases, strict=True)):
-        z = np.broadcast_to(bias[0].astype(dtype), (len(h), bias.shape[1])).copy()
-        for column, values in zip(weight[0].astype(dtype).T, h.T, strict=True):
+    for layer in net.layers:
+        z = np.broadcast_to(layer.bias.astype(dtype), (len(h), len(layer.bias))).copy()
+        for column, values in zip(layer.weight.astype(dtype).T, h.T, strict=True):
             z += column * values[:, None]
         h = z
-        if i < len(net.activations):
-            f = Functions.of(net.activations[i])
+        if layer.activation is not None:
+            f = Functions.of(layer.activation)
             knots, slopes, intercepts = (part.astype(dtype) for part in f.of_units())
             piece = np.sum(z[..., None] > knots, axis=-1)
             unit = np.arange(z.shape[1])
@@ -84,7 +84,7 @@ def test_padding_changes_nothing():
         np.array([[0.1, 1.0, 0.1], [0.0, 1.0, 7.0], [2.0, 7.0, 7.0]]),
         np.array([0.0, 0.0, 0.5]),
     )
-    functions = Functions.of(f.spread(3, 1))
+    functions = Functions.of(f)
     z = np.linspace(-3, 3, 25)[:, None] * np.ones(3)
     want = np.stack([np.clip(z[:, 0], -1, 1) * 0.9 + 0.1 * z[:, 0], np.maximum(z[:, 1], 0), 2 * z[:, 2] + 0.5], axis=1)
     np.testing.assert_allclose(functions(z), want, atol=1e-15)

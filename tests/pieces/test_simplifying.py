@@ -180,25 +180,3 @@ def test_a_curve_that_has_no_more_pieces_stays(request_):
 def test_a_constant(request_):
     found = simplify(Curve([0, 1], [[7], [7]], [[0]]), **request_)
     assert (found.curve.pieces, found.error) == (1, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("request_", "error", "message"),
-    [
-        ({}, ValueError, "give pieces or tolerance, got pieces=None and tolerance=None"),
-        ({"pieces": 2, "tolerance": 0.1}, ValueError, "give pieces or tolerance"),
-        ({"pieces": 0}, ValueError, "positive integer, got 0"),
-        ({"pieces": 1.5}, TypeError, "positive integer, got 1.5"),
-        ({"tolerance": -1}, ValueError, "tolerance must be a number >= 0, got -1"),
-        ({"tolerance": float("nan")}, ValueError, "tolerance must be a number >= 0, got nan"),
-        ({"tolerance": float("inf")}, ValueError, "tolerance must be a number >= 0, got inf"),
-    ],
-)
-def test_bad_input(request_, error, message):
-    with pytest.raises(error, match=message):
-        simplify(TENT, **request_)
-
-
-def test_several_outputs():
-    with pytest.raises(ValueError, match=r"one output, got 2; pick one with .output\(i\)"):
-        simplify(Curve([0, 1], [[0, 0], [1, 1]], [[1, 1]]), pieces=1)

@@ -1,5 +1,7 @@
 """Random networks: generic, with kinks that coincide, lie on the boundary, are parallel or dead, and of wild scales."""
 
+import itertools
+
 import numpy as np
 
 from plunit.pieces import Activation, activation, network
@@ -47,6 +49,18 @@ def random_network(seed, inputs, width, depth, outputs=1):
         before = units
     last = random_matrix(rng, kind, (outputs, before))
     return network([*layers, (last, random_matrix(rng, kind, (outputs,)))])
+
+
+def dense_network(seed, *widths, f=None, weight=1.0, bias=1.0, fan=True):
+    """Return a network of these widths, inputs first and outputs last: N(0, weight^2 / inputs of the layer) weights.
+
+    Without `fan` the inputs of a layer do not count. Biases are N(0, bias^2), and f, by default PLU, is the activation.
+    """
+    rng, layers = np.random.default_rng(seed), []
+    for before, width in itertools.pairwise(widths):
+        scale = weight / np.sqrt(before) if fan else weight
+        layers += [(scale * rng.normal(size=(width, before)), bias * rng.normal(size=width)), f or activation.plu()]
+    return network(layers[:-1])
 
 
 SHAPES = [

@@ -12,19 +12,16 @@ from operator import eq
 def rational(net):
     """Return the layers of a plunit.pieces network as Fractions; every float64 is one exactly."""
     layers = []
-    for i, (weight, bias) in enumerate(zip(net.weights, net.biases, strict=True)):
-        f = None
-        if i < len(net.activations):
-            part = net.activations[i]
-            f = [
-                ([Fraction(k) for k in knots if k != float("inf")], [Fraction(s) for s in slopes], Fraction(zero))
-                for knots, slopes, zero in zip(
-                    part.knots[0].tolist(), part.slopes[0].tolist(), part.at_zero[0].tolist(), strict=True
-                )
-            ]
-        layers.append(
-            ([[Fraction(w) for w in row] for row in weight[0].tolist()], [Fraction(b) for b in bias[0].tolist()], f)
-        )
+    for layer in net.layers:
+        part = layer.activation
+        f = part and [
+            ([Fraction(k) for k in knots if k != float("inf")], [Fraction(s) for s in slopes], Fraction(zero))
+            for knots, slopes, zero in zip(
+                part.knots.tolist(), part.slopes.tolist(), part.at_zero.tolist(), strict=True
+            )
+        ]
+        weight = [[Fraction(w) for w in row] for row in layer.weight.tolist()]
+        layers.append((weight, [Fraction(b) for b in layer.bias.tolist()], f))
     return layers
 
 

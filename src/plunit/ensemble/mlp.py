@@ -16,7 +16,7 @@ from plunit import learned
 from plunit.ensemble.arrays import Array, as_array
 from plunit.ensemble.nonlinearities import ACTIVATIONS, Nonlinearity
 from plunit.numpy import NAMESPACE
-from plunit.pieces import Network as Exact
+from plunit.pieces import Ensemble as Exact
 from plunit.pieces import ensemble
 
 

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
-from plunit.pieces.drawing import draw_cells, draw_curve, draw_surface
-from plunit.pieces.exact.level import Level, level_set
+from plunit.pieces.drawing import draw_cells, draw_curve
 from plunit.pieces.exact.polygons import Cells, cell_counts, cells
 from plunit.pieces.exact_curves import Counts, Curve, along, compose, counts, curve, curves, inverse, solve
-from plunit.pieces.networks import Network, ensemble, network, plane
+from plunit.pieces.networks import Ensemble, Layer, Network, ensemble, network, plane
 from plunit.pieces.rewriting import combination, difference, rescaled, to_relu
 
 if TYPE_CHECKING:
     from plunit.pieces.fixed.integers import FixedNetwork
-    from plunit.pieces.fixed.proving import error_bound, error_network
+    from plunit.pieces.fixed.proving import error_bound
     from plunit.pieces.fixed.quantizing import quantize
     from plunit.pieces.formats.c_header import save_c
     from plunit.pieces.formats.csv_table import load_csv, save_csv
@@ -37,9 +36,8 @@ if TYPE_CHECKING:
     from plunit.pieces.formats.saving import save
     from plunit.pieces.formats.sklearn_model import from_sklearn, to_sklearn
     from plunit.pieces.formats.svg_picture import save_svg
-    from plunit.pieces.proofs.asking import Undecided
     from plunit.pieces.proofs.highs import Contradiction
-    from plunit.pieces.proofs.maximising import Optimum
+    from plunit.pieces.proofs.maximising import Optimum, Undecided
     from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
     from plunit.pieces.proofs.steepness import is_monotone, lipschitz
     from plunit.pieces.segments.fit import Segments, Trial, fit_segments
@@ -52,8 +50,9 @@ __all__ = [
     "Contradiction",
     "Counts",
     "Curve",
+    "Ensemble",
     "FixedNetwork",
-    "Level",
+    "Layer",
     "Network",
     "Optimum",
     "Segments",
@@ -75,15 +74,12 @@ __all__ = [
     "distance",
     "draw_cells",
     "draw_curve",
-    "draw_surface",
     "ensemble",
     "error_bound",
-    "error_network",
     "fit_segments",
     "from_sklearn",
     "inverse",
     "is_monotone",
-    "level_set",
     "lipschitz",
     "load",
     "load_csv",
@@ -119,12 +115,11 @@ _LATER = {
     "Segments": "segments.fit",
     "Simplified": "simplifying",
     "Trial": "segments.fit",
-    "Undecided": "proofs.asking",
+    "Undecided": "proofs.maximising",
     "bounds": "proofs.questions",
     "counterexample": "proofs.questions",
     "distance": "proofs.questions",
     "error_bound": "fixed.proving",
-    "error_network": "fixed.proving",
     "fit_segments": "segments.fit",
     "from_sklearn": "formats.sklearn_model",
     "is_monotone": "proofs.steepness",

@@ -53,12 +53,14 @@ class Activation:
         home = np.sum(self.knots < 0, axis=-1, keepdims=True)
         return np.asarray(climb - np.take_along_axis(climb, home, axis=-1) + self.at_zero[..., None])
 
-    def part(self, pick: slice) -> Activation:
-        """Return this activation for a slice of its first axis."""
+    def part(self, pick: slice | int | None) -> Activation:
+        """Return this activation for a part of its first axis; None adds an axis."""
         return Activation(self.knots[pick], self.slopes[pick], self.at_zero[pick])
 
-    def spread(self, units: int, members: int) -> Activation:
-        """Return this activation with leading shape [members, units]."""
+    def spread(self, units: int, members: int | None = None) -> Activation:
+        """Return this activation with leading shape [units], or [members, units]."""
+        if members is None:
+            return self.spread(units, 1).part(0)
         shape = self.at_zero.shape + (1,) * (2 - self.at_zero.ndim)
         if len(shape) > 2 or shape[0] not in (1, units) or shape[1] not in (1, members):
             raise ValueError(

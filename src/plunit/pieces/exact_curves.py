@@ -12,7 +12,7 @@ from plunit.pieces.exact.checking import agreeing, check_agreement, checked_line
 from plunit.pieces.exact.gradients import group_starts
 from plunit.pieces.exact.layer import EPS, SAFETY
 from plunit.pieces.limits import LIMIT, Progress, Unlisted, check_limit
-from plunit.pieces.networks import Network, check_network, interval, single
+from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, interval
 from plunit.pieces.tracing import Polyline, inputs, trace
 
 NEAR = 512 * EPS
@@ -280,27 +280,29 @@ def curve(net: Network, low: float, high: float, *, limit: int = LIMIT, progress
     >>> f.knots.tolist(), f.slopes.round(9).ravel().tolist(), f.intercepts.round(9).ravel().tolist()
     ([-1.0, -0.5, 0.5, 2.0], [0.6, 6.0, 0.6], [-1.7, 1.0, 3.7])
     """
-    single(net)
+    check_network(net)
     t = _interval(net, low, high)
-    return _curves(net, t, t[:, None], limit, progress)[0]
+    return _curves(net.alone, t, t[:, None], limit, progress)[0]
 
 
-def curves(net: Network, low: float, high: float, *, limit: int = LIMIT) -> list[Curve]:
+def curves(nets: Network | Ensemble, low: float, high: float, *, limit: int = LIMIT) -> list[Curve]:
     """Return the curve of every member of an ensemble of one-input networks on [low, high]."""
-    t = _interval(net, low, high)
-    return [each for part in _parts(net) for each in _curves(part, t, t[:, None], limit)]
+    nets = as_ensemble(nets)
+    t = _interval(nets, low, high)
+    return [each for part in _parts(nets) for each in _curves(part, t, t[:, None], limit)]
 
 
-def counts(net: Network, low: float, high: float, *, limit: int = LIMIT) -> Counts:
+def counts(nets: Network | Ensemble, low: float, high: float, *, limit: int = LIMIT) -> Counts:
     """Count patterns and pieces on [low, high] in every member of an ensemble of one-input networks.
 
     >>> from plunit.pieces import activation, network
     >>> counts(network([([[1.0], [1.0]], [0.0, 0.5]), activation.relu(), ([[1.0, 0.0]], [0.0])]), -1, 1)
     Counts(patterns=array([3]), pieces=array([2]))
     """
-    t = _interval(net, low, high)
+    nets = as_ensemble(nets)
+    t = _interval(nets, low, high)
     check_limit(limit)
-    parts = [_counts(part, t, limit) for part in _parts(net)]
+    parts = [_counts(part, t, limit) for part in _parts(nets)]
     return Counts(*(np.concatenate(numbers) for numbers in zip(*parts, strict=True)))
 
 
@@ -312,7 +314,7 @@ def along(net: Network, *points: Any, limit: int = LIMIT) -> Curve:
     >>> along(net, [-1, 0], [3, 0]).knots.tolist()
     [0.0, 0.25, 1.0]
     """
-    single(net)
+    check_network(net)
     corners = [np.asarray(point, dtype=np.float64) for point in points]
     if len(corners) < 2 or any(corner.shape != (net.inputs,) for corner in corners):
         shapes = [corner.shape for corner in corners]
@@ -320,27 +322,26 @@ def along(net: Network, *points: Any, limit: int = LIMIT) -> Curve:
     path = np.stack(corners)
     if not np.isfinite(path).all():
         raise ValueError(f"the points of a line must be finite, got {path.tolist()}")
-    return _curves(net, np.arange(len(path), dtype=np.float64), path, limit)[0]
+    return _curves(net.alone, np.arange(len(path), dtype=np.float64), path, limit)[0]
 
 
-def _interval(net: Network, low: float, high: float) -> Floats:
+def _interval(net: Network | Ensemble, low: float, high: float) -> Floats:
     """Return low, 0 if it lies between, and high: cuts near 0 are found from there, where numbers are densest."""
-    check_network(net)
     if net.inputs != 1:
         raise ValueError(f"this network has {net.inputs} inputs, a curve on an interval needs 1; use along(net, a, b)")
     low, high = interval((low, high), "an interval")
     return np.array([low, 0.0, high] if low < 0 < high else [low, high])
 
 
-def _parts(net: Network) -> list[Network]:
+def _parts(nets: Ensemble) -> list[Ensemble]:
     """Split a large ensemble so that the weights of all its points stay within the caches."""
-    return [net.part(block) for block in blocks(net.members, 1024)]
+    return [nets.part(block) for block in blocks(nets.members, 1024)]
 
 
-def _counts(net: Network, t: Floats, limit: int) -> Counts:
-    line = trace(net, t, t[:, None], limit)
-    line, faults = checked_line(net, line, line.t[:, None])
-    found = Counts(_patterns(line, net.members), _pieces(line, net.members))
+def _counts(nets: Ensemble, t: Floats, limit: int) -> Counts:
+    line = trace(nets, t, t[:, None], limit)
+    line, faults = checked_line(nets, line, line.t[:, None])
+    found = Counts(_patterns(line, nets.members), _pieces(line, nets.members))
     for member in faults:
         found.patterns[member] = found.pieces[member] = 0
     return found
@@ -357,13 +358,13 @@ def _pieces(line: Polyline, members: int) -> Ints:
     return np.bincount(line.member[pieces[first]], minlength=members)
 
 
-def _curves(net: Network, t: Floats, points: Floats, limit: int, progress: Progress | None = None) -> list[Curve]:
+def _curves(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Progress | None = None) -> list[Curve]:
     check_limit(limit)
-    line = trace(net, t, points, limit, progress)
-    line, faults = checked_line(net, line, inputs(line, t, points))
+    line = trace(nets, t, points, limit, progress)
+    line, faults = checked_line(nets, line, inputs(line, t, points))
     for member, reason in faults.items():
-        raise Unlisted(reason if net.members == 1 else f"member {member}: {reason}")
-    patterns, ends = _patterns(line, net.members).tolist(), (np.flatnonzero(line.last) + 1).tolist()
+        raise Unlisted(reason if nets.members == 1 else f"member {member}: {reason}")
+    patterns, ends = _patterns(line, nets.members).tolist(), (np.flatnonzero(line.last) + 1).tolist()
     tolerance = SAFETY * line.slope[:, 1]
     result = []
     for count, start, end in zip(patterns, [0, *ends[:-1]], ends, strict=True):

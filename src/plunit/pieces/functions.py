@@ -1,4 +1,4 @@
-"""The distinct activations of a layer, with finite knots and exact intercepts, for the writers of programs."""
+"""The distinct activations of a layer, with finite knots and exact intercepts, for programs and for bounds of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.activation import Activation
-from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +28,8 @@ class Functions:
 
     @classmethod
     def of(cls, f: Activation) -> Functions:
-        """Take the activation of a layer of a single network; intercepts are Fractions, in an array of objects."""
-        table = np.concatenate([f.knots[0], f.slopes[0], f.at_zero[0][:, None]], axis=1) + 0.0
+        """Take the activation of a layer; intercepts are Fractions, in an array of objects."""
+        table = np.concatenate([f.knots, f.slopes, f.at_zero[:, None]], axis=1) + 0.0
         rows, kinds = np.unique(table, axis=0, return_inverse=True)
         k = f.knots.shape[-1]
         knots, slopes = _finite(rows[:, :k], rows[:, k:-1])
@@ -43,6 +43,17 @@ class Functions:
         for knot, slope, intercept in zip(knots.T, slopes.T[1:], intercepts.T[1:], strict=True):
             value = np.where(z > knot, slope * z + intercept, value)
         return np.asarray(value)
+
+    def met(self, low: Floats, high: Floats, margin: Floats | float = 0.0) -> Bools:
+        """Return the pieces [..., units, k + 1] that [low, high] meets, if knots may be off by the margin."""
+        knots = self.of_units()[0]
+        ends = np.full((len(knots), 1), np.inf)
+        starts, stops = np.concatenate([-ends, knots - margin], axis=1), np.concatenate([knots + margin, ends], axis=1)
+        return np.asarray((starts <= high[..., None]) & (stops >= low[..., None]))
+
+    def turns(self, low: Floats, high: Floats) -> Floats:
+        """Return the ends and the knots between, [k + 2, ..., units]: f has its extremes over [low, high] there."""
+        return np.stack([low, high, *(np.clip(knot, low, high) for knot in self.of_units()[0].T)])
 
     def of_units(self) -> tuple[Floats, Floats, Floats]:
         """Return knots, slopes and intercepts of each unit, [units, ...], in double precision."""

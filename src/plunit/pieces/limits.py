@@ -1,4 +1,4 @@
-"""Boxes [low_1, high_1] x ... x [low_n, high_n]: the domain of a question about a network of n inputs."""
+"""What bounds a question: the box of its inputs, and the most pieces and bytes that its answer may take."""
 
 from __future__ import annotations
 
@@ -60,14 +60,21 @@ class Heavy(Exception):
     """There are more points than there is memory for."""
 
 
+def positive(value: Any, name: str, remedy: str = "") -> int:
+    """Return an integer of 1 or more; TypeError if it is no integer, ValueError if it is smaller."""
+    message = f"{name} must be a positive integer, got {value!r}{remedy}"
+    try:
+        count = index(value)
+    except TypeError:
+        raise TypeError(message) from None
+    if count < 1:
+        raise ValueError(message)
+    return count
+
+
 def check_limit(limit: int) -> None:
     """Raise ValueError or TypeError if the limit is not a positive integer."""
-    try:
-        positive = index(limit) > 0
-    except TypeError:
-        raise TypeError(f"limit must be a positive integer, got {limit!r}; the default is {LIMIT}") from None
-    if not positive:
-        raise ValueError(f"limit must be a positive integer, got {limit}; the default is {LIMIT}")
+    positive(limit, "limit", f"; the default is {LIMIT}")
 
 
 def check_count(pieces: int, limit: int) -> None:

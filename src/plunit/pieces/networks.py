@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -14,94 +16,140 @@ from plunit.pieces.exact.layer import Units, affine
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
-    """Affine layers with elementwise piecewise-linear activations between them.
+class Layer:
+    """z = weight x + bias, and y = f(z) unless the activation f is None.
 
-    Build one with `network` or `ensemble`. Members come first here, so that a member is a slice:
-    weights[i]: [members, out, in]; biases[i]: [members, out]; activations[i] of leading shape [members, out], one less
-    than there are affine layers.
+    weight: [out, in]; bias: [out]; the activation has leading shape [out]. In an ensemble all three have a first axis
+    for the members.
     """
 
-    weights: tuple[Floats, ...]
-    biases: tuple[Floats, ...]
-    activations: tuple[Activation, ...]
+    weight: Floats
+    bias: Floats
+    activation: Activation | None = None
 
     def __post_init__(self) -> None:
-        if not len(self.weights) == len(self.biases) == len(self.activations) + 1:
+        if self.weight.ndim not in (2, 3) or self.bias.shape != self.weight.shape[:-1]:
             raise ValueError(
-                f"n weights need n biases and n - 1 activations, got {len(self.weights)}, {len(self.biases)} and "
-                f"{len(self.activations)}"
+                f"a layer needs weight [out, in] and bias [out] (in an ensemble a first axis for its members), got "
+                f"{self.weight.shape} and {self.bias.shape}"
             )
-        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            before = self.biases[i - 1].shape if i else weight.shape[::2]
-            if weight.ndim != 3 or bias.shape != weight.shape[:2] or weight.shape[::2] != before:
-                after = f" after {before[1]} units of {before[0]} member(s)" if i else ""
+        if self.activation is not None and self.activation.at_zero.shape != self.bias.shape:
+            raise ValueError(
+                f"an activation of this layer needs leading shape {self.bias.shape}, got "
+                f"{self.activation.at_zero.shape}; use .spread(units)"
+            )
+
+    def part(self, pick: slice | int | None) -> Layer:
+        """Return this layer for some members, or one; None adds the axis of the members."""
+        return Layer(self.weight[pick], self.bias[pick], self.activation and self.activation.part(pick))
+
+
+@dataclass(frozen=True, eq=False)
+class _Layers:
+    """Layers that fit: each but the last has an activation, and takes what the one before it gives."""
+
+    layers: tuple[Layer, ...]
+    axes: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        if not self.layers or [f.activation is None for f in self.layers] != [False] * (len(self.layers) - 1) + [True]:
+            raise ValueError(
+                f"a network needs one or more layers, all with an activation except the last, got {len(self.layers)}"
+            )
+        if any(layer.weight.ndim != self.axes for layer in self.layers):
+            raise ValueError(
+                f"the weights of {type(self).__name__} need {self.axes} axes, got "
+                f"{[layer.weight.ndim for layer in self.layers]}; an Ensemble has a first axis for its members"
+            )
+        for i, (before, layer) in enumerate(pairwise(self.layers), 1):
+            if (*layer.weight.shape[:-2], layer.weight.shape[-1]) != before.bias.shape:
                 raise ValueError(
-                    f"affine layer {i} needs weight [members, out, in] and bias [members, out]{after}, got "
-                    f"{weight.shape} and {bias.shape}"
-                )
-        for i, (f, bias) in enumerate(zip(self.activations, self.biases, strict=False)):
-            if f.at_zero.shape != bias.shape:
-                raise ValueError(
-                    f"activation {i} needs leading shape [members, units] {bias.shape}, got {f.at_zero.shape}; use "
-                    ".spread(units, members)"
+                    f"layer {i} needs weights for the outputs {before.bias.shape} of the layer before it, got "
+                    f"{layer.weight.shape}"
                 )
 
     @property
-    def members(self) -> int:
-        """The number of networks in the ensemble; 1 for a single one."""
-        return len(self.weights[0])
+    def hidden(self) -> tuple[tuple[Layer, Activation], ...]:
+        """All layers but the last, each with its activation."""
+        return tuple((layer, layer.activation) for layer in self.layers if layer.activation is not None)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The number of inputs, and then of the units of each layer."""
+        return (self.layers[0].weight.shape[-1], *(layer.bias.shape[-1] for layer in self.layers))
 
     @property
     def inputs(self) -> int:
         """The dimension of x."""
-        return len(self.weights[0][0, 0])
+        return self.widths[0]
 
     @property
     def outputs(self) -> int:
         """The dimension of f(x)."""
-        return len(self.weights[-1][0])
+        return self.widths[-1]
+
+
+class Network(_Layers):
+    """Affine layers with elementwise piecewise-linear activations between them; build one with `network`."""
+
+    axes = 2
 
     def __repr__(self) -> str:
-        units = " - ".join(str(count) for count in (self.inputs, *(len(bias[0]) for bias in self.biases)))
-        return f"Network({units}{'' if self.members == 1 else f', {self.members} members'})"
+        return f"Network({' - '.join(map(str, self.widths))})"
+
+    def __call__(self, x: Any) -> Floats:
+        """f(x): [..., in] -> [..., out]."""
+        x = np.asarray(x, dtype=np.float64)
+        if x.ndim == 0 or x.shape[-1] != self.inputs:
+            raise ValueError(f"this network takes x of shape [..., {self.inputs}], got {x.shape}")
+        nobody, last = np.zeros(0, dtype=np.int64), self.layers[-1]
+        rows = _last_hidden(self.alone, x.reshape(-1, self.inputs), nobody)
+        return np.asarray(rows @ last.weight.T + last.bias).reshape(*x.shape[:-1], self.outputs)
+
+    @cached_property
+    def alone(self) -> Ensemble:
+        """The ensemble of this one member."""
+        return Ensemble(tuple(layer.part(None) for layer in self.layers))
+
+
+class Ensemble(_Layers):
+    """Networks of the same widths side by side, the members on the first axis; build one with `ensemble`."""
+
+    axes = 3
+
+    @property
+    def members(self) -> int:
+        """The number of networks."""
+        return len(self.layers[0].weight)
+
+    def __repr__(self) -> str:
+        return f"Ensemble({' - '.join(map(str, self.widths))}, {self.members} members)"
 
     def member(self, index: int) -> Network:
         """Return one network of the ensemble."""
         if not 0 <= index < self.members:
             raise IndexError(f"member {index} of an ensemble of {self.members}; count from 0")
-        return self.part(slice(index, index + 1))
+        return Network(tuple(layer.part(index) for layer in self.layers))
 
-    def part(self, pick: slice) -> Network:
+    def part(self, pick: slice) -> Ensemble:
         """Return the ensemble of these members."""
-        return Network(
-            tuple(weight[pick] for weight in self.weights),
-            tuple(bias[pick] for bias in self.biases),
-            tuple(f.part(pick) for f in self.activations),
-        )
-
-    def __call__(self, x: Any) -> Floats:
-        """f(x): [..., in] -> [..., out]; for a single network."""
-        single(self)
-        x = np.asarray(x, dtype=np.float64)
-        if x.ndim == 0 or x.shape[-1] != self.inputs:
-            raise ValueError(f"this network takes x of shape [..., {self.inputs}], got {x.shape}")
-        nobody = np.zeros(0, dtype=np.int64)
-        rows = _last_hidden(self, x.reshape(-1, self.inputs), nobody)
-        return affine(self.weights[-1], self.biases[-1], rows, nobody).reshape(*x.shape[:-1], self.outputs)
+        return Ensemble(tuple(layer.part(pick) for layer in self.layers))
 
 
-def _last_hidden(net: Network, rows: Floats, member: Ints) -> Floats:
-    """Return the input of the last affine layer for x = rows [n, in]."""
-    for weight, bias, f in zip(net.weights, net.biases, net.activations, strict=False):
-        rows = Units.of(f).values(affine(weight, bias, rows, member), member)
+def _last_hidden(nets: Ensemble, rows: Floats, member: Ints) -> Floats:
+    """Return the input of the last layer for x = rows [n, in]."""
+    for layer, f in nets.hidden:
+        rows = Units.of(f).values(affine(layer.weight, layer.bias, rows, member), member)
     return rows
 
 
-def terms(net: Network, rows: Floats, member: Ints) -> Floats:
-    """Return sum |w| |y| + |b| of the last affine layer: the size of the terms whose sum is f(x), [n, out]."""
-    hidden = np.abs(_last_hidden(net, rows, member))
-    return affine(np.abs(net.weights[-1]), np.abs(net.biases[-1]), hidden, member)
+def terms(nets: Ensemble, rows: Floats, member: Ints) -> Floats:
+    """Return sum |w| |y| + |b| of the last layer: the size of the terms whose sum is f(x), [n, out]."""
+    last, hidden = nets.layers[-1], np.abs(_last_hidden(nets, rows, member))
+    return affine(np.abs(last.weight), np.abs(last.bias), hidden, member)
+
+
+Nets = TypeVar("Nets", Network, Ensemble)
 
 
 def network(layers: Sequence[Activation | tuple[Any, Any]]) -> Network:
@@ -113,10 +161,10 @@ def network(layers: Sequence[Activation | tuple[Any, Any]]) -> Network:
     [0.5, 1.0, 0.0]
     """
     parts = [layer if isinstance(layer, Activation) else _one_member(i, layer) for i, layer in enumerate(layers)]
-    return ensemble(parts)
+    return ensemble(parts).member(0)
 
 
-def ensemble(layers: Sequence[Activation | tuple[Any, Any]]) -> Network:
+def ensemble(layers: Sequence[Activation | tuple[Any, Any]]) -> Ensemble:
     """Build an ensemble from its layers in order: (weight [out, in, members], bias [out, members]) or an activation.
 
     Neighbouring affine layers become one, and neighbouring activations get W = 1 between them.
@@ -130,7 +178,8 @@ def ensemble(layers: Sequence[Activation | tuple[Any, Any]]) -> Network:
         raise ValueError(f"all layers must have the same number of members, got {[shape[0] for shape in shapes]}")
     # None is the identity, which needs no product
     weights: list[Floats | None] = [None]
-    biases, activations = [np.zeros((members, first))], []
+    biases: list[Floats] = [np.zeros((members, first))]
+    activations: list[Activation | None] = []
     for i, part in enumerate(chain):
         units = biases[-1].shape[1]
         if isinstance(part, Activation):
@@ -143,14 +192,17 @@ def ensemble(layers: Sequence[Activation | tuple[Any, Any]]) -> Network:
             weights[-1], biases[-1] = part
         else:
             weights[-1], biases[-1] = part[0] @ before, (part[0] @ biases[-1][..., None])[..., 0] + part[1]
-    sizes = zip(weights, biases, strict=True)
-    dense = (_identity(members, bias.shape[1]) if weight is None else weight for weight, bias in sizes)
-    return Network(tuple(dense), tuple(biases), tuple(activations))
+    return Ensemble(
+        tuple(
+            Layer(_identity(members, bias.shape[1]) if weight is None else weight, bias, f)
+            for weight, bias, f in zip(weights, biases, [*activations, None], strict=True)
+        )
+    )
 
 
-def plane(net: Network, origin: Any, u: Any, v: Any) -> Network:
+def plane(net: Nets, origin: Any, u: Any, v: Any) -> Nets:
     """g(s, t) = f(origin + s u + t v): the network on a plane through its input space, as a network of two inputs."""
-    check_network(net)
+    as_ensemble(net)
     axes = np.stack([np.asarray(axis, dtype=np.float64) for axis in (u, v)], axis=-1)
     origin = np.asarray(origin, dtype=np.float64)
     if origin.shape != (net.inputs,) or axes.shape != (net.inputs, 2):
@@ -159,24 +211,31 @@ def plane(net: Network, origin: Any, u: Any, v: Any) -> Network:
         )
     if not (np.isfinite(axes).all() and np.isfinite(origin).all()):
         raise ValueError("origin, u and v must be finite")
-    bias = net.biases[0] + net.weights[0] @ origin
-    return Network((net.weights[0] @ axes, *net.weights[1:]), (bias, *net.biases[1:]), net.activations)
+    first = net.layers[0]
+    start = Layer(first.weight @ axes, first.bias + first.weight @ origin, first.activation)
+    return type(net)((start, *net.layers[1:]))
 
 
 def check_network(net: Network) -> None:
     """Raise TypeError if this is not a Network."""
+    if isinstance(net, Ensemble):
+        raise TypeError(f"this needs one network, got an ensemble of {net.members}; pick one with .member(i)")
     if not isinstance(net, Network):
-        raise TypeError(
-            f"this needs a plunit.pieces.Network, got {type(net).__name__}; plunit.torch.to_network makes one from a "
-            "PyTorch model, plunit.pieces.network from arrays"
-        )
+        raise TypeError(_remedy(net))
 
 
-def single(net: Network) -> None:
-    """Raise TypeError if this is not a network, ValueError if it is an ensemble of several."""
-    check_network(net)
-    if net.members != 1:
-        raise ValueError(f"this needs one network, got an ensemble of {net.members}; pick one with .member(i)")
+def as_ensemble(nets: Network | Ensemble) -> Ensemble:
+    """Return an ensemble, of one member if a network is given; TypeError if it is neither."""
+    if not isinstance(nets, (Network, Ensemble)):
+        raise TypeError(_remedy(nets))
+    return nets.alone if isinstance(nets, Network) else nets
+
+
+def _remedy(thing: object) -> str:
+    return (
+        f"this needs a plunit.pieces.Network, got {type(thing).__name__}; plunit.torch.to_network makes one from a "
+        "PyTorch model, plunit.pieces.network from arrays"
+    )
 
 
 def interval(ends: Any, name: str, side: str = "") -> tuple[float, float]:
@@ -191,13 +250,14 @@ def interval(ends: Any, name: str, side: str = "") -> tuple[float, float]:
     return low, high
 
 
-def check_size(net: Network, size: Floats) -> None:
+def check_size(net: Network | Ensemble, size: Floats) -> None:
     """Raise ValueError if values or slopes for |x| <= size might be too large for a number."""
     with np.errstate(over="ignore", invalid="ignore"):
-        bound = np.broadcast_to(np.maximum(size, 1.0), (net.members, net.inputs))
-        for weight, bias, f in zip(net.weights, net.biases, (*net.activations, None), strict=True):
-            bound = np.einsum("moi,mi->mo", np.abs(weight), bound) + np.abs(bias)
-            if f is not None:
+        bound = np.maximum(size, 1.0)
+        for layer in net.layers:
+            bound = np.einsum("...oi,...i->...o", np.abs(layer.weight), bound) + np.abs(layer.bias)
+            if layer.activation is not None:
+                f = layer.activation
                 bound = np.abs(f.slopes).max(axis=-1) * bound + np.abs(f.at_zero)
             if not (bound < 1e300).all():
                 raise ValueError(

@@ -1,4 +1,10 @@
-"""g(x) = output_shift + output_scale f((x - shift) / scale): scaling that becomes part of a network's weights."""
+"""Networks from networks, with the same function or one made of it, as one network again.
+
+rescaled        output_shift + output_scale f((x - shift) / scale), for raw inputs and outputs
+combination     rows f(x) + offset
+difference      f(x) - g(x)
+to_relu         f with ReLU as its only activation
+"""
 
 from __future__ import annotations
 
@@ -12,7 +18,7 @@ from plunit.pieces import activation
 from plunit.pieces.activation import Activation, identity
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact.layer import Units
-from plunit.pieces.networks import Network, network, single
+from plunit.pieces.networks import Layer, Network, check_network, network
 
 
 def rescaled(
@@ -28,7 +34,7 @@ def rescaled(
     >>> rescaled(net, shift=20.0, scale=5.0, output_scale=10.0)([30.0]).tolist()
     [40.0]
     """
-    single(net)
+    check_network(net)
     down, width = _numbers(shift, net.inputs, "shift"), _numbers(scale, net.inputs, "scale")
     up, height = (
         _numbers(output_shift, net.outputs, "output_shift"),
@@ -37,14 +43,16 @@ def rescaled(
     for name, numbers in (("scale", width), ("output_scale", height)):
         if any(number == 0 for number in numbers):
             raise ValueError(f"{name} must not be 0, got {[float(number) for number in numbers]}")
-    weights, biases = [_exact(w[0]) for w in net.weights], [_exact(b[0]) for b in net.biases]
-    weights[0] = weights[0] / width
-    biases[0] = biases[0] - weights[0] @ down
-    weights[-1], biases[-1] = weights[-1] * height[:, None], biases[-1] * height + up
+    parts = [(_exact(layer.weight), _exact(layer.bias)) for layer in net.layers]
+    weight = parts[0][0] / width
+    parts[0] = weight, parts[0][1] - weight @ down
+    weight, bias = parts[-1]
+    parts[-1] = weight * height[:, None], bias * height + up
     return Network(
-        tuple(_rounded(w, "weight")[None] for w in weights),
-        tuple(_rounded(b, "bias")[None] for b in biases),
-        net.activations,
+        tuple(
+            Layer(_rounded(weight, "weight"), _rounded(bias, "bias"), layer.activation)
+            for (weight, bias), layer in zip(parts, net.layers, strict=True)
+        )
     )
 
 
@@ -78,54 +86,59 @@ def combination(net: Network, rows: Any, offset: Any = 0.0) -> Network:
     rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != net.outputs:
         raise ValueError(f"rows must be [new outputs, {net.outputs}], one list for each new output, got {rows.shape}")
-    bias = net.biases[-1] @ rows.T + np.broadcast_to(np.asarray(offset, dtype=np.float64), len(rows))
-    return Network((*net.weights[:-1], rows @ net.weights[-1]), (*net.biases[:-1], bias), net.activations)
+    *hidden, last = net.layers
+    bias = last.bias @ rows.T + np.broadcast_to(np.asarray(offset, dtype=np.float64), len(rows))
+    return Network((*hidden, Layer(rows @ last.weight, bias)))
 
 
 def difference(one: Network, other: Network) -> Network:
     """X -> one(x) - other(x), as one network."""
     for net in (one, other):
-        single(net)
+        check_network(net)
     if (one.inputs, one.outputs) != (other.inputs, other.outputs):
         raise ValueError(
             f"a difference needs networks of the same inputs and outputs, got {one.inputs} -> {one.outputs} and "
             f"{other.inputs} -> {other.outputs}"
         )
-    depth = max(len(one.activations), len(other.activations))
-    one, other = _lengthened(one, depth), _lengthened(other, depth)
-    weights = [np.concatenate([one.weights[0], other.weights[0]], axis=1)]
-    weights += [_diagonal(a, b) for a, b in zip(one.weights[1:-1], other.weights[1:-1], strict=True)]
-    biases = [np.concatenate(pair, axis=1) for pair in zip(one.biases[:-1], other.biases[:-1], strict=True)]
-    if not depth:
-        return Network((one.weights[0] - other.weights[0],), (one.biases[0] - other.biases[0],), ())
-    weights.append(np.concatenate([one.weights[-1], -other.weights[-1]], axis=2))
-    biases.append(one.biases[-1] - other.biases[-1])
-    activations = [beside(f, g) for f, g in zip(one.activations, other.activations, strict=True)]
-    return Network(tuple(weights), tuple(biases), tuple(activations))
+    depth = max(len(one.layers), len(other.layers))
+    pairs = list(zip(_lengthened(one, depth), _lengthened(other, depth), strict=True))
+    layers = [Layer(_diagonal(f.weight, g.weight), *_beside(f, g)) for f, g in pairs]
+    (f, g), (last, minus) = pairs[0], pairs[-1]
+    if depth == 1:
+        return Network((Layer(f.weight - g.weight, f.bias - g.bias),))
+    # both take x, and the last layer subtracts
+    layers[0] = Layer(np.concatenate([f.weight, g.weight]), *_beside(f, g))
+    layers[-1] = Layer(np.concatenate([last.weight, -minus.weight], axis=1), last.bias - minus.bias)
+    return Network(tuple(layers))
 
 
-def _lengthened(net: Network, depth: int) -> Network:
-    """Return the same function with `depth` activations: identities are added at the end."""
-    more = depth - len(net.activations)
-    eye, zero, f = np.eye(net.outputs)[None], np.zeros((1, net.outputs)), identity().spread(net.outputs, 1)
-    return Network(net.weights + (eye,) * more, net.biases + (zero,) * more, net.activations + (f,) * more)
+def _lengthened(net: Network, depth: int) -> tuple[Layer, ...]:
+    """Return the layers of the same function with identities at its end, `depth` of them in all."""
+    more = depth - len(net.layers)
+    if not more:
+        return net.layers
+    *hidden, last = net.layers
+    f, eye, zero = identity().spread(net.outputs), np.eye(net.outputs), np.zeros(net.outputs)
+    return (*hidden, Layer(last.weight, last.bias, f), *[Layer(eye, zero, f)] * (more - 1), Layer(eye, zero))
 
 
 def _diagonal(a: Floats, b: Floats) -> Floats:
-    """Return the matrix [1, out, in] with blocks a and b."""
-    top = np.pad(a, ((0, 0), (0, 0), (0, b.shape[2])))
-    return np.concatenate([top, np.pad(b, ((0, 0), (0, 0), (a.shape[2], 0)))], axis=1)
+    """Return the matrix [out, in] with blocks a and b."""
+    return np.concatenate([np.pad(a, ((0, 0), (0, b.shape[1]))), np.pad(b, ((0, 0), (a.shape[1], 0)))])
 
 
-def beside(*parts: Activation) -> Activation:
-    """Return the activation of the units of all parts, [1, units] each; missing knots are at infinity."""
-    knots = max(f.knots.shape[-1] for f in parts)
-    padded = [_widened(f, knots) for f in parts]
-    return Activation(*(np.concatenate(pair, axis=1) for pair in zip(*padded, strict=True)))
+def _beside(one: Layer, other: Layer) -> tuple[Floats, Activation | None]:
+    """Return the bias and the activation of the units of two layers; missing knots are at infinity."""
+    bias, f, g = np.concatenate([one.bias, other.bias]), one.activation, other.activation
+    if f is None or g is None:
+        return bias, None
+    knots = max(f.knots.shape[-1], g.knots.shape[-1])
+    both = zip(_widened(f, knots), _widened(g, knots), strict=True)
+    return bias, Activation(*(np.concatenate(pair) for pair in both))
 
 
 def _widened(f: Activation, knots: int) -> tuple[Floats, Floats, Floats]:
-    more = ((0, 0), (0, 0), (0, knots - f.knots.shape[-1]))
+    more = ((0, 0), (0, knots - f.knots.shape[-1]))
     return np.pad(f.knots, more, constant_values=np.inf), np.pad(f.slopes, more, mode="edge"), f.at_zero
 
 
@@ -155,17 +168,19 @@ def to_relu(net: Network, *, only_relu: bool = False) -> Network:
 
     >>> net = network([([[1.0]], [0.0]), activation.plu(0.5), ([[2.0]], [0.0])])
     >>> plain = to_relu(net, only_relu=True)
-    >>> plain.biases[0].shape[1], plain([[-3.0], [0.5], [3.0]]).ravel().tolist()
+    >>> plain.widths[1], plain([[-3.0], [0.5], [3.0]]).ravel().tolist()
     (3, [-4.0, 1.0, 4.0])
     """
-    single(net)
-    layers: list[Activation | tuple[Floats, Floats]] = [(net.weights[0][0], net.biases[0][0])]
-    for weight, bias, f in zip(net.weights[1:], net.biases[1:], net.activations, strict=True):
-        terms = _Terms()
-        for unit in range(weight.shape[2]):
-            _expand(terms, unit, f.part(slice(0, 1)), only_relu)
-        before, spread = terms.matrices(weight.shape[2])
-        layers += [before, terms.activation(), spread, (weight[0], bias[0])]
+    check_network(net)
+    layers: list[Activation | tuple[Floats, Floats]] = []
+    for layer in net.layers:
+        layers.append((layer.weight, layer.bias))
+        if layer.activation is not None:
+            terms, units = _Terms(), len(layer.bias)
+            for unit in range(units):
+                _expand(terms, unit, layer.activation, only_relu)
+            before, spread = terms.matrices(units)
+            layers += [before, terms.activation(), spread]
     return network(layers)
 
 
@@ -200,17 +215,17 @@ class _Terms:
 
 def _expand(terms: _Terms, unit: int, f: Activation, only_relu: bool) -> None:
     """Add the terms of one unit."""
-    knots = np.unique(f.knots[0, unit])
+    knots = np.unique(f.knots[unit])
     knots = knots[np.isfinite(knots)]
     # if several knots are at one place, the slope after the last counts
-    behind = [np.sum(f.knots[0, unit] <= knot) for knot in knots]
-    slopes = f.slopes[0, unit][[0, *behind]]
+    behind = [np.sum(f.knots[unit] <= knot) for knot in knots]
+    slopes = f.slopes[unit][[0, *behind]]
     bends = slopes[1:] - slopes[:-1]
     first = _start(knots)
     rest = [j for j in range(len(knots)) if j != first]
     home = int((knots < 0).sum()) if first is None else first
     if first is None:
-        terms.constants.append(float(f.at_zero[0, unit]))
+        terms.constants.append(float(f.at_zero[unit]))
         _line(terms, unit, slopes[home], only_relu)
     elif only_relu:
         terms.constants.append(_at(f, unit, knots[first]))
@@ -244,4 +259,4 @@ def _line(terms: _Terms, unit: int, slope: float, only_relu: bool) -> None:
 def _at(f: Activation, unit: int, z: float) -> float:
     """Return f(z) of one unit."""
     units = Units.of(f)
-    return float(units.values(np.full((1, f.knots.shape[1]), z), np.zeros(1, dtype=np.int64))[0, unit])
+    return float(units.values(np.full((1, len(f.knots)), z), np.zeros(1, dtype=np.int64))[0, unit])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plunit.pieces.arrays import Bools, Floats
+from plunit.pieces.arrays import Floats
 from plunit.pieces.functions import Functions
 from plunit.pieces.networks import Network
 
@@ -27,10 +27,10 @@ def rounding_bound(net: Network, box: Floats, dtype: str = "double") -> Floats:
     info = np.finfo(np.float32 if dtype == "float" else np.float64)
     low, high, error = box[:, 0], box[:, 1], np.zeros(len(box))
     with np.errstate(over="ignore", invalid="ignore"):
-        for i, (weight, bias) in enumerate(zip(net.weights, net.biases, strict=True)):
-            low, high, error = _affine(weight[0], bias[0], low, high, error, info)
-            if i < len(net.activations):
-                low, high, error = _activation(Functions.of(net.activations[i]), low, high, error, info)
+        for layer in net.layers:
+            low, high, error = _affine(layer.weight, layer.bias, low, high, error, info)
+            if layer.activation is not None:
+                low, high, error = _activation(Functions.of(layer.activation), low, high, error, info)
     # the bound is itself a sum of positive numbers in double precision
     return np.asarray(error * (1 + 1e-6))
 
@@ -79,7 +79,7 @@ def _activation(
     knots, slopes, intercepts = f.of_units()
     unit, lost = float(info.eps) / 2, 4 * float(info.smallest_subnormal)
     size = np.maximum(np.abs(low), np.abs(high)) + error
-    met = _met(knots, low - error, high + error, 4 * unit * np.abs(knots) + lost)
+    met = f.met(low - error, high + error, 4 * unit * np.abs(knots) + lost)
     steep = np.abs(slopes).max(axis=1, where=met, initial=0.0)
     parts = np.abs(slopes) * size[:, None] + np.abs(intercepts)
     parts = np.where(met, parts, 0.0)
@@ -88,14 +88,6 @@ def _activation(
     fresh = gamma(7, info) * parts.max(axis=1) + lost * (1 + size + np.abs(slopes).max(axis=1))
     near = met[:, 1:] & met[:, :-1]
     fresh += 2 * unit * jumps.sum(axis=1, where=near)
-    values = [f(np.clip(end, low, high)) for end in (low, high, *knots.T)]
+    values = f(f.turns(low, high))
     margin = 8 * EPS * parts.max(axis=1)
-    return np.min(values, axis=0) - margin, np.max(values, axis=0) + margin, steep * error + fresh
-
-
-def _met(knots: Floats, low: Floats, high: Floats, margin: Floats) -> Bools:
-    """Return the pieces [units, k + 1] that [low, high] meets, if knots may be off by the margin."""
-    ends = np.full((len(knots), 1), np.inf)
-    starts = np.concatenate([-ends, knots - margin], axis=1)
-    stops = np.concatenate([knots + margin, ends], axis=1)
-    return np.asarray((starts <= high[:, None]) & (stops >= low[:, None]))
+    return values.min(axis=0) - margin, values.max(axis=0) + margin, steep * error + fresh

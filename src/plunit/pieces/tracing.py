@@ -16,7 +16,7 @@ from plunit.pieces.arrays import Bools, Floats, Ints, Words
 from plunit.pieces.exact.crossing import Points, cuts, joined
 from plunit.pieces.exact.layer import EPS, Affine, Units
 from plunit.pieces.limits import Progress, check_count, limited
-from plunit.pieces.networks import Network, check_size
+from plunit.pieces.networks import Ensemble, check_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,23 +39,24 @@ class Polyline:
         return Polyline(*(getattr(self, part.name)[keep] for part in fields(self)))
 
 
-def trace(net: Network, t: Floats, points: Floats, limit: int, progress: Progress | None = None) -> Polyline:
+def trace(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Progress | None = None) -> Polyline:
     """Return the pieces of f along the polyline through points [n, in] at parameters t [n], in every member.
 
     A point at t = 0 is left out in the end if nothing turns there and it is neither the first nor the last.
     """
-    check_size(net, np.abs(points).max(axis=0))
-    line, layers = _start(net.members, t, points), len(net.activations)
-    extra = net.members * int((t[1:-1] == 0).any())
-    for i, f in enumerate(net.activations):
+    check_size(nets, np.abs(points).max(axis=0))
+    line, layers = _start(nets.members, t, points), len(nets.hidden)
+    extra = nets.members * int((t[1:-1] == 0).any())
+    for i, (layer, f) in enumerate(nets.hidden):
         if progress:
             progress(i / layers, f"layer {i + 1} of {layers}: {len(line.t):,} knots")
-        line = _moved(Affine(net.weights[i], net.biases[i]), line)
+        line = _moved(Affine(layer.weight, layer.bias), line)
         with limited(limit, i + 1, layers):
             line = _through(Units.of(f), line, lambda pieces: check_count(pieces - extra, limit))
-    line = _distinct(_moved(Affine(net.weights[-1], net.biases[-1]), line))
+    last = nets.layers[-1]
+    line = _distinct(_moved(Affine(last.weight, last.bias), line))
     with limited(limit, layers, layers):
-        check_count(len(line.t) - net.members, limit)
+        check_count(len(line.t) - nets.members, limit)
     return line
 
 

@@ -106,7 +106,7 @@ class Best(NamedTuple):
     @property
     def exact(self) -> Exact:
         """The network for `plunit.pieces`."""
-        return exact(self.now.network, self.theta, self.settings.alpha, self.settings.c)
+        return exact(self.now.network, self.theta, self.settings.alpha, self.settings.c).member(0)
 
 
 def export(task: Task, settings: Settings, now: Snapshot, batch: int, form: Any) -> Reply:

@@ -14,7 +14,7 @@ from plunit.ensemble import MLP, forward
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import dead_share, exact
 from plunit.ensemble.standardizing import in_units
-from plunit.pieces import Network as Exact
+from plunit.pieces import Ensemble as Exact
 from plunit.pieces import cell_counts, cells, counts, curves
 from plunit.play.cloud import Cloud
 from plunit.play.live_training import LOOKED, Snapshot
@@ -142,7 +142,7 @@ class Panel:
     def _find_edges(self, now: Snapshot, best: int) -> Array:
         """Return the edges between the regions of the best network, [n, 4]."""
         x, y = self._task.box.tolist()
-        found = cells(self._exact(now, [best]), (x, y), limit=PIECES)
+        found = cells(self._exact(now, [best]).member(0), (x, y), limit=PIECES)
         one, other = found.faces.beside.T
         bends = (one >= 0) & (other >= 0) & (found.labels[one] != found.labels[other])
         return np.asarray(found.vertices[found.faces.ends[bends]].reshape(-1, 4), dtype=np.float32)

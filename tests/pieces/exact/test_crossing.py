@@ -13,9 +13,10 @@ def random_points(units, f, n, seed):
     place = rng.normal(size=(n, 2))
     state = np.stack([place, 0 * place], axis=1)
     member = np.zeros(n, dtype=np.int64)
-    state = Affine(net.weights[0], net.biases[0]).of(state, member)
+    layer = net.alone.layers[0]
+    state = Affine(layer.weight, layer.bias).of(state, member)
     state[:, 1] = 0
-    found = Units.of(net.activations[0])
+    found = Units.of(layer.activation)
     return found, Points.at(found, place, state, member)
 
 
@@ -58,7 +59,7 @@ def test_a_new_point_is_exactly_on_its_line():
 
 
 def test_a_unit_within_its_error_of_a_knot_is_put_there():
-    units = Units.of(network([(np.eye(3), np.zeros(3)), activation.plu()]).activations[0])
+    units = Units.of(network([(np.eye(3), np.zeros(3)), activation.plu()]).layers[0].activation)
     state = np.array([[[0.9, 1.0, 1.5], [0.1, 1e-3, 1e-3]]])
     points = Points.at(units, np.zeros((1, 2)), state, np.zeros(1, dtype=np.int64))
     # 0.9 is within 32 * 0.1 of both knots, but on the nearer one only; 1.5 is above 1 for sure
@@ -80,14 +81,14 @@ def test_a_unit_within_its_error_of_a_knot_is_put_there():
     ],
 )
 def test_a_unit_is_not_on_two_knots_however_large_its_error(knots, z, on):
-    units = Units.of(network([([[1.0]], [0.0]), activation.piecewise(knots, [0.0, 1.0, 0.0])]).activations[0])
+    units = Units.of(network([([[1.0]], [0.0]), activation.piecewise(knots, [0.0, 1.0, 0.0])]).layers[0].activation)
     sides = units.sides(np.array([[[z], [0.2]]]), np.zeros(1, dtype=np.int64))
     assert (sides[0] | sides[1] == 0).ravel().tolist() == on
 
 
 def test_a_cut_on_a_knot_is_off_the_other_knots_of_the_unit():
     """The knots -1 and 1 of a steep unit are told apart although 32 times its error is more than their distance."""
-    units = Units.of(network([(np.eye(1), np.zeros(1)), activation.hardtanh()]).activations[0])
+    units = Units.of(network([(np.eye(1), np.zeros(1)), activation.hardtanh()]).layers[0].activation)
     state = np.array([[[-1e14], [0.1]], [[2e14], [0.1]]])
     points = Points.at(units, np.array([[0.0], [3.0]]), state, np.zeros(2, dtype=np.int64))
     parts, _ = cuts(units, points, np.array([0]), np.array([1]), print)

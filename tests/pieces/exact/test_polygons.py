@@ -1,19 +1,14 @@
+"""Polygons: no gaps, no overlaps, the right map everywhere; and the walk to the polygon of a point."""
+
 import numpy as np
 import pytest
-from random_networks import random_network
+from random_networks import dense_network
 
 from plunit.pieces import activation, cell_counts, cells, ensemble, network, plane
+from plunit.pieces.exact.mesh import faces_of
+from plunit.pieces.exact.polygons import walked
 
 BOX = ((-3.0, 3.0), (-2.0, 4.0))
-
-
-def dense(widths, f, seed, inputs=2, outputs=1, spread=1.0):
-    rng = np.random.default_rng(seed)
-    layers, before = [], inputs
-    for width in widths:
-        layers += [(rng.normal(size=(width, before)) / np.sqrt(before), spread * rng.normal(size=width)), f]
-        before = width
-    return network([*layers, (rng.normal(size=(outputs, before)), rng.normal(size=outputs))])
 
 
 def distance_inside(found, cell, points):
@@ -51,7 +46,7 @@ def check_partition(net, found, seed=0):
 @pytest.mark.parametrize("f", [activation.plu(), activation.relu(), activation.hardtanh(), activation.hardsigmoid()])
 @pytest.mark.parametrize("widths", [(3, 3), (20, 20), (8, 8, 8, 8), (70,)])
 def test_cells_partition_the_box_and_equal_the_network(widths, f):
-    net = dense(widths, f, seed=len(widths), outputs=2)
+    net = dense_network(len(widths), 2, *widths, 2, f=f)
     check_partition(net, cells(net, BOX))
 
 
@@ -132,7 +127,7 @@ def test_equal_maps_merge_only_as_neighbours():
 
 
 def test_adjacency_is_common_edges():
-    found = cells(dense((4, 4), activation.plu(), 7), BOX)
+    found = cells(dense_network(7, 2, 4, 4, 1), BOX)
     pairs = {tuple(pair) for pair in found.adjacency.tolist()}
     corners = [{tuple(corner) for corner in polygon} for polygon in found.polygons]
     expected = {
@@ -142,7 +137,7 @@ def test_adjacency_is_common_edges():
 
 
 def test_locate_on_vertices_edges_and_outside():
-    found = cells(dense((6, 6), activation.plu(), 8), BOX)
+    found = cells(dense_network(8, 2, 6, 6, 1), BOX)
     points = np.concatenate([found.vertices, found.vertices[found.faces.ends].mean(axis=1)])
     at = found.locate(points)
     assert (at >= 0).all()
@@ -156,7 +151,7 @@ def test_locate_on_vertices_edges_and_outside():
 @pytest.mark.parametrize("inputs", [3, 7])
 def test_plane_through_more_inputs(inputs):
     rng = np.random.default_rng(inputs)
-    net = dense((8, 8), activation.plu(), 9, inputs=inputs)
+    net = dense_network(9, inputs, 8, 8, 1)
     origin, u, v = rng.normal(size=(3, inputs))
     flat = plane(net, origin, u, v)
     found = cells(flat, BOX)
@@ -188,42 +183,13 @@ def test_scale_of_the_weights_does_not_matter(scale):
     assert (scaled.patterns, scaled.pieces) == (plain.patterns, plain.pieces)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda net: cells(net, ((0.0, 0.0), (0.0, 1.0))), "low < high.* for x"),
-        (lambda net: cells(net, ((0.0, 1.0), (0.0, np.inf))), "finite.* for y"),
-        (lambda net: cells(net, ((0.0, 1.0), (np.nan, 1.0))), "finite.* for y"),
-        (lambda net: cells(net, (-3, 3)), r"a box is \(\(x low, x high\), \(y low, y high\)\), got \(-3, 3\)"),
-        (lambda net: cells(net, ((0, 1), (0, 1), (0, 1))), "a box is"),
-        (lambda net: cells(net, ((0, 1, 2), (0, 1))), "a box needs two numbers, low and high, got .* for x"),
-        (lambda net: cells(net, BOX, limit=10), "limit=10 .*raise limit"),
-        (lambda net: cell_counts(net, BOX, limit=10), "limit=10 "),
-        (lambda net: cells(random_network(0, 1, 2, 1), BOX), r"1 inputs.*plane"),
-        (lambda net: plane(net, [0.0], [1.0], [1.0]), "2 coordinates"),
-        (lambda net: plane(net, [0.0, np.inf], [1.0, 0.0], [0.0, 1.0]), "finite"),
-        (lambda net: cells(net, BOX).locate([1.0, 2.0, 3.0]), r"\[\.\.\., 2\]"),
-    ],
-)
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(dense((20,), activation.plu(), 1))
-
-
 def test_cells_that_become_many_are_divided(monkeypatch):
-    net = dense((40, 10), activation.plu(), 4)
+    net = dense_network(4, 2, 40, 10, 1)
     whole = cells(net, BOX)
     monkeypatch.setattr("plunit.pieces.exact.partitioning._corners", lambda part: 30)
     found = cells(net, BOX)
     assert (len(found), found.pieces) == (len(whole), whole.pieces)
     check_partition(net, found)
-
-
-def test_a_torch_module_is_no_network():
-    torch = pytest.importorskip("torch")
-    for call in (cells, cell_counts):
-        with pytest.raises(TypeError, match=r"got Linear; plunit\.torch\.to_network"):
-            call(torch.nn.Linear(2, 1), BOX)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -288,3 +254,58 @@ def test_each_member_has_its_own_tolerance():
     out = out[None, :, None] * np.ones(2)
     group = ensemble([(weight, np.zeros((9, 2))), activation.relu(), (out, np.zeros((1, 2)))])
     assert cell_counts(group, BOX).pieces.tolist() == [1, 1]
+
+
+SQUARE = ((-1.0, 1.0), (-1.0, 1.0))
+
+
+def squares():
+    """|x - k / 8| + |y - k / 8| for k = -7, ..., 7: 16 x 16 squares of side 1 / 8."""
+    weight, bias = np.repeat(np.eye(2), 15, axis=0), -np.tile(np.arange(-7, 8) / 8, 2)
+    return cells(network([(weight, bias), activation.absolute(), (np.ones((1, 30)), [0.0])]), SQUARE)
+
+
+def test_a_walk_ends_in_the_square_of_the_point_wherever_it_starts():
+    found, rng = squares(), np.random.default_rng(0)
+    points, start = rng.uniform(-1, 1, (300, 2)), rng.integers(256, size=300)
+    at = walked(found.vertices, found.faces, points, start, 1e-14)
+    low = np.array([corners.min(axis=0) for corners in found.polygons])
+    assert len(found) == 256
+    np.testing.assert_allclose(low[at], np.floor(points * 8) / 8, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(("point", "at"), [((0.4, 0.6), 1), ((0.6, 0.4), 0), ((0.5 - 1e-9, 0.5), 0), ((2.0, -1.0), 0)])
+def test_a_walk_needs_more_than_the_blur_and_a_cell_to_go_to(point, at):
+    """A square, cut from (0, 0) to (1, 1); the search starts below the cut."""
+    vertices = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    ends = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]])
+    faces = faces_of(ends, np.array([0, 2, 9, 4, 6, 8]), np.array([3, 3]))
+    assert walked(vertices, faces, np.array([point]), np.array([0]), 1e-8).tolist() == [at]
+
+
+def test_a_short_edge_has_no_direction():
+    """The corner (1, 1) is two vertices, which rounding has put in the wrong order."""
+    vertices = np.array([[0.0, 0.0], [1.0, 0.0], [1.0 - 2**-53, 1.0 - 2**-53], [1.0, 1.0], [0.0, 1.0]])
+    ends = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]])
+    faces = faces_of(ends, np.array([0, 2, 4, 6, 8, 5]), np.array([5, 1]))
+    assert walked(vertices, faces, np.array([[0.9, 0.1]]), np.array([0]), 1e-14).tolist() == [0]
+
+
+def test_a_point_is_looked_for_where_a_blurred_line_is_drawn():
+    """1 - 1e-12 y is on the knot 1 for y = 0, and in floating point far around."""
+    net = network([([[0.0, -1e-12], [1.0, 0.0]], [1.0, 0.0]), activation.plu(), ([[0.0, 1.0]], [0.0])])
+    found = cells(net, SQUARE)
+    y = np.linspace(-1, 1, 20_001)
+    at = found.locate(np.stack([np.full_like(y, 0.5), y], axis=1))
+    low, high = (np.array([end(corners[:, 1]) for corners in found.polygons]) for end in (np.min, np.max))
+    assert len(found) == 2
+    assert ((low[at] <= y + 1e-12) & (y - 1e-12 <= high[at])).all()
+
+
+def test_each_half_edge_has_one_owner():
+    """A square of vertices 0 to 3, cut from 0 to 2 into two triangles: edge 4 is the cut."""
+    ends = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]])
+    faces = faces_of(ends, np.array([0, 2, 9, 4, 6, 8]), np.array([3, 3]))
+    assert faces.tails.tolist() == [0, 1, 2, 2, 3, 0]
+    assert faces.owner.tolist() == [0, 0, 0, 1, 1, 1]
+    assert faces.beside.tolist() == [[0, -1], [0, -1], [1, -1], [1, -1], [1, 0]]

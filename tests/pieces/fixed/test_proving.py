@@ -7,6 +7,7 @@ from fixed_networks import NETS, corners, smooth
 from plunit.pieces import activation, error_bound, network, quantize
 from plunit.pieces.fixed.integers import FixedNetwork
 from plunit.pieces.fixed.proving import sum_ranges
+from plunit.pieces.fixed.zonotopes import pairs
 
 
 def observed(fixed, count, seed=0):
@@ -29,6 +30,35 @@ def observed(fixed, count, seed=0):
 def test_no_error_is_above_the_bound(name, bits, cuts):
     fixed = quantize(*NETS[name], bits)
     assert observed(fixed, 20_000) <= error_bound(fixed, cuts=cuts).max()
+
+
+def with_errors(fixed, x, errors):
+    """Return fixed(x) in real numbers, where the inputs and each layer are rounded by these errors [n, units] each."""
+    q = x - fixed.offset + errors[0]
+    for pair, error in zip(pairs(fixed), errors[1:], strict=True):
+        z = q @ pair.fixed_weight.T + pair.fixed_bias
+        q = (z if pair.fixed_f is None else pair.fixed_f(z)) + error
+    return q
+
+
+@pytest.mark.parametrize("bits", [16, 8])
+@pytest.mark.parametrize("name", NETS)
+def test_the_bound_holds_for_the_worst_signs_of_all_roundings(name, bits):
+    """Also for those that no x has."""
+    fixed = quantize(*NETS[name], bits)
+    halves = [2.0**-fixed.fraction / 2, *(np.full(len(pair.bias), pair.rounding) for pair in pairs(fixed))]
+    x = np.random.default_rng(0).uniform(*fixed.box.T, (200, len(fixed.box)))
+    none, bound = [np.zeros((200, len(half))) for half in halves], error_bound(fixed, cuts=300)
+    for output in range(fixed.net.outputs):
+        signs = [zero.copy() for zero in none]
+        for layer, unit in ((layer, unit) for layer, half in enumerate(halves) for unit in range(len(half))):
+            ends = [[e.copy() for e in none] for _ in range(2)]
+            ends[0][layer][:, unit], ends[1][layer][:, unit] = halves[layer][unit], -halves[layer][unit]
+            up, down = (with_errors(fixed, x, end)[:, output] for end in ends)
+            signs[layer][:, unit] = np.sign(up - down)
+        for sign in (1, -1):
+            worst = with_errors(fixed, x, [sign * s * half for s, half in zip(signs, halves, strict=True)])
+            assert np.abs(worst - fixed.net(x))[:, output].max() <= bound[output]
 
 
 @pytest.mark.parametrize("bits", [16, 8])

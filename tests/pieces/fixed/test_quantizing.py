@@ -1,13 +1,10 @@
 """Formats: nothing overflows, and no bit is wasted."""
 
-import re
-
 import numpy as np
 import pytest
 from fixed_networks import NETS, corners
 
-from plunit.pieces import activation, error_bound, error_network, network, quantize
-from plunit.pieces.networks import Network
+from plunit.pieces import activation, network, quantize
 
 
 def sums(fixed, q):
@@ -76,37 +73,3 @@ def test_activations_in_integers_are_continuous(f):
     left = layer.slopes[0, :-1] * knots + layer.intercepts[0, :-1]
     right = layer.slopes[0, 1:] * knots + layer.intercepts[0, 1:]
     assert left.tolist() == right.tolist()
-
-
-BAD = {
-    "bits": ({"bits": 4}, "bits must be 8 or 16, got 4"),
-    "box": ({"box": [(0, 1), (0, 1)]}, "is 1 pair(s) (low, high)"),
-    "long box": ({"box": [(-1e307, 1e307)]}, "must be between 1e-290 and 1e290 long"),
-    "scale": ({"scale": 0}, "scale must not be 0"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_quantised_is_one_line(name):
-    options, reason = BAD[name]
-    net = network([([[1.0]], [0.0])])
-    with pytest.raises(ValueError, match=re.escape(reason)):
-        quantize(net, **{"box": [(0, 1)], **options})
-
-
-def test_an_ensemble_is_refused():
-    net = Network((np.ones((2, 1, 1)),), (np.zeros((2, 1)),), ())
-    with pytest.raises(ValueError, match="an ensemble of 2"):
-        quantize(net, [(0, 1)])
-
-
-@pytest.mark.parametrize("bits", [8.0, 12, "16", None])
-def test_bits_are_8_or_16(bits):
-    with pytest.raises(ValueError, match="bits must be 8 or 16"):
-        quantize(*next(iter(NETS.values())), bits)
-
-
-@pytest.mark.parametrize("ask", [error_bound, error_network])
-def test_only_fixed_networks_have_an_error(ask):
-    with pytest.raises(TypeError, match=r"needs a FixedNetwork, got Network; quantize\(net, box\) makes one"):
-        ask(next(iter(NETS.values()))[0])

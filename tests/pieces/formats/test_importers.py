@@ -58,15 +58,15 @@ def test_every_importer_has_a_row():
 def test_the_network_is_the_function_of_its_framework(name, written):
     file = written(name)
     net = load(file.path)
-    assert (net.inputs, net.outputs, len(net.activations)) == (3, 2, file.hidden)
+    assert (net.inputs, net.outputs, len(net.hidden)) == (3, 2, file.hidden)
     np.testing.assert_allclose(net(POINTS), file.values, rtol=1e-5, atol=file.atol)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "a .nnet file"])
 def test_plu_comes_back_as_plu(name, written):
-    f = load(written(name).path).activations[0]
-    assert f.knots.tolist() == [[[-1.0, 1.0]] * 5]
-    np.testing.assert_allclose(f.slopes, np.broadcast_to([0.1, 1.0, 0.1], (1, 5, 3)), rtol=1e-7)
+    f = load(written(name).path).layers[0].activation
+    assert f.knots.tolist() == [[-1.0, 1.0]] * 5
+    np.testing.assert_allclose(f.slopes, np.broadcast_to([0.1, 1.0, 0.1], (5, 3)), rtol=1e-7)
     assert not f.at_zero.any()
 
 
@@ -135,7 +135,7 @@ def test_a_damaged_file_is_a_network_or_one_line(name, seeds, written, tmp_path)
         path = tmp_path / f"{seed}"
         path.write_bytes(damaged(content, seed))
         with contextlib.suppress(ValueError):
-            assert np.isfinite(load(path).weights[0]).all()
+            assert np.isfinite(load(path).layers[0].weight).all()
             continue
         refusals.append(one_line(path))
     # cut files, at least

@@ -19,7 +19,7 @@ def test_the_text_is_the_network(seed, outputs, tmp_path):
     save_nnet(net, tmp_path / "net.nnet", BOX)
     np.testing.assert_allclose(nnet_values(tmp_path / "net.nnet"), net(POINTS), rtol=1e-11, atol=1e-11)
     back, plain = load(tmp_path / "net.nnet"), to_relu(net, only_relu=True)
-    assert all(np.array_equal(a, b) for a, b in zip(back.weights, plain.weights, strict=True))
+    assert all(np.array_equal(a.weight, b.weight) for a, b in zip(back.layers, plain.layers, strict=True))
 
 
 def test_the_lines_are_those_of_the_format(tmp_path):

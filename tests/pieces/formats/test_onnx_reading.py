@@ -215,10 +215,10 @@ def test_plu_as_pytorch_exports_it_is_one_layer(name, dynamo, tmp_path):
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), unit, torch.nn.Linear(4, 2)).eval()
     export(model, tmp_path / "model.onnx", dynamo)
     net = load(tmp_path / "model.onnx")
-    (f,) = net.activations
+    ((_, f),) = net.hidden
     alpha, c = (np.broadcast_to(np.asarray(part), 4) for part in (detached(unit.alpha), detached(unit.c)))
-    np.testing.assert_allclose(f.knots[0], np.stack([-c, c], axis=1), rtol=1e-6)
-    np.testing.assert_allclose(f.slopes[0], np.stack([alpha, np.ones(4), alpha], axis=1), rtol=1e-6)
+    np.testing.assert_allclose(f.knots, np.stack([-c, c], axis=1), rtol=1e-6)
+    np.testing.assert_allclose(f.slopes, np.stack([alpha, np.ones(4), alpha], axis=1), rtol=1e-6)
     assert not f.at_zero.any()
     np.testing.assert_allclose(net(POINTS), onnx_values(tmp_path / "model.onnx"), rtol=1e-5, atol=1e-5)
 
@@ -241,7 +241,7 @@ def test_a_leaky_relu_by_a_comparison_that_ties_is_that_of_pytorch(dynamo, tmp_p
     export(model, tmp_path / "model.onnx", dynamo)
     net = load(tmp_path / "model.onnx")
     np.testing.assert_allclose(net(POINTS), onnx_values(tmp_path / "model.onnx"), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(net.activations[0].slopes[0], np.tile([0.1, 1.0], (4, 1)), rtol=1e-6)
+    np.testing.assert_allclose(net.layers[0].activation.slopes, np.tile([0.1, 1.0], (4, 1)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", sorted(ELEMENTWISE))

@@ -93,7 +93,7 @@ def test_an_activation_comes_back_as_it_was(name, tmp_path):
     f, _ = UNITS[name]
     net = network([(np.eye(2), [0, 0]), f, (np.eye(2), [0, 0])])
     save_onnx(net, tmp_path / "net.onnx")
-    (found,), (given,) = load(tmp_path / "net.onnx").activations, net.activations
+    ((_, found),), ((_, given),) = load(tmp_path / "net.onnx").hidden, net.hidden
     np.testing.assert_array_equal(found.knots, given.knots)
     np.testing.assert_array_equal(found.slopes, given.slopes)
     np.testing.assert_allclose(found.at_zero, given.at_zero, rtol=1e-15)
@@ -105,9 +105,9 @@ def test_wild_scales(seed, tmp_path):
     y = run(net, tmp_path / "net.onnx")
     # differences in the order of sums, seen through the weights behind them
     size = np.abs(X)
-    for weight, bias, f in zip(net.weights, net.biases, (*net.activations, None), strict=True):
-        size = size @ np.abs(weight[0]).T + np.abs(bias[0])
-        size = size if f is None else size * np.abs(f.slopes[0]).max(axis=1) + np.abs(f.at_zero[0])
+    for layer in net.layers:
+        f, size = layer.activation, size @ np.abs(layer.weight).T + np.abs(layer.bias)
+        size = size if f is None else size * np.abs(f.slopes).max(axis=1) + np.abs(f.at_zero)
     assert (np.abs(y - net(X)) <= 1e-14 * size).all()
 
 
@@ -135,7 +135,7 @@ def test_bad_options(tmp_path):
         save_onnx(net, tmp_path / "net", dtype="float16")
     with pytest.raises(ValueError, match="this is a curve; give the network"):
         save_onnx(curve(network([([[1.0]], [0.0])]), 0, 1), tmp_path / "net", relu=True)
-    with pytest.raises(ValueError, match="pick one with"):
+    with pytest.raises(TypeError, match="pick one with"):
         save_onnx(ensemble([(np.ones((1, 1, 2)), np.ones((1, 2)))]), tmp_path / "net")
     with pytest.raises(TypeError, match=r"needs a plunit\.pieces\.Network"):
         save_onnx("text", tmp_path / "net")

@@ -13,8 +13,8 @@ from safetensors.numpy import save_file
 
 
 def numbers(net):
-    parts = [(f.knots, f.slopes, f.at_zero) for f in net.activations]
-    return [*net.weights, *net.biases, *(array for part in parts for array in part)]
+    layers = [array for layer in net.layers for array in (layer.weight, layer.bias)]
+    return [*layers, *(array for _, f in net.hidden for array in (f.knots, f.slopes, f.at_zero))]
 
 
 @pytest.mark.parametrize("make", [random_network, scaled_network])
@@ -111,7 +111,7 @@ def test_arrays_alone_do_not_make_a_network(tmp_path):
 def test_an_ensemble_is_refused(tmp_path):
     from plunit.pieces import ensemble
 
-    with pytest.raises(ValueError, match=r"pick one with \.member"):
+    with pytest.raises(TypeError, match=r"pick one with \.member"):
         save_safetensors(ensemble([(np.ones((1, 1, 2)), np.ones((1, 2)))]), tmp_path / "net")
 
 

@@ -4,38 +4,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from random_networks import dense_network
+from rational_networks import forward, rational
 
 from plunit.pieces import Undecided, activation, bounds, cells, counterexample, curve, maximum, minimum, network
 from plunit.pieces.proofs.covering import Cover, certain_value, curve_cover, polygon_cover, upper_bound
 
 
 def random_net(seed, *widths, f=None, outputs=1):
-    rng, layers = np.random.default_rng(seed), []
-    for before, width in zip(widths, (*widths[1:], outputs), strict=True):
-        layers += [(1.5 * rng.standard_normal((width, before)) / np.sqrt(before), 0.5 * rng.standard_normal(width))]
-        layers += [f or activation.plu()]
-    return network(layers[:-1])
+    return dense_network(seed, *widths, outputs, f=f, weight=1.5, bias=0.5)
 
 
 def exactly(net, x):
-    """f(x) in Fractions: f(z) = at_zero + the slopes between 0 and z."""
-    y = [Fraction(float(number)) for number in x]
-    for i, (weight, bias) in enumerate(zip(net.weights, net.biases, strict=True)):
-        rows = zip(weight[0].tolist(), bias[0].tolist(), strict=True)
-        y = [sum((Fraction(w) * h for w, h in zip(row, y, strict=True)), Fraction(b)) for row, b in rows]
-        if i < len(net.activations):
-            f = net.activations[i]
-            y = [_unit(f.knots[0, j], f.slopes[0, j], f.at_zero[0, j], z) for j, z in enumerate(y)]
-    return y
-
-
-def _unit(knots, slopes, at_zero, z):
-    total, knots = Fraction(float(at_zero)), [Fraction(knot) for knot in knots.tolist() if np.isfinite(knot)]
-    low, high = min(z, Fraction(0)), max(z, Fraction(0))
-    for left, right, slope in zip([None, *knots], [*knots, None], slopes[: len(knots) + 1].tolist(), strict=True):
-        a, b = low if left is None else max(low, left), high if right is None else min(high, right)
-        total += max(b - a, Fraction(0)) * Fraction(slope) * (1 if z > 0 else -1)
-    return total
+    """f(x) in Fractions."""
+    return forward(rational(net), [Fraction(float(number)) for number in x])
 
 
 def around(x, box):

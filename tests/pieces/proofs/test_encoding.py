@@ -51,6 +51,6 @@ def test_the_pattern_is_that_of_the_point():
     found = encode(net, np.array([[-2.0, 2.0]] * 3))
     t = found.program.maximise(found.output).t
     x = found.x.matrix @ t[:3] + found.x.constant
-    z = net.weights[0][0] @ x + net.biases[0][0]
+    z = net.layers[0].weight @ x + net.layers[0].bias
     clear = np.abs(np.abs(z) - 1) > 1e-6
     assert (found.pattern(t)[0] == (z > -1).astype(int) + (z > 1))[clear].all()

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from random_networks import dense_network
 
 from plunit.pieces import (
     Undecided,
@@ -44,12 +45,8 @@ ACTIVATIONS = {
 }
 
 
-def random_net(seed, *widths, f, outputs=1):
-    rng = np.random.default_rng(seed)
-    layers = []
-    for before, width in itertools.pairwise((*widths, outputs)):
-        layers += [(1.5 * rng.standard_normal((width, before)) / np.sqrt(before), 0.5 * rng.standard_normal(width)), f]
-    return network(layers[:-1])
+def random_net(seed, *widths, f=None, outputs=1):
+    return dense_network(seed, *widths, outputs, f=f, weight=1.5, bias=0.5)
 
 
 def forced(inputs):
@@ -60,18 +57,19 @@ def forced(inputs):
 def by_enumeration(net, box, rows=None, limits=None):
     """The largest value over all patterns of one hidden layer, a linear program each."""
     linprog = pytest.importorskip("scipy.optimize").linprog
-    weight, bias, f = net.weights[0][0], net.biases[0][0], net.activations[0]
-    ends = np.pad(f.knots[0], ((0, 0), (1, 1)), constant_values=((0, 0), (-1e6, 1e6)))
+    ((layer, f),), last = net.hidden, net.layers[-1]
+    weight, bias = layer.weight, layer.bias
+    ends = np.pad(f.knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-1e6, 1e6)))
     best = -np.inf
     for pattern in itertools.product(range(f.slopes.shape[-1]), repeat=len(bias)):
         unit = np.arange(len(bias))
-        slope, intercept = f.slopes[0][unit, pattern], f.intercepts[0][unit, pattern]
-        out = net.weights[1][0, 0]
+        slope, intercept = f.slopes[unit, pattern], f.intercepts[unit, pattern]
+        out = last.weight[0]
         a = [weight, -weight, *([] if rows is None else [rows])]
         b = [ends[unit, np.add(pattern, 1)] - bias, bias - ends[unit, pattern], *([] if rows is None else [limits])]
         found = linprog(-(out * slope) @ weight, A_ub=np.concatenate(a), b_ub=np.concatenate(b), bounds=box)
         if found.status == 0:
-            best = max(best, -found.fun + out @ (slope * bias + intercept) + net.biases[1][0, 0])
+            best = max(best, -found.fun + out @ (slope * bias + intercept) + last.bias[0])
     return best
 
 
@@ -100,14 +98,14 @@ def test_two_inputs_through_the_solver_agree_with_cells(seed):
 
 
 def test_one_input_is_its_curve():
-    net = random_net(3, 1, 5, 4, f=activation.plu())
+    net = random_net(3, 1, 5, 4)
     exact = curve(net, -2, 3).values
     assert float(maximum(net, [(-2, 3)])) == pytest.approx(exact.max(), abs=1e-12)
     assert float(minimum(net, [(-2, 3)], constraints=forced(1))) == pytest.approx(exact.min(), abs=1e-9)
 
 
 def test_constraints_hold_besides_the_box():
-    net, box = random_net(5, 3, 4, f=activation.plu()), [(-2, 2)] * 3
+    net, box = random_net(5, 3, 4), [(-2, 2)] * 3
     rows, limits = np.array([[-1.0, -1.0, -1.0], [-1.0, 2.0, 0.0]]), np.array([3.0, 0.5])
     found = maximum(net, box, constraints=(rows, limits))
     assert found.proved
@@ -125,7 +123,7 @@ CORNERS = {
 
 @pytest.mark.parametrize("name", CORNERS)
 def test_a_domain_that_samples_miss_is_searched(name):
-    net, box, constraints = random_net(5, 3, 4, f=activation.plu()), [(-1, 1)] * 3, CORNERS[name]
+    net, box, constraints = random_net(5, 3, 4), [(-1, 1)] * 3, CORNERS[name]
     domain = Domain.of(net, box, constraints)
     assert domain.holds(starts(domain, 50)).all()
     found = maximum(net, box, constraints=constraints)
@@ -135,11 +133,11 @@ def test_a_domain_that_samples_miss_is_searched(name):
 
 def test_constraints_that_nothing_meets_are_an_error():
     with pytest.raises(ValueError, match="no x in the box meets the constraints"):
-        maximum(random_net(0, 3, 4, f=activation.plu()), [(-1, 1)] * 3, constraints=([[1.0, 0, 0]], [-5.0]))
+        maximum(random_net(0, 3, 4), [(-1, 1)] * 3, constraints=([[1.0, 0, 0]], [-5.0]))
 
 
 def test_bounds_are_those_of_every_output():
-    net, box = random_net(7, 3, 5, f=activation.plu(), outputs=3), [(-1, 1)] * 3
+    net, box = random_net(7, 3, 5, outputs=3), [(-1, 1)] * 3
     found = bounds(net, box)
     assert found.proved
     for i in range(3):
@@ -151,7 +149,7 @@ def test_bounds_are_those_of_every_output():
 
 
 def test_distance_is_the_largest_difference():
-    one = random_net(1, 3, 4, f=activation.plu(), outputs=2)
+    one = random_net(1, 3, 4, outputs=2)
     other = random_net(2, 3, 3, 4, f=activation.relu(), outputs=2)
     box = [(-1, 1)] * 3
     found = distance(one, other, box)
@@ -164,7 +162,7 @@ def test_distance_is_the_largest_difference():
 
 
 def test_a_counterexample_is_one():
-    net = random_net(4, 4, 5, f=activation.plu(), outputs=2)
+    net = random_net(4, 4, 5, outputs=2)
     box = [(-2, 2)] * 4
     found = counterexample(net, box, (0, 1))
     values = net(found.x)
@@ -174,7 +172,7 @@ def test_a_counterexample_is_one():
 
 def test_a_counterexample_that_ascent_finds_needs_no_program(monkeypatch):
     monkeypatch.setattr(Program, "maximise", None)
-    net = random_net(4, 4, 5, f=activation.plu(), outputs=2)
+    net = random_net(4, 4, 5, outputs=2)
     assert counterexample(net, [(-2, 2)] * 4, (0, 1)).value > 0
 
 
@@ -187,7 +185,7 @@ def test_no_counterexample_is_proved():
 
 @pytest.fixture(scope="module")
 def hard():
-    return random_net(0, 8, 32, 32, f=activation.plu(), outputs=1)
+    return random_net(0, 8, 32, 32, outputs=1)
 
 
 def test_a_time_limit_gives_a_point_and_a_bound(hard):
@@ -203,7 +201,7 @@ def test_a_time_limit_gives_a_point_and_a_bound(hard):
 def test_an_undecided_question_is_an_error_with_the_best_point(hard):
     top = maximum(hard, [(-2, 2)] * 8, time_limit=0.5)
     level = (top.value + top.bound) / 2
-    layers = [(w[0], b[0]) for w, b in zip(hard.weights, hard.biases, strict=True)]
+    layers = [(layer.weight, layer.bias) for layer in hard.layers]
     last, bias = np.concatenate([layers[2][0], np.zeros((1, 32))]), np.array([layers[2][1][0], level])
     net = network([layers[0], activation.plu(), layers[1], activation.plu(), (last, bias)])
     with pytest.raises(Undecided, match="raise time_limit") as caught:
@@ -261,7 +259,7 @@ def test_progress_shows_gap_and_time(hard):
 
 
 def test_a_solver_that_is_wrong_is_not_believed(monkeypatch):
-    net = random_net(1, 3, 4, f=activation.plu())
+    net = random_net(1, 3, 4)
 
     def wrong(self, goal, **options):
         return Solution("optimal", None, -100.0)
@@ -272,7 +270,7 @@ def test_a_solver_that_is_wrong_is_not_believed(monkeypatch):
 
 
 def test_a_solver_that_is_wrong_once_is_asked_again(monkeypatch):
-    net, box = random_net(1, 3, 4, f=activation.plu()), [(-2, 2)] * 3
+    net, box = random_net(1, 3, 4), [(-2, 2)] * 3
     right, calls = Program.maximise, []
 
     def sometimes(self, goal, **options):
@@ -284,9 +282,9 @@ def test_a_solver_that_is_wrong_once_is_asked_again(monkeypatch):
     assert len(calls) == 2
 
 
-NET = random_net(0, 3, 4, f=activation.plu(), outputs=2)
+NET = random_net(0, 3, 4, outputs=2)
 FOLD = random_net(0, 3, 4, f=activation.relu())
-LINE = curve(random_net(0, 1, 4, f=activation.plu()), -1, 1)
+LINE = curve(random_net(0, 1, 4), -1, 1)
 
 
 def spike(width):
@@ -305,7 +303,7 @@ def test_an_error_of_the_polygons_is_raised(monkeypatch):
     def broken(*all_of, **options):
         raise ValueError("something else")
 
-    net = random_net(0, 2, 5, f=activation.plu())
+    net = random_net(0, 2, 5)
     monkeypatch.setattr(maximising, "cells", broken)
     with pytest.raises(ValueError, match="something else"):
         maximum(net, [(-1, 1)] * 2)
@@ -375,7 +373,7 @@ def test_a_program_too_large_for_memory_is_refused():
         (lambda: counterexample(NET, [(-1, 1)] * 3, (0, 5)), ValueError, "0 to 1, got 5"),
         (lambda: distance(NET, NET), TypeError, "without a box"),
         (
-            lambda: distance(NET, random_net(0, 3, 4, f=activation.plu()), [(-1, 1)] * 3),
+            lambda: distance(NET, random_net(0, 3, 4), [(-1, 1)] * 3),
             ValueError,
             "3 -> 2 and 3 -> 1",
         ),

@@ -1,32 +1,24 @@
 """Time limits and Ctrl-C reach every linear program. The margins are wide, because machines are busy."""
 
-import itertools
 import subprocess
 import sys
 import time
 
 import numpy as np
 import pytest
+from random_networks import dense_network
 
-from plunit.pieces import activation, lipschitz, maximum, network
+from plunit.pieces import lipschitz, maximum
 from plunit.pieces.proofs.highs import Solver
 
 pytest.importorskip("highspy")
-
-
-def random_net(*widths):
-    rng, layers = np.random.default_rng(0), []
-    for before, width in itertools.pairwise((*widths, 1)):
-        layers += [(1.5 * rng.standard_normal((width, before)) / np.sqrt(before), 0.5 * rng.standard_normal(width))]
-        layers += [activation.plu()]
-    return network(layers[:-1])
 
 
 @pytest.mark.parametrize("question", [maximum, lipschitz])
 def test_the_time_limit_holds_for_deep_networks(question):
     """Their linear programs alone take longer."""
     start = time.monotonic()
-    found = question(random_net(3, *[96] * 6), [(-1, 1)] * 3, time_limit=2.0)
+    found = question(dense_network(0, 3, *[96] * 6, 1, weight=1.5, bias=0.5), [(-1, 1)] * 3, time_limit=2.0)
     assert time.monotonic() - start < 30
     assert found.bound > found.value
     assert not found.proved
@@ -94,7 +86,7 @@ def test_ctrl_c_stops_a_long_search_however_often_it_comes():
 
 
 def test_the_time_limit_holds_for_cells_as_well():
-    net = random_net(2, 150, 150)
+    net = dense_network(0, 2, 150, 150, 1, weight=1.5, bias=0.5)
     start = time.monotonic()
     found = maximum(net, [(-3, 3)] * 2, time_limit=0.3)
     assert time.monotonic() - start < 20
@@ -103,7 +95,7 @@ def test_the_time_limit_holds_for_cells_as_well():
 
 def test_two_inputs_whose_time_is_over_need_no_solver(monkeypatch):
     monkeypatch.setitem(sys.modules, "highspy", None)
-    net = random_net(2, 150, 150)
+    net = dense_network(0, 2, 150, 150, 1, weight=1.5, bias=0.5)
     found = maximum(net, [(-3, 3)] * 2, time_limit=0.05)
     assert found.value <= found.bound < np.inf
     assert not found.proved

@@ -110,7 +110,7 @@ def test_a_convolution_against_a_loop():
         if 0 <= row < 4:
             out[o, i, j] += weight[o, 0, a, b] * x[o // 2, row, column]
     found = to_network(layer, (2, 4, 5))
-    assert [part.shape for part in found.weights] == [(1, 32, 40)]
+    assert found.widths == (40, 32)
     np.testing.assert_allclose(found(x.ravel()), (out + bias[:, None, None]).ravel(), rtol=0, atol=1e-13)
 
 
@@ -236,7 +236,7 @@ def test_the_largest_of_each_window(taps, absent):
     windows = rng.integers(0, 6, (7, taps))
     windows[:, :-1][rng.random((7, taps - 1)) < absent] = -1
     net = network(maxima(windows, 6, Place(None, ROOM)))
-    assert len(net.activations) == np.ceil(np.log2((windows >= 0).sum(axis=1).max())) or absent
+    assert len(net.hidden) == np.ceil(np.log2((windows >= 0).sum(axis=1).max())) or absent
     x = rng.normal(size=(50, 6))
     expected = np.where(windows < 0, -np.inf, x[:, windows]).max(axis=2)
     np.testing.assert_allclose(net(x), expected, rtol=0, atol=1e-14)
@@ -245,5 +245,5 @@ def test_the_largest_of_each_window(taps, absent):
 def test_pairs_of_several_windows_are_compared_once():
     net = network(maxima(np.array([[0, 1], [0, 1], [1, 2]]), 3, Place(None, ROOM)))
     # x0 and x1 are passed on, x1 - x0 and x2 - x1 go through relu
-    assert net.biases[0].shape == (1, 4)
-    assert np.isinf(net.activations[0].knots).sum() == 2
+    assert net.widths[1] == 4
+    assert np.isinf(net.layers[0].activation.knots).sum() == 2

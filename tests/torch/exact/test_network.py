@@ -114,7 +114,7 @@ def agree(model):
 def test_a_module_may_stand_in_several_places():
     act, middle = PLU(), nn.Linear(8, 8)
     model = sequence(nn.Linear(1, 8), act, middle, act, nn.Sequential(middle, act), nn.Linear(8, 1))
-    assert len(to_network(model).activations) == 3
+    assert len(to_network(model).hidden) == 3
     agree(model)
 
 

@@ -35,7 +35,7 @@ def test_the_network_is_the_module(name, first):
 
 def test_units_that_pass_x_on_have_no_knots():
     net = to_network(Residual(nn.Sequential(nn.Linear(3, 5), PLU(), nn.Linear(5, 3))))
-    knots = net.activations[0].knots[0]
+    knots = net.layers[0].activation.knots
     assert np.isinf(knots[:3]).all()
     assert knots[3:].tolist() == [[-1.0, 1.0]] * 5
 

@@ -157,7 +157,7 @@ def _regions(name: str, title: str, spec: FitSpec, runs: Runs) -> Picture:
 def _median(spec: FitSpec, activation: str, arrays: Arrays) -> Any:
     """Return the network with the median final loss, for `plunit.pieces`."""
     theta = arrays["theta"][:, [median_member(arrays)]]
-    return exact(MLP(spec.widths, activation), theta, spec.alpha, spec.c)
+    return exact(MLP(spec.widths, activation), theta, spec.alpha, spec.c).member(0)
 
 
 def _entitle(axes: Any, activation: str, arrays: Arrays, found: Any) -> None:

@@ -17,7 +17,7 @@ from plunit.ensemble.data import Data, Stream
 from plunit.ensemble.mlp import PIECEWISE, exact, spread
 from plunit.lab.cell import Arrays, Cell
 from plunit.pieces import Counts, cell_counts, counts
-from plunit.pieces import Network as Exact
+from plunit.pieces import Ensemble as Exact
 
 COURSE = 128
 """Pieces over training steps are counted for that many seeds, the first ones."""

@@ -17,7 +17,7 @@ from plunit.pieces.arrays import Floats, Ints, Words
 from plunit.pieces.exact.gradients import maps
 from plunit.pieces.exact.layer import EPS, SAFETY
 from plunit.pieces.exact.mesh import Mesh
-from plunit.pieces.networks import Network, terms
+from plunit.pieces.networks import Ensemble, terms
 from plunit.pieces.tracing import Polyline
 
 AGREE = 1e-7
@@ -56,7 +56,7 @@ def agreeing(knots: Floats, values: Floats, slopes: Floats, tolerance: Floats) -
     return np.where(large, gap / np.diff(knots)[:, None], tolerance) if large.any() else tolerance
 
 
-def checked_line(net: Network, line: Polyline, x: Floats) -> tuple[Polyline, dict[int, str]]:
+def checked_line(nets: Ensemble, line: Polyline, x: Floats) -> tuple[Polyline, dict[int, str]]:
     """Return the line, and its faults by member; x: [n, in], the inputs at its points.
 
     Where a sum cancels, values agree with slopes to the rounding of its terms only. The error of the slope is raised
@@ -66,13 +66,13 @@ def checked_line(net: Network, line: Polyline, x: Floats) -> tuple[Polyline, dic
     first = np.flatnonzero(~line.last)
     member = line.member[first]
     gap, allowed = (part[first] for part in gaps(line.t, value, slope[:-1], SAFETY * slope_error[:-1]))
-    scale = AGREE * _largest(np.abs(value), line.member, net.members)
+    scale = AGREE * _largest(np.abs(value), line.member, nets.members)
     large = gap > allowed + scale[member]
     if not large.any():
         return line, {}
     slope_error = slope_error.copy()
     slope_error[first] = np.where(large, gap / np.diff(line.t)[first, None] / SAFETY, slope_error[first])
-    scale = np.maximum(scale, AGREE * _largest(terms(net, x, line.member), line.member, net.members))
+    scale = np.maximum(scale, AGREE * _largest(terms(nets, x, line.member), line.member, nets.members))
     lost = gap > allowed + scale[member]
     faults = {
         int(line.member[a]): f"between x = {line.t[a]} and {line.t[a + 1]} f goes from {_text(value[a])} to "
@@ -82,23 +82,23 @@ def checked_line(net: Network, line: Polyline, x: Floats) -> tuple[Polyline, dic
     return replace(line, slope=np.stack([slope, slope_error], axis=1)), faults
 
 
-def mesh_faults(net: Network, mesh: Mesh, patterns: Sequence[Words]) -> dict[int, str]:
+def mesh_faults(nets: Ensemble, mesh: Mesh, patterns: Sequence[Words]) -> dict[int, str]:
     """Return the faults of the values at the vertices of a mesh, by member.
 
     The values are compared with the maps of the polygons around where an error is large, and only there.
     """
     value, error = mesh.state.swapaxes(0, 1)
-    scale = AGREE * _largest(np.abs(value), mesh.member, net.members)
+    scale = AGREE * _largest(np.abs(value), mesh.member, nets.members)
     doubtful = (error > scale[mesh.member]).any(axis=1)
     if not doubtful.any():
         return {}
     faces, corner = mesh.faces, np.flatnonzero(doubtful[mesh.faces.tails])
     cells, which = np.unique(faces.owner[corner], return_inverse=True)
     owner = mesh.member[faces.tails[faces.offsets[cells]]]
-    gradient, intercept, _ = (part[which] for part in maps(net, [above[:, cells] for above in patterns], owner))
+    gradient, intercept, _ = (part[which] for part in maps(nets, [above[:, cells] for above in patterns], owner))
     vertex = faces.tails[corner]
     member, place = mesh.member[vertex], mesh.place[vertex]
-    scale = np.maximum(scale, AGREE * _largest(terms(net, place, member), member, net.members))
+    scale = np.maximum(scale, AGREE * _largest(terms(nets, place, member), member, nets.members))
     steep = SAFETY * EPS * np.einsum("noi,ni->no", np.abs(gradient), np.abs(place))
     expected = np.einsum("noi,ni->no", gradient, place) + intercept
     lost = np.abs(expected - value[vertex]) > scale[member] + steep

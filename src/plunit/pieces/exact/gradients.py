@@ -12,7 +12,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints, Words, blocks
 from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Affine, Units, of_members
-from plunit.pieces.networks import Network
+from plunit.pieces.networks import Ensemble
 
 BLOCK = 2**12
 
@@ -25,36 +25,37 @@ class Maps(NamedTuple):
     tolerance: Floats
 
 
-def maps(net: Network, patterns: Sequence[Words], member: Ints) -> Maps:
+def maps(nets: Ensemble, patterns: Sequence[Words], member: Ints) -> Maps:
     """Return the affine maps of polygons with these patterns and members [polygons].
 
     The tolerance is 32 times the rounding error of the gradient, by the rule of `layer` from the last layer back.
     """
-    found = [_maps(net, [above[:, block] for above in patterns], member[block]) for block in blocks(len(member), BLOCK)]
+    found = [
+        _maps(nets, [above[:, block] for above in patterns], member[block]) for block in blocks(len(member), BLOCK)
+    ]
     return Maps(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _maps(net: Network, patterns: Sequence[Words], member: Ints) -> Maps:
-    outputs = net.outputs
+def _maps(nets: Ensemble, patterns: Sequence[Words], member: Ints) -> Maps:
+    outputs, last = nets.outputs, nets.layers[-1]
     # a row for each output of each polygon
     who = np.repeat(member, outputs)
-    rows = np.broadcast_to(of_members(net.weights[-1], member), (len(member), *net.weights[-1].shape[1:]))
+    rows = np.broadcast_to(of_members(last.weight, member), (len(member), *last.weight.shape[1:]))
     rows = rows.reshape(len(who), -1)
     state = np.stack([rows, EPS * np.abs(rows)], axis=1)
-    constant = np.broadcast_to(of_members(net.biases[-1], member), (len(member), outputs)).reshape(-1).copy()
-    for i in reversed(range(len(patterns))):
-        units = Units.of(net.activations[i])
+    constant = np.broadcast_to(of_members(last.bias, member), (len(member), outputs)).reshape(-1).copy()
+    for (layer, f), pattern in zip(nets.hidden[::-1], patterns[::-1], strict=True):
+        units = Units.of(f)
         slope, shift = (
-            np.repeat(units.chosen(part, patterns[i], member), outputs, axis=0)
-            for part in (units.slopes, units.intercepts)
+            np.repeat(units.chosen(part, pattern, member), outputs, axis=0) for part in (units.slopes, units.intercepts)
         )
         constant += (state[:, 0] * shift).sum(axis=1)
         state[:, 0] *= slope
         state[:, 1] *= np.abs(slope)
-        constant += (state[:, 0] * of_members(net.biases[i], who)).sum(axis=1)
-        weight = net.weights[i].swapaxes(1, 2)
+        constant += (state[:, 0] * of_members(layer.bias, who)).sum(axis=1)
+        weight = layer.weight.swapaxes(1, 2)
         state = Affine(weight, np.zeros(weight.shape[:2])).of(state, who)
-    state = state.reshape(len(member), outputs, 2, net.inputs)
+    state = state.reshape(len(member), outputs, 2, nets.inputs)
     return Maps(state[:, :, 0], constant.reshape(len(member), outputs), SAFETY * state[:, :, 1] + TINY)
 
 

@@ -97,6 +97,7 @@ class Units:
     @classmethod
     def of(cls, f: Activation) -> Units:
         """Take an activation of leading shape [members, units]; once for all members if they have the same."""
+        f = f if f.at_zero.ndim == 2 else f.part(None)
         same = all((part == part[:1]).all() for part in (f.knots, f.slopes, f.at_zero))
         f = f.part(slice(1)) if same else f
         return cls(f.knots, f.slopes, f.intercepts)

@@ -16,7 +16,7 @@ from plunit.pieces.exact.layer import Affine, Units
 from plunit.pieces.exact.mesh import Mesh, cut_edges, faces_of
 from plunit.pieces.exact.splitting import Patch, Splits, least_cells, split
 from plunit.pieces.limits import Progress, check_count, check_memory, limited
-from plunit.pieces.networks import Network
+from plunit.pieces.networks import Ensemble
 
 ROWS = 2**10
 
@@ -44,21 +44,21 @@ class Tree:
 
 
 def partition(
-    net: Network, mesh: Mesh, limit: int, progress: Progress | None = None
+    nets: Ensemble, mesh: Mesh, limit: int, progress: Progress | None = None
 ) -> tuple[Mesh, list[Words], list[Tree]]:
     """Return the mesh with the outputs as values, and for each layer the pattern of the polygons and the tree."""
     patterns: list[Words] = []
     trees: list[Tree] = []
-    first, *others = (Affine(weight, bias) for weight, bias in zip(net.weights, net.biases, strict=True))
+    first, *others = (Affine(layer.weight, layer.bias) for layer in nets.layers)
     mesh = replace(mesh, state=first.of(mesh.state, mesh.member))
-    for i, (f, after) in enumerate(zip(net.activations, others, strict=True)):
+    for i, ((_, f), after) in enumerate(zip(nets.hidden, others, strict=True)):
 
         def tell(part: float, cells: int, i: int = i) -> None:
             if progress:
                 progress((i + part) / len(others), f"layer {i + 1} of {len(others)}: {cells:,} polygons")
 
         with limited(limit, i + 1, len(others)):
-            mesh, parent, above, tree = _Layer(Units.of(f), after, limit, tell).applied(mesh)
+            mesh, parent, above, tree = _LayerWork(Units.of(f), after, limit, tell).applied(mesh)
         patterns = [*(pattern[:, parent] for pattern in patterns), above]
         trees.append(tree)
     return mesh, patterns, trees
@@ -73,7 +73,7 @@ def onward(points: Points, units: Units, after: Affine) -> Floats:
     return state
 
 
-class _Layer:
+class _LayerWork:
     """The work on one layer, with the part of the mesh after it that is finished."""
 
     def __init__(self, units: Units, after: Affine, limit: int, tell: Callable[[float, int], None]) -> None:

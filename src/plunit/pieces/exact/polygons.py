@@ -1,5 +1,6 @@
-"""Find the polygon that holds a point: walk from a first guess over edges to neighbours, until no edge is crossed.
+"""Polygons on which a network of two inputs is affine: `cells` finds them, `Cells` holds them and evaluates.
 
+The polygon that holds a point is found by a walk from a first guess over edges to neighbours, until no edge is crossed.
 Point p is beyond the edge from a to b of a counter-clockwise polygon if (b - a) x (p - a) < 0. Places are known to
 `blur` only, and a short edge has no clear direction: so beyond means less than -blur (|b - a| + |p - a|).
 """
@@ -15,50 +16,12 @@ import numpy as np
 from plunit.pieces.arrays import Floats, Ints, Words, blocks, runs, starts
 from plunit.pieces.exact.checking import mesh_faults
 from plunit.pieces.exact.gradients import Maps, maps, same_maps
-from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Units, affine
+from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Units
 from plunit.pieces.exact.mesh import Faces, box_mesh
 from plunit.pieces.exact.partitioning import ROWS, Tree, partition
 from plunit.pieces.exact_curves import Counts
 from plunit.pieces.limits import LIMIT, Progress, Unlisted, check_limit
-from plunit.pieces.networks import Network, check_network, check_size, interval, single
-
-STEPS = 1000
-
-
-def walked(vertices: Floats, faces: Faces, points: Floats, cell: Ints, blur: float) -> Ints:
-    """Return the polygon that holds each point [n, 2], found from the polygon where the search for it starts [n].
-
-    A point that is in no polygon, or whose walk does not end, keeps the polygon it starts from.
-    """
-    found, going = cell.copy(), np.arange(len(cell))
-    for _ in range(STEPS):
-        moved, edge = _beyond(vertices, faces, points[going], found[going], blur)
-        if not len(moved):
-            return found
-        going = going[moved]
-        found[going] = faces.beside.reshape(-1)[faces.halves[edge] ^ 1]
-        lost = found[going] < 0
-        found[going[lost]] = cell[going[lost]]
-        going = going[~lost]
-    found[going] = cell[going]
-    return found
-
-
-def _beyond(vertices: Floats, faces: Faces, points: Floats, cell: Ints, blur: float) -> tuple[Ints, Ints]:
-    """Return the points that are beyond an edge of their polygon, and the edge that each is farthest beyond."""
-    sizes = faces.sizes[cell]
-    owner, rank = runs(sizes)
-    edge = faces.offsets[cell][owner] + rank
-    start = vertices[faces.tails[edge]]
-    along, way = vertices[faces.heads[edge]] - start, points[owner] - start
-    cross = along[:, 0] * way[:, 1] - along[:, 1] * way[:, 0]
-    ratio = cross / (blur * (np.abs(along).sum(axis=1) + np.abs(way).sum(axis=1)) + TINY)
-    outside = np.minimum.reduceat(ratio, starts(sizes)) < -1 if len(cell) else np.zeros(0, dtype=np.bool_)
-    moved = np.flatnonzero(outside)
-    mine = np.flatnonzero(outside[owner])
-    farthest = np.lexsort((ratio[mine], owner[mine]))[starts(sizes[moved])]
-    return moved, edge[mine[farthest]]
-
+from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, check_size, interval
 
 Range = tuple[float, float]
 
@@ -161,7 +124,7 @@ class Cells:
 
     @cached_property
     def _maps(self) -> Maps:
-        return maps(self.network, self.bits, np.zeros(len(self), dtype=np.int64))
+        return maps(self.network.alone, self.bits, np.zeros(len(self), dtype=np.int64))
 
     def _cell(self, rows: Floats) -> Ints:
         """Return the polygon of points in the box.
@@ -174,10 +137,9 @@ class Cells:
 
     def _leaf(self, rows: Floats) -> Ints:
         cell = np.zeros(len(rows), dtype=np.int64)
-        net = self.network
-        for weight, bias, f, tree in zip(net.weights, net.biases, net.activations, self.trees, strict=False):
+        for (layer, f), tree in zip(self.network.hidden, self.trees, strict=True):
             units = Units.of(f)
-            z = affine(weight, bias, rows, cell)
+            z = rows @ layer.weight.T + layer.bias
             cell = tree.cell[tree.descend(units, z, cell)]
             rows = units.values(z, cell)
         return cell
@@ -201,32 +163,32 @@ def cells(net: Network, box: tuple[Range, Range], *, limit: int = LIMIT, progres
     >>> found.patterns, found.pieces, found.areas.tolist()
     (4, 2, [1.0, 1.0, 1.0, 1.0])
     """
-    single(net)
+    check_network(net)
     box = _box(net, box)
     check_limit(limit)
-    mesh, bits, trees = partition(net, box_mesh(*box, 1), limit, progress)
-    for reason in mesh_faults(net, mesh, bits).values():
+    mesh, bits, trees = partition(net.alone, box_mesh(*box, 1), limit, progress)
+    for reason in mesh_faults(net.alone, mesh, bits).values():
         raise Unlisted(reason)
     return Cells(net, box, mesh.place, mesh.state[:, 0], mesh.faces, tuple(bits), tuple(trees))
 
 
-def cell_counts(net: Network, box: tuple[Range, Range], *, limit: int = LIMIT) -> Counts:
+def cell_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit: int = LIMIT) -> Counts:
     """Count patterns and pieces on the box in every member of an ensemble of two-input networks."""
-    check_network(net)
-    box = _box(net, box)
+    nets = as_ensemble(nets)
+    box = _box(nets, box)
     check_limit(limit)
-    mesh, bits, _ = partition(net, box_mesh(*box, net.members), limit)
+    mesh, bits, _ = partition(nets, box_mesh(*box, nets.members), limit)
     faces = mesh.faces
     member = mesh.member[faces.tails[faces.offsets[:-1]]]
-    labels = same_maps(maps(net, bits, member), adjacent(faces))
+    labels = same_maps(maps(nets, bits, member), adjacent(faces))
     first = np.unique(labels, return_index=True)[1]
-    found = Counts(*(np.bincount(who, minlength=net.members) for who in (member, member[first])))
-    for wrong in mesh_faults(net, mesh, bits):
+    found = Counts(*(np.bincount(who, minlength=nets.members) for who in (member, member[first])))
+    for wrong in mesh_faults(nets, mesh, bits):
         found.patterns[wrong] = found.pieces[wrong] = 0
     return found
 
 
-def _box(net: Network, box: Any) -> tuple[Range, Range]:
+def _box(net: Network | Ensemble, box: Any) -> tuple[Range, Range]:
     if net.inputs != 2:
         raise ValueError(f"this network has {net.inputs} inputs, cells(net, box) needs 2; use plane(net, origin, u, v)")
     try:
@@ -251,3 +213,42 @@ def adjacent(faces: Faces) -> Ints:
     sides = np.sort(faces.beside, axis=1)
     code = np.unique((sides[:, 0] * len(faces) + sides[:, 1])[sides[:, 0] >= 0])
     return np.stack(np.divmod(code, len(faces)), axis=1)
+
+
+STEPS = 1000
+"""The most edges that a walk crosses."""
+
+
+def walked(vertices: Floats, faces: Faces, points: Floats, cell: Ints, blur: float) -> Ints:
+    """Return the polygon that holds each point [n, 2], found from the polygon where the search for it starts [n].
+
+    A point that is in no polygon, or whose walk does not end, keeps the polygon it starts from.
+    """
+    found, going = cell.copy(), np.arange(len(cell))
+    for _ in range(STEPS):
+        moved, edge = _beyond(vertices, faces, points[going], found[going], blur)
+        if not len(moved):
+            return found
+        going = going[moved]
+        found[going] = faces.beside.reshape(-1)[faces.halves[edge] ^ 1]
+        lost = found[going] < 0
+        found[going[lost]] = cell[going[lost]]
+        going = going[~lost]
+    found[going] = cell[going]
+    return found
+
+
+def _beyond(vertices: Floats, faces: Faces, points: Floats, cell: Ints, blur: float) -> tuple[Ints, Ints]:
+    """Return the points that are beyond an edge of their polygon, and the edge that each is farthest beyond."""
+    sizes = faces.sizes[cell]
+    owner, rank = runs(sizes)
+    edge = faces.offsets[cell][owner] + rank
+    start = vertices[faces.tails[edge]]
+    along, way = vertices[faces.heads[edge]] - start, points[owner] - start
+    cross = along[:, 0] * way[:, 1] - along[:, 1] * way[:, 0]
+    ratio = cross / (blur * (np.abs(along).sum(axis=1) + np.abs(way).sum(axis=1)) + TINY)
+    outside = np.minimum.reduceat(ratio, starts(sizes)) < -1 if len(cell) else np.zeros(0, dtype=np.bool_)
+    moved = np.flatnonzero(outside)
+    mine = np.flatnonzero(outside[owner])
+    farthest = np.lexsort((ratio[mine], owner[mine]))[starts(sizes[moved])]
+    return moved, edge[mine[farthest]]

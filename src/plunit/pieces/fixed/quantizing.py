@@ -12,7 +12,7 @@ from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork, rounding_shif
 from plunit.pieces.fixed.proving import sum_ranges
 from plunit.pieces.functions import Functions
 from plunit.pieces.limits import box_array
-from plunit.pieces.networks import Network, single
+from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import rescaled
 
 LARGEST = 2**15 - 1
@@ -30,7 +30,7 @@ def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNet
     inputs are clipped to it. `error_bound(fixed)` bounds |fixed(x) - net(x)|.
 
     Args:
-        net: a single network.
+        net: the network.
         box: one pair (low, high) for each input.
         bits: 8 or 16, the size of weights. Values between layers have 16 bits, outputs 32.
         **scaling: `shift`, `scale`, `output_shift`, `output_scale`, as `rescaled` takes them.
@@ -45,7 +45,7 @@ def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNet
     >>> bool(abs(fixed([0.3]) - net([0.3])) <= error_bound(fixed))
     True
     """
-    single(net)
+    check_network(net)
     if not isinstance(bits, int) or bits not in (8, 16):
         raise ValueError(f"bits must be 8 or 16, got {bits!r}")
     sides = box_array(net, box)
@@ -56,11 +56,11 @@ def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNet
     fixed = FixedNetwork(net, sides, bits, offset, fraction, ())
     low, high = fixed.ends
     before = 0
-    for i, (weight, bias) in enumerate(zip(net.weights, net.biases, strict=True)):
-        w, b = weight[0], bias[0]
+    for i, part in enumerate(net.layers):
+        w, b = part.weight, part.bias
         if i == 0:
             w, b = np.ldexp(w, -fraction), b + w @ offset
-        f = Functions.of(net.activations[i]) if i < len(net.activations) else None
+        f = Functions.of(part.activation) if part.activation is not None else None
         layer = _layer(fixed, w, b, f, low, high, before)
         low, high, before = layer.low, layer.high, layer.fraction
         fixed = FixedNetwork(net, sides, bits, offset, fraction, (*fixed.layers, layer))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from plunit.pieces.arrays import Bools, Floats
+from plunit.pieces.arrays import Floats
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
 from plunit.pieces.functions import Functions
 
@@ -92,22 +91,21 @@ class Pair:
 def pairs(fixed: FixedNetwork) -> list[Pair]:
     """Return the layers of the network and of its fixed-point version, for inputs that count from `offset`."""
     found = []
-    for i, layer in enumerate(fixed.layers):
-        weight, bias = fixed.net.weights[i][0], fixed.net.biases[i][0]
+    for i, (layer, real) in enumerate(zip(fixed.layers, fixed.net.layers, strict=False)):
+        weight, bias = real.weight, real.bias
         scale = fixed.fraction if i == 0 else 0
         error = np.zeros(len(bias))
         if i == 0:
             terms = np.abs(bias) + np.abs(weight) @ np.abs(fixed.offset)
             bias, error = bias + weight @ fixed.offset, (weight.shape[1] + 2) * EPS * terms
-        inner = i < len(fixed.net.activations)
         found.append(
             Pair(
                 weight,
                 bias,
                 np.ldexp(layer.weight, scale - layer.weight_fraction),
                 np.ldexp(layer.bias, -layer.sum_fraction),
-                Functions.of(fixed.net.activations[i]) if inner else None,
-                real_functions(layer) if inner else None,
+                None if real.activation is None else Functions.of(real.activation),
+                None if real.activation is None else real_functions(layer),
                 float(np.ldexp(0.5, -layer.fraction)) if layer.shift else 0.0,
                 error,
             )
@@ -166,7 +164,7 @@ def activation(pair: Pair, z: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm, Fl
 def _chord(parts: list[tuple[float, Functions]], z: BoxForm) -> tuple[Floats, Floats, Floats]:
     """Return (lambda, mu, r) with g(z) = lambda z + mu +- r on the range of z, for g = sum of sign * f."""
     low, high = z.low, z.high
-    at = np.stack([low, high, *(np.clip(k, low, high) for _, f in parts for k in f.of_units()[0].T)])
+    at = np.concatenate([f.turns(low, high) for _, f in parts])
     values, terms, limit = np.zeros(at.shape), np.zeros(low.shape), np.zeros(low.shape)
     reach = np.maximum(np.abs(low), np.abs(high))
     for sign, f in parts:
@@ -181,25 +179,11 @@ def _chord(parts: list[tuple[float, Functions]], z: BoxForm) -> tuple[Floats, Fl
     return slope, (top + bottom) / 2, (top - bottom) / 2 + 16 * EPS * terms
 
 
-def _met(f: Functions, low: Floats, high: Floats) -> Iterator[tuple[Bools, Floats, Floats]]:
-    """Yield, for each piece, where [low, high] meets it, its slope and its intercept."""
-    knots, slopes, intercepts = f.of_units()
-    edge = np.full((len(knots), 1), np.inf)
-    starts, stops = np.concatenate([-edge, knots], axis=1), np.concatenate([knots, edge], axis=1)
-    for begin, end, slope, intercept in zip(starts.T, stops.T, slopes.T, intercepts.T, strict=True):
-        yield (begin <= high) & (end >= low), slope, intercept
-
-
 def _slopes(f: Functions, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return the smallest and the largest slope that f has between low and high, [boxes, units]."""
-    least, most = np.full(low.shape, np.inf), np.full(low.shape, -np.inf)
-    for met, slope, _ in _met(f, low, high):
-        least, most = np.where(met & (slope < least), slope, least), np.where(met & (slope > most), slope, most)
-    return least, most
+    met, slopes = f.met(low, high), f.of_units()[1]
+    return np.where(met, slopes, np.inf).min(axis=-1), np.where(met, slopes, -np.inf).max(axis=-1)
 
 
 def _largest_intercept(f: Functions, low: Floats, high: Floats) -> Floats:
-    found = np.zeros(low.shape)
-    for met, _, intercept in _met(f, low, high):
-        found = np.where(met, np.maximum(found, np.abs(intercept)), found)
-    return found
+    return np.asarray(np.where(f.met(low, high), np.abs(f.of_units()[2]), 0.0).max(axis=-1))

@@ -14,7 +14,7 @@ from plunit.pieces.formats.c_fixed import fixed_header
 from plunit.pieces.formats.c_network import network_header
 from plunit.pieces.formats.c_text import check_name, comment
 from plunit.pieces.limits import box_array
-from plunit.pieces.networks import Network, single
+from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import rescaled
 
 
@@ -67,7 +67,7 @@ def save_c(
             raise ValueError(f"a network in fixed point takes no {', '.join(options or ['dtype'])}; quantize has them")
         text = fixed_header(function, chosen, error_bound(function), self_test)
     else:
-        single(function)
+        check_network(function)
         net = rescaled(function, **scaling) if scaling else function
         text = network_header(net, chosen, dtype, None if box is None else box_array(net, box), self_test)
     first = comment([" ".join(about.replace("*/", "* /").split())]) + "\n" if about else ""

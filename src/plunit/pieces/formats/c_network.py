@@ -9,7 +9,7 @@ import numpy as np
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.c_text import FITTED, box_text, comment, origin, rounded, table
 from plunit.pieces.functions import Functions
-from plunit.pieces.networks import Network
+from plunit.pieces.networks import Layer, Network
 from plunit.pieces.rounding import rounding_bound
 
 _HEADER = """\
@@ -63,10 +63,10 @@ int main(void) {{
 def network_header(net: Network, name: str, dtype: str, box: Floats | None, points: int) -> str:
     """Return the text of a header that defines `void name(const real *x, real *y)`, with `points` for its self-test."""
     tables, body = [], []
-    for layer in range(len(net.weights)):
-        tables += _tables(net, name, dtype, layer)
-        body.append(_loop(net, name, dtype, layer))
-    hidden = max((bias.shape[1] for bias in net.biases[:-1]), default=0)
+    for i, layer in enumerate(net.layers):
+        tables += _tables(layer, name, dtype, i)
+        body.append(_loop(layer, name, dtype, i))
+    hidden = max(net.widths[1:-1], default=0)
     bound = None if box is None else rounding_bound(net, box, dtype)
     test = "" if box is None or bound is None or points == 0 else _self_test(net, name, dtype, box, bound, points)
     return _HEADER.format(
@@ -76,15 +76,14 @@ def network_header(net: Network, name: str, dtype: str, box: Floats | None, poin
         tables="\n".join(tables),
         last_input=net.inputs - 1,
         last_output=net.outputs - 1,
-        scratch="".join(f"    {dtype} {array}[{hidden}];\n" for array in ("even", "odd")[: len(net.activations)]),
+        scratch="".join(f"    {dtype} {array}[{hidden}];\n" for array in ("even", "odd")[: len(net.hidden)]),
         body="".join(body),
         self_test=test,
     )
 
 
 def _about(net: Network, name: str, dtype: str, box: Floats | None, bound: Floats | None) -> list[str]:
-    widths = [net.inputs, *(bias.shape[1] for bias in net.biases)]
-    lines = [f"{name}: a network {' - '.join(map(str, widths))} in {dtype}.", f"{origin(net)}."]
+    lines = [f"{name}: a network {' - '.join(map(str, net.widths))} in {dtype}.", f"{origin(net)}."]
     if box is None or bound is None:
         return [*lines, "No box was given, so no bound on rounding errors is stated."]
     return [
@@ -96,31 +95,31 @@ def _about(net: Network, name: str, dtype: str, box: Floats | None, bound: Float
     ]
 
 
-def _tables(net: Network, name: str, dtype: str, layer: int) -> list[str]:
+def _tables(layer: Layer, name: str, dtype: str, i: int) -> list[str]:
     found = [
-        table(dtype, f"{name}_weight{layer}", rounded(net.weights[layer][0], dtype)),
-        table(dtype, f"{name}_bias{layer}", rounded(net.biases[layer][0], dtype)),
+        table(dtype, f"{name}_weight{i}", rounded(layer.weight, dtype)),
+        table(dtype, f"{name}_bias{i}", rounded(layer.bias, dtype)),
     ]
-    if layer < len(net.activations):
-        f = Functions.of(net.activations[layer])
+    if layer.activation is not None:
+        f = Functions.of(layer.activation)
         parts: dict[str, Any] = {"knots": f.knots, "slopes": f.slopes, "intercepts": f.intercepts}
-        found += [table(dtype, f"{name}_{part}{layer}", rounded(array, dtype)) for part, array in parts.items()]
+        found += [table(dtype, f"{name}_{part}{i}", rounded(array, dtype)) for part, array in parts.items()]
         if len(f.knots) > 1:
-            found.append(table("unsigned short", f"{name}_kind{layer}", f.kinds))
+            found.append(table("unsigned short", f"{name}_kind{i}", f.kinds))
     return found
 
 
-def _loop(net: Network, name: str, dtype: str, layer: int) -> str:
+def _loop(layer: Layer, name: str, dtype: str, i: int) -> str:
     """Return the loop over the units of a layer; layers write to `even` and `odd` in turn, the last one to y."""
-    units, inputs = net.weights[layer][0].shape
-    target = ("even", "odd")[layer % 2]
+    units, inputs = layer.weight.shape
+    target = ("even", "odd")[i % 2]
     then = "        y[i] = z;\n"
-    if layer < len(net.activations):
-        f = Functions.of(net.activations[layer])
-        kind = f"{name}_kind{layer}[i]" if len(f.knots) > 1 else "0"
-        then = _ACTIVATION.format(real=dtype, name=name, layer=layer, kind=kind, knots=f.knots.shape[1], target=target)
-    source = "x" if layer == 0 else ("odd", "even")[layer % 2]
-    return _AFFINE.format(units=units, real=dtype, name=name, layer=layer, inputs=inputs, source=source, then=then)
+    if layer.activation is not None:
+        f = Functions.of(layer.activation)
+        kind = f"{name}_kind{i}[i]" if len(f.knots) > 1 else "0"
+        then = _ACTIVATION.format(real=dtype, name=name, layer=i, kind=kind, knots=f.knots.shape[1], target=target)
+    source = "x" if i == 0 else ("odd", "even")[i % 2]
+    return _AFFINE.format(units=units, real=dtype, name=name, layer=i, inputs=inputs, source=source, then=then)
 
 
 def _self_test(net: Network, name: str, dtype: str, box: Floats, bound: Floats, points: int) -> str:

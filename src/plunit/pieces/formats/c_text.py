@@ -76,7 +76,9 @@ def comment(lines: Iterable[str]) -> str:
 def origin(net: Network) -> str:
     """Return plunit's version and a hash of the network's numbers."""
     digest = hashlib.sha256()
-    arrays = [*net.weights, *net.biases, *(part for f in net.activations for part in (f.knots, f.slopes, f.at_zero))]
+    alone = net.alone
+    arrays = [*(layer.weight for layer in alone.layers), *(layer.bias for layer in alone.layers)]
+    arrays += [part for _, f in alone.hidden for part in (f.knots, f.slopes, f.at_zero)]
     for array in arrays:
         digest.update(repr(array.shape).encode() + np.ascontiguousarray(array, dtype="<f8").tobytes())
     return f"plunit {plunit.__version__}; first 32 hex digits of the numbers' SHA-256: {digest.hexdigest()[:32]}"

@@ -16,7 +16,7 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.exact_curves import Curve
 from plunit.pieces.formats.csv_table import check_intercepts, reading
 from plunit.pieces.formats.importer import Importer, build
-from plunit.pieces.networks import Network, single
+from plunit.pieces.networks import Network, check_network
 
 ARRAYS = {"knots": 1, "slopes": 2, "intercepts": 2, "values": 2, "tolerance": 2}
 """The arrays in a file, and their numbers of axes."""
@@ -73,14 +73,13 @@ def _to_curve(content: dict[str, Any]) -> Curve:
 
 
 def _of_network(net: Network) -> dict[str, Any]:
-    single(net)
+    check_network(net)
     layers: list[dict[str, Any]] = []
-    for i, (weight, bias) in enumerate(zip(net.weights, net.biases, strict=True)):
-        if i:
-            f = net.activations[i - 1]
-            knots = [[knot if math.isfinite(knot) else None for knot in unit] for unit in f.knots[0].tolist()]
-            layers.append({"knots": knots, "slopes": f.slopes[0].tolist(), "at_zero": f.at_zero[0].tolist()})
-        layers.append({"weight": weight[0].tolist(), "bias": bias[0].tolist()})
+    for layer in net.layers:
+        layers.append({"weight": layer.weight.tolist(), "bias": layer.bias.tolist()})
+        if (f := layer.activation) is not None:
+            knots = [[knot if math.isfinite(knot) else None for knot in unit] for unit in f.knots.tolist()]
+            layers.append({"knots": knots, "slopes": f.slopes.tolist(), "at_zero": f.at_zero.tolist()})
     return {"layers": layers}
 
 

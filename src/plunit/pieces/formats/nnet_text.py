@@ -19,7 +19,7 @@ from plunit.pieces import activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Content, Importer, Layer, build
 from plunit.pieces.limits import box_pairs
-from plunit.pieces.networks import Network, single
+from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import to_relu
 
 
@@ -31,16 +31,19 @@ def save_nnet(net: Network, path: str | Path, box: Any) -> None:
         path: the file.
         box: low and high of every input, [inputs, 2]. Readers of the format keep inputs within it.
     """
-    single(net)
+    check_network(net)
     domain = box_pairs(net, box)
     plain = to_relu(net, only_relu=True)
-    sizes = [plain.inputs, *(bias.shape[1] for bias in plain.biases)]
     low, high = zip(*domain, strict=True)
     neutral = ([0.0] * (plain.inputs + 1), [1.0] * (plain.inputs + 1))
-    rows: list[Iterable[float]] = [[len(plain.weights), plain.inputs, plain.outputs, max(sizes)], sizes, [0]]
+    rows: list[Iterable[float]] = [
+        [len(plain.layers), plain.inputs, plain.outputs, max(plain.widths)],
+        plain.widths,
+        [0],
+    ]
     rows += [low, high, *neutral]
-    for weight, bias in zip(plain.weights, plain.biases, strict=True):
-        rows += [*weight[0].tolist(), *([number] for number in bias[0].tolist())]
+    for layer in plain.layers:
+        rows += [*layer.weight.tolist(), *([number] for number in layer.bias.tolist())]
     lines = ("".join(f"{number!r}," for number in row) for row in rows)
     save_whole(path, "// a network of plunit.pieces, as plain ReLU\n" + "\n".join(lines) + "\n")
 

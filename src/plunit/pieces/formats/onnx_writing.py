@@ -11,7 +11,7 @@ from plunit.base.files import save_whole
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact_curves import Curve
-from plunit.pieces.networks import Network, single
+from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import to_relu
 
 
@@ -48,7 +48,7 @@ class Graph:
 
 def check_knots(net: Network, dtype: np.dtype[Any]) -> None:
     """Raise ValueError if two knots of a unit become one number in this type: the step between them would be lost."""
-    for f in net.activations:
+    for _, f in net.hidden:
         with np.errstate(over="ignore", invalid="ignore"):
             lost = (np.diff(f.knots) > 0) & (np.diff(f.knots.astype(dtype)) == 0)
         if lost.any():
@@ -57,18 +57,18 @@ def check_knots(net: Network, dtype: np.dtype[Any]) -> None:
 
 
 def add_network(graph: Graph, net: Network, x: str) -> None:
-    """Add all layers of a single network, for the input of this name."""
-    for weight, bias, f in zip(net.weights, net.biases, (*net.activations, None), strict=True):
+    """Add all layers of a network, for the input of this name."""
+    for layer in net.layers:
         # all attributes are written, because some readers have no defaults
-        affine = (graph.table(weight[0]), graph.table(bias[0]))
+        affine = (graph.table(layer.weight), graph.table(layer.bias))
         x = graph.node("Gemm", x, *affine, alpha=1.0, beta=1.0, transA=0, transB=1)
-        if f is not None:
-            x = _activation(graph, f, x)
+        if layer.activation is not None:
+            x = _activation(graph, layer.activation, x)
 
 
 def _activation(graph: Graph, f: Activation, z: str) -> str:
     """Add f(z): Relu, PRelu, m + alpha (z - m) with m = Clip(z), or a sum over the pieces."""
-    knots, slopes, at_zero = f.knots[0], f.slopes[0], f.at_zero[0]
+    knots, slopes, at_zero = f.knots, f.slopes, f.at_zero
     if knots.shape[1] == 1 and not knots.any() and (slopes[:, 1] == 1).all() and not at_zero.any():
         if not slopes[:, 0].any():
             return graph.node("Relu", z)
@@ -160,7 +160,7 @@ def bytes_of(function: Network | Curve, *, dtype: Any = "float64", relu: bool = 
         inputs, outputs = 1, function.values.shape[1]
         _add_curve(graph, function.merged(), onnx)
     else:
-        single(function)
+        check_network(function)
         check_knots(function, kind)
         net = to_relu(function, only_relu=True) if relu else function
         inputs, outputs = net.inputs, net.outputs

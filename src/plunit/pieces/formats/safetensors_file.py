@@ -29,7 +29,7 @@ from plunit.pieces import activation
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Content, Importer, Layer, Room, build
-from plunit.pieces.networks import Network, single
+from plunit.pieces.networks import Network, check_network
 
 _ACTIVATIONS: dict[str, Callable[..., Activation]] = {
     "absolute": activation.absolute,
@@ -48,18 +48,18 @@ def save_safetensors(net: Network, path: str | Path) -> None:
     """Write a network as arrays with a list of layers, which `load` reads back with the same numbers."""
     from safetensors.numpy import save as written
 
-    single(net)
+    check_network(net)
     arrays: dict[str, Floats] = {}
     layers: list[dict[str, dict[str, str]]] = []
 
     def add(kind: str, **parts: Floats) -> None:
         names = {part: f"{len(layers)}.{part}" for part in parts}
-        arrays.update({names[part]: np.ascontiguousarray(array[0]) for part, array in parts.items()})
+        arrays.update({names[part]: np.ascontiguousarray(array) for part, array in parts.items()})
         layers.append({kind: names})
 
-    for weight, bias, f in zip(net.weights, net.biases, (*net.activations, None), strict=True):
-        add("linear", weight=weight, bias=bias)
-        if f is not None:
+    for layer in net.layers:
+        add("linear", weight=layer.weight, bias=layer.bias)
+        if (f := layer.activation) is not None:
             add("piecewise", knots=f.knots, slopes=f.slopes, at_zero=f.at_zero)
     save_whole(path, written(arrays, metadata={"layers": json.dumps(layers)}))
 

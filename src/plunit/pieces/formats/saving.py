@@ -23,7 +23,7 @@ from plunit.pieces.formats.ply_mesh import save_ply
 from plunit.pieces.formats.safetensors_file import save_safetensors
 from plunit.pieces.formats.svg_picture import save_svg
 from plunit.pieces.limits import Pairs, box_pairs
-from plunit.pieces.networks import Network, single
+from plunit.pieces.networks import Network, check_network
 
 __all__ = ["Exporter"]
 
@@ -60,7 +60,7 @@ def save(net: Network, path: str | Path, box: Any = None) -> None:
     picture of its curve or polygons there, for one or two inputs; .obj, .ply and .geojson hold its polygons, so they
     need two. All but .h, .json, .onnx and .safetensors need the box, a pair (low, high) for each input.
     """
-    single(net)
+    check_network(net)
     path = Path(path)
     if ending(path) not in EXPORTERS:
         raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(EXPORTERS)}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from plunit.pieces import activation
 from plunit.pieces.formats.importer import Layer, build
-from plunit.pieces.networks import Network, single
+from plunit.pieces.networks import Network
 from plunit.pieces.rewriting import to_relu
 
 _HIDDEN = {"relu": activation.relu, "identity": activation.identity}
@@ -49,12 +49,11 @@ def to_sklearn(net: Network) -> Any:
     """
     from sklearn.neural_network import MLPRegressor
 
-    single(net)
     plain = to_relu(net, only_relu=True)
-    model = MLPRegressor(hidden_layer_sizes=tuple(bias.shape[1] for bias in plain.biases[:-1]), activation="relu")
-    model.coefs_ = [np.ascontiguousarray(weight[0].T) for weight in plain.weights]
-    model.intercepts_ = [bias[0].copy() for bias in plain.biases]
-    model.n_layers_, model.n_outputs_, model.n_features_in_ = len(plain.weights) + 1, plain.outputs, plain.inputs
+    model = MLPRegressor(hidden_layer_sizes=plain.widths[1:-1], activation="relu")
+    model.coefs_ = [np.ascontiguousarray(layer.weight.T) for layer in plain.layers]
+    model.intercepts_ = [layer.bias.copy() for layer in plain.layers]
+    model.n_layers_, model.n_outputs_, model.n_features_in_ = len(plain.widths), plain.outputs, plain.inputs
     model.out_activation_ = "identity"
     # `fit` sets these, too; nothing was iterated here
     model.n_iter_, model.t_, model.loss_, model.loss_curve_ = 0, 0, np.nan, []

@@ -87,14 +87,14 @@ def _values(net: Network, cells: Cover) -> tuple[Floats, Floats]:
     pattern = pieces_at(net, cells.middles)
     y, first = cells.corners, cells.offsets[:-1]
     error = apart = np.zeros((len(first), net.inputs))
-    for i, (weight, bias) in enumerate(zip(net.weights, net.biases, strict=True)):
-        wide, size = np.abs(weight[0]).T, np.maximum.reduceat(np.abs(y), first) + error
+    for i, layer in enumerate(net.layers):
+        wide, size = np.abs(layer.weight).T, np.maximum.reduceat(np.abs(y), first) + error
         lost = LOST * (size.sum(axis=1, keepdims=True) + len(wide)) * (wide > 0).any(axis=0)
-        error = error @ wide + gamma(len(wide) + 5) * (size @ wide + np.abs(bias[0])) + lost
+        error = error @ wide + gamma(len(wide) + 5) * (size @ wide + np.abs(layer.bias)) + lost
         apart = apart @ wide
-        y = y @ weight[0].T + bias[0]
-        if i < len(net.activations):
-            y, error, apart = _through(net.activations[i], cells.offsets, y, error, apart, pattern[i])
+        y = y @ layer.weight.T + layer.bias
+        if layer.activation is not None:
+            y, error, apart = _through(layer.activation, cells.offsets, y, error, apart, pattern[i])
     tops = np.maximum.reduceat(y[:, 0], first)
     return tops, WIDER * (error + apart)[:, 0] + EPS * np.abs(tops)
 
@@ -103,16 +103,16 @@ def _through(
     f: Activation, offsets: Ints, z: Floats, error: Floats, apart: Floats, piece: Ints
 ) -> tuple[Floats, Floats, Floats]:
     """Return y = slope z + intercept at the corners [n, units], by the pieces [cells, units], and its two errors."""
-    knots, slopes, unit, first = f.knots[0], f.slopes[0], np.arange(z.shape[1]), offsets[:-1]
+    knots, slopes, unit, first = f.knots, f.slopes, np.arange(z.shape[1]), offsets[:-1]
     ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
-    slope, intercept = slopes[unit, piece], f.intercepts[0][unit, piece]
+    slope, intercept = slopes[unit, piece], f.intercepts[unit, piece]
     least, most = np.minimum.reduceat(z, first), np.maximum.reduceat(z, first)
     beyond = np.maximum(ends[unit, piece] - least, most - ends[unit, piece + 1]) + error
     steep, flat = slopes.max(axis=1), slopes.min(axis=1)
     gain = np.where(beyond + apart > 0, np.maximum(np.abs(steep), np.abs(flat)), np.abs(slope))
     apart = gain * apart + (steep - flat) * np.maximum(beyond, 0.0)
     jumps = np.abs(np.diff(slopes)) * np.where(np.isfinite(knots), np.abs(knots), 0.0)
-    table = gamma(knots.shape[1] + 4) * (2 * jumps.sum(axis=1) + np.abs(f.at_zero[0]))
+    table = gamma(knots.shape[1] + 4) * (2 * jumps.sum(axis=1) + np.abs(f.at_zero))
     terms = np.abs(slope) * (np.maximum(np.abs(least), np.abs(most)) + error) + np.abs(intercept)
     error = np.abs(slope) * error + gamma(7) * terms + table + LOST
     owner = np.repeat(np.arange(len(first)), np.diff(offsets))

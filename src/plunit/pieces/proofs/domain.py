@@ -10,7 +10,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats
 from plunit.pieces.limits import box_array
-from plunit.pieces.networks import Network, check_size, single
+from plunit.pieces.networks import Network, check_network, check_size
 
 LARGEST = 1e9
 """The largest values that a network may have: HiGHS works with numbers near 1."""
@@ -27,7 +27,7 @@ class Domain:
     @classmethod
     def of(cls, net: Network, box: Sequence[Any], constraints: tuple[Any, Any] | None = None) -> Domain:
         """Check the box, a pair (low, high) for each input, and constraints (A, b) that stand for A x <= b."""
-        single(net)
+        check_network(net)
         sides = box_array(net, box)
         check_size(net, np.abs(sides).max(axis=1))
         if constraints is None:

@@ -65,23 +65,22 @@ class Encoding:
 
 
 def encode(net: Network, box: Floats, known: Sequence[Range] = ()) -> Encoding:
-    """Encode a single network on a box [in, 2]; `known` are further ranges of z, beside those from intervals."""
+    """Encode a network on a box [in, 2]; `known` are further ranges of z, beside those from intervals."""
     program = Program()
     program.columns(len(box))
     x = Form(np.diag(box[:, 1] - box[:, 0]), box[:, 0])
     y, (low, high) = x, (box[:, 0], box[:, 1])
     forms, ranges, layers = [], [], []
-    for i, f in enumerate(net.activations):
-        weight, bias = net.weights[i][0], net.biases[i][0]
-        z = y.map(weight, bias)
-        bounds = _meet(interval_of(weight, bias, low, high), z.range())
+    for i, (layer, f) in enumerate(net.hidden):
+        z = y.map(layer.weight, layer.bias)
+        bounds = _meet(interval_of(layer.weight, layer.bias, low, high), z.range())
         bounds = _meet(bounds, known[i]) if known else bounds
         y, units = add_units(program, f, z, bounds)
         low, high = _images(f, *bounds)
         forms.append(z)
         ranges.append(bounds)
         layers.append(units)
-    output = y.map(net.weights[-1][0], net.biases[-1][0])
+    output = y.map(net.layers[-1].weight, net.layers[-1].bias)
     return Encoding(program, x, tuple(forms), tuple(ranges), tuple(layers), output)
 
 
@@ -89,7 +88,7 @@ def add_units(program: Program, f: Activation, z: Form, bounds: Range) -> tuple[
     """Add the columns and rows of a layer; return y = f(z) and the units."""
     low, high = bounds
     count = len(low)
-    parts = [_inside(f.knots[0, i], low[i], high[i]) for i in range(count)]
+    parts = [_inside(f.knots[i], low[i], high[i]) for i in range(count)]
     start = program.count
     columns = [
         (program.columns(len(knots) + 1), program.columns(len(knots), integer=True)) if len(knots) else None
@@ -99,7 +98,7 @@ def add_units(program: Program, f: Activation, z: Form, bounds: Range) -> tuple[
     z = program.padded(z)
     bottom = _values(f, low)
     for i, ((first, knots), place) in enumerate(zip(parts, columns, strict=True)):
-        slopes = f.slopes[0, i, first : first + len(knots) + 1]
+        slopes = f.slopes[i, first : first + len(knots) + 1]
         if place is None:
             y.matrix[i], y.constant[i] = slopes[0] * z.matrix[i], bottom[i] + slopes[0] * (z.constant[i] - low[i])
             units.append(Unit(first, slopes, slice(start, start)))
@@ -151,7 +150,7 @@ def _meet(one: Range, two: Range) -> Range:
 
 def _images(f: Activation, low: Floats, high: Floats) -> Range:
     """Return the range of f(z) for z in [low, high], [units] each."""
-    ends = np.concatenate([[low, high], np.clip(f.knots[0], low[:, None], high[:, None]).T])
+    ends = np.concatenate([[low, high], np.clip(f.knots, low[:, None], high[:, None]).T])
     values = np.stack([_values(f, end) for end in ends])
     return values.min(axis=0), values.max(axis=0)
 

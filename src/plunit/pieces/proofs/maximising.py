@@ -1,9 +1,15 @@
-"""max f(x) over a domain: a good point, a program for everything better, and a check of the answer in the network."""
+"""max f(x) over a domain: a good point, a program for everything better, and a check of the answer in the network.
+
+Here is also what every question shares: its time limit, the answer with its bound, and the largest of several answers.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import index
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +18,22 @@ from plunit.pieces.exact.polygons import cells
 from plunit.pieces.exact_curves import curve
 from plunit.pieces.limits import Progress, Unlisted
 from plunit.pieces.networks import Network
-from plunit.pieces.proofs.covering import curve_cover, polygon_cover, upper_bound
+from plunit.pieces.proofs.covering import Cover, curve_cover, polygon_cover, upper_bound
 from plunit.pieces.proofs.domain import LARGEST, Domain
 from plunit.pieces.proofs.encoding import Encoding
 from plunit.pieces.proofs.highs import FEASIBLE, Contradiction, Listener, Solution
 from plunit.pieces.proofs.regions import best_corner, climb, search
 from plunit.pieces.proofs.tightening import encode_domain, tighten
+from plunit.pieces.rewriting import combination
+
+Box = Sequence[Any]
+"""A pair (low, high) for each input."""
+
+Constraints = tuple[Any, Any] | None
+"""(A, b) for A x <= b."""
+
+SECONDS = 60.0
+"""The default time limit."""
 
 PROVED = 1e-6
 """A value is proved if no other can be larger by more than this part of the largest |f| that was seen."""
@@ -42,6 +58,17 @@ class Optimum:
         return self.value
 
 
+class Undecided(Exception):
+    """Neither answer was proved: time is over, or a value is too close to 0. `best` has the best point and a bound."""
+
+    def __init__(self, best: Optimum) -> None:
+        super().__init__(
+            f"undecided after {best.seconds:.0f} s: the largest value found is {best.value:.9g}, and none is above "
+            f"{best.bound:.9g}; raise time_limit or take a smaller box, unless both are 0 to rounding"
+        )
+        self.best = best
+
+
 @dataclass(frozen=True)
 class Effort:
     """The time limit in seconds, the target at which the search stops, and a function that is called with progress."""
@@ -49,6 +76,16 @@ class Effort:
     seconds: float = np.inf
     target: float = np.inf
     progress: Progress | None = None
+
+
+def effort_of(time_limit: float | None, progress: Progress | None) -> Effort:
+    """Check a time limit; None stands for no limit."""
+    if time_limit is None:
+        return Effort(progress=progress)
+    number = isinstance(time_limit, (int, float, np.number)) and not isinstance(time_limit, bool)
+    if not number or not time_limit > 0:
+        raise ValueError(f"time_limit must be a positive number of seconds, or None for no limit, got {time_limit!r}")
+    return Effort(float(time_limit), progress=progress)
 
 
 class TimeOver(Exception):
@@ -67,26 +104,78 @@ def timed(how: Effort, start: float) -> Progress:
     return listen
 
 
+def checked_index(value: int, count: int, name: str, what: str) -> int:
+    """Check the index of one of `count` inputs or outputs."""
+    try:
+        found = -1 if isinstance(value, (bool, np.bool_)) else index(value)
+    except TypeError:
+        found = -1
+    if not 0 <= found < count:
+        raise ValueError(f"{name} must be one of the {what} 0 to {count - 1}, got {value!r}")
+    return found
+
+
+def one_output(net: Network, output: int, sign: float = 1.0) -> Network:
+    """Return x -> sign f_output(x)."""
+    return combination(net, sign * np.eye(net.outputs)[[checked_index(output, net.outputs, "output", "outputs")]])
+
+
+def shares(parts: list[Network], effort: Effort) -> Iterator[tuple[Network, Effort]]:
+    """Yield each part with a fair share of the time that is left."""
+    end = time.monotonic() + effort.seconds
+    for done, part in enumerate(parts):
+        left = max(end - time.monotonic(), 0.01)
+        yield part, replace(effort, seconds=left / (len(parts) - done))
+
+
+def largest_of(found: list[Optimum]) -> Optimum:
+    """Return the largest of some maxima; its bound is above all of them."""
+    best = max(found, key=lambda part: part.value)
+    bound = max(part.bound for part in found)
+    return replace(
+        best,
+        bound=bound,
+        proved=all(part.proved or part.bound <= best.value for part in found),
+        seconds=sum(part.seconds for part in found),
+    )
+
+
 def maximise(net: Network, domain: Domain, how: Effort) -> Optimum:
     """Return the largest value of the network's first output."""
-    start = time.monotonic()
-    if net.inputs <= 2 and domain.free:
+    return maximise_each(domain, [net], how)[0]
+
+
+def maximise_each(domain: Domain, parts: list[Network], effort: Effort) -> list[Optimum]:
+    """Return the largest value of each network's first output; they share the time, and all layers but the last.
+
+    So they have the same pieces, which are listed once.
+    """
+    found: list[Optimum] = []
+    listed: tuple[Floats, Cover] | None = None
+    for part, how in shares(parts, effort):
+        start = time.monotonic()
         try:
-            return _by_pieces(net, domain, timed(how, start), start)
+            listed = listed or _listed(part, domain, timed(how, start))
+            found.append(_by_pieces(part, *listed, timed(how, start), start))
         except (Unlisted, TimeOver):
-            pass
-    return _by_program(net, domain, how, start)
+            found.append(_by_program(part, domain, how, start))
+    return found
 
 
-def _by_pieces(net: Network, domain: Domain, progress: Progress, start: float) -> Optimum:
-    """Return the best knot of a curve or corner of polygons."""
+def _listed(net: Network, domain: Domain, progress: Progress) -> tuple[Floats, Cover]:
+    """Return the knots of a curve or the corners of polygons, and the pieces as cells."""
+    if net.inputs > 2 or not domain.free:
+        raise Unlisted(f"pieces are listed for one or two inputs in a box, not for {net.inputs} or with constraints")
     if net.inputs == 1:
         line = curve(net, *domain.box[0], progress=progress)
-        places, values, cover = line.knots[:, None], line.values[:, 0], curve_cover(line)
-    else:
-        found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
-        places, values, cover = found.vertices, found.values[:, 0], polygon_cover(found)
-    bound = upper_bound(net, cover, progress)
+        return line.knots[:, None], curve_cover(line)
+    found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
+    return found.vertices, polygon_cover(found)
+
+
+def _by_pieces(net: Network, places: Floats, cover: Cover, progress: Progress, start: float) -> Optimum:
+    """Return the best of these places."""
+    bound, values = upper_bound(net, cover, progress), net(places)[:, 0]
     return _optimum(net, places[np.argmax(values)], bound, float(np.abs(values).max()), start)
 
 

@@ -15,21 +15,23 @@ from plunit.pieces import exact_curves
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact_curves import Curve
 from plunit.pieces.limits import Progress
-from plunit.pieces.networks import Network, single
-from plunit.pieces.proofs.asking import (
+from plunit.pieces.networks import Network, check_network
+from plunit.pieces.proofs.covering import certain_value
+from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.maximising import (
     SECONDS,
     Box,
     Constraints,
+    Optimum,
     Undecided,
     checked_index,
     effort_of,
     largest_of,
+    maximise,
     maximise_each,
+    negated,
     one_output,
 )
-from plunit.pieces.proofs.covering import certain_value
-from plunit.pieces.proofs.domain import Domain
-from plunit.pieces.proofs.maximising import Optimum, maximise, negated
 from plunit.pieces.rewriting import combination, difference
 
 
@@ -160,7 +162,7 @@ def counterexample(
     `value` of the answer is f_i(x) - f_j(x). `Undecided` is raised if time is over before either, or if the largest
     difference cannot be told apart from 0: its rounding error, and the tolerance of the solver, count as errors.
     """
-    single(net)
+    check_network(net)
     try:
         first, second = condition
     except (TypeError, ValueError):

@@ -26,30 +26,30 @@ INSIDE = 1e-13
 def pieces_at(net: Network, x: Floats) -> list[Ints]:
     """Return the pattern at x [..., in], arrays [..., units]; on a knot the lower piece."""
     pattern = []
-    for weight, bias, f in zip(net.weights, net.biases, net.activations, strict=False):
-        z = x @ weight[0].T + bias[0]
-        piece = (z[..., None] > f.knots[0]).sum(axis=-1)
-        x = _take(f.slopes[0], piece) * z + _take(f.intercepts[0], piece)
+    for layer, f in net.hidden:
+        z = x @ layer.weight.T + layer.bias
+        piece = (z[..., None] > f.knots).sum(axis=-1)
+        x = _take(f.slopes, piece) * z + _take(f.intercepts, piece)
         pattern.append(piece)
     return pattern
 
 
 def gradient_of(net: Network, pattern: Sequence[Ints]) -> Floats:
     """Return the gradient of the first output where units have this pattern, [..., in]."""
-    found: Floats = net.weights[-1][0, 0]
-    for weight, f, piece in zip(net.weights[-2::-1], net.activations[::-1], pattern[::-1], strict=True):
-        found = np.asarray((found * _take(f.slopes[0], piece)) @ weight[0])
+    found: Floats = net.layers[-1].weight[0]
+    for (layer, f), piece in zip(net.hidden[::-1], pattern[::-1], strict=True):
+        found = np.asarray((found * _take(f.slopes, piece)) @ layer.weight)
     return found
 
 
 def gradient_error(net: Network, pattern: Sequence[Ints]) -> Floats:
     """Return a bound on the rounding error of `gradient_of`, [..., in]."""
-    found: Floats = net.weights[-1][0, 0]
+    found: Floats = net.layers[-1].weight[0]
     error = np.zeros_like(found)
-    for weight, f, piece in zip(net.weights[-2::-1], net.activations[::-1], pattern[::-1], strict=True):
-        slope, wide = _take(f.slopes[0], piece), np.abs(weight[0])
+    for (layer, f), piece in zip(net.hidden[::-1], pattern[::-1], strict=True):
+        slope, wide = _take(f.slopes, piece), np.abs(layer.weight)
         error = ((error + gamma(len(wide) + 3) * (np.abs(found) + error)) * np.abs(slope)) @ wide
-        found = np.asarray((found * slope) @ weight[0])
+        found = np.asarray((found * slope) @ layer.weight)
     return np.asarray(error * (1 + 1e-6))
 
 
@@ -106,19 +106,19 @@ def _constraints(domain: Domain, x: Form) -> Side:
 def _sides(net: Network, domain: Domain, pattern: Sequence[Ints], x: Form) -> Iterator[Side]:
     """Yield forms with the bounds that they have in the region."""
     yield _constraints(domain, x)
-    for z, f, piece in zip(_forms(net, pattern, x), net.activations, pattern, strict=False):
-        ends = np.pad(f.knots[0], ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
+    for z, (_, f), piece in zip(_forms(net, pattern, x), net.hidden, pattern, strict=False):
+        ends = np.pad(f.knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
         yield z, _take(ends, piece), _take(ends, piece + 1)
 
 
 def _forms(net: Network, pattern: Sequence[Ints], x: Form) -> Iterator[Form]:
     """Yield z of each layer, and then the outputs."""
-    for weight, bias, f, piece in zip(net.weights, net.biases, net.activations, pattern, strict=False):
-        z = x.map(weight[0], bias[0])
+    for (layer, f), piece in zip(net.hidden, pattern, strict=True):
+        z = x.map(layer.weight, layer.bias)
         yield z
-        slope = _take(f.slopes[0], piece)
-        x = Form(slope[:, None] * z.matrix, slope * z.constant + _take(f.intercepts[0], piece))
-    yield x.map(net.weights[-1][0], net.biases[-1][0])
+        slope = _take(f.slopes, piece)
+        x = Form(slope[:, None] * z.matrix, slope * z.constant + _take(f.intercepts, piece))
+    yield x.map(net.layers[-1].weight, net.layers[-1].bias)
 
 
 def _at(x: Form, t: Floats) -> Floats:

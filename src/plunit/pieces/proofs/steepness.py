@@ -1,4 +1,11 @@
-"""Numbers for how steep a gradient is, and the goals of a program that bound them."""
+"""The steepest slope of a network, proved: `lipschitz` and `is_monotone`.
+
+A measure of the gradient, such as a norm or a component, is maximised over all linear regions. Curves and polygons give
+it for one and two inputs. Otherwise the gradient is a form in the columns of the program of `encoding`: backwards
+through the network, a = s v, where s is the slope of the piece that the unit is on, and v in [l, u] is the gradient by
+the unit's output. With p_j = 1 on piece j and 0 elsewhere, v is split into v = sum_j v_j with l p_j <= v_j <= u p_j, so
+that a = sum_j s_j v_j is linear. A `Steepness` is a measure with the goals in such forms that bound it.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +21,26 @@ from plunit.pieces.exact.polygons import cells
 from plunit.pieces.exact_curves import curve
 from plunit.pieces.limits import Progress, Unlisted
 from plunit.pieces.networks import Network
-from plunit.pieces.proofs.asking import (
+from plunit.pieces.proofs.covering import polygon_cover
+from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.encoding import NARROW, Encoding, Range, Unit, add_units, interval_of
+from plunit.pieces.proofs.highs import FEASIBLE, Contradiction, Listener
+from plunit.pieces.proofs.maximising import (
+    PROVED,
     SECONDS,
     Box,
     Constraints,
+    Effort,
+    Optimum,
+    TimeOver,
     Undecided,
     checked_index,
     effort_of,
     largest_of,
     one_output,
     shares,
+    timed,
 )
-from plunit.pieces.proofs.covering import polygon_cover
-from plunit.pieces.proofs.domain import Domain
-from plunit.pieces.proofs.encoding import NARROW, Encoding, Range, Unit, add_units, interval_of
-from plunit.pieces.proofs.highs import FEASIBLE, Contradiction, Listener
-from plunit.pieces.proofs.maximising import PROVED, Effort, Optimum, TimeOver, timed
 from plunit.pieces.proofs.program import Form, Program
 from plunit.pieces.proofs.regions import (
     INSIDE,
@@ -42,167 +53,6 @@ from plunit.pieces.proofs.regions import (
     starts,
 )
 from plunit.pieces.proofs.tightening import encode_domain, tighten
-
-SPLITS = 8
-"""The number of chords that bound a square at first."""
-
-Measure = Callable[[Floats], Floats]
-"""Turns gradients [..., in] into numbers [...]."""
-
-Goals = Callable[[Encoding, Form, Range, list[Floats]], list[Form]]
-
-
-@dataclass(frozen=True)
-class Steepness:
-    """A function of the gradient that is maximised, and the goals of a program that bound it.
-
-    change: the most that errors of the gradient, all >= 0, can change the measure. goals: takes the encoding, the form
-    and the range of the gradient, and the gradients found so far. It returns forms of one row each. Their largest
-    maximum bounds the measure to this power.
-    """
-
-    measure: Measure
-    change: Measure
-    goals: Goals
-    power: int = 1
-
-    def back(self, bound: float) -> float:
-        """Return the bound of the measure from that of the goals."""
-        return bound if self.power == 1 else float(max(bound, 0.0) ** (1 / self.power))
-
-
-def along(direction: Floats) -> Steepness:
-    """Direction . gradient."""
-
-    def goals(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
-        return [gradient.map(direction[None], np.zeros(1))]
-
-    return Steepness(lambda g: np.asarray(g @ direction), lambda g: np.asarray(g @ np.abs(direction)), goals)
-
-
-def dual_norm(order: float) -> Steepness:
-    """The norm of the gradient that is dual to the norm of x of order 1, 2 or inf."""
-    return {1.0: _LARGEST, 2.0: _EUCLID, np.inf: _SUM}[order]
-
-
-def _largest(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
-    size = _sizes(encoding, gradient, bounds)
-    return [size[i : i + 1] for i in range(len(bounds[0]))]
-
-
-def _sum(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
-    return [_sizes(encoding, gradient, bounds).map(np.ones((1, len(bounds[0]))), np.zeros(1))]
-
-
-def _sizes(encoding: Encoding, gradient: Form, bounds: Range) -> Form:
-    count = len(bounds[0])
-    return add_units(encoding.program, absolute().spread(count, 1), gradient, bounds)[0]
-
-
-def _squares(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
-    """Sum g_i^2 from above, by chords: exact at the ends of the ranges, on a grid, and at the gradients seen so far."""
-    total = encoding.program.form(1)
-    for i, (low, high) in enumerate(zip(*bounds, strict=True)):
-        places = np.array([*np.linspace(low, high, SPLITS + 1), *(g[i] for g in seen)])
-        places = _apart(np.unique(np.clip(places, low, high)), 2 * NARROW * (high - low))
-        if len(places) == 1:
-            total.constant[0] += low**2
-            continue
-        chords = places[1:] + places[:-1]
-        f = piecewise(places[1:-1], chords, _chord_at_zero(places))
-        part = add_units(encoding.program, f.spread(1, 1), gradient[i : i + 1], (places[:1], places[-1:]))[0]
-        total = encoding.program.padded(total)
-        total = Form(total.matrix + part.matrix, total.constant + part.constant)
-    return [total]
-
-
-def _apart(places: Floats, distance: float) -> Floats:
-    """Return places in order without those that follow another too closely; the ends stay."""
-    kept = [places[0]]
-    for place in places[1:-1]:
-        if place - kept[-1] > distance and places[-1] - place > distance:
-            kept.append(place)
-    return np.array([*kept, *places[1:][-1:]])
-
-
-def _chord_at_zero(places: Floats) -> float:
-    """Return the value at 0 of the chords of g^2 between neighbouring places, continued beyond them."""
-    j = int(np.clip(np.searchsorted(places, 0.0) - 1, 0, len(places) - 2))
-    return float(-places[j] * places[j + 1])
-
-
-def _norm(order: float, goals: Goals, power: int = 1) -> Steepness:
-    def measure(gradient: Floats) -> Floats:
-        return np.asarray(np.linalg.norm(gradient, order, axis=-1))
-
-    return Steepness(measure, measure, goals, power)
-
-
-_LARGEST, _SUM = _norm(np.inf, _largest), _norm(1, _sum)
-_EUCLID = _norm(2, _squares, 2)
-
-
-def gradient_form(net: Network, encoding: Encoding) -> tuple[Form, Range]:
-    """Return the gradient of the first output, [in], as a form, and its range."""
-    program = encoding.program
-    low = high = net.weights[-1][0, 0]
-    back = Form(np.zeros((len(low), program.count)), low)
-    for weight, units in zip(net.weights[-2::-1], encoding.units[::-1], strict=True):
-        front = _through(program, units, back, low, high)
-        slopes = np.array([[unit.slopes.min(), unit.slopes.max()] for unit in units]).T
-        ends = np.stack([slopes[0] * low, slopes[0] * high, slopes[1] * low, slopes[1] * high])
-        low, high = interval_of(weight[0].T, np.zeros(weight.shape[2]), ends.min(axis=0), ends.max(axis=0))
-        back = front.map(weight[0].T, np.zeros(weight.shape[2]))
-    return back, (low, high)
-
-
-def _through(program: Program, units: Sequence[Unit], back: Form, low: Floats, high: Floats) -> Form:
-    """Return s v for the units of a layer."""
-    fresh = [
-        program.columns(len(unit.slopes)) if len(unit.slopes) > 1 and low[i] < high[i] else None
-        for i, unit in enumerate(units)
-    ]
-    back, front = program.padded(back), program.form(len(units))
-    for i, (unit, place) in enumerate(zip(units, fresh, strict=True)):
-        if len(unit.slopes) == 1:
-            front.matrix[i], front.constant[i] = unit.slopes[0] * back.matrix[i], unit.slopes[0] * back.constant[i]
-            continue
-        on = _indicators(program, unit)
-        parts = Form(low[i] * on.matrix, low[i] * on.constant)
-        if place is not None:
-            share = program.form(len(unit.slopes))
-            share.matrix[:, place] = np.eye(len(unit.slopes))
-            program.limit(Form(on.matrix - share.matrix, on.constant), 0.0, np.inf)
-            parts.matrix[:, place] += (high[i] - low[i]) * np.eye(len(unit.slopes))
-            whole = parts.map(np.ones((1, len(unit.slopes))), np.zeros(1))
-            rest = Form(whole.matrix - back.matrix[i], whole.constant - back.constant[i])
-            program.limit(rest, 0.0, 0.0)
-        front.matrix[i], front.constant[i] = unit.slopes @ parts.matrix, unit.slopes @ parts.constant
-    return front
-
-
-def _indicators(program: Program, unit: Unit) -> Form:
-    """Return p_0 = 1 - b_1, p_j = b_j - b_{j+1}, ..., p_m = b_m."""
-    found = program.form(len(unit.slopes))
-    found.constant[0] = 1.0
-    binaries = np.eye(len(unit.slopes) - 1)
-    found.matrix[1:, unit.binaries] += binaries
-    found.matrix[:-1, unit.binaries] -= binaries
-    return found
-
-
-def exclude(encoding: Encoding, pattern: Sequence[Ints]) -> None:
-    """Exclude a pattern; one with a piece that its unit cannot be on in this encoding is excluded already."""
-    row = encoding.program.form(1)
-    for units, pieces in zip(encoding.units, pattern, strict=True):
-        for unit, piece in zip(units, pieces - np.array([unit.first for unit in units]), strict=True):
-            if not 0 <= piece < len(unit.slopes):
-                return
-            on = np.arange(len(unit.slopes) - 1) < piece
-            row.matrix[0, unit.binaries] = np.where(on, -1.0, 1.0)
-            row.constant[0] += piece
-    encoding.program.limit(row, 1.0, np.inf)
-
 
 SAMPLES = 20_000
 """The number of gradients that are evaluated before the proof."""
@@ -405,3 +255,165 @@ def _solve(
         if solution.t is not None:
             found.append(encoding.pattern(solution.t))
     return tops, found
+
+
+SPLITS = 8
+"""The number of chords that bound a square at first."""
+
+Measure = Callable[[Floats], Floats]
+"""Turns gradients [..., in] into numbers [...]."""
+
+Goals = Callable[[Encoding, Form, Range, list[Floats]], list[Form]]
+
+
+@dataclass(frozen=True)
+class Steepness:
+    """A function of the gradient that is maximised, and the goals of a program that bound it.
+
+    change: the most that errors of the gradient, all >= 0, can change the measure. goals: takes the encoding, the form
+    and the range of the gradient, and the gradients found so far. It returns forms of one row each. Their largest
+    maximum bounds the measure to this power.
+    """
+
+    measure: Measure
+    change: Measure
+    goals: Goals
+    power: int = 1
+
+    def back(self, bound: float) -> float:
+        """Return the bound of the measure from that of the goals."""
+        return bound if self.power == 1 else float(max(bound, 0.0) ** (1 / self.power))
+
+
+def along(direction: Floats) -> Steepness:
+    """Direction . gradient."""
+
+    def goals(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
+        return [gradient.map(direction[None], np.zeros(1))]
+
+    return Steepness(lambda g: np.asarray(g @ direction), lambda g: np.asarray(g @ np.abs(direction)), goals)
+
+
+def dual_norm(order: float) -> Steepness:
+    """The norm of the gradient that is dual to the norm of x of order 1, 2 or inf."""
+    return {1.0: _LARGEST, 2.0: _EUCLID, np.inf: _SUM}[order]
+
+
+def _largest(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
+    size = _sizes(encoding, gradient, bounds)
+    return [size[i : i + 1] for i in range(len(bounds[0]))]
+
+
+def _sum(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
+    return [_sizes(encoding, gradient, bounds).map(np.ones((1, len(bounds[0]))), np.zeros(1))]
+
+
+def _sizes(encoding: Encoding, gradient: Form, bounds: Range) -> Form:
+    count = len(bounds[0])
+    return add_units(encoding.program, absolute().spread(count), gradient, bounds)[0]
+
+
+def _squares(encoding: Encoding, gradient: Form, bounds: Range, seen: list[Floats]) -> list[Form]:
+    """Sum g_i^2 from above, by chords: exact at the ends of the ranges, on a grid, and at the gradients seen so far."""
+    total = encoding.program.form(1)
+    for i, (low, high) in enumerate(zip(*bounds, strict=True)):
+        places = np.array([*np.linspace(low, high, SPLITS + 1), *(g[i] for g in seen)])
+        places = _apart(np.unique(np.clip(places, low, high)), 2 * NARROW * (high - low))
+        if len(places) == 1:
+            total.constant[0] += low**2
+            continue
+        chords = places[1:] + places[:-1]
+        f = piecewise(places[1:-1], chords, _chord_at_zero(places))
+        part = add_units(encoding.program, f.spread(1), gradient[i : i + 1], (places[:1], places[-1:]))[0]
+        total = encoding.program.padded(total)
+        total = Form(total.matrix + part.matrix, total.constant + part.constant)
+    return [total]
+
+
+def _apart(places: Floats, distance: float) -> Floats:
+    """Return places in order without those that follow another too closely; the ends stay."""
+    kept = [places[0]]
+    for place in places[1:-1]:
+        if place - kept[-1] > distance and places[-1] - place > distance:
+            kept.append(place)
+    return np.array([*kept, *places[1:][-1:]])
+
+
+def _chord_at_zero(places: Floats) -> float:
+    """Return the value at 0 of the chords of g^2 between neighbouring places, continued beyond them."""
+    j = int(np.clip(np.searchsorted(places, 0.0) - 1, 0, len(places) - 2))
+    return float(-places[j] * places[j + 1])
+
+
+def _norm(order: float, goals: Goals, power: int = 1) -> Steepness:
+    def measure(gradient: Floats) -> Floats:
+        return np.asarray(np.linalg.norm(gradient, order, axis=-1))
+
+    return Steepness(measure, measure, goals, power)
+
+
+_LARGEST, _SUM = _norm(np.inf, _largest), _norm(1, _sum)
+_EUCLID = _norm(2, _squares, 2)
+
+
+def gradient_form(net: Network, encoding: Encoding) -> tuple[Form, Range]:
+    """Return the gradient of the first output, [in], as a form, and its range."""
+    program = encoding.program
+    low = high = net.layers[-1].weight[0]
+    back = Form(np.zeros((len(low), program.count)), low)
+    for layer, units in zip(net.layers[-2::-1], encoding.units[::-1], strict=True):
+        weight = layer.weight.T
+        front = _through(program, units, back, low, high)
+        slopes = np.array([[unit.slopes.min(), unit.slopes.max()] for unit in units]).T
+        ends = np.stack([slopes[0] * low, slopes[0] * high, slopes[1] * low, slopes[1] * high])
+        low, high = interval_of(weight, np.zeros(len(weight)), ends.min(axis=0), ends.max(axis=0))
+        back = front.map(weight, np.zeros(len(weight)))
+    return back, (low, high)
+
+
+def _through(program: Program, units: Sequence[Unit], back: Form, low: Floats, high: Floats) -> Form:
+    """Return s v for the units of a layer."""
+    fresh = [
+        program.columns(len(unit.slopes)) if len(unit.slopes) > 1 and low[i] < high[i] else None
+        for i, unit in enumerate(units)
+    ]
+    back, front = program.padded(back), program.form(len(units))
+    for i, (unit, place) in enumerate(zip(units, fresh, strict=True)):
+        if len(unit.slopes) == 1:
+            front.matrix[i], front.constant[i] = unit.slopes[0] * back.matrix[i], unit.slopes[0] * back.constant[i]
+            continue
+        on = _indicators(program, unit)
+        parts = Form(low[i] * on.matrix, low[i] * on.constant)
+        if place is not None:
+            share = program.form(len(unit.slopes))
+            share.matrix[:, place] = np.eye(len(unit.slopes))
+            program.limit(Form(on.matrix - share.matrix, on.constant), 0.0, np.inf)
+            parts.matrix[:, place] += (high[i] - low[i]) * np.eye(len(unit.slopes))
+            whole = parts.map(np.ones((1, len(unit.slopes))), np.zeros(1))
+            rest = Form(whole.matrix - back.matrix[i], whole.constant - back.constant[i])
+            program.limit(rest, 0.0, 0.0)
+        front.matrix[i], front.constant[i] = unit.slopes @ parts.matrix, unit.slopes @ parts.constant
+    return front
+
+
+def _indicators(program: Program, unit: Unit) -> Form:
+    """Return p_0 = 1 - b_1, p_j = b_j - b_{j+1}, ..., p_m = b_m."""
+    found = program.form(len(unit.slopes))
+    found.constant[0] = 1.0
+    binaries = np.eye(len(unit.slopes) - 1)
+    found.matrix[1:, unit.binaries] += binaries
+    found.matrix[:-1, unit.binaries] -= binaries
+    return found
+
+
+def exclude(encoding: Encoding, pattern: Sequence[Ints]) -> None:
+    """Exclude a pattern; one with a piece that its unit cannot be on in this encoding is excluded already."""
+    row = encoding.program.form(1)
+    for units, pieces in zip(encoding.units, pattern, strict=True):
+        for unit, piece in zip(units, pieces - np.array([unit.first for unit in units]), strict=True):
+            if not 0 <= piece < len(unit.slopes):
+                return
+            on = np.arange(len(unit.slopes) - 1) < piece
+            row.matrix[0, unit.binaries] = np.where(on, -1.0, 1.0)
+            row.constant[0] += piece
+    encoding.program.limit(row, 1.0, np.inf)

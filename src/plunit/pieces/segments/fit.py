@@ -1,4 +1,8 @@
-"""The last digits of a fit: running sums of y lose half of them, but running sums of the residuals do not."""
+"""`fit_segments`: the continuous curve of k segments with the least sum w (y - f(x))^2, for given k or by a criterion.
+
+The search finds knots; the last digits of a fit come from `polished`: running sums of y lose half of them, but running
+sums of the residuals do not.
+"""
 
 from __future__ import annotations
 
@@ -22,48 +26,6 @@ from plunit.pieces.segments.search import (
     starts,
 )
 from plunit.pieces.segments.sums import Data, Sums, checked_pieces, read_data
-
-_POLISH_STEPS = 12
-ENOUGH = 1e-12
-"""The steps end when they lower the error by less than this part."""
-
-
-class Polished(NamedTuple):
-    """A fit: knots and values [k + 1], and sum w (y - f)^2 from the data themselves."""
-
-    knots: Floats
-    values: Floats
-    error: float
-
-
-def polished(sums: Sums, y: Floats, knots: Floats) -> Polished:
-    """Return the fit after Gauss-Newton steps of the knots, with its values at their best."""
-    best, left = _settled(sums, y, knots)
-    damping = 1e-6
-    for _ in range(_POLISH_STEPS if len(knots) > 2 else 0):
-        step = knot_step(slopes_of(best.knots, best.values), left, np.array(damping))
-        trial, trial_left = _settled(sums, y, moved(best.knots, step))
-        gain = best.error - trial.error
-        if gain > 0:
-            best, left, damping = trial, trial_left, damping / 10
-        elif damping > 1e-3:
-            break
-        else:
-            damping = 1e-2
-        if 0 <= gain <= ENOUGH * best.error:
-            break
-    return best
-
-
-def _settled(sums: Sums, y: Floats, knots: Floats) -> tuple[Polished, Fit]:
-    """Return the best values at the knots, corrected until they do not change, and the last correction."""
-    values, rest = np.zeros(len(knots)), y
-    for _ in range(2):
-        values = values + fit_values(sums.with_y(rest), knots).values
-        rest = y - np.interp(sums.x, knots, values)
-    left = sums.with_y(rest)
-    return Polished(knots, values, left.total), fit_values(left, knots)
-
 
 MOST = 30
 """The most segments that are tried when their number is not given."""
@@ -179,3 +141,45 @@ def _result(data: Data, fit: Polished, tried: list[Trial]) -> Segments:
     curve = Curve(place, values[:, None], slopes[:, None])
     table = tuple(trial._replace(squared_error=trial.squared_error * data.unit) for trial in tried)
     return Segments(curve, fit.error * data.unit, table)
+
+
+_POLISH_STEPS = 12
+ENOUGH = 1e-12
+"""The steps end when they lower the error by less than this part."""
+
+
+class Polished(NamedTuple):
+    """A fit: knots and values [k + 1], and sum w (y - f)^2 from the data themselves."""
+
+    knots: Floats
+    values: Floats
+    error: float
+
+
+def polished(sums: Sums, y: Floats, knots: Floats) -> Polished:
+    """Return the fit after Gauss-Newton steps of the knots, with its values at their best."""
+    best, left = _settled(sums, y, knots)
+    damping = 1e-6
+    for _ in range(_POLISH_STEPS if len(knots) > 2 else 0):
+        step = knot_step(slopes_of(best.knots, best.values), left, np.array(damping))
+        trial, trial_left = _settled(sums, y, moved(best.knots, step))
+        gain = best.error - trial.error
+        if gain > 0:
+            best, left, damping = trial, trial_left, damping / 10
+        elif damping > 1e-3:
+            break
+        else:
+            damping = 1e-2
+        if 0 <= gain <= ENOUGH * best.error:
+            break
+    return best
+
+
+def _settled(sums: Sums, y: Floats, knots: Floats) -> tuple[Polished, Fit]:
+    """Return the best values at the knots, corrected until they do not change, and the last correction."""
+    values, rest = np.zeros(len(knots)), y
+    for _ in range(2):
+        values = values + fit_values(sums.with_y(rest), knots).values
+        rest = y - np.interp(sums.x, knots, values)
+    left = sums.with_y(rest)
+    return Polished(knots, values, left.total), fit_values(left, knots)

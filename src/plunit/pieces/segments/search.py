@@ -1,6 +1,8 @@
-"""Places for the knots of least-squares segments: dynamic programs over places in all of the interval.
+"""Knots of least-squares segments: found by dynamic programs, moved by Gauss-Newton steps, tuned in windows.
 
-The programs follow Bellman (1961; docs/literature.md).
+The programs over places in all of the interval follow Bellman (1961; docs/literature.md). The error has a kink, and may
+have a minimum, at every point of the data that a knot crosses. So there are many local minima, and knots side by side
+must move together to leave one: programs over windows around the knots do that (`tuned`).
 """
 
 from __future__ import annotations
@@ -153,7 +155,7 @@ CLOSEST = 1e-6
 """Knots stay at least that far apart, as a part of half the interval."""
 
 NEWTON_STEPS = 20
-ENOUGH = 1e-7
+_NEWTON_WORTH = 1e-7
 """The steps end when they lower no error by more than this part."""
 
 
@@ -250,7 +252,7 @@ def refined(sums: Sums, knots: Floats, steps: int) -> tuple[Floats, Floats]:
         trial = moved(knots, knot_step(slopes_of(knots, fit.values), fit, damping[:, None]))
         new = fit_values(sums, trial)
         better = new.error < fit.error
-        gained = fit.error - new.error > ENOUGH * fit.error
+        gained = fit.error - new.error > _NEWTON_WORTH * fit.error
         knots, fit = np.where(better[:, None], trial, knots), fit.replaced(better, new)
         if not (gained | ~better & (damping < 1)).any():
             break
@@ -263,7 +265,7 @@ DISTANCES = (6 * EVEN, EVEN / 2, EVEN / 8, GROWING)
 """How far the places of a window are from its knot, one program for each; 1 is the distance of two points of the data.
 With growing distances one knot can move far while its neighbours move a little."""
 
-ROUNDS, ENOUGH = 4, 1e-8
+_WINDOW_ROUNDS, _WINDOW_WORTH = 4, 1e-8
 """The most rounds, and the part by which a round must lower the error if another one is to follow."""
 
 _WINDOW_STEPS = 6
@@ -273,12 +275,12 @@ _WINDOW_STEPS = 6
 def tuned(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
     """Return better knots [k + 1] and their squared error."""
     error = chains(sums, knots).error
-    for _ in range(ROUNDS if len(knots) > 2 else 0):
+    for _ in range(_WINDOW_ROUNDS if len(knots) > 2 else 0):
         for distances in DISTANCES:
             knots = chosen(sums, knots, windows(distinct, knots, distances))
         knots, found = settled(sums, distinct, knots)
         gain, error = error - found, found
-        if not gain > ENOUGH * error:
+        if not gain > _WINDOW_WORTH * error:
             break
     return knots, error
 
@@ -301,7 +303,7 @@ def settled(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]
             knots, fit, damping = trial, new, 0.0
         else:
             damping = 10 * damping + 0.3
-        if 0 <= gain <= ENOUGH * fit.error:
+        if 0 <= gain <= _WINDOW_WORTH * fit.error:
             break
     return knots, float(fit.error)
 

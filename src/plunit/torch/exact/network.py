@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from plunit.pieces import Activation, Network, ensemble, network
+from plunit.pieces import Activation, Ensemble, Network, ensemble, network
 from plunit.torch.exact.chains import alternating, inputs_of, joined, residual
 from plunit.torch.exact.features import ROOM, Converter, Layer, Place, Shape, array, numbers
 from plunit.torch.exact.images import IMAGES, VIEWS
@@ -50,7 +50,7 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
         return network(alternating(joined(layers), place))
 
 
-def to_ensemble(layers: Iterable[tuple[Tensor, Tensor]], activations: Activation | Sequence[Activation]) -> Network:
+def to_ensemble(layers: Iterable[tuple[Tensor, Tensor]], activations: Activation | Sequence[Activation]) -> Ensemble:
     """Turn the layers of an ensemble, weights [out, in, S] and biases [out, S], into an ensemble for `plunit.pieces`.
 
     One activation for all layers, or a sequence with one for each but the last. One member is `.member(i)` of it.

@@ -1,11 +1,53 @@
-"""Any network as a plain ReLU network: the same function everywhere, with as few units as said."""
+"""Networks made of networks, against the networks themselves."""
 
 import numpy as np
 import pytest
-from random_networks import mixture, random_network
+from fixed_networks import mixed, smooth
+from random_networks import dense_network, mixture, random_network
 
-from plunit.pieces import activation, ensemble, network, to_relu
-from plunit.pieces.activation import Activation
+from plunit.pieces import activation, combination, difference, network, rescaled, to_relu
+
+X = np.random.default_rng(9).uniform(-2, 2, (50, 3))
+
+
+NETS = {
+    "affine": dense_network(0, 3, 2, fan=False),
+    "one layer": dense_network(1, 3, 4, 2, f=activation.relu(), fan=False),
+    "three layers": dense_network(2, 3, 4, 5, 3, 2, fan=False),
+}
+
+
+@pytest.mark.parametrize("one", NETS)
+@pytest.mark.parametrize("other", NETS)
+def test_a_difference_is_one(one, other):
+    found = difference(NETS[one], NETS[other])
+    np.testing.assert_allclose(found(X), NETS[one](X) - NETS[other](X), atol=1e-12)
+
+
+def test_a_combination_is_one():
+    net = NETS["three layers"]
+    found = combination(net, [[2.0, -1.0], [0.0, 3.0], [1.0, 1.0]], [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(found(X), net(X) @ [[2, 0, 1], [-1, 3, 1]] + [1, 2, 3], atol=1e-12)
+
+
+SCALED = {"deep": mixed(0), "5 inputs": smooth(0, 5), "affine": network([([[1.0, 2.0], [3.0, 4.0]], [5.0, 6.0])])}
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_raw_numbers_in_and_out(name):
+    net, rng = SCALED[name], np.random.default_rng(0)
+    shift, scale = rng.normal(size=net.inputs), rng.uniform(0.5, 2, net.inputs)
+    up, height = rng.normal(size=net.outputs), rng.uniform(-2, -0.5, net.outputs)
+    raw = rescaled(net, shift=shift, scale=scale, output_shift=up, output_scale=height)
+    x = rng.normal(size=(100, net.inputs))
+    np.testing.assert_allclose(raw(x), up + height * net((x - shift) / scale), rtol=1e-12, atol=1e-12)
+
+
+def test_a_bias_is_rounded_once():
+    """1e16 + 1 - 1e16: only exact arithmetic keeps the 1."""
+    net = network([([[1.0]], [1.0]), ([[1.0]], [0.0])])
+    assert rescaled(net, shift=-1e16, output_shift=-1e16).layers[0].bias.tolist() == [1.0]
+
 
 POINTS = np.concatenate([np.random.default_rng(0).normal(scale=s, size=(200, 2)) for s in (1.0, 10.0, 1e6)])
 
@@ -13,10 +55,9 @@ POINTS = np.concatenate([np.random.default_rng(0).normal(scale=s, size=(200, 2))
 def is_plain(net, only_relu):
     """Whether every hidden unit is max(0, z), or, where allowed, z."""
     z = np.array([-2.0, -1e-9, 0.0, 1e-9, 3.0])
-    for f in net.activations:
-        for unit in range(f.knots.shape[1]):
-            one = Activation(f.knots[0, unit], f.slopes[0, unit], f.at_zero[0, unit])
-            values = network([([[1.0]], [0.0]), one])(z[:, None]).ravel()
+    for _, f in net.hidden:
+        for unit in range(len(f.knots)):
+            values = network([([[1.0]], [0.0]), f.part(unit)])(z[:, None]).ravel()
             if not (np.array_equal(values, np.maximum(z, 0)) or (not only_relu and np.array_equal(values, z))):
                 return False
     return True
@@ -65,21 +106,16 @@ def test_units_are_as_few_as_said(name, only_relu):
     f, passed, plain = COUNTS[name]
     net = network([([[2.0]], [1.0]), f, ([[3.0]], [0.0])])
     found = to_relu(net, only_relu=only_relu)
-    assert found.biases[0].shape[1] == (plain if only_relu else passed)
+    assert found.widths[1] == (plain if only_relu else passed)
     x = np.linspace(-4, 4, 101)[:, None]
     np.testing.assert_allclose(found(x), net(x), rtol=1e-13, atol=1e-13)
 
 
 def test_plu_has_two_relu_and_one_that_passes():
     found = to_relu(network([([[1.0]], [0.0]), activation.plu(), ([[1.0]], [0.0])]))
-    (f,) = found.activations
-    assert sorted(f.knots[0, :, 0].tolist()) == [0.0, 0.0, np.inf]
-    np.testing.assert_allclose(sorted(found.weights[1].ravel()), [-0.9, 0.1, 0.9])
-
-
-def test_an_ensemble_is_refused():
-    with pytest.raises(ValueError, match=r"pick one with \.member"):
-        to_relu(ensemble([(np.ones((1, 1, 2)), np.ones((1, 2)))]))
+    ((_, f),) = found.hidden
+    assert sorted(f.knots[:, 0].tolist()) == [0.0, 0.0, np.inf]
+    np.testing.assert_allclose(sorted(found.layers[1].weight.ravel()), [-0.9, 0.1, 0.9])
 
 
 @pytest.mark.parametrize("only_relu", [False, True])

@@ -1,18 +1,23 @@
+"""Curves against the network, dense sampling and sums that are known; equations, distance, composition, inverse."""
+
 import numpy as np
 import pytest
-from random_networks import random_network
+from random_networks import dense_network
 
-from plunit.pieces import Curve, activation, along, counts, curve, curves, ensemble, network
-
-RNG = np.random.default_rng(0)
-
-
-def dense(widths, f, rng, inputs=1, outputs=1):
-    layers, before = [], inputs
-    for width in widths:
-        layers += [(rng.normal(size=(width, before)), rng.normal(size=width)), f]
-        before = width
-    return network([*layers, (rng.normal(size=(outputs, before)), rng.normal(size=outputs))])
+from plunit.pieces import (
+    Curve,
+    activation,
+    along,
+    compose,
+    counts,
+    curve,
+    curves,
+    distance,
+    ensemble,
+    inverse,
+    network,
+    solve,
+)
 
 
 def sine_ensemble(members, f, rng, width=3):
@@ -26,7 +31,7 @@ def sine_ensemble(members, f, rng, width=3):
 @pytest.mark.parametrize("widths", [(3, 3), (5, 5, 5, 5), (64, 64), (200,)])
 def test_curve_equals_the_network(widths, f):
     rng = np.random.default_rng(len(widths))
-    net = dense(widths, f, rng, outputs=2)
+    net = dense_network(rng, 1, *widths, 2, f=f, fan=False)
     found = curve(net, -4.0, 5.0)
     x = np.concatenate([rng.uniform(-4, 5, 2000), found.knots])
     scale = np.abs(net(x[:, None])).max()
@@ -35,7 +40,7 @@ def test_curve_equals_the_network(widths, f):
 
 @pytest.mark.parametrize("f", [activation.plu(), activation.relu()])
 def test_dense_sampling_finds_the_same_kinks(f):
-    net = dense((4, 4), f, np.random.default_rng(3))
+    net = dense_network(3, 1, 4, 4, 1, f=f, fan=False)
     found = curve(net, -2.0, 2.0).merged()
     x = np.linspace(-2, 2, 400_001)
     bent = np.flatnonzero(np.abs(np.diff(net(x[:, None])[:, 0], 2)) > 1e-9)
@@ -185,7 +190,7 @@ def test_a_member_of_another_scale_does_not_blur_the_others():
 @pytest.mark.parametrize("inputs", [2, 3, 10])
 def test_along_a_polyline(inputs):
     rng = np.random.default_rng(inputs)
-    net = dense((8, 8), activation.plu(), rng, inputs=inputs)
+    net = dense_network(rng, inputs, 8, 8, 1, fan=False)
     points = rng.normal(size=(4, inputs))
     found = along(net, *points)
     assert (found.low, found.high) == (0.0, 3.0)
@@ -201,7 +206,7 @@ def test_a_corner_is_a_kink_but_no_change_of_pattern():
 
 
 def test_calculus():
-    net = dense((5, 5), activation.plu(), np.random.default_rng(5), outputs=2)
+    net = dense_network(5, 1, 5, 5, 2, fan=False)
     found = curve(net, -3.0, 3.0)
     x = np.linspace(-3, 3, 200_001)
     y = net(x[:, None])
@@ -217,7 +222,7 @@ def test_calculus():
 
 @pytest.mark.parametrize("output", [0, 1])
 def test_extremes_are_those_of_dense_sampling(output):
-    net = dense((5, 5), activation.plu(), np.random.default_rng(5), outputs=2)
+    net = dense_network(5, 1, 5, 5, 2, fan=False)
     found = curve(net, -3.0, 3.0)
     y = net(np.linspace(-3, 3, 200_001)[:, None])[:, output]
     (top, highest), (bottom, lowest) = found.maximum(output), found.minimum(output)
@@ -227,66 +232,11 @@ def test_extremes_are_those_of_dense_sampling(output):
 
 
 def test_shapes_and_one_output():
-    found = curve(dense((4,), activation.plu(), RNG, outputs=3), -1.0, 1.0)
+    found = curve(dense_network(0, 1, 4, 3, fan=False), -1.0, 1.0)
     assert found(np.zeros((2, 5))).shape == (2, 5, 3)
     assert found(0.0).shape == (3,)
     np.testing.assert_array_equal(found.output(1)(0.3), found(0.3)[1:2])
     assert found.output(1).pieces <= found.pieces
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda net: curve(net, 1.0, 1.0), "low < high"),
-        (lambda net: curve(net, 2.0, 1.0), "low < high"),
-        (lambda net: curve(net, -np.inf, 1.0), "finite"),
-        (lambda net: curve(net, 0.0, np.nan), "finite"),
-        (lambda net: curve(net, 0.0, np.inf), "finite"),
-        (lambda net: curve(net, "low", 1.0), "an interval needs two numbers, low and high, got"),
-        (lambda net: curve(net, -3.0, 3.0).derivative(np.nan), "got NaN, which lies on no piece"),
-        (lambda net: curve(net, -3.0, 3.0, limit=0), "limit must be a positive integer, got 0"),
-        (
-            lambda net: curve(net, -3.0, 3.0, limit=2),
-            "layer 1 of 1 makes 3 pieces or more, more than limit=2 .*raise limit",
-        ),
-        (lambda net: curve(net, -3.0, 3.0)(4.0), r"x = 4.0 is outside \[-3.0, 3.0\]"),
-        (lambda net: along(net, [0.0]), "two or more points"),
-        (lambda net: along(net, [0.0], [0.0, 1.0]), "1 coordinates"),
-        (lambda net: along(net, [0.0], [np.nan]), "finite"),
-        (lambda net: Curve([0, 1], [[0], [1]], [[1], [1]]), "slopes"),
-        (lambda net: Curve([0, 0], [[0], [1]], [[1]]), "increasing"),
-        (lambda net: Curve([0], [[0]], np.zeros((0, 1))), "a curve needs knots"),
-        (lambda net: Curve([[0], [1]], [[0], [1]], [[1]]), "a curve needs knots"),
-        (lambda net: Curve([0, 1], [0, 1], [1]), "a curve needs knots"),
-        (lambda net: Curve([0, 1], [[0], [np.inf]], [[1]]), "values must be finite, got inf"),
-        (lambda net: Curve([0, 1], [[0], [1]], [[np.nan]]), "slopes must be finite, got nan"),
-        (
-            lambda net: Curve([0, 1], [[0], [1]], [[2]]),
-            "values and slopes must agree: between x = 0.0 and 1.0 output 0",
-        ),
-        (lambda net: Curve([0, 1], [[0], [1]], [[1]], patterns=-1), "patterns must be a positive integer"),
-        (lambda net: Curve([0, 1], [[0], [1]], [[1]], tolerance=[[-1]]), "tolerance must be >= 0"),
-        (
-            lambda net: Curve([0, 1], [[0], [1]], [[1]], tolerance=[1, 2, 3]),
-            "tolerance must have a number for each slope",
-        ),
-    ],
-)
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(one_unit(1.0, 0.0, activation.plu()))
-
-
-def test_a_torch_module_is_no_network():
-    torch = pytest.importorskip("torch")
-    model = torch.nn.Sequential(torch.nn.Linear(1, 1))
-    for call in (curve, curves, counts):
-        with pytest.raises(
-            TypeError, match=r"needs a plunit.pieces.Network, got Sequential; plunit.torch.to_network makes"
-        ):
-            call(model, -1.0, 1.0)
-    with pytest.raises(TypeError, match="got Sequential"):
-        along(model, [0.0], [1.0])
 
 
 def test_slopes_agree_with_values_to_rounding_only():
@@ -302,8 +252,88 @@ def test_a_step_between_neighbouring_numbers_is_an_error_of_its_member():
         curves(group, -2.0, 2.0)
 
 
-def test_an_interval_needs_one_input():
-    with pytest.raises(ValueError, match=r"2 inputs.*along"):
-        curve(random_network(0, 2, 3, 1), -1.0, 1.0)
-    with pytest.raises(ValueError, match=r"ensemble of 5; pick one"):
-        curve(sine_ensemble(5, activation.plu(), RNG), -1.0, 1.0)
+TENT = Curve([0, 1, 2], [[0], [1], [0]], [[1], [-1]])
+PLU = curve(network([([[1.0]], [0.0]), activation.plu()]), -4.0, 4.0)
+
+
+def random_curve(seed, low=-2.0, high=2.0):
+    rng = np.random.default_rng(seed)
+    knots = np.concatenate([[low], np.sort(rng.uniform(low, high, 7)), [high]])
+    values = rng.uniform(-2, 2, (9, 1))
+    return Curve(knots, values, np.diff(values, axis=0) / np.diff(knots)[:, None])
+
+
+@pytest.mark.parametrize(
+    ("y", "expected"),
+    [
+        (0.5, [[0.5, 0.5], [1.5, 1.5]]),
+        (1.0, [[1.0, 1.0]]),
+        (np.nextafter(1.0, 2.0), [[1.0, 1.0]]),
+        (0.0, [[0.0, 0.0], [2.0, 2.0]]),
+        (2.0, []),
+        (-1e-3, []),
+    ],
+)
+def test_solve_tent(y, expected):
+    np.testing.assert_allclose(solve(TENT, y), np.array(expected).reshape(-1, 2), atol=1e-15)
+
+
+def test_solve_plateaus():
+    stairs = Curve([0, 1, 2, 3, 4], [[0], [0], [1], [1], [0]], [[0], [1], [0], [-1]])
+    assert solve(stairs, 0.0).tolist() == [[0, 1], [4, 4]]
+    assert solve(stairs, 1.0).tolist() == [[2, 3]]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_solve_finds_every_sign_change(seed):
+    f = random_curve(seed)
+    x = np.linspace(-2, 2, 100_001)
+    sampled = np.flatnonzero(np.diff(np.sign(f(x)[:, 0] - 0.3)))
+    found = solve(f, 0.3)
+    assert len(found) == len(sampled)
+    np.testing.assert_allclose(f(found)[..., 0], 0.3, atol=1e-12)
+    np.testing.assert_allclose(found[:, 0], x[sampled], atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_distance_is_the_largest_gap(seed):
+    f, g = random_curve(seed), random_curve(seed + 100)
+    x = np.linspace(-2, 2, 20_001)
+    sampled = np.abs(f(x) - g(x)).max()
+    assert sampled <= distance(f, g) <= sampled + 1e-2
+    assert distance(f, f) == 0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_compose_is_evaluation_one_after_the_other(seed):
+    f, g = random_curve(seed), random_curve(seed + 50)
+    both = compose(f, g)
+    x = np.concatenate([np.linspace(-2, 2, 5001), both.knots])
+    np.testing.assert_allclose(both(x), f(g(x)[:, 0]), atol=1e-9)
+    assert both.merged().pieces == both.pieces
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_compose_where_knots_meet(seed):
+    g = random_curve(seed)
+    knots = np.concatenate([[-2.0], np.sort(g.values[1:-1, 0]), [2.0]])
+    both = compose(Curve(knots, knots[:, None] ** 2, (knots[1:] + knots[:-1])[:, None]), g)
+    assert np.diff(both.knots).min() > 1e-9
+
+
+def test_compose_has_the_kinks_of_both():
+    assert compose(TENT, TENT).knots.tolist() == [0, 1, 2]
+    assert compose(TENT, Curve([0, 1], [[0], [2]], [[2]])).knots.tolist() == [0, 0.5, 1]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_inverse_undoes(sign):
+    f = Curve(PLU.knots, sign * PLU.values, sign * PLU.slopes)
+    x = np.linspace(-4, 4, 1001)
+    np.testing.assert_allclose(inverse(f)(f(x)[:, 0])[:, 0], x, atol=1e-12)
+    np.testing.assert_allclose(np.sort(np.unique(inverse(f).slopes)), np.sort([sign, sign * 10]), rtol=1e-12)
+
+
+def test_inverse_of_plu_is_plu_with_the_inverse_slope():
+    expected = curve(network([([[1.0]], [0.0]), activation.plu(10.0)]), *PLU.values[[0, -1], 0])
+    assert distance(inverse(PLU), expected) < 1e-12
