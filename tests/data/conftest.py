@@ -1,6 +1,7 @@
 """A tiny data set in the format of CIFAR-10, its two sources on the disk, and no network."""
 
 import dataclasses
+import gzip
 import io
 import json
 import sys
@@ -55,14 +56,14 @@ def _png(pixels):
 
 
 def _targz(members):
-    """Return an archive of name -> content."""
+    """Return an archive of name -> content, with the same bytes at every call."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, content in members.items():
             info = tarfile.TarInfo(name)
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
-    return buffer.getvalue()
+    return gzip.compress(buffer.getvalue(), mtime=0)
 
 
 @pytest.fixture(scope="session")

@@ -13,11 +13,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from plunit.base.errors import UserError
+from plunit.base.errors import UserError, shown
 from plunit.base.files import ending
 from plunit.base.progress import bars
 from plunit.cli import Stopped, importing
-from plunit.data.csv_text import shown
 from plunit.ensemble.nonlinearities import ACTIVATIONS
 
 PLOTS = (".png", ".svg", ".pdf")
