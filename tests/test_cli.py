@@ -11,34 +11,18 @@ import time
 from concurrent.futures import BrokenExecutor, CancelledError
 
 import pytest
+from commands import PROGRAM, run
 
 import plunit
-from plunit import cli
 from plunit.cli import lab
 from plunit.lab import running
-
-PROGRAM = [sys.executable, "-c", "from plunit.cli import main; main()"]
-
-
-def call(monkeypatch, capsys, *arguments):
-    """Run the command line in this process; return exit code, output and errors."""
-    monkeypatch.setattr(sys, "argv", ["plunit", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    out, err = capsys.readouterr()
-    return stop.value.code or 0, out, err
-
-
-@pytest.fixture
-def run_cli(monkeypatch, capsys):
-    return lambda *arguments: call(monkeypatch, capsys, *arguments)
 
 
 @pytest.mark.parametrize(
     ("words", "kept"),
     [(["list"], False), (["report"], False), (["reproduce", "--quick"], True), (["run", "sine"], True)],
 )
-def test_only_commands_that_store_work_say_so_when_they_are_stopped(monkeypatch, run_cli, tmp_path, words, kept):
+def test_only_commands_that_store_work_say_so_when_they_are_stopped(monkeypatch, tmp_path, words, kept):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
@@ -46,17 +30,17 @@ def test_only_commands_that_store_work_say_so_when_they_are_stopped(monkeypatch,
     importlib.import_module("plunit.lab.plan")  # so that it keeps the real catalogue
     for place in ("experiment.catalogue", "running.publish", "running.execute"):
         monkeypatch.setattr(f"plunit.lab.{place}", stop)
-    code, out, err = run_cli(*words)
+    code, out, err = run(*words)
     assert (code, out, err.count("\n")) == (130, "", 1)
     assert ("stored" in err) == kept
 
 
-def test_version(run_cli):
-    assert run_cli("--version") == (0, f"{plunit.__version__}\n", "")
+def test_version():
+    assert run("--version") == (0, f"{plunit.__version__}\n", "")
 
 
-def test_list_names_every_experiment(run_cli):
-    code, out, _ = run_cli("list")
+def test_list_names_every_experiment():
+    code, out, _ = run("list")
     assert code == 0
     assert {"sine", "parametric", "surface", "map-sine", "depth"} <= {
         line.split()[0] for line in out.splitlines() if line
@@ -66,8 +50,8 @@ def test_list_names_every_experiment(run_cli):
 
 @pytest.mark.parametrize("command", ["", "reproduce", "run", "report", "list", "pieces", "data", "compare"])
 @pytest.mark.parametrize("option", ["-h", "--help"])
-def test_help(run_cli, command, option):
-    code, out, _ = run_cli(*([command] if command else []), option)
+def test_help(command, option):
+    code, out, _ = run(*([command] if command else []), option)
     assert code == 0
     assert "Usage" in out
 
@@ -90,9 +74,9 @@ def test_help(run_cli, command, option):
         (["report", "/no/such/folder"], "/no/such/folder holds no results"),
     ],
 )
-def test_a_user_s_error_is_one_line_and_exit_code_2(run_cli, tmp_path, monkeypatch, arguments, text):
+def test_a_user_s_error_is_one_line_and_exit_code_2(tmp_path, monkeypatch, arguments, text):
     monkeypatch.chdir(tmp_path)
-    code, out, err = run_cli(*arguments)
+    code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("plunit: ")
     assert err.count("\n") == 1
@@ -100,10 +84,10 @@ def test_a_user_s_error_is_one_line_and_exit_code_2(run_cli, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("command", ["run", "report"])
-def test_another_version_s_folder_is_refused(run_cli, tmp_path, command):
+def test_another_version_s_folder_is_refused(tmp_path, command):
     (tmp_path / "run.json").write_text(json.dumps({"plunit": "0.0.1", "experiments": {}}))
     where = ["sine", "--out", tmp_path] if command == "run" else [tmp_path]
-    code, out, err = run_cli(command, *where)
+    code, out, err = run(command, *where)
     assert (code, out) == (2, "")
     assert err.startswith(f"plunit: {tmp_path} holds results of plunit 0.0.1, this is {plunit.__version__}; ")
     assert err.count("\n") == 1
@@ -123,19 +107,19 @@ def test_a_missing_package_is_one_line_with_the_remedy(command, extra, package, 
     assert run.stderr == f"plunit: {package} is not installed: pip install 'plunit[{extra}]'\n"
 
 
-def test_a_missing_dask_is_one_line(run_cli, tmp_path, monkeypatch):
+def test_a_missing_dask_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    code, _, err = run_cli("run", "sine", "--seeds", "1", "--out", tmp_path, "--cluster", "tcp://127.0.0.1:1")
+    code, _, err = run("run", "sine", "--seeds", "1", "--out", tmp_path, "--cluster", "tcp://127.0.0.1:1")
     assert (code, err) == (2, "plunit: --cluster needs Dask: pip install 'plunit[cluster]'\n")
 
 
 @pytest.mark.parametrize("loss", [BrokenExecutor, CancelledError])
-def test_workers_that_die_are_one_line(run_cli, tmp_path, monkeypatch, loss):
+def test_workers_that_die_are_one_line(tmp_path, monkeypatch, loss):
     def lose(*arguments):
         raise loss
 
     monkeypatch.setattr(running, "run", lose)
-    code, out, err = run_cli("run", "depth", "--seeds", "1", "--out", tmp_path)
+    code, out, err = run("run", "depth", "--seeds", "1", "--out", tmp_path)
     assert (code, out) == (2, "")
     assert err == "plunit: the workers died with 3 cells to go; the same command continues from there\n"
 

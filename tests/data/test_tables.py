@@ -6,6 +6,7 @@ import hashlib
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from tables import expected, table, text_of
 
 from plunit.base.errors import UserError
-from plunit.data import csv_numbers, csv_text
+from plunit.data import csv_table
 from plunit.data.tables import read_table
 
 DIALECTS = {
@@ -65,7 +66,7 @@ def test_the_rows_choose_the_delimiter_where_the_names_hold_several(tmp_path):
 
 
 def test_a_quoted_text_may_hold_delimiters_quotes_comments_and_line_ends_across_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_text, "BLOCK", 64)
+    monkeypatch.setattr(csv_table, "BLOCK", 64)
     rows = "".join(f'{n},"Lee, A. ""{n}""\n# of\n\n3,4",{n * n}\n' for n in range(40))
     result = table(tmp_path, 'x,"who\nis, it",y\n' + rows, "y", ["x"])
     np.testing.assert_array_equal(result.x[:, 0], np.arange(40.0))
@@ -75,7 +76,7 @@ def test_a_quoted_text_may_hold_delimiters_quotes_comments_and_line_ends_across_
 @pytest.mark.parametrize("block", [1, 7, 64, 2**20])
 @pytest.mark.parametrize("name", ["cr", "crlf", "utf-16 little", "comments", "bom", "quotes"])
 def test_the_size_of_a_block_does_not_matter(tmp_path, monkeypatch, block, name):
-    monkeypatch.setattr(csv_text, "BLOCK", block)
+    monkeypatch.setattr(csv_table, "BLOCK", block)
     np.testing.assert_array_equal(table(tmp_path, DIALECTS[name]).x, expected()[:, :2])
 
 
@@ -84,11 +85,11 @@ def test_the_size_of_a_block_does_not_matter(tmp_path, monkeypatch, block, name)
     [("1.5,-2e3\n\n", ",", "."), ("1,5;-2e3\n", ";", ","), (" 1.5   -2e3\n", " ", "."), ("1.5\t-2e3", "\t", ".")],
 )
 def test_plain_blocks_take_the_fast_path(text, delimiter, mark):
-    np.testing.assert_array_equal(csv_numbers._plain(text, delimiter, 2, mark), [[1.5, -2000]])
+    np.testing.assert_array_equal(csv_table._plain(text, delimiter, 2, mark), [[1.5, -2000]])
 
 
 def test_a_chunk_of_the_careful_path_is_no_boundary(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_numbers, "_FIELDS", 15)
+    monkeypatch.setattr(csv_table, "_FIELDS", 15)
     np.testing.assert_array_equal(table(tmp_path, DIALECTS["comments"]).x, expected()[:, :2])
 
 
@@ -159,7 +160,7 @@ def test_nothing_is_reported_for_a_clean_table(tmp_path, capsys):
 
 @pytest.mark.parametrize("skipped", ["# " + "x" * 60 + "\n", "\n"])
 def test_the_table_may_begin_after_the_first_block(tmp_path, monkeypatch, skipped):
-    monkeypatch.setattr(csv_text, "BLOCK", 100)
+    monkeypatch.setattr(csv_table, "BLOCK", 100)
     np.testing.assert_array_equal(table(tmp_path, skipped * 200 + text_of({})).x, expected()[:, :2])
 
 
@@ -187,6 +188,21 @@ def test_round_trip_to_the_bit(tmp_path_factory, rows, delimiter, quoting, endin
     result = table(folder, gzip.compress(content) if compressed else content, "é")
     columns = [NAMES.index(name) for name in ("é", *result.inputs)]
     assert np.column_stack([result.y, result.x]).tobytes() == np.array(rows)[:, columns].tobytes()
+
+
+def test_bytes_in_memory_are_read_as_the_same_file_and_nothing_is_opened(tmp_path):
+    path, content = tmp_path / "t.parquet", text_of({}, ";").encode()
+    held, file = read_table(path, "b", say=print, content=content), table(tmp_path, content, "b")
+    np.testing.assert_array_equal(held.x, file.x)
+    np.testing.assert_array_equal(held.y, file.y)
+    assert (held.inputs, held.target, held.sha256) == (file.inputs, file.target, file.sha256)
+
+
+def test_bytes_in_memory_have_the_name_in_messages_and_are_never_parquet():
+    with pytest.raises(UserError, match=r"^numbers\.csv has 1 row of numbers"):
+        read_table(Path("numbers.csv"), "b", content=b"a,b\n1,2\n")
+    with pytest.raises(UserError, match="has no column 'b'"):
+        read_table(Path("t.parquet"), "b", content=b"PAR1,x\n1,2\n")
 
 
 def test_the_import_is_light():

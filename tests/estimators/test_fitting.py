@@ -79,18 +79,28 @@ def test_balanced_classes_have_equal_weights():
 PROGRAM = """
 import hashlib
 import numpy as np
-from plunit.sklearn import PLURegressor
+from plunit.sklearn import PLUDensity, PLURegressor
 x = np.random.default_rng(0).normal(size=(300, 5))
-model = PLURegressor("auto", n_init=40, max_iter=40, random_state=0).fit(x, x[:, 0] * x[:, 1])
-print(hashlib.sha256(model.theta_.tobytes() + model.predict(x).tobytes()).hexdigest())
+{}
+print(hashlib.sha256(model.theta_.tobytes() + values.tobytes()).hexdigest())
 """
+FITS = {
+    "regressor": """
+model = PLURegressor("auto", n_init=40, max_iter=40, random_state=0).fit(x, x[:, 0] * x[:, 1])
+values = model.predict(x)""",
+    "density": """
+model = PLUDensity((0, 1, 4), max_iter=200, random_state=0).fit(x[:, :3] ** 2)
+values = model.score_samples(x[:, :3] ** 2)""",
+}
 
 
-def test_the_number_of_threads_does_not_matter(monkeypatch):
+@pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+def test_the_number_of_threads_does_not_matter(monkeypatch, fit):
     found = set()
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
-        found.add(subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True).stdout)
+        program = [sys.executable, "-c", PROGRAM.format(fit)]
+        found.add(subprocess.run(program, check=True, capture_output=True).stdout)
     assert len(found) == 1
 
 

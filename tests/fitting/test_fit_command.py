@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fit_runs import COMMAND, run
+from commands import PROGRAM, fit
 
 from plunit import pieces
 from plunit.expressions.functions import FUNCTIONS
@@ -28,7 +28,7 @@ def sine(tmp_path_factory):
     """A function with an error asked for, and all files."""
     folder = tmp_path_factory.mktemp("sine")
     files = ["--save", "sine.h", "--save", "sine.json", "--save", "sine.onnx", "--plot", "sine.png"]
-    code, out, err = run(folder, "sin(x)", "--low", "-3", "--high", "3", "--error", "0.02", "--quick", *files)
+    code, out, err = fit(folder, "sin(x)", "--low", "-3", "--high", "3", "--error", "0.02", "--quick", *files)
     assert code == 0, err
     return folder, out
 
@@ -67,7 +67,7 @@ def test_a_header_says_what_its_curve_is_close_to(sine):
 
 
 def test_a_picture_of_polygons_has_a_key(tmp_path):
-    code, _, err = run(tmp_path, "x*y", "--quick", "--starts", "4", "--plot", "f.svg")
+    code, _, err = fit(tmp_path, "x*y", "--quick", "--starts", "4", "--plot", "f.svg")
     assert code == 0, err
     assert all("<!-- gradient -->" in (tmp_path / name).read_text() for name in ("f.svg", "fit.html"))
 
@@ -77,7 +77,7 @@ def test_errors_have_the_unit_of_the_function(tmp_path, unit):
     """A factor of the function is a factor of its error; squares of the factor are 0 or infinite."""
     numbers = []
     for factor in (1, unit):
-        code, out, err = run(tmp_path, f"sin(x) * {factor}", "--quick", "--starts", "8")
+        code, out, err = fit(tmp_path, f"sin(x) * {factor}", "--quick", "--starts", "8")
         assert code == 0, err
         numbers.append(re.search(r"root mean square error (\S+), (\S+) % of the standard deviation", out).groups())
     assert float(numbers[1][0]) == pytest.approx(unit * float(numbers[0][0]), rel=0.01)
@@ -87,7 +87,7 @@ def test_errors_have_the_unit_of_the_function(tmp_path, unit):
 def test_polygons_beyond_double_precision_leave_a_page(tmp_path):
     rows = np.random.default_rng(0).uniform(0.1, 1, (60, 3)) * [1e-300, 1e-300, 1e-302]
     np.savetxt(tmp_path / "tiny.csv", rows, delimiter=",", header="a,b,y", comments="")
-    code, out, err = run(tmp_path, "tiny.csv", "--target", "y", "--quick", "--starts", "8")
+    code, out, err = fit(tmp_path, "tiny.csv", "--target", "y", "--quick", "--starts", "8")
     assert code == 0, err
     assert "saved fit.html" in out
     assert "<!-- no polygons: values may reach" in " ".join((tmp_path / "fit.html").read_text().split())
@@ -104,7 +104,7 @@ def test_polygons_beyond_double_precision_leave_a_page(tmp_path):
     ],
 )
 def test_ends_that_double_precision_cannot_hold(tmp_path, low, high, text):
-    code, _, err = run(tmp_path, "sin(x)", f"--low={low}", f"--high={high}")
+    code, _, err = fit(tmp_path, "sin(x)", f"--low={low}", f"--high={high}")
     assert (code, text in err, err.count("plunit:")) == (2, True, 1), err
 
 
@@ -138,7 +138,7 @@ def test_ctrl_c_while_files_are_written_says_what_is_there(tmp_path, monkeypatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr("plunit.fitting.output.write_page", interrupted)
-    code, out, err = run(tmp_path, "sin(x)", "--quick", "--save", "f.json")
+    code, out, err = fit(tmp_path, "sin(x)", "--quick", "--save", "f.json")
     assert code == 130
     assert "stopped while files were written; run the command again for those that are missing" in err
     assert "saved f.json" in out
@@ -156,7 +156,7 @@ def test_the_page_needs_nothing_else(sine):
 
 
 def test_the_header_is_the_network_of_a_function_of_two_variables(tmp_path):
-    code, out, err = run(tmp_path, "x*y", "--low", "-1", "--high", "1", "--quick", "--save", "f.onnx")
+    code, out, err = fit(tmp_path, "x*y", "--low", "-1", "--high", "1", "--quick", "--save", "f.onnx")
     assert code == 0, err
     net = pieces.load(tmp_path / "f.onnx")
     grid = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
@@ -166,13 +166,13 @@ def test_the_header_is_the_network_of_a_function_of_two_variables(tmp_path):
 
 
 def test_a_smooth_network_has_no_bound_and_the_reason_is_said(tmp_path):
-    code, out, err = run(tmp_path, "sin(x)", "--activation", "tanh", "--quick")
+    code, out, err = fit(tmp_path, "sin(x)", "--activation", "tanh", "--quick")
     assert code == 0, err
     assert "points; no bound (it needs one input and a piecewise-linear network)" in " ".join(out.split())
 
 
 def test_a_table_of_one_input_finds_its_segments(tables, tmp_path):
-    code, out, err = run(tmp_path, str(tables / "one.csv"), "--target", "y", "--quick")
+    code, out, err = fit(tmp_path, str(tables / "one.csv"), "--target", "y", "--quick")
     assert code == 0, err
     assert "y = f(x), 300 rows: the best network of 32 starts" in out
     assert re.search(r"the best curve through the rows: 3 pieces, root mean square error 0\.0[45]", out)
@@ -182,14 +182,14 @@ def test_a_table_of_one_input_finds_its_segments(tables, tmp_path):
 @pytest.mark.parametrize("pieces_", ["2", "5"])
 def test_pieces_of_a_table_are_as_many_as_asked_for(tables, tmp_path, pieces_):
     table = str(tables / "one.csv")
-    code, _, err = run(tmp_path, table, "--target", "y", "--quick", "--pieces", pieces_, "--save", "c.json")
+    code, _, err = fit(tmp_path, table, "--target", "y", "--quick", "--pieces", pieces_, "--save", "c.json")
     assert code == 0, err
     assert pieces.load_json(tmp_path / "c.json").pieces == int(pieces_)
 
 
 def test_an_error_from_the_network_is_kept(tables, tmp_path):
     table = str(tables / "one.csv")
-    code, out, err = run(tmp_path, table, "--target", "y", "--quick", "--error", "0.3")
+    code, out, err = fit(tmp_path, table, "--target", "y", "--quick", "--error", "0.3")
     assert code == 0, err
     assert float(re.search(r"pieces, ([\d.]+) from the network at most", out)[1]) <= 0.3
 
@@ -197,7 +197,7 @@ def test_an_error_from_the_network_is_kept(tables, tmp_path):
 def test_inputs_and_the_mean_of_several_networks(tables, tmp_path):
     table = str(tables / "three.csv")
     wanted = ["--target", "z", "--inputs", "a,b,c", "--quick", "--best", "4", "--splits", "0", "--save", "m.h"]
-    code, out, err = run(tmp_path, table, *wanted)
+    code, out, err = fit(tmp_path, table, *wanted)
     assert code == 0, err
     assert "z = f(a, b, c), 300 rows: the mean of the 4 best networks of 32 starts, 16 x 16 plu units" in out
     assert "not seen" not in out
@@ -207,7 +207,7 @@ def test_inputs_and_the_mean_of_several_networks(tables, tmp_path):
 def test_the_same_seed_gives_the_same_file(tmp_path):
     contents = set()
     for i in range(2):
-        assert run(tmp_path, "abs(x)", "--quick", "--save", f"{i}.json", "--error", "0.1")[0] == 0
+        assert fit(tmp_path, "abs(x)", "--quick", "--save", f"{i}.json", "--error", "0.1")[0] == 0
         contents.add(json.dumps(json.loads((tmp_path / f"{i}.json").read_text())))
     assert len(contents) == 1
 
@@ -217,7 +217,7 @@ def test_the_case_of_endings_does_not_matter(tmp_path, few):
     (tmp_path / "ROWS.CSV").write_text("x,y\n" + "".join(f"{i},{abs(i - 20)}\n" for i in range(40)))
     files = ["F.H", "f.Json", "f.SVG"]
     saved = [option for name in files for option in ("--save", name)]
-    code, _, err = run(tmp_path, "ROWS.CSV", "--target", "y", "--quick", "--plot", "f.PNG", *saved, *few)
+    code, _, err = fit(tmp_path, "ROWS.CSV", "--target", "y", "--quick", "--plot", "f.PNG", *saved, *few)
     assert code == 0, err
     assert {path.name for path in tmp_path.iterdir()} == {"ROWS.CSV", "fit.html", "f.PNG", *files}
     assert (tmp_path / "f.PNG").read_bytes().startswith(b"\x89PNG")
@@ -226,7 +226,7 @@ def test_the_case_of_endings_does_not_matter(tmp_path, few):
 
 @pytest.mark.parametrize("name", ["missing.CSV", "missing.Tsv", "missing.PQ", "missing.parquet"])
 def test_names_of_tables_are_no_functions(tmp_path, name):
-    code, _, err = run(tmp_path, name, "--target", "y")
+    code, _, err = fit(tmp_path, name, "--target", "y")
     assert (code, name in err, "function" in err) == (2, True, False), err
 
 
@@ -234,7 +234,7 @@ def test_names_of_tables_are_no_functions(tmp_path, name):
 def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     slow = ["sin(3*x)*exp(-y*y)", "--starts", "512", "--hidden", "64,64", "--save", "f.onnx"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([*COMMAND, *slow], cwd=tmp_path, **pipes)
+    process = subprocess.Popen([*PROGRAM, "fit", *slow], cwd=tmp_path, **pipes)
     assert process.stderr.readline().startswith("training 512 starts")
     time.sleep(2)
     process.send_signal(signal.SIGINT)
@@ -285,7 +285,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_done_is_one_line(tables, tmp_path, name):
     arguments, words = REFUSED[name]
-    code, out, err = run(tmp_path, *(part.format(one=tables / "one.csv") for part in arguments))
+    code, out, err = fit(tmp_path, *(part.format(one=tables / "one.csv") for part in arguments))
     assert (code, out) == (2, "")
     assert re.match(r"(training \d+ starts; Ctrl-C keeps the best so far )?plunit: ", err)
     assert words in err
@@ -302,7 +302,7 @@ BEFORE = {
 
 @pytest.mark.parametrize(("arguments", "words"), BEFORE.values(), ids=BEFORE)
 def test_what_no_network_can_follow_is_said_before_training(tmp_path, arguments, words):
-    code, out, err = run(tmp_path, *arguments)
+    code, out, err = fit(tmp_path, *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("plunit: ")
     assert words in err
@@ -314,7 +314,7 @@ WILD["spike"] = ["where(abs(x-0.33333)<1e-7,100,0)", "--low", "-1", "--high", "1
 
 @pytest.mark.parametrize("arguments", WILD.values(), ids=WILD)
 def test_a_curve_that_cannot_be_found_and_is_not_asked_for_is_left_out(tmp_path, arguments):
-    code, out, err = run(tmp_path, *arguments, "--quick", "--starts", "4", "--save", "f.json")
+    code, out, err = fit(tmp_path, *arguments, "--quick", "--starts", "4", "--save", "f.json")
     assert code == 0, err
     assert "no curve with the fewest pieces: 2000 straight lines through the function are" in out
     assert "--error" not in out + err
@@ -330,7 +330,7 @@ def test_the_commands_of_the_pages_run(tables, tmp_path, page):
     commands = [shlex.split(line, comments=True) for line in re.findall(r"^\$? ?plunit (fit .*)$", text, re.MULTILINE)]
     assert len(commands) >= 2
     (tmp_path / "data.csv").write_bytes((tables / "one.csv").read_bytes())
-    ended = [run(tmp_path, *command[1:], "--quick") for command in commands]
+    ended = [fit(tmp_path, *command[1:], "--quick") for command in commands]
     assert [code for code, _, _ in ended] == [0] * len(commands), ended
     saved = [name for command in commands for flag, name in itertools.pairwise(command) if flag == "--save"]
     assert all((tmp_path / name).exists() for name in saved)
@@ -345,7 +345,7 @@ def test_the_page_lists_all_functions():
 def test_names_are_no_formulas(tmp_path):
     rows = "\n".join(f"{i},{i * i}" for i in range(40))
     (tmp_path / "odd.csv").write_text(f"$x_{{$,<b>y</b>\n{rows}\n")
-    code, _, err = run(tmp_path, "odd.csv", "--target", "-1", "--quick", "--save", "m.json")
+    code, _, err = fit(tmp_path, "odd.csv", "--target", "-1", "--quick", "--save", "m.json")
     assert code == 0, err
     page = (tmp_path / "fit.html").read_text()
     assert "<b>y" not in page
@@ -353,6 +353,6 @@ def test_names_are_no_formulas(tmp_path):
 
 
 def test_files_are_written_though_nobody_reads_the_output(tmp_path):
-    command = shlex.join([*COMMAND, "abs(x)", "--quick", "--save", "f.json"])
+    command = shlex.join([*PROGRAM, "fit", "abs(x)", "--quick", "--save", "f.json"])
     subprocess.run(f"{command} | true", shell=True, cwd=tmp_path, check=False, capture_output=True, timeout=200)
     assert {path.name for path in tmp_path.iterdir()} == {"f.json", "fit.html"}

@@ -5,9 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from fit_runs import COMMAND, SHORT, run
+from commands import PROGRAM, SHORT, fit
 
 from plunit import pieces
+from plunit.fitting.output import formula
+from plunit.pieces import Curve
 
 pytest.importorskip("typer")
 pytest.importorskip("sklearn")
@@ -17,16 +19,16 @@ pytest.importorskip("matplotlib")
 def test_an_existing_page_is_kept_unless_it_is_named(tmp_path):
     (tmp_path / "fit.html").write_text("mine")
     (tmp_path / "fit-2.html").symlink_to("nowhere")
-    code, out, err = run(tmp_path, "abs(x)", *SHORT)
+    code, out, err = fit(tmp_path, "abs(x)", *SHORT)
     assert code == 0, err
     assert "saved fit-3.html" in out
     assert ((tmp_path / "fit.html").read_text(), "<svg" in (tmp_path / "fit-3.html").read_text()) == ("mine", True)
-    assert run(tmp_path, "abs(x)", *SHORT, "--page", "fit.html")[0] == 0
+    assert fit(tmp_path, "abs(x)", *SHORT, "--page", "fit.html")[0] == 0
     assert "<svg" in (tmp_path / "fit.html").read_text()
 
 
 def test_no_more_networks_are_averaged_than_there_are_starts(tmp_path):
-    code, out, err = run(tmp_path, "abs(x)", *SHORT, "--best", "9")
+    code, out, err = fit(tmp_path, "abs(x)", *SHORT, "--best", "9")
     assert code == 0, err
     assert "the mean of the 4 best networks of 4 starts" in out
 
@@ -43,7 +45,7 @@ MISSING = {
 def test_a_missing_package_is_named_before_training(tmp_path, monkeypatch, package):
     options, install = MISSING[package]
     monkeypatch.setitem(sys.modules, package, None)
-    code, out, err = run(tmp_path, "abs(x)", *SHORT, *options)
+    code, out, err = fit(tmp_path, "abs(x)", *SHORT, *options)
     assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
     assert err.startswith("plunit: ")  # not "training 4 starts"
     assert package in err
@@ -53,7 +55,7 @@ def test_a_missing_package_is_named_before_training(tmp_path, monkeypatch, packa
 def test_all_missing_packages_are_named_at_once(tmp_path, monkeypatch):
     for package in MISSING:
         monkeypatch.setitem(sys.modules, package, None)
-    _, _, err = run(tmp_path, "abs(x)", "--save", "m.onnx", "--save", "m.safetensors")
+    _, _, err = fit(tmp_path, "abs(x)", "--save", "m.onnx", "--save", "m.safetensors")
     assert all(package in err for package in MISSING)
     assert err.endswith("pip install onnx 'plunit[lab]'")
 
@@ -92,9 +94,14 @@ def test_names_that_are_not_utf_8(tables, tmp_path):
     (tmp_path / odd["csv"]).write_bytes((tables / "one.csv").read_bytes())
     saved = [part for kind in ("h", "json", "onnx") for part in ("--save", odd[kind])]
     named = [odd["csv"], "--target", "y", *SHORT, *saved, "--plot", odd["svg"], "--page", odd["html"]]
-    done = subprocess.run([*COMMAND, *named], cwd=tmp_path, capture_output=True)
+    done = subprocess.run([*PROGRAM, "fit", *named], cwd=tmp_path, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert {path.name for path in tmp_path.iterdir()} == set(odd.values())
     assert done.stdout.count(rb"saved caf\udce9.") == 5
     assert "caf\\udce9.csv" in (tmp_path / odd["html"]).read_text(encoding="utf-8")
     assert pieces.load_json(tmp_path / odd["json"]).pieces > 1
+
+
+def test_a_formula_has_the_value_at_the_left_end_and_the_slope():
+    tent = Curve([-1, 0.5, 2], [[0], [3], [0]], [[2], [-2]])
+    assert formula(tent, "x") == [("-1", "0.5", "0 + 2 (x + 1)"), ("0.5", "2", "3 - 2 (x - 0.5)")]

@@ -1,8 +1,10 @@
 import signal
 
+import numpy as np
 import pytest
 
 from plunit.fitting import FitSettings, of_expression, of_table, solve
+from plunit.fitting.solving import Found
 
 
 @pytest.fixture
@@ -34,3 +36,13 @@ def test_ctrl_c_ends_all_of_it_with_the_best_so_far(rows, during):
 def test_progress_ends_it():
     found = solve(of_expression("sin(x)", -6, 6), FitSettings(hidden=(4,), starts=16), lambda what, done, best: True)
     assert found.stopped
+
+
+@pytest.mark.parametrize(("tests", "student"), [(2, 12.706), (3, 4.303), (5, 2.776), (11, 2.228), (31, 2.042)])
+def test_the_interval_is_that_of_student(tests, student):
+    """Quantiles from a printed table."""
+    errors = np.random.default_rng(tests).uniform(1, 2, tests)
+    mean, half = Found(None, 0.0, tuple(errors)).interval()
+    assert mean == pytest.approx(errors.mean())
+    assert half == pytest.approx(student * errors.std(ddof=1) / tests**0.5, rel=3e-4)
+    assert np.isnan(Found(None, 0.0, (1.0,)).interval()[1])

@@ -1,4 +1,4 @@
-"""The one exception the command line turns into a line and exit code 2."""
+"""The one exception the command line turns into a line and exit code 2, and what messages are made of."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ from typing import Any
 
 class UserError(Exception):
     """Something the user can put right; the text says what, in one line."""
+
+
+def shown(value: object) -> str:
+    r"""Return a value as one line: the text itself, or escaped where it would not print.
+
+    >>> print(shown("a\nb"))
+    a\nb
+    """
+    text = str(value)
+    return text if text.isprintable() else ascii(text)[1:-1]
 
 
 def missing(

@@ -47,8 +47,7 @@ _COMMANDS = (
 _STORING = (lab.reproduce, lab.run, lab.compare)
 _KEPT = "finished work is stored; the same command continues from there"
 for _command in _COMMANDS:
-    _kind = pieces.BoxCommand if _command is pieces.pieces_of else None
-    app.command(_command.__name__.removesuffix("_of").removesuffix("_"), cls=_kind)(_stoppable(_command))
+    app.command(_command.__name__.removesuffix("_of").removesuffix("_"))(_stoppable(_command))
 
 
 def _version(wanted: bool) -> None:

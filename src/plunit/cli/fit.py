@@ -13,11 +13,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from plunit.base.errors import UserError
+from plunit.base.errors import UserError, shown
 from plunit.base.files import ending
 from plunit.base.progress import bars
 from plunit.cli import Stopped, importing
-from plunit.data.csv_text import shown
 from plunit.ensemble.nonlinearities import ACTIVATIONS
 
 PLOTS = (".png", ".svg", ".pdf")
@@ -26,14 +25,16 @@ PLOTS = (".png", ".svg", ".pdf")
 def fit_(
     source: Annotated[str, typer.Argument(metavar="DATA.csv|FUNCTION", help="A table, or a function: 'sin(x) + x/3'.")],
     target: Annotated[
-        str, typer.Option(help="Of a table: the column to learn, by name or number from 1; -1 is the last.")
+        str, typer.Option(help="For a table: the column to learn, by name or number from 1; -1 is the last.")
     ] = "",
-    inputs: Annotated[str, typer.Option(help="The columns to learn from, with commas; all others by default.")] = "",
+    inputs: Annotated[
+        str, typer.Option(help="The columns to learn from, separated by commas; all others by default.")
+    ] = "",
     low: Annotated[
-        float | None, typer.Option(help="Of a function: lower end of every variable; -6 by default.")
+        float | None, typer.Option(help="For a function: lower end of every variable; -6 by default.")
     ] = None,
-    high: Annotated[float | None, typer.Option(help="Of a function: upper end; 6 by default.")] = None,
-    pieces: Annotated[int | None, typer.Option(min=1, help="For one input: at most so many straight pieces.")] = None,
+    high: Annotated[float | None, typer.Option(help="For a function: upper end; 6 by default.")] = None,
+    pieces: Annotated[int | None, typer.Option(min=1, help="For one input: maximum number of pieces.")] = None,
     error: Annotated[
         float | None,
         typer.Option(help="For one input: the fewest pieces within this error of the function, or of the network."),
@@ -41,11 +42,15 @@ def fit_(
     hidden: Annotated[
         str, typer.Option(help="Units of the hidden layers; 8,8 for one input and 16,16 for more by default.")
     ] = "",
-    starts: Annotated[int, typer.Option(min=1, help="Random starts; the best is kept.")] = 256,
-    best: Annotated[int, typer.Option(min=1, help="How many of the best networks are averaged; --starts at most.")] = 1,
-    splits: Annotated[int, typer.Option(min=0, max=100, help="Of a table: random splits that test the error.")] = 5,
-    activation: Annotated[str, typer.Option(help=f"Of the hidden layers: {', '.join(ACTIVATIONS)}.")] = "plu",
-    seed: Annotated[int, typer.Option(min=0, help="Of the random starts and splits.")] = 0,
+    starts: Annotated[int, typer.Option(min=1, help="Number of random starts; the best is kept.")] = 256,
+    best: Annotated[int, typer.Option(min=1, help="How many of the best networks to average, up to --starts.")] = 1,
+    splits: Annotated[
+        int, typer.Option(min=0, max=100, help="For a table: number of random splits that test the error.")
+    ] = 5,
+    activation: Annotated[
+        str, typer.Option(help=f"Activation of the hidden layers: {', '.join(ACTIVATIONS)}.")
+    ] = "plu",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts and splits.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="32 starts and 2 splits, for a first look.")] = False,
     save: Annotated[
         list[Path] | None,

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 from rich.console import Console
-from typer.core import TyperCommand
 
 from plunit import pieces
 from plunit.base.errors import UserError
@@ -24,14 +23,6 @@ ROWS = 40
 Box = tuple[tuple[float, float], ...]
 
 
-class BoxCommand(TyperCommand):
-    """A command whose option --box takes any number of numbers, in one argument or in several."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the numbers after --box into one argument."""
-        return super().parse_args(ctx, joined(args))
-
-
 def pieces_of(
     model: Annotated[
         Path, typer.Argument(help="A network: ONNX, Keras, safetensors, .nnet, or an nn.Sequential by torch.save.")
@@ -41,8 +32,8 @@ def pieces_of(
     box: Annotated[
         str | None,
         typer.Option(
-            metavar="LOW HIGH ...",
-            help="Low and high for all inputs (-2 2) or for each (-2 2 0 1), instead of --low and --high.",
+            metavar="LOW,HIGH,...",
+            help="Low and high for all inputs (-2,2) or for each (-2,2,0,1), instead of --low and --high.",
         ),
     ] = None,
     shape: Annotated[
@@ -79,38 +70,14 @@ def pieces_of(
     print(*found, sep="\n")
 
 
-def joined(arguments: list[str]) -> list[str]:
-    """Return the arguments with all numbers that follow --box in one of them.
-
-    >>> joined(["model.pt", "--box", "-1", "3", "--maximum"])
-    ['model.pt', '--box', '-1 3', '--maximum']
-    """
-    found: list[str] = []
-    rest = list(arguments)
-    while rest:
-        found.append(rest.pop(0))
-        if found[-1] == "--box":
-            numbers = []
-            while rest and _is_number(rest[0]):
-                numbers.append(rest.pop(0))
-            found += [" ".join(numbers)] if numbers else []
-    return found
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
 def domain_of(net: Network, ends: tuple[float, float], box: str | None) -> Box:
     """Return low and high of every input: those of --box, two numbers or two for each input, or of --low and --high."""
-    words = [] if box is None else box.replace(",", " ").split()
-    if not all(_is_number(word) for word in words) or (box is not None and not words):
+    try:
+        numbers = list(ends) if box is None else [float(word) for word in box.replace(",", " ").split()]
+    except ValueError:
+        numbers = []
+    if not numbers:
         raise UserError(f"--box needs numbers, low and high of all inputs or of each, got {box!r}")
-    numbers = [float(word) for word in words] or list(ends)
     if len(numbers) not in (2, 2 * net.inputs):
         count = "one input" if net.inputs == 1 else f"{net.inputs} inputs"
         rule = "low and high" if net.inputs == 1 else f"2 numbers for all or {2 * net.inputs} for each"

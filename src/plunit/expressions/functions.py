@@ -1,4 +1,4 @@
-"""What an expression may call: each name with NumPy's function, its arguments and its result."""
+"""What an expression may call: each name with NumPy's function, its arguments and its result; and its error."""
 
 from __future__ import annotations
 
@@ -7,6 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+
+class ExpressionError(ValueError):
+    """The text is no expression; the message gives the column, what was found, the rule and the remedy in one line."""
+
+    def __init__(self, column: int, problem: str) -> None:
+        super().__init__(f"column {column}: {problem}")
+
+
+def shown(text: str) -> str:
+    """Return a text for a message: quoted, in one line, and not too long."""
+    return repr(text if len(text) <= 30 else text[:30] + "...")
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 import plunit
-from plunit.base.errors import UserError, is_installed
+from plunit.base.errors import UserError, is_installed, shown
 from plunit.base.files import ending, save_whole
-from plunit.data.csv_text import shown
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.reducing import Reduced

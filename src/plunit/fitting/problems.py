@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from plunit.base.errors import UserError
+from plunit.base.errors import UserError, shown
 from plunit.base.files import ending
-from plunit.data import parquet_numbers
-from plunit.data.csv_text import shown
+from plunit.data import parquet_table
 from plunit.data.tables import read_table
 from plunit.expressions import Expression, finite_values, parse, sup_error
 from plunit.pieces import Curve
@@ -31,7 +30,7 @@ LARGEST, LEAST, SHORTEST = 1e150, 1e-150, 1e-9
 """The largest end of an interval, because squares of larger numbers overflow; and the least width, as a part of the
 larger end and of a number whose square is not 0."""
 
-ENDINGS = (".csv", ".tsv", ".txt", *parquet_numbers.ENDINGS)
+ENDINGS = (".csv", ".tsv", ".txt", *parquet_table.ENDINGS)
 
 
 @dataclass(frozen=True)
@@ -64,9 +63,11 @@ def root_mean_square(values: Array) -> float:
     return unit * math.sqrt(float(np.mean((values / unit) ** 2))) if unit > 0 else 0.0
 
 
-def of_table(path: Path, target: str, inputs: Sequence[str], say: Callable[[str], object]) -> Problem:
-    """Return the problem of learning one column of a table from others."""
-    table = read_table(path, target, inputs, say)
+def of_table(
+    path: Path, target: str, inputs: Sequence[str], say: Callable[[str], object], *, content: bytes | None = None
+) -> Problem:
+    """Return the problem of learning one column of a table from others; see `read_table`."""
+    table = read_table(path, target, inputs, say, content=content)
     box = np.stack([table.x.min(0), table.x.max(0)], axis=1)
     return Problem(shown(path.name), table.x, table.y, table.inputs, table.target, box)
 

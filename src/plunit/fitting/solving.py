@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from plunit.base.errors import UserError
 from plunit.base.stopping import CtrlC, listening
@@ -23,9 +24,6 @@ SAMPLES = 100_000
 
 Progress = Callable[[str, float, float], bool]
 """Called with what is done, the part of it that is done and the least loss; it returns whether to stop."""
-
-# 97.5 % quantiles of Student's t with 1, 2, ... degrees of freedom
-_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,10 @@ class Found:
     def interval(self) -> tuple[float, float]:
         """Return mean and half the width of the 95 % interval of the errors on test rows."""
         n = len(self.tests)
-        spread = np.std(self.tests, ddof=1) / math.sqrt(n) if n > 1 else math.nan
-        return float(np.mean(self.tests)), float(_STUDENT[min(n - 2, len(_STUDENT) - 1)] * spread)
+        if n < 2:
+            return float(np.mean(self.tests)), math.nan
+        spread = np.std(self.tests, ddof=1) / math.sqrt(n)
+        return float(np.mean(self.tests)), float(stdtrit(n - 1, 0.975) * spread)  # the quantile of Student's t
 
 
 class Watched(PLURegressor):

@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from plunit.base.errors import UserError
 from plunit.base.ranges import DOMAIN
-from plunit.data.held import HeldText
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.standardizing import Scale
 from plunit.expressions import Expression
@@ -102,8 +102,8 @@ def _table(text: Any, name: Any = "table.csv") -> Task:
     if content.startswith("PAR1"):
         raise UserError("the table is Parquet; save it as CSV")
     notes: list[str] = []
-    # the name is for the title only: its ending must not choose another reader
-    found = of_table(HeldText.of("table.csv", content, title), "-1", (), notes.append)
+    data = content.encode(errors="surrogatepass")
+    found = of_table(Path(title), "-1", (), notes.append, content=data)
     if len(found.y) > POINTS:
         raise UserError(f"the table has {len(found.y):,} rows, the limit is {POINTS:,}")
     if len(found.inputs) > 2:

@@ -1,5 +1,8 @@
 """The best of many small networks, as estimators of scikit-learn; the fitted function is known exactly.
 
+Arrays enter `fit` and leave `predict`; the exact function leaves as `curve_`, `network_` or a file. Open `regressor`
+first: it and `classifier` share the search in `base` and what comes after it in `fitted`. `density` has `PLUDensity`.
+
 >>> import numpy as np
 >>> from plunit.sklearn import PLURegressor
 >>> x = np.linspace(-3, 3, 200)[:, None]

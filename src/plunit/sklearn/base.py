@@ -17,10 +17,9 @@ from plunit.ensemble.halving import Candidate, search
 from plunit.ensemble.standardizing import Scale, in_units, out_of_units
 from plunit.ensemble.training import engine_for
 from plunit.sklearn import table
-from plunit.sklearn.atomic import AtomicFit
+from plunit.sklearn.around_fit import AtomicFit, ProgressLine
 from plunit.sklearn.fitted import FittedModel, side_by_side
 from plunit.sklearn.parameters import check_parameters, check_room, hidden_shapes, start_decays
-from plunit.sklearn.terminal import ProgressLine
 
 LOOKS = 100
 """How often the rows of validation are looked at."""
@@ -53,23 +52,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         verbose: bool = False,
         warm_start: bool = False,
     ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.alpha = alpha
-        self.c = c
-        self.n_init = n_init
-        self.n_best = n_best
-        self.max_iter = max_iter
-        self.learning_rate_init = learning_rate_init
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
+        self._keep_parameters(locals())
 
     def _train(self, x: Array, y: Array, weight: Array, loss: str, held: tuple[Array, Array] | None) -> str:
         """Search on the rows x [n, in], y [n, out]; `held` are rows for validation, if the user gives them.

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from plunit.ensemble.arrays import Array
 from plunit.numpy import sigmoid
 from plunit.sklearn import table
-from plunit.sklearn.atomic import warn_of
+from plunit.sklearn.around_fit import warn_of
 from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.fitted import member_mean
 
@@ -65,26 +65,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         verbose: bool = False,
         warm_start: bool = False,
     ) -> None:
-        super().__init__(
-            hidden_layer_sizes,
-            activation,
-            alpha=alpha,
-            c=c,
-            n_init=n_init,
-            n_best=n_best,
-            max_iter=max_iter,
-            learning_rate_init=learning_rate_init,
-            weight_decay=weight_decay,
-            batch_size=batch_size,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            tol=tol,
-            random_state=random_state,
-            verbose=verbose,
-            warm_start=warm_start,
-        )
-        self.class_weight = class_weight
+        self._keep_parameters(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> PLUClassifier:  # noqa: N803
         """Train on rows X [n, in] and classes y [n]; X_val and y_val are rows for validation of one's own."""

@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.standardizing import Scale
-from plunit.sklearn.atomic import warn_of
+from plunit.sklearn.around_fit import warn_of
 from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.fitted import member_mean
 

@@ -16,14 +16,13 @@ from plunit.densities.architecture import LEARNED, MOST_FEATURES
 from plunit.densities.searching import engine_for
 from plunit.ensemble.arrays import Array
 from plunit.sklearn import table
-from plunit.sklearn.atomic import AtomicFit, warn_of
+from plunit.sklearn.around_fit import AtomicFit, ProgressLine, warn_of
 from plunit.sklearn.density import inspection
 from plunit.sklearn.density.columns import Columns
 from plunit.sklearn.density.fitted_density import FittedDensity
 from plunit.sklearn.density.inspection import warn_of_atoms, warn_of_dependence
 from plunit.sklearn.density.splits import BestStart, WhitenedSplit, best_starts, make_splits, mean_losses, repeated
 from plunit.sklearn.parameters import check_count, check_density_room, check_flag, check_name, check_number
-from plunit.sklearn.terminal import ProgressLine
 
 BLOCKS = (0, 1, 2, 4, 8, 16, 32)
 """The numbers of blocks that "auto" searches."""
@@ -98,18 +97,7 @@ class PLUDensity(AtomicFit, FittedDensity):
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
-        self.n_blocks = n_blocks
-        self.activation = activation
-        self.bounds = bounds
-        self.integers = integers
-        self.n_init = n_init
-        self.n_best = n_best
-        self.max_iter = max_iter
-        self.learning_rate_init = learning_rate_init
-        self.batch_size = batch_size
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep_parameters(locals())
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PLUDensity:  # noqa: N803
         """Train on rows X [n, features]; y is not used."""

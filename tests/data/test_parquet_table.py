@@ -8,7 +8,7 @@ import pytest
 from tables import check_line, expected
 
 from plunit.base.errors import UserError
-from plunit.data import parquet_numbers
+from plunit.data import parquet_table
 from plunit.data.tables import read_table
 
 
@@ -71,7 +71,7 @@ def test_a_damaged_parquet_file(tmp_path, content):
 
 
 def test_too_many_numbers_in_a_parquet_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_numbers, "MAX_NUMBERS", 35)
+    monkeypatch.setattr(parquet_table, "MAX_NUMBERS", 35)
     a, b, c = expected().T
     with pytest.raises(UserError, match="more than"):
         read_table(parquet(tmp_path / "t.parquet", a=a, b=b, c=c), "a")

@@ -1,0 +1,366 @@
+"""The numbers of a CSV file, from its bytes: delimiter, header and decimal mark are found, and a fault has its place.
+
+The bytes are decompressed and decoded in blocks of whole lines, so a small file cannot fill the memory. A block that
+holds only numbers goes to NumPy as a whole. From the first other block on, every field is looked at.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import math
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+MAX_TEXT = 2**30  # bytes after decompression
+MAX_LINE = 2**20  # characters
+MAX_COLUMNS = 10_000
+MAX_NUMBERS = 2**27  # numbers kept: 1 GiB
+BLOCK = 2**19  # bytes decoded at once
+_FIELDS = 2**18  # fields looked at and held at once
+_SAMPLE = 50  # lines that choose the delimiter
+
+# In this order, because numbers may hold commas, and texts may hold commas and spaces.
+_DELIMITERS = {";": "semicolon", "\t": "tab", ",": "comma", " ": "space"}
+_MISSING = {"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "?"}
+# The errors of a spreadsheet, such as #N/A in the first column, are not comments.
+_COMMENT = re.compile(r"#(?!(?:N/A|DIV/0!|REF!|VALUE!|NAME\?|NUM!|NULL!))", re.IGNORECASE)
+_INFINITE = re.compile(r"\s*[+-]?inf(?:inity)?\s*", re.IGNORECASE)
+# A number by its decimal mark. Unlike float(), the pattern takes no underscores, no foreign digits and no words.
+_POINT, _COMMA = (
+    re.compile(rf"\s*[+-]?(?:[0-9]+(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?\s*") for mark in (r"\.", ",")
+)
+# "1,234" may be 1234 or 1.234.
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", re.ASCII)
+
+Lines = Iterator[tuple[int, str]]
+
+
+class TableFault(Exception):
+    """What is wrong with a table, as the rest of a sentence that begins with the name of the file."""
+
+
+class _DecimalCommaError(Exception):
+    """The file writes 3,5 for 3.5."""
+
+
+def quoted(value: str) -> str:
+    """Return a field or a column name in quotes, shortened to 40 characters.
+
+    >>> quoted("x" * 50)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
+    """
+    return repr(value if len(value) <= 40 else value[:40] + "...")
+
+
+def is_number(field: str, delimiter: str) -> bool:
+    """Say whether a field is written as a number; a decimal comma needs a delimiter other than the comma.
+
+    >>> is_number("3,5", ";"), is_number("1_000", ";"), is_number("0x10", ";")
+    (True, False, False)
+    """
+    return bool(_POINT.fullmatch(field) or (delimiter != "," and _COMMA.fullmatch(field)))
+
+
+def too_many_numbers() -> TableFault:
+    """Return the fault of a table beyond MAX_NUMBERS."""
+    return TableFault(
+        f": the chosen columns hold more than {MAX_NUMBERS:,} numbers, which is the limit. "
+        "Keep fewer rows, or choose fewer inputs."
+    )
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """The bytes of a CSV file and its layout; `of` finds it.
+
+    Args:
+        content: the bytes, as they are on the disk.
+        delimiter: what separates the columns.
+        names: of the columns; without a header "1", "2", ...
+        header: whether the first row gave the names.
+        skip: lines before the data.
+    """
+
+    content: bytes
+    delimiter: str
+    names: tuple[str, ...]
+    header: bool
+    skip: int
+
+    @classmethod
+    def of(cls, content: bytes) -> CsvTable:
+        """Find delimiter and names; raise TableFault if there are none."""
+        _check_size(content)
+        sample = list(islice((line for _, line in _lines(_blocks(content)) if not _is_skipped(line)), _SAMPLE))
+        if not sample:
+            raise TableFault(" has only blank lines and comments. A table needs rows of numbers.")
+        delimiter = _find_delimiter(sample)
+        start, end, fields = next(_records(_blocks(content), delimiter))
+        if len(fields) > MAX_COLUMNS:
+            raise TableFault(
+                f", line {start}: {len(fields):,} columns were found, and the limit is {MAX_COLUMNS:,}. "
+                "Keep fewer columns, or check the line ends."
+            )
+        numeric = [is_number(field, delimiter) or _is_infinite(field) for field in fields]
+        # A row of numbers with gaps is data too: taken as a header, the row would be lost.
+        if any(numeric) and all(yes or _is_missing(field) for yes, field in zip(numeric, fields, strict=True)):
+            return cls(content, delimiter, tuple(str(at) for at in range(1, len(fields) + 1)), False, start - 1)
+        names = tuple(field.strip() or f"column {at}" for at, field in enumerate(fields, 1))
+        return cls(content, delimiter, names, True, end)
+
+    def numbers(self, columns: Sequence[int]) -> tuple[Array, str]:
+        """Return the numbers [rows, columns], NaN where missing, and the place of the first missing one, or ""."""
+        try:
+            values = self._gathered(columns, ".")
+        except _DecimalCommaError:
+            self._check_decimal_comma(columns)
+            values = self._gathered(columns, ",")
+        if not np.isnan(values).any():
+            return values, ""
+        return values, next(self._place(*one) for one in self._fields(columns) if _is_missing(one[2]))
+
+    def _gathered(self, columns: Sequence[int], mark: str) -> Array:
+        kept, count = [np.empty((0, len(columns)))], 0
+        for part in self._parts(columns, mark):
+            count += part.size
+            if count > MAX_NUMBERS:
+                raise too_many_numbers()
+            kept.append(part)
+        return np.concatenate(kept)
+
+    def _parts(self, columns: Sequence[int], mark: str) -> Iterator[Array]:
+        data = self._data()
+        for line, text in data:
+            if (values := _plain(text, self.delimiter, len(self.names), mark)) is None:
+                yield from self._careful(chain([(line, text)], data), columns, mark)
+            else:
+                yield values.take(columns, axis=1)
+
+    def _data(self) -> Lines:
+        """Yield the blocks without the lines before the data."""
+        for line, text in _blocks(self.content):
+            before = self.skip + 1 - line
+            if before <= 0:
+                yield line, text
+            elif len(after := text.split("\n", before)) > before:
+                yield line + before, after[before]
+
+    def _careful(self, data: Lines, columns: Sequence[int], mark: str) -> Iterator[Array]:
+        """Yield the numbers of the chosen columns; raise TableFault at the first field that is wrong."""
+        content, width = _records(data, self.delimiter), len(self.names)
+        while chunk := list(islice(content, max(1, _FIELDS // width))):
+            for line, _, fields in chunk:
+                if len(fields) != width:
+                    raise TableFault(
+                        f", line {line}: {len(fields)} fields were found, and the first row has {width} "
+                        f"(delimiter {self.delimiter!r}). All rows must have as many: correct the line, "
+                        "or put quotes around a field that contains the delimiter."
+                    )
+            rows = [[fields[column] for column in columns] for _, _, fields in chunk]
+            # A field that holds the joint or a line end changes the shape.
+            values = _plain("\n".join(map("|".join, rows)), "|", len(columns), mark)
+            if values is None or len(values) != len(rows):
+                values = np.array([[self._value(line, at, row[at], mark) for at in columns] for line, _, row in chunk])
+            yield values
+
+    def _value(self, line: int, column: int, field: str, mark: str) -> float:
+        """Return the number in a field, NaN where it is missing; raise where it is anything else."""
+        if _is_missing(field):
+            return math.nan
+        written = (_POINT if mark == "." else _COMMA).fullmatch(field)
+        value = float(field.replace(mark, ".")) if written else math.nan
+        if math.isfinite(value):
+            return value
+        where = f", {self._place(line, column, field)}"
+        if written or _is_infinite(field):
+            rule = "is beyond the largest 64-bit number" if written else "is infinite"
+            raise TableFault(f"{where} {rule}. Numbers must be finite: correct the value or remove the row.")
+        if not is_number(field, self.delimiter):
+            raise TableFault(
+                f"{where} is not a number. Write numbers like -1500 or 2.5e3, remove the column, "
+                "or choose other inputs or another target."
+            )
+        if mark == ".":
+            raise _DecimalCommaError
+        raise TableFault(
+            f"{where} has a decimal point, and other numbers have a decimal comma. "
+            "Write all numbers with a decimal point."
+        )
+
+    def _place(self, line: int, column: int, field: str) -> str:
+        return f"line {line}, column {quoted(self.names[column])}: {quoted(field)}"
+
+    def _fields(self, columns: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+        """Yield (line, column, field) of the chosen columns."""
+        for line, _, fields in _records(self._data(), self.delimiter):
+            yield from ((line, column, fields[column]) for column in columns if column < len(fields))
+
+    def _check_decimal_comma(self, columns: Sequence[int]) -> None:
+        """Refuse a file where each comma may separate thousands."""
+        first = ""
+        for line, column, field in self._fields(columns):
+            if "," in field and _COMMA.fullmatch(field):
+                if not _THOUSANDS.fullmatch(field):
+                    return
+                first = first or self._place(line, column, field)
+        raise TableFault(
+            f", {first} may have a decimal comma or a comma between thousands. "
+            "Write numbers with a decimal point and without such commas."
+        )
+
+
+def _is_missing(field: str) -> bool:
+    return field.strip().lower() in _MISSING
+
+
+def _is_infinite(field: str) -> bool:
+    return _INFINITE.fullmatch(field) is not None
+
+
+def _is_skipped(line: str, delimiter: str = " ") -> bool:
+    """Say whether a line is a comment or blank; a line of tabs between missing fields is a row."""
+    return _COMMENT.match(line) is not None or not line.strip(" " if delimiter == "\t" else None)
+
+
+def _split(line: str, delimiter: str) -> list[str]:
+    return line.split() if delimiter == " " else line.split(delimiter)
+
+
+def _find_delimiter(sample: list[str]) -> str:
+    """Return the first delimiter that splits half of the lines as it splits the first line, else any that splits it."""
+    # Quoted parts may hold any delimiter and line ends.
+    bare = re.sub(r'"[^"]*(?:"|$)', "q", "\n".join(sample)).split("\n")
+    splitting = []
+    for delimiter in _DELIMITERS:
+        first, *others = (len(_split(line, delimiter)) for line in bare)
+        if first > 1:
+            splitting.append(delimiter)
+            if 2 * others.count(first) >= len(others):
+                return delimiter
+    if splitting:
+        return splitting[0]
+    other = next((mark for mark in "|:/" if mark in bare[0]), None)
+    cause = f"{other!r} is not a delimiter here" if other else "a table needs a target and an input"
+    raise TableFault(
+        f": only one column was found in {quoted(sample[0])}: {cause}. "
+        f"Separate the columns by one of {', '.join(_DELIMITERS.values())}."
+    )
+
+
+def _records(stream: Lines, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield (first line, last line, fields) of each record; a quoted field may span lines."""
+    lines = _lines(stream)
+    for start, line in lines:
+        if _is_skipped(line, delimiter):
+            continue
+        if '"' not in line:
+            yield start, start, _split(line, delimiter)
+            continue
+        # A space at the end of a line is not a delimiter. A line end within quotes belongs to the field.
+        texts = chain([line.strip() if delimiter == " " else line], (text for _, text in lines))
+        reader = csv.reader((text + "\n" for text in texts), delimiter=delimiter, skipinitialspace=True, strict=True)
+        try:
+            fields = next(reader)
+        except csv.Error as error:
+            raise TableFault(
+                f", line {start}: the quotes cannot be read ({error}). "
+                'Close every quote, and write a quote within quotes as "".'
+            ) from None
+        yield start, start + reader.line_num - 1, fields
+
+
+def _plain(text: str, delimiter: str, width: int, mark: str) -> Array | None:
+    """Return the numbers [rows, width] of a text that holds nothing but finite numbers, else None."""
+    plain = f"0123456789+-eE \t\n{mark}{delimiter}".encode()
+    if not text.strip() or text.encode().translate(None, plain):
+        return None
+    lines = text.replace(mark, ".").split("\n")
+    try:
+        values = np.loadtxt(lines, delimiter=delimiter.strip(" ") or None, comments=None, ndmin=2)
+    except ValueError:
+        return None
+    return values if values.shape[1] == width and np.isfinite(values).all() else None
+
+
+def _lines(stream: Lines) -> Lines:
+    for start, text in stream:
+        yield from enumerate(text.removesuffix("\n").split("\n"), start)
+
+
+def _blocks(content: bytes) -> Lines:
+    r"""Yield (number of the first line, text of whole lines), counted from 1, with every line end as "\n"."""
+    line, rest = 1, ""
+    for piece in _pieces(content):
+        if (nul := piece.find("\0")) >= 0:
+            at = line + piece.count("\n", 0, nul)
+            raise TableFault(
+                f", line {at}: a NUL byte was found, so this is not a text file. Save the table as CSV in UTF-8."
+            )
+        end = piece.rfind("\n") + 1
+        text = rest + piece[:end]
+        rest = piece[end:] if end else rest + piece
+        for at, one in enumerate(text.split("\n") if len(text) > MAX_LINE else (), line):
+            if len(one) > MAX_LINE:
+                raise TableFault(
+                    f", line {at}: the line is longer than {MAX_LINE:,} characters, which is the limit. "
+                    "Check that the file has line ends."
+                )
+        if end:
+            yield line, text
+            line += text.count("\n")
+    if rest:
+        yield line, rest
+
+
+def _pieces(content: bytes) -> Iterator[str]:
+    """Yield the decoded text piece by piece, without its byte order mark."""
+    codec = "utf-16" if next(_chunks(content, 2)) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8"
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec)(), translate=True)
+    offset, begun = 0, False
+    for data in chain(_chunks(content, BLOCK), [b""]):
+        pending = len(decoder.getstate()[0])
+        try:
+            text = decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            at = offset - pending + error.start
+            wrong = error.object[error.start : error.start + 1].hex()
+            raise TableFault(
+                f": byte {at} of the text is 0x{wrong}, which is not {codec.upper()}. Save the table as CSV in UTF-8."
+            ) from None
+        yield text if begun else text.removeprefix("\ufeff")
+        offset, begun = offset + len(data), begun or text != ""
+
+
+def _check_size(content: bytes) -> None:
+    """Refuse an empty file, and a file whose text is larger than MAX_TEXT, in constant memory."""
+    size = 0
+    for data in _chunks(content, BLOCK):
+        size += len(data)
+        if size > MAX_TEXT:
+            raise TableFault(
+                f" holds more than {MAX_TEXT:,} bytes of text, which is the limit. Keep fewer rows or columns."
+            )
+    if not size:
+        raise TableFault(" is empty (0 bytes of text). A table needs rows of numbers.")
+
+
+def _chunks(content: bytes, size: int) -> Iterator[bytes]:
+    """Yield the bytes of the text; gzip is known by its first two bytes."""
+    file = io.BytesIO(content)
+    stream = gzip.GzipFile(fileobj=file) if content.startswith(b"\x1f\x8b") else file
+    try:
+        while data := stream.read(size):
+            yield data
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise TableFault(f" is damaged gzip data: {error}. Compress or download the file again.") from None

@@ -1,0 +1,261 @@
+"""text -> Expression: Python's own parser reads a text whose words were checked before; nothing is ever executed.
+
+    condition   number  < <= > >= == !=  number         (not chained)
+    number      number + - * / ** number  |  + - number  |  (number)  |  name(number, ...)  |  variable  |  constant
+
+Operators group as in Python: -x**2 is -(x**2), and 2**-x**2 is 2**(-(x**2)). The words come first: their number, the
+open parentheses and the order of values and operators are checked from left to right, so `ast.parse` sees neither an
+error nor a text that could exhaust it. Its tree is walked without recursion.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import math
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from plunit.expressions.expression import Expression, Step
+from plunit.expressions.functions import (
+    CONSTANTS,
+    FUNCTIONS,
+    NAMES,
+    OPERATORS,
+    OTHER_NAMES,
+    SIGNS,
+    ExpressionError,
+    Function,
+    shown,
+)
+
+LENGTH = 10_000
+"""The longest text, in characters."""
+
+DEPTH = 100
+"""The most parentheses that may be open at once."""
+
+STEPS = 2_000
+"""The most numbers, variables, operators and calls."""
+
+_WORD = re.compile(
+    r"""(?P<space>[ \t\r\n]+)
+      | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+      | (?P<call>[A-Za-z_][A-Za-z0-9_]*[ \t\r\n]*\()
+      | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+      | (?P<symbol>\*\*|//|<=|>=|==|!=|[-+*/()<>,])""",
+    re.VERBOSE,
+)
+
+_BOTH = "write where(a, where(b, 1, 0), 0) for a and b, where(a, 1, where(b, 1, 0)) for a or b"
+_REMEDIES = {
+    "^": "write ** for a power",
+    "//": "write floor(a / b)",
+    "%": "write mod(a, b)",
+    "=": "write == to compare",
+    **dict.fromkeys(("&", "|", "and", "or"), _BOTH),
+    "!": "write != for not equal; swap a and b in where(condition, a, b) for not",
+    "not": "swap a and b in where(condition, a, b)",
+    "if": "write where(condition, a, b)",
+    **dict.fromkeys("[]{}", "write ( and )"),
+    **dict.fromkeys("\u00d7·", "write *"),
+    **dict.fromkeys("\u2212\u2013", "write -"),
+    "÷": "write /",
+    "²": "write **2",
+    "³": "write **3",
+    "π": "write pi",
+    "√": "write sqrt(x)",
+    "≤": "write <=",
+    "≥": "write >=",
+    "≠": "write !=",
+}
+"""What to write instead of a word that other languages have."""
+
+_BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+_SYMBOLS: dict[type[ast.AST], str] = dict(zip(_BINARY, OPERATORS, strict=True))
+
+
+class _Word(NamedTuple):
+    """A word of the text; kind: space, number, name, call, symbol or end. Columns start at 1."""
+
+    kind: str
+    text: str
+    column: int
+
+    def __str__(self) -> str:
+        return "the end of the text" if self.kind == "end" else shown(self.text)
+
+
+def parse(text: str) -> Expression:
+    """Return the function that a text means, e.g. "where(x < 0, exp(x), 1 + x)".
+
+    Numbers, variables, + - * / ** ( ), comparisons, `where`, the constants pi and e, and NumPy's functions in
+    `functions`. Raises ExpressionError, a ValueError, with the column and the remedy.
+
+    >>> parse("-x**2 + a * x")(3, 1).tolist()
+    -6.0
+    >>> parse("x^2")
+    Traceback (most recent call last):
+    plunit.expressions.functions.ExpressionError: column 2: '^' cannot stand in an expression; write ** for a power
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"an expression must be a text, got {type(text).__name__}")
+    # in parentheses, so that an index into the source is a column of the text
+    source = f"({_checked(text)})"
+    try:
+        tree = ast.parse(source, mode="eval").body
+    except (RecursionError, MemoryError):
+        raise ExpressionError(1, f"{shown(text)} is nested too deeply; use fewer signs and powers") from None
+    if isinstance(tree, ast.Compare):
+        raise ExpressionError(1, f"{shown(text)} is a comparison, not a number; write where(condition, 1, 0)")
+    nodes, todo = [], [tree]
+    while todo:
+        nodes.append(todo.pop())
+        todo += _parts(nodes[-1])
+    names: dict[str, int] = {}
+    steps = tuple(_step(text, node, names) for node in reversed(nodes))  # every node stands behind its parts
+    return Expression(text, tuple(names), steps)
+
+
+def _checked(text: str) -> str:
+    """Return a text of the same length for Python's parser.
+
+    Values and operators take turns, parentheses match, and there are not too many of them.
+    """
+    source, opened, variables = "", list[_Word](), set[str]()
+    count, value_next = 0, True
+    for word in _words(text):
+        source += _as_python(word)
+        if word.kind == "space":
+            continue
+        count += word.text not in ("(", ")", ",", "")
+        if count > STEPS:
+            raise ExpressionError(word.column, f"an expression may have {STEPS:,} numbers, variables and operators")
+        if not value_next:
+            value_next = _read_behind_value(word, opened)
+        elif word.kind == "call" or word.text == "(":
+            _check_opening(word, len(opened), variables)
+            opened.append(word)
+        elif word.kind in ("number", "name"):
+            _check_value(word)
+            variables.add(word.text)
+            value_next = False
+        elif word.text not in SIGNS:
+            wanted = "a number, a variable, a function or ( must stand here"
+            remedy = "; " + _REMEDIES[word.text] if word.text in _REMEDIES else ""
+            raise ExpressionError(word.column, f"found {word}, but {wanted}{remedy}")
+    return source
+
+
+def _words(text: str) -> Iterator[_Word]:
+    """Yield the words of a text, and the end as the last."""
+    if len(text) > LENGTH:
+        raise ExpressionError(LENGTH + 1, f"the text has {len(text):,} characters, at most {LENGTH:,} can be read")
+    at = 0
+    while at < len(text):
+        found = _WORD.match(text, at)
+        if found is None:
+            remedy = _REMEDIES.get(text[at], "only numbers, ASCII names, + - * / ** ( ) , and < <= > >= == != can")
+            raise ExpressionError(at + 1, f"{shown(text[at])} cannot stand in an expression; {remedy}")
+        yield _Word(str(found.lastgroup), found.group(), at + 1)
+        at = found.end()
+    yield _Word("end", "", len(text) + 1)
+
+
+def _as_python(word: _Word) -> str:
+    """Return a word of the same length that Python reads: keywords are variables here, and 007 is a number."""
+    if keyword.iskeyword(word.text):
+        return "_" * len(word.text)
+    zeros = len(word.text) - len(re.sub("^0+(?=[0-9])", "", word.text))
+    return " " * zeros + re.sub(r"\s", " ", word.text[zeros:])
+
+
+def _check_value(word: _Word) -> None:
+    if word.kind == "number" and math.isinf(float(word.text)):
+        raise ExpressionError(word.column, f"{word} is too large; numbers go up to 1.7e308")
+    if word.text in NAMES:
+        raise ExpressionError(word.column, f"{word} is a function; write {_usage(word.text)}")
+    if word.text.lower() in ("inf", "infinity", "nan"):
+        raise ExpressionError(word.column, f"{word} is no finite number and cannot be a variable; take another name")
+    if word.text in _REMEDIES:
+        raise ExpressionError(word.column, f"{word} cannot be a variable; {_REMEDIES[word.text]}")
+
+
+def _check_opening(word: _Word, depth: int, variables: set[str]) -> None:
+    if depth >= DEPTH:
+        raise ExpressionError(word.column, f"more than {DEPTH} parentheses are open; use fewer")
+    name = word.text[:-1].strip()
+    if name and name not in NAMES:
+        close = get_close_matches(name[:30], NAMES, n=3, cutoff=0.5)
+        remedy = f"did you mean {' or '.join(close)}" if close else f"there are {', '.join(NAMES)}"
+        times = f"; to multiply, write {name} * (" if name in variables or name in CONSTANTS else ""
+        raise ExpressionError(word.column, f"there is no function {shown(name)}; {remedy}{times}")
+
+
+def _read_behind_value(word: _Word, opened: list[_Word]) -> bool:
+    """Check what stands behind a value, and close a parenthesis; return whether a value must follow."""
+    if word.text in OPERATORS:
+        return True
+    if word.kind == "end":
+        if opened:
+            column = opened[-1].column + len(opened[-1].text) - 1
+            raise ExpressionError(column, "a parenthesis is opened here and never closed; add )")
+    elif word.text == ")":
+        if not opened:
+            raise ExpressionError(word.column, "')' closes no parenthesis; leave it out")
+        opened.pop()
+    elif word.text != ",":
+        remedy = _REMEDIES.get(word.text.rstrip("( \t\r\n"), "write * to multiply")
+        raise ExpressionError(word.column, f"found {word}, but an operator or the end must stand here; {remedy}")
+    elif not opened or opened[-1].kind != "call":
+        hint = "; in numbers, write ." if opened else ""
+        raise ExpressionError(word.column, f"',' may stand between arguments only{hint}")
+    return word.text == ","
+
+
+def _usage(name: str) -> str:
+    return f"{name}({', '.join(FUNCTIONS[OTHER_NAMES.get(name, name)].arguments)})"
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """Return what a node computes with."""
+    inner = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
+    return [part for part in inner if isinstance(part, ast.expr)]
+
+
+def _step(text: str, node: ast.expr, names: dict[str, int]) -> Step:
+    match node:
+        case ast.UnaryOp():
+            sign = text[node.col_offset - 1]
+            return _call(node, "sign " + sign, SIGNS[sign])
+        case ast.BinOp(op=operator) | ast.Compare(ops=[operator]):
+            return _call(node, _SYMBOLS[type(operator)], OPERATORS[_SYMBOLS[type(operator)]])
+        case ast.Compare():
+            problem = "a comparison has two sides; write where(a < b, where(b < c, 1, 0), 0) for a < b < c"
+            raise ExpressionError(node.comparators[1].col_offset, problem)
+        case ast.Call(func=ast.Name(id=written)):
+            name = OTHER_NAMES.get(written, written)
+            count, wanted = len(node.args), len(FUNCTIONS[name].arguments)
+            if count != wanted:
+                problem = f"{written} needs {wanted} arguments, got {count}: {_usage(written)}"
+                raise ExpressionError(int(node.end_col_offset or 0) - 1, problem)
+            return _call(node, name, FUNCTIONS[name])
+    written = text[node.col_offset - 1 : int(node.end_col_offset or 0) - 1]
+    if isinstance(node, ast.Name) and written not in CONSTANTS:
+        return Step("input", names.setdefault(written, len(names)))
+    return Step("number", CONSTANTS[written] if isinstance(node, ast.Name) else float(written))
+
+
+def _call(node: ast.expr, name: str, function: Function) -> Step:
+    """Return the step of a function; its argument "condition" must be a comparison, and no other one may be."""
+    for argument, part in zip(function.arguments, _parts(node), strict=True):
+        if isinstance(part, ast.Compare) and argument != "condition":
+            label = name.removeprefix("sign ")
+            problem = f"{label!r} needs numbers, but this is a comparison; write where(a < b, 1, 0) for it"
+            raise ExpressionError(part.col_offset, problem)
+        if argument == "condition" and not isinstance(part, ast.Compare):
+            problem = "where needs a comparison as its first argument, e.g. where(x < 0, a, b)"
+            raise ExpressionError(part.col_offset, problem)
+    return Step(name, function)
