@@ -169,7 +169,9 @@ def wide(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("box", [["--box", "-1,2"], ["--box=-1,2"], ["--box", "-1 2"], ["--low", "-1", "--high", "2"]])
+@pytest.mark.parametrize(
+    "box", [["--box", "-1", "2"], ["--box=-1,2"], ["--box", "-1 2"], ["--low", "-1", "--high", "2"]]
+)
 def test_any_format_and_any_form_of_box(box, tent):
     code, out, err = run("pieces", tent, *box)
     assert (code, err) == (0, "")
@@ -179,7 +181,7 @@ def test_any_format_and_any_form_of_box(box, tent):
 @pytest.mark.parametrize("order", [1, -1])
 def test_four_numbers_for_two_inputs(order, tmp_path):
     save_onnx(net(*QUARTERS), tmp_path / "model")
-    parts = [[tmp_path / "model"], ["--box", "-1,3,-1,1"]][::order]
+    parts = [[tmp_path / "model"], ["--box", "-1", "3", "-1", "1"]][::order]
     code, out, _ = run("pieces", *(word for part in parts for word in part))
     assert code == 0
     assert out.splitlines()[-1] == "2 pieces, 4 polygons (activation patterns) on [-1, 3] x [-1, 1], area 8"

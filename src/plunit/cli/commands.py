@@ -47,7 +47,8 @@ _COMMANDS = (
 _STORING = (lab.reproduce, lab.run, lab.compare)
 _KEPT = "finished work is stored; the same command continues from there"
 for _command in _COMMANDS:
-    app.command(_command.__name__.removesuffix("_of").removesuffix("_"))(_stoppable(_command))
+    _kind = pieces.BoxCommand if _command is pieces.pieces_of else None
+    app.command(_command.__name__.removesuffix("_of").removesuffix("_"), cls=_kind)(_stoppable(_command))
 
 
 def _version(wanted: bool) -> None:

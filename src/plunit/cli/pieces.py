@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
 from plunit import pieces
 from plunit.base.errors import UserError
@@ -23,6 +26,23 @@ ROWS = 40
 Box = tuple[tuple[float, float], ...]
 
 
+class BoxCommand(TyperCommand):
+    """A command whose option --box takes its numbers in one argument (-2,2) or in several (-2 2)."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Join the numbers that follow --box: an option of typer takes a fixed number of arguments."""
+        start = args.index("--box") + 1 if "--box" in args else len(args)
+        numbers = list(itertools.takewhile(_is_number, args[start:]))
+        joined = [" ".join(numbers)] if numbers else []
+        return super().parse_args(ctx, [*args[:start], *joined, *args[start + len(numbers) :]])
+
+
+def _is_number(word: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return not math.isnan(float(word))
+    return False
+
+
 def pieces_of(
     model: Annotated[
         Path, typer.Argument(help="A network: ONNX, Keras, safetensors, .nnet, or an nn.Sequential by torch.save.")
@@ -32,8 +52,8 @@ def pieces_of(
     box: Annotated[
         str | None,
         typer.Option(
-            metavar="LOW,HIGH,...",
-            help="Low and high for all inputs (-2,2) or for each (-2,2,0,1), instead of --low and --high.",
+            metavar="LOW HIGH ...",
+            help="Low and high for all inputs (-2 2) or for each (-2 2 0 1), instead of --low and --high.",
         ),
     ] = None,
     shape: Annotated[
