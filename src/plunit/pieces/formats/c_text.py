@@ -1,10 +1,14 @@
-"""Parts of every C header: checked names, tables as text, and the comment with version and hash."""
+"""How C is written: checked names, tables, the loops over layers, self-tests, and the frame of every header.
+
+A layer is z = W h + b, then slopes[p] z + intercepts[p] beyond p knots. Floating and fixed point differ in types alone.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,47 @@ from numpy.typing import NDArray
 
 import plunit
 from plunit.pieces.networks import Network
+
+_HEADER = """\
+{comment}
+#ifndef PLUNIT_{name}_H
+#define PLUNIT_{name}_H
+{include}
+{tables}
+
+{program}{self_test}
+#endif
+"""
+
+_LAYER = """\
+    for (int i = 0; i < {units}; i++) {{
+        {sum} z = {name}_bias{layer}[i];
+        for (int j = 0; j < {inputs}; j++) z += {cast}{name}_weight{layer}[i][j] * {source}[j];
+{then}    }}
+"""
+
+_ACTIVATION = """\
+        const {sum} *knots = {name}_knots{layer}[{kind}];
+        int p = 0;
+        while (p < {knots} && z > knots[p]) p++;
+        {target}[i] = {value};
+"""
+
+_SELF_TEST = """
+#ifdef {name}_SELF_TEST
+/* {points} points of the box with the values of {judge}. */
+{tables}
+
+int main(void) {{
+    for (int {name}_point = 0; {name}_point < {points}; {name}_point++) {{
+        {real} {name}_result[{outputs}];
+        {function}({name}_test_x[{name}_point], {name}_result);
+        for (int {name}_j = 0; {name}_j < {outputs}; {name}_j++){check}
+    }}
+    return 0;
+}}
+#endif
+"""
 
 # no program in C or C++ can define a function with one of these names
 _TAKEN = """
@@ -24,9 +69,6 @@ _TAKEN = """
     reinterpret_cast requires static_cast synchronized template this throw try typeid typename using virtual wchar_t xor
     xor_eq int8_t int16_t int32_t int64_t
 """
-
-FITTED = "This does not bound the distance to a formula or data that were fitted."
-"""Every bound on rounding errors is followed by this, because a reader may take it for the error of the fit."""
 
 TYPES = {"double": np.float64, "float": np.float32}
 
@@ -85,3 +127,80 @@ def origin(net: Network) -> str:
 def box_text(box: Any) -> str:
     """Return a box as [low, high] x [low, high] x ..."""
     return " x ".join(f"[{low!r}, {high!r}]" for low, high in np.asarray(box).tolist())
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer as tables.
+
+    Attributes:
+        tables: of every part, `weight` and `bias` and, if an activation follows, `knots`, `slopes` and `intercepts` of
+            its kinds: the type in C and the array. The bias has the type of the sum z.
+        kinds: which kind the activation of each unit is; None for the last layer.
+        value: what is stored of a unit: of z in the last layer, else of {slope}, z and {intercept}.
+        cast: what stands before a weight in the sum.
+    """
+
+    tables: dict[str, tuple[str, NDArray[Any]]]
+    kinds: NDArray[Any] | None
+    value: str
+    cast: str = ""
+
+
+def layer_tables(name: str, layers: Sequence[Layer]) -> list[str]:
+    """Return the tables of all layers; units that share one activation need no table of kinds."""
+    found = []
+    for i, layer in enumerate(layers):
+        found += [table(kind, f"{name}_{part}{i}", array) for part, (kind, array) in layer.tables.items()]
+        if layer.kinds is not None and len(layer.tables["knots"][1]) > 1:
+            found.append(table("unsigned short", f"{name}_kind{i}", layer.kinds))
+    return found
+
+
+def scratch(layers: Sequence[Layer], kind: str) -> str:
+    """Return the arrays between the layers, as wide as the widest: layers write to `even` and `odd` in turn."""
+    width = max((len(layer.tables["bias"][1]) for layer in layers[:-1]), default=0)
+    return "".join(f"    {kind} {array}[{width}];\n" for array in ("even", "odd")[: len(layers) - 1])
+
+
+def loops(name: str, layers: Sequence[Layer], source: str) -> str:
+    """Return a loop over the units of each layer; the first reads `source`, the last writes y."""
+    found = []
+    for i, layer in enumerate(layers):
+        (units, inputs), (sum_, _) = layer.tables["weight"][1].shape, layer.tables["bias"]
+        then = f"        y[i] = {layer.value};\n"
+        if layer.kinds is not None:
+            knots, target = layer.tables["knots"][1], ("even", "odd")[i % 2]
+            kind = f"{name}_kind{i}[i]" if len(knots) > 1 else "0"
+            slope, intercept = (f"{name}_{part}{i}[{kind}][p]" for part in ("slopes", "intercepts"))
+            value = layer.value.format(slope=slope, intercept=intercept)
+            then = _ACTIVATION.format(
+                sum=sum_, name=name, layer=i, kind=kind, knots=knots.shape[1], target=target, value=value
+            )
+        found.append(
+            _LAYER.format(
+                units=units, sum=sum_, name=name, layer=i, inputs=inputs, cast=layer.cast, source=source, then=then
+            )
+        )
+        source = ("even", "odd")[i % 2]
+    return "".join(found)
+
+
+def self_test(
+    name: str, function: str, real: str, tables: dict[str, tuple[str, NDArray[Any]]], judge: str, check: str
+) -> str:
+    """Return a program that calls `function` at the points of the table x, and compares with the table y by `check`."""
+    points, outputs = tables["y"][1].shape
+    lines = (table(kind, f"{name}_test_{part}", array) for part, (kind, array) in tables.items())
+    words = {"name": name, "points": points, "outputs": outputs, "real": real, "function": function}
+    return _SELF_TEST.format(**words, judge=judge, check=check.replace("@", name), tables="\n".join(lines))
+
+
+def header(
+    name: str, about: Iterable[str], tables: Iterable[str], program: str, self_test: str = "", include: str = ""
+) -> str:
+    """Return a whole header: comment, guard, tables, functions, self-test."""
+    lines = "\n".join(tables)
+    return _HEADER.format(
+        comment=comment(about), name=name, include=include, tables=lines, program=program, self_test=self_test
+    )
