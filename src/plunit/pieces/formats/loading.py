@@ -9,7 +9,6 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
-from plunit.base.errors import UserError
 from plunit.pieces.formats import csv_json, nnet_text, onnx_reading
 from plunit.pieces.formats.importer import Content, Importer, check_bytes
 from plunit.pieces.networks import Network
@@ -84,11 +83,7 @@ def _is_safetensors(content: Content) -> bool:
 
 def _read_torch(path: Path, shape: tuple[int, ...] | None = None) -> Network:
     # by name, because plunit.pieces does not import PyTorch
-    saved = importlib.import_module("plunit.torch.saved")
-    try:
-        net: Network = saved.load(path, shape)
-    except UserError as error:
-        raise ValueError(str(error).removeprefix(str(path)).lstrip(": ")) from None
+    net: Network = importlib.import_module("plunit.torch.exact.saved").read(path, shape)
     return net
 
 
@@ -96,7 +91,7 @@ _TORCH = Importer(
     "a model saved by torch.save",
     _is_torch,
     _read_torch,
-    "an nn.Sequential of the layers that to_network takes can be read",
+    "save the model itself, an nn.Sequential of layers that to_network takes, with torch.save(model, path)",
     _read_torch,
 )
 
