@@ -15,13 +15,14 @@ from plunit.pieces.exact_curves import Curve
 from plunit.pieces.fixed.integers import FixedNetwork
 from plunit.pieces.fixed.proving import error_bound
 from plunit.pieces.formats import c_text
-from plunit.pieces.formats.c_text import Layer, box_text, origin, rounded, table
+from plunit.pieces.formats.c_text import Layer, Tables, box_text, origin, rounded
 from plunit.pieces.functions import Functions
 from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, single
 from plunit.pieces.rewriting import rescaled
 from plunit.pieces.rounding import rounding_bound
 
+_ROUNDED = "(this program with its rounded tables, rounding to nearest, with or without fused multiply-add, against the"
 _FITTED = "This does not bound the distance to a formula or data that were fitted."
 """Every bound on rounding errors is followed by this, because a reader may take it for the error of the fit."""
 
@@ -82,50 +83,47 @@ def save_c(
     save_whole(path, first + text)
 
 
-_NETWORK = """\
-/* y[0..{last_output}] = {name}(x[0..{last_input}]); x and y must not overlap. */
-static inline void {name}(const {real} *x, {real} *y) {{
-{scratch}{loops}}}
-"""
-
-_IS_NEAR = """ {
-            const %s @_gap = @_result[@_j] - @_test_y[@_point][@_j];
-            if (!(@_gap <= @_test_error[@_j] && -@_gap <= @_test_error[@_j])) return 1;
-        }"""
+_IS_NEAR = """ {{
+            const {real} {name}_gap = {name}_result[{name}_j] - {name}_test_y[{name}_point][{name}_j];
+            if (!({name}_gap <= {name}_test_error[{name}_j] && -{name}_gap <= {name}_test_error[{name}_j])) return 1;
+        }}"""
 
 
 def network_header(net: Network, name: str, dtype: str, box: Floats | None, points: int) -> str:
     """Return the text of a header that defines `void name(const real *x, real *y)`, with `points` for its self-test."""
-    layers = []
-    for weight, bias, f in zip(net.weights, net.biases, (*net.activations, None), strict=True):
-        parts: dict[str, Any] = {"weight": weight[0], "bias": bias[0]}
-        kinds, value = None, "z"
-        if f is not None:
-            units = Functions.of(f)
-            parts |= {"knots": units.knots, "slopes": units.slopes, "intercepts": units.intercepts}
-            kinds, value = units.kinds, "{slope} * z + {intercept}"
-        layers.append(Layer({part: (dtype, rounded(array, dtype)) for part, array in parts.items()}, kinds, value))
-    program = _NETWORK.format(
-        name=name,
-        real=dtype,
-        last_input=net.inputs - 1,
-        last_output=net.outputs - 1,
-        scratch=c_text.scratch(layers, dtype),
-        loops=c_text.loops(name, layers, "x"),
-    )
-    lines = [f"{name}: a network {_widths(net)} in {dtype}.", f"{origin(net)}."]
+    layers = _network_layers(net, dtype)
+    program = f"""\
+/* y[0..{net.outputs - 1}] = {name}(x[0..{net.inputs - 1}]); x and y must not overlap. */
+static inline void {name}(const {dtype} *x, {dtype} *y) {{
+{c_text.scratch(layers, dtype)}{c_text.loops(name, layers, "x")}}}
+"""
+    test, lines = "", [f"{name}: a network {_widths(net)} in {dtype}.", f"{origin(net)}."]
     if box is None:
         lines.append("No box was given, so no bound on rounding errors is stated.")
-        return c_text.header(name, lines, c_text.layer_tables(name, layers), program)
-    bound = rounding_bound(net, box, dtype)
-    lines += [
-        f"For x in {box_text(box)}",
-        f"the values differ from exact arithmetic by at most {_stated(bound)}",
-        "(this program with its rounded tables, rounding to nearest, with or without fused multiply-add, against the",
-        f"network of that hash). {_FITTED}",
-    ]
-    test = _network_test(net, name, dtype, box, bound, points) if points else ""
-    return c_text.header(name, lines, c_text.layer_tables(name, layers), program, test)
+    else:
+        bound = rounding_bound(net, box, dtype)
+        lines += [
+            f"For x in {box_text(box)}",
+            f"the values differ from exact arithmetic by at most {_stated(bound)}",
+            _ROUNDED,
+            f"network of that hash). {_FITTED}",
+        ]
+        test = _network_test(net, name, dtype, box, bound, points) if points else ""
+    return c_text.header(name, lines, c_text.layer_tables(layers), program, test)
+
+
+def _network_layers(net: Network, dtype: str) -> list[Layer]:
+    found = []
+    for weight, bias, f in zip(net.weights, net.biases, (*net.activations, None), strict=True):
+        parts: dict[str, Any] = {"weight": weight[0], "bias": bias[0]}
+        units = None if f is None else Functions.of(f)
+        if units is not None:
+            parts |= {"knots": units.knots, "slopes": units.slopes, "intercepts": units.intercepts}
+        tables: Tables = {part: (dtype, rounded(array, dtype)) for part, array in parts.items()}
+        if units is not None and len(units.knots) > 1:
+            tables["kind"] = ("unsigned short", units.kinds)
+        found.append(Layer(tables, "z" if units is None else "{slope} * z + {intercept}"))
+    return found
 
 
 def _network_test(net: Network, name: str, dtype: str, box: Floats, bound: Floats, points: int) -> str:
@@ -137,9 +135,9 @@ def _network_test(net: Network, name: str, dtype: str, box: Floats, bound: Float
     y = rounded(net(x), dtype)
     unit = np.finfo(y.dtype).eps
     error = rounded(1.01 * bound + 4 * unit * np.abs(y).max(axis=0) + rounding_bound(net, box), dtype)
-    tables = {part: (dtype, array) for part, array in (("x", x), ("y", y), ("error", error))}
+    tables = {"x": (dtype, x), "y": (dtype, y), "error": (dtype, error)}
     judge = f"exact arithmetic; returns 0 if all agree to {name}_test_error"
-    return c_text.self_test(name, name, dtype, tables, judge, _IS_NEAR % dtype)
+    return c_text.self_test(name, name, tables, judge, _IS_NEAR)
 
 
 def _widths(net: Network) -> str:
@@ -178,15 +176,12 @@ def curve_header(curve: Curve, name: str, dtype: str) -> str:
         "y = values[i] + slopes[i] (x - knots[i]), i the last piece that begins at x or before.",
         f"For every {dtype} x in {domain}, y differs from exact arithmetic by at most "
         f"{1.001 * _curve_bound(curve, tables):.3e}",
-        "(this program with its rounded tables, rounding to nearest, with or without fused multiply-add, against the "
-        "curve",
+        f"{_ROUNDED} curve",
         f"that it was written from). {_FITTED}",
         "Beyond the ends the first and the last piece go on.",
     ]
     program = _CURVE.format(name=name, real=dtype, pieces=pieces, outputs=outputs, last=outputs - 1)
-    return c_text.header(
-        name, about, (table(dtype, f"{name}_{part}", array) for part, array in tables.items()), program
-    )
+    return c_text.header(name, about, {part: (dtype, array) for part, array in tables.items()}, program)
 
 
 def _curve_bound(curve: Curve, tables: dict[str, NDArray[Any]]) -> float:
@@ -241,15 +236,15 @@ static inline void {name}(const double *x, double *y) {{
 }}
 """
 
-_IS_EQUAL = "\n            if (@_result[@_j] != @_test_y[@_point][@_j]) return 1;"
+_IS_EQUAL = "\n            if ({name}_result[{name}_j] != {name}_test_y[{name}_point][{name}_j]) return 1;"
 
 
 def fixed_header(fixed: FixedNetwork, name: str, points: int) -> str:
     """Return the text of a header that defines `name` for real numbers and `name_fixed` for integers."""
     inputs, outputs, layers = fixed.net.inputs, fixed.net.outputs, _fixed_layers(fixed, name)
     (low, high), scale = fixed.ends, np.ldexp(1.0, fixed.fraction)
-    ends = {"low": ("int16_t", low), "high": ("int16_t", high), "box": ("double", fixed.box)}
-    ends |= {"offset": ("double", fixed.offset), "scale": ("double", scale)}
+    tables: Tables = {"low": ("int16_t", low), "high": ("int16_t", high), "box": ("double", fixed.box)}
+    tables |= {"offset": ("double", fixed.offset), "scale": ("double", scale), **c_text.layer_tables(layers)}
     about = [
         f"{name}: a network {_widths(fixed.net)} in fixed point; the integer q stands for q 2^-f.",
         f"{origin(fixed.net)}.",
@@ -272,11 +267,9 @@ def fixed_header(fixed: FixedNetwork, name: str, points: int) -> str:
     test = ""
     if points:
         x = np.random.default_rng(0).integers(low, high + 1, (points, len(low)))
-        stored = {"x": ("int16_t", x), "y": ("int32_t", fixed.integers(x))}
+        stored: Tables = {"x": ("int16_t", x), "y": ("int32_t", fixed.integers(x))}
         judge = "the simulation; returns 0 if all are equal"
-        test = c_text.self_test(name, f"{name}_fixed", "int32_t", stored, judge, _IS_EQUAL)
-    tables = [table(kind, f"{name}_{part}", array) for part, (kind, array) in ends.items()]
-    tables += c_text.layer_tables(name, layers)
+        test = c_text.self_test(name, f"{name}_fixed", stored, judge, _IS_EQUAL)
     return c_text.header(name, about, tables, program, test, include="\n#include <stdint.h>\n")
 
 
@@ -284,12 +277,13 @@ def _fixed_layers(fixed: FixedNetwork, name: str) -> list[Layer]:
     found = []
     for i, layer in enumerate(fixed.layers):
         total = "int64_t" if layer.wide else "int32_t"
-        tables = {"weight": (f"int{fixed.bits}_t", layer.weight), "bias": (total, layer.bias)}
-        kinds, value = None, f"(int32_t){f'{name}_rounded(z, {layer.shift})' if layer.shift else 'z'}"
+        tables: Tables = {"weight": (f"int{fixed.bits}_t", layer.weight), "bias": (total, layer.bias)}
+        value = f"(int32_t){f'{name}_rounded(z, {layer.shift})' if layer.shift else 'z'}"
         if i < len(fixed.layers) - 1:
-            parts = {"knots": total, "slopes": "int16_t", "intercepts": "int64_t"}
-            tables |= {part: (kind, getattr(layer, part)) for part, kind in parts.items()}
-            kinds = layer.kinds
+            tables |= {"knots": (total, layer.knots), "slopes": ("int16_t", layer.slopes)}
+            tables["intercepts"] = ("int64_t", layer.intercepts)
             value = f"(int16_t){name}_rounded(\n            {{slope}} * (int64_t)z + {{intercept}}, {layer.shift})"
-        found.append(Layer(tables, kinds, value, cast="(int32_t)"))
+            if len(layer.knots) > 1:
+                tables["kind"] = ("unsigned short", layer.kinds)
+        found.append(Layer(tables, value, cast="(int32_t)"))
     return found

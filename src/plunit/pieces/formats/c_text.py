@@ -17,47 +17,6 @@ from numpy.typing import NDArray
 import plunit
 from plunit.pieces.networks import Network
 
-_HEADER = """\
-{comment}
-#ifndef PLUNIT_{name}_H
-#define PLUNIT_{name}_H
-{include}
-{tables}
-
-{program}{self_test}
-#endif
-"""
-
-_LAYER = """\
-    for (int i = 0; i < {units}; i++) {{
-        {sum} z = {name}_bias{layer}[i];
-        for (int j = 0; j < {inputs}; j++) z += {cast}{name}_weight{layer}[i][j] * {source}[j];
-{then}    }}
-"""
-
-_ACTIVATION = """\
-        const {sum} *knots = {name}_knots{layer}[{kind}];
-        int p = 0;
-        while (p < {knots} && z > knots[p]) p++;
-        {target}[i] = {value};
-"""
-
-_SELF_TEST = """
-#ifdef {name}_SELF_TEST
-/* {points} points of the box with the values of {judge}. */
-{tables}
-
-int main(void) {{
-    for (int {name}_point = 0; {name}_point < {points}; {name}_point++) {{
-        {real} {name}_result[{outputs}];
-        {function}({name}_test_x[{name}_point], {name}_result);
-        for (int {name}_j = 0; {name}_j < {outputs}; {name}_j++){check}
-    }}
-    return 0;
-}}
-#endif
-"""
-
 # no program in C or C++ can define a function with one of these names
 _TAKEN = """
     main auto break case char const continue default do double else enum extern float for goto if inline int long
@@ -71,6 +30,9 @@ _TAKEN = """
 """
 
 TYPES = {"double": np.float64, "float": np.float32}
+
+Tables = dict[str, tuple[str, NDArray[Any]]]
+"""The type in C and the numbers of each table, by its name without that of the function."""
 
 
 def check_name(name: str) -> None:
@@ -91,23 +53,25 @@ def rounded(array: Any, dtype: str) -> NDArray[Any]:
     return found
 
 
-def table(kind: str, name: str, array: NDArray[Any]) -> str:
-    """Return `static const kind name[...] = {...};`; decimals that give the same bits when they are read."""
-    shape = "".join(f"[{length}]" for length in array.shape)
-    return f"static const {kind} {name}{shape} = {_braces(array)};"
-
-
-def literal(number: Any) -> str:
-    """Return a number of NumPy as C writes it: 0.1f for a float, 0.1 for a double, 3 for an integer."""
-    if isinstance(number, np.integer):
-        return str(int(number))
-    return f"{np.format_float_scientific(number, trim='0')}f" if number.dtype == np.float32 else repr(float(number))
+def tables_text(name: str, tables: Tables) -> str:
+    """Return `static const kind name_part[...] = {...};` of each table; decimals that read back as the same bits."""
+    shapes = {part: "".join(f"[{length}]" for length in array.shape) for part, (_, array) in tables.items()}
+    return "\n".join(
+        f"static const {kind} {name}_{part}{shapes[part]} = {_braces(array)};" for part, (kind, array) in tables.items()
+    )
 
 
 def _braces(array: NDArray[Any]) -> str:
     if array.ndim == 1:
-        return "{" + ", ".join(literal(number) for number in array) + "}"
+        return "{" + ", ".join(_literal(number) for number in array) + "}"
     return "{" + ",\n    ".join(_braces(row) for row in array) + "}"
+
+
+def _literal(number: Any) -> str:
+    """Return a number of NumPy as C writes it: 0.1f for a float, 0.1 for a double, 3 for an integer."""
+    if isinstance(number, np.integer):
+        return str(int(number))
+    return f"{np.format_float_scientific(number, trim='0')}f" if number.dtype == np.float32 else repr(float(number))
 
 
 def comment(lines: Iterable[str]) -> str:
@@ -134,27 +98,20 @@ class Layer:
     """One layer as tables.
 
     Attributes:
-        tables: of every part, `weight` and `bias` and, if an activation follows, `knots`, `slopes` and `intercepts` of
-            its kinds: the type in C and the array. The bias has the type of the sum z.
-        kinds: which kind the activation of each unit is; None for the last layer.
-        value: what is stored of a unit: of z in the last layer, else of {slope}, z and {intercept}.
+        tables: `weight` and `bias`, which has the type of the sum z; if an activation follows, `knots`, `slopes` and
+            `intercepts` of each kind of unit and, if there are several, the `kind` of every unit.
+        value: what is stored of a unit, as text: of z in the last layer, else of {slope}, z and {intercept}.
         cast: what stands before a weight in the sum.
     """
 
-    tables: dict[str, tuple[str, NDArray[Any]]]
-    kinds: NDArray[Any] | None
+    tables: Tables
     value: str
     cast: str = ""
 
 
-def layer_tables(name: str, layers: Sequence[Layer]) -> list[str]:
-    """Return the tables of all layers; units that share one activation need no table of kinds."""
-    found = []
-    for i, layer in enumerate(layers):
-        found += [table(kind, f"{name}_{part}{i}", array) for part, (kind, array) in layer.tables.items()]
-        if layer.kinds is not None and len(layer.tables["knots"][1]) > 1:
-            found.append(table("unsigned short", f"{name}_kind{i}", layer.kinds))
-    return found
+def layer_tables(layers: Sequence[Layer]) -> Tables:
+    """Return the tables of all layers, each with the number of its layer."""
+    return {f"{part}{i}": pair for i, layer in enumerate(layers) for part, pair in layer.tables.items()}
 
 
 def scratch(layers: Sequence[Layer], kind: str) -> str:
@@ -165,42 +122,57 @@ def scratch(layers: Sequence[Layer], kind: str) -> str:
 
 def loops(name: str, layers: Sequence[Layer], source: str) -> str:
     """Return a loop over the units of each layer; the first reads `source`, the last writes y."""
-    found = []
+    text = ""
     for i, layer in enumerate(layers):
-        (units, inputs), (sum_, _) = layer.tables["weight"][1].shape, layer.tables["bias"]
-        then = f"        y[i] = {layer.value};\n"
-        if layer.kinds is not None:
-            knots, target = layer.tables["knots"][1], ("even", "odd")[i % 2]
-            kind = f"{name}_kind{i}[i]" if len(knots) > 1 else "0"
+        (units, inputs), real = layer.tables["weight"][1].shape, layer.tables["bias"][0]
+        text += f"""\
+    for (int i = 0; i < {units}; i++) {{
+        {real} z = {name}_bias{i}[i];
+        for (int j = 0; j < {inputs}; j++) z += {layer.cast}{name}_weight{i}[i][j] * {source}[j];
+"""
+        value, source = layer.value, ("even", "odd")[i % 2]
+        if "knots" in layer.tables:
+            kind = f"{name}_kind{i}[i]" if "kind" in layer.tables else "0"
             slope, intercept = (f"{name}_{part}{i}[{kind}][p]" for part in ("slopes", "intercepts"))
-            value = layer.value.format(slope=slope, intercept=intercept)
-            then = _ACTIVATION.format(
-                sum=sum_, name=name, layer=i, kind=kind, knots=knots.shape[1], target=target, value=value
-            )
-        found.append(
-            _LAYER.format(
-                units=units, sum=sum_, name=name, layer=i, inputs=inputs, cast=layer.cast, source=source, then=then
-            )
-        )
-        source = ("even", "odd")[i % 2]
-    return "".join(found)
+            value = value.format(slope=slope, intercept=intercept)
+            text += f"""\
+        const {real} *knots = {name}_knots{i}[{kind}];
+        int p = 0;
+        while (p < {layer.tables["knots"][1].shape[1]} && z > knots[p]) p++;
+"""
+        text += f"        {'y' if i == len(layers) - 1 else source}[i] = {value};\n    }}\n"
+    return text
 
 
-def self_test(
-    name: str, function: str, real: str, tables: dict[str, tuple[str, NDArray[Any]]], judge: str, check: str
-) -> str:
-    """Return a program that calls `function` at the points of the table x, and compares with the table y by `check`."""
-    points, outputs = tables["y"][1].shape
-    lines = (table(kind, f"{name}_test_{part}", array) for part, (kind, array) in tables.items())
-    words = {"name": name, "points": points, "outputs": outputs, "real": real, "function": function}
-    return _SELF_TEST.format(**words, judge=judge, check=check.replace("@", name), tables="\n".join(lines))
+def self_test(name: str, function: str, tables: Tables, judge: str, check: str) -> str:
+    """Return a program that calls `function` at the points of table x; `check` compares its results with table y."""
+    (real, y), stored = tables["y"], {f"test_{part}": pair for part, pair in tables.items()}
+    return f"""
+#ifdef {name}_SELF_TEST
+/* {len(y)} points of the box with the values of {judge}. */
+{tables_text(name, stored)}
+
+int main(void) {{
+    for (int {name}_point = 0; {name}_point < {len(y)}; {name}_point++) {{
+        {real} {name}_result[{y.shape[1]}];
+        {function}({name}_test_x[{name}_point], {name}_result);
+        for (int {name}_j = 0; {name}_j < {y.shape[1]}; {name}_j++){check.format(name=name, real=real)}
+    }}
+    return 0;
+}}
+#endif
+"""
 
 
-def header(
-    name: str, about: Iterable[str], tables: Iterable[str], program: str, self_test: str = "", include: str = ""
-) -> str:
+def header(name: str, about: Iterable[str], tables: Tables, program: str, test: str = "", include: str = "") -> str:
     """Return a whole header: comment, guard, tables, functions, self-test."""
-    lines = "\n".join(tables)
-    return _HEADER.format(
-        comment=comment(about), name=name, include=include, tables=lines, program=program, self_test=self_test
-    )
+    return f"""\
+{comment(about)}
+#ifndef PLUNIT_{name}_H
+#define PLUNIT_{name}_H
+{include}
+{tables_text(name, tables)}
+
+{program}{test}
+#endif
+"""
