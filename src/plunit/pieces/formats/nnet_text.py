@@ -77,4 +77,9 @@ def _numbers(rows: Iterator[list[str]], count: int, what: str) -> Floats:
     return numbers
 
 
-IMPORTER = Importer("a .nnet file", _recognises, _read, "see the rules in plunit.pieces.formats.nnet_text")
+IMPORTER = Importer(
+    "a .nnet file",
+    _recognises,
+    _read,
+    "the docstring of plunit.pieces.formats.nnet_text has the rules of the format",
+)
