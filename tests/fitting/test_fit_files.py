@@ -35,7 +35,6 @@ def test_no_more_networks_are_averaged_than_there_are_starts(tmp_path):
 
 MISSING = {
     "onnx": (["--save", "m.onnx"], "pip install onnx"),
-    "safetensors": (["--save", "m.safetensors"], "pip install 'plunit[lab]'"),
     "matplotlib": ([], "pip install 'plunit[lab]'"),
     "jinja2": ([], "pip install 'plunit[lab]'"),
 }
@@ -55,7 +54,7 @@ def test_a_missing_package_is_named_before_training(tmp_path, monkeypatch, packa
 def test_all_missing_packages_are_named_at_once(tmp_path, monkeypatch):
     for package in MISSING:
         monkeypatch.setitem(sys.modules, package, None)
-    _, _, err = fit(tmp_path, "abs(x)", "--save", "m.onnx", "--save", "m.safetensors")
+    _, _, err = fit(tmp_path, "abs(x)", "--save", "m.onnx")
     assert all(package in err for package in MISSING)
     assert err.endswith("pip install onnx 'plunit[lab]'")
 

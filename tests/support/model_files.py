@@ -1,7 +1,6 @@
 """Model files of every format that can be read, each with the function that its own framework computes."""
 
 import json
-import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from plunit.pieces import activation, network, save_nnet
 
 RNG = np.random.default_rng(0)
 POINTS = np.concatenate([RNG.normal(scale=3.0, size=(300, 3)), RNG.integers(-2, 3, size=(100, 3))]).astype(np.float32)
@@ -67,52 +64,6 @@ def onnx_file(path):
     return Written(path, onnx_values(path), 2)
 
 
-def keras_file(path):
-    pytest.importorskip("h5py")
-    os.environ.setdefault("KERAS_BACKEND", "torch")
-    keras = pytest.importorskip("keras")
-    from plunit.keras import PLU
-
-    keras.utils.set_random_seed(3)
-    layers = keras.layers
-    model = keras.Sequential(
-        [keras.Input((3,)), layers.Dense(5), PLU(), layers.Dense(4, activation="relu"), layers.Dense(2)]
-    )
-    save_keras(model, path)
-    return Written(path, keras_values(model, POINTS), 2)
-
-
-def save_keras(model, path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Keras' own use of what NumPy deprecates
-        # Keras insists on its ending
-        model.save(path.with_suffix(".keras"))
-    path.with_suffix(".keras").rename(path)
-
-
-def keras_values(model, points):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return np.array(model.predict(points, verbose=0))
-
-
-def safetensors_file(path):
-    """A state dict of PyTorch with a list of layers beside it."""
-    pytest.importorskip("safetensors")
-    model = torch_model()
-    from safetensors.torch import save_file
-
-    layers = [
-        {"linear": {"weight": "0.weight", "bias": "0.bias"}},
-        {"plu": {"alpha": 0.1, "c": 1.0}},
-        {"linear": {"weight": "2.weight", "bias": "2.bias"}},
-        {"relu": {}},
-        {"linear": {"weight": "4.weight", "bias": "4.bias"}},
-    ]
-    save_file(model.state_dict(), path, metadata={"layers": json.dumps(layers)})
-    return Written(path, torch_values(model), 2)
-
-
 def torch_file(path):
     model = torch_model()
     import torch
@@ -121,29 +72,21 @@ def torch_file(path):
     return Written(path, torch_values(model), 2)
 
 
-def nnet_values(path):
-    """Evaluate a .nnet file as the README of the format says: clip to the range, normalise, ReLU between layers."""
-    rows = [line for line in path.read_text().splitlines() if not line.startswith("//")]
-    rows = [[float(word) for word in line.rstrip(",").split(",")] for line in rows]
-    sizes, low, high, mean, spread = (np.array(rows[i]) for i in (1, 3, 4, 5, 6))
-    y, at = (np.clip(POINTS.astype(float), low, high) - mean[:-1]) / spread[:-1], 7
-    for layer, units in enumerate(sizes[1:].astype(int)):
-        weight, bias = np.array(rows[at : at + units]), np.array(rows[at + units : at + 2 * units]).ravel()
-        y, at = y @ weight.T + bias, at + 2 * units
-        y = np.maximum(y, 0) if layer < len(sizes) - 2 else y
-    assert at == len(rows)
-    return y * spread[-1] + mean[-1]
+NNET = {"least": [-20.0] * 3, "largest": [20.0] * 3, "mean": [0.5, -1.0, 2.0, 3.0], "range": [2.0, 0.25, 1.0, 4.0]}
 
 
 def nnet_file(path):
+    """Lines as the README of the format says; its function: clip to the range, normalise, ReLU between layers."""
     rng = np.random.default_rng(5)
-    first, second = (rng.normal(size=(5, 3)), rng.normal(size=5)), (rng.normal(size=(2, 5)), rng.normal(size=2))
-    save_nnet(network([first, activation.plu(), second]), path, [(-20, 20)] * 3)
-    lines = path.read_text().splitlines()
-    # a mean and a range of its own, which save_nnet never writes
-    lines[6:8] = ["0.5,-1.0,2.0,3.0,", "2.0,0.25,1.0,4.0,"]
-    path.write_text("\n".join(lines) + "\n")
-    return Written(path, nnet_values(path), 1, 1e-12)
+    layers = [(rng.normal(size=(units, inputs)), rng.normal(size=units)) for inputs, units in ((3, 5), (5, 2))]
+    rows = [[2, 3, 2, 5], [3, 5, 2], [0], *NNET.values()]
+    for weight, bias in layers:
+        rows += [*weight.tolist(), *bias[:, None].tolist()]
+    path.write_text("// a comment\n" + "".join(",".join(map(repr, row)) + ",\n" for row in rows))
+    mean, spread = np.array(NNET["mean"]), np.array(NNET["range"])
+    (w, b), (v, d) = layers
+    x = (np.clip(POINTS.astype(float), -20, 20) - mean[:-1]) / spread[:-1]
+    return Written(path, (np.maximum(x @ w.T + b, 0) @ v.T + d) * spread[-1] + mean[-1], 1, 1e-12)
 
 
 def json_file(path):
@@ -159,8 +102,6 @@ def json_file(path):
 WRITERS = {
     "a network or a curve in JSON": json_file,
     "an ONNX model": onnx_file,
-    "a Keras model": keras_file,
-    "a safetensors file": safetensors_file,
     "a model saved by torch.save": torch_file,
     "a .nnet file": nnet_file,
 }

@@ -54,7 +54,7 @@ def fit_(
     quick: Annotated[bool, typer.Option("--quick", help="32 starts and 2 splits, for a first look.")] = False,
     save: Annotated[
         list[Path] | None,
-        typer.Option(help="Write the model: .h (C), .onnx, .json, .safetensors, .nnet, .csv, .svg; may be repeated."),
+        typer.Option(help="Write the model: .h (C), .onnx, .json or .csv; may be repeated."),
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write the picture: .png, .svg or .pdf.")] = None,
     page: Annotated[

@@ -44,9 +44,7 @@ def _is_number(word: str) -> bool:
 
 
 def pieces_of(
-    model: Annotated[
-        Path, typer.Argument(help="A network: ONNX, Keras, safetensors, .nnet, or an nn.Sequential by torch.save.")
-    ],
+    model: Annotated[Path, typer.Argument(help="A network: ONNX, JSON, .nnet, or an nn.Sequential by torch.save.")],
     low: Annotated[float, typer.Option(help="Lower end of the domain of every input.")] = -math.tau,
     high: Annotated[float, typer.Option(help="Upper end.")] = math.tau,
     box: Annotated[

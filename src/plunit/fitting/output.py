@@ -20,7 +20,7 @@ from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.reducing import Reduced
 from plunit.fitting.solving import SAMPLES, FitSettings, Found
-from plunit.pieces import Curve, save, save_c, save_csv, save_json, save_onnx, save_svg
+from plunit.pieces import Curve, save, save_c, save_csv, save_json, save_onnx
 from plunit.pieces.formats.saving import EXPORTERS, c_name
 
 WINNERS = 5
@@ -114,7 +114,7 @@ def formula(curve: Curve, name: str) -> list[tuple[str, str, str]]:
 
 Writer = Callable[[Found, Problem, Path], None]
 
-PACKAGES = {".onnx": ("onnx", "onnx"), ".safetensors": ("safetensors", "'plunit[lab]'")}
+PACKAGES = {".onnx": ("onnx", "onnx")}
 """What writes files of an ending and is not part of plunit: the package, and what to install."""
 
 DRAWING = tuple((name, "'plunit[lab]'") for name in ("matplotlib", "jinja2"))
@@ -125,7 +125,6 @@ CURVES: dict[str, Callable[[Curve, Path, str], None]] = {
     ".onnx": lambda curve, to, about: save_onnx(curve, to),
     ".json": lambda curve, to, about: save_json(curve, to),
     ".csv": lambda curve, to, about: save_csv(curve, to),
-    ".svg": lambda curve, to, about: save_svg(curve, to),
 }
 """What writes a curve to a file of each ending, with a line about it where there is room."""
 

@@ -24,18 +24,11 @@ if TYPE_CHECKING:
     from plunit.pieces.fixed.proving import error_bound
     from plunit.pieces.fixed.quantizing import quantize
     from plunit.pieces.formats.c_header import save_c
-    from plunit.pieces.formats.csv_table import load_csv, save_csv
-    from plunit.pieces.formats.geojson_map import save_geojson
-    from plunit.pieces.formats.json_text import load_json, save_json
+    from plunit.pieces.formats.csv_json import load_csv, load_json, save_csv, save_json
     from plunit.pieces.formats.loading import load
-    from plunit.pieces.formats.nnet_text import save_nnet
-    from plunit.pieces.formats.obj_mesh import save_obj
+    from plunit.pieces.formats.model_objects import from_keras, from_sklearn
     from plunit.pieces.formats.onnx_writing import save_onnx
-    from plunit.pieces.formats.ply_mesh import save_ply
-    from plunit.pieces.formats.safetensors_file import save_safetensors
     from plunit.pieces.formats.saving import save
-    from plunit.pieces.formats.sklearn_model import from_sklearn, to_sklearn
-    from plunit.pieces.formats.svg_picture import save_svg
     from plunit.pieces.proofs.highs import Contradiction
     from plunit.pieces.proofs.maximising import Optimum, Undecided
     from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
@@ -77,6 +70,7 @@ __all__ = [
     "ensemble",
     "error_bound",
     "fit_segments",
+    "from_keras",
     "from_sklearn",
     "inverse",
     "is_monotone",
@@ -93,18 +87,11 @@ __all__ = [
     "save",
     "save_c",
     "save_csv",
-    "save_geojson",
     "save_json",
-    "save_nnet",
-    "save_obj",
     "save_onnx",
-    "save_ply",
-    "save_safetensors",
-    "save_svg",
     "simplify",
     "solve",
     "to_relu",
-    "to_sklearn",
 ]
 
 _LATER = {
@@ -121,28 +108,22 @@ _LATER = {
     "distance": "proofs.questions",
     "error_bound": "fixed.proving",
     "fit_segments": "segments.fit",
-    "from_sklearn": "formats.sklearn_model",
+    "from_keras": "formats.model_objects",
+    "from_sklearn": "formats.model_objects",
     "is_monotone": "proofs.steepness",
     "lipschitz": "proofs.steepness",
     "load": "formats.loading",
-    "load_csv": "formats.csv_table",
-    "load_json": "formats.json_text",
+    "load_csv": "formats.csv_json",
+    "load_json": "formats.csv_json",
     "maximum": "proofs.questions",
     "minimum": "proofs.questions",
     "quantize": "fixed.quantizing",
     "save": "formats.saving",
     "save_c": "formats.c_header",
-    "save_csv": "formats.csv_table",
-    "save_geojson": "formats.geojson_map",
-    "save_json": "formats.json_text",
-    "save_nnet": "formats.nnet_text",
-    "save_obj": "formats.obj_mesh",
+    "save_csv": "formats.csv_json",
+    "save_json": "formats.csv_json",
     "save_onnx": "formats.onnx_writing",
-    "save_ply": "formats.ply_mesh",
-    "save_safetensors": "formats.safetensors_file",
-    "save_svg": "formats.svg_picture",
     "simplify": "simplifying",
-    "to_sklearn": "formats.sklearn_model",
 }
 """The modules of names that are loaded at first use; the imports above are for type checkers."""
 

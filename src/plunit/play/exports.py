@@ -14,8 +14,8 @@ from plunit.ensemble.mlp import MLP, exact, spread
 from plunit.ensemble.nonlinearities import module_of
 from plunit.ensemble.standardizing import in_units
 from plunit.pieces import Network as Exact
-from plunit.pieces.formats import json_text, onnx_writing
-from plunit.pieces.formats.c_network import network_header
+from plunit.pieces.formats import csv_json, onnx_writing
+from plunit.pieces.formats.c_header import network_header
 from plunit.pieces.limits import box_array
 from plunit.play.frames import Reply
 from plunit.play.live_training import Snapshot
@@ -155,7 +155,7 @@ def _c(best: Best) -> str:
 FORMATS: dict[str, tuple[str, str, Callable[[Best], Any]]] = {
     "c": (".h", "text/x-c", _c),
     "onnx": (".onnx", "application/octet-stream", lambda best: onnx_writing.bytes_of(best.exact)),
-    "json": (".json", "application/json", lambda best: json_text.text_of(best.exact)),
+    "json": (".json", "application/json", lambda best: csv_json.text_of(best.exact)),
     "torch": ("_torch.py", "text/x-python", _torch),
     "fit": ("_fit.py", "text/x-python", _fit),
 }

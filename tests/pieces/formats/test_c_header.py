@@ -1,91 +1,161 @@
+"""Headers in C: programs stay within the bound that their header states, and in fixed point have the same bits."""
+
 import re
-import shutil
 import subprocess
+from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
-from compilers import call_c
-from random_networks import random_network
+from compilers import LANGUAGES, NUMBERS, SANITIZER, call_c, compile_c
+from fixed_networks import NETS as FIXED
+from fixed_networks import corners, mixed
+from random_networks import random_network, scaled_network
+from rational_networks import forward, rational
 
-from plunit.pieces import Curve, activation, curve, network, quantize, save_c
+from plunit.pieces import Curve, activation, curve, ensemble, error_bound, network, quantize, save_c
+from plunit.pieces.formats.c_text import origin
+from plunit.pieces.networks import Network
 
-PROGRAM = """
-#include <stdio.h>
-{includes}
-int main(void) {{
-    double x, y[8];
-    while (scanf("%lf", &x) == 1) {{
-        {name}(x, y);
-        for (int i = 0; i < {outputs}; i++) printf("%.17g\\n", y[i]);
-    }}
-    return 0;
-}}
-"""
+NETS = {
+    "PLU, 2 inputs": random_network(4, 2, 8, 3, 2),
+    "generic, 5 inputs": random_network(0, 5, 8, 3, 3),
+    "sparse, 3 inputs": random_network(2, 3, 8, 2, 1),
+    "one affine layer": network([([[1.5, -2.0], [0.1, 3.0]], [0.25, 0.0])]),
+    "no knots": network([([[1.5, -2.0]], [0.25]), activation.identity(), ([[0.1]], [1.0])]),
+    **{f"mixed {seed}": mixed(seed) for seed in range(3)},
+}
+LINE = Curve([0, 1], [[0], [1]], [[1]])
+SMALL = network([([[1.0, 2.0]], [0.0]), activation.plu(), ([[1.0]], [0.0])])
 
 
-def run(name, outputs, x, folder, flags=("-std=c99",)):
-    """Compile a program that includes all headers of the folder, and return what `name` gives for x."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler: cc is not on the path")
-    includes = "\n".join(f'#include "{path.name}"' for path in sorted(folder.glob("*.h")))
-    (folder / "main.c").write_text(PROGRAM.format(includes=includes, name=name, outputs=outputs))
-    warnings = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
-    subprocess.run([compiler, *flags, *warnings, "main.c", "-o", "main"], cwd=folder, check=True)
-    text = "\n".join(repr(float(number)) for number in x)
-    done = subprocess.run([folder / "main"], input=text, capture_output=True, text=True, check=True)
-    return np.array(done.stdout.split(), dtype=float).reshape(len(x), outputs)
+@cache
+def quantized(name, bits=16):
+    return quantize(*FIXED[name], bits)
+
+
+def stated(path):
+    text = re.search(r"exact arithmetic by at most ([^\n]*)", path.read_text()).group(1)
+    return np.array([float(number) for number in text.split(", ")])
+
+
+def points(net, dtype, count=400, seed=0):
+    return np.random.default_rng(seed).uniform(-2, 2, (count, net.inputs)).astype(NUMBERS[dtype])
+
+
+def exact(net, x):
+    layers = rational(net)
+    return [forward(layers, [Fraction(float(number)) for number in row]) for row in x]
+
+
+def largest_gap(y, want):
+    rows = zip(y, want, strict=True)
+    gaps = [[abs(Fraction(float(a)) - b) for a, b in zip(*row, strict=True)] for row in rows]
+    return np.array([float(max(column)) for column in zip(*gaps, strict=True)])
+
+
+@pytest.mark.parametrize("dtype", ["double", "float"])
+@pytest.mark.parametrize("name", NETS)
+def test_the_program_keeps_the_bound(name, dtype, tmp_path):
+    net = NETS[name]
+    save_c(net, tmp_path / "f.h", "f", dtype=dtype, box=[(-2, 2)] * net.inputs)
+    x = points(net, dtype)
+    y = call_c("f", x, net.outputs, tmp_path, (dtype, dtype))
+    error = largest_gap(y, exact(net, x))
+    bound, unit = stated(tmp_path / "f.h"), np.finfo(NUMBERS[dtype]).eps
+    assert (error <= bound).all()
+    assert (bound <= 3e4 * unit * (1 + np.abs(y).max(axis=0))).all()
+    np.testing.assert_allclose(y, net(x), atol=2 * bound.max())
+
+
+def test_knots_between_floats_are_within_the_bound(tmp_path):
+    """Kinks at 1000.1 and 1000.7, which float rounds to other places, and points on both sides of them."""
+    net = network(
+        [([[1.0], [-1.0], [10.0]], [-1000.1, 1000.7, -10004.0]), activation.plu(0.1, 0.3), ([[9, 5, -7]], [0.1])]
+    )
+    save_c(net, tmp_path / "f.h", "f", dtype="float", box=[(1000.0, 1001.0)])
+    kinks = np.float32([999.8, 1000.1, 1000.4, 1000.43, 1000.7, 1001.0])
+    sides = [np.nextafter(kinks, np.float32(end)) for end in (-np.inf, np.inf)]
+    x = np.concatenate([kinks, *sides, np.random.default_rng(0).uniform(1000, 1001, 500).astype(np.float32)])[:, None]
+    x = x[(x[:, 0] >= 1000) & (x[:, 0] <= 1001)]
+    error = largest_gap(call_c("f", x, 1, tmp_path, ("float", "float")), exact(net, x))
+    assert 1e-4 < error[0] <= stated(tmp_path / "f.h")[0]
+
+
+@pytest.mark.parametrize("seed", range(1, 12, 2))
+def test_wild_scales_keep_the_bound(seed, tmp_path):
+    net = scaled_network(seed, 2, 5, 3)
+    save_c(net, tmp_path / "f.h", "f", box=[(-2, 2)] * 2)
+    x = points(net, "double", 100)
+    assert (largest_gap(call_c("f", x, net.outputs, tmp_path), exact(net, x)) <= stated(tmp_path / "f.h")).all()
+
+
+@pytest.mark.parametrize("dtype", ["double", "float"])
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("flags", [SANITIZER, ("-O3",)], ids=["sanitizer", "O3"])
+def test_every_compiler_gives_the_same(dtype, language, flags, tmp_path):
+    net = NETS["mixed 0"]
+    save_c(net, tmp_path / "f.h", "f", dtype=dtype, box=[(-2, 2)] * 3)
+    x = points(net, dtype)
+    found = call_c("f", x, 2, tmp_path, (dtype, dtype), language, flags)
+    np.testing.assert_allclose(found, net(x), atol=2 * stated(tmp_path / "f.h").max())
+
+
+@pytest.mark.parametrize("dtype", ["double", "float"])
+def test_raw_inputs_and_outputs(dtype, tmp_path):
+    net = NETS["generic, 5 inputs"]
+    shift, scale = np.array([10.0, -3.0, 0.0, 1e3, 0.1]), np.array([2.0, 0.3, 1.0, 50.0, 1e-3])
+    box = np.stack([shift - 2 * scale, shift + 2 * scale], axis=1)
+    save_c(
+        net,
+        tmp_path / "f.h",
+        "f",
+        dtype=dtype,
+        box=box,
+        shift=shift,
+        scale=scale,
+        output_shift=[1.0, 2.0, 3.0],
+        output_scale=10,
+    )
+    x = np.random.default_rng(0).uniform(box[:, 0], box[:, 1], (300, 5)).astype(NUMBERS[dtype])
+    y = call_c("f", x, 3, tmp_path, (dtype, dtype))
+    layers = rational(net)
+    exact_shift, exact_scale = [Fraction(s) for s in shift], [Fraction(s) for s in scale]
+    scaled = [
+        [(Fraction(float(a)) - b) / c for a, b, c in zip(row, exact_shift, exact_scale, strict=True)] for row in x
+    ]
+    want = [[10 * value + i + 1 for i, value in enumerate(forward(layers, row))] for row in scaled]
+    assert (largest_gap(y, want) <= stated(tmp_path / "f.h")).all()
+
+
+def call_curve(found, name, x, folder, dtype="double"):
+    """Return what the program of a curve gives for x [n]."""
+    save_c(found, folder / "curve.h", name, dtype=dtype)
+    (folder / "curve_of.h").write_text(f"static inline void of(const {dtype} *x, {dtype} *y) {{ {name}(*x, y); }}\n")
+    return call_c("of", np.asarray(x)[:, None], found.values.shape[1], folder, (dtype, dtype))
 
 
 @pytest.mark.parametrize(("seed", "outputs"), [(0, 1), (4, 2), (12, 3), (1, 1)])
-def test_the_program_is_the_network(seed, outputs, tmp_path):
+def test_the_program_is_the_curve(seed, outputs, tmp_path):
     net = random_network(seed, 1, 8, 3, outputs)
     found = curve(net, -3.0, 3.0)
-    save_c(found, tmp_path / "wave.h", "wave")
     x = np.concatenate([np.linspace(-3, 3, 501), found.knots])
-    np.testing.assert_allclose(run("wave", outputs, x, tmp_path), net(x[:, None]), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(call_curve(found, "wave", x, tmp_path), net(x[:, None]), rtol=1e-12, atol=1e-12)
 
 
 def test_one_piece_and_beyond_the_ends(tmp_path):
-    net = network([([[2.0]], [1.0]), activation.plu(1.0), ([[3.0]], [0.0])])
-    save_c(curve(net, -1.0, 1.0), tmp_path / "wave.h", "wave")
-    np.testing.assert_allclose(run("wave", 1, [-5.0, 0.0, 7.0], tmp_path)[:, 0], [-27.0, 3.0, 45.0], rtol=1e-14)
+    found = curve(network([([[2.0]], [1.0]), activation.plu(1.0), ([[3.0]], [0.0])]), -1.0, 1.0)
+    y = call_curve(found, "wave", [-5.0, 0.0, 7.0], tmp_path)
+    np.testing.assert_allclose(y[:, 0], [-27.0, 3.0, 45.0], rtol=1e-14)
+    assert "1 pieces" in (tmp_path / "curve.h").read_text()  # dead kinks are left out
 
 
 @pytest.mark.parametrize("weight", [1e8, 1e13])
 def test_a_steep_step_stays(weight, tmp_path):
     net = network([([[weight]], [-0.3 * weight]), activation.hardtanh(), ([[1.0]], [0.0])])
-    save_c(curve(net, -3.0, 3.0), tmp_path / "step.h", "step")
-    assert run("step", 1, [-3.0, 0.2, 0.4, 3.0], tmp_path).ravel().tolist() == [-1, -1, 1, 1]
-
-
-def test_dead_kinks_are_left_out(tmp_path):
-    save_c(curve(network([([[1.0]], [0.0]), activation.plu(1.0)]), -2.0, 2.0), tmp_path / "f.h")
-    assert "1 pieces" in (tmp_path / "f.h").read_text()
-
-
-@pytest.mark.parametrize("name", ["f", "F"])
-def test_names_that_differ_in_case_go_together(name, tmp_path):
-    for sign, each in ((1.0, "f"), (-1.0, "F")):
-        save_c(Curve([0, 1], [[0], [sign]], [[sign]]), tmp_path / f"{ord(each)}.h", each)
-    assert run(name, 1, [0.5], tmp_path).tolist() == [[0.5 if name == "f" else -0.5]]
-
-
-@pytest.mark.parametrize("name", ["", "1st", "a b", "x;", "int", "for", "main", "restrict", "class", "é"])
-def test_the_name_must_be_an_identifier(name, tmp_path):
-    with pytest.raises(ValueError, match="C identifier and not a keyword"):
-        save_c(curve(random_network(0, 1, 3, 1), -1.0, 1.0), tmp_path / "f.h", name)
-    assert not (tmp_path / "f.h").exists()
-
-
-def test_a_curve_in_float(tmp_path):
-    found = curve(random_network(0, 1, 8, 3), -3.0, 3.0)
-    save_c(found, tmp_path / "wave.h", "wave", dtype="float")
-    x = np.linspace(-3, 3, 501).astype(np.float32)[:, None]
-    (tmp_path / "wave_of.h").write_text("static inline void of(const float *x, float *y) { wave(*x, y); }\n")
-    y = call_c("of", x, 1, tmp_path, ("float", "float"))
-    np.testing.assert_allclose(y, found(x[:, 0].astype(float)), atol=1e-5 * np.abs(found.values).max())
+    y = call_curve(curve(net, -3.0, 3.0), "step", [-3.0, 0.2, 0.4, 3.0], tmp_path)
+    assert y.ravel().tolist() == [-1, -1, 1, 1]
 
 
 def polyline(knots, values):
@@ -116,45 +186,175 @@ def exact_values(found, x):
 @pytest.mark.parametrize("name", CURVES)
 def test_the_program_is_within_the_bound_of_the_curve(name, dtype, tmp_path):
     found = CURVES[name]
-    save_c(found, tmp_path / "wave.h", "wave", dtype=dtype)
-    bound = float(re.search(r"exact arithmetic by at most (\S+)\n", (tmp_path / "wave.h").read_text())[1])
-    kind = {"double": np.float64, "float": np.float32}[dtype]
+    kind = NUMBERS[dtype]
     near = found.knots.astype(kind)
     x = [np.random.default_rng(0).uniform(found.low, found.high, 2000).astype(kind), near]
     x = np.concatenate([*x, np.nextafter(near, kind(-np.inf)), np.nextafter(near, kind(np.inf))])
     x = x[(x.astype(np.float64) >= found.low) & (x.astype(np.float64) <= found.high)]
-    (tmp_path / "wave_of.h").write_text(f"static inline void of(const {dtype} *x, {dtype} *y) {{ wave(*x, y); }}\n")
-    y = call_c("of", x[:, None], 1, tmp_path, (dtype, dtype))[:, 0]
+    y = call_curve(found, "wave", x, tmp_path, dtype)[:, 0]
+    (bound,) = stated(tmp_path / "curve.h")
     pairs = zip(y, exact_values(found, x), strict=True)
     largest = max(float(abs(Fraction(float(one)) - other)) for one, other in pairs)
     assert largest <= bound
     assert bound <= max(30 * largest, 16 * np.finfo(kind).eps * np.abs(found.values).max())
 
 
-NET = network([([[1.0, 2.0]], [0.0]), activation.plu(), ([[1.0]], [0.0])])
+def points_beyond(fixed, count, seed=0):
+    """Random points in the box and beyond it, corners, NaN, infinities and a huge number."""
+    low, high = fixed.box.T
+    x = np.random.default_rng(seed).uniform(low - 0.1 * (high - low), high + 0.1 * (high - low), (count, len(low)))
+    special = np.array([[value] * len(low) for value in (0.0, np.nan, np.inf, -np.inf, 1e300)])
+    return np.concatenate([x, corners(fixed.box), special])
 
 
-@pytest.mark.parametrize(
-    "function", [NET, CURVES["dead kinks"], quantize(NET, [(-1, 1)] * 2)], ids=lambda f: type(f).__name__
-)
+@pytest.mark.parametrize("bits", [16, 8])
+@pytest.mark.parametrize("name", FIXED)
+def test_the_program_has_the_bits_of_the_simulation(name, bits, tmp_path):
+    fixed = quantized(name, bits)
+    save_c(fixed, tmp_path / "f.h", "f")
+    x = points_beyond(fixed, 20_000)
+    found = call_c("f", x, fixed.net.outputs, tmp_path, flags=SANITIZER)
+    np.testing.assert_array_equal(found, fixed(x), strict=True)
+
+
+@pytest.mark.parametrize("bits", [16, 8])
+def test_a_million_inputs_have_the_bits_of_the_simulation(bits, tmp_path):
+    fixed = quantized("5 inputs", bits)
+    save_c(fixed, tmp_path / "f.h", "f")
+    x = points_beyond(fixed, 10**6)
+    np.testing.assert_array_equal(call_c("f", x, 1, tmp_path, flags=("-O2",)), fixed(x), strict=True)
+
+
+@pytest.mark.parametrize("bits", [16, 8])
+@pytest.mark.parametrize("name", ["5 inputs", "mixed 0", "far box", "one affine layer"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_integers_of_every_size(name, bits, language, tmp_path):
+    fixed = quantized(name, bits)
+    save_c(fixed, tmp_path / "f.h", "f")
+    q = np.random.default_rng(0).integers(-(2**15), 2**15, (20_000, fixed.net.inputs))
+    found = call_c("f_fixed", q, fixed.net.outputs, tmp_path, ("int16_t", "int32_t"), language, SANITIZER)
+    np.testing.assert_array_equal(found, fixed.integers(q))
+
+
+def test_the_header_states_formats_and_bound(tmp_path):
+    fixed = quantized("5 inputs", 8)
+    save_c(fixed, tmp_path / "f.h", "f")
+    text = (tmp_path / "f.h").read_text()
+    assert all(line in text for line in fixed.formats)
+    assert error_bound(fixed)[0] <= stated(tmp_path / "f.h")[0] <= 1.01 * error_bound(fixed)[0]
+
+
+@pytest.mark.parametrize("dtype", ["double", "float", "fixed"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_self_test_sees_a_changed_weight(dtype, language, tmp_path):
+    path = tmp_path / "f.h"
+    if dtype == "fixed":
+        save_c(quantized("mixed 0"), path, "f")
+    else:
+        save_c(NETS["mixed 1"], path, "f", dtype=dtype, box=[(-2, 2)] * 3)
+
+    def result():
+        return subprocess.run([compile_c('#define f_SELF_TEST\n#include "f.h"\n', tmp_path, language)]).returncode
+
+    assert result() == 0
+    text = path.read_text()
+    first = re.search(r"f_bias2\[2\] = \{([^,]*),", text).group(1)
+    other = (
+        str(int(first) + 1)
+        if dtype == "fixed"
+        else first.replace(first.rstrip("f"), f"{float(first.rstrip('f')) + 1e-3}")
+    )
+    path.write_text(text.replace(f"f_bias2[2] = {{{first},", f"f_bias2[2] = {{{other},"))
+    assert result() == 1
+
+
+@pytest.mark.parametrize("name", ["i", "y", "j", "gap", "x"])
+def test_a_name_of_one_letter_has_a_self_test(name, tmp_path):
+    save_c(SMALL, tmp_path / "f.h", name, box=[(-1, 1)] * 2)
+    program = compile_c(f'#define {name}_SELF_TEST\n#include "f.h"\n', tmp_path)
+    assert subprocess.run([program]).returncode == 0
+
+
+def test_headers_go_together(tmp_path):
+    """A curve and networks in double and in fixed point, whose names differ in case alone."""
+    (net, box), fixed = FIXED["mixed 0"], quantized("mixed 0")
+    save_c(fixed, tmp_path / "1.h", "f")
+    save_c(net, tmp_path / "2.h", "F", box=box)
+    assert call_curve(LINE, "ff", [0.5], tmp_path).tolist() == [[0.5]]
+    x = points_beyond(fixed, 100)[:100]
+    np.testing.assert_array_equal(call_c("f", x, 2, tmp_path), fixed(x))
+    np.testing.assert_allclose(call_c("F", x, 2, tmp_path), net(x), rtol=1e-9, atol=1e-9)
+
+
+def test_equal_activations_are_one_row(tmp_path):
+    net = network([(np.ones((7, 1)), np.zeros(7)), activation.plu(), (np.ones((1, 7)), [0.0])])
+    save_c(net, tmp_path / "f.h", "f")
+    text = (tmp_path / "f.h").read_text()
+    assert "f_knots0[1][2] = {{-1.0, 1.0}};" in text
+    assert "kind" not in text
+
+
+@pytest.mark.parametrize("word", ["malloc", "math.h", "#include", "INFINITY", "inf", "nan"])
+def test_nothing_else_is_used(word, tmp_path):
+    save_c(NETS["mixed 0"], tmp_path / "f.h", "f", box=[(-2, 2)] * 3)
+    assert not re.search(rf"\b{word}\b", (tmp_path / "f.h").read_text())
+
+
+def test_the_header_says_where_it_comes_from(tmp_path):
+    net = NETS["mixed 0"]
+    save_c(net, tmp_path / "f.h", "f")
+    assert origin(net) in (tmp_path / "f.h").read_text()
+    assert re.fullmatch(r"plunit [\d.]+; first 32 hex digits of the numbers' SHA-256: [0-9a-f]{32}", origin(net))
+    other = Network((replace(net.layers[0], bias=net.layers[0].bias + 1e-16), *net.layers[1:]))
+    assert origin(other) != origin(net)
+
+
+@pytest.mark.parametrize("function", [SMALL, LINE, quantize(SMALL, [(-1, 1)] * 2)], ids=lambda f: type(f).__name__)
 def test_a_bound_on_rounding_is_not_taken_for_the_error_of_a_fit(function, tmp_path):
-    save_c(function, tmp_path / "f.h", "f", box=[(-1, 1)] * 2 if function is NET else None)
+    save_c(function, tmp_path / "f.h", "f", box=[(-1, 1)] * 2 if function is SMALL else None)
     stated = (tmp_path / "f.h").read_text().partition("exact arithmetic by at most")[2]
     assert re.search("not bound .* formula", stated.partition("*/")[0])
 
 
 def test_a_comment_cannot_be_left(tmp_path):
-    save_c(Curve([0, 1], [[0], [1]], [[1]]), tmp_path / "f.h", "f", about="a */ b\n/* c")
+    save_c(LINE, tmp_path / "f.h", "f", about="a */ b\n/* c")
     assert (tmp_path / "f.h").read_text().startswith("/* a * / b /* c */\n/* f: ")
 
 
-def test_pieces_too_short_for_float_are_refused(tmp_path):
-    net = network([([[1e13]], [-3e12]), activation.hardtanh(), ([[1.0]], [0.0])])
-    with pytest.raises(ValueError, match="too short for float; take dtype='double'"):
-        save_c(curve(net, -3.0, 3.0), tmp_path / "f.h", dtype="float")
+NAMES = ("", "1st", "a b", "x;", "int", "for", "main", "restrict", "class", "é")
+STEP = curve(network([([[1e13]], [-3e12]), activation.hardtanh(), ([[1.0]], [0.0])]), -3.0, 3.0)
+MESSAGES = [
+    *(
+        (LINE, {"name": name}, "C identifier and not a keyword")
+        for name in ("", "1st", "a b", "x;", "int", "main", "é")
+    ),
+    (LINE, {"name": "restrict"}, "got 'restrict'; take another name"),
+    (LINE, {"name": "class"}, "got 'class'; take another name"),
+    (LINE, {"box": [(0, 1)]}, "a curve takes no box; a network does"),
+    (LINE, {"scale": 2.0}, "a curve takes no scale"),
+    (STEP, {"dtype": "float"}, "too short for float; take dtype='double'"),
+    (quantized("mixed 0"), {"dtype": "float"}, "fixed point takes no dtype; quantize has them"),
+    (quantized("mixed 0"), {"box": [(0, 1)]}, "fixed point takes no box; quantize"),
+    (quantized("mixed 0"), {"scale": 2.0}, "fixed point takes no scale; quantize"),
+    (SMALL, {"box": [(-1, 1)]}, "a box of 2 input(s) is 2 pair(s) (low, high), got 1"),
+    (SMALL, {"box": (-1, 1)}, "a box of 2 input(s) is 2 pair(s) (low, high), got (-1, 1)"),
+    (SMALL, {"box": [(1, 1), (0, 1)]}, "needs finite low < high"),
+    (SMALL, {"self_test": -1}, "self_test must be a number of points, 0 or more, got -1"),
+    (SMALL, {"dtype": "half"}, "dtype must be one of double, float, got 'half'"),
+    (SMALL, {"scale": [1, 0]}, "scale must not be 0"),
+    (SMALL, {"shift": [1, 2, 3]}, "shift must be a finite number or 2 of them"),
+    (SMALL, {"dtype": "float", "output_scale": 1e40}, "too large for float"),
+    (SMALL, {"dtype": "float", "box": [(-1e38, 1e38)] * 2}, "in this box, too large for float32"),
+]
 
 
-@pytest.mark.parametrize("options", [{"box": [(0, 1)]}, {"scale": 2.0}])
-def test_a_curve_takes_no_options_of_networks(options, tmp_path):
-    with pytest.raises(ValueError, match=f"a curve takes no {next(iter(options))}"):
-        save_c(Curve([0, 1], [[0], [1]], [[1]]), tmp_path / "f.h", **options)
+@pytest.mark.parametrize(("function", "options", "text"), MESSAGES, ids=[str(row[1]) for row in MESSAGES])
+def test_messages(function, options, text, tmp_path):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        save_c(function, tmp_path / "f.h", **options)
+    assert not (tmp_path / "f.h").exists()
+
+
+def test_an_ensemble_is_refused(tmp_path):
+    with pytest.raises(TypeError, match="an ensemble of 2"):
+        save_c(ensemble([(np.ones((1, 2, 2)), np.zeros((1, 2)))]), tmp_path / "f.h", "f")

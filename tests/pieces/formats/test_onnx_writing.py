@@ -1,10 +1,10 @@
-"""Whole networks as ONNX models, against onnxruntime; and back again."""
+"""Networks and curves as ONNX models: onnxruntime and OMLT find the same values, and networks come back."""
 
 import numpy as np
 import pytest
 from random_networks import mixture, random_network, scaled_network
 
-from plunit.pieces import activation, curve, ensemble, load, network, save_onnx
+from plunit.pieces import activation, cells, curve, ensemble, load, network, save_onnx
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -158,3 +158,94 @@ def test_a_knot_far_away_costs_no_digits(tmp_path):
     net = load(tmp_path / "far.onnx")
     assert net([1.0]).tolist() == [3.0]
     np.testing.assert_allclose(net([[-3e300], [3e300]]).ravel(), [-4e300, 8e300], rtol=1e-12)
+
+
+def run_curve(found, x, folder):
+    return run(found, folder / "curve.onnx", np.asarray(x)[:, None])
+
+
+@pytest.mark.parametrize(("seed", "outputs"), [(0, 1), (4, 2), (12, 3), (1, 1)])
+def test_the_model_is_the_curve(seed, outputs, tmp_path):
+    net = random_network(seed, 1, 8, 3, outputs)
+    found = curve(net, -3.0, 3.0)
+    x = np.concatenate([np.linspace(-3, 3, 501), found.knots])
+    np.testing.assert_allclose(run_curve(found, x, tmp_path), net(x[:, None]), rtol=1e-12, atol=1e-12)
+
+
+def test_one_piece_and_beyond_the_ends(tmp_path):
+    net = network([([[2.0]], [1.0]), activation.plu(1.0), ([[3.0]], [0.0])])
+    found = curve(net, -1.0, 1.0)
+    np.testing.assert_allclose(run_curve(found, [-5.0, 0.0, 7.0], tmp_path)[:, 0], [-27.0, 3.0, 45.0], rtol=1e-14)
+
+
+def test_an_infinite_number_does_not_hurt_the_others(tmp_path):
+    found = curve(network([([[1.0]], [0.0]), activation.plu()]), -2.0, 2.0)
+    y = run_curve(found, [0.5, np.inf, -np.inf, np.nan, 2.0], tmp_path).ravel()
+    np.testing.assert_allclose(y, [0.5, np.inf, -np.inf, np.nan, 1.1])
+
+
+def test_a_steep_step_stays(tmp_path):
+    net = network([([[1e13]], [-3e12]), activation.hardtanh(), ([[1.0]], [0.0])])
+    assert run_curve(curve(net, -3.0, 3.0), [-3.0, 0.2, 0.4, 3.0], tmp_path).ravel().tolist() == [-1, -1, 1, 1]
+
+
+def test_dead_kinks_are_left_out(tmp_path):
+    save_onnx(curve(network([([[1.0]], [0.0]), activation.plu(1.0)]), -2.0, 2.0), tmp_path / "f.onnx")
+    tables = {table.name: list(table.dims) for table in onnx.load(str(tmp_path / "f.onnx")).graph.initializer}
+    assert tables["slopes"] == [1, 1]
+
+
+BOX = ((-2.0, 2.0), (-2.0, 2.0))
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A network of two inputs with PLU, fitted to two bumps by Adam."""
+    torch = pytest.importorskip("torch")
+    from plunit.torch import PLU, to_network
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # two would wait for one another
+    torch.manual_seed(0)
+    x = 4 * torch.rand(512, 2) - 2
+    y = torch.exp(-((x - 0.7) ** 2).sum(1)) - 0.5 * torch.exp(-((x + 0.9) ** 2).sum(1))
+    linear = torch.nn.Linear
+    model = torch.nn.Sequential(linear(2, 8), PLU(0.5), linear(8, 8), PLU(0.5), linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    for _ in range(400):
+        optimizer.zero_grad()
+        loss = ((model(x).squeeze(1) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+    torch.set_num_threads(threads)
+    assert loss < 0.02
+    return to_network(model.eval())
+
+
+@pytest.fixture(scope="module")
+def highest(trained):
+    """The corner of a cell where the network is largest: the exact maximum, because it is linear on each cell."""
+    found = cells(trained, BOX)
+    best = int(np.argmax(found.values[:, 0]))
+    return found.vertices[best], float(found.values[best, 0])
+
+
+def test_omlt_finds_the_same_maximum(trained, highest, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    pyomo, omlt = pytest.importorskip("pyomo.environ"), pytest.importorskip("omlt")
+    pytest.importorskip("highspy")
+    from omlt.io import load_onnx_neural_network
+    from omlt.neuralnet import ReluBigMFormulation
+
+    save_onnx(trained, tmp_path / "net.onnx", relu=True)
+    definition = load_onnx_neural_network(onnx.load(tmp_path / "net.onnx"), input_bounds=dict(enumerate(BOX)))
+    model = pyomo.ConcreteModel()
+    model.net = omlt.OmltBlock()
+    model.net.build_formulation(ReluBigMFormulation(definition))
+    model.largest = pyomo.Objective(expr=model.net.outputs[0], sense=pyomo.maximize)
+    solver = pyomo.SolverFactory("appsi_highs")
+    solver.highs_options = {"mip_rel_gap": 0.0, "mip_abs_gap": 0.0, "mip_feasibility_tolerance": 1e-9}
+    solver.solve(model)
+    x = np.array([pyomo.value(model.net.inputs[i]) for i in range(2)])
+    assert pyomo.value(model.largest) == pytest.approx(highest[1], abs=1e-6)
+    assert trained(x).item() == pytest.approx(highest[1], abs=1e-6)

@@ -12,7 +12,7 @@ from plunit.pieces.formats.loading import IMPORTERS
 from plunit.pieces.formats.saving import EXPORTERS
 
 BOX = (-2.0, 3.0)
-PACKAGES = {".onnx": "onnx", ".safetensors": "safetensors"}
+PACKAGES = {".onnx": "onnx"}
 
 
 @pytest.fixture(params=EXPORTERS)

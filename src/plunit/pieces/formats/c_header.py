@@ -1,21 +1,30 @@
-"""`save_c`: a curve or a network as one C99 header."""
+"""`save_c`: a curve, a network or a network in fixed point as one C99 header, with a bound on its errors."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from plunit.base.files import save_whole
+from plunit.pieces.arrays import Floats
+from plunit.pieces.exact.layer import EPS
 from plunit.pieces.exact_curves import Curve
 from plunit.pieces.fixed.integers import FixedNetwork
 from plunit.pieces.fixed.proving import error_bound
-from plunit.pieces.formats.c_curve import curve_header
-from plunit.pieces.formats.c_fixed import fixed_header
-from plunit.pieces.formats.c_network import network_header
-from plunit.pieces.formats.c_text import check_name, comment
+from plunit.pieces.formats import c_text
+from plunit.pieces.formats.c_text import Layer, Tables, box_text, origin, rounded
+from plunit.pieces.functions import Functions
 from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import rescaled
+from plunit.pieces.rounding import rounding_bound
+
+_ROUNDED = "(this program with its rounded tables, rounding to nearest, with or without fused multiply-add, against the"
+_FITTED = "This does not bound the distance to a formula or data that were fitted."
+"""Every bound on rounding errors is followed by this, because a reader may take it for the error of the fit."""
 
 
 def save_c(
@@ -54,7 +63,7 @@ def save_c(
             output_shift + output_scale y.
     """
     chosen = name if name is not None else "curve" if isinstance(function, Curve) else "network"
-    check_name(chosen)
+    c_text.check_name(chosen)
     if isinstance(self_test, bool) or not isinstance(self_test, int) or self_test < 0:
         raise ValueError(f"self_test must be a number of points, 0 or more, got {self_test!r}")
     options = sorted(scaling) + ["box"] * (box is not None)
@@ -65,10 +74,216 @@ def save_c(
     elif isinstance(function, FixedNetwork):
         if options or dtype != "double":
             raise ValueError(f"a network in fixed point takes no {', '.join(options or ['dtype'])}; quantize has them")
-        text = fixed_header(function, chosen, error_bound(function), self_test)
+        text = fixed_header(function, chosen, self_test)
     else:
         check_network(function)
         net = rescaled(function, **scaling) if scaling else function
         text = network_header(net, chosen, dtype, None if box is None else box_array(net, box), self_test)
-    first = comment([" ".join(about.replace("*/", "* /").split())]) + "\n" if about else ""
+    first = c_text.comment([" ".join(about.replace("*/", "* /").split())]) + "\n" if about else ""
     save_whole(path, first + text)
+
+
+_IS_NEAR = """ {{
+            const {real} {name}_gap = {name}_result[{name}_j] - {name}_test_y[{name}_point][{name}_j];
+            if (!({name}_gap <= {name}_test_error[{name}_j] && -{name}_gap <= {name}_test_error[{name}_j])) return 1;
+        }}"""
+
+
+def network_header(net: Network, name: str, dtype: str, box: Floats | None, points: int) -> str:
+    """Return the text of a header that defines `void name(const real *x, real *y)`, with `points` for its self-test."""
+    layers = _network_layers(net, dtype)
+    program = f"""\
+/* y[0..{net.outputs - 1}] = {name}(x[0..{net.inputs - 1}]); x and y must not overlap. */
+static inline void {name}(const {dtype} *x, {dtype} *y) {{
+{c_text.scratch(layers, dtype)}{c_text.loops(name, layers, "x")}}}
+"""
+    test, lines = "", [f"{name}: a network {_widths(net)} in {dtype}.", f"{origin(net)}."]
+    if box is None:
+        lines.append("No box was given, so no bound on rounding errors is stated.")
+    else:
+        bound = rounding_bound(net, box, dtype)
+        lines += [
+            f"For x in {box_text(box)}",
+            f"the values differ from exact arithmetic by at most {_stated(bound)}",
+            _ROUNDED,
+            f"network of that hash). {_FITTED}",
+        ]
+        test = _network_test(net, name, dtype, box, bound, points) if points else ""
+    return c_text.header(name, lines, c_text.layer_tables(layers), program, test)
+
+
+def _network_layers(net: Network, dtype: str) -> list[Layer]:
+    found = []
+    for layer in net.layers:
+        parts: dict[str, Any] = {"weight": layer.weight, "bias": layer.bias}
+        units = None if layer.activation is None else Functions.of(layer.activation)
+        if units is not None:
+            parts |= {"knots": units.knots, "slopes": units.slopes, "intercepts": units.intercepts}
+        tables: Tables = {part: (dtype, rounded(array, dtype)) for part, array in parts.items()}
+        if units is not None and len(units.knots) > 1:
+            tables["kind"] = ("unsigned short", units.kinds)
+        found.append(Layer(tables, "z" if units is None else "{slope} * z + {intercept}"))
+    return found
+
+
+def _network_test(net: Network, name: str, dtype: str, box: Floats, bound: Floats, points: int) -> str:
+    rng = np.random.default_rng(0)
+    x = rounded(rng.uniform(box[:, 0], box[:, 1], (points, len(box))), dtype)
+    # a number next to the end of the box may be rounded to one beyond it
+    inside = ((x >= box[:, 0]) & (x <= box[:, 1])).all(axis=1)
+    x = x[inside] if inside.any() else x[:1]
+    y = rounded(net(x), dtype)
+    unit = np.finfo(y.dtype).eps
+    error = rounded(1.01 * bound + 4 * unit * np.abs(y).max(axis=0) + rounding_bound(net, box), dtype)
+    tables = {"x": (dtype, x), "y": (dtype, y), "error": (dtype, error)}
+    judge = f"exact arithmetic; returns 0 if all agree to {name}_test_error"
+    return c_text.self_test(name, name, tables, judge, _IS_NEAR)
+
+
+def _widths(net: Network) -> str:
+    return " - ".join(map(str, net.widths))
+
+
+def _stated(bound: Floats) -> str:
+    return ", ".join(f"{number:.3e}" for number in bound * 1.001)
+
+
+_CURVE = """\
+/* y[0..{last}] = {name}(x) */
+static inline void {name}({real} x, {real} *y) {{
+    int low = 0, high = {pieces} - 1;
+    while (low < high) {{
+        int middle = (low + high + 1) / 2;
+        if (x >= {name}_knots[middle]) low = middle;
+        else high = middle - 1;
+    }}
+    for (int i = 0; i < {outputs}; i++)
+        y[i] = {name}_values[low][i] + {name}_slopes[low][i] * (x - {name}_knots[low]);
+}}
+"""
+
+
+def curve_header(curve: Curve, name: str, dtype: str) -> str:
+    """Return the text of a header that defines `void name(real x, real *y)`; dead kinks are left out."""
+    merged = curve.merged()
+    parts = {"knots": merged.knots[:-1], "values": merged.values[:-1], "slopes": merged.slopes}
+    tables = {part: rounded(array, dtype) for part, array in parts.items()}
+    if (np.diff(tables["knots"]) <= 0).any():
+        raise ValueError("pieces of this curve are too short for float; take dtype='double'")
+    pieces, outputs, domain = len(merged.slopes), merged.values.shape[1], f"[{merged.low}, {merged.high}]"
+    about = [
+        f"{name}: a piecewise-linear function of one variable, {pieces} pieces on {domain}, {outputs} output(s):",
+        "y = values[i] + slopes[i] (x - knots[i]), i the last piece that begins at x or before.",
+        f"For every {dtype} x in {domain}, y differs from exact arithmetic by at most "
+        f"{1.001 * _curve_bound(curve, tables):.3e}",
+        f"{_ROUNDED} curve",
+        f"that it was written from). {_FITTED}",
+        "Beyond the ends the first and the last piece go on.",
+    ]
+    program = _CURVE.format(name=name, real=dtype, pieces=pieces, outputs=outputs, last=outputs - 1)
+    return c_text.header(name, about, {part: (dtype, array) for part, array in tables.items()}, program)
+
+
+def _curve_bound(curve: Curve, tables: dict[str, NDArray[Any]]) -> float:
+    """Return a bound on |program - curve| for x of the tables' type in the domain, the rounding of the tables included.
+
+    With rounded tables, the formula and the curve are straight between the knots of both. So their distance is largest
+    at a knot, on its left or right. The formula rounds three times in slope (x - knot) and once in the sum.
+    """
+    info = np.finfo(tables["knots"].dtype)
+    knots, values, slopes = (tables[part].astype(np.float64) for part in ("knots", "values", "slopes"))
+    x = np.unique(np.concatenate([curve.knots, np.clip(knots, curve.low, curve.high)]))
+    exact, size = curve(x), (np.abs(curve.values[1:]) + np.abs(curve.values[:-1]))[curve.piece(x)]
+    found = []
+    for side in ("left", "right"):
+        piece = np.searchsorted(knots[1:], x, side=side)
+        start, rise = values[piece], slopes[piece] * (x - knots[piece])[:, None]
+        terms = np.abs(start) + np.abs(rise)
+        # the last term is for the rounding of this sum itself
+        gap = np.abs((start - exact) + rise) + 3 * EPS * (terms + size)
+        found.append(gap + 1.01 * float(info.eps) / 2 * (terms + 3 * np.abs(rise)))
+    return float(np.max(found) + info.tiny)
+
+
+_FIXED = """\
+/* floor(z / 2^bits + 1/2) for |z| < 2^61: what is shifted is never negative. */
+static inline int64_t {name}_rounded(int64_t z, int bits) {{
+    const int64_t large = (int64_t)1 << 62;
+    return ((z + (((int64_t)1 << bits) >> 1) + large) >> bits) - (large >> bits);
+}}
+
+/* y[0..{last_output}] for integers x[0..{last_input}]; x is clipped to the box. */
+static inline void {name}_fixed(const int16_t *x, int32_t *y) {{
+    int16_t clipped[{inputs}];
+{scratch}    for (int i = 0; i < {inputs}; i++)
+        clipped[i] = x[i] < {name}_low[i] ? {name}_low[i] : x[i] > {name}_high[i] ? {name}_high[i] : x[i];
+{loops}}}
+
+/* y[0..{last_output}] = {name}(x[0..{last_input}]) for real numbers; NaN counts as the low end. */
+static inline void {name}(const double *x, double *y) {{
+    int16_t given[{inputs}];
+    int32_t found[{outputs}];
+    for (int i = 0; i < {inputs}; i++) {{
+        double z = x[i] > {name}_box[i][0] ? x[i] : {name}_box[i][0];
+        z = z < {name}_box[i][1] ? z : {name}_box[i][1];
+        z = (z - {name}_offset[i]) * {name}_scale[i];
+        const int32_t whole = (int32_t)z;
+        const double rest = z - (double)whole;
+        given[i] = (int16_t)(rest >= 0.5 ? whole + 1 : rest < -0.5 ? whole - 1 : whole);
+    }}
+    {name}_fixed(given, found);
+    for (int i = 0; i < {outputs}; i++) y[i] = found[i] * {unit!r};
+}}
+"""
+
+_IS_EQUAL = "\n            if ({name}_result[{name}_j] != {name}_test_y[{name}_point][{name}_j]) return 1;"
+
+
+def fixed_header(fixed: FixedNetwork, name: str, points: int) -> str:
+    """Return the text of a header that defines `name` for real numbers and `name_fixed` for integers."""
+    inputs, outputs, layers = fixed.net.inputs, fixed.net.outputs, _fixed_layers(fixed, name)
+    (low, high), scale = fixed.ends, np.ldexp(1.0, fixed.fraction)
+    tables: Tables = {"low": ("int16_t", low), "high": ("int16_t", high), "box": ("double", fixed.box)}
+    tables |= {"offset": ("double", fixed.offset), "scale": ("double", scale), **c_text.layer_tables(layers)}
+    about = [
+        f"{name}: a network {_widths(fixed.net)} in fixed point; the integer q stands for q 2^-f.",
+        f"{origin(fixed.net)}.",
+        *fixed.formats,
+        f"For x in {box_text(fixed.box)}",
+        f"the values differ from the network in exact arithmetic by at most {_stated(error_bound(fixed))}",
+        f"(this program with its rounded tables, inputs and values, against the network of that hash). {_FITTED}",
+        "The bound is proved, as is that no sum overflows. Other inputs are clipped to the box.",
+    ]
+    program = _FIXED.format(
+        name=name,
+        inputs=inputs,
+        outputs=outputs,
+        last_input=inputs - 1,
+        last_output=outputs - 1,
+        scratch=c_text.scratch(layers, "int16_t"),
+        loops=c_text.loops(name, layers, "clipped"),
+        unit=float(np.ldexp(1.0, -fixed.layers[-1].fraction)),
+    )
+    test = ""
+    if points:
+        x = np.random.default_rng(0).integers(low, high + 1, (points, len(low)))
+        stored: Tables = {"x": ("int16_t", x), "y": ("int32_t", fixed.integers(x))}
+        judge = "the simulation; returns 0 if all are equal"
+        test = c_text.self_test(name, f"{name}_fixed", stored, judge, _IS_EQUAL)
+    return c_text.header(name, about, tables, program, test, include="\n#include <stdint.h>\n")
+
+
+def _fixed_layers(fixed: FixedNetwork, name: str) -> list[Layer]:
+    found = []
+    for i, layer in enumerate(fixed.layers):
+        total = "int64_t" if layer.wide else "int32_t"
+        tables: Tables = {"weight": (f"int{fixed.bits}_t", layer.weight), "bias": (total, layer.bias)}
+        value = f"(int32_t){f'{name}_rounded(z, {layer.shift})' if layer.shift else 'z'}"
+        if i < len(fixed.layers) - 1:
+            tables |= {"knots": (total, layer.knots), "slopes": ("int16_t", layer.slopes)}
+            tables["intercepts"] = ("int64_t", layer.intercepts)
+            value = f"(int16_t){name}_rounded(\n            {{slope}} * (int64_t)z + {{intercept}}, {layer.shift})"
+            if len(layer.knots) > 1:
+                tables["kind"] = ("unsigned short", layer.kinds)
+        found.append(Layer(tables, value, cast="(int32_t)"))
+    return found

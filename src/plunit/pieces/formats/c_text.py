@@ -1,10 +1,14 @@
-"""Parts of every C header: checked names, tables as text, and the comment with version and hash."""
+"""How C is written: checked names, tables, the loops over layers, self-tests, and the frame of every header.
+
+A layer is z = W h + b, then slopes[p] z + intercepts[p] beyond p knots. Floating and fixed point differ in types alone.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,10 +29,10 @@ _TAKEN = """
     xor_eq int8_t int16_t int32_t int64_t
 """
 
-FITTED = "This does not bound the distance to a formula or data that were fitted."
-"""Every bound on rounding errors is followed by this, because a reader may take it for the error of the fit."""
-
 TYPES = {"double": np.float64, "float": np.float32}
+
+Tables = dict[str, tuple[str, NDArray[Any]]]
+"""The type in C and the numbers of each table, by its name without that of the function."""
 
 
 def check_name(name: str) -> None:
@@ -49,23 +53,25 @@ def rounded(array: Any, dtype: str) -> NDArray[Any]:
     return found
 
 
-def table(kind: str, name: str, array: NDArray[Any]) -> str:
-    """Return `static const kind name[...] = {...};`; decimals that give the same bits when they are read."""
-    shape = "".join(f"[{length}]" for length in array.shape)
-    return f"static const {kind} {name}{shape} = {_braces(array)};"
-
-
-def literal(number: Any) -> str:
-    """Return a number of NumPy as C writes it: 0.1f for a float, 0.1 for a double, 3 for an integer."""
-    if isinstance(number, np.integer):
-        return str(int(number))
-    return f"{np.format_float_scientific(number, trim='0')}f" if number.dtype == np.float32 else repr(float(number))
+def tables_text(name: str, tables: Tables) -> str:
+    """Return `static const kind name_part[...] = {...};` of each table; decimals that read back as the same bits."""
+    shapes = {part: "".join(f"[{length}]" for length in array.shape) for part, (_, array) in tables.items()}
+    return "\n".join(
+        f"static const {kind} {name}_{part}{shapes[part]} = {_braces(array)};" for part, (kind, array) in tables.items()
+    )
 
 
 def _braces(array: NDArray[Any]) -> str:
     if array.ndim == 1:
-        return "{" + ", ".join(literal(number) for number in array) + "}"
+        return "{" + ", ".join(_literal(number) for number in array) + "}"
     return "{" + ",\n    ".join(_braces(row) for row in array) + "}"
+
+
+def _literal(number: Any) -> str:
+    """Return a number of NumPy as C writes it: 0.1f for a float, 0.1 for a double, 3 for an integer."""
+    if isinstance(number, np.integer):
+        return str(int(number))
+    return f"{np.format_float_scientific(number, trim='0')}f" if number.dtype == np.float32 else repr(float(number))
 
 
 def comment(lines: Iterable[str]) -> str:
@@ -87,3 +93,88 @@ def origin(net: Network) -> str:
 def box_text(box: Any) -> str:
     """Return a box as [low, high] x [low, high] x ..."""
     return " x ".join(f"[{low!r}, {high!r}]" for low, high in np.asarray(box).tolist())
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer as tables.
+
+    Attributes:
+        tables: `weight` and `bias`, which has the type of the sum z; if an activation follows, `knots`, `slopes` and
+            `intercepts` of each kind of unit and, if there are several, the `kind` of every unit.
+        value: what is stored of a unit, as text: of z in the last layer, else of {slope}, z and {intercept}.
+        cast: what stands before a weight in the sum.
+    """
+
+    tables: Tables
+    value: str
+    cast: str = ""
+
+
+def layer_tables(layers: Sequence[Layer]) -> Tables:
+    """Return the tables of all layers, each with the number of its layer."""
+    return {f"{part}{i}": pair for i, layer in enumerate(layers) for part, pair in layer.tables.items()}
+
+
+def scratch(layers: Sequence[Layer], kind: str) -> str:
+    """Return the arrays between the layers, as wide as the widest: layers write to `even` and `odd` in turn."""
+    width = max((len(layer.tables["bias"][1]) for layer in layers[:-1]), default=0)
+    return "".join(f"    {kind} {array}[{width}];\n" for array in ("even", "odd")[: len(layers) - 1])
+
+
+def loops(name: str, layers: Sequence[Layer], source: str) -> str:
+    """Return a loop over the units of each layer; the first reads `source`, the last writes y."""
+    text = ""
+    for i, layer in enumerate(layers):
+        (units, inputs), real = layer.tables["weight"][1].shape, layer.tables["bias"][0]
+        text += f"""\
+    for (int i = 0; i < {units}; i++) {{
+        {real} z = {name}_bias{i}[i];
+        for (int j = 0; j < {inputs}; j++) z += {layer.cast}{name}_weight{i}[i][j] * {source}[j];
+"""
+        value, source = layer.value, ("even", "odd")[i % 2]
+        if "knots" in layer.tables:
+            kind = f"{name}_kind{i}[i]" if "kind" in layer.tables else "0"
+            slope, intercept = (f"{name}_{part}{i}[{kind}][p]" for part in ("slopes", "intercepts"))
+            value = value.format(slope=slope, intercept=intercept)
+            text += f"""\
+        const {real} *knots = {name}_knots{i}[{kind}];
+        int p = 0;
+        while (p < {layer.tables["knots"][1].shape[1]} && z > knots[p]) p++;
+"""
+        text += f"        {'y' if i == len(layers) - 1 else source}[i] = {value};\n    }}\n"
+    return text
+
+
+def self_test(name: str, function: str, tables: Tables, judge: str, check: str) -> str:
+    """Return a program that calls `function` at the points of table x; `check` compares its results with table y."""
+    (real, y), stored = tables["y"], {f"test_{part}": pair for part, pair in tables.items()}
+    return f"""
+#ifdef {name}_SELF_TEST
+/* {len(y)} points of the box with the values of {judge}. */
+{tables_text(name, stored)}
+
+int main(void) {{
+    for (int {name}_point = 0; {name}_point < {len(y)}; {name}_point++) {{
+        {real} {name}_result[{y.shape[1]}];
+        {function}({name}_test_x[{name}_point], {name}_result);
+        for (int {name}_j = 0; {name}_j < {y.shape[1]}; {name}_j++){check.format(name=name, real=real)}
+    }}
+    return 0;
+}}
+#endif
+"""
+
+
+def header(name: str, about: Iterable[str], tables: Tables, program: str, test: str = "", include: str = "") -> str:
+    """Return a whole header: comment, guard, tables, functions, self-test."""
+    return f"""\
+{comment(about)}
+#ifndef PLUNIT_{name}_H
+#define PLUNIT_{name}_H
+{include}
+{tables_text(name, tables)}
+
+{program}{test}
+#endif
+"""

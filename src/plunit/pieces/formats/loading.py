@@ -1,83 +1,25 @@
-"""Formats that are known and not read: `load` says what the file is, why it is refused, and what to do instead."""
+"""`load`: the network in a file whose format is found by its content, or one line that says why it is refused.
+
+`IMPORTERS` are the formats that are read, `REFUSED` those that are known and not read, each with what to do instead.
+"""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 
-from plunit.pieces.formats import json_text, keras_file, nnet_text, onnx_reading, safetensors_file, torch_file
+from plunit.pieces.formats import csv_json, nnet_text, onnx_reading
 from plunit.pieces.formats.importer import Content, Importer, check_bytes
 from plunit.pieces.networks import Network
 
 
-def _refusing(name: str, recognises: Callable[[Content], bool], reason: str, remedy: str) -> Importer:
-    def read(path: Path) -> Network:
-        raise ValueError(reason)
-
-    return Importer(name, recognises, read, remedy)
-
-
-def _is_pickle(content: Content) -> bool:
-    return content.head[:1] == b"\x80" and content.head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
-
-
-REFUSED: tuple[Importer, ...] = (
-    _refusing(
-        "a TorchScript program",
-        lambda content: any(name.endswith("/constants.pkl") for name in content.members),
-        "it holds a program, which would have to be run",
-        "save the nn.Sequential itself with torch.save(model, path)",
-    ),
-    _refusing(
-        "a program of torch.export",
-        lambda content: any(name.endswith("archive_format") for name in content.members),
-        "it holds a program, which would have to be run",
-        "save the nn.Sequential itself with torch.save(model, path), or export it with torch.onnx.export",
-    ),
-    _refusing(
-        "a pickle",
-        _is_pickle,
-        "a pickle can run any code when it is read",
-        "unpickle it yourself if you trust it, and give a model of scikit-learn to plunit.pieces.from_sklearn",
-    ),
-    _refusing(
-        "an HDF5 file",
-        lambda content: content.head.startswith(b"\x89HDF\r\n\x1a\n"),
-        "the old format of Keras, and weights alone, are not read",
-        'save the whole model with model.save("model.keras")',
-    ),
-    _refusing(
-        "an archive of NumPy arrays",
-        lambda content: bool(content.members) and all(name.endswith(".npy") for name in content.members),
-        "it does not say how its arrays make a network",
-        "build the network with plunit.pieces.network and save it with plunit.pieces.save_safetensors",
-    ),
-    _refusing(
-        "a curve in CSV",
-        lambda content: content.text().startswith("low,high,patterns,"),
-        "it holds a curve, not a network",
-        "plunit.pieces.load_csv reads it",
-    ),
-)
-
-
-IMPORTERS: tuple[Importer, ...] = (
-    onnx_reading.IMPORTER,
-    keras_file.IMPORTER,
-    safetensors_file.IMPORTER,
-    torch_file.IMPORTER,
-    nnet_text.IMPORTER,
-    json_text.IMPORTER,
-)
-"""The formats that `load` reads."""
-
-
 def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
-    """Return the network in a file: ONNX, Keras, safetensors with a list of layers, torch.save, .nnet or JSON.
+    """Return the network in a file: ONNX, torch.save, .nnet or JSON.
 
     The format is found by the file's content. Nothing in the file is executed. ValueError if the file has no known
     format, or holds anything other than affine layers and piecewise-linear activations; its text has the format and
-    the remedy in one line. ModuleNotFoundError names the package that a format needs: onnx, h5py, safetensors or torch.
+    the remedy in one line. ModuleNotFoundError names the package that a format needs: onnx or torch.
 
     A model of PyTorch with convolutions or pooling needs the `shape` of its input, (channels, height, width) or
     (channels, length). Other formats have no such layers. A curve in JSON becomes a network of one input, whose first
@@ -89,7 +31,7 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is a folder, a device or a pipe; give the file of a model")
     content = Content.of(path)
-    importer = recognise(content)
+    importer = next((each for each in (*IMPORTERS, *REFUSED) if each.recognises(content)), None)
     if importer is None:
         names = ", ".join(each.name for each in IMPORTERS)
         raise ValueError(f"{path} has no known format; known are {names}")
@@ -110,7 +52,110 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
         raise ValueError(f"{path} is {importer.name}: {reason}; {importer.remedy}") from None
 
 
-def recognise(content: Content) -> Importer | None:
-    """Return the format of a file, or None if it is not known."""
-    known = (*IMPORTERS, *REFUSED)
-    return next((importer for importer in known if importer.recognises(content)), None)
+_BEFORE_1_6 = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+"""What files of torch.save began with before PyTorch 1.6: a number, pickled."""
+
+
+def _is_script(content: Content) -> bool:
+    return any(name.endswith("/constants.pkl") for name in content.members)
+
+
+def _is_exported(content: Content) -> bool:
+    return any(name.endswith("archive_format") for name in content.members)
+
+
+def _is_torch(content: Content) -> bool:
+    if content.head.startswith(_BEFORE_1_6):
+        return True
+    program = _is_script(content) or _is_exported(content)
+    return not program and any(name.endswith("/data.pkl") for name in content.members)
+
+
+def _is_pickle(content: Content) -> bool:
+    modern = content.head[:1] == b"\x80" and content.head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
+    return modern and not content.head.startswith(_BEFORE_1_6)
+
+
+def _is_safetensors(content: Content) -> bool:
+    length = int.from_bytes(content.head[:8], "little")
+    return 2 <= length <= content.size - 8 and content.head[8:9] == b"{"
+
+
+def _read_torch(path: Path, shape: tuple[int, ...] | None = None) -> Network:
+    # by name, because plunit.pieces does not import PyTorch
+    net: Network = importlib.import_module("plunit.torch.exact.saved").read(path, shape)
+    return net
+
+
+_TORCH = Importer(
+    "a model saved by torch.save",
+    _is_torch,
+    _read_torch,
+    "save the model itself, an nn.Sequential of layers that to_network takes, with torch.save(model, path)",
+    _read_torch,
+)
+
+IMPORTERS: tuple[Importer, ...] = (onnx_reading.IMPORTER, _TORCH, nnet_text.IMPORTER, csv_json.IMPORTER)
+"""The formats that `load` reads."""
+
+
+def _refusing(name: str, recognises: Callable[[Content], bool], reason: str, remedy: str) -> Importer:
+    def read(path: Path) -> Network:
+        raise ValueError(reason)
+
+    return Importer(name, recognises, read, remedy)
+
+
+_KERAS = "load it with keras.models.load_model(path), and give the model to plunit.pieces.from_keras"
+
+REFUSED: tuple[Importer, ...] = (
+    _refusing(
+        "a TorchScript program",
+        _is_script,
+        "it holds a program, which would have to be run",
+        "save the nn.Sequential itself with torch.save(model, path)",
+    ),
+    _refusing(
+        "a program of torch.export",
+        _is_exported,
+        "it holds a program, which would have to be run",
+        "save the nn.Sequential itself with torch.save(model, path), or export it with torch.onnx.export",
+    ),
+    _refusing(
+        "a pickle",
+        _is_pickle,
+        "a pickle can run any code when it is read",
+        "unpickle it yourself if you trust it, and give a model of scikit-learn to plunit.pieces.from_sklearn",
+    ),
+    _refusing(
+        "a Keras model",
+        lambda content: {"config.json", "model.weights.h5"} <= set(content.members),
+        "only Keras itself reads its files",
+        _KERAS,
+    ),
+    _refusing(
+        "an HDF5 file",
+        lambda content: content.head.startswith(b"\x89HDF\r\n\x1a\n"),
+        "the old format of Keras, and weights alone, are not read",
+        _KERAS,
+    ),
+    _refusing(
+        "a safetensors file",
+        _is_safetensors,
+        "it does not say how its arrays make a network",
+        "load the arrays into their model, and give that to plunit.torch.to_network or plunit.pieces.from_keras",
+    ),
+    _refusing(
+        "an archive of NumPy arrays",
+        lambda content: bool(content.members) and all(name.endswith(".npy") for name in content.members),
+        "it does not say how its arrays make a network",
+        "build the network with plunit.pieces.network and save it with plunit.pieces.save_json",
+    ),
+    _refusing(
+        "a curve in CSV",
+        lambda content: content.text().startswith("low,high,patterns,"),
+        "it holds a curve, not a network",
+        "plunit.pieces.load_csv reads it",
+    ),
+)
+"""The formats that are known and not read: why, and what to do instead."""

@@ -1,4 +1,4 @@
-"""Networks as .nnet files, the text format of ReLU networks that Reluplex, Marabou and similar tools read.
+"""Networks from .nnet files, the text format of ReLU networks around Reluplex and Marabou.
 
 Comments after //, then lines of numbers that end in a comma: layers, inputs, outputs, largest layer; the size of every
 layer; a flag; least and largest value of every input; mean and range of every input, and of all outputs; then the
@@ -8,44 +8,15 @@ rows of the weights of each layer, and its biases one by one. Hidden layers are 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from plunit.base.files import save_whole
 from plunit.pieces import activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Content, Importer, Layer, build
-from plunit.pieces.limits import box_pairs
-from plunit.pieces.networks import Network, check_network
-from plunit.pieces.rewriting import to_relu
-
-
-def save_nnet(net: Network, path: str | Path, box: Any) -> None:
-    """Write a network as a .nnet file, as the plain ReLU network that it is (`to_relu`).
-
-    Args:
-        net: a network with any piecewise-linear activations.
-        path: the file.
-        box: low and high of every input, [inputs, 2]. Readers of the format keep inputs within it.
-    """
-    check_network(net)
-    domain = box_pairs(net, box)
-    plain = to_relu(net, only_relu=True)
-    low, high = zip(*domain, strict=True)
-    neutral = ([0.0] * (plain.inputs + 1), [1.0] * (plain.inputs + 1))
-    rows: list[Iterable[float]] = [
-        [len(plain.layers), plain.inputs, plain.outputs, max(plain.widths)],
-        plain.widths,
-        [0],
-    ]
-    rows += [low, high, *neutral]
-    for layer in plain.layers:
-        rows += [*layer.weight.tolist(), *([number] for number in layer.bias.tolist())]
-    lines = ("".join(f"{number!r}," for number in row) for row in rows)
-    save_whole(path, "// a network of plunit.pieces, as plain ReLU\n" + "\n".join(lines) + "\n")
+from plunit.pieces.networks import Network
 
 
 def _rows(text: str) -> Iterator[list[str]]:
@@ -106,4 +77,9 @@ def _numbers(rows: Iterator[list[str]], count: int, what: str) -> Floats:
     return numbers
 
 
-IMPORTER = Importer("a .nnet file", _recognises, _read, "plunit.pieces.save_nnet writes such files")
+IMPORTER = Importer(
+    "a .nnet file",
+    _recognises,
+    _read,
+    "the docstring of plunit.pieces.formats.nnet_text has the rules of the format",
+)

@@ -1,6 +1,6 @@
 """Compare layers with the nodes of the graph that they were read from, evaluated one by one in NumPy.
 
-`elementwise` finds functions as pieces. Here every operator is stated once more, on numbers, without pieces. A graph on
+`waves` has functions as pieces. Here every operator is stated once more, on numbers, without pieces. A graph on
 which the two differ is refused: between its kinks, on both sides of each, and at each.
 """
 
@@ -17,7 +17,7 @@ from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Layer, check_bytes
 
-_NEAR = 1e-5  # functions of float32 constants may jump by 1e-6 at each kink (see `elementwise`)
+_NEAR = 1e-5  # functions of float32 constants may jump by 1e-6 at each kink (see `waves`)
 _ROUNDING = 1e-9
 _NUMBERS = 2**20
 _PARTS = np.array([0.03, 0.29, 0.5, 0.83])

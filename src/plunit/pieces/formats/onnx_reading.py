@@ -1,4 +1,4 @@
-"""Follow the nodes of an ONNX graph: a value is an array, or an elementwise function of the last affine layer."""
+"""Networks from ONNX models: a value of the graph is an array, or a function of each unit of the last affine layer."""
 
 from __future__ import annotations
 

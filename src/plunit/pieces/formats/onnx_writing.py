@@ -1,4 +1,4 @@
-"""A network as the nodes of an ONNX graph: Gemm, and for each activation as few standard operators as it needs."""
+"""`save_onnx`: a network or a curve as an ONNX model: Gemm, and as few standard operators as an activation needs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,47 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.exact_curves import Curve
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import to_relu
+
+
+def save_onnx(function: Network | Curve, path: str | Path, *, dtype: Any = "float64", relu: bool = False) -> None:
+    """Write an ONNX model x [n, in] -> y [n, out]; needs the package `onnx`.
+
+    Args:
+        function: a network, or a curve, whose first and last piece go on beyond the ends and whose dead kinks are left
+            out.
+        path: the file.
+        dtype: "float64" or "float32", that of x, of y and of all numbers between.
+        relu: write the network as a plain ReLU network (`to_relu`), of Gemm and Relu alone.
+
+    In a network each layer is a Gemm, ReLU is Relu, a leaky ReLU PRelu, PLU m + alpha (z - m) with m = Clip(z), and any
+    other activation a sum over its pieces. `load` reads networks back.
+    """
+    save_whole(path, bytes_of(function, dtype=dtype, relu=relu))
+
+
+def bytes_of(function: Network | Curve, *, dtype: Any = "float64", relu: bool = False) -> bytes:
+    """Return what `save_onnx` writes."""
+    kind = np.dtype(dtype)
+    if kind not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+    if relu and isinstance(function, Curve):
+        raise ValueError("relu=True rewrites networks, and this is a curve; give the network it was found from")
+    try:
+        import onnx
+    except ImportError:
+        raise ImportError("save_onnx needs the package onnx: pip install onnx") from None
+    graph = Graph(onnx, kind)
+    if isinstance(function, Curve):
+        inputs, outputs = 1, function.values.shape[1]
+        _add_curve(graph, function.merged(), onnx)
+    else:
+        check_network(function)
+        check_knots(function, kind)
+        net = to_relu(function, only_relu=True) if relu else function
+        inputs, outputs = net.inputs, net.outputs
+        add_network(graph, net, "x")
+    graph.nodes[-1].output[0] = "y"
+    return _model_bytes(onnx, graph, kind, inputs, outputs)
 
 
 class Graph:
@@ -126,47 +167,6 @@ def _clip(graph: Graph, z: str, low: Floats, high: Floats) -> str:
 def _shared(array: Floats) -> Floats:
     """Return one number if all units have the same."""
     return array[:1] if (array == array[0]).all() else array
-
-
-def save_onnx(function: Network | Curve, path: str | Path, *, dtype: Any = "float64", relu: bool = False) -> None:
-    """Write an ONNX model x [n, in] -> y [n, out]; needs the package `onnx`.
-
-    Args:
-        function: a network, or a curve, whose first and last piece go on beyond the ends and whose dead kinks are left
-            out.
-        path: the file.
-        dtype: "float64" or "float32", that of x, of y and of all numbers between.
-        relu: write the network as a plain ReLU network (`to_relu`), of Gemm and Relu alone.
-
-    In a network each layer is a Gemm, ReLU is Relu, a leaky ReLU PRelu, PLU m + alpha (z - m) with m = Clip(z), and any
-    other activation a sum over its pieces. `load` reads networks back.
-    """
-    save_whole(path, bytes_of(function, dtype=dtype, relu=relu))
-
-
-def bytes_of(function: Network | Curve, *, dtype: Any = "float64", relu: bool = False) -> bytes:
-    """Return what `save_onnx` writes."""
-    kind = np.dtype(dtype)
-    if kind not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
-    if relu and isinstance(function, Curve):
-        raise ValueError("relu=True rewrites networks, and this is a curve; give the network it was found from")
-    try:
-        import onnx
-    except ImportError:
-        raise ImportError("save_onnx needs the package onnx: pip install onnx") from None
-    graph = Graph(onnx, kind)
-    if isinstance(function, Curve):
-        inputs, outputs = 1, function.values.shape[1]
-        _add_curve(graph, function.merged(), onnx)
-    else:
-        check_network(function)
-        check_knots(function, kind)
-        net = to_relu(function, only_relu=True) if relu else function
-        inputs, outputs = net.inputs, net.outputs
-        add_network(graph, net, "x")
-    graph.nodes[-1].output[0] = "y"
-    return _model_bytes(onnx, graph, kind, inputs, outputs)
 
 
 def _model_bytes(onnx: Any, graph: Graph, kind: np.dtype[Any], inputs: int, outputs: int) -> bytes:

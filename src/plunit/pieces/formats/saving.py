@@ -1,4 +1,4 @@
-"""Write a network, or its curve or polygons, in the format that a file's ending names."""
+"""`save`: a network, or its curve, in the format that the file's ending names."""
 
 from __future__ import annotations
 
@@ -9,19 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from plunit.base.files import ending
-from plunit.pieces.exact.polygons import Cells, cells
-from plunit.pieces.exact_curves import Curve, curve
+from plunit.pieces.exact_curves import curve
 from plunit.pieces.formats.c_header import save_c
 from plunit.pieces.formats.c_text import check_name
-from plunit.pieces.formats.csv_table import save_csv
-from plunit.pieces.formats.geojson_map import save_geojson
-from plunit.pieces.formats.json_text import save_json
-from plunit.pieces.formats.nnet_text import save_nnet
-from plunit.pieces.formats.obj_mesh import save_obj
+from plunit.pieces.formats.csv_json import save_csv, save_json
 from plunit.pieces.formats.onnx_writing import save_onnx
-from plunit.pieces.formats.ply_mesh import save_ply
-from plunit.pieces.formats.safetensors_file import save_safetensors
-from plunit.pieces.formats.svg_picture import save_svg
 from plunit.pieces.limits import Pairs, box_pairs
 from plunit.pieces.networks import Network, check_network
 
@@ -49,16 +41,15 @@ class Exporter:
 
     write: Callable[[Network, Pairs, Path], None]
     inputs: tuple[int, ...] = ()
-    needs_box: bool = True
+    needs_box: bool = False
 
 
 def save(net: Network, path: str | Path, box: Any = None) -> None:
-    """Write a network to a file whose ending, in letters of any case, is the format: one of those in `EXPORTERS`.
+    """Write a network in the format of the file's ending: .h, .onnx, .json or .csv; case does not matter.
 
-    .h (C, with a bound on its rounding errors in the box), .onnx, .safetensors and .nnet hold the whole network, and so
-    does .json; with a box and one input .json holds the curve. .csv holds the curve, so it needs one input. .svg is a
-    picture of its curve or polygons there, for one or two inputs; .obj, .ply and .geojson hold its polygons, so they
-    need two. All but .h, .json, .onnx and .safetensors need the box, a pair (low, high) for each input.
+    .h (C, with a bound on its rounding errors in the box) and .onnx hold the whole network. .csv holds the curve on the
+    box, so it needs one input and a box. .json holds the curve if the network has one input and a box is given, else
+    the whole network; `load` reads both. A box is a pair (low, high) for each input.
     """
     check_network(net)
     path = Path(path)
@@ -72,18 +63,6 @@ def save(net: Network, path: str | Path, box: Any = None) -> None:
     exporter.write(net, () if box is None else box_pairs(net, box), path)
 
 
-def _of_curve(write: Callable[[Curve, Path], None]) -> Exporter:
-    def written(net: Network, box: Pairs, path: Path) -> None:
-        if net.inputs != 1:
-            raise ValueError(
-                f"{path.suffix} holds a curve, a function of one input, and the network has {net.inputs}; "
-                "plunit.pieces.along(net, a, b) takes a line through them"
-            )
-        write(curve(net, *box[0]), path)
-
-    return Exporter(written, inputs=(1,))
-
-
 def c_name(path: Path) -> str:
     """Return the name of the C function: that of the file, if C allows it."""
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
@@ -94,37 +73,19 @@ def c_name(path: Path) -> str:
     return name
 
 
-def _of_polygons(write: Callable[[Cells, Path], None]) -> Exporter:
-    def written(net: Network, box: Pairs, path: Path) -> None:
-        if net.inputs != 2:
-            raise ValueError(
-                f"{path.suffix} holds polygons, so it needs two inputs, and the network has {net.inputs}; "
-                "plunit.pieces.plane(net, origin, u, v) takes a plane through them"
-            )
-        write(cells(net, (box[0], box[1])), path)
-
-    return Exporter(written, inputs=(2,))
-
-
-def _picture(net: Network, box: Pairs, path: Path) -> None:
-    if net.inputs > 2:
-        raise ValueError(f"a picture needs one or two inputs, and the network has {net.inputs}")
-    save_svg(curve(net, *box[0]) if net.inputs == 1 else cells(net, (box[0], box[1])), path)
+def _csv(net: Network, box: Pairs, path: Path) -> None:
+    if net.inputs != 1:
+        raise ValueError(
+            f"{path.suffix} holds a curve, a function of one input, and the network has {net.inputs}; "
+            "plunit.pieces.along(net, a, b) takes a line through them"
+        )
+    save_csv(curve(net, *box[0]), path)
 
 
 EXPORTERS: dict[str, Exporter] = {
-    ".h": Exporter(lambda net, box, path: save_c(net, path, c_name(path), box=box or None), needs_box=False),
-    ".onnx": Exporter(lambda net, box, path: save_onnx(net, path), needs_box=False),
-    ".csv": _of_curve(save_csv),
-    ".json": Exporter(
-        lambda net, box, path: save_json(curve(net, *box[0]) if net.inputs == 1 and box else net, path),
-        needs_box=False,
-    ),
-    ".svg": Exporter(_picture, inputs=(1, 2)),
-    ".obj": _of_polygons(save_obj),
-    ".ply": _of_polygons(save_ply),
-    ".geojson": _of_polygons(save_geojson),
-    ".safetensors": Exporter(lambda net, box, path: save_safetensors(net, path), needs_box=False),
-    ".nnet": Exporter(lambda net, box, path: save_nnet(net, path, box)),
+    ".h": Exporter(lambda net, box, path: save_c(net, path, c_name(path), box=box or None)),
+    ".onnx": Exporter(lambda net, box, path: save_onnx(net, path)),
+    ".csv": Exporter(_csv, inputs=(1,), needs_box=True),
+    ".json": Exporter(lambda net, box, path: save_json(curve(net, *box[0]) if net.inputs == 1 and box else net, path)),
 }
 """The formats that `save` writes, by the file's ending."""

@@ -12,26 +12,22 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from plunit.base.errors import UserError
 from plunit.pieces import Network
 from plunit.pieces.formats.importer import Room, check_bytes
 from plunit.torch.exact.network import LAYERS, to_network
 
-_REMEDY = "save the model itself, an nn.Sequential, with torch.save(model, path)"
 _PLACE = 2**10  # bytes that a layer needs besides its numbers
 
 
-def load(path: Path, shape: Sequence[int] | None = None) -> Network:
-    """Return a saved nn.Sequential, or single layer, as a network for `plunit.pieces`; `shape` as in `to_network`."""
-    if not path.is_file():
-        raise UserError(f"{path} is not a file; {_REMEDY}")
-    try:
-        _check_packed(path)
-        module = _module(path)
-        _check_tensors(module)
-        return to_network(module, shape)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{path}: {error}") from None
+def read(path: Path, shape: Sequence[int] | None = None) -> Network:
+    """Return a saved nn.Sequential, or single layer, as a network; `shape` as in `to_network`.
+
+    TypeError or ValueError if the file holds anything else; `plunit.pieces.load` adds the file and the remedy.
+    """
+    _check_packed(path)
+    module = _module(path)
+    _check_tensors(module)
+    return to_network(module, shape)
 
 
 def _check_packed(path: Path) -> None:
@@ -48,12 +44,12 @@ def _module(path: Path) -> nn.Module:
             content = None if foreign else torch.load(path, map_location="cpu", weights_only=True)
         # a file of any content can fail in any way
         except Exception as error:
-            raise UserError(f"{path} cannot be read as a saved model ({type(error).__name__}); {_REMEDY}") from None
+            raise ValueError(f"it cannot be read as a saved model ({type(error).__name__})") from None
     if foreign:
         allowed = ", ".join(layer.__name__ for layer in LAYERS)
-        raise UserError(f"{path} holds {', '.join(sorted(foreign))}; a piecewise-linear model has only {allowed}")
+        raise ValueError(f"it holds {', '.join(sorted(foreign))}, and a piecewise-linear model only {allowed}")
     if not isinstance(content, nn.Module):
-        raise UserError(f"{path} holds {type(content).__name__}, not a model; {_REMEDY}")
+        raise TypeError(f"it holds {type(content).__name__}, not a model")
     return content
 
 

@@ -1,0 +1,215 @@
+"""Fitted models of scikit-learn and models of Keras as networks: objects of the user's own program, not files.
+
+Neither package is imported: layers are known by the names of their classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from plunit import learned
+from plunit.numpy import NAMESPACE
+from plunit.pieces import activation
+from plunit.pieces.activation import Activation
+from plunit.pieces.arrays import Floats
+from plunit.pieces.formats.importer import Layer, build
+from plunit.pieces.networks import Network
+
+_HIDDEN = {"relu": activation.relu, "identity": activation.identity}
+
+
+def from_sklearn(model: Any) -> Network:
+    """Return a fitted MLPRegressor or MLPClassifier as a network; its activation must be relu or identity.
+
+    A regressor must end in an affine layer; with loss="poisson" it ends in exp, which has no pieces.
+    The network of a classifier gives logits, the numbers before the logistic function or softmax. The class is that of
+    the largest output, or the sign of a single output.
+    """
+    kind = type(model).__name__
+    if not hasattr(model, "coefs_") or not hasattr(model, "intercepts_"):
+        raise ValueError(
+            f"this needs a fitted MLPRegressor or MLPClassifier, got {kind} without coefs_; call fit first"
+        )
+    if model.activation not in _HIDDEN:
+        raise ValueError(
+            f"{kind} has activation={model.activation!r}, which is not piecewise-linear; train with relu or identity"
+        )
+    # a classifier's network gives logits, so what follows them is left out
+    last = getattr(model, "out_activation_", "identity")
+    if last != "identity" and not hasattr(model, "classes_"):
+        raise ValueError(
+            f"{kind} ends in out_activation_={last!r}, which is not piecewise-linear; train with loss='squared_error'"
+        )
+    layers: list[Layer] = []
+    for weight, bias in zip(model.coefs_, model.intercepts_, strict=True):
+        layers += [(np.asarray(weight).T, np.asarray(bias)), _HIDDEN[model.activation]()]
+    return build(layers[:-1])
+
+
+def from_keras(model: Any) -> Network:
+    """Return a model of Keras 3 as a network: a Sequential, or a functional model that is a chain, of known layers.
+
+    Inputs are [batch, features]. Known are Dense, PLU, ReLU, LeakyReLU, PReLU, Activation, BatchNormalization (with its
+    moving averages), Normalization, Rescaling, Flatten, Dropout, Identity, and models of these. Any other layer is a
+    ValueError with its name. Weights keep their values; Keras evaluates them in float32.
+    """
+    shape = getattr(model, "input_shape", None)
+    if _kind(model) not in ("Sequential", "Functional") or not isinstance(shape, tuple):
+        raise ValueError(f"this needs a Sequential or functional model of Keras that is built, got {_kind(model)}")
+    if len(shape) != 2 or not isinstance(shape[1], int):
+        raise ValueError(f"the input of a network must be [batch, features], but this model's has shape {shape}")
+    return build(list(_chain(model, shape[1])))
+
+
+def _chain(model: Any, units: int) -> Iterator[Layer]:
+    """Yield the layers of a model into which so many features come."""
+    if _kind(model) == "Functional":
+        _check_chain(model)
+    for layer in model.layers:
+        kind = _kind(layer)
+        try:
+            if kind in ("Sequential", "Functional"):
+                found = list(_chain(layer, units))
+            elif kind in _LAYERS:
+                found = _LAYERS[kind](layer, units)
+            else:
+                raise ValueError(f"it is not affine or piecewise-linear, or not known; known are {', '.join(_LAYERS)}")
+        except ValueError as error:
+            raise ValueError(f"layer {layer.name!r}, {kind}: {error}") from None
+        yield from found
+        units = next((len(part[1]) for part in reversed(found) if not isinstance(part, Activation)), units)
+
+
+def _check_chain(model: Any) -> None:
+    """Raise ValueError unless each layer is called once, on the output of the layer before it, and nothing else."""
+    config, before = model.get_config(), ""
+    if other := {part["name"] for part in config["layers"]} - {layer.name for layer in model.layers}:
+        raise ValueError(f"{', '.join(sorted(other))}: functions between layers are not read; make them layers")
+    for part in config["layers"]:
+        calls = part["inbound_nodes"]
+        if before or calls:
+            args: list[Any] = calls[0]["args"] if len(calls) == 1 else []
+            source = args[0]["config"]["keras_history"] if len(args) == 1 and isinstance(args[0], dict) else ()
+            if list(source) != [before, 0, 0] or any(calls[0]["kwargs"].values()):
+                raise ValueError(f"layer {part['name']!r} is not called once, on the output of the layer before it")
+        before = part["name"]
+    if config["output_layers"] not in ([before, 0, 0], [[before, 0, 0]]):
+        raise ValueError(f"its output is not that of its last layer, {before!r}")
+
+
+def _kind(thing: Any) -> str:
+    """Return the name of a function, or of an object's class; with its module, unless it is Keras' own."""
+    owner = thing if hasattr(thing, "__name__") else type(thing)
+    of_keras = str(owner.__module__).partition(".")[0] == "keras"
+    return owner.__name__ if of_keras else f"{owner.__module__}.{owner.__name__}"
+
+
+def _weights(layer: Any, count: int) -> list[Floats]:
+    """Return the weights of a layer in float64; ValueError if they are not this many."""
+    if getattr(layer, "quantization_mode", None):
+        raise ValueError(f"it is quantised ({layer.quantization_mode}); take the model from before")
+    found = [np.asarray(weight, dtype=np.float64) for weight in layer.get_weights()]
+    if len(found) != count:
+        raise ValueError(f"it has {len(found)} arrays of weights, but {count} are expected")
+    return found
+
+
+def _per_unit(value: Any, units: int) -> Floats:
+    """Return one number for each feature."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.size not in (1, units):
+        raise ValueError(f"it has {array.size} numbers for {units} features")
+    return np.broadcast_to(array.reshape(-1), (units,))
+
+
+def _scaled(factor: Floats, shift: Floats) -> list[Layer]:
+    return [(np.diag(factor), shift)]
+
+
+def _dense(layer: Any, units: int) -> list[Layer]:
+    weight, *bias = _weights(layer, 1 + bool(layer.use_bias))
+    return [(weight.T, bias[0] if bias else np.zeros(weight.shape[1])), *_activation(layer, weight.shape[1])]
+
+
+def _activation(layer: Any, units: int) -> list[Layer]:
+    """Return the activation of a layer: a function with a name, or a layer that acts on each feature alone."""
+    kind = _kind(layer.activation)
+    if kind in _FUNCTIONS:
+        return _FUNCTIONS[kind]()
+    if kind in _POINTWISE:
+        return _POINTWISE[kind](layer.activation, units)
+    raise ValueError(f"its activation {kind!r} is not known; known are {', '.join((*_FUNCTIONS, *_POINTWISE))}")
+
+
+def _relu(layer: Any, units: int) -> list[Layer]:
+    """max_value where x >= max_value, x where x >= 0, else negative_slope x."""
+    config = layer.get_config()
+    top, slope = config["max_value"], float(config["negative_slope"] or 0.0)
+    if config["threshold"]:
+        raise ValueError(f"its threshold {config['threshold']} makes it jump; only continuous functions have pieces")
+    knots = [0.0, np.inf if top is None else float(top)]
+    return [activation.piecewise(knots, [slope, 1.0, 1.0 if top is None else 0.0])]
+
+
+def _plu(layer: Any, units: int) -> list[Layer]:
+    config = layer.get_config()
+    names = [name for name in ("alpha", "c") if config["learnable"] in (True, name)]
+    values: dict[str, Any] = {name: config[name] for name in ("alpha", "c")}
+    for name, raw in zip(names, _weights(layer, len(names)), strict=True):
+        values[name] = _per_unit(learned.value_of(NAMESPACE, name, raw), units)
+    return [activation.plu(**values)]
+
+
+def _batch_norm(layer: Any, units: int) -> list[Layer]:
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta."""
+    _check_axis(layer.axis)
+    *trained, mean, variance = _weights(layer, 2 + bool(layer.scale) + bool(layer.center))
+    gamma = trained.pop(0) if layer.scale else np.ones(units)
+    beta = trained.pop(0) if layer.center else np.zeros(units)
+    factor = gamma / np.sqrt(variance + layer.epsilon)
+    return _scaled(factor, beta - factor * mean)
+
+
+def _normalization(layer: Any, units: int) -> list[Layer]:
+    """(x - mean) / max(sqrt(variance), 1e-7), or the inverse."""
+    config = layer.get_config()
+    mean, variance = config["mean"], config["variance"]
+    if mean is None:
+        _check_axis(config["axis"])
+        mean, variance, _ = _weights(layer, 3)
+    mean, spread = _per_unit(mean, units), np.maximum(np.sqrt(_per_unit(variance, units)), 1e-7)
+    return _scaled(spread, mean) if config["invert"] else _scaled(1 / spread, -mean / spread)
+
+
+def _check_axis(axis: Any) -> None:
+    if axis not in (-1, 1, [-1], [1], (-1,), (1,)):
+        raise ValueError(f"its axis is {axis}, but features are on axis 1")
+
+
+_FUNCTIONS: dict[str, Callable[[], list[Layer]]] = {
+    "linear": lambda: [],
+    "relu": lambda: [activation.relu()],
+    "relu6": lambda: [activation.relu6()],
+    "leaky_relu": lambda: [activation.leaky_relu(0.2)],
+    "hard_sigmoid": lambda: [activation.hardsigmoid()],
+    "hard_tanh": lambda: [activation.hardtanh()],
+    "plunit.keras.plu": lambda: [activation.plu()],
+}
+_POINTWISE: dict[str, Callable[[Any, int], list[Layer]]] = {
+    "ReLU": _relu,
+    "LeakyReLU": lambda layer, units: [activation.leaky_relu(float(layer.negative_slope))],
+    "plunit.keras.PLU": _plu,
+}
+_LAYERS: dict[str, Callable[[Any, int], list[Layer]]] = {
+    "Dense": _dense,
+    "Activation": _activation,
+    **_POINTWISE,
+    "PReLU": lambda layer, units: [activation.leaky_relu(_per_unit(_weights(layer, 1)[0], units))],
+    "BatchNormalization": _batch_norm,
+    "Normalization": _normalization,
+    "Rescaling": lambda layer, units: _scaled(_per_unit(layer.scale, units), _per_unit(layer.offset, units)),
+    **dict.fromkeys(("Dropout", "Flatten", "Identity", "InputLayer"), lambda layer, units: []),
+}

@@ -1,0 +1,216 @@
+"""Models of scikit-learn and of Keras as networks, against their own predictions, and what is refused."""
+
+import os
+import re
+import warnings
+
+import numpy as np
+import pytest
+from model_files import POINTS
+
+from plunit.pieces import from_keras, from_sklearn
+
+os.environ.setdefault("KERAS_BACKEND", "torch")
+keras = pytest.importorskip("keras")
+pytest.importorskip("sklearn")
+from sklearn.neural_network import MLPClassifier, MLPRegressor  # noqa: E402
+
+from plunit.keras import PLU, plu  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(80, 3))
+TARGETS = {
+    "one output": X @ [1.0, -2.0, 0.5],
+    "two outputs": np.abs(X[:, :2]),
+    "two classes": X[:, 0] > 0.1,
+    "three classes": np.digitize(X[:, 1], [-0.5, 0.5]),
+}
+
+
+def fitted(kind, name, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a few steps do not converge
+        return kind(hidden_layer_sizes=(7, 5), max_iter=20, random_state=0, **options).fit(X, TARGETS[name])
+
+
+@pytest.mark.parametrize("activation", ["relu", "identity"])
+@pytest.mark.parametrize("name", ["one output", "two outputs"])
+def test_a_regressor(name, activation):
+    model = fitted(MLPRegressor, name, activation=activation)
+    np.testing.assert_allclose(from_sklearn(model)(X), model.predict(X).reshape(80, -1), rtol=1e-12, atol=1e-12)
+
+
+def test_the_logits_of_two_classes():
+    model = fitted(MLPClassifier, "two classes")
+    logits = from_sklearn(model)(X)
+    np.testing.assert_allclose(1 / (1 + np.exp(-logits[:, 0])), model.predict_proba(X)[:, 1], rtol=1e-10)
+
+
+def test_the_logits_of_three_classes():
+    model = fitted(MLPClassifier, "three classes")
+    powers = np.exp(from_sklearn(model)(X))
+    np.testing.assert_allclose(powers / powers.sum(axis=1, keepdims=True), model.predict_proba(X), rtol=1e-10)
+
+
+layers = keras.layers
+LAYERS = {
+    "Dense": lambda: layers.Dense(4),
+    "Dense without bias": lambda: layers.Dense(4, use_bias=False),
+    "relu": lambda: layers.Dense(4, activation="relu"),
+    "relu6": lambda: layers.Dense(4, activation="relu6"),
+    "leaky_relu": lambda: layers.Dense(4, activation="leaky_relu"),
+    "hard_sigmoid": lambda: layers.Dense(4, activation="hard_sigmoid"),
+    "hard_tanh": lambda: layers.Dense(4, activation="hard_tanh"),
+    "plu": lambda: layers.Dense(4, activation=plu),
+    "PLU as activation": lambda: layers.Dense(4, activation=PLU(0.3, 2.0)),
+    "Activation": lambda: layers.Activation("relu"),
+    "PLU": lambda: PLU(0.3, 0.5),
+    "PLU, learned": lambda: PLU(0.3, 2.0, learnable=True),
+    "PLU, learned c": lambda: PLU(learnable="c"),
+    "PLU, learned for each unit": lambda: PLU(learnable=True, shared_axes=()),
+    "ReLU": lambda: layers.ReLU(),
+    "ReLU, bounded": lambda: layers.ReLU(max_value=1.5, negative_slope=0.25),
+    "LeakyReLU": lambda: layers.LeakyReLU(negative_slope=0.2),
+    "PReLU": lambda: layers.PReLU(),
+    "PReLU, shared": lambda: layers.PReLU(shared_axes=[1]),
+    "BatchNormalization": lambda: layers.BatchNormalization(epsilon=0.01),
+    "BatchNormalization, bare": lambda: layers.BatchNormalization(center=False, scale=False),
+    "Normalization": lambda: layers.Normalization(mean=[1.0, 2.0, 3.0], variance=[4.0, 0.0, 9.0]),
+    "Normalization, inverse": lambda: layers.Normalization(mean=1.0, variance=4.0, invert=True),
+    "Normalization, adapted": lambda: adapted(layers.Normalization()),
+    "Rescaling": lambda: layers.Rescaling(0.5, offset=-1.0),
+    "Flatten": lambda: layers.Flatten(),
+    "Dropout": lambda: layers.Dropout(0.5),
+    "Identity": lambda: layers.Identity(),
+    "Sequential": lambda: keras.Sequential([layers.Dense(4), PLU(), layers.Dense(3, activation="relu")]),
+}
+
+
+def adapted(layer):
+    layer.adapt(2 * POINTS + 1)
+    return layer
+
+
+def with_weights(model):
+    """Give all weights values of their own."""
+    rng = np.random.default_rng(2)
+    model.set_weights([np.abs(rng.normal(size=weight.shape)) + 0.1 for weight in model.get_weights()])
+    return model
+
+
+def sequential(*inside, shape=(3,)):
+    return with_weights(keras.Sequential([keras.Input(shape), *inside]))
+
+
+def functional(*inside):
+    x = y = keras.Input((3,))
+    for layer in inside:
+        y = layer(y)
+    return with_weights(keras.Model(x, y))
+
+
+def agrees(model):
+    np.testing.assert_allclose(from_keras(model)(POINTS), model.predict(POINTS, verbose=0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("make", [sequential, functional])
+@pytest.mark.parametrize("name", LAYERS)
+def test_every_layer_is_that_of_keras(name, make):
+    if name == "Normalization, adapted":
+        agrees(keras.Sequential([keras.Input((3,)), LAYERS[name]()]))
+    else:
+        agrees(make(LAYERS[name](), layers.Dense(3), LAYERS[name](), layers.Dense(2, name="last")))
+
+
+def test_a_functional_model_inside_another():
+    agrees(sequential(layers.Dense(3), functional(PLU(), layers.Dense(4)), layers.Dense(2)))
+    agrees(functional(layers.Dense(3), functional(PLU(), layers.Dense(4)), layers.Dense(2)))
+
+
+class Dense(layers.Dense):
+    """Not the Dense of Keras, whatever its name is."""
+
+    def call(self, inputs):
+        return super().call(inputs) ** 2
+
+
+def tanh(x):
+    return keras.ops.tanh(x)
+
+
+def graph(make):
+    x = keras.Input((3,))
+    return keras.Model(x, make(x))
+
+
+def twice(x):
+    layer = layers.Dense(3)
+    return layer(layer(x))
+
+
+def branched(x):
+    first = layers.Dense(3)(x)
+    return layers.Add()([first, layers.Dense(3)(first)])
+
+
+def passed_by(x):
+    first = layers.Dense(3)(x)
+    return [first, layers.Dense(3)(first)]
+
+
+def curved_output():
+    if "loss" in MLPRegressor().get_params():
+        return fitted(MLPRegressor, "two outputs", loss="poisson")
+    model = fitted(MLPRegressor, "two outputs")  # an older scikit-learn has one loss
+    model.out_activation_ = "exp"
+    return model
+
+
+def quantised():
+    model = sequential(layers.Dense(2))
+    model.layers[0].quantize("int8")
+    return model
+
+
+MESSAGES = {
+    "no layers": (
+        lambda: "text",
+        "a Sequential or functional model of Keras that is built, got builtins.str",
+    ),
+    "not built": (lambda: keras.Sequential([layers.Dense(2)]), "model of Keras that is built, got Sequential"),
+    "tanh": (
+        lambda: sequential(layers.Dense(2, activation="tanh", name="d")),
+        "'d', Dense: its activation 'tanh'",
+    ),
+    "a function": (
+        lambda: sequential(layers.Dense(2, activation=tanh)),
+        "test_model_objects.tanh' is not known",
+    ),
+    "Softmax": (lambda: sequential(layers.Softmax()), "Softmax: it is not affine or piecewise-linear, or not known"),
+    "a layer of one's own": (lambda: sequential(Dense(2)), "test_model_objects.Dense: it is not affine"),
+    "a threshold": (lambda: sequential(layers.ReLU(threshold=0.5)), "its threshold 0.5 makes it jump"),
+    "images": (lambda: sequential(layers.Flatten(), shape=(3, 1)), "this model's has shape (None, 3, 1)"),
+    "int8": (quantised, "it is quantised (int8)"),
+    "a layer that is called twice": (lambda: graph(twice), "is not called once, on the output of the layer before it"),
+    "a sum of two layers": (lambda: graph(branched), "is not called once, on the output of the layer before it"),
+    "two outputs": (lambda: graph(passed_by), "its output is not that of its last layer"),
+    "dropout that is always on": (lambda: graph(lambda x: layers.Dropout(0.5)(x, training=True)), "is not called once"),
+    "a function between layers": (lambda: graph(keras.ops.tanh), "functions between layers are not read"),
+    "MLPRegressor, not fitted": (MLPRegressor, "this needs a fitted MLPRegressor or MLPClassifier, got MLPRegressor"),
+    "MLPRegressor, tanh": (
+        lambda: fitted(MLPRegressor, "one output", activation="tanh"),
+        "activation='tanh', which is not piecewise-linear; train with relu or identity",
+    ),
+    "MLPRegressor, exp": (curved_output, "ends in out_activation_='exp', which is not piecewise-linear; train with"),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_messages(name):
+    make, text = MESSAGES[name]
+    take = from_sklearn if name.startswith("MLP") else from_keras
+    with pytest.raises(ValueError, match=re.escape(text)) as error:
+        take(make())
+    assert "\n" not in str(error.value)
