@@ -24,7 +24,7 @@ def ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
-ABSENT = [name for name in ("jax", "equinox", "flax", "flowjax", "numpyro") if find_spec(name) is None]
+ABSENT = [name for name in ("jax", "equinox", "flax", "flowjax") if find_spec(name) is None]
 collect_ignore = [path for name in ABSENT for path in (f"src/plunit/{name}.py", f"tests/test_{name}.py")]
 if find_spec("triton") is None:
     collect_ignore.append("src/plunit/torch/triton_kernel.py")

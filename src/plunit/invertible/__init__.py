@@ -12,7 +12,6 @@ from plunit.invertible.bijections.axes import Permutation, ScaleShift
 from plunit.invertible.bijections.bijection import Bijection, Elementwise, Leaf
 from plunit.invertible.bijections.chain import Chain, Inverse
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, Tanh
-from plunit.invertible.bijections.householder import Householder
 from plunit.invertible.bijections.linear import LU, Orthogonal
 from plunit.invertible.bijections.reversible import Reversible
 from plunit.invertible.bijections.smooth_plu import SmoothPLU
@@ -42,7 +41,6 @@ __all__ = [
     "Fitted",
     "Flow",
     "Frozen",
-    "Householder",
     "Inverse",
     "InvertibleNetwork",
     "Leaf",

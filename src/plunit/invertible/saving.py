@@ -19,7 +19,6 @@ from plunit.invertible.bijections.axes import Permutation, ScaleShift
 from plunit.invertible.bijections.bijection import Bijection
 from plunit.invertible.bijections.chain import Chain, Inverse
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, Tanh
-from plunit.invertible.bijections.householder import Householder
 from plunit.invertible.bijections.linear import LU, Orthogonal
 from plunit.invertible.bijections.reversible import Reversible
 from plunit.invertible.bijections.smooth_plu import SmoothPLU
@@ -104,12 +103,6 @@ KINDS: dict[str, Kind] = {
     ),
     "Orthogonal": Kind(
         Orthogonal, lambda o: {"parametrizations.weight.original": (o["features"], o["features"])}, {}, _nothing
-    ),
-    "Householder": Kind(
-        Householder,
-        lambda o: {"vectors": (o["features"], o["reflections"])},
-        {"reflections": int},
-        lambda module: {"reflections": module.reflections},
     ),
 }
 """The kinds by name."""
