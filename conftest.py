@@ -33,4 +33,4 @@ if find_spec("anywidget") is None:
 if find_spec("sklearn") is None:
     collect_ignore += ["src/plunit/sklearn", "tests/estimators"]
 if "jax" in ABSENT:
-    collect_ignore.append("tests/test_smooth.py")
+    collect_ignore += ["tests/test_smooth.py", "tests/test_jax_layers.py"]

@@ -1,4 +1,8 @@
-"""Bijections of R^n, invertible networks and flows, for PyTorch."""
+"""Bijections of R^n, invertible networks and flows, for PyTorch.
+
+Points enter; images with log|det|, densities and samples leave. Open `flow.py` first, which makes a density of a
+bijection; `bijections/` has the contract and every layer, `training/` is behind `Flow.fit`.
+"""
 
 try:
     import torch as _torch  # noqa: F401

@@ -1,4 +1,7 @@
-"""The bijections that a file can hold: by name, with their options and the shapes of their arrays."""
+"""Flows as safetensors files: the structure as JSON, by the names in `KINDS`, and the arrays; nothing is executed.
+
+A file from outside is checked before anything is built: names, options, sizes, shapes and numbers.
+"""
 
 from __future__ import annotations
 

@@ -55,17 +55,6 @@ def is_wanted() -> bool:
     return _thread.rule != "left out" and torch.is_grad_enabled()
 
 
-@contextmanager
-def training(module: nn.Module) -> Iterator[None]:
-    """Put a module into training mode, and give it back its mode."""
-    before = module.training
-    module.train()
-    try:
-        yield
-    finally:
-        module.train(before)
-
-
 def nearest(count: int) -> int:
     """Return how many of `count` samples stand for the density at a kink."""
     return math.ceil(math.sqrt(count))
