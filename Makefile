@@ -44,7 +44,7 @@ unit-rest: $(VENV)/dev
 	$(BIN)/python -m pytest $(TRAINING:%=--ignore=%) -p no:cacheprovider
 
 tensorflow: $(VENV)/tensorflow
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/test_keras.py
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -k keras tests/test_keras.py tests/test_array_functions.py
 
 # the site, in build/docs; warnings and broken references are errors, and nothing is fetched
 docs: $(VENV)/dev
