@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from benchmarks.simulations import SIMULATIONS, Simulation
 from plunit.invertible import Flow, conditional
-from plunit.invertible.toys import SIMULATIONS, Simulation
 
 LONG = 4500
 
