@@ -33,7 +33,7 @@ unit: $(VENV)/dev
 	  echo "No Chromium was found, so the browser tests of the playground were skipped. Install it to run them."
 
 tensorflow: $(VENV)/tensorflow
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/test_keras.py
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -k keras tests/test_keras.py tests/test_array_functions.py
 
 # the site, in build/docs; warnings and broken references are errors, and nothing is fetched
 docs: $(VENV)/dev

@@ -34,7 +34,6 @@ LEVELS = {
     "equinox": 3,
     "flax": 3,
     "flowjax": 3,
-    "numpyro": 3,
     "invertible": 3,
     "sklearn": 3.5,  # densities become flows of PyTorch
     "fitting": 4,
@@ -162,7 +161,7 @@ sys.meta_path.insert(0, Absent())
 @pytest.mark.parametrize(
     ("name", "module"),
     [
-        *((name, name) for name in ("jax", "equinox", "flax", "flowjax", "numpyro", "sklearn", "keras")),
+        *((name, name) for name in ("jax", "equinox", "flax", "flowjax", "sklearn", "keras")),
         ("torch", "invertible"),
     ],
 )

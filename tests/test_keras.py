@@ -1,8 +1,9 @@
-"""plunit.keras against plunit.numpy, the paper's max/min formula and finite differences, on the backend at hand."""
+"""The layer PLU of plunit.keras on the backend at hand; test_array_functions.py has the functions."""
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 os.environ.setdefault("KERAS_BACKEND", "torch")  # Keras would take TensorFlow, which may be absent
 
@@ -11,97 +12,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 from keras import ops
-from oracles import (
-    ALPHAS_AND_CS,
-    C_BEYOND_FLOAT32,
-    CONTRACTING,
-    CORNERS,
-    LARGE,
-    NO_SLOPES_OF_AN_INVERSE,
-    few_points,
-    kinks_and_neighbours,
-    paper,
-)
+from keras_tensors import BACKEND, array, gradients, kind
+from oracles import few_points, kinks_and_neighbours, paper
 
 import plunit.numpy
-from plunit.keras import PLU, inverse, plu
+from plunit.keras import PLU, plu
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
-
-BACKEND = keras.config.backend()
-
-
-def kind(tensor):
-    return keras.backend.standardize_dtype(tensor.dtype)
-
-
-def array(tensor):
-    """Return the tensor in NumPy; bfloat16, which NumPy lacks, as float32."""
-    return ops.convert_to_numpy(ops.cast(tensor, "float32") if kind(tensor) == "bfloat16" else tensor)
-
-
-def gradients(function, *arguments):
-    """Return the gradient of sum(function) with respect to each argument."""
-    arguments = [ops.convert_to_tensor(argument, "float32") for argument in arguments]
-    if BACKEND == "torch":
-        import torch
-
-        leaves = [argument.detach().requires_grad_() for argument in arguments]
-        found = torch.autograd.grad(function(*leaves).sum(), leaves)
-    elif BACKEND == "jax":
-        import jax
-
-        found = jax.grad(lambda *leaves: function(*leaves).sum(), tuple(range(len(arguments))))(*arguments)
-    else:
-        import tensorflow as tf
-
-        with tf.GradientTape() as tape:
-            tape.watch(arguments)
-            result = function(*arguments)
-        found = tape.gradient(result, arguments)
-    return [array(gradient) for gradient in found]
-
-
-def differences(x, alpha, c):
-    """Return the central differences of the paper's formula along x, alpha and c; along alpha at 0, to the right."""
-    x, step, back = x.astype(np.float64), 1e-6, min(alpha, 1e-6)
-    return [
-        (paper(x + step, alpha, c) - paper(x - step, alpha, c)) / (2 * step),
-        (paper(x, alpha + step, c) - paper(x, alpha - back, c)) / (step + back),
-        (paper(x, alpha, c + step) - paper(x, alpha, c - step)) / (2 * step),
-    ]
-
-
-@pytest.mark.parametrize(("alpha", "c"), ALPHAS_AND_CS)
-@pytest.mark.parametrize("wrap", [float, np.float32, np.array, ops.array])
-def test_values_are_those_of_numpy(alpha, c, wrap):
-    x = np.concatenate([few_points(c), CORNERS])
-    np.testing.assert_allclose(array(plu(x, wrap(alpha), wrap(c))), plunit.numpy.plu(x, alpha, c), rtol=3e-7)
-
-
-@pytest.mark.parametrize(("alpha", "c"), CONTRACTING)
-def test_values_are_the_papers(alpha, c):
-    np.testing.assert_allclose(array(plu(few_points(c), alpha, c)), paper(few_points(c), alpha, c), rtol=3e-7)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.1, 2.5])
-def test_inside_it_is_the_identity_to_the_bit(alpha):
-    x = np.float32([-0.7, -1e-40, -0.0, 0.0, 0.1, 0.7])
-    assert array(plu(x, alpha, 0.7)).tobytes() == x.tobytes()
-
-
-@pytest.mark.parametrize(("alpha", "end"), [(0.1, np.inf), (0.0, 1.0)])
-def test_nan_and_infinities(alpha, end):
-    np.testing.assert_array_equal(array(plu(CORNERS, alpha)), np.float32([-end, -0.0, 0.0, np.nan, end]))
-
-
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("name", ["plu", "inverse"])
-def test_half_precision_goes_through_float32(name, dtype):
-    x = np.linspace(-50, 50, 333).astype(dtype)
-    got = getattr(plunit.keras, name)(ops.cast(x.astype(np.float32), dtype))
-    assert kind(got) == dtype
-    np.testing.assert_array_equal(array(got), getattr(plunit.numpy, name)(x).astype(np.float32))
 
 
 @pytest.mark.skipif(BACKEND == "jax", reason="JAX has no float64 by default")
@@ -110,72 +27,6 @@ def test_float64():
     got = PLU(0.3, 0.7, learnable=True, dtype="float64")(ops.convert_to_tensor(x, "float64"))
     assert kind(got) == "float64"
     np.testing.assert_allclose(array(got), paper(x, 0.3, 0.7), rtol=1e-14)
-
-
-@pytest.mark.parametrize("dtype", ["bool", "int32", "uint8"])
-def test_integers_become_floats(dtype):
-    got = plu(ops.cast([0, 1, 3], dtype))
-    assert kind(got) == "float32"
-    np.testing.assert_allclose(array(got), paper(np.array([0, 1, 3]).astype(dtype), 0.1, 1.0), rtol=3e-7)
-
-
-@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (2, 3)])
-def test_shape_is_kept(shape):
-    assert tuple(plu(ops.ones(shape)).shape) == tuple(inverse(ops.ones(shape)).shape) == shape
-
-
-@pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.25, 0.5), (1.0, 2.0), (2.5, 1.0)])
-def test_inverse_undoes_plu(alpha, c):
-    np.testing.assert_allclose(array(inverse(plu(few_points(c), alpha, c), alpha, c)), few_points(c), rtol=1e-5)
-
-
-def test_half_precision_parameters_are_inverted_in_float32():
-    alpha = ops.cast(0.1, "bfloat16")
-    np.testing.assert_allclose(array(inverse(plu(few_points(1.0), alpha), alpha)), few_points(1.0), rtol=1e-5)
-
-
-@pytest.mark.parametrize("alpha", NO_SLOPES_OF_AN_INVERSE)
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-def test_inverse_of_slopes_that_the_precision_does_not_have(alpha, dtype):
-    with pytest.raises(ValueError, match=r"alpha > 0"):
-        inverse(ops.ones(2, dtype), alpha)
-
-
-@pytest.mark.parametrize(("alpha", "c"), C_BEYOND_FLOAT32)
-def test_a_c_beyond_the_largest_number_leaves_every_number_inside(alpha, c):
-    np.testing.assert_array_equal(array(plu(LARGE, alpha, c)), LARGE)
-    dx, dalpha = gradients(lambda x, alpha: plu(x, alpha, c), LARGE, alpha)
-    np.testing.assert_array_equal(dx, np.ones_like(LARGE))
-    assert dalpha == 0
-    end = np.finfo(np.float32).max if alpha == 0 else np.inf
-    np.testing.assert_array_equal(array(plu(np.float32([-np.inf, np.inf]), alpha, c)), np.float32([-end, end]))
-
-
-def test_a_nan_has_the_slope_one_and_makes_the_gradient_of_alpha_nan():
-    dx, dalpha = gradients(plu, np.float32([np.nan, 2.0, 0.5]), 0.25)
-    assert dx.tolist() == [1, 0.25, 1]
-    assert np.isnan(dalpha)
-
-
-@pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.0, 1.0), (0.25, 0.5)])
-def test_derivatives_are_the_finite_differences(alpha, c):
-    x = np.linspace(-3, 3, 13, dtype=np.float32) + np.float32(0.1)
-    got = gradients(plu, x, np.full_like(x, alpha), np.full_like(x, c))
-    np.testing.assert_allclose(got, differences(x, alpha, c), rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.1, 2.5])
-@pytest.mark.parametrize("c", [0.0, 0.7, 1.0])
-def test_kinks_belong_to_the_inner_piece(alpha, c):
-    kinks, _, outside = kinks_and_neighbours(c)
-    parameters = np.full_like(kinks, alpha), np.full_like(kinks, c)
-    np.testing.assert_array_equal(gradients(plu, kinks, *parameters), [[1, 1], [0, 0], [0, 0]])
-    np.testing.assert_array_equal(gradients(plu, outside, *parameters)[0], np.float32([alpha, alpha]))
-    np.testing.assert_array_equal(gradients(PLU(alpha, c), kinks)[0], [1, 1])
-
-
-def test_gradient_at_nan_and_infinities():
-    np.testing.assert_array_equal(gradients(plu, CORNERS)[0], np.float32([0.1, 1, 1, 1, 0.1]))
 
 
 def test_symbolic_tensors():
@@ -320,52 +171,6 @@ def test_weight_decay_can_be_kept_off(exclude, decays):
     assert (abs(float(array(layer.alpha)) - 0.1) > 1e-3) == decays
 
 
-@pytest.mark.parametrize("function", [plu, inverse, lambda x, **kwargs: PLU(**kwargs)])
-@pytest.mark.parametrize("name", ["alpha", "c"])
-@pytest.mark.parametrize("value", [-0.1, np.nan, np.inf])
-def test_bad_parameters(function, name, value):
-    with pytest.raises(ValueError, match=rf"{name} must be finite and >= 0, got {value}; the defaults are alpha=0.1"):
-        function(1.0, **{name: value})
-
-
-@pytest.mark.parametrize("function", [inverse, lambda y, alpha: PLU(alpha).inverse(y)])
-def test_flat_piece_has_no_inverse(function):
-    with pytest.raises(ValueError, match=r"inverse needs alpha > 0, got 0\.0; a flat piece"):
-        function(1.0, alpha=0.0)
-
-
-@pytest.mark.parametrize("function", [plu, inverse, PLU()])
-def test_complex_numbers(function):
-    with pytest.raises(TypeError, match=r"real numbers, got a tensor of complex\d+; convert it to a float"):
-        function(ops.convert_to_tensor(np.array([1j])))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({"learnable": "both"}, r'learnable must be False, True, "alpha" or "c", got \'both\'; True learns both'),
-        ({"alpha": 0.0, "learnable": True}, r"learnable alpha must lie in \(0, 1\), .* got 0\.0; start from 0\.1"),
-        ({"c": 0.0, "learnable": "c"}, r"learnable c must be positive, .* got 0\.0; start from 1\.0"),
-    ],
-)
-def test_bad_layers(arguments, text):
-    with pytest.raises(ValueError, match=text):
-        PLU(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("shared_axes", "text"),
-    [
-        ((0, 1), r'"all" or axes from 1 to 2, got \(0, 1\); axis 0 is the batch'),
-        (3, r'"all" or axes from 1 to 2, got \(3,\)'),
-        ((2,), r"one value per unit needs sizes, got \(None, None, 3\); add the None axes to shared_axes"),
-    ],
-)
-def test_bad_shared_axes(shared_axes, text):
-    with pytest.raises(ValueError, match=text):
-        PLU(learnable=True, shared_axes=shared_axes).build((None, None, 3))
-
-
 def run(arguments, **environment):
     command = [sys.executable, *arguments]
     return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
@@ -379,6 +184,41 @@ def test_a_missing_backend_is_named(tmp_path):
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="the run on torch starts the one on JAX")
-def test_this_file_passes_on_jax():
-    done = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", __file__], KERAS_BACKEND="jax")
+def test_keras_passes_on_jax():
+    files = [__file__, str(Path(__file__).with_name("test_array_functions.py"))]
+    done = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "keras", *files], KERAS_BACKEND="jax")
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 2.5])
+@pytest.mark.parametrize("c", [0.0, 0.7, 1.0])
+def test_a_layer_has_the_slope_one_at_its_kinks(alpha, c):
+    np.testing.assert_array_equal(gradients(PLU(alpha, c), kinks_and_neighbours(c)[0])[0], [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        *((lambda v=v: PLU(v), ValueError, f"alpha must be finite and >= 0, got {v}") for v in (-0.1, np.nan, np.inf)),
+        (lambda: PLU(c=-0.1), ValueError, r"c must be finite and >= 0, got -0\.1; the defaults are alpha=0\.1"),
+        (lambda: PLU(0.0).inverse(1.0), ValueError, r"inverse needs alpha > 0, got 0\.0; a flat piece"),
+        (lambda: PLU()(ops.convert_to_tensor(np.array([1j]))), TypeError, r"real numbers, got a tensor of complex\d+"),
+        (lambda: PLU(learnable="both"), ValueError, "learnable must be False, True, .* got 'both'; True learns both"),
+        (
+            lambda: PLU(0.0, learnable=True),
+            ValueError,
+            r"learnable alpha must lie in \(0, 1\), .* got 0\.0; start from",
+        ),
+        (lambda: PLU(c=0.0, learnable="c"), ValueError, r"learnable c must be positive, .* got 0\.0; start from 1\.0"),
+        (lambda: built((0, 1)), ValueError, r'"all" or axes from 1 to 2, got \(0, 1\); axis 0 is the batch'),
+        (lambda: built(3), ValueError, r'"all" or axes from 1 to 2, got \(3,\)'),
+        (lambda: built((2,)), ValueError, r"one value per unit needs sizes, got \(None, None, 3\); add the None axes"),
+    ],
+)
+def test_messages(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def built(shared_axes):
+    PLU(learnable=True, shared_axes=shared_axes).build((None, None, 3))

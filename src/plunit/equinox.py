@@ -23,11 +23,7 @@ class PLU(eqx.Module):
     """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), as a layer whose alpha and c may be learned.
 
     Args:
-        alpha: outer slope, alpha >= 0; where learnable, 0 < alpha < 1.
-        c: half-width of the inner piece, c >= 0; where learnable, c > 0.
-        learnable: what is trained: False (nothing), True (both), "alpha" or "c". The bounds hold by construction,
-            alpha = sigmoid(raw_alpha) and c = exp(raw_c); training starts from the given values, to rounding.
-        num_parameters: how many values of each are learned: 1, or one per channel.
+        alpha, c, learnable, num_parameters: what is learned and in which bounds, as of `plunit.learned.names`.
         axis: the axis of the channels: 0 for the layers of `equinox.nn`, which take one sample at a time.
         dtype: the dtype of the raw parameters; JAX's default float if None.
 
@@ -35,8 +31,7 @@ class PLU(eqx.Module):
     num_parameters. `equinox.nn.MLP` calls its activation unit by unit, and gives each unit a copy of its parameters: as
     its activation, a learnable PLU has num_parameters=1 and learns one value per unit.
 
-    The raw parameters have one axis. A rule "no weight decay on ndim <= 1" leaves them alone; decay would pull alpha to
-    0.5 and c to 1. What is not learned is not a leaf of the tree.
+    What is not learned is not a leaf of the tree.
 
     >>> PLU(alpha=0.5)(jnp.array([-2.0, 0.5, 2.0])).tolist()
     [-1.5, 0.5, 1.5]

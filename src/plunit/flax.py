@@ -23,19 +23,14 @@ class PLU(nnx.Module):
     """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), as a layer whose alpha and c may be learned.
 
     Args:
-        alpha: outer slope, alpha >= 0; where learnable, 0 < alpha < 1.
-        c: half-width of the inner piece, c >= 0; where learnable, c > 0.
-        learnable: what is trained: False (nothing), True (both), "alpha" or "c". The bounds hold by construction,
-            alpha = sigmoid(raw_alpha) and c = exp(raw_c); training starts from the given values, to rounding.
-        num_parameters: how many values of each are learned: 1, or one per channel.
+        alpha, c, learnable, num_parameters: what is learned and in which bounds, as of `plunit.learned.names`.
         axis: the axis of the channels, the last one as in every layer of Flax.
         param_dtype: the dtype of the raw parameters.
 
     Shape: any; the output has the shape and dtype of the input. With num_parameters > 1, x.shape[axis] must be
     num_parameters.
 
-    The raw parameters have one axis. A rule "no weight decay on ndim <= 1" leaves them alone; decay would pull alpha to
-    0.5 and c to 1. What is not learned is no part of the state.
+    What is not learned is no part of the state.
 
     >>> PLU(alpha=0.5)(jnp.array([-2.0, 0.5, 2.0])).tolist()
     [-1.5, 0.5, 1.5]

@@ -4,6 +4,9 @@ The raw numbers are free. Beyond +-LIMIT they have no further effect, so that th
 too: 2^-23 <= alpha <= 1 - 2^-23 and 2^-23 <= c <= 2^23, to rounding. The bounds are the same for every dtype, so a
 change of dtype changes alpha and c by the rounding of the raw numbers only. Half precision cannot hold these bounds:
 frameworks convert raw numbers of half precision to float32 first.
+
+Layers hold raw parameters of one axis. A rule "no weight decay on ndim <= 1" leaves them alone; decay would pull alpha
+to 0.5 and c to 1.
 """
 
 from __future__ import annotations
@@ -23,6 +26,12 @@ _LEAST = 2.0**-23
 
 def names(alpha: Any, c: Any, learnable: Any, num_parameters: int = 1) -> tuple[str, ...]:
     """Return which of "alpha" and "c" a layer learns, and raise if its arguments do not make sense.
+
+    Args:
+        alpha: outer slope, alpha >= 0; where it is learned, 0 < alpha < 1.
+        c: half-width of the inner piece, c >= 0; where it is learned, c > 0.
+        learnable: False (nothing), True (both), "alpha" or "c". Training starts from the given values, to rounding.
+        num_parameters: how many values of each are learned: 1, or one per channel.
 
     >>> names(0.1, 1.0, learnable=True), names(0.1, 1.0, learnable="c"), names(0.1, 1.0, learnable=False)
     (('alpha', 'c'), ('c',), ())

@@ -122,6 +122,17 @@ PLAIN = {"format": 1, "dtype": "float32", "own_base": False}
 LINE = {"kind": "ScaleShift", "features": 2}
 TANH = {"kind": "Tanh", "features": 2}
 ARRAYS = {"raw_scale": torch.zeros(2), "shift": torch.zeros(2)}
+INNER = {f"bijection.{name}": value for name, value in ARRAYS.items()}
+LAST = {**INNER, "network.0.weight": torch.zeros(4, 1)}
+
+
+def held(bijection):
+    """The structure of a file that holds a bijection."""
+    return {**PLAIN, "bijection": bijection}
+
+
+def conditioned(context, slots):
+    return held({"kind": "Conditional", "part": LINE, "context": context, "hidden": [], "slots": slots})
 
 
 def deep(levels):
@@ -144,64 +155,31 @@ def test_the_file_that_the_next_test_spoils_is_good(tmp_path):
         ({**PLAIN, "format": 2, "bijection": LINE}, ARRAYS, "its format is not 1, .* later plunit"),
         ({**PLAIN}, ARRAYS, "structure must hold format, dtype, own_base, bijection"),
         ({**PLAIN, "dtype": "int8", "bijection": LINE}, ARRAYS, "structure must hold"),
-        (
-            {**PLAIN, "bijection": {"kind": "eval", "code": "1"}},
-            ARRAYS,
-            r"'eval' with \['code'\] is no known bijection",
-        ),
-        ({**PLAIN, "bijection": {"kind": ["PLU"]}}, ARRAYS, "object whose `kind` is a name, got .*PLU"),
-        ({**PLAIN, "bijection": {"kind": "Chain", "parts": [TANH] * 10_000}}, ARRAYS, "at most 10000 parts"),
-        ({**PLAIN, "bijection": {"kind": "Frozen", "features": 2}}, ARRAYS, "'Frozen' .* is no known bijection"),
-        ({**PLAIN, "bijection": {**LINE, "hook": "x"}}, ARRAYS, "ScaleShift has the options features, got"),
-        ({**PLAIN, "bijection": {**LINE, "features": 2.0}}, ARRAYS, "ScaleShift has the options features"),
-        ({**PLAIN, "bijection": {**LINE, "features": True}}, ARRAYS, "ScaleShift has the options features"),
-        ({**PLAIN, "bijection": {**LINE, "features": -1}}, ARRAYS, "ScaleShift has the options features"),
-        (
-            {**PLAIN, "bijection": {**LINE, "features": 3}},
-            ARRAYS,
-            r"array shift must have the shape \(3,\), got \(2,\)",
-        ),
-        ({**PLAIN, "bijection": {**LINE, "features": 10**12}}, ARRAYS, "array shift must have the shape"),
-        ({**PLAIN, "bijection": {"kind": "LU", "features": 10**6}}, ARRAYS, "array lower must have .* got none"),
-        ({**PLAIN, "bijection": {"kind": "Orthogonal", "features": 10**6}}, ARRAYS, "must have the shape"),
-        (
-            {**PLAIN, "bijection": {"kind": "Householder", "features": 2, "reflections": 10**9}},
-            {**ARRAYS, "vectors": torch.zeros(2, 2)},
-            "array vectors must have the shape",
-        ),
-        ({**PLAIN, "bijection": {"kind": "Chain", "parts": []}}, ARRAYS, "at least one bijection"),
-        ({**PLAIN, "bijection": {"kind": "Chain", "parts": "abc"}}, ARRAYS, "no known bijection"),
-        ({**PLAIN, "bijection": deep(30)}, ARRAYS, "at most 20 parts within one another"),
+        (held({"kind": "eval", "code": "1"}), ARRAYS, r"'eval' with \['code'\] is no known bijection"),
+        (held({"kind": ["PLU"]}), ARRAYS, "object whose `kind` is a name, got .*PLU"),
+        (held({"kind": "Chain", "parts": [TANH] * 10_000}), ARRAYS, "at most 10000 parts"),
+        (held({"kind": "Frozen", "features": 2}), ARRAYS, "'Frozen' .* is no known bijection"),
+        (held({**LINE, "hook": "x"}), ARRAYS, "ScaleShift has the options features, got"),
+        (held({**LINE, "features": 2.0}), ARRAYS, "ScaleShift has the options features"),
+        (held({**LINE, "features": True}), ARRAYS, "ScaleShift has the options features"),
+        (held({**LINE, "features": -1}), ARRAYS, "ScaleShift has the options features"),
+        (held({**LINE, "features": 3}), ARRAYS, r"array shift must have the shape \(3,\), got \(2,\)"),
+        (held({**LINE, "features": 10**12}), ARRAYS, "array shift must have the shape"),
+        (held({"kind": "LU", "features": 10**6}), ARRAYS, "array lower must have .* got none"),
+        (held({"kind": "Orthogonal", "features": 10**6}), ARRAYS, "must have the shape"),
+        (held({"kind": "Chain", "parts": []}), ARRAYS, "at least one bijection"),
+        (held({"kind": "Chain", "parts": "abc"}), ARRAYS, "no known bijection"),
+        (held(deep(30)), ARRAYS, "at most 20 parts within one another"),
         ('{"format": 1, "bijection": ' + '{"part": ' * 100_000, ARRAYS, "recursion|Recursion"),
-        ({**PLAIN, "bijection": LINE}, {"shift": torch.zeros(2)}, "Missing key"),
-        ({**PLAIN, "bijection": LINE}, {**ARRAYS, "other": torch.zeros(1)}, "Unexpected key"),
-        ({**PLAIN, "bijection": LINE}, {**ARRAYS, "shift": torch.full((2,), torch.nan)}, "shift holds .* not finite"),
+        (held(LINE), {"shift": torch.zeros(2)}, "Missing key"),
+        (held(LINE), {**ARRAYS, "other": torch.zeros(1)}, "Unexpected key"),
+        (held(LINE), {**ARRAYS, "shift": torch.full((2,), torch.nan)}, "shift holds .* not finite"),
+        (held({"kind": "Permutation", "features": 2}), {"order": torch.tensor([0, 0])}, "order must name each"),
+        (conditioned(10**9, [2]), INNER, "array network.0.weight must have the shape"),
+        (conditioned(1, [1, 1]), {**LAST, "network.0.bias": torch.zeros(4)}, "a slot for each"),
         (
-            {**PLAIN, "bijection": {"kind": "Permutation", "features": 2}},
-            {"order": torch.tensor([0, 0])},
-            "order must name each",
-        ),
-        (
-            {**PLAIN, "bijection": {"kind": "Conditional", "part": LINE, "context": 10**9, "hidden": [], "slots": [2]}},
-            {f"bijection.{name}": value for name, value in ARRAYS.items()},
-            "array network.0.weight must have the shape",
-        ),
-        (
-            {**PLAIN, "bijection": {"kind": "Conditional", "part": LINE, "context": 1, "hidden": [], "slots": [1, 1]}},
-            {
-                **{f"bijection.{name}": value for name, value in ARRAYS.items()},
-                "network.0.weight": torch.zeros(4, 1),
-                "network.0.bias": torch.zeros(4),
-            },
-            "a slot for each",
-        ),
-        (
-            {**PLAIN, "bijection": {"kind": "Conditional", "part": LINE, "context": 1, "hidden": [], "slots": [2]}},
-            {
-                **{f"bijection.{name}": value for name, value in ARRAYS.items()},
-                "network.0.weight": torch.zeros(4, 1),
-                "network.0.bias": torch.full((4,), torch.nan),
-            },
+            conditioned(1, [2]),
+            {**LAST, "network.0.bias": torch.full((4,), torch.nan)},
             "the array network.0.bias holds values that are not finite",
         ),
     ],

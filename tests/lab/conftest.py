@@ -11,8 +11,8 @@ from plunit.lab.train.depth import DepthSpec
 from plunit.lab.train.fit import FitSpec
 from plunit.lab.train.inverse import InverseSpec
 from plunit.lab.train.shape import ShapeSpec
+from plunit.lab.train.threads import one_thread
 from plunit.lab.train.warp import WarpSpec
-from plunit.torch.threads import one_thread
 
 QUICK = {
     FitSpec: {"steps": 32, "stride": 8, "checkpoints": (8, 16)},

@@ -1,4 +1,8 @@
-"""Bijections of R^n, invertible networks and flows, for PyTorch."""
+"""Bijections of R^n, invertible networks and flows, for PyTorch.
+
+Points enter; images with log|det|, densities and samples leave. Open `flow.py` first, which makes a density of a
+bijection; `bijections/` has the contract and every layer, `training/` is behind `Flow.fit`.
+"""
 
 try:
     import torch as _torch  # noqa: F401
@@ -12,7 +16,6 @@ from plunit.invertible.bijections.axes import Permutation, ScaleShift
 from plunit.invertible.bijections.bijection import Bijection, Elementwise, Leaf
 from plunit.invertible.bijections.chain import Chain, Inverse
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, Tanh
-from plunit.invertible.bijections.householder import Householder
 from plunit.invertible.bijections.linear import LU, Orthogonal
 from plunit.invertible.bijections.reversible import Reversible
 from plunit.invertible.bijections.smooth_plu import SmoothPLU
@@ -42,7 +45,6 @@ __all__ = [
     "Fitted",
     "Flow",
     "Frozen",
-    "Householder",
     "Inverse",
     "InvertibleNetwork",
     "Leaf",

@@ -1,4 +1,7 @@
-"""The network of a context: linear layers with PLUs between them, which starts as 0."""
+"""Bijections that depend on a context: `Conditional`, whose parameters a network of the context moves.
+
+The network has linear layers with PLUs between them, and starts as 0.
+"""
 
 from __future__ import annotations
 

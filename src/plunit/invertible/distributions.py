@@ -1,4 +1,4 @@
-"""Base densities of flows: the standard normal, or a distribution of `torch.distributions` as a module."""
+"""Flows and `torch.distributions`: base densities as modules, and `BijectionTransform`, a bijection as a transform."""
 
 from __future__ import annotations
 
@@ -15,15 +15,22 @@ from torch.distributions import Distribution, Transform, constraints
 from plunit.invertible.bijections.bijection import Bijection, expect
 
 
-class StandardNormal(nn.Module):
-    """N(0, 1) on R^n. `origin` has the dtype and the device of the module."""
+class _Placed(nn.Module):
+    """A module whose `origin` has its dtype and device."""
 
     origin: Tensor
 
-    def __init__(self, features: int, like: Tensor) -> None:
+    def __init__(self, like: Tensor) -> None:
         super().__init__()
-        self.features = features
         self.register_buffer("origin", torch.zeros((), dtype=like.dtype, device=like.device), persistent=False)
+
+
+class StandardNormal(_Placed):
+    """N(0, 1) on R^n."""
+
+    def __init__(self, features: int, like: Tensor) -> None:
+        super().__init__(like)
+        self.features = features
 
     def log_prob(self, z: Tensor) -> Tensor:
         """Return log density, -|z|^2 / 2 - n/2 log(2 pi)."""
@@ -35,18 +42,15 @@ class StandardNormal(nn.Module):
         return torch.randn(*shape, self.features, generator=generator, **like)
 
 
-class Given(nn.Module):
+class Given(_Placed):
     """A distribution over vectors, given by the user. `.to()` and `.double()` reach all tensors that it holds.
 
     The distribution itself is left as it is: the module converts a copy.
     """
 
-    origin: Tensor
-
     def __init__(self, distribution: Distribution, like: Tensor) -> None:
-        super().__init__()
+        super().__init__(like)
         self.distribution = distribution
-        self.register_buffer("origin", torch.zeros((), dtype=like.dtype, device=like.device), persistent=False)
 
     def log_prob(self, z: Tensor) -> Tensor:
         """Return log density."""

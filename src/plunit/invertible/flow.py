@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from torch.distributions import Distribution
 from plunit import learned
 from plunit.densities import DensityNetwork
 from plunit.invertible import saving
-from plunit.invertible.bijections.anneal import Annealing, annealing_of
+from plunit.invertible.bijections.anneal import Annealing
 from plunit.invertible.bijections.bijection import Bijection, expect
 from plunit.invertible.bijections.chain import Chain
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU
@@ -27,10 +26,9 @@ from plunit.invertible.bijections.smooth_plu import SmoothPLU
 from plunit.invertible.contexts import Conditional
 from plunit.invertible.distributions import Base, Given, base_for
 from plunit.invertible.frozen import Frozen
-from plunit.invertible.training import options
-from plunit.invertible.training.batches import PointShape, check_dense, check_finite, prepare
-from plunit.invertible.training.likelihood import Fitted, HeldOut, first_sharp, maximise
-from plunit.invertible.training.progress import Report, bar
+from plunit.invertible.training.batches import PointShape, check_dense, check_finite
+from plunit.invertible.training.likelihood import Fitted, maximise
+from plunit.invertible.training.progress import Report
 
 
 class Flow(nn.Module):
@@ -163,32 +161,22 @@ class Flow(nn.Module):
         Returns:
             the losses, the validation losses and the step whose parameters the flow has.
         """
-        steps, batch, lr = (
-            options.whole("steps", steps),
-            options.whole("batch", batch, options.MOST),
-            options.positive_rate(lr),
+        return maximise(
+            self,
+            self._form(),
+            data,
+            steps,
+            context=context,
+            weights=weights,
+            validation=validation,
+            patience=patience,
+            batch=batch,
+            lr=lr,
+            clip=clip,
+            anneal=anneal,
+            generator=generator,
+            progress=progress,
         )
-        patience, clip = None if patience is None else options.whole("patience", patience), options.largest_norm(clip)
-        options.check(anneal, generator, progress, validation, patience)
-        if not any(parameter.requires_grad for parameter in self.parameters()):
-            raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
-        anneal = annealing_of(self.bijection, anneal)
-        source = prepare(self._form(), data, context, weights, validation, batch, generator)
-        watched = None
-        if source.held is not None:
-            watched = HeldOut(self, source.held, source.held_weights, steps, patience, first_sharp(anneal, steps))
-        with bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as show:
-            return maximise(
-                self,
-                source.draw,
-                steps,
-                batch=batch,
-                lr=lr,
-                clip=clip,
-                anneal=anneal,
-                validation=watched,
-                progress=lambda done, loss: show(done, loss.item()),
-            )
 
     def sharpen(self) -> None:
         """Remove all rounded corners: the bijection becomes the sharp one, which shares its parameters."""

@@ -12,7 +12,6 @@ from plunit.invertible.bijections.anneal import RHO
 from plunit.invertible.bijections.bijection import Bijection
 from plunit.invertible.bijections.chain import Chain
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU
-from plunit.invertible.bijections.householder import Householder
 from plunit.invertible.bijections.linear import LU, Orthogonal
 from plunit.invertible.bijections.reversible import Reversible
 from plunit.invertible.bijections.smooth_plu import SmoothPLU
@@ -22,10 +21,10 @@ from plunit.invertible.training.options import whole
 ActivationMaker = Callable[[int, int], Bijection]
 """Makes the activation of a block from the number of features and the index of the block."""
 
-Linear = Literal["lu", "orthogonal", "householder"] | Callable[..., Bijection]
+Linear = Literal["lu", "orthogonal"] | Callable[..., Bijection]
 """A kind of linear layer by name, or a function that makes one from (features, generator=)."""
 
-LINEAR: dict[str, Callable[..., Bijection]] = {"lu": LU, "orthogonal": Orthogonal, "householder": Householder}
+LINEAR: dict[str, Callable[..., Bijection]] = {"lu": LU, "orthogonal": Orthogonal}
 
 
 def alternating(make: Callable[..., Bijection], alpha: float, **options: Any) -> ActivationMaker:
@@ -49,8 +48,7 @@ class InvertibleNetwork(nn.Module):
         activation: makes the activation of a block from (features, index of the block). By default PLU with alpha 0.7
             and 1/0.7 in turn: with the paper's alpha = 0.1 in all of 32 blocks the round trip has no digit left in
             float32. `lambda features, index: Tanh(features)` is an example of another.
-        linear: "lu", "orthogonal" or, for many features, "householder"; or a function that makes a layer from
-            (features, generator=).
+        linear: "lu" or "orthogonal", or a function that makes a layer from (features, generator=).
         reversible: keep no activations for backward but the output; see `Reversible`.
         generator: where the random numbers of the start come from.
 
@@ -77,7 +75,7 @@ class InvertibleNetwork(nn.Module):
         super().__init__()
         depth = whole("depth, the number of blocks of layer and activation,", depth, least=0)
         if not callable(linear) and linear not in LINEAR:
-            raise ValueError(f'linear must be "lu", "orthogonal", "householder" or a function, got {linear!r}')
+            raise ValueError(f'linear must be "lu", "orthogonal" or a function, got {linear!r}')
         if not callable(activation) or isinstance(activation, (type, nn.Module)):
             raise TypeError(
                 f"activation must be a function of (features, index of the block), got {activation!r}; for instance "
@@ -130,7 +128,7 @@ def density(
         activation: "smooth" (SmoothPLU, alpha, c and rho learned), "annealed" (SmoothPLU, which `Flow.fit` turns into
             PLU on the way), "flux" (PLU with the boundary term), "plain" (PLU without it: it stays near a Gaussian),
             "leaky" (LeakyReLU with the boundary term).
-        linear: as of `InvertibleNetwork`; "householder" serves many features.
+        linear: as of `InvertibleNetwork`.
         generator: where the random numbers of the start come from.
 
     >>> sum(parameter.numel() for parameter in density(2).parameters())

@@ -1,4 +1,7 @@
-"""The bijections that a file can hold: by name, with their options and the shapes of their arrays."""
+"""Flows as safetensors files: the structure as JSON, by the names in `KINDS`, and the arrays; nothing is executed.
+
+A file from outside is checked before anything is built: names, options, sizes, shapes and numbers.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,6 @@ from plunit.invertible.bijections.axes import Permutation, ScaleShift
 from plunit.invertible.bijections.bijection import Bijection
 from plunit.invertible.bijections.chain import Chain, Inverse
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, Tanh
-from plunit.invertible.bijections.householder import Householder
 from plunit.invertible.bijections.linear import LU, Orthogonal
 from plunit.invertible.bijections.reversible import Reversible
 from plunit.invertible.bijections.smooth_plu import SmoothPLU
@@ -104,12 +106,6 @@ KINDS: dict[str, Kind] = {
     ),
     "Orthogonal": Kind(
         Orthogonal, lambda o: {"parametrizations.weight.original": (o["features"], o["features"])}, {}, _nothing
-    ),
-    "Householder": Kind(
-        Householder,
-        lambda o: {"vectors": (o["features"], o["reflections"])},
-        {"reflections": int},
-        lambda module: {"reflections": module.reflections},
     ),
 }
 """The kinds by name."""

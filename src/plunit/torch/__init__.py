@@ -12,12 +12,12 @@ except ModuleNotFoundError as missing:
     # with a name inside plunit, `python -m plunit.torch.build` prints this as one line
     raise ModuleNotFoundError("PyTorch is not installed: pip install 'plunit[torch]'", name=__name__) from None
 
+from plunit.torch.conversion import convert
 from plunit.torch.exact.network import to_ensemble, to_network
+from plunit.torch.initialising import init_, param_groups
 from plunit.torch.module import PLU
 from plunit.torch.op import has_native, inverse, kernels, log_slope, plu, slope, use_triton
-from plunit.torch.replacing import convert
 from plunit.torch.residual import Residual
-from plunit.torch.surgery import init_, param_groups
 
 __all__ = [
     "PLU",

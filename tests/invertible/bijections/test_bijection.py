@@ -73,14 +73,6 @@ def test_any_batch_shape(make, bijection_name, shape):
     (y.sum() + log_det.sum()).backward() if y.requires_grad else None
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("shape", [(4,), (5, 2), ()])
-def test_wrong_feature_count_names_both_numbers(make, bijection_name, shape, direction):
-    bijection = make(bijection_name, 3)
-    with pytest.raises(ValueError, match=r"expected 3 features on the last axis, got a tensor of shape"):
-        direction(bijection)(torch.zeros(shape, dtype=torch.float64))
-
-
 def test_state_dict_and_deepcopy(make, bijection_name):
     bijection = make(bijection_name, 3)
     twin = copy.deepcopy(bijection)
@@ -137,15 +129,6 @@ def test_chain_adds_and_inverse_swaps():
     assert Inverse(chain).lipschitz() == chain.lipschitz()[::-1]
 
 
-def test_chain_refuses_what_does_not_fit():
-    with pytest.raises(ValueError, match="at least one bijection"):
-        Chain()
-    with pytest.raises(ValueError, match=r"same number of features, got \[2, 3\]"):
-        Chain(PLU(2), PLU(3))
-    with pytest.raises(ValueError, match="features must be at least 1, got 0"):
-        PLU(0)
-
-
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("frozen", [False, True])
 def test_compile(frozen, direction):
@@ -164,13 +147,6 @@ def gradients(chain, direction, x):
     return torch.autograd.grad(y.sum() + log_det.sum(), list(chain.parameters()))
 
 
-@pytest.mark.parametrize("wrap", [Chain, Frozen])
-def test_autocast_is_refused_rather_than_losing_digits(make, wrap):
-    bijection = wrap(make("Chain", 3, torch.float32))
-    with torch.autocast("cpu"), pytest.raises(TypeError, match=r"needs all digits .* switch autocast off"):
-        bijection(torch.randn(4, 3))
-
-
 @pytest.mark.parametrize("shape", [(3,), (0, 3), (2, 0, 3), (2, 4, 5, 3)])
 def test_a_frozen_bijection_takes_what_the_other_takes(make, bijection_name, shape):
     bijection = make(bijection_name, 3)
@@ -178,32 +154,11 @@ def test_a_frozen_bijection_takes_what_the_other_takes(make, bijection_name, sha
     torch.testing.assert_close(frozen(x), bijection(x))
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_a_frozen_bijection_refuses_what_the_other_refuses(make, bijection_name, direction):
-    frozen = Frozen(make(bijection_name, 3))
-    with pytest.raises(ValueError, match="expected 3 features"):
-        direction(frozen)(torch.zeros(2, 4, dtype=torch.float64))
-    with pytest.raises(TypeError, match="convert the input"):
-        direction(frozen)(torch.zeros(2, 3, dtype=torch.int64))
-
-
 def test_what_is_frozen_is_frozen_again_and_has_no_state(make):
     frozen = Frozen(make("Chain", 3))
     x = torch.randn(5, 3, dtype=torch.float64)
     assert torch.equal(Frozen(Chain(Inverse(frozen)))(x)[0], frozen.inverse(x)[0])
     assert frozen.state_dict() == {}
-    with pytest.raises(TypeError, match=r"freeze the sharp one: Frozen\(bijection.sharp\(\)\)"):
-        frozen.sharp()
-
-
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.bool, torch.bfloat16, torch.complex64])
-def test_another_dtype_is_refused_in_both_directions(make, bijection_name, dtype, direction):
-    bijection = make(bijection_name, 3, torch.float32)
-    if dtype.is_floating_point and not any(t.is_floating_point() for t in bijection.state_dict().values()):
-        pytest.skip("holds no numbers: any precision will do")
-    with pytest.raises(TypeError, match=r"got torch\.\w+; convert the input"):
-        direction(bijection)(torch.ones(2, 3).to(dtype))
 
 
 def test_a_state_with_a_fault_changes_nothing(make, bijection_name):
@@ -217,18 +172,6 @@ def test_a_state_with_a_fault_changes_nothing(make, bijection_name):
     with pytest.raises(RuntimeError, match="not finite"):
         bijection.load_state_dict(state)
     assert all(torch.equal(value, before[name]) for name, value in bijection.state_dict().items())
-
-
-@pytest.mark.parametrize("kind", [PLU, LU, ScaleShift])
-@pytest.mark.parametrize("features", [True, 2.5, "2", None])
-def test_features_must_be_an_integer(features, kind):
-    with pytest.raises(TypeError, match="features must be an integer"):
-        kind(features)
-
-
-def test_a_chain_takes_bijections_only():
-    with pytest.raises(TypeError, match="a Chain takes bijections, got Linear"):
-        Chain(torch.nn.Linear(2, 2))
 
 
 def test_inverse_reaches_through_what_is_made_of_others():
@@ -247,9 +190,28 @@ def test_sharp_reaches_through_what_is_made_of_others(smooth):
     assert not any(isinstance(module, SmoothPLU) for module in sharp.modules())
 
 
-@pytest.mark.parametrize("direction", [*DIRECTIONS, pytest.param(Frozen, id="frozen")])
-@pytest.mark.parametrize("x", [[[1.0, 2.0, 3.0]], torch.ones(1, 3).numpy()], ids=["list", "ndarray"])
-def test_tensors_only(make, bijection_name, x, direction):
-    function = direction(make(bijection_name, 3, torch.float32))
-    with pytest.raises(TypeError, match=r"takes tensors, got (list|ndarray); torch\.as_tensor"):
-        function(x)
+REFUSED = [
+    (torch.zeros(4), ValueError, r"expected 3 features on the last axis, got a tensor of shape \(4,\)"),
+    (torch.zeros(5, 2), ValueError, r"expected 3 features on the last axis, got a tensor of shape \(5, 2\)"),
+    (torch.zeros(()), ValueError, r"expected 3 features on the last axis, got a tensor of shape \(\)"),
+    *(
+        (torch.ones(2, 3).to(dtype), TypeError, f"got {dtype}; convert the input")
+        for dtype in (torch.float64, torch.int64, torch.bool, torch.bfloat16, torch.complex64)
+    ),
+    ([[1.0, 2.0, 3.0]], TypeError, r"takes tensors, got list; torch\.as_tensor"),
+    (torch.ones(1, 3).numpy(), TypeError, r"takes tensors, got ndarray; torch\.as_tensor"),
+]
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_inputs_that_no_bijection_takes(make, bijection_name, direction, frozen):
+    bijection = make(bijection_name, 3, torch.float32)
+    function = direction(Frozen(bijection) if frozen else bijection)
+    holds_numbers = any(tensor.is_floating_point() for tensor in bijection.state_dict().values())
+    for x, error, message in REFUSED:
+        if holds_numbers or not (isinstance(x, torch.Tensor) and x.is_floating_point() and x.shape == (2, 3)):
+            with pytest.raises(error, match=message):
+                function(x)
+    with torch.autocast("cpu"), pytest.raises(TypeError, match=r"needs all digits .* switch autocast off"):
+        function(torch.zeros(4, 3))

@@ -219,12 +219,6 @@ def test_smooth_gradient_is_the_true_one_of_its_own_likelihood(sample):
     assert gradient(bijection, 1.0, sample) == pytest.approx((nll[1] - nll[0]) / 0.002, abs=0.03)
 
 
-@pytest.mark.parametrize("kind", [PLU, LeakyReLU])
-def test_the_boundary_term_is_there_or_not(kind):
-    with pytest.raises(TypeError, match="boundary must be True or False, got 'flux'"):
-        kind(2, boundary="flux")
-
-
 def test_infinite_inputs_keep_their_value_and_have_no_gradient():
     x = torch.tensor([[0.5, math.inf], [-math.inf, 2.0], [0.3, 0.4]], requires_grad=True)
     _, plain = PLU(2)(x)

@@ -1,13 +1,15 @@
-"""Validation, patience, the best state, and what is left of a flow when training does not come to its end."""
+"""Training by maximum likelihood: the loop, validation, patience, annealing, and what is left when training stops."""
 
 import math
 import re
+import sys
 
 import numpy as np
 import pytest
 import torch
 
-from plunit.invertible import RHO, Diverged, Flow, ScaleShift, SmoothPLU, density, toy
+from plunit.invertible import PLU, RHO, Annealing, Diverged, Flow, ScaleShift, SmoothPLU, density, toy
+from plunit.invertible.training.likelihood import minimise
 
 
 def gaussian_flow():
@@ -106,90 +108,6 @@ def test_a_fraction_is_set_aside_and_never_drawn():
     assert len(fitted.validation) == 41
 
 
-def test_weights_are_as_repeated_points():
-    """The best normal of weighted points has their weighted mean and variance."""
-    x = points(200)
-    weights = x[:, 0].exp()
-    flow = gaussian_flow()
-    flow.fit(x, 400, weights=weights, batch=4096, lr=0.05, generator=generator())
-    mean = (weights[:, None] * x).sum(0) / weights.sum()
-    sd = ((weights[:, None] * (x - mean).square()).sum(0) / weights.sum()).sqrt()
-    scale, shift = flow.bijection.scale.detach(), flow.bijection.shift.detach()
-    torch.testing.assert_close(1 / scale, sd, rtol=0, atol=0.02)
-    torch.testing.assert_close(-shift / scale, mean, rtol=0, atol=0.03)
-
-
-@pytest.mark.parametrize("scale", [1e308, 1e-320])
-def test_weights_count_by_their_proportions_only(scale):
-    """Their sum is no number in float64, or one of few digits."""
-    one, other = (
-        gaussian_flow().fit(points(100), 20, weights=[weight] * 100, validation=0.5, generator=generator())
-        for weight in (1.0, scale)
-    )
-    assert other.losses == one.losses
-    assert other.validation == one.validation
-
-
-def test_points_of_weight_zero_are_never_drawn():
-    x = torch.cat([points(100), torch.full((100, 2), 50.0)])
-    weights = torch.cat([torch.ones(100), torch.zeros(100)])
-    fitted = gaussian_flow().fit(x, 200, weights=weights, validation=0.5, generator=generator())
-    assert max(fitted.losses) < 10
-    assert max(fitted.validation.values()) < 10
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (torch.ones(9), r"one number for each of the 10 points, got shape \(9,\)"),
-        (torch.full((10,), -1.0), "finite and at least 0, and some above 0, got -1.0 to -1.0"),
-        (torch.zeros(10), "and some above 0, got 0.0 to 0.0"),
-        ([math.nan] * 10, "finite and at least 0"),
-    ],
-)
-def test_weights_that_make_no_sense(weights, message):
-    with pytest.raises(ValueError, match=message):
-        gaussian_flow().fit(points(10), 3, weights=weights)
-
-
-@pytest.mark.parametrize(
-    ("weights", "reason"),
-    [
-        (np.ones(10) * 1j, "its numbers are complex128, not real"),
-        (torch.ones(10) * 1j, "its numbers are complex64, not real"),
-        (["a"] * 10, "could not convert string"),
-    ],
-)
-def test_weights_that_are_no_real_numbers(weights, reason):
-    with pytest.raises(TypeError, match=f"weights takes real numbers, one for each point, got .*: {reason}"):
-        gaussian_flow().fit(points(10), 3, weights=weights)
-
-
-@pytest.mark.parametrize(("x", "weights"), [(points(1), None), (points(10), [0.0] * 9 + [1.0])])
-def test_one_point_is_no_density(x, weights):
-    with pytest.raises(ValueError, match="one point has no density: give at least two different points"):
-        gaussian_flow().fit(x, 3, weights=weights)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"patience": 5}, "patience needs validation, got patience=5 without"),
-        ({"patience": 0, "validation": 0.1}, "patience must be an integer of at least 1, got 0"),
-        ({"clip": 0.0}, "clip must be positive, or None, got 0.0"),
-        ({"validation": 1.5}, r"fraction must lie between 0 and 1 .* got 1\.5 of 10 points"),
-        ({"validation": 0.0}, r"fraction must lie between 0 and 1 .* got 0\.0 of 10 points"),
-        ({"validation": 0.99}, "leave points on both sides"),
-        ({"validation": 0.9}, "leave points on both sides, at least two to train with, got 0.9 of 10 points"),
-        ({"validation": torch.zeros(5, 3)}, r"needs points of 2 features, .* got a tensor of shape \(5, 3\)"),
-        ({"context": torch.zeros(10, 1)}, "this flow has no context"),
-    ],
-)
-def test_options_that_make_no_sense(options, message):
-    with pytest.raises(ValueError, match=message):
-        seeded().fit(points(10), 3, **options)
-
-
 def interrupted(flow, at, error=KeyboardInterrupt, **options):
     """Fit, stopped by an error in the drawing of batch number `at`; return the states before each batch."""
     states, generator = [], torch.Generator().manual_seed(5)
@@ -274,3 +192,287 @@ def test_what_is_returned_says_what_was_done():
     fitted = seeded().fit(points(100), 3)
     assert (fitted.validation, fitted.step, fitted.loss) == ({}, 3, fitted.losses[-1])
     assert re.fullmatch(r"Fitted\(3 steps, parameters of step 3, loss \d\.\d+\)", repr(fitted))
+
+
+def trained(activation, steps, blocks=6, **options):
+    flow, generator = seeded(activation, blocks), torch.Generator().manual_seed(1)
+    flow.fit(lambda n: toy("gaussians", n, generator), steps, batch=256, **options)
+    with torch.no_grad():
+        return flow, -flow.log_prob(toy("gaussians", 4000, torch.Generator().manual_seed(2))).mean().item()
+
+
+def test_training_leaves_the_gaussian_floor_with_the_right_gradient_only():
+    floor = math.log(2 * math.pi) + 1
+    assert trained("smooth", 120)[1] < floor - 0.7
+    assert trained("flux", 120)[1] < floor - 0.5
+    assert trained("plain", 200)[1] > floor - 0.05  # it starts to learn, then its kinks leave the data
+
+
+def test_annealing_rho_ends_in_a_sharp_network():
+    flow, nll = trained("annealed", 120, anneal=RHO)
+    assert not any(isinstance(module, SmoothPLU) for module in flow.modules())
+    assert nll < math.log(2 * math.pi) + 1 - 0.7
+
+
+def test_a_density_that_is_to_be_annealed_is_annealed_unasked():
+    flow, seen = seeded("annealed"), []
+    flow.fit(torch.randn(100, 2), 10, progress=lambda *step: seen.append(type(flow.bijection.parts()[1])))
+    assert seen == [SmoothPLU] * 7 + [PLU] * 3
+
+
+@pytest.mark.parametrize("activation", ["annealed", "flux", "plain", "leaky"])
+def test_a_second_fit_of_a_sharp_flow_has_nothing_to_anneal(activation):
+    flow = seeded(activation)
+    assert flow.fit(torch.randn(100, 2), 3).step == flow.fit(torch.randn(100, 2), 3, anneal=RHO).step == 3
+
+
+def test_annealing_schedule():
+    schedule = Annealing(0.9, 0.1, until=0.5)
+    assert schedule.value(0) == 0.9
+    assert schedule.value(0.25) == pytest.approx(0.3)
+    assert schedule.value(0.5) == schedule.value(1) == pytest.approx(0.1)
+    stacked = [("a.raw_rho", torch.zeros(3, 2)), ("b.bias", torch.zeros(3))]
+    schedule.apply(stacked, 0.25)
+    torch.testing.assert_close(stacked[0][1].sigmoid(), torch.full((3, 2), 0.3))
+    assert not stacked[1][1].any()
+
+
+def test_fit_is_repeatable_and_reports_progress():
+    data, seen = torch.randn(300, 2), []
+    losses = [
+        seeded()
+        .fit(data, 5, generator=torch.Generator().manual_seed(4), progress=lambda *step: seen.append(step))
+        .losses
+        for _ in range(2)
+    ]
+    assert losses[0] == losses[1]
+    assert seen[:5] == list(zip(range(1, 6), losses[0], strict=True))
+
+
+def test_the_bar_shows_the_steps_and_the_loss(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich draws on a terminal only: let it take the test for one
+    monkeypatch.setattr("rich._console", None)  # and look at it anew
+    losses = seeded().fit(torch.randn(50, 2), 3, progress=True).losses
+    shown = re.sub(r"\x1b\[[0-9;?]*\w", "", capsys.readouterr().out)
+    assert "3/3" in shown
+    assert f"NLL {losses[-1]:.3f}" in shown
+
+
+def test_without_rich_there_is_no_bar(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    assert len(seeded().fit(torch.randn(50, 2), 3, progress=True).losses) == 3
+    assert capsys.readouterr().out == ""
+
+
+def test_divergence_stops_and_keeps_the_last_good_state():
+    flow, states = seeded(), []
+
+    def sampler(n):
+        states.append(copies(flow))
+        return torch.randn(n, 2) * (1e30 if len(states) == 4 else 1)
+
+    with pytest.raises(Diverged, match="training diverged at step 3: the mean negative log-likelihood is") as caught:
+        flow.fit(sampler, 10)
+    assert caught.value.step == 3
+    assert_same(copies(flow), states[2])  # of step 2, the last with a finite loss
+    assert flow.log_prob(torch.randn(5, 2)).isfinite().all()
+
+
+def test_divergence_in_the_last_step_is_seen():
+    flow = seeded()
+    before = copies(flow)
+    with pytest.raises(Diverged) as stop:
+        flow.fit(torch.randn(100, 2), 1, lr=1e6)
+    assert stop.value.step == 1
+    assert_same(copies(flow), before)
+
+
+@pytest.mark.filterwarnings("ignore:columns 0, 1 are far from standard")  # which is what the test wants
+@pytest.mark.parametrize("bad", [0, 2, 7, 8])  # at once, with corners, the first without, and later
+def test_divergence_restores_what_was_annealed_and_the_corners(bad):
+    flow = seeded("annealed", 2)
+    states = [copies(flow)]
+
+    def sampler(n):
+        states.append(copies(flow))
+        return 1e30 * torch.randn(n, 2) if len(states) == bad + 2 else torch.randn(n, 2)
+
+    with pytest.raises(Diverged) as stop:
+        flow.fit(sampler, 10, anneal=RHO)
+    assert stop.value.step == bad
+    assert_same(copies(flow), states[bad])  # of the step before, or of the start
+    assert isinstance(flow.bijection.parts()[1], SmoothPLU) == (bad < 8)
+
+
+def test_the_optimiser_goes_on_when_corners_are_removed():
+    flow = Flow(density(2, 2, activation="annealed"))
+    parameters = set(flow.parameters())
+    flow.fit(torch.randn(100, 2), 10, anneal=RHO)
+    assert set(flow.parameters()) == parameters
+    assert not any(isinstance(part, SmoothPLU) for part in flow.bijection.parts())
+
+
+def test_a_single_step_also_ends_in_a_sharp_network():
+    flow = seeded("annealed")
+    flow.fit(torch.randn(100, 2), 1, anneal=RHO)
+    assert not any(isinstance(module, SmoothPLU) for module in flow.modules())
+
+
+def test_an_annealed_flow_is_loaded_as_a_corrected_one():
+    flow, other = seeded("annealed"), seeded("flux")
+    flow.fit(torch.randn(100, 2), 3, anneal=RHO)
+    other.load_state_dict(flow.state_dict())
+    x = torch.randn(5, 2)
+    assert torch.equal(other.log_prob(x), flow.log_prob(x))
+
+
+def small_fit(steps=3, **options):
+    return gaussian_flow().fit(points(40), steps, generator=generator(), **options)
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        ({"steps": np.int64(3)}, {"steps": 3}),
+        ({"batch": np.int32(8)}, {"batch": 8}),
+        ({"lr": np.float32(0.5)}, {"lr": 0.5}),
+        ({"lr": torch.tensor(0.5)}, {"lr": 0.5}),
+        ({"clip": np.float64(0.5)}, {"clip": 0.5}),
+        ({"validation": np.float32(0.5)}, {"validation": 0.5}),
+        ({"validation": np.float64(0.5), "patience": np.int64(2)}, {"validation": 0.5, "patience": 2}),
+        ({"progress": None}, {}),
+    ],
+)
+def test_numbers_of_numpy_are_numbers(given, plain):
+    assert small_fit(**given) == small_fit(**plain)
+
+
+def test_training_needs_no_gradients_to_be_enabled():
+    with torch.no_grad():
+        found = small_fit(validation=0.5)
+        assert not torch.is_grad_enabled()
+    assert found == small_fit(validation=0.5)
+
+
+STEPS, LR = 11, 0.3
+
+
+class Recorder:
+    """A model with one rounding and another buffer that writes down what happens to it."""
+
+    def __init__(self):
+        self.events = []
+        self.buffers = {"part.raw_rho": torch.zeros(2), "part.bias": torch.zeros(())}
+
+    def named_buffers(self):
+        return self.buffers.items()
+
+    def sharpen(self):
+        self.events.append("sharpen")
+        self.buffers.pop("part.raw_rho")
+
+    def note(self):
+        """Write down the buffers as they are when a loss is computed."""
+        rho = self.buffers["part.raw_rho"][0].sigmoid().item() if "part.raw_rho" in self.buffers else None
+        self.events.append((rho, self.buffers["part.bias"].item()))
+
+
+def run(w, model=None, **options):
+    """Minimise w, whose gradient is 1: a step of plain descent changes w by the step size."""
+    model = model or Recorder()
+
+    def losses():
+        model.note()
+        return 1.0 * w
+
+    return minimise(model, losses, torch.optim.SGD([w], LR), STEPS, **options)
+
+
+def test_the_steps_follow_a_half_cosine_to_zero():
+    w = torch.tensor([5.0, -2.0], dtype=torch.float64, requires_grad=True)
+    history = run(w)
+    sizes = [LR * (1 + math.cos(math.pi * step / STEPS)) / 2 for step in range(STEPS)]
+    walked = torch.tensor([sum(sizes[:step]) for step in range(STEPS)], dtype=torch.float64)
+    torch.testing.assert_close(history, torch.tensor([5.0, -2.0], dtype=torch.float64) - walked[:, None])
+    torch.testing.assert_close(w.detach(), torch.tensor([5.0, -2.0], dtype=torch.float64) - sum(sizes))
+    assert not history.requires_grad
+
+
+def test_a_member_that_diverges_leaves_the_others_alone():
+    w = torch.tensor([5.0, math.nan], requires_grad=True)
+    alone = torch.tensor([5.0], requires_grad=True)
+    torch.testing.assert_close(run(w), torch.cat([run(alone), torch.full((STEPS, 1), math.nan)], 1), equal_nan=True)
+
+
+def test_rho_is_set_before_each_loss_and_the_corners_are_removed_once():
+    model = Recorder()
+    run(torch.ones(1, requires_grad=True), model=model, anneal=RHO)
+    values = [0.9 * (0.02 / 0.9) ** (step / 7) for step in range(7)]  # 0.7 of the steps 0, ..., 10
+    assert [rho for rho, _ in model.events[:7]] == pytest.approx(values, rel=1e-5)
+    assert model.events[7:] == ["sharpen"] + [(None, 0.0)] * 4
+
+
+def test_nothing_is_annealed_unless_asked_for():
+    model = Recorder()
+    run(torch.ones(1, requires_grad=True), model=model)
+    assert model.events == [(0.5, 0.0)] * STEPS
+
+
+def test_a_step_is_checked_before_and_reported_after_it_is_taken():
+    w = torch.tensor(5.0, requires_grad=True)
+    checks, reports = [], []
+    history = run(
+        w,
+        check=lambda step, loss: checks.append((step, loss.item(), w.item())),
+        progress=lambda done, loss: reports.append((done, loss.item(), w.item())),
+    ).tolist()
+    assert checks == list(zip(range(STEPS), history, history, strict=True))
+    assert reports == list(zip(range(1, STEPS + 1), history, [*history[1:], w.item()], strict=True))
+
+
+def test_a_check_that_raises_stops_before_the_step():
+    w = torch.tensor(5.0, requires_grad=True)
+    reports, seen = [], []
+
+    def check(step, loss):
+        seen.append(loss.item())
+        if step == 4:
+            raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        run(w, check=check, progress=lambda done, loss: reports.append(done))
+    assert w.item() == seen[4]  # the loss is w itself
+    assert reports == [1, 2, 3, 4]
+
+
+def test_weights_are_as_repeated_points():
+    """The best normal of weighted points has their weighted mean and variance."""
+    x = points(200)
+    weights = x[:, 0].exp()
+    flow = gaussian_flow()
+    flow.fit(x, 400, weights=weights, batch=4096, lr=0.05, generator=generator())
+    mean = (weights[:, None] * x).sum(0) / weights.sum()
+    sd = ((weights[:, None] * (x - mean).square()).sum(0) / weights.sum()).sqrt()
+    scale, shift = flow.bijection.scale.detach(), flow.bijection.shift.detach()
+    torch.testing.assert_close(1 / scale, sd, rtol=0, atol=0.02)
+    torch.testing.assert_close(-shift / scale, mean, rtol=0, atol=0.03)
+
+
+@pytest.mark.parametrize("scale", [1e308, 1e-320])
+def test_weights_count_by_their_proportions_only(scale):
+    """Their sum is no number in float64, or one of few digits."""
+    one, other = (
+        gaussian_flow().fit(points(100), 20, weights=[weight] * 100, validation=0.5, generator=generator())
+        for weight in (1.0, scale)
+    )
+    assert other.losses == one.losses
+    assert other.validation == one.validation
+
+
+def test_points_of_weight_zero_are_never_drawn():
+    x = torch.cat([points(100), torch.full((100, 2), 50.0)])
+    weights = torch.cat([torch.ones(100), torch.zeros(100)])
+    fitted = gaussian_flow().fit(x, 200, weights=weights, validation=0.5, generator=generator())
+    assert max(fitted.losses) < 10
+    assert max(fitted.validation.values()) < 10

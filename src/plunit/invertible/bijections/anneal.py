@@ -1,4 +1,4 @@
-"""rho, the half-width of a rounded corner in units of c: its range, and the raw number behind it."""
+"""How rho, the half-width of a rounded corner in units of c, shrinks in training until corners are sharp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Samples through a sequence of leaves, as columns; the values of all leaves of a kind are computed at once."""
+"""The contract of a bijection: `Bijection`, and `Leaf` and `Elementwise` for layers of one's own.
+
+`walk` takes samples, as columns, through a sequence of leaves; the values of all leaves of a kind are computed at once.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +129,7 @@ class Bijection(nn.Module):
     4. A kinked leaf returns its boundary term from `boundary_term`. A rounded one returns the leaf without rounded
        corners from `sharp`, and its plan from `annealing`. What its state must satisfy is in `faults`.
     5. Inputs are checked, and `forward`, `inverse` and `leaves` are there: `Leaf` has them.
-    6. Its name is in `plunit.invertible.__all__`, and a row in `KINDS` of kinds.py lets files hold it.
+    6. Its name is in `plunit.invertible.__all__`, and a row in `KINDS` of saving.py lets files hold it.
     7. A line in `BIJECTIONS` of tests/invertible/conftest.py brings all tests: round trip, log-determinants against
        autograd's Jacobian, dtypes, messages, Lipschitz bounds, freezing, stacked parameters, files.
 

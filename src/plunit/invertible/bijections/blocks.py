@@ -20,6 +20,7 @@ from torch import Tensor
 from plunit.invertible.bijections.bijection import Bijection, Steps, as_columns, stacked_raw
 from plunit.invertible.bijections.linear import LU
 from plunit.invertible.bijections.smooth_plu import SmoothPLU, bend
+from plunit.torch.transforms import is_recorded, is_transformed
 
 
 def are_blocks(steps: Sequence[tuple[Bijection, bool]]) -> bool:
@@ -37,16 +38,11 @@ def walk_blocks(user: Bijection, x: Tensor, steps: Steps) -> tuple[Tensor, Tenso
     values = as_columns(units[0][0].imply(*stacked_raw(units)), axes=2)
     user._check(x, (weight, values[1]))
     columns = x.reshape(-1, x.shape[-1]).mT
-    way = _formula if is_transformed() else _Blocks.apply
-    y, log_slopes = way(columns, weight, bias, *values)
+    inputs = (columns, weight, bias, *values)
+    way = _formula if is_recorded() or is_transformed(*inputs) else _Blocks.apply
+    y, log_slopes = way(*inputs)
     log_det = log_slopes + log_diagonal.sum((0, 1))
     return y.mT.reshape(x.shape), log_det.reshape(x.shape[:-1])
-
-
-def is_transformed() -> bool:
-    """Tell whether tensors stand for others: under torch.compile, torch.func and forward mode."""
-    functorch = torch._C._functorch.maybe_current_level() is not None
-    return torch.compiler.is_compiling() or functorch or torch.autograd.forward_ad._current_level >= 0
 
 
 def _formula(x: Tensor, weight: Tensor, bias: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:

@@ -23,6 +23,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from plunit.torch.transforms import is_transformed
+
 Rule = Literal["data may have gradients", "data have none", "left out"]
 
 
@@ -51,17 +53,6 @@ def under(rule: Rule) -> Iterator[None]:
 def is_wanted() -> bool:
     """Say whether bijections in training mode add the term."""
     return _thread.rule != "left out" and torch.is_grad_enabled()
-
-
-@contextmanager
-def training(module: nn.Module) -> Iterator[None]:
-    """Put a module into training mode, and give it back its mode."""
-    before = module.training
-    module.train()
-    try:
-        yield
-    finally:
-        module.train(before)
 
 
 def nearest(count: int) -> int:
@@ -115,7 +106,4 @@ def _has_term(bijection: nn.Module) -> bool:
 
 def _may_have_gradient(x: Tensor) -> bool:
     """Say whether x may have a gradient: within torch.func and forward mode its tensor does not say so."""
-    if _thread.rule == "data have none":
-        return False
-    transformed = torch._C._functorch.maybe_current_level() is not None
-    return x.requires_grad or transformed or torch.autograd.forward_ad._current_level >= 0
+    return _thread.rule != "data have none" and (x.requires_grad or is_transformed(x))

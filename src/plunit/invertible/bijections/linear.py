@@ -1,4 +1,4 @@
-"""Triangular systems, in the precisions that PyTorch solves them in."""
+"""Affine bijections y = W x + b: `LU`, for any W that is invertible, and `Orthogonal`."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from torch.func import functional_call
 from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.bijection import Bijection
 from plunit.invertible.bijections.chain import Chain
+from plunit.torch.transforms import is_recorded, is_transformed
 
 TOLERANCE = 0.01
 """How far off the input found on the way back may be, relative to the size of the points; gradients are as far off."""
@@ -35,8 +36,7 @@ class Reversible(Chain):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return F(x) and log|det dF/dx|."""
-        transformed = torch.compiler.is_compiling() or torch._C._functorch.maybe_current_level() is not None
-        if transformed or not torch.is_grad_enabled():
+        if is_recorded() or is_transformed(x, *self.parameters()) or not torch.is_grad_enabled():
             return super().forward(x)
         states = [(dict(part.named_parameters()), dict(part.named_buffers())) for part in self.parts()]
         tensors = [tensor for parameters, _ in states for tensor in parameters.values()]

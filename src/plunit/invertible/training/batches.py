@@ -13,8 +13,8 @@ import torch
 from torch import Generator, Tensor, nn
 
 from plunit.ensemble.arrays import NOT_REAL, check_unmasked
-from plunit.invertible.bijections.blocks import is_transformed
 from plunit.invertible.training.screening import screen
+from plunit.torch.transforms import is_recorded, is_transformed
 
 Rows = tuple[Tensor, ...]
 """Points (x,), or points with their contexts (x, context): what `Flow.log_prob` takes."""
@@ -181,7 +181,7 @@ def check_finite(context: Tensor) -> None:
 
     On a GPU it waits for the contexts. So it is for what no training step does.
     """
-    if type(context) not in (Tensor, nn.Parameter) or context.is_meta or is_transformed():
+    if type(context) not in (Tensor, nn.Parameter) or context.is_meta or is_recorded() or is_transformed(context):
         return
     bad = ~context.isfinite()
     if bad.any():

@@ -1,22 +1,145 @@
-"""The training loop of flows, alone or stacked: steps of a falling size, annealing on the way."""
+"""Maximum likelihood, behind `Flow.fit`: checked options, steps of Adam, validation, patience, the best parameters.
+
+`maximise` trains one flow. `minimise` is the loop of steps itself, which also trains stacks of flows in the lab.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
-from plunit.invertible.bijections.anneal import Annealing
-from plunit.invertible.bijections.boundary import training
-from plunit.invertible.training.batches import Draw, Rows, shares
+from plunit.invertible.bijections.anneal import Annealing, annealing_of
+from plunit.invertible.training import options
+from plunit.invertible.training.batches import PointShape, Rows, prepare, shares
+from plunit.invertible.training.progress import Report, bar
 
 if TYPE_CHECKING:
     from plunit.invertible.flow import Flow
+
+_CHUNK = 4096  # points whose likelihood is computed at once when nothing is learned from them
+
+
+@dataclass(frozen=True, repr=False)
+class Fitted:
+    """What `Flow.fit` did.
+
+    Attributes:
+        losses: the mean negative log-likelihood of each step's batch, in nats.
+        validation: that of the validation points, by the number of steps done; empty without validation.
+        step: the steps after which the flow had the parameters that it has now: the best ones by validation, else all.
+    """
+
+    losses: list[float]
+    validation: dict[int, float]
+    step: int
+
+    def __repr__(self) -> str:
+        return f"Fitted({len(self.losses)} steps, parameters of step {self.step}, loss {self.loss:.4g})"
+
+    @property
+    def loss(self) -> float:
+        """The validation loss of the parameters that the flow has; without validation the loss of the last step."""
+        return self.validation[self.step] if self.validation else self.losses[-1]
+
+
+class Diverged(RuntimeError):
+    """Training met a likelihood that is not finite; the flow has the parameters of the last step where it was.
+
+    With validation the flow has the best parameters by validation, if there were any yet.
+    """
+
+    def __init__(self, step: int, loss: float) -> None:
+        super().__init__(
+            f"training diverged at step {step}: the mean negative log-likelihood is {loss}. The flow keeps the last "
+            f"good parameters; try a smaller lr, or data without outliers"
+        )
+        self.step = step
+
+
+def maximise(
+    flow: Flow,
+    form: PointShape,
+    data: Any,
+    steps: int,
+    *,
+    context: Any,
+    weights: Any,
+    validation: Any,
+    patience: int | None,
+    batch: int,
+    lr: float,
+    clip: float | None,
+    anneal: Annealing | None,
+    generator: Generator | None,
+    progress: bool | Report,
+) -> Fitted:
+    """Train a flow on points of a form; the other arguments are those of `Flow.fit`."""
+    steps, batch, lr = (
+        options.whole("steps", steps),
+        options.whole("batch", batch, options.MOST),
+        options.positive_rate(lr),
+    )
+    patience, clip = None if patience is None else options.whole("patience", patience), options.largest_norm(clip)
+    options.check(anneal, generator, progress, validation, patience)
+    if not any(parameter.requires_grad for parameter in flow.parameters()):
+        raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
+    anneal = annealing_of(flow.bijection, anneal)
+    source = prepare(form, data, context, weights, validation, batch, generator)
+    held = None
+    if source.held is not None:
+        held = HeldOut(flow, source.held, source.held_weights, steps, patience, _first_sharp(anneal, steps))
+    optimizer = torch.optim.Adam(flow.parameters(), lr, fused=True)
+    if clip is not None:
+        optimizer.register_step_pre_hook(lambda *_: _shorten(flow, clip))
+    with bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as show:
+        return _train(flow, lambda: source.draw(batch), optimizer, steps, anneal, held, show)
+
+
+def _train(
+    flow: Flow,
+    draw: Callable[[], Rows],
+    optimizer: Optimizer,
+    steps: int,
+    anneal: Annealing | None,
+    held: HeldOut | None,
+    show: Report,
+) -> Fitted:
+    """Take the steps. Whatever ends them, the flow has its best or its last good state."""
+    good = Kept(flow)
+    rows: Rows
+
+    def loss() -> Tensor:
+        nonlocal rows
+        rows = draw()
+        return -flow.log_prob(*rows).mean()
+
+    def check(step: int, loss: Tensor) -> bool:
+        if not loss.isfinite():
+            raise Diverged(step, loss.item())
+        good.keep()
+        return held is not None and held.is_due(step) and held.measure(step)
+
+    def report(done: int, loss: Tensor) -> None:
+        show(done, loss.item())
+
+    try:
+        with torch.enable_grad(), _training(flow):
+            losses = minimise(flow, loss, optimizer, steps, anneal=anneal, check=check, progress=report).tolist()
+        with torch.no_grad():  # the last step has changed the parameters: on its batch they must be good
+            check(len(losses), -flow.log_prob(*rows).mean())
+        if held is not None and len(losses) not in held.losses:
+            held.measure(len(losses))
+    finally:
+        best = None if held is None else held.step
+        (good if held is None or best is None else held.best).restore()
+    return Fitted(losses, {} if held is None else held.losses, len(losses) if best is None else best)
 
 
 class Model(Protocol):
@@ -71,46 +194,6 @@ def minimise(
         schedule.step()
         progress(step + 1, history[-1])
     return torch.stack(history)
-
-
-_CHUNK = 4096  # points whose likelihood is computed at once when nothing is learned from them
-
-
-@dataclass(frozen=True, repr=False)
-class Fitted:
-    """What `Flow.fit` did.
-
-    Attributes:
-        losses: the mean negative log-likelihood of each step's batch, in nats.
-        validation: that of the validation points, by the number of steps done; empty without validation.
-        step: the steps after which the flow had the parameters that it has now: the best ones by validation, else all.
-    """
-
-    losses: list[float]
-    validation: dict[int, float]
-    step: int
-
-    def __repr__(self) -> str:
-        return f"Fitted({len(self.losses)} steps, parameters of step {self.step}, loss {self.loss:.4g})"
-
-    @property
-    def loss(self) -> float:
-        """The validation loss of the parameters that the flow has; without validation the loss of the last step."""
-        return self.validation[self.step] if self.validation else self.losses[-1]
-
-
-class Diverged(RuntimeError):
-    """Training met a likelihood that is not finite; the flow has the parameters of the last step where it was.
-
-    With validation the flow has the best parameters by validation, if there were any yet.
-    """
-
-    def __init__(self, step: int, loss: float) -> None:
-        super().__init__(
-            f"training diverged at step {step}: the mean negative log-likelihood is {loss}. The flow keeps the last "
-            f"good parameters; try a smaller lr, or data without outliers"
-        )
-        self.step = step
 
 
 class Kept:
@@ -180,57 +263,24 @@ class HeldOut:
         return float(values.mean() if self.weights is None else values @ self.weights)
 
 
-def maximise(
-    flow: Flow,
-    draw: Draw,
-    steps: int,
-    *,
-    batch: int,
-    lr: float,
-    clip: float | None,
-    anneal: Annealing | None,
-    validation: HeldOut | None,
-    progress: Callable[[int, Tensor], object],
-) -> Fitted:
-    """Train a flow on the batches that `draw` gives. Whatever ends it, the flow has its best or its last good state."""
-    optimizer = torch.optim.Adam(flow.parameters(), lr, fused=True)
-    if clip is not None:
-        optimizer.register_step_pre_hook(lambda *_: _shorten(flow, clip))
-    good = Kept(flow)
-    rows: Rows
-
-    def loss() -> Tensor:
-        nonlocal rows
-        rows = draw(batch)
-        return -flow.log_prob(*rows).mean()
-
-    def check(step: int, loss: Tensor) -> bool:
-        if not loss.isfinite():
-            raise Diverged(step, loss.item())
-        good.keep()
-        return validation is not None and validation.is_due(step) and validation.measure(step)
-
-    try:
-        with torch.enable_grad(), training(flow):
-            losses = minimise(flow, loss, optimizer, steps, anneal=anneal, check=check, progress=progress).tolist()
-        with torch.no_grad():  # the last step has changed the parameters: on its batch they must be good
-            check(len(losses), -flow.log_prob(*rows).mean())
-        if validation is not None and len(losses) not in validation.losses:
-            validation.measure(len(losses))
-    finally:
-        best = None if validation is None else validation.step
-        (good if validation is None or best is None else validation.best).restore()
-    measured = {} if validation is None else validation.losses
-    return Fitted(losses, measured, len(losses) if best is None else best)
-
-
 def _shorten(flow: Flow, clip: float) -> None:
     """Shorten the gradient to a norm of at most `clip`."""
     torch.nn.utils.clip_grad_norm_(flow.parameters(), clip)
 
 
-def first_sharp(anneal: Annealing | None, steps: int) -> int:
+def _first_sharp(anneal: Annealing | None, steps: int) -> int:
     """Return the first step at which no corner is rounded by annealing."""
     if anneal is None:
         return 0
     return next(step for step in range(steps) if anneal.is_over(anneal.progress(step, steps)))
+
+
+@contextmanager
+def _training(module: nn.Module) -> Iterator[None]:
+    """Put a module into training mode, and give it back its mode."""
+    before = module.training
+    module.train()
+    try:
+        yield
+    finally:
+        module.train(before)

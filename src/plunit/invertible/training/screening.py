@@ -1,13 +1,10 @@
 """Data that a flow cannot learn, or not as they are: named before training, with the rule and the remedy.
 
-Three rules mean that there is no density, so that the likelihood of a flow can grow without end:
-- there is one point only,
-- a column is constant,
-- columns are linearly dependent: a direction exists in which the columns, scaled to variance 1, have less than
-  `DEPENDENT` of standard deviation, outliers aside.
+Three rules mean that there is no density, so that the likelihood of a flow can grow without end: there is one point
+only, a column is constant, or columns are linearly dependent (`plunit.densities.degenerate`).
 Two rules mean that training will be poor:
-- a column is discrete: one value makes up `SHARE` of it (and at least `TIMES` points), or it has `FEW` values or
-  fewer, each on average `TIMES` times. The density wants to be infinite there,
+- a column is discrete: a value is an atom (`plunit.densities.degenerate`), or there are `FEW` values or fewer, each on
+  average `TIMES` times. The density wants to be infinite there,
 - the middle of a column is farther than `FAR` from 0, or its spread is beyond `FAR` or below 1 / `FAR`: training starts
   near centre 0 and spread 1, and takes small steps. Median and quartiles are meant, so an outlier does not matter.
   After 500 steps with 5 blocks the moons have an NLL of 2.14, 3.02 at a spread of 30 and 5.67 at a centre of 30, in the
@@ -19,17 +16,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 
-import torch
+import numpy as np
 from torch import Tensor
 
-DEPENDENT = 1e-5
-SHARE = 0.1
-TIMES = 10
+from plunit.densities.degenerate import TIMES, dependent_columns, is_atom, middle_and_spread, thinned
+from plunit.ensemble.arrays import Array
+
 FEW = 30
 FAR = 30.0
 
-_ROWS = 10_000
-_OUTLIER = 20.0  # spreads from the median
 _NAMED = 5
 
 
@@ -43,94 +38,65 @@ def screen(x: Tensor, context: Tensor | None = None, *, whole: bool = True) -> N
     """
     if whole and len(x) < 2:
         raise ValueError("one point has no density: give at least two different points of weight above 0")
-    faults = [*_constant(x), *_dependent(x)] if whole or len(x) >= 2 * TIMES else []
+    some, varying = _some(x), (x.amax(0) > x.amin(0)).tolist()
+    faults = [*_constant(some, varying), *_dependent(some)] if whole or len(x) >= 2 * TIMES else []
     if faults and whole:
         raise ValueError("; ".join(faults))
-    some = _some(x)
-    doubts = [*faults, *_discrete(some, _varying(x)), *_far(some, "column")]
+    doubts = [*faults, *_discrete(some, varying), *_far(some, "column")]
     if context is not None:
         doubts += _far(_some(context), "context column")
     for doubt in doubts:
-        warnings.warn(doubt, UserWarning, stacklevel=4)
+        warnings.warn(doubt, UserWarning, stacklevel=5)
 
 
-def _some(x: Tensor) -> Tensor:
-    """Return about ten thousand rows in float64."""
-    return x[:: max(1, len(x) // _ROWS)].double()
+def _some(x: Tensor) -> Array:
+    """Return about ten thousand rows as an array."""
+    return thinned(x).double().cpu().numpy()  # type: ignore[no-any-return]
 
 
-def _varying(x: Tensor) -> Tensor:
-    return x.amax(0) > x.amin(0)
+def _constant(x: Array, varying: list[bool]) -> Iterable[str]:
+    found = [i for i, varies in enumerate(varying) if not varies]
+    if found and len(x) > 1:
+        yield (f"{_columns(found)} constant ({x[0, found[0]]:g}), and a constant has no density: drop what is constant")
 
 
-def _constant(x: Tensor) -> Iterable[str]:
-    if len(x) > 1:
-        found = (~_varying(x)).nonzero()[:, 0].tolist()
-        if found:
-            yield (
-                f"{_columns(found)} constant ({x[0, found[0]].item():g}), and a constant has no density: drop what is "
-                f"constant"
-            )
-
-
-def _dependent(x: Tensor) -> Iterable[str]:
-    rows = _some(x)
-    middle, spread = _middle_and_spread(rows)
-    rows = rows[((rows - middle).abs() <= _OUTLIER * spread).all(1)]
-    if len(rows) < 2 * x.shape[1] + 2:
-        return
-    columns = _varying(rows).nonzero()[:, 0]
-    if len(columns) < 2:
-        return
-    rows = rows[:, columns] - rows[:, columns].mean(0)
-    rows = rows / rows.square().mean(0).sqrt()
-    values, vectors = torch.linalg.eigh(rows.mT @ rows / len(rows))
-    if values[0] < DEPENDENT**2:
-        sizes = vectors[:, 0].abs()
-        found = columns[sizes > 0.1 * sizes.max()].tolist()
-        yield (
-            f"{_columns(found)} linearly dependent (to {max(values[0].item(), 0) ** 0.5:.1g} of their spread), and on "
-            f"a plane there is no density: drop one of them"
-        )
-
-
-def _discrete(x: Tensor, varying: Tensor) -> Iterable[str]:
-    ordered = x.sort(0).values
-    kinds = 1 + (ordered[1:] != ordered[:-1]).sum(0)
-    times = max(TIMES, round(SHARE * len(x)))
-    often = ordered[times - 1 :] == ordered[: max(len(x) - times + 1, 0)]
-    few = (kinds <= FEW) & (TIMES * kinds <= len(x))
-    found = ((few | often.any(0)) & varying).nonzero()[:, 0].tolist()
+def _dependent(x: Array) -> Iterable[str]:
+    found, spread = dependent_columns(x)
     if found:
-        value = x[:, found[0]].mode().values
-        share = (x[:, found[0]] == value).double().mean().item()
         yield (
-            f"{_columns(found)} discrete, at least in part: {value.item():g} makes up {share:.0%} of column "
-            f"{found[0]}. A density becomes infinite there: dequantise (add uniform noise as wide as a step), or drop "
-            f"what is discrete"
+            f"{_columns(found)} linearly dependent (to {spread:.1g} of their spread), and on a plane there is no "
+            f"density: drop one of them"
         )
 
 
-def _far(x: Tensor, what: str) -> Iterable[str]:
+def _discrete(x: Array, varying: list[bool]) -> Iterable[str]:
+    values, counts = zip(*(np.unique(column, return_counts=True) for column in x.T), strict=True)
+    found = [
+        i
+        for i, count in enumerate(counts)
+        if varying[i] and (is_atom(count.max(), len(x)) or (len(count) <= FEW and TIMES * len(count) <= len(x)))
+    ]
+    if found:
+        first = found[0]
+        value, share = values[first][counts[first].argmax()], counts[first].max() / len(x)
+        yield (
+            f"{_columns(found)} discrete, at least in part: {value:g} makes up {share:.0%} of column {first}. A "
+            f"density becomes infinite there: dequantise (add uniform noise as wide as a step), or drop the column"
+        )
+
+
+def _far(x: Array, what: str) -> Iterable[str]:
     if len(x) < TIMES:
         return
-    middle, spread = _middle_and_spread(x)
-    wide, narrow = spread > FAR, (spread < 1 / FAR) & (spread > 0)
-    found = ((middle.abs() > FAR) | wide | narrow).nonzero()[:, 0].tolist()
+    middle, spread = middle_and_spread(x)
+    narrow = (spread < 1 / FAR) & (spread > 0)
+    found = np.flatnonzero((np.abs(middle) > FAR) | (spread > FAR) | narrow).tolist()
     if found:
-        centre, width = middle[found[0]].item(), spread[found[0]].item()
         yield (
-            f"{_columns(found, what)} far from standard: {what} {found[0]} has the centre {centre:.3g} and the spread "
-            f"{width:.3g}, while training starts from 0 and 1 and takes small steps. Standardise: "
-            f"(x - x.mean(0)) / x.std(0), or by median and quartiles if there are outliers"
+            f"{_columns(found, what)} far from standard: {what} {found[0]} has the centre {middle[found[0]]:.3g} and "
+            f"the spread {spread[found[0]]:.3g}, while training starts from 0 and 1 and takes small steps. "
+            f"Standardise: (x - x.mean(0)) / x.std(0), or by median and quartiles if there are outliers"
         )
-
-
-def _middle_and_spread(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the median and the standard deviation that a normal of these quartiles has, by column."""
-    low, middle, high = x.quantile(x.new_tensor([0.25, 0.5, 0.75]), dim=0)
-    # where half of the points are equal the quartiles say nothing
-    return middle, torch.where(high > low, (high - low) / 1.349, (x - x.mean(0)).square().mean(0).sqrt())
 
 
 def _columns(found: list[int], what: str = "column") -> str:

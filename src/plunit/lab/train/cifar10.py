@@ -18,8 +18,8 @@ from plunit.data import cifar10 as data
 from plunit.data.cifar10 import Bytes, Labels
 from plunit.lab import scratch as scratch_files
 from plunit.lab.cell import Arrays, Cell
+from plunit.lab.train.threads import one_thread
 from plunit.torch import PLU, init_
-from plunit.torch.threads import one_thread
 
 SAVE_EVERY, REPORT_EVERY = 500, 20
 _TEST_BATCH = 500

@@ -18,7 +18,7 @@ from plunit.invertible import density as bijection
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.scratch import write_progress
 from plunit.lab.train import stacked
-from plunit.torch.threads import one_thread
+from plunit.lab.train.threads import one_thread
 
 _GAUSSIAN_POINTS = 100_000
 

@@ -16,7 +16,7 @@ from plunit.invertible import PLU, Bijection, InvertibleNetwork, LeakyReLU, alte
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.scratch import write_progress
 from plunit.lab.train import stacked
-from plunit.torch.threads import one_thread
+from plunit.lab.train.threads import one_thread
 
 
 @dataclass(frozen=True)
