@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from plunit.base.processes import own_group, run_group
+from plunit.base.machine import own_group, run_group
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 

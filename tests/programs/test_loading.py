@@ -54,9 +54,9 @@ if "-o" in sys.argv:
 """
 COMPILE = """
 import signal
-from plunit.ensemble import build
+from plunit.programs import loading
 signal.signal(signal.SIGINT, signal.default_int_handler)
-build.compile_program(())
+loading.compile_program(())
 """
 on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 

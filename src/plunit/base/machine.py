@@ -1,4 +1,4 @@
-"""The machine: what results were made with, and how its memory is used."""
+"""The machine: what results were made with, its processors, its memory, and processes that leave nothing running."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import ctypes
 import datetime
 import os
 import platform
+import signal
 import subprocess
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import plunit
 
@@ -41,6 +44,34 @@ def keep_freed_memory() -> None:
             mallopt(_MMAP_THRESHOLD, 1 << 30)
             mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
             mallopt(_TOP_PAD, 1 << 26)
+
+
+def processors() -> int:
+    """Return how many threads compute: OMP_NUM_THREADS, or the processors that this process may use."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    if asked.isdecimal() and int(asked):
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def own_group(command: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process in a group of its own and end the group, whatever happens; on Windows the process alone."""
+    with subprocess.Popen(command, start_new_session=True, **options) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # on macOS a group that has just ended
+                    os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+                process.wait()
+
+
+def run_group(command: list[str], *, timeout: float, env: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
+    """Run a command as `subprocess.run` does, and keep what it prints; nothing runs on after an error or Ctrl-C."""
+    with own_group(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as process:
+        stdout, stderr = process.communicate(timeout=timeout)
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
 def _version(library: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,11 @@ class Member:
     best_step: int = 0
     mark: float = math.inf
     waited: int = 0
+
+    def copy(self) -> Member:
+        """Return a member with arrays of its own for all that training changes."""
+        changed = ("theta", "mean", "square", "average", "best", "widths", "looks")
+        return replace(self, **{name: getattr(self, name).copy() for name in changed})
 
     def network(self) -> DensityNetwork:
         """Return the network with the least loss of validation, in float64."""

@@ -14,7 +14,8 @@ from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.mlp import MLP, forward, initial, preactivations
 from plunit.ensemble.nonlinearities import ACTIVATIONS
 from plunit.ensemble.run_state import Validation
-from plunit.ensemble.training import ENGINES, Trained, engine, train, why_not_native
+from plunit.ensemble.training import ENGINES, Trained, engine, train
+from plunit.programs.loading import why_not_native
 
 __all__ = [
     "ACTIVATIONS",

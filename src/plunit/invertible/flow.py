@@ -6,7 +6,7 @@ Such densities are normalizing flows (Rezende and Mohamed, 2015; docs/literature
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from torch import Generator, Tensor, nn
 from torch.distributions import Distribution
 
 from plunit import learned
+from plunit.base.progress import step_bar
 from plunit.densities import DensityNetwork
 from plunit.invertible import saving
 from plunit.invertible.bijections.anneal import Annealing, annealing_of
@@ -30,7 +31,6 @@ from plunit.invertible.frozen import Frozen
 from plunit.invertible.training import options
 from plunit.invertible.training.batches import PointShape, check_dense, check_finite, prepare
 from plunit.invertible.training.likelihood import Fitted, HeldOut, first_sharp, maximise
-from plunit.invertible.training.progress import Report, bar
 
 
 class Flow(nn.Module):
@@ -130,7 +130,7 @@ class Flow(nn.Module):
         clip: float | None = None,
         anneal: Annealing | None = None,
         generator: Generator | None = None,
-        progress: bool | Report = False,
+        progress: bool | Callable[[int, float], None] = False,
     ) -> Fitted:
         """Train by maximum likelihood: Adam, the learning rate falling to 0 along a half cosine.
 
@@ -177,7 +177,7 @@ class Flow(nn.Module):
         watched = None
         if source.held is not None:
             watched = HeldOut(self, source.held, source.held_weights, steps, patience, first_sharp(anneal, steps))
-        with bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as show:
+        with step_bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as show:
             return maximise(
                 self,
                 source.draw,

@@ -21,8 +21,7 @@ class AtomicFit:
             self.__dict__.update(before)
             raise
 
-
-def warn_of(note: str) -> None:
-    """Warn the caller of `fit`, if there is something; after the work, so that an error of it loses nothing."""
-    if note:
-        warnings.warn(note, stacklevel=3)
+    def _warn(self, note: str) -> None:
+        """Warn the caller of `fit`, if there is something; after the work, so that an error of it loses nothing."""
+        if note:
+            warnings.warn(note, stacklevel=3)

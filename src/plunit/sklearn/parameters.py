@@ -17,7 +17,7 @@ SHAPES = ((16,), (32,), (16, 16), (32, 16))
 """The hidden layers that "auto" searches."""
 
 MOST_NUMBERS = 2**27
-"""The most parameters, and losses, of all starts of a shape: 2 GiB with Adam's moments and the best parameters."""
+"""The most parameters, and losses, of all starts of a shape: 5 GiB with Adam's moments, means, best and a copy of all."""
 
 START, STEP = 1000, 8
 """The numbers that a start of a density needs beside its parameters, and those of each step."""
@@ -109,8 +109,9 @@ def check_density_room(forms: Sequence[Architecture], starts: int, splits: int, 
 def check_room(networks: Sequence[MLP], starts: int, steps: int) -> None:
     """Raise ValueError if the starts of a shape do not fit into memory."""
     for network in networks:
-        if starts * (network.rows + steps) > MOST_NUMBERS:
+        if starts * (network.parameters + steps) > MOST_NUMBERS:
             raise ValueError(
-                f"hidden layers {network.widths[1:-1]} have {network.rows} parameters; n_init = {starts} times these "
-                f"and the {steps} steps must be at most {MOST_NUMBERS}; take smaller layers, fewer starts or steps"
+                f"hidden layers {network.widths[1:-1]} have {network.parameters} parameters; n_init = {starts} times "
+                f"these and the {steps} steps must be at most {MOST_NUMBERS}; take smaller layers, fewer starts or "
+                f"steps"
             )
