@@ -176,7 +176,7 @@ def test_counts_that_a_program_cannot_hold_are_refused(name, value):
         looks = Validation(x, y, every=value) if name == "every" else None
         train(network, np.zeros((2, 1), np.float32), Rows(x, y, **rows), validation=looks, **lengths)
 
-    with pytest.raises(ValueError, match=f"{name} must be an integer from [01] to 2"):
+    with pytest.raises(ValueError, match=f"{name} must be (an integer of at least|at most)"):
         call()
 
 

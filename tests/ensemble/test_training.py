@@ -232,7 +232,7 @@ def test_float64_runs_in_numpy_and_agrees_closely():
 def test_wrong_arguments_are_named(arguments):
     network = MLP((1, 2, 1), "plu")
     with pytest.raises(
-        ValueError, match=r"(steps|stride) must be an integer from|checkpoints must be increasing steps from 0 to 5"
+        ValueError, match=r"(steps|stride) must be an integer of|checkpoints must be increasing steps from 0 to 5"
     ):
         train(network, initial(network, generators([0])), (X, Y), **arguments)
 

@@ -263,7 +263,7 @@ def test_engines_agree():
 
 @pytest.mark.parametrize("options", [{"every": 0}, {"patience": 0}, {"patience": math.nan}, {"tolerance": -1.0}])
 def test_wrong_numbers_are_named(options):
-    with pytest.raises(ValueError, match=r"every must be an integer from 1|need patience > 0 and tolerance >= 0; got"):
+    with pytest.raises(ValueError, match="(every|patience|tolerance) .* got"):
         Validation(*TESTS, **options)
 
 

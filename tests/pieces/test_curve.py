@@ -244,7 +244,7 @@ def test_shapes_and_one_output():
         (lambda net: curve(net, 0.0, np.inf), "finite"),
         (lambda net: curve(net, "low", 1.0), "an interval needs two numbers, low and high, got"),
         (lambda net: curve(net, -3.0, 3.0).derivative(np.nan), "got NaN, which lies on no piece"),
-        (lambda net: curve(net, -3.0, 3.0, limit=0), "limit must be a positive integer, got 0"),
+        (lambda net: curve(net, -3.0, 3.0, limit=0), "limit must be an integer of at least 1, got 0"),
         (
             lambda net: curve(net, -3.0, 3.0, limit=2),
             "layer 1 of 1 makes 3 pieces or more, more than limit=2 .*raise limit",

@@ -187,8 +187,8 @@ def test_a_constant(request_):
     [
         ({}, ValueError, "give pieces or tolerance, got pieces=None and tolerance=None"),
         ({"pieces": 2, "tolerance": 0.1}, ValueError, "give pieces or tolerance"),
-        ({"pieces": 0}, ValueError, "positive integer, got 0"),
-        ({"pieces": 1.5}, TypeError, "positive integer, got 1.5"),
+        ({"pieces": 0}, ValueError, "at least 1, got 0"),
+        ({"pieces": 1.5}, ValueError, "at least 1, got 1.5"),
         ({"tolerance": -1}, ValueError, "tolerance must be a number >= 0, got -1"),
         ({"tolerance": float("nan")}, ValueError, "tolerance must be a number >= 0, got nan"),
         ({"tolerance": float("inf")}, ValueError, "tolerance must be a number >= 0, got inf"),

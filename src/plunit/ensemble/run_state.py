@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble.arrays import Array, as_count
+from plunit.base.ranges import as_count
+from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import StepData
 from plunit.ensemble.mlp import MLP
 

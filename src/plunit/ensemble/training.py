@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from plunit.base.progress import Pace
+from plunit.base.ranges import as_count
 from plunit.ensemble import native_steps, numpy_steps
-from plunit.ensemble.arrays import Array, as_array, as_count, as_factors, as_many
+from plunit.ensemble.arrays import Array, as_array, as_factors, as_many
 from plunit.ensemble.data import Data, Rows, StepData, Stream, check_numbers, points
 from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.mlp import MLP, spread

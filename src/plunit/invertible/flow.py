@@ -5,7 +5,6 @@ Such densities are normalizing flows (Rezende and Mohamed, 2015; docs/literature
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -17,6 +16,7 @@ from torch.distributions import Distribution
 
 from plunit import learned
 from plunit.base.progress import step_bar
+from plunit.base.ranges import as_count
 from plunit.densities import DensityNetwork
 from plunit.invertible import saving
 from plunit.invertible.bijections.anneal import Annealing, annealing_of
@@ -93,11 +93,10 @@ class Flow(nn.Module):
         self, n: int, context: Tensor | None = None, *, generator: Generator | None = None
     ) -> tuple[Tensor, Tensor]:
         """Draw points with their log densities, in one pass; both are differentiable as those of `rsample`."""
-        if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
-            raise ValueError(f"the number of samples must be an integer of at least 1, got {n!r}")
+        n = as_count("the number of samples", n, 1)
         given = self._given(context)
         batch = given[0].shape[:-1] if given else ()
-        z = self.base.draw((operator.index(n), *batch), generator)
+        z = self.base.draw((n, *batch), generator)
         x, log_det = self.bijection.inverse(z, *given)
         return x, self.base.log_prob(z) - log_det
 
@@ -164,11 +163,11 @@ class Flow(nn.Module):
             the losses, the validation losses and the step whose parameters the flow has.
         """
         steps, batch, lr = (
-            options.whole("steps", steps),
-            options.whole("batch", batch, options.MOST),
+            as_count("steps", steps, 1),
+            as_count("batch", batch, 1, options.MOST),
             options.positive_rate(lr),
         )
-        patience, clip = None if patience is None else options.whole("patience", patience), options.largest_norm(clip)
+        patience, clip = None if patience is None else as_count("patience", patience, 1), options.largest_norm(clip)
         options.check(anneal, generator, progress, validation, patience)
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")

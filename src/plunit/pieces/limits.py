@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from operator import index
 from typing import Any
 
 import numpy as np
 
+from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Floats
 from plunit.pieces.networks import Network, interval
 
@@ -61,13 +62,8 @@ class Heavy(Exception):
 
 
 def check_limit(limit: int) -> None:
-    """Raise ValueError or TypeError if the limit is not a positive integer."""
-    try:
-        positive = index(limit) > 0
-    except TypeError:
-        raise TypeError(f"limit must be a positive integer, got {limit!r}; the default is {LIMIT}") from None
-    if not positive:
-        raise ValueError(f"limit must be a positive integer, got {limit}; the default is {LIMIT}")
+    """Raise ValueError if the limit is not a positive integer."""
+    as_count("limit", limit, 1, sys.maxsize)
 
 
 def check_count(pieces: int, limit: int) -> None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from operator import index
 from typing import NamedTuple
 
 import numpy as np
 
+from plunit.base.ranges import as_count
 from plunit.pieces.exact.layer import EPS
 from plunit.pieces.exact_curves import Curve, distance
 
@@ -215,7 +215,7 @@ def simplify(curve: Curve, *, pieces: int | None = None, tolerance: float | None
         raise ValueError(f"simplify needs one output, got {curve.values.shape[1]}; pick one with .output(i)")
     if (pieces is None) == (tolerance is None):
         raise ValueError(f"give pieces or tolerance, got pieces={pieces!r} and tolerance={tolerance!r}")
-    most = None if pieces is None else _checked_pieces(pieces)
+    most = None if pieces is None else as_count("pieces", pieces, 1)
     allowed = None if tolerance is None else _checked_tolerance(tolerance)
     merged = curve.merged()
     bottom, top = float(merged.values.min()), float(merged.values.max())
@@ -259,16 +259,6 @@ def _through(corners: list[Point], middle: float, half: float) -> Curve:
     reach = (np.abs(knots[1:]) + np.abs(knots[:-1]))[:, None]
     size = np.abs(values[1:]) + np.abs(values[:-1]) + np.abs(slopes) * reach
     return Curve(knots, values, slopes, tolerance=4 * EPS * size / step)
-
-
-def _checked_pieces(pieces: int) -> int:
-    try:
-        count = index(pieces)
-    except TypeError:
-        raise TypeError(f"pieces must be a positive integer, got {pieces!r}") from None
-    if count < 1:
-        raise ValueError(f"pieces must be a positive integer, got {count}")
-    return count
 
 
 def _checked_tolerance(tolerance: float) -> float:

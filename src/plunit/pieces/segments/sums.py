@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Floats
 
 MANY = 300
@@ -78,11 +78,8 @@ def _scaled(x: Floats, y: Floats, w: Floats) -> Data:
 
 def checked_pieces(pieces: int, distinct: int) -> int:
     """Return the number of segments; an error if it is not a positive integer, or too large for the data."""
-    try:
-        count = index(pieces)
-    except TypeError:
-        raise TypeError(f"pieces must be a positive integer, got {pieces!r}") from None
-    if not 1 <= count < distinct:
+    count = as_count("pieces", pieces, 1)
+    if count >= distinct:
         raise ValueError(
             f"pieces must be between 1 and {distinct - 1}, one less than the number of different x, got {count}"
         )
