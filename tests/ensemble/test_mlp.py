@@ -87,8 +87,3 @@ def test_tensors_are_taken_and_arrays_given(dtype):
     assert isinstance(output, np.ndarray)
     np.testing.assert_array_equal(output, forward(network, theta.detach().numpy(), x.numpy()))
     assert output.dtype == theta.detach().numpy().dtype
-
-
-def test_no_generators_make_no_members():
-    with pytest.raises(ValueError, match="one generator for each member, got none; pass"):
-        initial(MLP((1, 2, 1)), [])

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from plunit import learned
-from plunit.densities.chain_state import Member, MemberSteps, check_room, nearest, shares
+from plunit.densities.chain_state import Member, MemberSteps, Sample, check_room, nearest, shares
 from plunit.densities.density_network import DensityNetwork
-from plunit.densities.sample import Sample
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Rows
 

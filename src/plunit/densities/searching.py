@@ -15,8 +15,7 @@ from plunit.base.progress import Progress
 from plunit.base.ranges import as_count
 from plunit.densities import native_chain, numpy_chain
 from plunit.densities.architecture import Architecture, start
-from plunit.densities.chain_state import Member, MemberSteps, begin
-from plunit.densities.sample import Sample, check_spread, checked
+from plunit.densities.chain_state import Member, MemberSteps, Sample, begin, check_spread, checked
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.halving import halve, interruption
 from plunit.programs.loading import choose_engine

@@ -1,5 +1,8 @@
 """Many small networks trained as one: members on the last axis, each with its own start, data, alpha and c.
 
+NumPy arrays enter and leave. Start with `training.py`, which has `train`. `halving.py` goes on with the better half of
+many starts; `native_steps.py` calls the compiled program, and `numpy_steps.py` states the same steps in NumPy.
+
 >>> import numpy as np
 >>> network = MLP((1, 3, 3, 1), "plu")
 >>> start = initial(network, [np.random.default_rng(seed) for seed in range(5)])

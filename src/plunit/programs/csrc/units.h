@@ -1,6 +1,6 @@
 // Activations of a chain on samples of one feature, with slopes s > 0: value, log-slope and gradients.
 // With a = |u| (or -u for LeakyReLU) and r the part of the bend that is behind, s = 1 - (1 - alpha) r, and the value is
-// a - (1 - alpha) R with R the integral of r. See plunit.densities.chain_units, which has the same formulas in NumPy.
+// a - (1 - alpha) R with R the integral of r. plunit.densities.density_network has the same formulas in NumPy.
 #pragma once
 #include "matrices.h"
 
