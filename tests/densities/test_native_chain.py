@@ -13,7 +13,7 @@ from plunit.programs import loading
 
 pytestmark = pytest.mark.usefixtures("compiler")
 CARRIED = (
-    *("theta", "mean", "square", "average", "best", "widths", "looks"),
+    *("theta", "mean", "square", "average", "best", "radii", "looks"),
     *("steps", "loss", "best_step", "mark", "waited"),
 )
 KINDS = [("smooth", 0.0), ("plu", 0.3), ("plu", 0.0), ("leaky", 0.0)]

@@ -175,7 +175,7 @@ def test_parameters_in_float64_are_not_read_as_float32(members):
 
 
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("name", ["theta", "sign", "widths", "looks"])
+@pytest.mark.parametrize("name", ["theta", "sign", "radii", "looks"])
 def test_a_density_in_float64_is_not_read_as_float32(name):
     form, x = Architecture(2, 2), np.random.default_rng(0).standard_normal((20, 2))
     one = begin_member(form, start(form, np.random.default_rng(0)), 0, 1)

@@ -30,7 +30,7 @@ class Member:
         square: Adam's second moment.
         average: a running mean of the parameters. It is what validation looks at.
         best: the running mean with the least loss on the points of validation.
-        widths: [blocks, n], at kinks: how near the samples are that stand for the density there.
+        radii: [blocks, n], at kinks: how near the samples are that stand for the density there.
         looks: the losses of validation, one every `every` steps; NaN where there was none.
         steps: the number of steps taken.
         loss: the least loss of validation: the mean of |z|^2 / 2 - log|det dz/dx|; infinite before the first look.
@@ -48,7 +48,7 @@ class Member:
     square: Array
     average: Array
     best: Array
-    widths: Array
+    radii: Array
     looks: Array
     steps: int = 0
     loss: float = math.inf
@@ -58,7 +58,7 @@ class Member:
 
     def copy(self) -> Member:
         """Return a member with arrays of its own for all that training changes."""
-        changed = ("theta", "mean", "square", "average", "best", "widths", "looks")
+        changed = ("theta", "mean", "square", "average", "best", "radii", "looks")
         return replace(self, **{name: getattr(self, name).copy() for name in changed})
 
     def network(self) -> DensityNetwork:
@@ -79,7 +79,7 @@ def begin(architecture: Architecture, start: Start, seed: int, looks: int) -> Me
         square=np.zeros_like(start.theta),
         average=start.theta.copy(),
         best=start.theta.copy(),
-        widths=np.zeros((architecture.blocks, architecture.features), dtype),
+        radii=np.zeros((architecture.blocks, architecture.features), dtype),
         looks=np.full(looks, np.nan, dtype),
     )
 

@@ -6,7 +6,7 @@ the kink. The slope is s = 1 - (1 - alpha) r, and the value is a - (1 - alpha) R
 integral of r: R = w r^2 + max(a - c - w, 0). From these dR/dc = -r and dR/dw = r (1 - r).
 
 At a kink log s jumps by log alpha. Its derivative is 0 elsewhere, yet samples cross the kink when parameters change.
-`BlockUnits.turn` has the density there from the samples that are nearer than `width`: log(alpha) / (2 width) for each.
+`BlockUnits.turn` has the density there from the samples nearer than `radius`: log(alpha) / (2 radius) for each.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DensityNetwork:
         order: [maps, n]: row i of a matrix W is row order[i] of L U.
         sign: [maps, n], of the diagonals of U.
         rho: the rounding, where it is not learned: one number, 0 for kinks.
-        widths: [blocks, n], see `BlockUnits`; for training only.
+        radii: [blocks, n], see `BlockUnits`; for training only.
     """
 
     architecture: Architecture
@@ -41,7 +41,7 @@ class DensityNetwork:
     order: Array
     sign: Array
     rho: float = 0.0
-    widths: Array | None = None
+    radii: Array | None = None
 
     @cached_property
     def views(self) -> dict[str, Array]:
@@ -78,13 +78,13 @@ class DensityNetwork:
         c = learned.positive(NAMESPACE, views["c"]) if "c" in views else np.zeros_like(alpha)
         rho = learned.fraction(NAMESPACE, views["rho"]) if "rho" in views else np.full_like(alpha, self.rho)
         bent = "rho" in views or self.rho > 0
-        widths = np.zeros_like(alpha) if self.widths is None else self.widths
+        radii = np.zeros_like(alpha) if self.radii is None else self.radii
         return [
             BlockUnits(
                 alpha[i][:, None],
                 c[i][:, None],
                 (rho[i] * c[i])[:, None] if bent else None,
-                widths[i][:, None],
+                radii[i][:, None],
                 1 if form.activation == "leaky" else 2,
             )
             for i in range(form.blocks)
@@ -136,15 +136,15 @@ class BlockUnits:
     Attributes:
         alpha: the outer slopes.
         c: where the kinks are; 0 for LeakyReLU.
-        w: the half-widths of the bends; None for kinks.
-        width: how near the samples are that stand for the density at a kink; 0 for no estimate.
+        w: the half-radii of the bends; None for kinks.
+        radius: how near the samples are that stand for the density at a kink; 0 for no estimate.
         sides: 2, or 1 for LeakyReLU.
     """
 
     alpha: Array
     c: Array
     w: Array | None
-    width: Array
+    radius: Array
     sides: int
 
     def split(self, u: Array) -> tuple[Array, Array]:
@@ -168,8 +168,8 @@ class BlockUnits:
         if self.w is not None:
             return np.where((r > 0) & (r < 1), (1 - self.alpha) / (2 * self.w * slope), 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            density = np.where(self.width > 0, -np.log(self.alpha) / (2 * self.width), 0)
-        return np.where(np.abs(a - self.c) < self.width, density, 0)
+            density = np.where(self.radius > 0, -np.log(self.alpha) / (2 * self.radius), 0)
+        return np.where(np.abs(a - self.c) < self.radius, density, 0)
 
     def forward(self, u: Array) -> tuple[Array, Array]:
         """Return the values and the log-slopes."""

@@ -18,7 +18,7 @@ from plunit.programs.interface import ChainTask, Struct, called
 from plunit.programs.interface import Sample as PlacedSample
 from plunit.programs.loading import library
 
-_ARRAYS = ("order", "sign", "theta", "mean", "square", "average", "best", "widths", "looks")
+_ARRAYS = ("order", "sign", "theta", "mean", "square", "average", "best", "radii", "looks")
 
 
 def advance(members: Sequence[Member], steps: MemberSteps) -> None:

@@ -172,7 +172,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         self.theta_ = theta
         self.widths_ = network.widths
         self.activation_ = self.activation
-        self.shape_ = (float(self.alpha), float(self.c))
+        self.alpha_and_c_ = (float(self.alpha), float(self.c))
         self.box_ = box
         layers = side_by_side(network, self.theta_)
         self.coefs_ = [weight.T for weight, _ in layers]

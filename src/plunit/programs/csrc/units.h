@@ -7,7 +7,7 @@
 // What the parameters of one unit imply.
 struct Shape {
   float alpha, c, w;  // the outer slope, the kink, the half-width of the bend
-  float width;        // without a bend: samples this near to the kink stand for its density
+  float radius;       // without a bend: samples this near to the kink stand for its density
   float log_alpha;
 };
 
@@ -44,8 +44,8 @@ struct Kinked {
     r = beyond > 0.0f ? splat(1.0f) : Vec{};
     integral = positive_part(beyond);
     inverse = beyond > 0.0f ? splat(1.0f / k.alpha) : splat(1.0f);
-    const float density = k.width > 0.0f ? -k.log_alpha * 0.5f / k.width : 0.0f;
-    t = absolute(beyond) < k.width ? splat(density) : Vec{};
+    const float density = k.radius > 0.0f ? -k.log_alpha * 0.5f / k.radius : 0.0f;
+    t = absolute(beyond) < k.radius ? splat(density) : Vec{};
   }
 };
 
