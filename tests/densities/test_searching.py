@@ -5,7 +5,6 @@ import itertools
 import math
 import signal
 import threading
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +14,6 @@ from plunit.base import progress as pauses
 from plunit.densities import Architecture, NoFiniteStart, Sample, search, searching, start
 from plunit.densities.numpy_chain import mean_loss
 from plunit.densities.searching import roundings
-from plunit.programs import loading
 
 
 def ring(count, seed=0):
@@ -194,11 +192,9 @@ def spoiled(value):
             {"training": spoiled(math.nan)},
             r"x of training must be finite in float32, got nan at \[7, 1\]; drop such rows",
         ),
-        ({"training": spoiled(math.inf)}, r"x of training must be finite in float32, got inf at \[7, 1\]"),
         ({"validation": spoiled(-1e39)}, r"x of validation must be finite in float32, got -1e\+39 at \[7, 1\]"),
         ({"training": Sample(ring(1))}, "a density needs two rows or more, got 1"),
         ({"training": Sample(ring(0))}, r"x of training must be \[rows, 2\] with one row or more, got shape \(0, 2\)"),
-        ({"validation": Sample(ring(0))}, r"x of validation must be \[rows, 2\] with one row or more"),
         ({"training": Sample(ring(9)[:, :1])}, r"must be \[rows, 2\] with one row or more, got shape \(9, 1\)"),
         ({"training": Sample(np.ones(4))}, r"must be \[rows, 2\] with one row or more, got shape \(4,\)"),
         (
@@ -220,14 +216,10 @@ def spoiled(value):
         ({"forms": [Architecture(2, 1), Architecture(3, 1)]}, r"must have the same features, got \[2, 3\]"),
         ({"anneal": True}, 'anneal is for the activation "plu"'),
         ({"lr": 0.0}, r"lr must be positive and finite, got 0\.0"),
-        ({"lr": math.nan}, "lr must be positive and finite, got nan"),
         ({"patience": 0}, "patience must be positive, got 0"),
         ({"lr": "a"}, "lr must be positive and finite, got 'a'"),
-        ({"patience": "a"}, "patience must be positive, got 'a'"),
         ({"seed": None}, "seed must be an integer of 0 or more, got None"),
-        ({"seed": "a"}, "seed must be an integer of 0 or more, got 'a'"),
         ({"forms": [2]}, r"architectures must be a list of Architecture, such as \[Architecture\(2, 4\)\], got \[2\]"),
-        ({"training": "points"}, "x of training must be real numbers"),
         ({"steps": 0}, "steps must be an integer of at least 1"),
         ({"starts": 0}, "starts must be an integer of at least 1"),
         ({"batch": 1.5}, "batch must be an integer of at least 1"),
@@ -236,7 +228,7 @@ def spoiled(value):
         ({"engine": "gpu"}, "unknown engine 'gpu'; choose native or numpy"),
     ],
 )
-def test_what_cannot_be_searched_is_one_line(options, message):
+def test_messages(options, message):
     with pytest.raises(ValueError, match=message):
         found(**options)
 
@@ -291,22 +283,3 @@ def test_weights_count(engine):
     one = found(training=Sample(far[order], keep[order]), **options)[0]
     other = found(training=Sample(far[order], 1e3 * keep[order]), **options)[0]
     assert one.loss == other.loss < found(training=Sample(far[order]), **options)[0].loss - 0.3
-
-
-@pytest.fixture
-def no_compiler(monkeypatch, tmp_path):
-    monkeypatch.setattr(loading, "LIB", tmp_path)
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    loading.library.cache_clear()
-    yield
-    loading.library.cache_clear()
-
-
-@pytest.mark.usefixtures("no_compiler")
-def test_without_a_compiler_numpy_trains_and_says_so():
-    with pytest.warns(UserWarning, match=r"no C\+\+ compiler found .*\. Training runs in NumPy, which is slower\."):
-        slow = found(steps=20)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert slow[0].loss == found(steps=20, engine="numpy")[0].loss
