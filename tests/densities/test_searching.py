@@ -130,6 +130,29 @@ def test_ctrl_c_keeps_the_best_so_far():
     np.testing.assert_allclose(mean_loss(members[0].network(), VALIDATION), members[0].loss, rtol=1e-4)
 
 
+def test_ctrl_c_amid_a_part_finds_the_state_before_it(engine, monkeypatch):
+    """One member has taken its steps, and the others have not, when Python raises."""
+    monkeypatch.setattr(pauses, "SECONDS", 1e9)
+    firsts = []
+
+    def spy(members, steps, advance=searching.ENGINES[engine]):
+        firsts.append(members[0].steps)
+        advance(members[:1] if len(firsts) == 4 else members, steps)
+        if len(firsts) == 4:
+            raise KeyboardInterrupt
+
+    whole = {one.seed: one.looks for one in found(engine=engine, steps=80, every=5, keep=4)}
+    monkeypatch.setitem(searching.ENGINES, engine, spy)
+    with pytest.warns(UserWarning, match="Training interrupted by user after"):
+        members = found(engine=engine, steps=80, every=5, keep=4)
+    assert {one.steps for one in members} == {firsts[-1]}
+    for one in members:
+        taken = firsts[-1] // 5
+        np.testing.assert_array_equal(one.looks[:taken], whole[one.seed][:taken])
+        assert np.isnan(one.looks[taken:]).all()
+        assert one.loss == one.looks[:taken].min()
+
+
 def test_ctrl_c_before_the_first_look_raises(engine):
     with pytest.raises(KeyboardInterrupt):
         found(engine=engine, steps=10_000, progress=lambda done, best: signal.raise_signal(signal.SIGINT))

@@ -159,6 +159,38 @@ def test_a_search_can_be_stopped_after_the_first_look(monkeypatch):
     assert np.isfinite([one.loss for one in found]).all()
 
 
+@pytest.mark.parametrize("calls", [3, 5])
+def test_ctrl_c_amid_a_part_finds_the_state_before_it(engine, monkeypatch, calls):
+    """Some members have taken their steps, and the others have not, when Python raises."""
+    monkeypatch.setattr(pauses, "SECONDS", 1e9)
+    seen = []
+
+    def spy(parts, advance=halving.ENGINES[engine]):
+        seen.append(parts[0][1].first)
+        advance(parts[:1] if len(seen) == calls else parts)
+        if len(seen) == calls:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(halving.ENGINES, engine, spy)
+    with pytest.warns(UserWarning, match="Training interrupted by user after") as said:
+        found = run(engine, keep=24)
+    monkeypatch.undo()
+    whole = {(one.network, one.start): one.looks for one in run(engine, keep=24)}
+    assert f"after {seen[-1]} of {STEPS} steps" in str(said[0].message)
+    assert {one.steps for one in found} == {seen[-1]}
+    for one in found:
+        looks = whole[one.network, one.start][: seen[-1] // 5]
+        assert (one.loss, one.looks.tobytes()) == (looks.min(), looks.tobytes())
+
+
+def test_ctrl_c_before_the_first_look_raises(engine):
+    def press(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(engine, progress=press, validation=Validation(X[80:], Y[80:], every=40))
+
+
 def end(looks, patience, tolerance):
     """Return the number of looks that a member has, by the rule as it is written."""
     last, waited = math.inf, 0
