@@ -17,7 +17,7 @@ WRONG = [
     ("hidden_layer_sizes", ((8,), (8, 8)), f"{COUNT} "),
     ("hidden_layer_sizes", "big", "hidden_layer_sizes must be \"auto\" or positive integers, got 'big'"),
     ("hidden_layer_sizes", (10**6,), r"\(1000000,\) have 3000001 parameters; n_init = 128 .* at most 134217728; take"),
-    ("max_iter", 10**9, "the 1000000000 steps must be at most"),
+    ("max_iter", 10**12, "the 1000000000000 steps must be at most"),
     *(("activation", value, "activation must be one of tanh, relu, plu,.*got") for value in ("swish", None, ["plu"])),
     *(
         (name, value, f"{name} {COUNT} ")

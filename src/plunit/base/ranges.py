@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 
-def as_count(name: str, value: Any, least: int = 0, most: int = 2**31 - 1) -> int:
+def as_count(name: str, value: Any, least: int = 0, most: float = 2**31 - 1) -> int:
     """Return an integer from `least` to `most`, of NumPy too, or raise ValueError with the name.
 
     >>> as_count("steps", 3)

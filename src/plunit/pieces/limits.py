@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -63,7 +63,7 @@ class Heavy(Exception):
 
 def check_limit(limit: int) -> None:
     """Raise ValueError if the limit is not a positive integer."""
-    as_count("limit", limit, 1, sys.maxsize)
+    as_count("limit", limit, 1, math.inf)
 
 
 def check_count(pieces: int, limit: int) -> None:

@@ -215,7 +215,7 @@ def simplify(curve: Curve, *, pieces: int | None = None, tolerance: float | None
         raise ValueError(f"simplify needs one output, got {curve.values.shape[1]}; pick one with .output(i)")
     if (pieces is None) == (tolerance is None):
         raise ValueError(f"give pieces or tolerance, got pieces={pieces!r} and tolerance={tolerance!r}")
-    most = None if pieces is None else as_count("pieces", pieces, 1)
+    most = None if pieces is None else as_count("pieces", pieces, 1, np.inf)
     allowed = None if tolerance is None else _checked_tolerance(tolerance)
     merged = curve.merged()
     bottom, top = float(merged.values.min()), float(merged.values.max())

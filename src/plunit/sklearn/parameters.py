@@ -61,7 +61,7 @@ def check_count(name: str, value: Any, *unset: Any) -> None:
     """Raise ValueError unless the value is a positive integer, or a value that stands for none."""
     if any(value is one or (isinstance(value, str) and value == one) for one in unset):
         return
-    as_count(name, value, 1)
+    as_count(name, value, 1, math.inf)
 
 
 def check_number(name: str, value: Any, low: float, high: float, closed: bool) -> None:

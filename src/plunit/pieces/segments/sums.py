@@ -78,7 +78,7 @@ def _scaled(x: Floats, y: Floats, w: Floats) -> Data:
 
 def checked_pieces(pieces: int, distinct: int) -> int:
     """Return the number of segments; an error if it is not a positive integer, or too large for the data."""
-    count = as_count("pieces", pieces, 1)
+    count = as_count("pieces", pieces, 1, np.inf)
     if count >= distinct:
         raise ValueError(
             f"pieces must be between 1 and {distinct - 1}, one less than the number of different x, got {count}"
