@@ -14,9 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import plunit
-
-_PACKAGE = Path(plunit.__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # glibc's mallopt
 
 
@@ -28,7 +26,7 @@ def describe_machine() -> dict[str, str]:
         "processor": f"{_processor()}, {os.cpu_count()} cores",
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
-        "plunit": plunit.__version__,
+        "plunit": _version("plunit"),
         **{name: _version(name) for name in ("numpy", "torch")},
     }
 
