@@ -24,6 +24,23 @@ def ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture(scope="session")
+def compiler():
+    """Compiled programs can be had here."""
+    from plunit.ensemble import why_not_native
+
+    if reason := why_not_native():
+        pytest.skip(reason)
+
+
+@pytest.fixture(params=["native", "numpy"])
+def engine(request):
+    """The name of each engine of training that works here."""
+    if request.param == "native":
+        request.getfixturevalue("compiler")
+    return request.param
+
+
 ABSENT = [name for name in ("jax", "equinox", "flax", "flowjax") if find_spec(name) is None]
 collect_ignore = [path for name in ABSENT for path in (f"src/plunit/{name}.py", f"tests/test_{name}.py")]
 if find_spec("triton") is None:

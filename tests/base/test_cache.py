@@ -67,39 +67,27 @@ def test_a_folder_that_others_can_only_read_is_used(folder, mode):
 
 
 @posix
-@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o720], ids=oct)
-def test_a_folder_that_others_can_write_is_not_used(folder, mode):
+@pytest.mark.parametrize(
+    ("mode", "user", "reason"),
+    [
+        *((mode, 0, f"other users can write to it (mode {mode:o}); run: chmod 700") for mode in (0o770, 0o707, 0o720)),
+        (0o700, 1, "it belongs to user {owner} and this is user {user}; run: chown {user}"),
+    ],
+)
+def test_a_folder_of_others_or_that_they_can_write_is_not_used(folder, monkeypatch, mode, user, reason):
     folder.mkdir(parents=True)
     folder.chmod(mode)
-    with pytest.warns(UserWarning, match="is not used") as said:
-        used = cache.private_folder()
-    assert_temporary(used, folder)
-    assert [str(warning.message) for warning in said] == [
-        f"the cache folder {folder} is not used for compiled programs, because other users can write to it "
-        f"(mode {mode:o}); run: chmod 700 {folder}; until then every process compiles its own"
-    ]
-    folder.chmod(0o700)
-    assert cache.private_folder() == folder
-
-
-@posix
-def test_a_folder_of_another_user_is_not_used(folder, monkeypatch):
-    folder.mkdir(parents=True, mode=0o700)
     owner = os.getuid()
-    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    monkeypatch.setattr(os, "getuid", lambda: owner + user)
     with pytest.warns(UserWarning, match="is not used") as said:
         used = cache.private_folder()
-    assert_temporary(used, folder)
-    assert [str(warning.message) for warning in said] == [
-        f"the cache folder {folder} is not used for compiled programs, because it belongs to user {owner} and this is "
-        f"user {owner + 1}; run: chown {owner + 1} {folder}; until then every process compiles its own"
-    ]
-
-
-def assert_temporary(used, folder):
     assert used != folder
     assert list(folder.iterdir()) == []
     assert stat.S_IMODE(used.stat().st_mode) == 0o700
+    assert [str(warning.message) for warning in said] == [
+        f"the cache folder {folder} is not used for compiled programs, because "
+        f"{reason.format(owner=owner, user=owner + user)} {folder}; until then every process compiles its own"
+    ]
 
 
 @posix

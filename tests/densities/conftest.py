@@ -2,13 +2,6 @@ import numpy as np
 import pytest
 
 from plunit.densities import Architecture, DensityNetwork, start
-from plunit.ensemble import why_not_native
-
-
-@pytest.fixture(scope="session")
-def compiler():
-    if reason := why_not_native():
-        pytest.skip(reason)
 
 
 @pytest.fixture

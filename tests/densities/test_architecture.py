@@ -54,9 +54,9 @@ def test_factors_give_the_matrix_back(n):
     ("arguments", "message"),
     [
         ((65, 2), "features must be at most 64, got 65; drop columns, or use plunit.invertible.Flow"),
-        ((0, 2), "features must be an integer from 1 to"),
-        ((2, -1), "blocks must be an integer from 0 to"),
-        ((2, 2.5), "blocks must be an integer from 0 to"),
+        ((0, 2), "features must be an integer of at least 1"),
+        ((2, -1), "blocks must be an integer of at least 0"),
+        ((2, 2.5), "blocks must be an integer of at least 0"),
         ((2, 2, "tanh"), "unknown activation 'tanh'; choose one of smooth, plu, leaky"),
     ],
 )

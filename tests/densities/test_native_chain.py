@@ -1,11 +1,10 @@
 """The compiled program against the NumPy engine, and its bits: threads, chunks and processors do not change them."""
 
-import functools
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from compilers import TARGETS, narrow_program, needs_fma
 
 from plunit.densities import Architecture, Sample, native_chain, numpy_chain, start
 from plunit.densities.chain_state import MemberSteps, begin
@@ -13,7 +12,7 @@ from plunit.programs import loading
 
 pytestmark = pytest.mark.usefixtures("compiler")
 CARRIED = (
-    *("theta", "mean", "square", "average", "best", "widths", "looks"),
+    *("theta", "mean", "square", "average", "best", "radii", "looks"),
     *("steps", "loss", "best_step", "mark", "waited"),
 )
 KINDS = [("smooth", 0.0), ("plu", 0.3), ("plu", 0.0), ("leaky", 0.0)]
@@ -93,24 +92,14 @@ def test_threads_and_company_have_the_same_bits(monkeypatch, threads):
     np.testing.assert_equal(list(map(carried, together)), list(map(carried, alone)))
 
 
-@functools.cache
-def narrow_program(target):
-    return loading.compile_program(target, "chain")
-
-
-# eight lanes, and four with fused multiply-add in software
-TARGETS = [("-march=x86-64-v3",), ("-march=x86-64", "-DPLUNIT_FUSED")]
-PROCESSOR = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-
-
-@pytest.mark.skipif("fma" not in PROCESSOR.split(), reason="needs an x86 processor with fused multiply-add")
+@needs_fma
 @kinds
 @pytest.mark.parametrize("target", TARGETS, ids=" ".join)
 @pytest.mark.parametrize("features", [2, 3, 9])
 def test_every_processor_computes_the_same_bits(target, activation, rho, features):
     form, plan = Architecture(features, 4, activation), schedule(activation, rho, features=features)
     one, other = member(form), member(form)
-    native_chain.run(narrow_program(target), one, plan)
+    native_chain.run(narrow_program(target, "chain"), one, plan)
     native_chain.run(loading.library("chain"), other, plan)
     np.testing.assert_equal(carried(one), carried(other))
     assert np.isfinite(one.loss)

@@ -9,7 +9,7 @@ import torch
 
 from plunit.densities import Architecture, DensityNetwork, Sample, start
 from plunit.densities.chain_state import MemberSteps, begin
-from plunit.densities.numpy_chain import advance, differentiate, mean_loss, widths
+from plunit.densities.numpy_chain import advance, differentiate, mean_loss, radii
 from plunit.invertible import toy
 from plunit.invertible.flow import to_flow
 
@@ -26,7 +26,7 @@ def points(n, count=40, weighted=False, seed=1):
 @pytest.mark.parametrize(("features", "blocks"), [(1, 2), (2, 3), (4, 2), (3, 0)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_gradient_is_that_of_the_loss(random_network, activation, rho, features, blocks, weighted):
-    """Of every parameter. Without widths no term for the kinks is estimated, and no point is at a kink."""
+    """Of every parameter. Without radii no term for the kinks is estimated, and no point is at a kink."""
     network, sample, h = random_network(features, blocks, activation, rho), points(features, 40, weighted), 1e-6
 
     def loss(index, shift):
@@ -62,7 +62,7 @@ def test_at_kinks_the_gradient_is_that_of_the_expected_loss(random_network, acti
     found, plain = np.zeros(network.theta.shape), np.zeros(network.theta.shape)
     for batch in x.reshape(100, 2000, 1):
         plain += differentiate(network, Sample(batch)) / 100
-        found += differentiate(replace(network, widths=widths(network, batch)), Sample(batch)) / 100
+        found += differentiate(replace(network, radii=radii(network, batch)), Sample(batch)) / 100
     steps = h * np.eye(len(network.theta))
     shifted = [[expected_loss(replace(network, theta=network.theta + s * step)) for s in (1, -1)] for step in steps]
     expected = np.array([(up - down) / (2 * h) for up, down in shifted])
@@ -70,12 +70,12 @@ def test_at_kinks_the_gradient_is_that_of_the_expected_loss(random_network, acti
     assert np.abs(plain - expected).max() > 0.25
 
 
-def test_the_width_is_the_distance_of_the_nearest_samples(random_network):
+def test_the_radius_is_the_distance_of_the_nearest_samples(random_network):
     network, x = random_network(2, 1, "plu"), points(2, 49).x
     u = network.weights[0] @ x.T + network.views["bias"][0][:, None]
     kinks = np.exp(network.views["c"][0])[:, None]
     expected = np.sort(np.minimum(np.abs(u - kinks), np.abs(u + kinks)), axis=1)[:, 6]
-    np.testing.assert_allclose(widths(network, x)[0], expected)
+    np.testing.assert_allclose(radii(network, x)[0], expected)
 
 
 def member(form, seed=0, looks=100):

@@ -5,24 +5,15 @@ import itertools
 import math
 import signal
 import threading
-import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from plunit.base import stopping
+from plunit.base import progress as pauses
 from plunit.densities import Architecture, NoFiniteStart, Sample, search, searching, start
 from plunit.densities.numpy_chain import mean_loss
 from plunit.densities.searching import roundings
-from plunit.programs import loading
-
-
-@pytest.fixture(params=["native", "numpy"])
-def engine(request):
-    if request.param == "native":
-        request.getfixturevalue("compiler")
-    return request.param
 
 
 def ring(count, seed=0):
@@ -68,7 +59,7 @@ def test_the_worse_half_ends_at_each_rung(keep, ends):
 @pytest.mark.usefixtures("compiler")
 def test_the_same_seed_gives_the_same_bits_whatever_the_pauses(monkeypatch):
     one = found()
-    monkeypatch.setattr(stopping, "SECONDS", 1e-9)
+    monkeypatch.setattr(pauses, "SECONDS", 1e-9)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     other = found()
     assert [member.loss for member in one] == [member.loss for member in other]
@@ -96,7 +87,7 @@ def test_annealing_ends_with_kinks(engine, steps):
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("stop_at", [1, 4, 9])
 def test_annealing_that_is_stopped_has_losses_without_corners_too(monkeypatch, stop_at):
-    monkeypatch.setattr(stopping, "SECONDS", 1e-9)
+    monkeypatch.setattr(pauses, "SECONDS", 1e-9)
     calls = itertools.count(1)
     members = found([Architecture(2, 6, "plu")], anneal=True, progress=lambda *_: next(calls) >= stop_at)
     for member in members:
@@ -120,7 +111,7 @@ def test_progress_is_told_and_can_stop(engine):
         told.append((done, best))
         return len(told) == 3
 
-    members = found(engine=engine, steps=10_000, progress=progress)
+    members = found(engine=engine, steps=10_000, every=10, progress=progress)
     assert len(told) == 4
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1][0] == 1.0
@@ -137,6 +128,29 @@ def test_ctrl_c_keeps_the_best_so_far():
     assert math.isfinite(members[0].loss)
     assert 0 < members[0].steps < 400_000
     np.testing.assert_allclose(mean_loss(members[0].network(), VALIDATION), members[0].loss, rtol=1e-4)
+
+
+def test_ctrl_c_amid_a_part_finds_the_state_before_it(engine, monkeypatch):
+    """One member has taken its steps, and the others have not, when Python raises."""
+    monkeypatch.setattr(pauses, "SECONDS", 1e9)
+    firsts = []
+
+    def spy(members, steps, advance=searching.ENGINES[engine]):
+        firsts.append(members[0].steps)
+        advance(members[:1] if len(firsts) == 4 else members, steps)
+        if len(firsts) == 4:
+            raise KeyboardInterrupt
+
+    whole = {one.seed: one.looks for one in found(engine=engine, steps=80, every=5, keep=4)}
+    monkeypatch.setitem(searching.ENGINES, engine, spy)
+    with pytest.warns(UserWarning, match="Training interrupted by user after"):
+        members = found(engine=engine, steps=80, every=5, keep=4)
+    assert {one.steps for one in members} == {firsts[-1]}
+    for one in members:
+        taken = firsts[-1] // 5
+        np.testing.assert_array_equal(one.looks[:taken], whole[one.seed][:taken])
+        assert np.isnan(one.looks[taken:]).all()
+        assert one.loss == one.looks[:taken].min()
 
 
 def test_ctrl_c_before_the_first_look_raises(engine):
@@ -201,11 +215,9 @@ def spoiled(value):
             {"training": spoiled(math.nan)},
             r"x of training must be finite in float32, got nan at \[7, 1\]; drop such rows",
         ),
-        ({"training": spoiled(math.inf)}, r"x of training must be finite in float32, got inf at \[7, 1\]"),
         ({"validation": spoiled(-1e39)}, r"x of validation must be finite in float32, got -1e\+39 at \[7, 1\]"),
         ({"training": Sample(ring(1))}, "a density needs two rows or more, got 1"),
         ({"training": Sample(ring(0))}, r"x of training must be \[rows, 2\] with one row or more, got shape \(0, 2\)"),
-        ({"validation": Sample(ring(0))}, r"x of validation must be \[rows, 2\] with one row or more"),
         ({"training": Sample(ring(9)[:, :1])}, r"must be \[rows, 2\] with one row or more, got shape \(9, 1\)"),
         ({"training": Sample(np.ones(4))}, r"must be \[rows, 2\] with one row or more, got shape \(4,\)"),
         (
@@ -227,23 +239,19 @@ def spoiled(value):
         ({"forms": [Architecture(2, 1), Architecture(3, 1)]}, r"must have the same features, got \[2, 3\]"),
         ({"anneal": True}, 'anneal is for the activation "plu"'),
         ({"lr": 0.0}, r"lr must be positive and finite, got 0\.0"),
-        ({"lr": math.nan}, "lr must be positive and finite, got nan"),
         ({"patience": 0}, "patience must be positive, got 0"),
         ({"lr": "a"}, "lr must be positive and finite, got 'a'"),
-        ({"patience": "a"}, "patience must be positive, got 'a'"),
         ({"seed": None}, "seed must be an integer of 0 or more, got None"),
-        ({"seed": "a"}, "seed must be an integer of 0 or more, got 'a'"),
         ({"forms": [2]}, r"architectures must be a list of Architecture, such as \[Architecture\(2, 4\)\], got \[2\]"),
-        ({"training": "points"}, "x of training must be real numbers"),
-        ({"steps": 0}, "steps must be an integer from 1 to"),
-        ({"starts": 0}, "starts must be an integer from 1 to"),
-        ({"batch": 1.5}, "batch must be an integer from 1 to"),
-        ({"keep": 0}, "keep must be an integer from 1 to"),
-        ({"every": -1}, "every must be an integer from 0 to"),
-        ({"engine": "gpu"}, "unknown engine 'gpu'; choose one of native, numpy"),
+        ({"steps": 0}, "steps must be an integer of at least 1"),
+        ({"starts": 0}, "starts must be an integer of at least 1"),
+        ({"batch": 1.5}, "batch must be an integer of at least 1"),
+        ({"keep": 0}, "keep must be an integer of at least 1"),
+        ({"every": -1}, "every must be an integer of at least 0"),
+        ({"engine": "gpu"}, "unknown engine 'gpu'; choose native or numpy"),
     ],
 )
-def test_what_cannot_be_searched_is_one_line(options, message):
+def test_messages(options, message):
     with pytest.raises(ValueError, match=message):
         found(**options)
 
@@ -298,22 +306,3 @@ def test_weights_count(engine):
     one = found(training=Sample(far[order], keep[order]), **options)[0]
     other = found(training=Sample(far[order], 1e3 * keep[order]), **options)[0]
     assert one.loss == other.loss < found(training=Sample(far[order]), **options)[0].loss - 0.3
-
-
-@pytest.fixture
-def no_compiler(monkeypatch, tmp_path):
-    monkeypatch.setattr(loading, "LIB", tmp_path)
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    loading.library.cache_clear()
-    yield
-    loading.library.cache_clear()
-
-
-@pytest.mark.usefixtures("no_compiler")
-def test_without_a_compiler_numpy_trains_and_says_so():
-    with pytest.warns(UserWarning, match=r"no C\+\+ compiler found .*\. Training runs in NumPy, which is slower\."):
-        slow = found(steps=20)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert slow[0].loss == found(steps=20, engine="numpy")[0].loss

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from plunit.ensemble import ENGINES, why_not_native
+from plunit.ensemble import ENGINES
 from plunit.ensemble.data import points
 from plunit.ensemble.run_state import Steps
 from plunit.ensemble.training import begin
@@ -15,22 +15,9 @@ def single_thread():
         yield
 
 
-@pytest.fixture(scope="session")
-def compiler():
-    if reason := why_not_native():
-        pytest.skip(reason)
-
-
-@pytest.fixture(params=["native", "numpy"])
-def engine(request):
-    if request.param == "native":
-        request.getfixturevalue("compiler")
-    return request.param
-
-
 @pytest.fixture
 def first_step(engine):
-    """A function: each member's loss [S] and its gradient [rows, S] before the first step, as the engine has them."""
+    """A function: each member's loss [S] and its gradient [parameters, S] before the first step, by the engine."""
 
     def measured(network, theta, data, *, loss="square"):
         state = begin(network, theta, loss=loss, lr=0.0, decay=0.0, alpha=0.1, c=1.0, stride=1, steps=1)

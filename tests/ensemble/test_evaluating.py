@@ -18,7 +18,7 @@ def drawn(widths, activation, members=5, rows=333):
     network, rng = MLP(widths, activation), np.random.default_rng(len(widths))
     x = rng.normal(size=(rows, widths[0])) * 3
     x[0], x[1] = 0.0, -0.0
-    return network, rng.normal(size=(network.rows, members)), x
+    return network, rng.normal(size=(network.parameters, members)), x
 
 
 def whole(network, theta, x):
@@ -49,7 +49,7 @@ def test_every_processor_computes_the_same_bits(target):
 @pytest.mark.parametrize("activation", PIECEWISE)
 def test_kinks_belong_to_the_same_pieces(activation):
     network = MLP((1, 1, 1), activation)
-    theta = np.array([[1.0], [0.0], [1.0], [0.0], *([[0.0]] * (network.rows - 4))])
+    theta = np.array([[1.0], [0.0], [1.0], [0.0], *([[0.0]] * (network.parameters - 4))])
     x = np.array([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0])[:, None]
     expected = forward(network, theta, x.T, 0.3, 0.5)[0]
     np.testing.assert_array_equal(whole(network, theta, x)[0], expected)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from plunit.base import stopping
+from plunit.base import progress as pauses
 from plunit.ensemble import MLP, Rows, Validation, forward, halving, initial, train
 from plunit.ensemble.halving import search
 
@@ -92,7 +92,7 @@ def test_shapes_need_not_survive():
 
 @pytest.mark.parametrize("poison", [math.nan, math.inf])
 def test_starts_that_are_not_finite_come_last(engine, poison):
-    sick = np.full((SHAPES[0].rows, 3), poison, dtype=np.float32)
+    sick = np.full((SHAPES[0].parameters, 3), poison, dtype=np.float32)
     found = run(engine, networks=SHAPES[:1], first_starts=[sick])
     assert sorted(one.start for one in found[-3:]) == [0, 1, 2]
     assert {one.steps for one in found[-3:]} == {10}
@@ -104,7 +104,7 @@ def test_starts_that_are_not_finite_come_last(engine, poison):
 def test_given_starts_are_looked_at_before_they_move(engine):
     best = run(engine)[0]
     shape = SHAPES.index(best.network)
-    given = [np.empty((network.rows, 0), np.float32) for network in SHAPES]
+    given = [np.empty((network.parameters, 0), np.float32) for network in SHAPES]
     given[shape] = best.theta[:, None]
     found = run(engine, first_starts=given, lr=1e3, starts=4)
     assert (found[0].network, found[0].start, found[0].best_step) == (best.network, 0, 0)
@@ -114,7 +114,7 @@ def test_given_starts_are_looked_at_before_they_move(engine):
 
 
 def test_more_given_starts_than_starts():
-    given = [np.zeros((network.rows, 9), np.float32) for network in SHAPES]
+    given = [np.zeros((network.parameters, 9), np.float32) for network in SHAPES]
     assert len(run(first_starts=given, starts=4)) == 8
 
 
@@ -142,9 +142,9 @@ def test_progress_grows_to_1(options, rule):
 def test_pauses_change_nothing(monkeypatch):
     """A search that pauses after each step, as on a slow machine, and one that pauses at its rungs only."""
     told = []
-    monkeypatch.setattr(stopping, "SECONDS", 0.0)
+    monkeypatch.setattr(pauses, "SECONDS", 0.0)
     often = run(progress=lambda *now: told.append(now))
-    monkeypatch.setattr(stopping, "SECONDS", 1e9)
+    monkeypatch.setattr(pauses, "SECONDS", 1e9)
     rarely = run()
     assert len(told) > 20
     assert [(one.start, one.loss) for one in often] == [(one.start, one.loss) for one in rarely]
@@ -152,11 +152,43 @@ def test_pauses_change_nothing(monkeypatch):
 
 
 def test_a_search_can_be_stopped_after_the_first_look(monkeypatch):
-    monkeypatch.setattr(stopping, "SECONDS", 0.0)
+    monkeypatch.setattr(pauses, "SECONDS", 0.0)
     found = run(progress=lambda *now: True)
     assert len(found) == len(run())
     assert {one.steps for one in found} == {5}
     assert np.isfinite([one.loss for one in found]).all()
+
+
+@pytest.mark.parametrize("calls", [3, 5])
+def test_ctrl_c_amid_a_part_finds_the_state_before_it(engine, monkeypatch, calls):
+    """Some members have taken their steps, and the others have not, when Python raises."""
+    monkeypatch.setattr(pauses, "SECONDS", 1e9)
+    seen = []
+
+    def spy(parts, advance=halving.ENGINES[engine]):
+        seen.append(parts[0][1].first)
+        advance(parts[:1] if len(seen) == calls else parts)
+        if len(seen) == calls:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(halving.ENGINES, engine, spy)
+    with pytest.warns(UserWarning, match="Training interrupted by user after") as said:
+        found = run(engine, keep=24)
+    monkeypatch.undo()
+    whole = {(one.network, one.start): one.looks for one in run(engine, keep=24)}
+    assert f"after {seen[-1]} of {STEPS} steps" in str(said[0].message)
+    assert {one.steps for one in found} == {seen[-1]}
+    for one in found:
+        looks = whole[one.network, one.start][: seen[-1] // 5]
+        assert (one.loss, one.looks.tobytes()) == (looks.min(), looks.tobytes())
+
+
+def test_ctrl_c_before_the_first_look_raises(engine):
+    def press(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(engine, progress=press, validation=Validation(X[80:], Y[80:], every=40))
 
 
 def end(looks, patience, tolerance):

@@ -118,19 +118,3 @@ def test_a_member_has_its_own_lr_and_decay_to_the_bit(engine):
     )
     assert np.array_equal(whole.theta[:, 7:8], alone_.theta)
     assert np.array_equal(whole.history[:, 7:8], alone_.history)
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"loss": "hinge"}, "unknown loss 'hinge'; choose one of square, logistic, softmax"),
-        ({"engine": "eager"}, "unknown engine 'eager'; choose native or numpy"),
-        ({"lr": [0.1, 0.2]}, r"lr must be a number or \[3\], got \(2,\)"),
-        ({"decay": [[0.1]]}, r"decay must be a number or \[3\], got \(1, 1\)"),
-        ({"schedule": [1, 1, 1]}, r"schedule must be a number or \[4\], got \(3,\)"),
-    ],
-)
-def test_wrong_options_are_named(options, text):
-    network = MLP((2, 4, 3), "plu")
-    with pytest.raises(ValueError, match=text):
-        train(network, initial(network, generators(range(3))), (X.T, TARGETS["square"].T), steps=4, **options)

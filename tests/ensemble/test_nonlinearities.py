@@ -76,7 +76,7 @@ def test_the_gradient_of_training_is_that_of_autograd(first_step, name):
     """One member for each point x: a(w x) with w = 1, and a target 1/2 below, where the loss has slope 1 in a."""
     x = POINTS[abs(POINTS) < 21].astype(np.float32)
     network = MLP((1, 1, 1), name)
-    theta = np.zeros((network.rows, len(x)), dtype=np.float32)
+    theta = np.zeros((network.parameters, len(x)), dtype=np.float32)
     theta[[0, 2]] = 1
     theta[4:] = [[np.log(0.1 / 0.9)], [0.0]] if network.learned else 0
     value, slope = autograd(name, x)

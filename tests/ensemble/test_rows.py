@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lone_members import generators
 
-from plunit.ensemble import ENGINES, MLP, Rows, Validation, initial, train
+from plunit.ensemble import ENGINES, MLP, Rows, initial, train
 from plunit.ensemble.data import points
 from plunit.ensemble.run_state import Steps
 from plunit.ensemble.training import begin
@@ -139,45 +139,6 @@ def test_the_order_of_axes_in_memory_does_not_matter(engine, members):
     assert np.array_equal(plain.theta, other.theta)
     single = train(network, start[:, 3:4], (x[..., 3:4], y[..., 3:4]), steps=20, alpha=alpha[:, 3:4], engine=engine)
     assert np.array_equal(plain.theta[:, 3:4], single.theta)
-
-
-X, Y = np.zeros((9, 2)), np.zeros((9, 1))
-
-
-@pytest.mark.parametrize(
-    ("rows", "text"),
-    [
-        (Rows(X[:, :1], Y), r"inputs must be \[rows, 2\], .*; got \(9, 1\)"),
-        (Rows(X[0], Y), r"inputs must be \[rows, 2\], .*; got \(2,\)"),
-        (Rows(X, Y[:8]), r"targets must be \[rows, 1\], .* as many in inputs and targets; got \(8, 1\)"),
-        (Rows(X, Y[:, 0]), r"targets must be \[rows, 1\], .*; got \(9,\)"),
-        (Rows(X[:0], Y[:0]), r"inputs must be \[rows, 2\], one row or more, .*; got \(0, 2\)"),
-        (Rows(X, Y, np.ones(8)), r"weight must be \[9\], one for each row; got \(8,\)"),
-        (Rows(X, Y, np.ones((9, 1))), r"weight must be \[9\], one for each row; got \(9, 1\)"),
-        (Rows(X, Y, None, 3), "draws need one seed for each of 3 members, got 0 with batch 3"),
-        (Rows(X, Y, None, 3, [1, 2]), "got 2 with batch 3"),
-    ],
-)
-def test_wrong_rows_are_named(engine, rows, text):
-    network = MLP((2, 2, 1), "plu")
-    with pytest.raises(ValueError, match=text):
-        train(network, initial(network, generators(range(3))), rows, steps=2, engine=engine)
-
-
-@pytest.mark.parametrize("value", [2**70, 1.5, -1, "many"])
-@pytest.mark.parametrize("name", ["batch", "every", "stride", "steps"])
-def test_counts_that_a_program_cannot_hold_are_refused(name, value):
-    x, y = np.zeros((5, 1)), np.zeros((5, 1))
-    network = MLP((1, 1), "plu")
-    rows = {"batch": value, "seeds": [0]} if name == "batch" else {}
-    lengths = {"steps": 4, **({name: value} if name in ("stride", "steps") else {})}
-
-    def call():
-        looks = Validation(x, y, every=value) if name == "every" else None
-        train(network, np.zeros((2, 1), np.float32), Rows(x, y, **rows), validation=looks, **lengths)
-
-    with pytest.raises(ValueError, match=f"{name} must be an integer from [01] to 2"):
-        call()
 
 
 @pytest.mark.usefixtures("compiler")

@@ -100,12 +100,6 @@ def test_a_running_mean_has_learned_shapes(engine):
     np.testing.assert_allclose(found.best_loss, loss, rtol=1e-4)
 
 
-@pytest.mark.parametrize("average", [-0.1, 1.1, math.nan])
-def test_a_wrong_average(average):
-    with pytest.raises(ValueError, match=f"average must be a part of the steps, from 0 to 1, got {average}"):
-        Validation(*TESTS, average=average)
-
-
 def test_calls_and_looks_change_nothing(engine):
     whole, _, _ = course(engine)
     equal(run(engine), whole)
@@ -259,25 +253,6 @@ def test_engines_agree():
     native, numpy = (run(engine, patience=3, steps=40) for engine in ENGINES)
     np.testing.assert_array_equal(native.best_step, numpy.best_step)
     np.testing.assert_allclose(native.best_loss, numpy.best_loss, rtol=1e-2)
-
-
-@pytest.mark.parametrize("options", [{"every": 0}, {"patience": 0}, {"patience": math.nan}, {"tolerance": -1.0}])
-def test_wrong_numbers_are_named(options):
-    with pytest.raises(ValueError, match=r"every must be an integer from 1|need patience > 0 and tolerance >= 0; got"):
-        Validation(*TESTS, **options)
-
-
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        (Validation(X.T, Y), r"inputs must be \[rows, 1\], .*; got \(1, 60\)"),
-        (Validation(X, Y[:9]), r"targets must be \[rows, 1\], .*; got \(9, 1\)"),
-        (Validation(X, Y, np.ones(9)), r"weight must be \[60\], .*; got \(9,\)"),
-    ],
-)
-def test_wrong_rows_are_named(engine, given, text):
-    with pytest.raises(ValueError, match=f"validation: {text}"):
-        train(NETWORK, START, Rows(*TRAINING), steps=3, validation=given, engine=engine)
 
 
 def test_no_room_for_the_looks_is_an_error(engine):

@@ -67,7 +67,9 @@ def test_the_bits_of_a_row_do_not_depend_on_other_rows(evaluated, name):
 
 @pytest.mark.parametrize("rows", [2, 255, 256, 257, 3000])
 def test_numpy_has_the_bits_of_all_rows_at_once(regressor, rows, without_program):
-    members = forward(regressor._form(), regressor.theta_, MANY[:rows].T, *regressor.shape_)  # [out, rows, members]
+    members = forward(
+        regressor._form(), regressor.theta_, MANY[:rows].T, *regressor.alpha_and_c_
+    )  # [out, rows, members]
     values = np.moveaxis(members, -1, 0)
     mean, deviation = regressor.predict(MANY[:rows], return_std=True)
     np.testing.assert_array_equal(mean, values.mean(0).T)

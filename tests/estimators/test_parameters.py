@@ -9,7 +9,7 @@ from plunit.sklearn import PLUClassifier, PLURegressor
 
 X = np.linspace(-1, 1, 40)[:, None]
 Y = np.abs(X[:, 0])
-COUNT = "must be a positive integer, got"
+COUNT = "must be an integer of at least 1, got"
 WRONG = [
     *(("hidden_layer_sizes", value, f"each of hidden_layer_sizes {COUNT} ") for value in (0, True, None, 8.0, {})),
     ("hidden_layer_sizes", (8, -1), f"{COUNT} -1"),

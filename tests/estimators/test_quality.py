@@ -60,6 +60,6 @@ def test_a_mean_is_better_than_its_worst_member():
     y = SEEN[:, 0] * SEEN[:, 1] + 0.2 * RNG.normal(size=400)
     truth = NEW[:, 0] * NEW[:, 1]
     mean = PLURegressor(n_init=32, random_state=0).fit(SEEN, y)
-    values = forward(mean._form(), mean.theta_, NEW.T, *mean.shape_)[0].T
+    values = forward(mean._form(), mean.theta_, NEW.T, *mean.alpha_and_c_)[0].T
     errors = ((values - truth) ** 2).mean(1)
     assert ((values.mean(0) - truth) ** 2).mean() < np.median(errors)

@@ -22,7 +22,7 @@ def test_the_limit_of_a_curve_is_exact(limit, enough):
 
 @pytest.mark.parametrize("limit", [None, 2.5, "many"])
 def test_the_limit_is_an_integer(limit):
-    with pytest.raises(TypeError, match="limit must be a positive integer, got"):
+    with pytest.raises(ValueError, match="limit must be an integer of at least 1, got"):
         curve(PLU, -3.0, 3.0, limit=limit)
 
 

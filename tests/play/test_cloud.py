@@ -48,7 +48,7 @@ def test_the_image_counts_networks_by_the_logarithm(target):
 def test_networks_that_diverged_are_nowhere():
     task = task_of(TARGETS["function"])
     network = MLP((1, 2, 1), "relu")
-    theta = np.full((network.rows, 4), np.nan, dtype=np.float32)
+    theta = np.full((network.parameters, 4), np.nan, dtype=np.float32)
     theta[:, 1] = np.inf
     theta[:, 2] = 1e38
     image = cloud_of(network, task, Settings({}, networks=4)).image(theta)

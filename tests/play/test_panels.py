@@ -6,7 +6,7 @@ import pytest
 from plunit.ensemble import MLP, Rows, forward, initial
 from plunit.ensemble.standardizing import in_units
 from plunit.play.live_training import Course, Snapshot
-from plunit.play.panels import HEIGHT, MOST, WIDTH, Panel, pixels
+from plunit.play.panels import HEIGHT, MOST, WIDTH, Panel, dead_share, pixels
 from plunit.play.settings import Settings
 from plunit.play.targets import task_of
 
@@ -185,3 +185,20 @@ def test_the_losses_of_best_and_median_are_the_newest_while_lines_wait_for_their
     assert second["best"]["line"] == first["best"]["line"]
     third = panel.paint(Snapshot(network, 3, 2 * theta, np.arange(9.0, 0, -1) / 100), True)[0]
     assert third["best"]["line"] != first["best"]["line"]
+
+
+# weights and biases of two hidden units, the output's weights and bias; x in [-1, 1]
+@pytest.mark.parametrize(
+    ("activation", "biases", "share"),
+    [("relu", (-2.0, 0.0), 0.5), ("relu", (-2.0, -3.0), 1.0), ("relu", (2.0, 0.0), 0.0), ("plu", (-9.0, 9.0), 0.0)],
+)
+def test_dead_units_have_no_slope_at_any_point(activation, biases, share):
+    network = MLP((1, 2, 1), activation)
+    theta = np.array([1, -1, *biases, 1, 1, 0], dtype=np.float32)[:, None]
+    assert dead_share(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None]) == share
+
+
+def test_plu_without_slope_outside_has_dead_units():
+    network = MLP((1, 2, 1), "plu")
+    theta = np.array([1, -1, -9, 0, 1, 1, 0], dtype=np.float32)[:, None]
+    assert dead_share(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None], alpha=0.0) == 0.5

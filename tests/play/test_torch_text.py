@@ -26,4 +26,4 @@ def test_an_activation_that_pytorch_lacks_is_an_error_not_plu(monkeypatch):
     monkeypatch.setitem(ACTIVATIONS, "silu", dataclasses.replace(ACTIVATIONS["silu"], module=None))
     network = MLP((1, 3, 1), "silu")
     with pytest.raises(ValueError, match=r"silu has no module in PyTorch; activations that have one are tanh, .*elu"):
-        torch_code(network, np.zeros((network.rows, 1)))
+        torch_code(network, np.zeros((network.parameters, 1)))

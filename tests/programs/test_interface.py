@@ -175,7 +175,7 @@ def test_parameters_in_float64_are_not_read_as_float32(members):
 
 
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("name", ["theta", "sign", "widths", "looks"])
+@pytest.mark.parametrize("name", ["theta", "sign", "radii", "looks"])
 def test_a_density_in_float64_is_not_read_as_float32(name):
     form, x = Architecture(2, 2), np.random.default_rng(0).standard_normal((20, 2))
     one = begin_member(form, start(form, np.random.default_rng(0)), 0, 1)
@@ -190,9 +190,9 @@ def test_a_density_in_float64_is_not_read_as_float32(name):
 HUGE = """
 import ctypes, dataclasses, threading
 import numpy as np
-from plunit.densities import Architecture, Sample, start, native as chains
+from plunit.densities import Architecture, Sample, start, native_chain as chains
 from plunit.densities.chain_state import MemberSteps, begin as begin_member
-from plunit.ensemble import MLP, Rows, initial, native
+from plunit.ensemble import MLP, Rows, initial, native_steps as native
 from plunit.programs.loading import library
 from plunit.ensemble.data import points
 from plunit.programs.interface import Evaluation, called

@@ -1,18 +1,16 @@
 """The compiled program: its cache, its bits, and life without a compiler."""
 
-import functools
-import os
 import re
 import shlex
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from compilers import TARGETS, narrow_program, needs_fma
 from waiting import wait_until, wait_until_ended
 
 from plunit.base import cache
@@ -23,7 +21,6 @@ from plunit.ensemble.training import begin
 from plunit.programs import compiling, loading
 
 X = np.linspace(-5, 7, 50)[None]
-posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no modes here")
 
 # Instead of compiling, copy the file $LIBRARY, as soon as $TOGETHER such commands have left a line in the file $LOG.
 COPY = """
@@ -54,9 +51,9 @@ if "-o" in sys.argv:
 """
 COMPILE = """
 import signal
-from plunit.ensemble import build
+from plunit.programs import loading
 signal.signal(signal.SIGINT, signal.default_int_handler)
-build.compile_program(())
+loading.compile_program(())
 """
 on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 
@@ -84,17 +81,7 @@ def trained(program, activation, loss, batch):
     return state
 
 
-@functools.cache
-def narrow_program(target):
-    return loading.compile_program(target)
-
-
-# eight members at once, and four with fused multiply-add in software
-TARGETS = [("-march=x86-64-v3",), ("-march=x86-64", "-DPLUNIT_FUSED")]
-PROCESSOR = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-
-
-@pytest.mark.skipif("fma" not in PROCESSOR.split(), reason="needs an x86 processor with fused multiply-add")
+@needs_fma
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("target", TARGETS, ids=" ".join)
 @pytest.mark.parametrize("loss", LOSSES)
@@ -102,7 +89,7 @@ PROCESSOR = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() 
     ("activation", "batch"), [("tanh", 16), ("plu", 0), ("gelu", 16), ("plu_learned", 100), ("elu", 16)]
 )
 def test_every_processor_computes_the_same_bits(target, loss, activation, batch):
-    one, other = (trained(p, activation, loss, batch) for p in (narrow_program(target), loading.library()))
+    one, other = (trained(p, activation, loss, batch) for p in (narrow_program(target, "train"), loading.library()))
     carried = ("theta", "history", "best", "best_loss", "best_step", "mark", "waited")
     np.testing.assert_equal([getattr(one, name) for name in carried], [getattr(other, name) for name in carried])
     assert np.isfinite([one.best_loss, one.mark]).all()
@@ -155,54 +142,16 @@ def cached(folder):
     return library, checksum
 
 
-def flipped(content):
-    return content[:100] + bytes([content[100] ^ 1]) + content[101:]
-
-
-@pytest.mark.parametrize(
-    ("which", "damage"),
-    [
-        (0, lambda content: content[:4096]),
-        (0, flipped),
-        (0, lambda content: b""),
-        (0, None),
-        (1, lambda content: b"0" * 64 + content[64:]),
-        (1, None),
-    ],
-    ids=["truncated", "flipped", "empty", "missing", "wrong checksum", "missing checksum"],
-)
-def test_a_damaged_library_is_compiled_again(copying, load, which, damage):
+def test_a_damaged_library_is_compiled_again(copying, load):
+    """tests/base/test_cache.py has all kinds of damage."""
     good = load()
     load()
     assert compilations(copying) == ["compiled"]
-    path = cached(copying)[which]
-    path.write_bytes(damage(path.read_bytes())) if damage else path.unlink()
+    cached(copying)[0].write_bytes(good[:4096])
     assert load() == good
     assert compilations(copying) == ["compiled"] * 2
     assert cached(copying)[0].read_bytes() == good
     load()
-    assert compilations(copying) == ["compiled"] * 2
-
-
-@posix
-def test_a_library_in_a_folder_that_others_can_write_is_not_loaded(copying, load):
-    good = load()
-    library, checksum = cached(copying)
-    planted = library.read_bytes(), checksum.read_bytes()
-    copying.chmod(0o770)
-    with pytest.warns(UserWarning, match=r"not used .* other users can write to it \(mode 770\); run: chmod 700"):
-        assert load() == good
-    assert compilations(copying) == ["compiled"] * 2
-    assert (library.read_bytes(), checksum.read_bytes()) == planted
-
-
-@posix
-def test_a_library_in_a_folder_of_another_user_is_not_loaded(copying, load, monkeypatch):
-    load()
-    user = os.getuid() + 1
-    monkeypatch.setattr(os, "getuid", lambda: user)
-    with pytest.warns(UserWarning, match=rf"not used .* it belongs to user {user - 1} .* run: chown {user} "):
-        load()
     assert compilations(copying) == ["compiled"] * 2
 
 
@@ -214,18 +163,6 @@ def test_a_compilation_leaves_nothing_else_behind(copying, load, monkeypatch):
     with pytest.raises(loading.CannotCompile, match=r"ended with exit code 1 and printed .*No such file or directory"):
         load()
     assert list(copying.iterdir()) == [checksum]
-
-
-def test_what_a_killed_compilation_left_is_swept(copying, load):
-    load()
-    with cache.part_folder(copying) as part:
-        left = Path(part).with_name(f"{Path(part).name}-left")
-        left.mkdir()
-        (left / "train.so").touch()
-        os.utime(left, (0, time.time() - 3601))
-        load()
-        assert not left.exists()
-        assert Path(part).exists()
 
 
 @pytest.fixture(scope="session")
@@ -269,15 +206,6 @@ def test_without_a_compiler_training_runs_in_numpy_and_says_so(fresh, tmp_path, 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.array_equal(slow.theta, train(network, start, (X, np.sin(X)), steps=20, engine="numpy").theta)
-
-
-def test_the_line_with_the_error_is_quoted(fresh, tmp_path):
-    """Not the last one, which is a summary."""
-    lines = "In file a.h:\na.h:1: fatal error: no b.h\ncompilation terminated."
-    (tmp_path / "fail.py").write_text(f"import sys\nsys.stderr.write({lines!r})\nsys.exit(3)")
-    fresh.setenv("CXX", shlex.join([sys.executable, str(tmp_path / "fail.py")]))
-    with pytest.raises(loading.CannotCompile, match=r"code 3 and printed a\.h:1: fatal error: no b\.h; set CXX"):
-        loading.library()
 
 
 def test_a_compiler_that_hangs_is_given_up(fresh, tmp_path):

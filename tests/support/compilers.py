@@ -1,12 +1,16 @@
-"""What a test needs that compiles: C++, as torch.compile does for the processor, and headers in C."""
+"""What a test needs that compiles: C++ as torch.compile has it, plunit's own programs, and headers in C."""
 
+import functools
 import os
 import shutil
 import subprocess
 import sysconfig
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+from plunit.programs import loading
 
 COMPILER = shutil.which(os.environ.get("CXX", "c++"))
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="no C++ compiler")
@@ -15,6 +19,19 @@ STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wdouble-promotion"
 LANGUAGES = {"C": ("gcc", "-std=c99"), "C++": ("g++", "-std=c++17")}
 SANITIZER = ("-fsanitize=undefined", "-fno-sanitize-recover")
 NUMBERS = {"double": np.float64, "float": np.float32, "int16_t": np.int16, "int32_t": np.int32}
+
+TARGETS = [("-march=x86-64-v3",), ("-march=x86-64", "-DPLUNIT_FUSED")]
+"""Narrower vectors than this processor may have: 8 lanes, and 4 with fused multiply-add in software."""
+
+_PROCESSOR = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+needs_fma = pytest.mark.skipif("fma" not in _PROCESSOR.split(), reason="needs an x86 processor with fused multiply-add")
+
+
+@functools.cache
+def narrow_program(target, program):
+    """Return a compiled program of plunit for one of the targets."""
+    return loading.compile_program(target, program)
+
 
 PROGRAM = """
 #include <stdio.h>

@@ -79,7 +79,7 @@ def failed(capsys, code=2):
     ("child", "reason"),
     [
         (FAILS, "a.h:1:9: fatal error: no b.h"),
-        ("raise SystemExit(3)", "no message"),
+        ("raise SystemExit(3)", "nothing"),
         ("raise ImportError('undefined symbol')", "ImportError: undefined symbol"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The machine: what results were made with, and how its memory is used."""
+"""The machine: what results were made with, its processors, its memory, and processes that leave nothing running."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import ctypes
 import datetime
 import os
 import platform
+import signal
 import subprocess
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
-import plunit
-
-_PACKAGE = Path(plunit.__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # glibc's mallopt
 
 
@@ -25,7 +26,7 @@ def describe_machine() -> dict[str, str]:
         "processor": f"{_processor()}, {os.cpu_count()} cores",
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
-        "plunit": plunit.__version__,
+        "plunit": _version("plunit"),
         **{name: _version(name) for name in ("numpy", "torch")},
     }
 
@@ -41,6 +42,34 @@ def keep_freed_memory() -> None:
             mallopt(_MMAP_THRESHOLD, 1 << 30)
             mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
             mallopt(_TOP_PAD, 1 << 26)
+
+
+def processors() -> int:
+    """Return how many threads compute: OMP_NUM_THREADS, or the processors that this process may use."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    if asked.isdecimal() and int(asked):
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def own_group(command: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process in a group of its own and end the group, whatever happens; on Windows the process alone."""
+    with subprocess.Popen(command, start_new_session=True, **options) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # on macOS a group that has just ended
+                    os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+                process.wait()
+
+
+def run_group(command: list[str], *, timeout: float, env: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
+    """Run a command as `subprocess.run` does, and keep what it prints; nothing runs on after an error or Ctrl-C."""
+    with own_group(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as process:
+        stdout, stderr = process.communicate(timeout=timeout)
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
 def _version(library: str) -> str:

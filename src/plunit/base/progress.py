@@ -1,12 +1,87 @@
-"""A progress display for long work on a terminal; silence elsewhere."""
+"""Long work: when it pauses, and how its progress is shown on a terminal.
+
+Work runs in parts of about half a second (`Pace`). Between two parts it calls a function with the part that is done and
+the least loss so far (`Progress`), and Python raises the KeyboardInterrupt of Ctrl-C.
+"""
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+import importlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+SECONDS = 0.5
+"""Work pauses after about this time, to show progress and to be stopped."""
+
+Progress = Callable[[float, float], object]
+"""Called with the part of the work that is done and the least loss so far; if it returns true, the work ends."""
 
 
-def bars(console: Console) -> Progress:
-    """Return a progress display that shows nothing when the output is not a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+class Pace:
+    """How many steps to take before the next pause: few at first, then about as many as take half a second."""
+
+    def __init__(self) -> None:
+        self.steps, self.begun = 0, 0.0
+
+    def next(self, first: int, most: int) -> int:
+        """Return the step of the next pause, after `first` and at most `most`."""
+        now = time.monotonic()
+        if not self.steps:
+            self.steps = 4
+        elif now - self.begun < SECONDS:
+            self.steps *= 2
+        else:
+            self.steps = max(1, int(self.steps * SECONDS / (now - self.begun)))
+        self.begun = now
+        return min(first + self.steps, most)
+
+
+def bars(console: Any) -> Any:
+    """Return a progress display of rich that shows nothing when the output of the console is not a terminal."""
+    rich = importlib.import_module("rich.progress")
+    columns = (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.TaskProgressColumn(),
+        rich.TimeRemainingColumn(),
+    )
+    return rich.Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+
+
+@contextmanager
+def step_bar(steps: int) -> Iterator[Callable[[int, float], None]]:
+    """Yield a function of the steps done and the loss that advances a bar; without rich it does nothing."""
+    try:
+        rich = importlib.import_module("rich.progress")
+    except ImportError:
+        yield lambda done, loss: None
+        return
+    columns = (
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TextColumn("NLL {task.fields[loss]:.3f}"),
+        rich.TimeRemainingColumn(),
+    )
+    with rich.Progress(*columns, transient=True) as progress:
+        task = progress.add_task("fit", total=steps, loss=float("nan"))
+        yield lambda done, loss: progress.update(task, completed=done, loss=loss)
+
+
+class ProgressLine:
+    """A line on the terminal, without a package for it: the part that is done, the time left, the best loss so far."""
+
+    def __init__(self, members: int) -> None:
+        self.members, self.begun = members, time.monotonic()
+
+    def __call__(self, done: float, best: float) -> None:
+        """Redraw the line."""
+        done = min(done, 1.0)
+        left = (time.monotonic() - self.begun) * (1 / done - 1)
+        filled = round(30 * done)
+        end = "\n" if done == 1 else ""
+        bar = "#" * filled + "." * (30 - filled)
+        sys.stderr.write(f"\r{self.members} starts [{bar}] {left:5.1f} s left, loss {best:.4g}{end}")
+        sys.stderr.flush()

@@ -1,9 +1,28 @@
-"""Ranges of numbers: where a claim holds, and what a field of a spec may be."""
+"""Which numbers are allowed: ranges, of claims and of the fields of a spec, and the check of an integer."""
 
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
+from typing import Any
+
+
+def as_count(name: str, value: Any, least: int = 0, most: float = 2**31 - 1) -> int:
+    """Return an integer from `least` to `most`, of NumPy too, or raise ValueError with the name.
+
+    >>> as_count("steps", 3)
+    3
+    """
+    try:
+        found = least - 1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        found = least - 1
+    if found < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    if found > most:
+        raise ValueError(f"{name} must be at most {most:,}, got {found:,}")
+    return found
 
 
 @dataclass(frozen=True)

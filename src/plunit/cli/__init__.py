@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import signal
 import sys
-from collections.abc import Iterator
 
 _EXTRA = {"PIL", "filelock", "jinja2", "matplotlib", "rich", "safetensors", "sklearn", "torch", "typer"}
 
@@ -38,31 +36,9 @@ def main() -> None:
         _end("this machine has too little memory; ask for less, or for fewer seeds at once")
 
 
-@contextlib.contextmanager
-def importing() -> Iterator[None]:
-    """End at once and with one line on Ctrl-C: compiled packages turn a KeyboardInterrupt into errors of their own.
-
-    For imports, before anything is written. A handler of the caller, or a signal that is ignored, stays.
-    """
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-
-    def stop(*_: object) -> None:
-        os.write(2, b"plunit: stopped before the work began; nothing was written\n")
-        os._exit(130)
-
-    signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def _run() -> None:
-    with importing():
-        from plunit.base.errors import UserError
-        from plunit.cli.commands import app
+    from plunit.base.errors import UserError
+    from plunit.cli.commands import app
 
     try:
         app()

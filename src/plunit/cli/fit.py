@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from rich.console import Console
 from plunit.base.errors import UserError, shown
 from plunit.base.files import ending
 from plunit.base.progress import bars
-from plunit.cli import Stopped, importing
+from plunit.cli import Stopped
 from plunit.ensemble.nonlinearities import ACTIVATIONS
 
 PLOTS = (".png", ".svg", ".pdf")
@@ -69,19 +68,18 @@ def fit_(
     The best of many random starts is kept. With --pieces or --error, for one input, the files hold the curve with so
     many pieces, or with the fewest. A file that is named is replaced. Ctrl-C keeps the best so far.
     """
-    with importing(), _compiling():
-        from plunit.fitting import FitSettings, solve
-        from plunit.fitting.drawing import drawn
-        from plunit.fitting.output import (
-            check_packages,
-            check_places,
-            content_of,
-            free_page,
-            told,
-            write_page,
-            write_plot,
-            writer_of,
-        )
+    from plunit.fitting import FitSettings, solve
+    from plunit.fitting.drawing import drawn
+    from plunit.fitting.output import (
+        check_packages,
+        check_places,
+        content_of,
+        free_page,
+        told,
+        write_page,
+        write_plot,
+        writer_of,
+    )
 
     console = Console(stderr=True)
     problem = _problem(source, target, inputs, low, high, console)
@@ -122,19 +120,6 @@ def fit_(
         raise Stopped("stopped while files were written; run the command again for those that are missing") from None
     finally:
         print(*lines, sep="\n")
-
-
-@contextmanager
-def _compiling() -> Iterator[None]:
-    """Compile the training program, where it is neither in the package nor in the cache, beside what is done inside."""
-    from plunit.ensemble import why_not_native
-
-    compiler = threading.Thread(target=why_not_native)
-    compiler.start()
-    try:
-        yield
-    finally:
-        compiler.join()
 
 
 def _problem(source: str, target: str, inputs: str, low: float | None, high: float | None, console: Console) -> Any:
@@ -190,17 +175,12 @@ def _solved(solve: Any, problem: Any, settings: Any, progress: Any) -> Any:
 
 @contextmanager
 def _watched(console: Console) -> Iterator[Callable[[str, float, float], bool]]:
-    """Show progress; the first Ctrl-C asks the search to end with what it has, the second ends the program."""
-    from plunit.base.stopping import listening
-
-    def say() -> None:
-        console.print("stopping with the best so far; Ctrl-C again ends at once")
-
-    with listening(say) as ctrl_c, bars(console) as bar:
+    """Show progress."""
+    with bars(console) as bar:
         task = bar.add_task("fit", total=1.0)
 
         def show(what: str, done: float, best: float) -> bool:
             bar.update(task, completed=done, description=f"{what}, loss {best:.3g}")
-            return ctrl_c.pressed
+            return False
 
         yield show

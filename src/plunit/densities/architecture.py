@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble.arrays import Array, as_count
+from plunit.base.ranges import as_count
+from plunit.ensemble.arrays import Array
 
 MOST_FEATURES = 64
 """The largest number of features of the compiled program."""

@@ -1,16 +1,15 @@
-"""What the training of one density network carries from step to step, and what its next steps are."""
+"""The training of one density network: its points, checked before a program reads them, its state, its steps."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from plunit.densities.architecture import Architecture, Start
 from plunit.densities.density_network import DensityNetwork
-from plunit.densities.sample import Sample
 from plunit.ensemble.arrays import Array
 
 AVERAGED = 1000
@@ -31,7 +30,7 @@ class Member:
         square: Adam's second moment.
         average: a running mean of the parameters. It is what validation looks at.
         best: the running mean with the least loss on the points of validation.
-        widths: [blocks, n], at kinks: how near the samples are that stand for the density there.
+        radii: [blocks, n], at kinks: how near the samples are that stand for the density there.
         looks: the losses of validation, one every `every` steps; NaN where there was none.
         steps: the number of steps taken.
         loss: the least loss of validation: the mean of |z|^2 / 2 - log|det dz/dx|; infinite before the first look.
@@ -49,13 +48,18 @@ class Member:
     square: Array
     average: Array
     best: Array
-    widths: Array
+    radii: Array
     looks: Array
     steps: int = 0
     loss: float = math.inf
     best_step: int = 0
     mark: float = math.inf
     waited: int = 0
+
+    def copy(self) -> Member:
+        """Return a member with arrays of its own for all that training changes."""
+        changed = ("theta", "mean", "square", "average", "best", "radii", "looks")
+        return replace(self, **{name: getattr(self, name).copy() for name in changed})
 
     def network(self) -> DensityNetwork:
         """Return the network with the least loss of validation, in float64."""
@@ -75,9 +79,73 @@ def begin(architecture: Architecture, start: Start, seed: int, looks: int) -> Me
         square=np.zeros_like(start.theta),
         average=start.theta.copy(),
         best=start.theta.copy(),
-        widths=np.zeros((architecture.blocks, architecture.features), dtype),
+        radii=np.zeros((architecture.blocks, architecture.features), dtype),
         looks=np.full(looks, np.nan, dtype),
     )
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Points in random order, standardised: engines meet the rows of a pass at a fixed stride.
+
+    Attributes:
+        x: points [rows, n].
+        weight: of each point [rows], at least 0; None is 1 for all. Training divides by the mean.
+    """
+
+    x: Array
+    weight: Array | None = None
+
+
+def checked(sample: Sample | Array, features: int, what: str) -> Sample:
+    """Return the sample as contiguous float32 with mean weight 1; raise ValueError if it cannot be used.
+
+    Args:
+        sample: the points, or an array of them.
+        features: n, of the networks.
+        what: how messages call the points, such as "training".
+    """
+    sample = sample if isinstance(sample, Sample) else Sample(sample)
+    x = _numbers(sample.x, f"x of {what}")
+    if x.ndim != 2 or x.shape[1] != features or not len(x):
+        raise ValueError(f"x of {what} must be [rows, {features}] with one row or more, got shape {x.shape}")
+    if sample.weight is None:
+        return Sample(x)
+    weight = _numbers(sample.weight, f"weight of {what}", np.float64)
+    if weight.shape != (len(x),):
+        raise ValueError(f"weight of {what} must be [{len(x)}], one for each row; got shape {weight.shape}")
+    if weight.min() < 0 or not weight.max() > 0:
+        raise ValueError(f"weights of {what} must be at least 0, and not all 0; the least is {weight.min():g}")
+    weight = weight / weight.max()  # the sum of large weights may overflow
+    return Sample(x, np.ascontiguousarray(weight / weight.mean(), dtype=np.float32))
+
+
+def check_spread(sample: Sample) -> None:
+    """Raise ValueError unless every column has two values or more: a constant has no density."""
+    if len(sample.x) < 2:
+        raise ValueError(f"a density needs two rows or more, got {len(sample.x)}")
+    constant = np.flatnonzero(np.ptp(sample.x, axis=0) == 0)
+    if len(constant):
+        raise ValueError(
+            f"column {constant[0]} of x has one value, {sample.x[0, constant[0]]:g}, in all {len(sample.x)} rows: a "
+            f"constant has no density; drop the column, or add noise to it"
+        )
+
+
+def _numbers(values: Array, name: str, dtype: type[np.floating[Any]] = np.float32) -> Array:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be real numbers, got an array of {array.dtype}; convert it with astype(float)")
+    with np.errstate(over="ignore"):
+        array = np.ascontiguousarray(array, dtype=dtype)
+    bad = ~np.isfinite(array)
+    if bad.any():
+        place = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name} must be finite in {dtype.__name__}, got {np.asarray(values)[place]} at {list(place)}; drop such "
+            f"rows, and standardise the columns"
+        )
+    return array
 
 
 @dataclass(frozen=True)

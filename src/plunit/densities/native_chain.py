@@ -10,16 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from plunit import learned
+from plunit.base.machine import processors
 from plunit.densities.architecture import LEARNED
-from plunit.densities.chain_state import Member, MemberSteps, check_room, nearest, shares
-from plunit.densities.sample import Sample
-from plunit.ensemble.native_steps import processors
+from plunit.densities.chain_state import Member, MemberSteps, Sample, check_room, nearest, shares
 from plunit.ensemble.run_state import whole_looks
 from plunit.programs.interface import ChainTask, Struct, called
 from plunit.programs.interface import Sample as PlacedSample
 from plunit.programs.loading import library
 
-_ARRAYS = ("order", "sign", "theta", "mean", "square", "average", "best", "widths", "looks")
+_ARRAYS = ("order", "sign", "theta", "mean", "square", "average", "best", "radii", "looks")
 
 
 def advance(members: Sequence[Member], steps: MemberSteps) -> None:

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from plunit import learned
-from plunit.densities.chain_state import Member, MemberSteps, check_room, nearest, shares
+from plunit.densities.chain_state import Member, MemberSteps, Sample, check_room, nearest, shares
 from plunit.densities.density_network import DensityNetwork
-from plunit.densities.sample import Sample
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Rows
 
@@ -38,7 +37,7 @@ def _run(member: Member, steps: MemberSteps) -> None:
         rows = drawn.draw(0, member.steps * steps.batch, steps.batch)
         batch = Sample(steps.training.x[rows], None if steps.training.weight is None else steps.training.weight[rows])
         if _is_kinked(member, rho[step]) and member.steps % REFRESH == 0:
-            member.widths[...] = widths(network(member, member.theta, rho[step]), batch.x)
+            member.radii[...] = radii(network(member, member.theta, rho[step]), batch.x)
         gradient = differentiate(network(member, member.theta, rho[step]), batch)
         _adam(member, gradient, steps.rate[step], share[step])
         member.steps += 1
@@ -52,10 +51,10 @@ def _is_kinked(member: Member, rho: float) -> bool:
 
 def network(member: Member, theta: Array, rho: float) -> DensityNetwork:
     """Return the network of a member with given parameters."""
-    return DensityNetwork(member.architecture, theta, member.order, member.sign, float(rho), member.widths)
+    return DensityNetwork(member.architecture, theta, member.order, member.sign, float(rho), member.radii)
 
 
-def widths(network: DensityNetwork, x: Array) -> Array:
+def radii(network: DensityNetwork, x: Array) -> Array:
     """Return the distance from each kink to its k-th nearest sample of the rows x, [blocks, n]."""
     k, found, h = nearest(len(x)), [], x.T
     for i, units in enumerate(network.units):

@@ -1,7 +1,4 @@
-"""The best of many starts and numbers of blocks: train all for a while, go on with the better half, and so on.
-
-This is successive halving (Jamieson and Talwalkar, 2016; docs/literature.md).
-"""
+"""The best density of many starts and numbers of blocks, by the successive halving of `plunit.ensemble.halving`."""
 
 from __future__ import annotations
 
@@ -9,20 +6,19 @@ import math
 import numbers
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from plunit.base.stopping import Pace, Progress, interruption, listening
+from plunit.base.progress import Progress
+from plunit.base.ranges import as_count
 from plunit.densities import native_chain, numpy_chain
 from plunit.densities.architecture import Architecture, start
-from plunit.densities.chain_state import Member, MemberSteps, begin
-from plunit.densities.sample import Sample, check_spread, checked
-from plunit.ensemble.arrays import Array, as_count
-from plunit.ensemble.halving import RUNGS
-from plunit.programs.compiling import CannotCompile
-from plunit.programs.loading import library
+from plunit.densities.chain_state import Member, MemberSteps, Sample, begin, check_spread, checked
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.halving import halve, interruption
+from plunit.programs.loading import choose_engine
 
 Advance = Callable[[Sequence[Member], MemberSteps], None]
 
@@ -74,8 +70,8 @@ def search(
             `anneal` do not count.
         engine: "native" or "numpy"; by default native where possible.
         progress: called now and then with the part of the work that is done and the least loss so far. If it returns
-            true, the search ends with what it has found. So it does, with a warning, at Ctrl-C; before the first look
-            Ctrl-C raises.
+            true, the search ends with what it has found, after the first look at the earliest. So it does, with a
+            warning, at Ctrl-C; before the first look Ctrl-C raises KeyboardInterrupt.
 
     The loss is the mean of |z|^2 / 2 - log|det dz/dx|: the negative log-likelihood without n/2 log(2 pi).
 
@@ -98,16 +94,18 @@ def search(
         every=every,
         patience=patience,
     )
-    members = [
+    members = tuple(
         _begin(form, steps // every, np.random.default_rng([seed, j, i]))
         for j, form in enumerate(architectures)
         for i in range(starts)
-    ]
-    advance = ENGINES[engine_for(engine)]
-    with listening() as ctrl_c:
-        found = sorted(_trained(members, plan, keep, advance, ctrl_c.ending(progress)), key=_rank)
-    if ctrl_c.pressed:
-        warnings.warn(interruption((one.steps for one in found), steps, "the best so far"), stacklevel=2)
+    )
+    race = _DensityRace(members, plan, ENGINES[choose_engine(engine, "chain")])
+    race, interrupted = halve(race, steps, every, keep, progress, [race.sharp])
+    # a member without a look, because it diverged, or because there was none, has the loss of its running mean
+    found = sorted((_renewed(one, decide) if one.best_step == 0 else one for one in race.ended), key=_loss)
+    progress(1.0, found[0].loss)
+    if interrupted:
+        warnings.warn(interruption(race.step, steps), stacklevel=2)
     if not math.isfinite(found[0].loss):
         raise NoFiniteStart(f"no start gave finite numbers; standardise the columns, or take a smaller lr than {lr}")
     return found
@@ -123,70 +121,62 @@ def roundings(steps: int) -> Array:
     return np.concatenate([np.geomspace(0.9, 0.02, rounded), np.zeros(steps - rounded)])
 
 
-def _trained(
-    members: list[Member],
-    plan: MemberSteps,
-    keep: int,
-    advance: Advance,
-    progress: Progress,
-) -> list[Member]:
-    """Take all steps; return all members, in no order."""
-    steps, rho, everyone = plan.count, plan.rho, list(members)
-    rungs = [min(steps, math.ceil(part * steps / plan.every) * plan.every) for part in RUNGS]
-    sharp = int((rho > 0).sum())  # the first step with kinks
-    work, done, first, stop, pace = _work(members, steps, keep), 0.0, 0, False, Pace()
-    while first < steps and not stop:
-        last = pace.next(first, min(mark for mark in (*rungs, sharp) if mark > first))
+@dataclass(frozen=True)
+class _DensityRace:
+    """The `Race` of density networks."""
+
+    members: tuple[Member, ...]
+    plan: MemberSteps
+    advance: Advance
+    ended: tuple[Member, ...] = ()
+    step: int = 0
+
+    @property
+    def sharp(self) -> int:
+        """The first step with kinks; 0 without `anneal`."""
+        return int((self.plan.rho > 0).sum())
+
+    def sizes(self) -> list[int]:
+        return [one.architecture.parameters for one in self.members]
+
+    def losses(self) -> Array:
+        return np.array([one.loss for one in self.members])
+
+    def least(self) -> float:
+        return min(one.loss for one in (*self.members, *self.ended))
+
+    def advanced(self, last: int) -> _DensityRace:
+        members, part = tuple(one.copy() for one in self.members), slice(self.step, last)
         # while corners shrink, each look is at another function: none of them says that a member is at its end
-        patience = math.inf if first < sharp else plan.patience
-        advance(members, replace(plan, rate=plan.rate[first:last], rho=rho[first:last], patience=patience))
-        done += (last - first) * sum(member.architecture.parameters for member in members)
-        first = last
-        stop = bool(progress(min(done / work, 0.99), min(one.loss for one in everyone)))
-        if first == sharp:
-            _sharpen(members, plan.tests)
-        if first in rungs[:-1]:
-            members, worse = _halved(members, keep)
-            _sharpen(worse if first < sharp else [], plan.tests)
-    if first < sharp:
-        _sharpen(members, plan.tests)
-    _sharpen([one for one in everyone if one.best_step == 0], plan.tests)  # no look yet
-    progress(1.0, min(one.loss for one in everyone))
-    return everyone
+        patience = math.inf if self.step < self.sharp else self.plan.patience
+        plan = replace(self.plan, rate=self.plan.rate[part], rho=self.plan.rho[part], patience=patience)
+        self.advance(members, plan)
+        if last == self.sharp:
+            members = tuple(_renewed(one, plan.tests) for one in members)
+        return replace(self, members=members, step=last)
+
+    def without(self, worse: Array) -> _DensityRace:
+        ended = [one for one, out in zip(self.members, worse, strict=True) if out]
+        if self.step < self.sharp:
+            ended = [_renewed(one, self.plan.tests) for one in ended]
+        kept = tuple(one for one, out in zip(self.members, worse, strict=True) if not out)
+        return replace(self, members=kept, ended=(*self.ended, *ended))
 
 
-def _sharpen(members: Sequence[Member], validation: Sample | None) -> None:
-    """Begin the records anew with the running means as they are without corners: other networks, other losses."""
-    for member in members:
-        member.best[...] = member.average
-        with np.errstate(all="ignore"):  # members that diverge
-            loss = numpy_chain.mean_loss(member.network(), validation) if validation else math.inf
-        member.loss = float(member.theta.dtype.type(loss)) if math.isfinite(loss) else math.inf
-        member.best_step, member.mark, member.waited = member.steps, math.inf, 0
+def _renewed(member: Member, validation: Sample | None) -> Member:
+    """Return a member whose records begin with its running mean, without rounded corners: another network and loss."""
+    found = replace(member, best=member.average.copy(), best_step=member.steps, mark=math.inf, waited=0)
+    with np.errstate(all="ignore"):  # members that diverge
+        loss = numpy_chain.mean_loss(found.network(), validation) if validation else math.inf
+    return replace(found, loss=float(found.theta.dtype.type(loss)) if math.isfinite(loss) else math.inf)
 
 
 def _begin(form: Architecture, looks: int, rng: np.random.Generator) -> Member:
     return begin(form, start(form, rng), int(rng.integers(2**63)), looks)
 
 
-def _rank(member: Member) -> float:
+def _loss(member: Member) -> float:
     return member.loss
-
-
-def _halved(members: list[Member], keep: int) -> tuple[list[Member], list[Member]]:
-    """Return the better half and the worse one."""
-    count = max(keep, len(members) // 2)
-    order = sorted(members, key=_rank)
-    return order[:count], order[count:]
-
-
-def _work(members: list[Member], steps: int, keep: int) -> float:
-    """Estimate the steps of all rungs, times the parameters of their members; forms are taken to end alike."""
-    count, total, previous = len(members), 0.0, 0.0
-    for part in RUNGS:
-        total += count / len(members) * (part - previous)
-        previous, count = part, min(count, max(keep, count // 2))
-    return total * steps * sum(member.architecture.parameters for member in members)
 
 
 def _check(
@@ -217,17 +207,3 @@ def _check(
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def engine_for(asked: str | None) -> str:
-    """Return the engine that is asked for, or the faster one that works; a warning says why it is the slow one."""
-    if asked is not None:
-        if asked not in ENGINES:
-            raise ValueError(f"unknown engine {asked!r}; choose one of {', '.join(ENGINES)}")
-        return asked
-    try:
-        library("chain")
-    except CannotCompile as reason:
-        warnings.warn(f"{reason}. Training runs in NumPy, which is slower.", stacklevel=3)
-        return "numpy"
-    return "native"

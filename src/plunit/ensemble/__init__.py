@@ -1,5 +1,8 @@
 """Many small networks trained as one: members on the last axis, each with its own start, data, alpha and c.
 
+NumPy arrays enter and leave. Start with `training.py`, which has `train`. `halving.py` goes on with the better half of
+many starts; `native_steps.py` calls the compiled program, and `numpy_steps.py` states the same steps in NumPy.
+
 >>> import numpy as np
 >>> network = MLP((1, 3, 3, 1), "plu")
 >>> start = initial(network, [np.random.default_rng(seed) for seed in range(5)])
@@ -14,7 +17,8 @@ from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.mlp import MLP, forward, initial, preactivations
 from plunit.ensemble.nonlinearities import ACTIVATIONS
 from plunit.ensemble.run_state import Validation
-from plunit.ensemble.training import ENGINES, Trained, engine, train, why_not_native
+from plunit.ensemble.training import ENGINES, Trained, engine, train
+from plunit.programs.loading import why_not_native
 
 __all__ = [
     "ACTIVATIONS",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -56,17 +55,6 @@ def as_factors(name: str, value: Any, dtype: Any) -> Array:
         where = f"{array[place]} at index {place}" if place else repr(value)
         raise ValueError(f"{name} must be finite and not negative, got {where}")
     return array
-
-
-def as_count(name: str, value: Any, least: int = 0) -> int:
-    """Return an integer from `least` to 2^31 - 1, or raise ValueError."""
-    try:
-        found = least - 1 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        found = least - 1
-    if not least <= found < 2**31:
-        raise ValueError(f"{name} must be an integer from {least} to 2^31 - 1, got {value!r}")
-    return found
 
 
 def as_many(name: str, value: Array, count: int) -> Array:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble.arrays import Array, as_array, as_count
+from plunit.base.ranges import as_count
+from plunit.ensemble.arrays import Array, as_array
 from plunit.ensemble.losses import PROBABILITIES
 from plunit.ensemble.mlp import MLP
 

@@ -58,7 +58,7 @@ def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, a
     """Return the outputs at all rows, [S, rows, out], by a given build of the program."""
     shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
     members, (rows, inputs) = theta.shape[1], x.shape
-    if theta.shape[0] != network.rows or inputs != network.widths[0]:
+    if theta.shape[0] != network.parameters or inputs != network.widths[0]:
         raise ValueError(f"theta {theta.shape} and x {x.shape} do not belong to {network}")
     weights, alphas, cs = (_doubles(part.T) for part in (theta, *shapes))
     task = Evaluation(
@@ -66,7 +66,7 @@ def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, a
         depth=network.depth,
         widths=np.array(network.widths, np.int64),
         activation=network.activation.encode(),
-        parameters=network.rows,
+        parameters=network.parameters,
         rows=rows,
         theta=weights,
         alpha=alphas,

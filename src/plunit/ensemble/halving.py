@@ -1,29 +1,121 @@
 """The best of many starts and shapes: train all for a while, go on with the better half, and so on.
 
-This is successive halving (Jamieson and Talwalkar, 2016; docs/literature.md).
+This is successive halving (Jamieson and Talwalkar, 2016; docs/literature.md). `halve` is the algorithm, for anything
+that is a `Race`: networks here (`search`), densities in `plunit.densities.searching`.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from plunit.base.stopping import Pace
+from plunit.base.progress import Pace, Progress
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Rows, points
 from plunit.ensemble.mlp import MLP, initial
 from plunit.ensemble.run_state import Part, State, Steps, Validation
-from plunit.ensemble.training import ENGINES, Engine, begin, engine_for
+from plunit.ensemble.training import ENGINES, Engine, begin, check_engine
 
 LAST = 0.3
 """The last layer starts smaller than the others by this factor: near the mean of the targets."""
 
 RUNGS = (0.125, 0.25, 0.5, 1.0)
 """After these parts of the steps the worse half of the members ends; after the last all do."""
+
+
+class Race(Protocol):
+    """Members in training, and those that have ended.
+
+    `advanced` and `without` return another race and leave this one as it is, so that Ctrl-C, which Python may raise
+    anywhere inside of them, finds all members after the same step.
+    """
+
+    @property
+    def step(self) -> int:
+        """The number of steps taken by the members in training."""
+
+    def sizes(self) -> Sequence[int]:
+        """Return the number of parameters of each member in training."""
+
+    def losses(self) -> Array:
+        """Return the least loss of validation of each member in training."""
+
+    def least(self) -> float:
+        """Return the least loss of validation of all members; infinite before the first look."""
+
+    def advanced(self: Racing, last: int) -> Racing:
+        """Return the race after `last` steps."""
+
+    def without(self: Racing, worse: Array) -> Racing:
+        """Return the race after the end of those members in training for which `worse` is true."""
+
+
+Racing = TypeVar("Racing", bound=Race)
+
+
+def halve(
+    race: Racing, steps: int, every: int, keep: int, progress: Progress, marks: Sequence[int] = ()
+) -> tuple[Racing, bool]:
+    """Train all members and end the worse half at each rung; return the race at its end, and whether it was Ctrl-C.
+
+    Args:
+        race: before the first step.
+        steps: for the members that are trained to the end.
+        every: steps from one look at the rows of validation to the next; rungs are at looks.
+        keep: so many members, and no fewer, are trained to the end.
+        progress: see `search`. Before the first look, when nothing is known, training goes on.
+        marks: steps at which the race must pause.
+
+    Before a loss of validation is known Ctrl-C raises KeyboardInterrupt.
+    """
+    rungs = [min(steps, math.ceil(part * steps / every) * every) for part in RUNGS]
+    work, done, pace, interrupted = _work(race.sizes(), steps, keep), 0.0, Pace(), False
+    try:
+        while race.sizes() and race.step < steps:
+            first, size = race.step, sum(race.sizes())
+            race = race.advanced(pace.next(first, min(mark for mark in (*rungs, *marks) if mark > first)))
+            done += (race.step - first) * size
+            least = race.least()
+            if progress(min(done / work, 0.99), least) and (race.step >= every or math.isfinite(least)):
+                break
+            if race.step in rungs[:-1]:
+                race = race.without(_worse(race.losses(), keep))
+    except KeyboardInterrupt:
+        if not math.isfinite(race.least()):
+            raise
+        interrupted = True
+    return race.without(np.ones(len(race.sizes()), dtype=bool)), interrupted
+
+
+def interruption(taken: int, steps: int, kept: str = "the best so far") -> str:
+    """Return the warning of training that Ctrl-C has ended: how many steps were taken, and what is kept.
+
+    >>> interruption(300, 4000)
+    'Training interrupted by user after 300 of 4000 steps: kept is the best so far'
+    """
+    return f"Training interrupted by user after {taken} of {steps} steps: kept is {kept}"
+
+
+def _work(sizes: Sequence[int], steps: int, keep: int) -> float:
+    """Estimate the steps of all rungs, times the parameters of their members; shapes are taken to end alike."""
+    members, total, previous = len(sizes), 0.0, 0.0
+    for part in RUNGS:
+        total += members / len(sizes) * (part - previous)
+        previous, members = part, min(members, max(keep, members // 2))
+    return total * steps * sum(sizes)
+
+
+def _worse(losses: Array, keep: int) -> Array:
+    """Return which members are in the worse half; NaN is worst."""
+    order = np.argsort(np.where(np.isnan(losses), np.inf, losses), kind="stable")
+    worse = np.ones(len(losses), dtype=bool)
+    worse[order[: max(keep, len(losses) // 2)]] = False
+    return worse
 
 
 @dataclass(frozen=True)
@@ -36,7 +128,7 @@ class Candidate:
         loss: the least loss on the rows of validation.
         best_step: the number of steps after which it was found.
         steps: the number of steps taken.
-        theta: the parameters then [rows].
+        theta: the parameters then [parameters].
         history: losses of training, one every `stride` steps taken.
         looks: losses of validation, one every `every` steps taken.
     """
@@ -49,15 +141,6 @@ class Candidate:
     theta: Array
     history: Array
     looks: Array
-
-
-@dataclass
-class _Group:
-    """The members of one shape that still train."""
-
-    state: State
-    starts: Array
-    seeds: Array
 
 
 def search(
@@ -77,7 +160,8 @@ def search(
     stride: int = 16,
     first_starts: Sequence[Array] = (),
     engine: str | None = None,
-    progress: Callable[[float, float], object] = lambda done, best: None,
+    progress: Progress = lambda done, best: None,
+    interrupted: Callable[[], object] | None = None,
 ) -> list[Candidate]:
     """Train `starts` members of each network, and return all of them, the best first.
 
@@ -95,60 +179,109 @@ def search(
         alpha: the outer slope of PLU.
         c: the half-width of its inner piece.
         stride: the loss of training is recorded every `stride` steps.
-        first_starts: parameters [rows, n] for each network, where its first n members start instead.
+        first_starts: parameters [parameters, n] for each network, where its first n members start instead.
         engine: "native" or "numpy"; by default native where possible.
         progress: called now and then with the part of the work that is done and the least loss so far. If it returns
-            true, the search ends with what it has found.
+            true, the search ends with what it has found, after the first look at the earliest.
+        interrupted: called if Ctrl-C has ended the search with what it had found; by default a warning.
     """
-    schedule = 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
     options = {"loss": loss, "lr": lr, "decay": decay, "alpha": alpha, "c": c}
     lengths = {"stride": stride, "steps": steps, "every": validation.every}
     groups = [_begin(network, j, starts, seed, **options, **lengths) for j, network in enumerate(networks)]
     for group, theta in zip(groups, first_starts, strict=False):
         for part in (group.state.theta, group.state.running):
             part[:, : theta.shape[1]] = theta[:, :starts]
-    advance = ENGINES[engine_for(groups[0].state.theta, engine)]
+    advance = ENGINES[check_engine(groups[0].state.theta, engine)]
     for group, theta in zip(groups, first_starts, strict=False):
         _look(group.state, min(theta.shape[1], starts), rows, validation, advance)
-    ended: list[Candidate] = []
-    first, done, work, pace = 0, 0.0, _work(groups, steps, keep), Pace()
-    rungs = [min(steps, math.ceil(part * steps / validation.every) * validation.every) for part in RUNGS]
-    while groups and first < steps:
-        last = pace.next(first, min(rung for rung in rungs if rung > first))
-        advance([_part(group, rows, validation, first, schedule[first:last]) for group in groups])
-        done += (last - first) * sum(group.state.members * group.state.network.rows for group in groups)
-        first = last
-        least = _least(groups, ended)
-        stop = progress(min(done / work, 0.99), least)
-        if stop and (first >= validation.every or math.isfinite(least)):  # before the first look nothing is known
-            break
-        if first in rungs[:-1]:
-            groups = _halve(groups, first, ended, validation, keep)
-    if groups:
-        _halve(groups, first, ended, validation, 0)
-    progress(1.0, _least(groups, ended))
-    return sorted(ended, key=lambda one: (math.isnan(one.loss), one.loss))
+    schedule = 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
+    race = _NetworkRace(tuple(groups), rows, validation, schedule, advance)
+    race, stopped = halve(race, steps, validation.every, keep, progress)
+    progress(1.0, race.least())
+    if stopped:
+        interrupted() if interrupted else warnings.warn(interruption(race.step, steps), stacklevel=2)
+    return sorted(race.ended, key=lambda one: (math.isnan(one.loss), one.loss))
 
 
-def _part(group: _Group, rows: Rows, validation: Validation, first: int, schedule: Array) -> Part:
-    network, theta = group.state.network, group.state.theta
-    tests = points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
-    given = points(replace(rows, seeds=group.seeds.tolist()), 1, network, theta)
-    return group.state, Steps(first, schedule, given, tests, validation)
+@dataclass(frozen=True)
+class _Group:
+    """The members of one shape that still train."""
+
+    state: State
+    starts: Array
+    seeds: Array
+
+    def part(self, rows: Rows, validation: Validation, first: int, schedule: Array) -> Part:
+        """Return the next steps, for an engine."""
+        network, theta = self.state.network, self.state.theta
+        tests = points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
+        given = points(replace(rows, seeds=self.seeds.tolist()), 1, network, theta)
+        return self.state, Steps(first, schedule, given, tests, validation)
+
+    def candidate(self, i: int, step: int, validation: Validation) -> Candidate:
+        """Return what member i has found after so many steps."""
+        state = self.state
+        seen = np.flatnonzero(np.isfinite(state.looks[:, i]))
+        if state.waited[i] >= validation.patience and len(seen):  # it ended before the rung did
+            step = int(seen[-1] + 1) * validation.every
+        return Candidate(
+            state.network,
+            int(self.starts[i]),
+            float(state.best_loss[i]),
+            int(state.best_step[i]),
+            step,
+            state.best[:, i].copy(),
+            history=state.history[np.isfinite(state.history[:, i]), i],
+            looks=state.looks[seen, i],
+        )
 
 
-def _work(groups: list[_Group], steps: int, keep: int) -> float:
-    """Estimate the steps of all rungs, times the parameters of their members; shapes are taken to end alike."""
-    everyone = members = sum(group.state.members for group in groups)
-    total, previous = 0.0, 0.0
-    for part in RUNGS:
-        total += members / everyone * (part - previous)
-        previous, members = part, min(members, max(keep, members // 2))
-    return total * steps * sum(group.state.members * group.state.network.rows for group in groups)
+@dataclass(frozen=True)
+class _NetworkRace:
+    """The `Race` of networks; at a rung members out of patience end, too."""
+
+    groups: tuple[_Group, ...]
+    rows: Rows
+    validation: Validation
+    schedule: Array
+    advance: Engine
+    ended: tuple[Candidate, ...] = ()
+    step: int = 0
+
+    def sizes(self) -> Sequence[int]:
+        return [group.state.network.parameters for group in self.groups for _ in range(group.state.members)]
+
+    def losses(self) -> Array:
+        return np.concatenate([group.state.best_loss for group in self.groups])
+
+    def least(self) -> float:
+        return min([float(group.state.best_loss.min()) for group in self.groups] + [one.loss for one in self.ended])
+
+    def advanced(self, last: int) -> _NetworkRace:
+        groups = tuple(replace(group, state=group.state.select(slice(None))) for group in self.groups)
+        schedule = self.schedule[self.step : last]
+        self.advance([group.part(self.rows, self.validation, self.step, schedule) for group in groups])
+        return replace(self, groups=groups, step=last)
+
+    def without(self, worse: Array) -> _NetworkRace:
+        kept, ended, at = [], list(self.ended), 0
+        for group in self.groups:
+            state = group.state
+            over = worse[at : at + state.members] | (state.waited >= self.validation.patience)
+            at += state.members
+            ended += [group.candidate(i, self.step, self.validation) for i in np.flatnonzero(over).tolist()]
+            if not over.all():
+                kept.append(_Group(state.select(~over), group.starts[~over], group.seeds[~over]))
+        return replace(self, groups=tuple(kept), ended=tuple(ended))
 
 
-def _least(groups: list[_Group], ended: list[Candidate]) -> float:
-    return min([float(group.state.best_loss.min()) for group in groups] + [one.loss for one in ended])
+def _begin(network: MLP, shape: int, starts: int, seed: int, **options: Any) -> _Group:
+    generators = [np.random.default_rng([seed, shape, i]) for i in range(starts)]
+    scales = [1 / math.sqrt(n) for n in network.widths[:-1]]
+    scales[-1] *= LAST
+    theta = initial(network, generators, scales=scales, alpha=options["alpha"], c=options["c"])
+    seeds = np.array([g.integers(2**63) for g in generators], dtype=np.uint64)
+    return _Group(begin(network, theta, **options), np.arange(starts), seeds)
 
 
 def _look(state: State, members: int, rows: Rows, validation: Validation, advance: Engine) -> None:
@@ -162,48 +295,3 @@ def _look(state: State, members: int, rows: Rows, validation: Validation, advanc
     advance([(some, Steps(0, np.ones(1), given, tests, replace(validation, every=1)))])
     state.best_loss[:members], state.mark[:members] = some.best_loss, some.mark
     state.best[:, :members] = some.theta
-
-
-def _begin(network: MLP, shape: int, starts: int, seed: int, **options: Any) -> _Group:
-    generators = [np.random.default_rng([seed, shape, i]) for i in range(starts)]
-    scales = [1 / math.sqrt(n) for n in network.widths[:-1]]
-    scales[-1] *= LAST
-    theta = initial(network, generators, scales=scales, alpha=options["alpha"], c=options["c"])
-    seeds = np.array([g.integers(2**63) for g in generators], dtype=np.uint64)
-    return _Group(begin(network, theta, **options), np.arange(starts), seeds)
-
-
-def _halve(groups: list[_Group], step: int, ended: list[Candidate], validation: Validation, keep: int) -> list[_Group]:
-    """Move the worse half of all members, and those out of patience, to `ended`; return the others."""
-    losses = np.concatenate([group.state.best_loss for group in groups])
-    over = np.concatenate([group.state.waited >= validation.patience for group in groups])
-    order = np.argsort(np.where(np.isnan(losses), np.inf, losses), kind="stable")
-    chosen = np.zeros(len(losses), dtype=bool)
-    if keep:
-        chosen[order[: max(keep, len(losses) // 2)]] = True
-    chosen &= ~over
-    kept, at = [], 0
-    for group in groups:
-        mine = chosen[at : at + group.state.members]
-        at += group.state.members
-        ended += [_candidate(group, i, step, validation) for i in np.flatnonzero(~mine).tolist()]
-        if mine.any():
-            kept.append(_Group(group.state.select(mine), group.starts[mine], group.seeds[mine]))
-    return kept
-
-
-def _candidate(group: _Group, i: int, step: int, validation: Validation) -> Candidate:
-    state = group.state
-    seen = np.flatnonzero(np.isfinite(state.looks[:, i]))
-    if state.waited[i] >= validation.patience and len(seen):  # it ended before the rung did
-        step = int(seen[-1] + 1) * validation.every
-    return Candidate(
-        state.network,
-        int(group.starts[i]),
-        float(state.best_loss[i]),
-        int(state.best_step[i]),
-        step,
-        state.best[:, i].copy(),
-        history=state.history[np.isfinite(state.history[:, i]), i],
-        looks=state.looks[seen, i],
-    )

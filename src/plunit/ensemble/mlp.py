@@ -1,7 +1,8 @@
 """F(x) = W_d a(W_{d-1} ... a(W_1 x + b_1) ... ) + b_d for S members at once, the members on the last axis.
 
-All parameters of an ensemble are one matrix theta [rows, S]: layer by layer the weights [out, in] and the biases [out],
-then, where alpha and c are learned, one raw alpha and one raw c for each of the d - 1 activations (`plunit.learned`).
+All parameters of an ensemble are one matrix theta [parameters, S]: layer by layer the weights [out, in] and the biases
+[out], then, where alpha and c are learned, one raw alpha and one raw c for each of the d - 1 activations
+(`plunit.learned`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from plunit.pieces import ensemble
 class MLP:
     """The form of every member: `widths` from input to output, depth d = len(widths) - 1 weight layers.
 
-    >>> MLP((1, 3, 3, 1), "plu").rows
+    >>> MLP((1, 3, 3, 1), "plu").parameters
     22
     """
 
@@ -54,13 +55,13 @@ class MLP:
         return self.function.learned
 
     @property
-    def rows(self) -> int:
+    def parameters(self) -> int:
         """Number of parameters of one member."""
         weights = sum(n * (m + 1) for m, n in zip(self.widths, self.widths[1:], strict=False))
         return weights + (2 * (self.depth - 1) if self.learned else 0)
 
     def layers(self, theta: Array) -> Iterator[tuple[Array, Array]]:
-        """Yield each layer's weights [out, in, S] and biases [out, S], views of theta [rows, S]."""
+        """Yield each layer's weights [out, in, S] and biases [out, S], views of theta [parameters, S]."""
         start = 0
         for m, n in zip(self.widths, self.widths[1:], strict=False):
             middle, stop = start + m * n, start + m * n + n
@@ -69,7 +70,7 @@ class MLP:
 
     def raw(self, theta: Array) -> Array:
         """Return the raw alpha and raw c, [2, depth - 1, S], a view of theta; empty unless learned."""
-        return theta[self.rows - 2 * (self.depth - 1) * self.learned :].reshape(2, -1, theta.shape[1])
+        return theta[self.parameters - 2 * (self.depth - 1) * self.learned :].reshape(2, -1, theta.shape[1])
 
     def alphas_and_cs(self, theta: Array, alpha: Array, c: Array) -> tuple[Array, Array]:
         """Return the alpha and c in force, each [depth - 1, S]: the given ones, or the learned ones of theta."""
@@ -95,7 +96,7 @@ def initial(
     if not len(generators):
         raise ValueError("initial needs one generator for each member, got none; pass [np.random.default_rng(0)]")
     scales = [1.0] * network.depth if scales is None else scales
-    theta = np.zeros((network.rows, len(generators)), dtype=np.float32)
+    theta = np.zeros((network.parameters, len(generators)), dtype=np.float32)
     fans = [m * n for m, n in zip(network.widths, network.widths[1:], strict=False)]
     draws = np.stack([g.standard_normal(sum(fans), dtype=np.float32) for g in generators], axis=-1)
     parts = np.split(draws, np.cumsum(fans)[:-1])
@@ -113,7 +114,7 @@ def preactivations(network: MLP, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 
 
     Args:
         network: the form of the members.
-        theta: the parameters [rows, S].
+        theta: the parameters [parameters, S].
         x: inputs [in, batch] shared by the members, or [in, batch, S].
         alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
         c: the half-width of its inner piece; likewise.
@@ -141,21 +142,12 @@ def spread(network: MLP, theta: Array, value: Any) -> Array:
     return np.broadcast_to(as_array(value, theta.dtype), (network.depth - 1, theta.shape[1]))
 
 
-def dead_share(network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0) -> float:
-    """Return the share of hidden units with slope 0 at every point of x [in, batch]: nothing moves their weights."""
-    with np.errstate(all="ignore"):
-        *hidden, _ = preactivations(network, theta, x, alpha, c)
-        shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
-        slopes = [network.function.slope(z, a, b) for z, a, b in zip(hidden, *shapes, strict=True)]
-    return float(np.mean(np.concatenate([(slope == 0).all(axis=1) for slope in slopes])))
-
-
 PIECEWISE = tuple(name for name, function in ACTIVATIONS.items() if function.exact)
 """The activations that are piecewise linear."""
 
 
 def exact(network: MLP, theta: Any, alpha: Any = 0.1, c: Any = 1.0) -> Exact:
-    """Return the members theta [rows, S] of a piecewise-linear network as an ensemble for `plunit.pieces`."""
+    """Return the members theta [parameters, S] of a piecewise-linear network as an ensemble for `plunit.pieces`."""
     make = network.function.exact
     if make is None:
         raise ValueError(f"{network.activation} is not piecewise linear; choose one of {', '.join(PIECEWISE)}")

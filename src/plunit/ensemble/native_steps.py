@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import dataclasses
 import math
-import os
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from plunit import learned
+from plunit.base.machine import processors
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import StepData
 from plunit.ensemble.mlp import MLP, spread
@@ -107,7 +107,7 @@ class _Call:
 
 
 def values(network: MLP, theta: Array, x: Array, alpha: Any = 0.1, c: Any = 1.0) -> Array:
-    """F(x), [out, batch, S], for theta [rows, S] and inputs [in, batch] in float32: `forward` up to rounding."""
+    """F(x), [out, batch, S], for theta [parameters, S] and inputs [in, batch] in float32: `forward` up to rounding."""
     alphas, cs = (_fill(np.array(spread(network, theta, value))) for value in (alpha, c))
     filled, x = _fill(theta), np.ascontiguousarray(x)
     found = np.empty((network.widths[-1], x.shape[1], filled.shape[1]), np.float32)
@@ -126,14 +126,6 @@ def values(network: MLP, theta: Array, x: Array, alpha: Any = 0.1, c: Any = 1.0)
     )
     called(library().plunit_values, ctypes.byref(task), ctypes.c_void_p(address(found, "float*", "values")))
     return found[..., : theta.shape[1]]
-
-
-def processors() -> int:
-    """Return how many threads train: OMP_NUM_THREADS, or the processors that this process may use."""
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    if asked.isdecimal() and int(asked):
-        return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def filled(state: State) -> State:

@@ -29,7 +29,7 @@ def advance(parts: Sequence[Part]) -> None:
 
 
 def gradient(state: State, given: StepData) -> tuple[Array, Array]:
-    """Return each member's loss [S] and its gradient [rows, S]."""
+    """Return each member's loss [S] and its gradient [parameters, S]."""
     with np.errstate(all="ignore"):
         loss, found = _Run(state, Steps(0, np.ones(1), given))._gradient(*_batch(given, 0, 0))
     return loss, found.T

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from plunit.ensemble.arrays import Array, as_count
+from plunit.base.ranges import as_count
+from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import StepData
 from plunit.ensemble.mlp import MLP
 
@@ -55,14 +56,14 @@ class State:
         lr: Adam's step size of each member [S]; its other settings are the usual ones (0.9, 0.999, 1e-8).
         decay: a weight w loses lr decay w at each step; [S]. Biases, alpha and c lose nothing.
         stride: the loss is recorded before every step that is a multiple of it.
-        theta: [rows, S].
-        mean: Adam's first moment, [rows, S].
-        square: Adam's second moment, [rows, S].
-        running: the running mean of theta, [rows, S]; see `Validation.average`.
+        theta: [parameters, S].
+        mean: Adam's first moment, [parameters, S].
+        square: Adam's second moment, [parameters, S].
+        running: the running mean of theta, [parameters, S]; see `Validation.average`.
         alpha: [depth - 1, S].
         c: [depth - 1, S].
         history: losses [ceil(steps / stride), S]; NaN where none was taken.
-        best: the parameters with the least loss of validation, [rows, S].
+        best: the parameters with the least loss of validation, [parameters, S].
         best_loss: that loss, [S]; infinite before the first look.
         best_step: the number of steps after which it was found, [S], whole numbers.
         mark: the last loss of validation that was better than the mark before by the tolerance, [S].

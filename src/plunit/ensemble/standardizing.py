@@ -53,7 +53,7 @@ def is_constant(values: Array) -> Array:
 
 
 def in_units(network: MLP, theta: Array, x: Scale, y: Scale) -> Array:
-    """Return the parameters [rows, S] of x -> y.spread f((x - x.mean) / x.spread) + y.mean, in float64."""
+    """Return the parameters [parameters, S] of x -> y.spread f((x - x.mean) / x.spread) + y.mean, in float64."""
     theta = theta.astype(np.float64)
     layers = list(network.layers(theta))
     weight, bias = layers[0]

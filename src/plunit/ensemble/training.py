@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from plunit.base.stopping import Pace
+from plunit.base.progress import Pace
+from plunit.base.ranges import as_count
 from plunit.ensemble import native_steps, numpy_steps
-from plunit.ensemble.arrays import Array, as_array, as_count, as_factors, as_many
+from plunit.ensemble.arrays import Array, as_array, as_factors, as_many
 from plunit.ensemble.data import Data, Rows, StepData, Stream, check_numbers, points
 from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.mlp import MLP, spread
 from plunit.ensemble.run_state import Part, State, Steps, Validation
-from plunit.programs.compiling import CannotCompile
-from plunit.programs.loading import library
+from plunit.programs.loading import choose_engine, why_not_native
 
 Engine = Callable[[Sequence[Part]], None]
 ENGINES: dict[str, Engine] = {"native": native_steps.advance, "numpy": numpy_steps.advance}
@@ -33,11 +32,11 @@ class Trained:
     """An ensemble after training.
 
     Attributes:
-        theta: the final parameters [rows, S].
+        theta: the final parameters [parameters, S].
         history: the losses [ceil(steps / stride), S]; row k is the loss before step k * stride. NaN after the end of a
             member that ran out of patience.
-        checkpoints: parameters [len(checkpoints), rows, S] after the steps asked for.
-        best: with validation, the parameters [rows, S] with the least loss on its rows.
+        checkpoints: parameters [len(checkpoints), parameters, S] after the steps asked for.
+        best: with validation, the parameters [parameters, S] with the least loss on its rows.
         best_loss: that loss [S].
         best_step: the number of steps after which it was found [S].
     """
@@ -53,15 +52,6 @@ class Trained:
 def engine() -> str:
     """Return the faster engine that works here: "native", or "numpy" where there is no compiled program."""
     return "numpy" if why_not_native() else "native"
-
-
-def why_not_native() -> str:
-    """Return the reason why the compiled program cannot be had, or "" where it can."""
-    try:
-        library()
-    except CannotCompile as reason:
-        return str(reason)
-    return ""
 
 
 def train(
@@ -85,8 +75,8 @@ def train(
 
     Args:
         network: the form of the members.
-        theta: the start [rows, S], left as it is; see `initial`. Members that are not finite touch no other; if all
-            are, it is an error.
+        theta: the start [parameters, S], left as it is; see `initial`. Members that are not finite touch no other; if
+            all are, it is an error.
         data: a fixed batch, a stream of new ones, or the `Rows` of a table; finite numbers. Of a stream the first 64
             batches are checked.
         steps: number of steps.
@@ -111,7 +101,7 @@ def train(
     lengths = {"stride": stride, "steps": steps, "every": validation.every if validation else 0}
     state = begin(network, theta, loss=loss, lr=lr, decay=decay, alpha=alpha, c=c, **lengths)
     _check_start(theta)
-    advance = ENGINES[engine_for(theta, engine)]
+    advance = ENGINES[check_engine(theta, engine)]
     tests = None if validation is None else _tests(validation, network, theta, loss)
     kept, pace = [], Pace()
     marks = {*checkpoints, steps, *(range(0, steps, _STREAMED) if callable(data) else ())}
@@ -161,7 +151,7 @@ def _tests(validation: Validation, network: MLP, theta: Array, loss: str) -> Ste
 def gradient(
     network: MLP, theta: Any, data: Data, *, loss: str = "square", alpha: Any = 0.1, c: Any = 1.0
 ) -> tuple[Array, Array]:
-    """Return each member's loss [S] and its gradient [rows, S] on a batch, by NumPy; see `train` for the arguments."""
+    """Return each member's loss [S] and its gradient [parameters, S] on a batch, by NumPy; arguments as of `train`."""
     theta = as_array(theta)
     state = begin(network, theta, loss=loss, lr=0.0, decay=0.0, alpha=alpha, c=c, stride=1, steps=0)
     return numpy_steps.gradient(state, points(data, 1, network, theta))
@@ -181,8 +171,8 @@ def begin(
     every: int = 0,
 ) -> State:
     """Return the state before the first step, checked; its arrays are its own."""
-    if theta.ndim != 2 or theta.shape[0] != network.rows or theta.shape[1] < 1:
-        raise ValueError(f"theta must be [{network.rows}, members] for {network}, got {tuple(theta.shape)}")
+    if theta.ndim != 2 or theta.shape[0] != network.parameters or theta.shape[1] < 1:
+        raise ValueError(f"theta must be [{network.parameters}, members] for {network}, got {tuple(theta.shape)}")
     if not isinstance(loss, str) or loss not in LOSSES:
         raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
     members = theta.shape[1]
@@ -211,19 +201,8 @@ def begin(
     )
 
 
-def engine_for(theta: Array, asked: str | None) -> str:
+def check_engine(theta: Array, asked: str | None) -> str:
     """Return the engine that is asked for, or the best for theta; a warning says why it is a slow one."""
-    if asked is not None and asked not in ENGINES:
-        raise ValueError(f"unknown engine {asked!r}; choose native or numpy")
-    if theta.dtype != np.float32:
-        if asked == "native":
-            raise ValueError(f"the native engine takes float32, got {theta.dtype}; take engine='numpy'")
-        return "numpy"
-    if asked is None and (reason := why_not_native()):
-        warnings.warn(
-            f"{reason}. Training runs in NumPy, which is slower. The algorithm is the same, but single members differ, "
-            "because differences of rounding grow during training. Statistics over many members agree.",
-            stacklevel=3,
-        )
-        return "numpy"
-    return asked or "native"
+    if theta.dtype != np.float32 and asked == "native":
+        raise ValueError(f"the native engine takes float32, got {theta.dtype}; take engine='numpy'")
+    return choose_engine(asked if theta.dtype == np.float32 else asked or "numpy", stacklevel=4)

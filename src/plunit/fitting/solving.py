@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
 from plunit.base.errors import UserError
-from plunit.base.stopping import CtrlC, listening
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.expressions import SupError, sup_error
 from plunit.fitting.problems import Array, Problem, root_mean_square
@@ -89,20 +87,23 @@ class Found:
 
 
 class Watched(PLURegressor):
-    """An estimator that reports to, and is stopped by, a function."""
+    """An estimator that reports to, and is stopped by, a `_Stop`; it notes Ctrl-C there instead of warning of it."""
 
-    watch: Any = None
+    watch: _Stop
+    what = ""
 
     def _progress(self, starts: int) -> Callable[[float, float], object]:
-        return self.watch or super()._progress(starts)
+        return self.watch.during(self.what)
+
+    def _warn(self, note: str) -> None:
+        self.watch.asked |= bool(note)
 
 
 def solve(problem: Problem, settings: FitSettings, progress: Progress = lambda what, done, best: False) -> Found:
     """Fit the problem; when `progress` returns true, or at Ctrl-C, return what has been found so far."""
-    with listening() as ctrl_c:
-        stop = _Stop(progress, ctrl_c)
-        model = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
-        tests = () if problem.expression else tuple(_tests(problem, settings, stop))
+    stop = _Stop(progress)
+    model = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
+    tests = () if problem.expression else tuple(_tests(problem, settings, stop))
     curve = model.curve_ if len(problem.inputs) == 1 and settings.activation in PIECEWISE else None
     return Found(
         model,
@@ -127,12 +128,12 @@ def _reduced(problem: Problem, curve: Curve, settings: FitSettings) -> tuple[Red
 class _Stop:
     """Passes progress on, and remembers whether it, or Ctrl-C, asked to stop."""
 
-    def __init__(self, progress: Progress, ctrl_c: CtrlC) -> None:
-        self.progress, self.ctrl_c, self.asked = progress, ctrl_c, False
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self.asked = progress, False
 
     def during(self, what: str) -> Callable[[float, float], object]:
         def call(done: float, best: float) -> bool:
-            self.asked = bool(self.progress(what, done, best)) or self.ctrl_c.pressed or self.asked
+            self.asked = bool(self.progress(what, done, best)) or self.asked
             return self.asked
 
         return call
@@ -149,23 +150,26 @@ def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, 
         weight_decay=0.0 if problem.expression else "auto",  # a function has no noise
         random_state=settings.seed,
     )
-    model.watch = stop.during(what)
+    model.watch, model.what = stop, what
     model.fit(problem.x[rows], problem.y[rows])
-    del model.watch
+    del model.watch, model.what
     return model
 
 
 def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> list[float]:
     """Return the errors on a random fifth of the rows of models that did not see it."""
     errors = []
-    for split in range(settings.splits):
-        order = np.random.default_rng([settings.seed, split]).permutation(len(problem.y))
-        test, rows = np.split(order, [max(1, len(order) // 5)])
-        if stop.asked:
-            break
-        model = _trained(problem, settings, rows, stop, f"test {split + 1} of {settings.splits}")
-        if not stop.asked:  # a model whose training was cut short says little about the others
-            errors.append(_rmse(model, problem.x[test], problem.y[test]))
+    try:
+        for split in range(settings.splits):
+            order = np.random.default_rng([settings.seed, split]).permutation(len(problem.y))
+            test, rows = np.split(order, [max(1, len(order) // 5)])
+            if stop.asked:
+                break
+            model = _trained(problem, settings, rows, stop, f"test {split + 1} of {settings.splits}")
+            if not stop.asked:  # a model whose training was cut short says little about the others
+                errors.append(_rmse(model, problem.x[test], problem.y[test]))
+    except KeyboardInterrupt:  # the model is there; only tests are missing
+        stop.asked = True
     return errors
 
 

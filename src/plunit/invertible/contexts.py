@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Generator, Tensor, nn
 
+from plunit.base.ranges import as_count
 from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.anneal import Annealing
 from plunit.invertible.bijections.axes import ScaleShift
@@ -20,7 +21,6 @@ from plunit.invertible.bijections.chain import Chain
 from plunit.invertible.bijections.linear import LU
 from plunit.invertible.invertible_network import activation_of
 from plunit.invertible.training.batches import check_finite
-from plunit.invertible.training.options import whole
 from plunit.torch import PLU
 
 
@@ -86,7 +86,7 @@ class Conditional(nn.Module):
         expect(bijection, "Conditional")
         if not isinstance(hidden, Sequence):
             raise TypeError(f"hidden takes the units of each hidden layer, such as (64, 64), got {hidden!r}")
-        context, hidden = whole("context", context), tuple(whole("each of hidden", size) for size in hidden)
+        context, hidden = as_count("context", context, 1), tuple(as_count("each of hidden", size, 1) for size in hidden)
         self.bijection, self.features = bijection, bijection.features
         self.context, self.hidden = context, hidden
         learned = [len(_learned(leaf)) for leaf in _moved(bijection)]
@@ -219,7 +219,7 @@ def conditional(
     """
     make = activation_of(activation)
     parts: list[Bijection] = []
-    for index in range(whole("blocks", blocks, least=0)):
+    for index in range(as_count("blocks", blocks)):
         parts += [ScaleShift(features), LU(features, generator=generator), make(features, index)]
     chain = Chain(*parts, ScaleShift(features), LU(features, generator=generator))
     return Conditional(chain, context, hidden=hidden, generator=generator)

@@ -5,8 +5,7 @@ Such densities are normalizing flows (Rezende and Mohamed, 2015; docs/literature
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from torch import Generator, Tensor, nn
 from torch.distributions import Distribution
 
 from plunit import learned
+from plunit.base.ranges import as_count
 from plunit.densities import DensityNetwork
 from plunit.invertible import saving
 from plunit.invertible.bijections.anneal import Annealing
@@ -28,7 +28,6 @@ from plunit.invertible.distributions import Base, Given, base_for
 from plunit.invertible.frozen import Frozen
 from plunit.invertible.training.batches import PointShape, check_dense, check_finite
 from plunit.invertible.training.likelihood import Fitted, maximise
-from plunit.invertible.training.progress import Report
 
 
 class Flow(nn.Module):
@@ -91,11 +90,10 @@ class Flow(nn.Module):
         self, n: int, context: Tensor | None = None, *, generator: Generator | None = None
     ) -> tuple[Tensor, Tensor]:
         """Draw points with their log densities, in one pass; both are differentiable as those of `rsample`."""
-        if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
-            raise ValueError(f"the number of samples must be an integer of at least 1, got {n!r}")
+        n = as_count("the number of samples", n, 1)
         given = self._given(context)
         batch = given[0].shape[:-1] if given else ()
-        z = self.base.draw((operator.index(n), *batch), generator)
+        z = self.base.draw((n, *batch), generator)
         x, log_det = self.bijection.inverse(z, *given)
         return x, self.base.log_prob(z) - log_det
 
@@ -128,7 +126,7 @@ class Flow(nn.Module):
         clip: float | None = None,
         anneal: Annealing | None = None,
         generator: Generator | None = None,
-        progress: bool | Report = False,
+        progress: bool | Callable[[int, float], None] = False,
     ) -> Fitted:
         """Train by maximum likelihood: Adam, the learning rate falling to 0 along a half cosine.
 

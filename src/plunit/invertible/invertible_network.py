@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from torch import Generator, Tensor, nn
 
+from plunit.base.ranges import as_count
 from plunit.invertible.bijections.anneal import RHO
 from plunit.invertible.bijections.bijection import Bijection
 from plunit.invertible.bijections.chain import Chain
@@ -16,7 +17,6 @@ from plunit.invertible.bijections.linear import LU, Orthogonal
 from plunit.invertible.bijections.reversible import Reversible
 from plunit.invertible.bijections.smooth_plu import SmoothPLU
 from plunit.invertible.certificate import Certificate, certify
-from plunit.invertible.training.options import whole
 
 ActivationMaker = Callable[[int, int], Bijection]
 """Makes the activation of a block from the number of features and the index of the block."""
@@ -73,7 +73,7 @@ class InvertibleNetwork(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        depth = whole("depth, the number of blocks of layer and activation,", depth, least=0)
+        depth = as_count("depth, the number of blocks of layer and activation,", depth)
         if not callable(linear) and linear not in LINEAR:
             raise ValueError(f'linear must be "lu", "orthogonal" or a function, got {linear!r}')
         if not callable(activation) or isinstance(activation, (type, nn.Module)):
@@ -134,7 +134,7 @@ def density(
     >>> sum(parameter.numel() for parameter in density(2).parameters())
     150
     """
-    make, blocks = activation_of(activation), whole("blocks", blocks, least=0)
+    make, blocks = activation_of(activation), as_count("blocks", blocks)
     return InvertibleNetwork(features, blocks, activation=make, linear=linear, generator=generator).bijection
 
 

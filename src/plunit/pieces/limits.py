@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from operator import index
 from typing import Any
 
 import numpy as np
 
+from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Floats
 from plunit.pieces.networks import Network, interval
 
@@ -60,21 +61,9 @@ class Heavy(Exception):
     """There are more points than there is memory for."""
 
 
-def positive(value: Any, name: str, remedy: str = "") -> int:
-    """Return an integer of 1 or more; TypeError if it is no integer, ValueError if it is smaller."""
-    message = f"{name} must be a positive integer, got {value!r}{remedy}"
-    try:
-        count = index(value)
-    except TypeError:
-        raise TypeError(message) from None
-    if count < 1:
-        raise ValueError(message)
-    return count
-
-
 def check_limit(limit: int) -> None:
-    """Raise ValueError or TypeError if the limit is not a positive integer."""
-    positive(limit, "limit", f"; the default is {LIMIT}")
+    """Raise ValueError if the limit is not a positive integer."""
+    as_count("limit", limit, 1, math.inf)
 
 
 def check_count(pieces: int, limit: int) -> None:

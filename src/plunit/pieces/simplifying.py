@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from plunit.base.ranges import as_count
 from plunit.pieces.exact.layer import EPS
 from plunit.pieces.exact_curves import Curve, distance
-from plunit.pieces.limits import positive
 
 SLACK = 4e-15
 """A line may leave the tube by this much; values are between -1 and 1."""
@@ -57,7 +57,7 @@ def simplify(curve: Curve, *, pieces: int | None = None, tolerance: float | None
         raise ValueError(f"simplify needs one output, got {curve.values.shape[1]}; pick one with .output(i)")
     if (pieces is None) == (tolerance is None):
         raise ValueError(f"give pieces or tolerance, got pieces={pieces!r} and tolerance={tolerance!r}")
-    most = None if pieces is None else positive(pieces, "pieces")
+    most = None if pieces is None else as_count("pieces", pieces, 1, np.inf)
     allowed = None if tolerance is None else _checked_tolerance(tolerance)
     merged = curve.merged()
     bottom, top = float(merged.values.min()), float(merged.values.max())

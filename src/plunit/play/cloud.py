@@ -9,7 +9,7 @@ import numpy as np
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import MLP, forward
 from plunit.ensemble.native_steps import VECTOR, values
-from plunit.ensemble.training import why_not_native
+from plunit.programs.loading import why_not_native
 
 WORK = 700_000
 """Products that one image may take; of larger ensembles some members are renewed in each, in turn."""
@@ -38,7 +38,7 @@ class Cloud:
         self._offsets = (1 - pixels * low / (high - low)).astype(np.float32)
         slow = bool(why_not_native())
         self._values = forward if slow else values
-        parts = math.ceil(members * network.rows * x.shape[1] / (WORK // 4 if slow else WORK))
+        parts = math.ceil(members * network.parameters * x.shape[1] / (WORK // 4 if slow else WORK))
         self._renewed = math.ceil(members / parts / VECTOR) * VECTOR
         # how many members of each part of the ensemble are in each pixel, [parts, columns * rows], and of all
         self._parts = np.zeros((math.ceil(members / self._renewed), (size[0] + 2) * (size[1] + 2)), dtype=np.int32)

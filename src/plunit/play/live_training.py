@@ -21,7 +21,7 @@ LOOKED = 512
 
 @dataclass(frozen=True)
 class Snapshot:
-    """An ensemble after `step` steps: parameters [rows, S] and losses [S], both copies."""
+    """An ensemble after `step` steps: parameters [parameters, S] and losses [S], both copies."""
 
     network: MLP
     step: int
@@ -34,7 +34,7 @@ class Course:
 
     Args:
         network: the form of the members.
-        theta: the start [rows, S], in float32 for the compiled program; see `initial`.
+        theta: the start [parameters, S], in float32 for the compiled program; see `initial`.
         rows: the table.
         unit: the losses are multiplied by it.
         options: `lr`, `alpha` and `c`, as `train` takes them.

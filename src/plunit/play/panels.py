@@ -12,7 +12,7 @@ import numpy as np
 
 from plunit.ensemble import MLP, forward
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.mlp import dead_share, exact
+from plunit.ensemble.mlp import exact, preactivations, spread
 from plunit.ensemble.standardizing import in_units
 from plunit.pieces import Ensemble as Exact
 from plunit.pieces import cell_counts, cells, counts, curves
@@ -202,3 +202,12 @@ def surface_bytes(task: Task, z: Array) -> Array:
 
 def _number(value: float) -> float | None:
     return float(f"{value:.5g}") if math.isfinite(value) else None
+
+
+def dead_share(network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0) -> float:
+    """Return the share of hidden units with slope 0 at every point of x [in, batch]: nothing moves their weights."""
+    with np.errstate(all="ignore"):
+        *hidden, _ = preactivations(network, theta, x, alpha, c)
+        shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
+        slopes = [network.function.slope(z, a, b) for z, a, b in zip(hidden, *shapes, strict=True)]
+    return float(np.mean(np.concatenate([(slope == 0).all(axis=1) for slope in slopes])))

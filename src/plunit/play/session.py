@@ -154,10 +154,10 @@ def _courses(task: Task, settings: Settings, batch: int) -> list[Course]:
     rows = Rows(*task.scaled, batch=batch, seeds=range(settings.networks) if batch else ())
     unit = float(np.mean(task.scales[1].spread ** 2))
     networks = [MLP(widths, name) for name in settings.activations]
-    return [Course(one, start[: one.rows], rows, lr=settings.lr, unit=unit, **shape) for one in networks]
+    return [Course(one, start[: one.parameters], rows, lr=settings.lr, unit=unit, **shape) for one in networks]
 
 
 def bytes_of(task: Task, settings: Settings) -> int:
     """Estimate the memory of a session: parameters, moments and copies, pixels, and the table."""
-    rows = max(MLP(task.widths(settings), name).rows for name in settings.activations)
+    rows = max(MLP(task.widths(settings), name).parameters for name in settings.activations)
     return 4 * len(settings.activations) * settings.networks * (8 * rows + 500) + 8 * (task.x.nbytes + task.y.nbytes)

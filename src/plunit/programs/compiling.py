@@ -47,7 +47,7 @@ def _run(command: list[str], **options: Any) -> subprocess.CompletedProcess[byte
 
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
-"""Runs a command: `_run`, or `plunit.base.processes.run_group` at first use."""
+"""Runs a command: `_run`, or `plunit.base.machine.run_group` at first use."""
 
 
 def levels() -> dict[int, str]:
@@ -129,11 +129,19 @@ def output(command: list[str], run: Run = _run, **environment: str) -> bytes:
     except OSError as error:
         raise _failure(command, f"could not be run ({error})") from error
     if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        # the last line of a compiler is often a summary, such as "compilation terminated."
-        said = next((line for line in lines if "error:" in line), lines[-1] if lines else "nothing")
+        said = first_error(done.stderr.decode(errors="replace"))
         raise _failure(command, f"ended with exit code {done.returncode} and printed {said}")
     return done.stdout
+
+
+def first_error(log: str) -> str:
+    r"""Return the line of a compiler's log that says why it failed: the first error, else the last line.
+
+    >>> first_error("a.cpp:1: error: no such file\ncompilation terminated.\n")
+    'a.cpp:1: error: no such file'
+    """
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    return next((line for line in lines if "error:" in line.lower()), lines[-1] if lines else "nothing")
 
 
 def _failure(command: list[str], what: str) -> CannotCompile:

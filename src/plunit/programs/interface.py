@@ -128,7 +128,7 @@ ChainTask = struct(
         "seed": "uint64_t",
         **dict.fromkeys(("first", "steps", "patience"), "int64_t"),
         **dict.fromkeys(("rate", "root", "rho", "share"), "const float*"),
-        **dict.fromkeys(("theta", "mean", "square", "average", "best", "widths", "looks"), "float*"),
+        **dict.fromkeys(("theta", "mean", "square", "average", "best", "radii", "looks"), "float*"),
         "best_loss": "float",
         "mark": "float",
         "best_step": "int64_t",

@@ -10,10 +10,11 @@ import ctypes
 import functools
 import hashlib
 import os
+import warnings
 from pathlib import Path
 
 from plunit.base import cache
-from plunit.base.processes import run_group
+from plunit.base.machine import run_group
 from plunit.programs import compiling
 from plunit.programs.compiling import CannotCompile
 from plunit.programs.interface import difference
@@ -29,6 +30,29 @@ class OtherStructs(CannotCompile):
 def library(program: str = "train") -> ctypes.CDLL:
     """Load a program of `compiling.PROGRAMS`; raise CannotCompile, with the reason, where it cannot be compiled."""
     return packaged(program) or compile_program(("-march=native",), program)
+
+
+def why_not_native(program: str = "train") -> str:
+    """Return the reason why a compiled program cannot be had, or "" where it can."""
+    try:
+        library(program)
+    except CannotCompile as reason:
+        return str(reason)
+    return ""
+
+
+def choose_engine(asked: str | None, program: str = "train", *, stacklevel: int = 3) -> str:
+    """Return the engine that is asked for, or the faster one that works; a warning says why it is the slow one."""
+    if asked not in {None, "native", "numpy"}:
+        raise ValueError(f"unknown engine {asked!r}; choose native or numpy")
+    if asked is None and (reason := why_not_native(program)):
+        warnings.warn(
+            f"{reason}. Training runs in NumPy, which is slower. The algorithm is the same, but single members differ, "
+            "because differences of rounding grow during training. Statistics over many members agree.",
+            stacklevel=stacklevel,
+        )
+        return "numpy"
+    return asked or "native"
 
 
 def origin() -> str:

@@ -10,14 +10,13 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import validate_data
 
-from plunit.base.stopping import interruption, listening
+from plunit.base.progress import Progress, ProgressLine
 from plunit.ensemble import MLP
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.halving import Candidate, search
+from plunit.ensemble.halving import Candidate, interruption, search
 from plunit.ensemble.standardizing import Scale, in_units, out_of_units
-from plunit.ensemble.training import engine_for
 from plunit.sklearn import table
-from plunit.sklearn.around_fit import AtomicFit, ProgressLine
+from plunit.sklearn.around_fit import AtomicFit
 from plunit.sklearn.fitted import FittedModel, side_by_side
 from plunit.sklearn.parameters import check_parameters, check_room, hidden_shapes, start_decays
 
@@ -78,28 +77,27 @@ class PLUEstimator(AtomicFit, FittedModel):
         looks = {"every": every, "average": AVERAGE, **self._patience(every)}
         scaled_x, scaled_y = _scaled("X", scales[0], x), _scaled("y", scales[1], y)
         rows, validation = table.ready(scaled_x, scaled_y, weight, parts, batch=self._batch(), **looks)
-        engine = engine_for(np.empty(0, np.float32), None)  # now, because Ctrl-C ends a compiler at once
-        with listening() as ctrl_c:
-            found = search(
-                networks,
-                rows,
-                validation,
-                starts=self.n_init,
-                steps=steps,
-                keep=min(2 * self._averaged(), self.n_init),
-                seed=seed,
-                loss=loss,
-                lr=self.learning_rate_init,
-                decay=start_decays(self.weight_decay, self.n_init),
-                alpha=self.alpha,
-                c=self.c,
-                first_starts=self._earlier(networks, *scales),
-                engine=engine,
-                progress=ctrl_c.ending(self._progress(len(networks) * self.n_init)),
-            )
-            self._keep(found, scales, table.box(x, scales[0]))
+        pressed: list[None] = []
+        found = search(
+            networks,
+            rows,
+            validation,
+            starts=self.n_init,
+            steps=steps,
+            keep=min(2 * self._averaged(), self.n_init),
+            seed=seed,
+            loss=loss,
+            lr=self.learning_rate_init,
+            decay=start_decays(self.weight_decay, self.n_init),
+            alpha=self.alpha,
+            c=self.c,
+            first_starts=self._earlier(networks, *scales),
+            progress=self._progress(len(networks) * self.n_init),
+            interrupted=lambda: pressed.append(None),
+        )
+        self._keep(found, scales, table.box(x, scales[0]))
         kept = f"the mean of the best {self.theta_.shape[1]} so far"
-        return interruption((one.steps for one in found), steps, kept) if ctrl_c.pressed else ""
+        return interruption(max(one.steps for one in found), steps, kept) if pressed else ""
 
     def _held(self, x: Any, y: Any, targets: Callable[[Array], Array]) -> tuple[Array, Array] | None:
         """Return the rows for validation that the user gives, with `targets` of y, or None."""
@@ -112,7 +110,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         check_consistent_length(x, y)
         return x, targets(y)
 
-    def _progress(self, starts: int) -> Callable[[float, float], object]:
+    def _progress(self, starts: int) -> Progress:
         """Return what is called during the search; it may stop it by returning true."""
         return ProgressLine(starts) if self.verbose else lambda done, best: None
 
@@ -145,7 +143,7 @@ class PLUEstimator(AtomicFit, FittedModel):
                 "shape, activation, number of inputs or outputs. Fit with warm_start=False"
             )
         theta = out_of_units(self._form(), self.theta_, x, y).astype(np.float32)
-        return [theta if one.widths == self.widths_ else np.empty((one.rows, 0), np.float32) for one in networks]
+        return [theta if one.widths == self.widths_ else np.empty((one.parameters, 0), np.float32) for one in networks]
 
     def _keep(self, found: list[Candidate], scales: list[Scale], box: Array) -> None:
         best = _best_shape(found, self._averaged())
@@ -158,7 +156,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         self.theta_ = theta
         self.widths_ = network.widths
         self.activation_ = self.activation
-        self.shape_ = (float(self.alpha), float(self.c))
+        self.alpha_and_c_ = (float(self.alpha), float(self.c))
         self.box_ = box
         layers = side_by_side(network, self.theta_)
         self.coefs_ = [weight.T for weight, _ in layers]

@@ -13,7 +13,6 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from plunit.ensemble.arrays import Array
 from plunit.numpy import sigmoid
 from plunit.sklearn import table
-from plunit.sklearn.around_fit import warn_of
 from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.fitted import member_mean
 
@@ -71,7 +70,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         """Train on rows X [n, in] and classes y [n]; X_val and y_val are rows for validation of one's own."""
         with self._whole():
             note = self._fit(X, y, sample_weight, X_val, y_val)
-        warn_of(note)
+        self._warn(note)
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> str:  # noqa: N803

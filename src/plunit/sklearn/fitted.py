@@ -81,7 +81,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     theta_: Array
     widths_: tuple[int, ...]
     activation_: str
-    shape_: tuple[float, float]
+    alpha_and_c_: tuple[float, float]
     box_: Array
 
     def _form(self) -> MLP:
@@ -92,7 +92,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         """Return `reduced` of the members' outputs [members, rows, out], [rows, ...], computed in blocks of rows."""
         form, parts = self._form(), []
         x = validate_data(self, x, reset=False, dtype=np.float64)
-        for block, values in output_blocks(form, self.theta_, x, *self.shape_):
+        for block, values in output_blocks(form, self.theta_, x, *self.alpha_and_c_):
             fine = (np.abs(values) <= np.finfo(np.float64).max / len(values)).all((0, 2))  # so their sums are finite
             if not fine.all():
                 row = block.start + int(fine.argmin())
@@ -106,7 +106,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     @property
     def network_(self) -> Exact:
         """The fitted function as a network of `plunit.pieces`, in the units of the data: the mean of the members."""
-        return exact_network(self._form(), self.theta_, *self.shape_)
+        return exact_network(self._form(), self.theta_, *self.alpha_and_c_)
 
     @property
     def curve_(self) -> Curve:
@@ -132,7 +132,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
 
         form = self._form()
         layers = side_by_side(form, self.theta_)
-        return sequential(layers, self.activation_, shapes_of_units(form, self.theta_, *self.shape_))
+        return sequential(layers, self.activation_, shapes_of_units(form, self.theta_, *self.alpha_and_c_))
 
     def save(self, path: str | Path) -> None:
         """Write the exact function to a file; its ending is one of those of `plunit.pieces.save`.

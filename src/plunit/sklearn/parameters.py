@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.ranges import as_count
 from plunit.densities import Architecture
 from plunit.ensemble import ACTIVATIONS, MLP
 from plunit.ensemble.arrays import Array
@@ -17,7 +18,7 @@ SHAPES = ((16,), (32,), (16, 16), (32, 16))
 """The hidden layers that "auto" searches."""
 
 MOST_NUMBERS = 2**27
-"""The most parameters, and losses, of all starts of a shape: 2 GiB with Adam's moments and the best parameters."""
+"""The most parameters, and losses, of all starts of a shape: 5 GiB with Adam's moments, means, best and a copy."""
 
 START, STEP = 1000, 8
 """The numbers that a start of a density needs beside its parameters, and those of each step."""
@@ -60,8 +61,7 @@ def check_count(name: str, value: Any, *unset: Any) -> None:
     """Raise ValueError unless the value is a positive integer, or a value that stands for none."""
     if any(value is one or (isinstance(value, str) and value == one) for one in unset):
         return
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+    as_count(name, value, 1, math.inf)
 
 
 def check_number(name: str, value: Any, low: float, high: float, closed: bool) -> None:
@@ -109,8 +109,9 @@ def check_density_room(forms: Sequence[Architecture], starts: int, splits: int, 
 def check_room(networks: Sequence[MLP], starts: int, steps: int) -> None:
     """Raise ValueError if the starts of a shape do not fit into memory."""
     for network in networks:
-        if starts * (network.rows + steps) > MOST_NUMBERS:
+        if starts * (network.parameters + steps) > MOST_NUMBERS:
             raise ValueError(
-                f"hidden layers {network.widths[1:-1]} have {network.rows} parameters; n_init = {starts} times these "
-                f"and the {steps} steps must be at most {MOST_NUMBERS}; take smaller layers, fewer starts or steps"
+                f"hidden layers {network.widths[1:-1]} have {network.parameters} parameters; n_init = {starts} times "
+                f"these and the {steps} steps must be at most {MOST_NUMBERS}; take smaller layers, fewer starts or "
+                f"steps"
             )

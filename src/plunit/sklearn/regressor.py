@@ -10,7 +10,6 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.standardizing import Scale
-from plunit.sklearn.around_fit import warn_of
 from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.fitted import member_mean
 
@@ -68,7 +67,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         """Train on rows X [n, in] and y [n] or [n, out]; X_val and y_val are rows for validation of one's own."""
         with self._whole():
             note = self._fit(X, y, sample_weight, X_val, y_val)
-        warn_of(note)
+        self._warn(note)
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> str:  # noqa: N803

@@ -20,7 +20,8 @@ import torch
 
 from plunit.base import cache
 from plunit.base.errors import UserError
-from plunit.base.processes import own_group
+from plunit.base.machine import own_group
+from plunit.programs.compiling import first_error
 from plunit.torch import extension, native
 
 _SECONDS = 1800  # a compiler that takes longer is stuck
@@ -123,14 +124,10 @@ def _run(command: list[str], scratch: str) -> None:
     if sys.stdout.isatty():
         print()
     if process.returncode:
-        reason = _reason(log.read_text(errors="replace")) if ended else f"the compiler did not end within {_SECONDS} s"
+        reason = (
+            first_error(log.read_text(errors="replace")) if ended else f"the compiler did not end within {_SECONDS} s"
+        )
         raise UserError(f"the native op does not compile: {reason}")
-
-
-def _reason(log: str) -> str:
-    """Return the line that says why: the compiler's first error, or the last line."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    return next((line for line in lines if "error:" in line.lower()), lines[-1] if lines else "no message")
 
 
 if __name__ == "__main__":

@@ -198,7 +198,7 @@ def test_a_cluster_of_points_does_no_harm(seed):
         (([2, 2, 2], [1, 2, 3]), "two or more different x, got 1"),
         (([1, 2, 3], [1, 2, 3], 3), "between 1 and 2, .* got 3"),
         (([1, 1, 2], [1, 2, 3], 2), "between 1 and 1, .* got 2"),
-        (([1, 2, 3], [1, 2, 3], 0), "a positive integer, got 0"),
+        (([1, 2, 3], [1, 2, 3], 0), "at least 1, got 0"),
         ((range(1000), range(1000), 301), "at most 300, got 301"),
         (([0, 5e-324], [0, 1]), "units"),
         (([-1e308, 1e308], [0, 1]), "units"),
@@ -214,5 +214,5 @@ def test_what_cannot_be_fitted_is_refused(arguments, message):
 
 
 def test_the_number_of_pieces_is_whole():
-    with pytest.raises(TypeError, match=r"positive integer, got 2\.5"):
+    with pytest.raises(ValueError, match=r"at least 1, got 2\.5"):
         fit_segments([1, 2, 3, 4], [1, 2, 3, 4], 2.5)

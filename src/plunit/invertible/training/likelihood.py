@@ -15,10 +15,10 @@ from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
+from plunit.base.ranges import as_count
 from plunit.invertible.bijections.anneal import Annealing, annealing_of
 from plunit.invertible.training import options
 from plunit.invertible.training.batches import PointShape, Rows, prepare, shares
-from plunit.invertible.training.progress import Report, bar
 
 if TYPE_CHECKING:
     from plunit.invertible.flow import Flow
@@ -78,15 +78,15 @@ def maximise(
     clip: float | None,
     anneal: Annealing | None,
     generator: Generator | None,
-    progress: bool | Report,
+    progress: bool | Callable[[int, float], None],
 ) -> Fitted:
     """Train a flow on points of a form; the other arguments are those of `Flow.fit`."""
     steps, batch, lr = (
-        options.whole("steps", steps),
-        options.whole("batch", batch, options.MOST),
+        as_count("steps", steps, 1),
+        as_count("batch", batch, 1, options.MOST),
         options.positive_rate(lr),
     )
-    patience, clip = None if patience is None else options.whole("patience", patience), options.largest_norm(clip)
+    patience, clip = None if patience is None else as_count("patience", patience, 1), options.largest_norm(clip)
     options.check(anneal, generator, progress, validation, patience)
     if not any(parameter.requires_grad for parameter in flow.parameters()):
         raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
@@ -98,7 +98,7 @@ def maximise(
     optimizer = torch.optim.Adam(flow.parameters(), lr, fused=True)
     if clip is not None:
         optimizer.register_step_pre_hook(lambda *_: _shorten(flow, clip))
-    with bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as show:
+    with step_bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as show:
         return _train(flow, lambda: source.draw(batch), optimizer, steps, anneal, held, show)
 
 
@@ -109,7 +109,7 @@ def _train(
     steps: int,
     anneal: Annealing | None,
     held: HeldOut | None,
-    show: Report,
+    show: Callable[[int, float], None],
 ) -> Fitted:
     """Take the steps. Whatever ends them, the flow has its best or its last good state."""
     good = Kept(flow)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import torch
@@ -13,23 +12,6 @@ from plunit.invertible.bijections.anneal import Annealing
 
 MOST = 10_000_000
 """The largest number of points in a step."""
-
-
-def whole(name: str, value: Any, most: int | None = None, *, least: int = 1) -> int:
-    """Return an integer of at least `least` and at most `most`, or raise ValueError with the name.
-
-    >>> whole("steps", 3)
-    3
-    """
-    try:
-        number = least - 1 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = least - 1
-    if number < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-    if most is not None and number > most:
-        raise ValueError(f"{name} must be at most {most:,}, got {number:,}")
-    return number
 
 
 def positive_rate(lr: Any) -> float:

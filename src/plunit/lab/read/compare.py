@@ -63,7 +63,7 @@ class Compare(Experiment):
 
     def cost(self, cell: Cell) -> float:
         """Estimate the work."""
-        rows = MLP((max(len(self.spec.inputs), 1), *self.spec.widths, 1)).rows
+        rows = MLP((max(len(self.spec.inputs), 1), *self.spec.widths, 1)).parameters
         return float(len(cell.seeds) * self.spec.steps * rows * self.spec.batch / 10)
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:

@@ -45,7 +45,7 @@ class FitExperiment(Experiment):
 
     def cost(self, cell: Cell) -> float:
         """Estimate the work; drawing a batch costs about four times as much as a step on it."""
-        updates = len(cell.seeds) * self.spec.steps * MLP(self.spec.widths).rows
+        updates = len(cell.seeds) * self.spec.steps * MLP(self.spec.widths).parameters
         return float(updates * 5 if self.spec.batch else updates)
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:

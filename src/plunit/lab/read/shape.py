@@ -41,7 +41,7 @@ class ShapeMap(Experiment):
     def cost(self, cell: Cell) -> float:
         """Estimate the work."""
         grid = len(self.spec.alphas) * len(self.spec.cs)
-        return float(len(cell.seeds) * grid * self.spec.fit.steps * MLP(self.spec.fit.widths).rows)
+        return float(len(cell.seeds) * grid * self.spec.fit.steps * MLP(self.spec.fit.widths).parameters)
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
         """Yield one row for each seed, alpha and c."""

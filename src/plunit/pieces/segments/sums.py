@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Floats
-from plunit.pieces.limits import positive
 
 MANY = 300
 """The most segments that can be asked for, unless there is one between all neighbouring points."""
@@ -92,7 +92,7 @@ def _scaled(x: Floats, y: Floats, w: Floats) -> Data:
 
 def checked_pieces(pieces: int, distinct: int) -> int:
     """Return the number of segments; an error if it is not a positive integer, or too large for the data."""
-    count = positive(pieces, "pieces")
+    count = as_count("pieces", pieces, 1, np.inf)
     if count >= distinct:
         raise ValueError(
             f"pieces must be between 1 and {distinct - 1}, one less than the number of different x, got {count}"

@@ -45,7 +45,7 @@ STRUCT(Sample, SAMPLE)
   FIELD(float*, square)                                                                                       \
   FIELD(float*, average)                                                                                      \
   FIELD(float*, best) /* the running mean with the least loss on tests */                                     \
-  FIELD(float*, widths) /* [blocks, features], see `Shape` */                                                 \
+  FIELD(float*, radii)  /* [blocks, features], see `Shape` */                                                 \
   FIELD(float*, looks) /* the loss on tests at each validation */                                             \
   FIELD(float, best_loss) /* in and out, as the next three: the least loss on tests */                        \
   FIELD(float, mark) /* the last loss on tests that was better by the tolerance */                            \
@@ -114,7 +114,7 @@ class Member {
         for (int64_t s = 0; s < count; ++s) __builtin_prefetch(k.training.x + rows[i + s] * n);
       }
       imply(theta, k.rho[t]);
-      if (!bent && (k.first + t) % REFRESH == 0) find_widths();
+      if (!bent && (k.first + t) % REFRESH == 0) find_radii();
       differentiate();
       adam(t);
       if (k.tests.count && (k.first + t + 1) % k.every == 0) validate(k.first + t + 1, k.rho[t]);
@@ -176,7 +176,7 @@ class Member {
       }
     for (int64_t i = 0; i < units; ++i) {
       const float part = k.learned > 2 ? rhos[i] : fixed_rho, raw = from[alpha + i];
-      shapes[i] = {alphas[i], cs[i], part * cs[i], k.widths[i], std::min(std::max(raw, -k.limit), k.limit)};
+      shapes[i] = {alphas[i], cs[i], part * cs[i], k.radii[i], std::min(std::max(raw, -k.limit), k.limit)};
     }
     biases = from + bias;
   }
@@ -303,7 +303,7 @@ class Member {
   }
 
   // The distance from each kink to its k-th nearest sample of the batch.
-  void find_widths() {
+  void find_radii() {
     for (int64_t i = 0; i < k.batch; i += SPAN) {
       const int64_t count = std::min(SPAN, k.batch - i);
       fetch(k.training, rows.data() + i, 0, count, 1.0f), forward(filled(count), nullptr);
@@ -318,7 +318,7 @@ class Member {
     for (int64_t at = 0; at < units; ++at) {
       float* first = distance.data() + at * k.batch;
       std::nth_element(first, first + k.nearest - 1, first + k.batch);
-      k.widths[at] = shapes[at].width = first[k.nearest - 1];
+      k.radii[at] = shapes[at].radius = first[k.nearest - 1];
     }
   }
 

@@ -1,13 +1,13 @@
 // Activations of a chain on samples of one feature, with slopes s > 0: value, log-slope and gradients.
 // With a = |u| (or -u for LeakyReLU) and r the part of the bend that is behind, s = 1 - (1 - alpha) r, and the value is
-// a - (1 - alpha) R with R the integral of r. See plunit.densities.chain_units, which has the same formulas in NumPy.
+// a - (1 - alpha) R with R the integral of r. plunit.densities.density_network has the same formulas in NumPy.
 #pragma once
 #include "matrices.h"
 
 // What the parameters of one unit imply.
 struct Shape {
   float alpha, c, w;  // the outer slope, the kink, the half-width of the bend
-  float width;        // without a bend: samples this near to the kink stand for its density
+  float radius;       // without a bend: samples this near to the kink stand for its density
   float log_alpha;
 };
 
@@ -44,8 +44,8 @@ struct Kinked {
     r = beyond > 0.0f ? splat(1.0f) : Vec{};
     integral = positive_part(beyond);
     inverse = beyond > 0.0f ? splat(1.0f / k.alpha) : splat(1.0f);
-    const float density = k.width > 0.0f ? -k.log_alpha * 0.5f / k.width : 0.0f;
-    t = absolute(beyond) < k.width ? splat(density) : Vec{};
+    const float density = k.radius > 0.0f ? -k.log_alpha * 0.5f / k.radius : 0.0f;
+    t = absolute(beyond) < k.radius ? splat(density) : Vec{};
   }
 };
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from plunit.base.stopping import interruption, listening
+from plunit.base.progress import Progress, ProgressLine
 from plunit.densities import Architecture
 from plunit.densities.architecture import LEARNED, MOST_FEATURES
-from plunit.densities.searching import engine_for
 from plunit.ensemble.arrays import Array
+from plunit.ensemble.halving import interruption
+from plunit.programs.loading import choose_engine
 from plunit.sklearn import table
-from plunit.sklearn.around_fit import AtomicFit, ProgressLine, warn_of
+from plunit.sklearn.around_fit import AtomicFit
 from plunit.sklearn.density import inspection
 from plunit.sklearn.density.columns import Columns
 from plunit.sklearn.density.fitted_density import FittedDensity
@@ -103,7 +103,7 @@ class PLUDensity(AtomicFit, FittedDensity):
         """Train on rows X [n, features]; y is not used."""
         with self._whole():
             note = self._fit(X, sample_weight)
-        warn_of(note)
+        self._warn(note)
         return self
 
     def _fit(self, X: Any, sample_weight: Any) -> str:  # noqa: N803
@@ -124,26 +124,24 @@ class PLUDensity(AtomicFit, FittedDensity):
         sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
         check_density_room(sizes, self.n_init, self.n_best, steps)
         splits = make_splits(x, weight, columns, self.validation_fraction, self.n_best, rng)
-        engine = engine_for(None)  # now, because Ctrl-C ends a compiler at once
-        with listening() as ctrl_c:
-            found = best_starts(
-                splits,
-                sizes,
-                ctrl_c.ending(self._progress(sum(form.blocks > 0 for form in sizes))),
-                starts=self.n_init,
-                steps=steps,
-                every=every,
-                patience=PATIENCE,
-                batch=min(int(self.batch_size), len(splits[0].training.x)),
-                lr=float(self.learning_rate_init),
-                anneal=self.activation == "plu",
-                engine=engine,
-            )
-            self._keep(found, splits)
-            self.normal_share_ = 1 / len(x) if self.n_blocks_ and self.n_best > 1 else 0.0
+        found, interrupted = best_starts(
+            splits,
+            sizes,
+            self._progress(sum(form.blocks > 0 for form in sizes)),
+            starts=self.n_init,
+            steps=steps,
+            every=every,
+            patience=PATIENCE,
+            batch=min(int(self.batch_size), len(splits[0].training.x)),
+            lr=float(self.learning_rate_init),
+            anneal=self.activation == "plu",
+            engine=choose_engine(None, "chain"),  # here, because Ctrl-C does not reach the threads that train
+        )
+        self._keep(found, splits)
+        self.normal_share_ = 1 / len(x) if self.n_blocks_ and self.n_best > 1 else 0.0
         kept = f"the mean of the best {len(self.theta_)} so far"
-        taken = (one.steps for of_size in found for one in of_size)
-        return interruption(taken, steps, kept) if ctrl_c.pressed else ""
+        taken = max(one.steps for of_size in found for one in of_size)
+        return interruption(taken, steps, kept) if interrupted else ""
 
     def _check(self) -> None:
         """Raise ValueError if a parameter is wrong."""
@@ -196,7 +194,7 @@ class PLUDensity(AtomicFit, FittedDensity):
         every = max(1, steps // LOOKS)
         return steps // every * every, every
 
-    def _progress(self, sizes: int) -> Callable[[float, float], object]:
+    def _progress(self, sizes: int) -> Progress:
         return ProgressLine(sizes * self.n_best * self.n_init) if self.verbose else lambda done, best: None
 
     def _keep(self, found: list[list[BestStart]], splits: list[WhitenedSplit]) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from plunit.base.stopping import Progress
+from plunit.base.machine import processors
+from plunit.base.progress import Progress
 from plunit.densities import Architecture, DensityNetwork, NoFiniteStart, Sample, search
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.native_steps import processors
 from plunit.sklearn.density.columns import Columns, Whitening, whiten
 from plunit.sklearn.density.fitted_density import identity
 from plunit.sklearn.table import FEWEST, MOST
@@ -38,7 +38,7 @@ class WhitenedSplit:
 class BestStart:
     """The best start of one size on one split; `loss` and `looks` are minus the mean log-likelihood of validation.
 
-    `loss` is NaN if Ctrl-C came before the first look.
+    `loss` is NaN if Ctrl-C came before it was trained.
     """
 
     form: Architecture
@@ -95,21 +95,30 @@ def best_starts(
     sizes: Sequence[Architecture],
     progress: Progress,
     **options: Any,
-) -> list[list[BestStart]]:
-    """Return the best start of each size on each split, [size][split]; the options are those of `search`."""
+) -> tuple[list[list[BestStart]], bool]:
+    """Return the best start of each size on each split, [size][split], and whether Ctrl-C ended the search.
+
+    The options are those of `search`.
+    """
     tasks = [(form, split) for form in sizes for split in splits]
     shared = _Progress([form.parameters if form.blocks else 0 for form, _ in tasks], progress)
     order = sorted(range(len(tasks)), key=lambda i: -tasks[i][0].parameters)  # the longest first
     with ThreadPoolExecutor(processors()) as pool:
-        jobs = {i: pool.submit(_best_start, *tasks[i], shared, i, options) for i in order}
         try:
+            jobs = {i: pool.submit(_best_start, *tasks[i], shared, i, options) for i in order}
+            try:
+                wait(jobs.values())
+            except KeyboardInterrupt:
+                if not math.isfinite(shared.best):
+                    raise
+                shared.asked = shared.interrupted = True  # the searches end at their next pause
             found = [jobs[i].result() for i in range(len(tasks))]
         except BaseException:
             shared.stop = True
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     progress(1.0, shared.best)
-    return [found[i : i + len(splits)] for i in range(0, len(found), len(splits))]
+    return [found[i : i + len(splits)] for i in range(0, len(found), len(splits))], shared.interrupted
 
 
 def mean_losses(found: Sequence[Sequence[BestStart]], splits: Sequence[WhitenedSplit]) -> Array:
@@ -142,10 +151,9 @@ def _best_start(form: Architecture, split: WhitenedSplit, shared: _Progress, i: 
     except NoFiniteStart:
         return BestStart(form, identity(form.features), math.inf, np.array([math.inf]), 0, 0)
     seen = np.flatnonzero(np.isfinite(member.looks))
-    steps = int(seen[-1] + 1) * options["every"] if len(seen) else 0
+    steps = int(seen[-1] + 1) * options["every"]
     looks = member.looks[seen].astype(np.float64) + split.offset
-    loss = member.loss + split.offset if len(seen) else math.nan  # ended before the first look
-    return BestStart(form, member.network(), loss, looks, member.best_step, steps)
+    return BestStart(form, member.network(), member.loss + split.offset, looks, member.best_step, steps)
 
 
 class _Progress:
@@ -154,7 +162,7 @@ class _Progress:
     def __init__(self, work: Sequence[float], progress: Progress) -> None:
         self.work, self.progress = np.asarray(work, float), progress
         self.done, self.best, self.lock = np.zeros(len(work)), math.inf, Lock()
-        self.stop = self.asked = False  # by an error; by `progress`
+        self.stop = self.asked = self.interrupted = False  # by an error; by `progress` or Ctrl-C; by Ctrl-C
 
     def part(self, i: int, offset: float) -> Progress:
         """Return what the search of task i calls; it raises after an error, because nobody takes the result."""
