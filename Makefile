@@ -12,7 +12,7 @@ SYNC   := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 NUMPY  := tests/base tests/expressions tests/pieces tests/test_dist.py tests/test_functional.py tests/test_gains.py \
           tests/test_imports.py
 
-.PHONY: reproduce test lint types unit unit-training unit-rest tensorflow docs libraries numpy soak fuzz bench dist clean
+.PHONY: reproduce test lint types unit unit-training unit-rest kills tensorflow docs libraries numpy soak fuzz bench dist clean
 
 reproduce: $(VENV)/lab
 	$(BIN)/plunit reproduce
@@ -34,6 +34,7 @@ TRAINING := tests/cli tests/data tests/densities tests/ensemble tests/estimators
             tests/lab
 unit: $(VENV)/dev
 	$(MAKE) --no-print-directory --jobs 2 $(SYNC) unit-training unit-rest
+	$(MAKE) --no-print-directory kills
 	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
 	  echo "No Chromium was found, so the browser tests of the playground were skipped. Install it to run them."
 
@@ -42,6 +43,10 @@ unit-training: $(VENV)/dev
 
 unit-rest: $(VENV)/dev
 	$(BIN)/python -m pytest $(TRAINING:%=--ignore=%) -p no:cacheprovider
+
+# Ctrl-C, kills and full disks, with nothing else running: they wait for what other processes do
+kills: $(VENV)/dev
+	$(BIN)/python -m pytest -m kills tests/lab
 
 tensorflow: $(VENV)/tensorflow
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest tests/test_keras.py

@@ -17,10 +17,13 @@ from waiting import wait_until
 from plunit.lab import running, store
 from plunit.lab.plan import Part
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
+pytestmark = [
+    pytest.mark.kills,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc"),
+]
 
 COMMAND = [sys.executable, "-c", "from plunit.cli import main; main()"]
-LONG = ["run", "warp", "--steps", "1000000", "--activations", "plu,leaky_relu", "--out"]
+LONG = ["run", "warp", "--set", "steps=1000000", "--activations", "plu,leaky_relu", "--out"]
 QUICK = ["run", "depth", "--seeds", "6", "--activations"]
 
 

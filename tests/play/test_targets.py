@@ -92,7 +92,7 @@ WRONG = {
     "no text": ({"kind": "expression"}, "a target of kind expression must have a field 'text'"),
     "a number": (
         {"kind": "expression", "text": 3},
-        "must be a text of at most 10,000 characters, got int",
+        "text must be a text of at most 10,000 characters, got 3",
     ),
     "long text": ({"kind": "expression", "text": "x" * 10_001}, "got 10,001 characters"),
     "code": ({"kind": "expression", "text": "__import__('os').system('true')"}, "column 1"),
@@ -126,7 +126,7 @@ WRONG = {
     "NUL": ({"kind": "csv", "text": "x,y\n1,\x002\n"}, "a NUL byte was found"),
     "half a character": ({"kind": "csv", "text": "x,y\n" + "1,\ud800\n" * 12}, "which is not UTF-8"),
     "half a character in a name": ({**table([(n, n) for n in range(10)]), "name": "a\udfff.csv"}, "which is not UTF-8"),
-    "name": ({**table([(n, n) for n in range(10)]), "name": 3}, "the name must be a text"),
+    "name": ({**table([(n, n) for n in range(10)]), "name": 3}, "name must be a text of at most 200 characters, got 3"),
 }
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.fields import known
 from plunit.ensemble import MLP, Rows, initial, why_not_native
 from plunit.play.exports import export
 from plunit.play.frames import Painter, Reply, problem_of
 from plunit.play.live_training import LOOKED, Course, Snapshot, advance_all
-from plunit.play.settings import Settings, known
+from plunit.play.settings import Settings
 from plunit.play.targets import Task
 
 BATCH = 128  # rows of a step, of tables with more than `LOOKED`
