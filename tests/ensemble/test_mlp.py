@@ -3,7 +3,6 @@ import pytest
 import torch
 
 from plunit.ensemble import MLP, forward, initial, preactivations
-from plunit.ensemble.mlp import dead_share
 
 
 def generators(seeds):
@@ -88,23 +87,6 @@ def test_tensors_are_taken_and_arrays_given(dtype):
     assert isinstance(output, np.ndarray)
     np.testing.assert_array_equal(output, forward(network, theta.detach().numpy(), x.numpy()))
     assert output.dtype == theta.detach().numpy().dtype
-
-
-# weights and biases of two hidden units, the output's weights and bias; x in [-1, 1]
-@pytest.mark.parametrize(
-    ("activation", "biases", "share"),
-    [("relu", (-2.0, 0.0), 0.5), ("relu", (-2.0, -3.0), 1.0), ("relu", (2.0, 0.0), 0.0), ("plu", (-9.0, 9.0), 0.0)],
-)
-def test_dead_units_have_no_slope_at_any_point(activation, biases, share):
-    network = MLP((1, 2, 1), activation)
-    theta = np.array([1, -1, *biases, 1, 1, 0], dtype=np.float32)[:, None]
-    assert dead_share(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None]) == share
-
-
-def test_plu_without_slope_outside_has_dead_units():
-    network = MLP((1, 2, 1), "plu")
-    theta = np.array([1, -1, -9, 0, 1, 1, 0], dtype=np.float32)[:, None]
-    assert dead_share(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None], alpha=0.0) == 0.5
 
 
 def test_no_generators_make_no_members():

@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
-from plunit.lab import claims as claims_module
 from plunit.lab import publishing, story, style
 from plunit.lab.claims import VERDICTS
 from plunit.lab.paper import STATEMENTS
@@ -223,9 +221,3 @@ def test_colours_differ_and_are_of_activations():
 
 def test_the_seeds_named_are_those_that_were_run(page):
     assert page.words.count(f"seeds 0 to {SEEDS - 1};") == len(NAMES) + 1
-
-
-@pytest.mark.parametrize("n", [1, 4, 5])
-def test_fewer_than_five_seeds_decide_nothing(n):
-    found = claims_module.measure("", "s", "t", np.mean, np.ones(n), claimed=Range(1, 1))
-    assert found.verdict == ("holds" if n == 5 else "cannot be decided")

@@ -141,15 +141,6 @@ def spread(network: MLP, theta: Array, value: Any) -> Array:
     return np.broadcast_to(as_array(value, theta.dtype), (network.depth - 1, theta.shape[1]))
 
 
-def dead_share(network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0) -> float:
-    """Return the share of hidden units with slope 0 at every point of x [in, batch]: nothing moves their weights."""
-    with np.errstate(all="ignore"):
-        *hidden, _ = preactivations(network, theta, x, alpha, c)
-        shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
-        slopes = [network.function.slope(z, a, b) for z, a, b in zip(hidden, *shapes, strict=True)]
-    return float(np.mean(np.concatenate([(slope == 0).all(axis=1) for slope in slopes])))
-
-
 PIECEWISE = tuple(name for name, function in ACTIVATIONS.items() if function.exact)
 """The activations that are piecewise linear."""
 

@@ -1,4 +1,7 @@
-"""Results for other programs: summary.csv, claims.csv, timings.csv and histories.npz; docs/results.md explains them."""
+"""What a folder of results shows: tables for other programs, figures, and report.html; docs/results.md explains them.
+
+`write_report` writes all of it from stored results; nothing here trains.
+"""
 
 from __future__ import annotations
 

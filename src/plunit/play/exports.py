@@ -1,4 +1,4 @@
-"""A member of an ensemble as a program of PyTorch, as text."""
+"""The best network as a file: C, ONNX, JSON, a program of PyTorch, or one that trains it again."""
 
 from __future__ import annotations
 
