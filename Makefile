@@ -9,7 +9,7 @@ BUILD  := pyproject.toml setup.py constraints.txt src/plunit/torch/extension.py 
 NUMPY  := tests/base tests/expressions tests/pieces tests/test_dist.py tests/test_functional.py tests/test_gains.py \
           tests/test_imports.py
 
-.PHONY: reproduce test lint types unit tensorflow docs libraries numpy soak fuzz bench dist clean
+.PHONY: reproduce test lint types unit kills tensorflow docs libraries numpy soak fuzz bench dist clean
 
 reproduce: $(VENV)/lab
 	$(BIN)/plunit reproduce
@@ -29,8 +29,13 @@ types: $(VENV)/dev
 # a test file stays in one process, because its fixtures may have trained something
 unit: $(VENV)/dev
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(MAKE) --no-print-directory kills
 	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
 	  echo "No Chromium was found, so the browser tests of the playground were skipped. Install it to run them."
+
+# Ctrl-C, kills and full disks, with nothing else running: they wait for what other processes do
+kills: $(VENV)/dev
+	$(BIN)/python -m pytest -m kills tests/lab
 
 tensorflow: $(VENV)/tensorflow
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -k keras tests/test_keras.py tests/test_array_functions.py

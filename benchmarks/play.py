@@ -24,7 +24,7 @@ from urllib.parse import quote
 from benchmarks.timing import Bar, show
 from plunit.play.live_training import advance_all
 from plunit.play.server import Server, started
-from plunit.play.session import _courses
+from plunit.play.session import _trainings
 from plunit.play.settings import settings_of
 from plunit.play.targets import task_of
 
@@ -53,10 +53,10 @@ while True:
 def alone() -> float:
     """Return the steps a second of training without a page, all activations at once."""
     settings = settings_of(SETTINGS)
-    courses = _courses(task_of(settings.target), settings, 0)
+    trainings = _trainings(task_of(settings.target), settings, 0)
     start, steps = time.perf_counter(), 0
     while time.perf_counter() - start < SECONDS:
-        advance_all(courses, 250)
+        advance_all(trainings, 250)
         steps += 250
     return steps / (time.perf_counter() - start)
 
@@ -96,10 +96,10 @@ def with_page(page: Callable[[Server], Any]) -> tuple[float, float]:
                 time.sleep(0.05)
             time.sleep(1.5)
             (session,) = server.workshop._sessions.values()
-            start, frames, step = time.perf_counter(), session._painter.frames, session._courses[0].step
+            start, frames, step = time.perf_counter(), session._painter.frames, session._trainings[0].step
             time.sleep(SECONDS)
             spent = time.perf_counter() - start
-            return (session._painter.frames - frames) / spent, (session._courses[0].step - step) / spent
+            return (session._painter.frames - frames) / spent, (session._trainings[0].step - step) / spent
     finally:
         server.shutdown()
         server.server_close()
@@ -129,13 +129,13 @@ def painting() -> float:
 
     settings = settings_of(SETTINGS)
     task = task_of(settings.target)
-    courses = _courses(task, settings, 0)
-    painter = Painter(task, settings, [course.snapshot() for course in courses])
+    trainings = _trainings(task, settings, 0)
+    painter = Painter(task, settings, [training.snapshot() for training in trainings])
     times = []
     for _ in range(60):
-        for course in courses:
-            course.advance(5)
-        snapshots = [course.snapshot() for course in courses]
+        for training in trainings:
+            training.advance(5)
+        snapshots = [training.snapshot() for training in trainings]
         start = time.thread_time()
         painter.paint(snapshots)
         times.append(time.thread_time() - start)

@@ -59,14 +59,14 @@ def test_help(command, option):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["run", "nope"], "unknown experiment 'nope'; `plunit list` shows them all"),
+        (["run", "nope"], "unknown experiment 'nope'; there are sine, parametric"),
         (["reproduce", "--only", "sine,nope"], "unknown experiment 'nope'"),
         (["run", "sine", "--activations", "plu,swish"], "unknown activation 'swish'"),
-        (["run", "sine", "--engine", "turbo"], "unknown engine 'turbo'; choose native or numpy"),
-        (["reproduce", "--seeds", "0"], "--seeds must be a whole number from 1 to 100,000, got 0"),
+        (["run", "sine", "--engine", "turbo"], "unknown engine 'turbo'; there are native, numpy"),
+        (["reproduce", "--seeds", "0"], "seeds must be a whole number (1 to 100000), got 0"),
         (["run", "sine", "--seeds", "-3"], "got -3"),
-        (["run", "sine", "--workers", "-1"], "--workers must be a whole number from 0 to 1,024, got -1"),
-        (["run", "sine", "--workers", "2", "--cluster", "tcp://127.0.0.1:1"], "choose either --workers or --cluster"),
+        (["run", "sine", "--workers", "-1"], "workers must be a whole number from 0 to 1,024, got -1"),
+        (["run", "sine", "--workers", "2", "--cluster", "tcp://127.0.0.1:1"], "choose either workers or a cluster"),
         (
             ["run", "depth", "--out", "/dev/null/here"],
             "/dev/null/here: Not a directory; correct that",
@@ -110,7 +110,7 @@ def test_a_missing_package_is_one_line_with_the_remedy(command, extra, package, 
 def test_a_missing_dask_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     code, _, err = run("run", "sine", "--seeds", "1", "--out", tmp_path, "--cluster", "tcp://127.0.0.1:1")
-    assert (code, err) == (2, "plunit: --cluster needs Dask: pip install 'plunit[cluster]'\n")
+    assert (code, err) == (2, "plunit: a cluster needs Dask: pip install 'plunit[cluster]'\n")
 
 
 @pytest.mark.parametrize("loss", [BrokenExecutor, CancelledError])

@@ -1,8 +1,11 @@
+"""One quick lab: every experiment with a spec that takes a moment, and plans of it."""
+
 import dataclasses
 
 import pytest
 
 from plunit import ensemble
+from plunit.lab import running, store
 from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
 from plunit.lab.train.cifar10 import Cifar10Spec
@@ -18,7 +21,7 @@ QUICK = {
     FitSpec: {"steps": 32, "stride": 8, "checkpoints": (8, 16)},
     ShapeSpec: {"alphas": (0.1, 0.5), "cs": (0.5, 1, 2)},
     DepthSpec: {"depths": (2, 4)},
-    InverseSpec: {"depths": (1, 4), "points": 16, "features": 3, "values": 256},
+    InverseSpec: {"depths": (1, 4), "points": 16, "features": 3},
     WarpSpec: {"steps": 8, "batch": 64, "depth": 3, "lines": 5, "dots": 7, "points": 200},
     DensitySpec: {"steps": 5, "batch": 64, "blocks": 1, "points": 200, "cells": 8, "samples": 50},
     Cifar10Spec: {"steps": 4, "batch": 5, "early": (1,)},
@@ -34,8 +37,13 @@ def single_thread():
 
 
 @pytest.fixture(scope="module")
-def small():
-    """Every experiment with a few steps; yields a plan of three seeds that covers sections 2-4 and the depths."""
+def quick_lab():
+    """Every experiment with a few steps; yields a function that makes a plan of some of them."""
+
+    def plan_of(*names, seeds):
+        engines = {name: ensemble.engine() if catalogue()[name].engines else "" for name in names}
+        return {name: Part(name, seeds, catalogue()[name].activations, engines[name]) for name in names}
+
     with pytest.MonkeyPatch.context() as patch:
         for name, one in catalogue().items():
             changes = QUICK.get(type(one.spec), {})
@@ -43,8 +51,17 @@ def small():
                 changes = {**changes, "fit": dataclasses.replace(one.spec.fit, steps=8)}
             # all callers of catalogue() get the same dictionary
             patch.setitem(catalogue(), name, dataclasses.replace(one, spec=dataclasses.replace(one.spec, **changes)))
-        covered = {name: one for name, one in catalogue().items() if type(one.spec) in (FitSpec, ShapeSpec, DepthSpec)}
-        yield {
-            name: Part(name, 3, one.activations, ensemble.engine() if one.engines else "")
-            for name, one in covered.items()
-        }
+        yield plan_of
+
+
+@pytest.fixture(scope="session")
+def compute():
+    """Return a function that computes a plan in this process and returns its results."""
+
+    def computed(folder, plan):
+        todo = {cell: part.experiment() for part in plan.values() for cell in part.cells()}
+        with running.here() as executor:
+            have = running.run(folder, todo, executor, lambda cell: None)
+        return store.collect(folder, plan, have, pytest.fail)
+
+    return computed

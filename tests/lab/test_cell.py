@@ -55,14 +55,6 @@ def test_the_version_is_in_the_key_and_the_path_of_a_table_is_not(monkeypatch):
     assert CELL.key != before
 
 
-@pytest.mark.parametrize(("seeds", "count"), [(1, 1), (256, 1), (257, 2), (1024, 4)])
-def test_cells_cover_every_seed_once(seeds, count):
-    cells = SINE.cells(["plu", "tanh"], seeds, "numpy")
-    covered = {name: [s for cell in cells if cell.activation == name for s in cell.seeds] for name in ("plu", "tanh")}
-    assert covered == {"plu": list(range(seeds)), "tanh": list(range(seeds))}
-    assert len(cells) == 2 * count
-
-
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     """A copy of the package that may be edited."""

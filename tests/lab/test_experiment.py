@@ -85,7 +85,7 @@ def lines_of_the_coin():
 
 def test_an_experiment_of_forty_lines_goes_through_run_resume_claims_figure_and_report(coin, console, tmp_path):
     assert len(lines_of_the_coin()) <= 40
-    wanted = plan.one(tmp_path, "coin")
+    wanted = plan.for_run(tmp_path, "coin")
     running.execute(tmp_path, wanted, running.Where(), console)
     page = (tmp_path / "report.html").read_text()
     assert "Heads come half the time." in page
@@ -102,9 +102,9 @@ def test_an_experiment_of_forty_lines_goes_through_run_resume_claims_figure_and_
 
 
 def test_a_variant_is_kept_beside_the_usual_one(coin, console, tmp_path):
-    running.execute(tmp_path, plan.one(tmp_path, "coin"), running.Where(), console)
+    running.execute(tmp_path, plan.for_run(tmp_path, "coin"), running.Where(), console)
     usual = (tmp_path / "summary.csv").read_text().splitlines()
-    running.execute(tmp_path, plan.one(tmp_path, "coin", assignments=["throws=7"]), running.Where(), console)
+    running.execute(tmp_path, plan.for_run(tmp_path, "coin", assignments=["throws=7"]), running.Where(), console)
     both = (tmp_path / "summary.csv").read_text().splitlines()
     assert both[: len(usual)] == usual
     assert {row.partition(",")[0] for row in both[len(usual) :]} == {"coin+throws=7"}

@@ -10,7 +10,6 @@ import pytest
 from plunit.lab.cell import program_of
 from plunit.lab.experiment import catalogue
 from plunit.lab.paper import SECTIONS, STATEMENTS
-from plunit.lab.plan import Part
 
 CIFAR10 = ("cifar10", "cifar10-gain")
 COMPUTED = [name for name in catalogue() if name not in (*CIFAR10, "compare")]
@@ -31,7 +30,7 @@ def compared(shift):
 
 
 @pytest.fixture(scope="module")
-def experiments(small):
+def experiments(quick_lab):
     return dict(catalogue())
 
 
@@ -49,12 +48,6 @@ def results(experiments, tmp_path_factory):
         found[name] = {activation: convolutional() for activation in experiments[name].activations}
     found["compare"] = {activation: compared(i) for i, activation in enumerate(experiments["compare"].activations)}
     return found
-
-
-def test_a_part_of_a_plan_is_the_small_experiment(small):
-    assert small["sine"].experiment().spec.steps == 32
-    assert Part("warp", 5, ("plu",)).experiment().spec.steps == 8
-    assert {len(part.cells()) for part in small.values()} == {1, 3, 4}
 
 
 @pytest.mark.parametrize("name", COMPUTED)

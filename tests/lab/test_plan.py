@@ -1,20 +1,19 @@
-"""run.json: what is kept of a plan, how results add up, and files that are no plan."""
+"""Plans: what users ask for, what run.json keeps, how results add up, and files that are no plan."""
 
 import dataclasses
 import json
 
-import numpy as np
 import pytest
 
 import plunit
 from plunit.base.errors import UserError
-from plunit.lab import plan, store
+from plunit.lab import plan
 from plunit.lab.plan import Part
 
 PLAN = {
     "sine": Part("sine", 3, ("plu", "tanh"), "numpy"),
-    "warp": Part("warp", 2, ("plu",), "", 7),
-    "sine+lr=0.5+widths=1x8x1": Part("sine", 2, ("relu",), "numpy", 0, {"lr": 0.5, "widths": (1, 8, 1)}),
+    "warp": Part("warp", 2, ("plu",), "", {"steps": 7}),
+    "sine+lr=0.5+widths=1x8x1": Part("sine", 2, ("relu",), "numpy", {"lr": 0.5, "widths": (1, 8, 1)}),
 }
 
 
@@ -27,96 +26,130 @@ def test_a_saved_plan_is_loaded(tmp_path):
 def test_commands_repeat_their_part():
     assert [part.command() for part in PLAN.values()] == [
         "plunit run sine --seeds 3 --activations plu,tanh --engine numpy",
-        "plunit run warp --seeds 2 --steps 7 --activations plu",
+        "plunit run warp --seeds 2 --activations plu --set steps=7",
         "plunit run sine --seeds 2 --activations relu --engine numpy --set lr=0.5 --set widths=1,8,1",
     ]
-
-
-HEAD = {"plunit": plunit.__version__}
-PART = {"base": "warp", "seeds": 1, "activations": ["plu"], "engine": "", "steps": 2, "changes": {}}
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "{",
-        "[]",
-        "{}",
-        "[" * 100_000,
-        '{"plunit": ' * 50_000,
-        json.dumps(HEAD),
-        json.dumps({**HEAD, "experiments": {"sine": {"seeds": 3}}}),
-        json.dumps({**HEAD, "experiments": [1]}),
-        json.dumps({"plunit": "0.0.1", "experiments": {}}),
-        json.dumps({**HEAD, "experiments": {"no-such": {**PART, "base": "no-such"}}}),
-        json.dumps({**HEAD, "x": " " * (1 << 20), "experiments": {}}),
-    ],
-    ids=lambda text: text[:40],
-)
-def test_a_record_that_is_not_ours_is_one_line(tmp_path, content):
-    (tmp_path / "run.json").write_text(content)
-    with pytest.raises(UserError, match=r"^[^\n]*$") as error:
-        plan.load(tmp_path)
-    assert str(tmp_path) in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"seeds": "x"}, "seeds must be a whole number from 1 to 100,000"),
-        ({"seeds": 0}, "seeds must be a whole number"),
-        ({"seeds": 10**12}, "seeds must be a whole number"),
-        ({"seeds": True}, "seeds must be a whole number"),
-        ({"seeds": -3}, '"seeds": -3'),
-        ({"steps": -5}, "steps must be a whole number"),
-        ({"steps": "x"}, "steps must be a whole number"),
-        ({"engine": {}}, "engine must be a text"),
-        ({"engine": "native"}, "does not take engine 'native'"),
-        ({"activations": ["nosuch"]}, "activations must be among plu, leaky_relu"),
-        ({"activations": [["plu"]]}, "activations must be among"),
-        ({"activations": []}, "must not be empty or repeated"),
-        ({"activations": ["plu", "plu"]}, "must not be empty or repeated"),
-        ({"changes": {"lr": 0.5}}, "must be named"),
-        ({"changes": {"lr": "x"}}, "lr must be a number"),
-        ({"changes": {"nothing": 1}}, "unknown field 'nothing'"),
-    ],
-    ids=str,
-)
-def test_a_plan_edited_into_nonsense_is_one_line(tmp_path, changes, said):
-    (tmp_path / "run.json").write_text(json.dumps({**HEAD, "experiments": {"warp": {**PART, **changes}}}))
-    with pytest.raises(UserError, match=r"^[^\n]*$") as error:
-        plan.load(tmp_path)
-    assert str(tmp_path / "run.json") in str(error.value)
-    assert said in str(error.value)
 
 
 def test_results_add_up_and_what_is_replaced_is_said():
     lines = []
     more = Part("sine", 3, ("relu", "plu"), "numpy")
     merged = plan.merged(PLAN, {"sine": more}, lines.append)
-    assert merged["sine"].activations == ("plu", "tanh", "relu")
-    assert {name: merged[name] for name in merged if name != "sine"} == {n: PLAN[n] for n in PLAN if n != "sine"}
+    assert merged == PLAN | {"sine": dataclasses.replace(more, activations=("plu", "tanh", "relu"))}
     assert lines == []
     other = dataclasses.replace(more, seeds=5)
     assert plan.merged(PLAN, {"sine": other}, lines.append)["sine"] == other
     (line,) = lines
-    old = "plunit run sine --seeds 3 --activations plu,tanh --engine numpy"
-    assert line.startswith(f"sine: the tables no longer show the results of `{old}`")
+    assert PLAN["sine"].command() in line
 
 
-def test_collected_results_have_all_seeds_and_unfinished_activations_are_left_out(tmp_path):
-    part = Part("inverse", 3, ("relu", "tanh"))
-    cells, lines = part.cells(), []
-    have = {cell: {"seed": np.array(cell.seeds), "x": np.full((2, 1), cell.first)} for cell in cells}
-    whole = plan.collect({"inverse": part}, have, tmp_path, lines.append)
-    assert list(whole["inverse"]) == ["relu", "tanh"]
-    assert whole["inverse"]["relu"]["seed"].tolist() == [0, 1, 2]
-    assert whole["inverse"]["relu"]["x"].tolist() == [[0, 1, 2], [0, 1, 2]]
-    assert lines == []
-    store.write(tmp_path, cells[1], have.pop(cells[1]))  # read from the disk
-    del have[cells[5]]
-    assert list(plan.collect({"inverse": part}, have, tmp_path, lines.append)["inverse"]) == ["relu"]
-    (line,) = lines
-    assert line.startswith("inverse with tanh is left out: it is unfinished, or its source has changed since; run `")
-    assert f"plunit run inverse --seeds 3 --activations relu,tanh --out {tmp_path}" in line
+@pytest.mark.parametrize(
+    ("name", "keywords", "expected"),
+    [
+        (
+            "cifar10",
+            {"assignments": ["steps=500"]},
+            Part("cifar10", 1, ("tanh", "relu", "plu", "identity"), "", {"steps": 500}),
+        ),
+        ("cifar10", {"seeds": 3, "activations": "gelu"}, Part("cifar10", 3, ("gelu",))),
+        ("sine", {"engine": "numpy", "quick": True, "activations": "plu"}, Part("sine", 64, ("plu",), "numpy")),
+        *(
+            ("warp", {"seeds": 1, "activations": text}, Part("warp", 1, ("plu", "leaky_relu")))
+            for text in ("plu,leaky_relu", " plu ,leaky_relu,", "plu,leaky_relu,plu")
+        ),
+    ],
+)
+def test_what_is_asked_for(tmp_path, name, keywords, expected):
+    assert plan.for_run(tmp_path, name, **keywords) == {name: expected}
+
+
+def test_what_the_folder_has_is_the_default(tmp_path):
+    stored = Part("sine", 7, ("tanh",), "numpy")
+    plan.save(tmp_path, {"sine": stored})
+    asked = plan.for_run(tmp_path, "sine", activations="relu,gelu")
+    assert asked["sine"] == Part("sine", 7, ("relu", "gelu"), "numpy")
+    assert plan.merged({"sine": stored}, asked, pytest.fail)["sine"].activations == ("tanh", "relu", "gelu")
+    assert plan.for_run(tmp_path, "sine", assignments=["lr=0.1"], engine="numpy")["sine+lr=0.1"].seeds == 1024
+
+
+def test_reproduce_keeps_long_experiments_short_unless_full():
+    names = ["sine, cifar10", "density,density-wine", "inverse", "map-sine"]
+    short = plan.for_reproduce(names, seeds=64, engine="numpy")
+    seeds = {name: part.seeds for name, part in short.items()}
+    assert seeds == {"sine": 64, "cifar10": 1, "density": 5, "density-wine": 5, "inverse": 5, "map-sine": 8}
+    changes = {name: part.changes for name, part in short.items() if part.changes}
+    assert changes == {"cifar10": {"steps": 500}, "density": {"steps": 300}}
+    full = plan.for_reproduce(names, engine="numpy", full=True)
+    assert [part.changes for part in full.values()] == [{}] * 6
+    assert full["sine"].seeds == 1024
+    everything = plan.for_reproduce(engine="numpy")
+    assert "compare" not in everything
+    assert {"sine", "warp", "depth-scaled"} <= everything.keys()
+
+
+NUMBERS = "must be a whole number (1 to 100000), got"
+
+
+def edited(**changes):
+    part = {"base": "warp", "seeds": 1, "activations": ["plu"], "engine": "", "changes": {"steps": 2}}
+    return {"plunit": plunit.__version__, "experiments": {"warp": {**part, **changes}}}
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (("cifar10", {"seeds": 0}), f"seeds {NUMBERS} 0"),
+        (("sine", {"seeds": 10**12}), f"seeds {NUMBERS} 1000000000000"),
+        (("cifar10", {"activations": "elu"}), "unknown activation 'elu'; there are tanh, relu, plu"),
+        (("density", {"activations": "plu"}), "there are gaussian, plain"),
+        (("sine", {"activations": " , "}), "' , ' names no activation"),
+        (("sine", {"engine": "jax"}), "unknown engine 'jax'; there are native, numpy"),
+        (("sin", {}), "did you mean sine?"),
+        (("nothing", {}), "unknown experiment 'nothing'; there are sine,"),
+        (("compare", {}), "compare has a command of its own"),
+        (("sine", {"assignments": ["lr=0"]}), "lr must be a number (1e-09 to 100), got 0.0"),
+        (("depth", {"assignments": ["low=7"]}), "low must be below high"),
+        (("depth", {"assignments": ["depths=5,3"]}), "depths must increase"),
+        ([","], "names no experiment"),
+        ([""], "names no experiment"),
+        (["compare"], "not part of the reproduction"),
+        ("{", "not written by plunit"),
+        ("[]", "not written by plunit"),
+        ("[" * 100_000, "not written by plunit"),
+        ({"plunit": plunit.__version__}, "not written by plunit"),
+        ({"plunit": plunit.__version__, "experiments": [1]}, "not written by plunit"),
+        ({"plunit": "0.0.1", "experiments": {}}, "holds results of plunit 0.0.1"),
+        ({**edited(), "x": " " * (1 << 20)}, "at most 1,048,576 are read"),
+        ({**edited(), "experiments": {"sine": {"seeds": 3}}}, "sine must have a field 'base'"),
+        (edited(base="no-such"), "unknown experiment 'no-such'"),
+        (edited(seeds="x"), f"seeds {NUMBERS} 'x'"),
+        (edited(seeds=True), f"seeds {NUMBERS} True"),
+        (edited(steps=5), "warp can have no field 'steps'"),
+        (edited(engine={}), "engine must be a text"),
+        (edited(engine="native"), "does not take engine 'native'"),
+        (edited(activations=["nosuch"]), "unknown activation of warp 'nosuch'; there are plu, leaky_relu"),
+        (edited(activations=[["plu"]]), "activations must be a list of names, got ['plu']"),
+        (edited(activations=[]), "activations must be a list of names"),
+        (edited(activations=["plu", "plu"]), "activations must differ"),
+        (edited(changes={"lr": 0.5}), "must be named warp+lr=0.5"),
+        (edited(changes={"lr": "x"}), "lr must be a number"),
+        (edited(changes=[]), "changes must be an object"),
+        (edited(changes={"nothing": 1}), "unknown field 'nothing'"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_messages(tmp_path, ask, said):
+    """`plunit run` for a tuple, `plunit reproduce` for a list, and the content of run.json."""
+    with pytest.raises(UserError, match=r"^[^\n]*$") as error:
+        answer(tmp_path, ask)
+    assert said in str(error.value)
+    assert isinstance(ask, tuple | list) or str(tmp_path) in str(error.value)
+
+
+def answer(folder, ask):
+    if isinstance(ask, tuple):
+        return plan.for_run(folder, ask[0], **ask[1])
+    if isinstance(ask, list):
+        return plan.for_reproduce(ask)
+    (folder / "run.json").write_text(ask if isinstance(ask, str) else json.dumps(ask))
+    return plan.load(folder)

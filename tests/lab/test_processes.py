@@ -17,10 +17,13 @@ from waiting import wait_until
 from plunit.lab import running, store
 from plunit.lab.plan import Part
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
+pytestmark = [
+    pytest.mark.kills,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc"),
+]
 
 COMMAND = [sys.executable, "-c", "from plunit.cli import main; main()"]
-LONG = ["run", "warp", "--steps", "1000000", "--activations", "plu,leaky_relu", "--out"]
+LONG = ["run", "warp", "--set", "steps=1000000", "--activations", "plu,leaky_relu", "--out"]
 QUICK = ["run", "depth", "--seeds", "6", "--activations"]
 
 
@@ -75,11 +78,11 @@ def test_ctrl_c_stops_long_cells_at_once(training):
     wait_until(lambda: not family(training.pid), seconds=20)  # the tracker of resources follows
 
 
-@pytest.mark.parametrize("after", [0.0, 1.0])
-def test_ctrl_c_while_workers_start_is_one_line(tmp_path, after):
+@pytest.mark.parametrize("processes", [1, 3], ids=["before", "between"])
+def test_ctrl_c_while_workers_start_is_one_line(tmp_path, processes):
     process = start(*LONG, tmp_path)
     wait_until((tmp_path / "run.json").exists, process)
-    time.sleep(after)
+    wait_until(lambda: len(family(process.pid)) >= processes, process)
     os.killpg(process.pid, signal.SIGINT)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -9,12 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
-from plunit.lab import claims as claims_module
-from plunit.lab import plan, publishing, running, story, style
+from plunit.lab import publishing, story, style
 from plunit.lab.claims import VERDICTS
-from plunit.lab.experiment import catalogue
 from plunit.lab.paper import STATEMENTS
 from plunit.lab.plan import Part
 
@@ -23,35 +20,16 @@ NAMES = ("sine", "parametric", "surface", "map-sine", "depth", "inverse")
 
 
 @pytest.fixture(scope="module")
-def small():
-    """The experiments with few steps, and a variant; yields a plan that covers them."""
-    known = catalogue()
-    short = {"steps": 32, "stride": 8, "checkpoints": (8, 16)}
-    fits = {name: dataclasses.replace(known[name].spec, **short) for name in ("sine", "parametric", "surface")}
-    specs = fits | {
-        "map-sine": dataclasses.replace(known["map-sine"].spec, fit=fits["sine"], alphas=(0.1, 0.5), cs=(0.5, 1, 2)),
-        "depth": dataclasses.replace(known["depth"].spec, depths=(2, 4)),
-        "inverse": dataclasses.replace(known["inverse"].spec, depths=(1, 2), values=200, points=4),
-    }
-    quick = known | {name: dataclasses.replace(known[name], spec=spec) for name, spec in specs.items()}
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (plan, publishing):
-            patch.setattr(module, "catalogue", lambda: quick)
-        parts = {n: Part(n, SEEDS, quick[n].activations, "numpy" if quick[n].engines else "") for n in NAMES}
-        parts["sine+lr=0.5"] = dataclasses.replace(parts["sine"], changes={"lr": 0.5}, activations=("relu", "plu"))
-        yield parts
+def small(quick_lab):
+    """A plan of several experiments and a variant."""
+    parts = quick_lab(*NAMES, seeds=SEEDS)
+    parts["sine+lr=0.5"] = dataclasses.replace(parts["sine"], changes={"lr": 0.5}, activations=("relu", "plu"))
+    return parts
 
 
 @pytest.fixture(scope="module")
-def have(tmp_path_factory, small):
-    todo = {cell: part.experiment() for part in small.values() for cell in part.cells()}
-    with running.here() as executor:
-        return running.run(tmp_path_factory.mktemp("cells"), todo, executor, lambda cell: None)
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory, small, have):
-    return plan.collect(small, have, tmp_path_factory.mktemp("none"), pytest.fail)
+def results(tmp_path_factory, small, compute):
+    return compute(tmp_path_factory.mktemp("cells"), small)
 
 
 @pytest.fixture(scope="module")
@@ -229,13 +207,9 @@ def test_seconds_have_a_table_of_their_own(tmp_path):
     ]
 
 
-def test_other_activations_are_drawn(tmp_path, small):
-    part = Part("sine", 2, ("gelu", "identity", "elu", "silu", "hardtanh", "leaky_relu"), "numpy")
-    todo = {cell: part.experiment() for cell in part.cells()}
-    with running.here() as executor:
-        have = running.run(tmp_path, todo, executor, lambda cell: None)
-    results = plan.collect({"sine": part}, have, tmp_path, pytest.fail)
-    published = publishing.write_report(tmp_path, {"sine": part}, results)
+def test_other_activations_are_drawn(tmp_path, quick_lab, compute):
+    plan = {"sine": Part("sine", 2, ("gelu", "identity", "elu", "silu", "hardtanh", "leaky_relu"), "numpy")}
+    published = publishing.write_report(tmp_path, plan, compute(tmp_path, plan))
     assert published.lines[0].startswith("Median final losses over 2 seeds")
     assert "GELU" in published.page.read_text()
 
@@ -247,9 +221,3 @@ def test_colours_differ_and_are_of_activations():
 
 def test_the_seeds_named_are_those_that_were_run(page):
     assert page.words.count(f"seeds 0 to {SEEDS - 1};") == len(NAMES) + 1
-
-
-@pytest.mark.parametrize("n", [1, 4, 5])
-def test_fewer_than_five_seeds_decide_nothing(n):
-    found = claims_module.measure("", "s", "t", np.mean, np.ones(n), claimed=Range(1, 1))
-    assert found.verdict == ("holds" if n == 5 else "cannot be decided")

@@ -1,6 +1,5 @@
 """Runs that resume, in this process, in others, and on a cluster; what they say and what they leave."""
 
-import dataclasses
 import errno
 import json
 import os
@@ -19,21 +18,12 @@ from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
 from plunit.lab.running import Where
 
-WANTED = {"inverse": Part("inverse", 3, ("relu", "tanh")), "depth": Part("depth", 300, ("plu",))}
+WANTED = {"inverse": Part("inverse", 3, ("plu", "tanh")), "depth": Part("depth", 300, ("plu",))}
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch):
+def in_this_process(quick_lab, monkeypatch):
     """Small networks, computed in this process."""
-    known = catalogue()
-    specs = {
-        "inverse": dataclasses.replace(known["inverse"].spec, depths=(1,), values=100, points=4),
-        "depth": dataclasses.replace(known["depth"].spec, depths=(2, 3)),
-        "warp": dataclasses.replace(known["warp"].spec, batch=16, depth=1, lines=2, dots=3, points=20),
-    }
-    quick = known | {name: dataclasses.replace(known[name], spec=spec) for name, spec in specs.items()}
-    monkeypatch.setattr(plan, "catalogue", lambda: quick)
-    monkeypatch.setattr(plan, "catalogue", lambda: quick)
     monkeypatch.setattr(running, "processes", lambda workers: running.here())
 
 
@@ -112,25 +102,28 @@ def test_an_error_in_a_cell_keeps_the_others_and_cancels_the_rest(tmp_path):
 
 
 def test_a_run_is_published_and_leaves_nothing_unfinished(console, tmp_path):
-    running.execute(tmp_path, plan.one(tmp_path, "warp", seeds=2, activations="plu", steps=3), Where(), console)
+    running.execute(
+        tmp_path, plan.for_run(tmp_path, "warp", seeds=2, activations="plu", assignments=["steps=3"]), Where(), console
+    )
     assert "report:" in console.export_text()
-    assert "plunit run warp --seeds 2 --steps 3 --activations plu --out runs" in (tmp_path / "report.html").read_text()
+    command = "plunit run warp --seeds 2 --activations plu --set steps=3 --out runs"
+    assert command in (tmp_path / "report.html").read_text()
     assert list((tmp_path / "unfinished").iterdir()) == []
-    assert json.loads((tmp_path / "run.json").read_text())["experiments"]["warp"]["steps"] == 3
+    assert plan.load(tmp_path)["warp"].changes == {"steps": 3}
 
 
 def test_activations_add_up_in_a_folder(console, tmp_path):
-    running.execute(tmp_path, plan.one(tmp_path, "depth", seeds=5, activations="tanh,plu"), Where(), console)
+    running.execute(tmp_path, plan.for_run(tmp_path, "depth", seeds=5, activations="tanh,plu"), Where(), console)
     before = (tmp_path / "summary.csv").read_text().splitlines()
-    running.execute(tmp_path, plan.one(tmp_path, "depth", activations="plu,gelu"), Where(), console)
+    running.execute(tmp_path, plan.for_run(tmp_path, "depth", activations="plu,gelu"), Where(), console)
     assert set(before) < set((tmp_path / "summary.csv").read_text().splitlines())
     assert "the tables no longer show" not in console.export_text()
-    running.execute(tmp_path, plan.one(tmp_path, "depth", seeds=6, activations="plu"), Where(), console)
+    running.execute(tmp_path, plan.for_run(tmp_path, "depth", seeds=6, activations="plu"), Where(), console)
     assert "the tables no longer show the results of `plunit run depth --seeds 5" in console.export_text()
 
 
 def test_fresh_computes_anew_and_resume_does_not(console, tmp_path):
-    wanted = plan.one(tmp_path, "depth", seeds=2, activations="plu")
+    wanted = plan.for_run(tmp_path, "depth", seeds=2, activations="plu")
     (cell,) = wanted["depth"].cells()
     path = store.path_of(tmp_path, cell)
     running.execute(tmp_path, wanted, Where(), console)
@@ -149,16 +142,17 @@ def test_reproduce_keeps_a_longer_run_that_is_finished(console, tmp_path, monkey
     monkeypatch.setattr(kind, "seeds", 1)
 
     def asked(**options):
-        return plan.everything(tmp_path, ["warp"], **options)["warp"]
+        return running.keep_longer(tmp_path, plan.for_reproduce(["warp"], **options))["warp"]
 
-    assert asked().steps == 2
-    longer = plan.one(tmp_path, "warp", seeds=1, steps=4)
+    short = asked()
+    assert short.changes == {"steps": 2}
+    longer = plan.for_run(tmp_path, "warp", seeds=1, assignments=["steps=4"])
     running.execute(tmp_path, longer, Where(), console)
-    assert asked().steps == 4
-    assert asked(full=True).steps == 3000
+    assert asked() == longer["warp"]
+    assert asked(full=True).changes == {}
     store.path_of(tmp_path, longer["warp"].cells()[0]).unlink()  # unfinished: nobody asked for the rest
-    assert asked().steps == 2
-    wider = plan.one(tmp_path, "warp", seeds=3, steps=2)
+    assert asked() == short
+    wider = plan.for_run(tmp_path, "warp", seeds=3, assignments=["steps=2"])
     running.execute(tmp_path, wider, Where(), console)
     assert asked() == wider["warp"]
 
@@ -169,8 +163,8 @@ def absent(report):
 
 def test_data_that_cannot_be_had_is_an_error_or_a_line(console, tmp_path, monkeypatch):
     monkeypatch.setattr(type(catalogue()["warp"]), "prepare", staticmethod(absent))
-    wanted = plan.one(tmp_path, "depth", seeds=2, activations="plu")
-    wanted |= plan.one(tmp_path, "warp", seeds=1, activations="plu", steps=2)
+    wanted = plan.for_run(tmp_path, "depth", seeds=2, activations="plu")
+    wanted |= plan.for_run(tmp_path, "warp", seeds=1, activations="plu", assignments=["steps=2"])
     with pytest.raises(UserError, match="no data here"):
         running.execute(tmp_path, wanted, Where(), console)
     running.execute(tmp_path, wanted, Where(), console, tolerant=True)
@@ -180,7 +174,7 @@ def test_data_that_cannot_be_had_is_an_error_or_a_line(console, tmp_path, monkey
 
 
 def test_fresh_keeps_what_is_finished_until_it_is_replaced(console, tmp_path, monkeypatch):
-    wanted = plan.one(tmp_path, "warp", seeds=1, activations="plu", steps=2)
+    wanted = plan.for_run(tmp_path, "warp", seeds=1, activations="plu", assignments=["steps=2"])
     running.execute(tmp_path, wanted, Where(), console)
     monkeypatch.setattr(type(catalogue()["warp"]), "prepare", staticmethod(absent))
     with pytest.raises(UserError, match="no data here"):
@@ -197,27 +191,6 @@ def test_progress_of_unfinished_cells_counts(tmp_path):
     assert scratch.done(path) == 0
     scratch.clear(path)
     assert list(path.parent.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("where", "said"),
-    [
-        ((-1, ""), "--workers must be a whole number from 0"),
-        ((10**11, ""), "to 1,024, got 1000"),
-        ((2, "tcp://a:1"), "either"),
-    ],
-)
-def test_places_that_are_none(where, said):
-    with pytest.raises(UserError, match=said):
-        Where(*where)
-
-
-@pytest.mark.parametrize("folder", ["new", "empty"])
-def test_a_report_of_nothing_is_one_line(console, tmp_path, folder):
-    if folder == "empty":
-        plan.save(tmp_path / folder, {})
-    with pytest.raises(UserError, match="plunit reproduce --out"):
-        running.publish(tmp_path / folder, console)
 
 
 def test_a_full_disk_in_a_cell_is_raised_and_leaves_the_others(tmp_path, monkeypatch):
@@ -296,18 +269,27 @@ def test_a_cluster_whose_scheduler_dies_is_one_line(tmp_path, cluster, console):
             running.execute(tmp_path / "runs", MANY, Where(cluster=address), console)
 
 
+def connected(address):
+    pytest.importorskip("distributed")
+    with running.cluster(address):
+        pytest.fail("there is none")
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("address", ["bogus", "tcp://host", "host:8786"])
-def test_a_cluster_address_has_a_form(address):
-    pytest.importorskip("distributed")
-    with pytest.raises(UserError, match=r"such as tcp://host:8786, got"), running.cluster(address):
-        pass
-
-
-def test_a_cluster_that_does_not_answer_is_one_line():
-    pytest.importorskip("distributed")
-    with (
-        pytest.raises(UserError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
-        running.cluster("tcp://127.0.0.1:9"),
-    ):
-        pass
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda folder, console: Where(-1), "workers must be a whole number from 0 to 1,024, got -1"),
+        (lambda folder, console: Where(10**11), "got 100000000000"),
+        (lambda folder, console: Where(2, "tcp://a:1"), "choose either workers or a cluster"),
+        (lambda folder, console: running.publish(folder / "new", console), "holds no results; `plunit reproduce`"),
+        (lambda folder, console: running.publish(folder, console), "has no finished experiment; `plunit reproduce`"),
+        *((lambda *_, one=one: connected(one), "such as tcp://host:8786, got") for one in ("bogus", "tcp://h", "h:86")),
+        (lambda *_: connected("tcp://127.0.0.1:9"), "no Dask scheduler answers at tcp://127.0.0.1:9"),
+    ],
+)
+def test_messages(call, said, console, tmp_path):
+    plan.save(tmp_path, {})
+    with pytest.raises(UserError, match=r"^[^\n]*$") as error:
+        call(tmp_path, console)
+    assert said in str(error.value)

@@ -13,6 +13,7 @@ import pytest
 from plunit.base import files
 from plunit.lab import store
 from plunit.lab.experiment import catalogue
+from plunit.lab.plan import Part
 
 CELL, OTHER = catalogue()["sine"].cells(["plu", "tanh"], 4, "numpy")
 ARRAYS = {
@@ -152,3 +153,18 @@ def test_cells_can_be_loaded_with_numpy_alone(tmp_path):
     store.write(tmp_path, CELL, ARRAYS)
     with np.load(store.path_of(tmp_path, CELL), allow_pickle=False) as archive:
         assert json.loads(str(archive["about"]))["activation"] == "plu"
+
+
+def test_collected_results_have_all_seeds_and_unfinished_activations_are_left_out(tmp_path):
+    part = Part("inverse", 3, ("plu", "tanh"))
+    cells, lines = part.cells(), []
+    have = {cell: {"seed": np.array(cell.seeds), "x": np.full((2, 1), cell.first)} for cell in cells}
+    whole = store.collect(tmp_path, {"inverse": part}, have, pytest.fail)
+    assert list(whole["inverse"]) == ["plu", "tanh"]
+    assert whole["inverse"]["plu"]["seed"].tolist() == [0, 1, 2]
+    assert whole["inverse"]["plu"]["x"].tolist() == [[0, 1, 2], [0, 1, 2]]
+    store.write(tmp_path, cells[1], have.pop(cells[1]))  # read from the disk
+    del have[cells[5]]
+    assert list(store.collect(tmp_path, {"inverse": part}, have, lines.append)["inverse"]) == ["plu"]
+    (line,) = lines
+    assert f"`plunit run inverse --seeds 3 --activations plu,tanh --out {tmp_path}`" in line

@@ -6,7 +6,7 @@ import pytest
 
 from plunit.play.frames import Painter, problem_of
 from plunit.play.panels import view_of
-from plunit.play.session import _courses
+from plunit.play.session import _trainings
 from plunit.play.settings import Settings
 from plunit.play.targets import task_of
 
@@ -55,7 +55,7 @@ def test_at_most_a_thousand_rows_are_shown():
 def test_the_parts_of_a_frame_lie_in_its_payload_and_do_not_overlap(name):
     task = task_of(TARGETS[name])
     settings = Settings(TARGETS[name], ("relu", "plu", "tanh"), networks=8)
-    snapshots = [course.snapshot() for course in _courses(task, settings, 0)]
+    snapshots = [training.snapshot() for training in _trainings(task, settings, 0)]
     content, payload = Painter(task, settings, snapshots).paint(snapshots)
     json.dumps(content, allow_nan=False)
     assert [panel["activation"] for panel in content["panels"]] == ["relu", "plu", "tanh"]
@@ -73,7 +73,7 @@ def test_the_parts_of_a_frame_lie_in_its_payload_and_do_not_overlap(name):
 def test_histograms_have_common_bars_and_all_networks():
     target = TARGETS["line"]
     task, settings = task_of(target), Settings(target, ("relu", "plu"), networks=50)
-    snapshots = [course.snapshot() for course in _courses(task, settings, 0)]
+    snapshots = [training.snapshot() for training in _trainings(task, settings, 0)]
     snapshots[0].loss[:3] = np.nan
     content, _ = Painter(task, settings, snapshots).paint(snapshots)
     relu, plu = (panel["histogram"] for panel in content["panels"])
@@ -87,13 +87,13 @@ def test_histograms_have_common_bars_and_all_networks():
 def test_one_activation_after_the_other_gets_new_lines():
     target = TARGETS["line"]
     task, settings = task_of(target), Settings(target, ("relu", "plu"), networks=4)
-    courses = _courses(task, settings, 0)
-    painter = Painter(task, settings, [course.snapshot() for course in courses])
+    trainings = _trainings(task, settings, 0)
+    painter = Painter(task, settings, [training.snapshot() for training in trainings])
     lines = []
     for _ in range(3):
-        for course in courses:
-            course.advance(5)
-        frame = painter.paint([course.snapshot() for course in courses])
+        for training in trainings:
+            training.advance(5)
+        frame = painter.paint([training.snapshot() for training in trainings])
         lines.append([panel["best"]["line"] for panel in frame.content["panels"]])
     assert [[a == b for a, b in zip(*pair, strict=True)] for pair in pairwise(lines)] == [
         [False, True],
@@ -104,7 +104,7 @@ def test_one_activation_after_the_other_gets_new_lines():
 def test_a_frame_without_numbers_has_the_pictures_only():
     target = TARGETS["line"]
     task, settings = task_of(target), Settings(target, ("relu", "plu"), networks=4)
-    snapshots = [course.snapshot() for course in _courses(task, settings, 0)]
+    snapshots = [training.snapshot() for training in _trainings(task, settings, 0)]
     painter = Painter(task, settings, snapshots)
     (_, whole), (_, bare) = (painter.paint(snapshots, numbers).content["panels"] for numbers in (True, False))
     assert set(bare) == {"activation", "best", "median", "image", "edges"}

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from plunit.ensemble import MLP, Rows, forward, initial, train
-from plunit.play.live_training import LOOKED, Course, advance_all
+from plunit.play.live_training import LOOKED, LiveTraining, advance_all
 
 
 def start(network, members):
@@ -19,12 +19,12 @@ def table(rows):
 def test_parts_give_the_bits_of_one_training(activation, batch):
     network = MLP((1, 3, 3, 1), activation)
     rows = Rows(*table(50), batch=batch, seeds=range(5) if batch else ())
-    course = Course(network, start(network, 5), rows, lr=0.02, alpha=0.2, c=0.7)
+    training = LiveTraining(network, start(network, 5), rows, lr=0.02, alpha=0.2, c=0.7)
     for steps in (1, 3, 40, 17):
-        course.advance(steps)
+        training.advance(steps)
     whole = train(network, start(network, 5), rows, steps=61, lr=0.02, alpha=0.2, c=0.7)
-    found = course.snapshot()
-    assert found.step == course.step == 61
+    found = training.snapshot()
+    assert found.step == training.step == 61
     np.testing.assert_array_equal(found.theta, whole.theta)
 
 
@@ -32,40 +32,41 @@ def test_parts_give_the_bits_of_one_training(activation, batch):
 def test_the_losses_are_those_of_the_present_parameters(steps):
     network = MLP((1, 3, 3, 1), "plu")
     x, y = table(LOOKED + 100)
-    course = Course(network, start(network, 20), Rows(x, y), lr=0.01, unit=9.0)
+    training = LiveTraining(network, start(network, 20), Rows(x, y), lr=0.01, unit=9.0)
     if steps:
-        course.advance(steps)
-    found = course.snapshot()
+        training.advance(steps)
+    found = training.snapshot()
     errors = forward(network, found.theta.astype(np.float64), x[:LOOKED].T)[0] - y[:LOOKED]
     np.testing.assert_allclose(found.loss, 9 * (errors**2).mean(0), rtol=2e-5)
 
 
 def test_the_look_before_the_first_step_changes_nothing():
     network = MLP((1, 4, 1), "relu")
-    course = Course(network, start(network, 3), Rows(*table(20)), lr=0.5)
-    np.testing.assert_array_equal(course.snapshot().theta, start(network, 3))
+    training = LiveTraining(network, start(network, 3), Rows(*table(20)), lr=0.5)
+    np.testing.assert_array_equal(training.snapshot().theta, start(network, 3))
 
 
 def test_a_snapshot_stays_as_it_was():
     network = MLP((1, 4, 1), "relu")
-    course = Course(network, start(network, 16), Rows(*table(20)), lr=0.5)
-    before = course.snapshot()
+    training = LiveTraining(network, start(network, 16), Rows(*table(20)), lr=0.5)
+    before = training.snapshot()
     theta, loss = before.theta.copy(), before.loss.copy()
-    course.advance(5)
+    training.advance(5)
     np.testing.assert_array_equal(before.theta, theta)
     np.testing.assert_array_equal(before.loss, loss)
 
 
 @pytest.mark.parametrize("members", [5, 16, 33])
-def test_courses_together_give_the_bits_of_each_alone(members):
+def test_trainings_together_give_the_bits_of_each_alone(members):
     networks = [MLP((1, 3, 3, 1), "plu"), MLP((1, 4, 1), "tanh"), MLP((1, 3, 3, 1), "plu_learned")]
     alone, together = (
-        [Course(network, start(network, members), Rows(*table(50)), lr=0.02) for network in networks] for _ in "ab"
+        [LiveTraining(network, start(network, members), Rows(*table(50)), lr=0.02) for network in networks]
+        for _ in "ab"
     )
     for steps in (1, 30):
         advance_all(together, steps)
-        for course in alone:
-            course.advance(steps)
+        for training in alone:
+            training.advance(steps)
     for one, other in zip(alone, together, strict=True):
         assert other.step == 31
         np.testing.assert_array_equal(other.snapshot().theta, one.snapshot().theta)

@@ -5,8 +5,9 @@ import pytest
 
 from plunit.ensemble import MLP, Rows, forward, initial
 from plunit.ensemble.standardizing import in_units
-from plunit.play.live_training import Course, Snapshot
-from plunit.play.panels import HEIGHT, MOST, WIDTH, Panel, dead_share, pixels
+from plunit.play import panels
+from plunit.play.live_training import LiveTraining, Snapshot
+from plunit.play.panels import HEIGHT, MOST, WIDTH, Panel, cloud_of, pixels, share_of_dead_units, view_of
 from plunit.play.settings import Settings
 from plunit.play.targets import task_of
 
@@ -21,9 +22,9 @@ def painted(target, activation, *, networks=24, steps=60, width=3):
     task, settings = task_of(target), Settings(target, networks=networks, alpha=0.2, c=0.8)
     network = MLP((task.inputs, width, width, task.outputs), activation)
     start = initial(network, [np.random.default_rng([0, i]) for i in range(networks)], alpha=0.2, c=0.8)
-    course = Course(network, start, Rows(*task.scaled), lr=0.02, alpha=0.2, c=0.8)
-    course.advance(steps)
-    now = course.snapshot()
+    training = LiveTraining(network, start, Rows(*task.scaled), lr=0.02, alpha=0.2, c=0.8)
+    training.advance(steps)
+    now = training.snapshot()
     parts = Panel(network, task, settings).paint(now, True)
     return parts, task, now, in_units(network, now.theta, *task.scales)
 
@@ -195,10 +196,73 @@ def test_the_losses_of_best_and_median_are_the_newest_while_lines_wait_for_their
 def test_dead_units_have_no_slope_at_any_point(activation, biases, share):
     network = MLP((1, 2, 1), activation)
     theta = np.array([1, -1, *biases, 1, 1, 0], dtype=np.float32)[:, None]
-    assert dead_share(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None]) == share
+    assert share_of_dead_units(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None]) == share
 
 
 def test_plu_without_slope_outside_has_dead_units():
     network = MLP((1, 2, 1), "plu")
     theta = np.array([1, -1, -9, 0, 1, 1, 0], dtype=np.float32)[:, None]
-    assert dead_share(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None], alpha=0.0) == 0.5
+    assert share_of_dead_units(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None], alpha=0.0) == 0.5
+
+
+CLOUDS = {
+    "function": {"kind": "expression", "text": "100 + 50 * sin(x)", "low": 0, "high": 10},
+    "curve": {"kind": "paper", "name": "parametric"},
+}
+
+
+def counted(network, theta, task, view):
+    """Count the networks in each pixel one by one: [HEIGHT, WIDTH], the top first."""
+    counts = np.zeros((HEIGHT, WIDTH), dtype=int)
+    (left, right), (bottom, top) = view
+    x = np.linspace(*task.box[0], WIDTH * task.outputs)
+    found = forward(network, in_units(network, theta, *task.scales), x[None])
+    for member in range(theta.shape[1]):
+        for at in range(len(x)):
+            *u, v = found[:, at, member]
+            column = at if task.outputs == 1 else int(np.floor((u[0] - left) / (right - left) * WIDTH))
+            row = HEIGHT - 1 - int(np.floor((v - bottom) / (top - bottom) * HEIGHT))
+            if 0 <= row < HEIGHT and 0 <= column < WIDTH:
+                counts[row, column] += 1
+    return counts
+
+
+@pytest.mark.parametrize("target", CLOUDS.values(), ids=CLOUDS)
+def test_the_image_counts_networks_by_the_logarithm(target):
+    task = task_of(target)
+    network = MLP((1, 3, 3, task.outputs), "plu")
+    theta = initial(network, [np.random.default_rng(seed) for seed in range(30)])
+    image = cloud_of(network, task, Settings(target, networks=30)).image(theta)
+    counts = counted(network, theta, task, view_of(task)).clip(0, 30)
+    expected = np.rint(255 * np.log1p(counts) / np.log1p(30))
+    assert image.shape == (HEIGHT, WIDTH)
+    assert image.dtype == np.uint8
+    # float32 puts a few values into the pixel beside
+    assert (image != expected).mean() < 0.003
+    assert image.max() > 100
+
+
+def test_networks_that_diverged_are_in_no_pixel():
+    task = task_of(CLOUDS["function"])
+    network = MLP((1, 2, 1), "relu")
+    theta = np.full((network.parameters, 4), np.nan, dtype=np.float32)
+    theta[:, 1] = np.inf
+    theta[:, 2] = 1e38
+    image = cloud_of(network, task, Settings({}, networks=4)).image(theta)
+    assert image.max() == 0
+
+
+def test_of_many_networks_some_are_renewed_in_each_image(monkeypatch):
+    task = task_of(CLOUDS["function"])
+    network = MLP((1, 3, 3, 1), "plu")
+    theta = initial(network, [np.random.default_rng(seed) for seed in range(50)])
+    whole = cloud_of(network, task, Settings({}, networks=50)).image(theta)
+    monkeypatch.setattr(panels, "WORK", 1)
+    slow = cloud_of(network, task, Settings({}, networks=50))
+    images = [slow.image(theta) for _ in range(4)]
+    assert [(image > 0).sum() < (whole > 0).sum() for image in images] == [True, True, True, False]
+    np.testing.assert_array_equal(images[-1], whole)
+    other = theta[:, ::-1] / 2
+    images = [slow.image(other) for _ in range(4)]  # where they were is forgotten
+    monkeypatch.undo()
+    np.testing.assert_array_equal(images[-1], cloud_of(network, task, Settings({}, networks=50)).image(other))

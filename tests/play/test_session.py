@@ -36,7 +36,7 @@ def test_the_estimate_of_memory_is_not_too_low():
     made = Session(task_of(settings.target), settings)
     made.round(0.01)
     made.frame(0)
-    state = [vars(course._state) for course in made._courses]
+    state = [vars(training._state) for training in made._trainings]
     arrays = [array.nbytes for one in state for array in one.values() if isinstance(array, np.ndarray)]
     copies = sum(one.theta.nbytes + one.loss.nbytes for one in made._latest)
     clouds = sum(panel._cloud._parts.nbytes for panel in made._painter._panels)
@@ -99,7 +99,7 @@ def clock(monkeypatch):
 def test_rounds_take_the_time_that_they_are_given(monkeypatch, clock, cost):
     settings = settings_of(SMALL)
     made = Session(task_of(settings.target), settings)
-    monkeypatch.setattr(session, "advance_all", lambda courses, steps: clock.sleep(cost * steps))
+    monkeypatch.setattr(session, "advance_all", lambda trainings, steps: clock.sleep(cost * steps))
     for _ in range(20):  # by then rounds have their length
         made.round(0.016)
     begin = clock.now

@@ -18,7 +18,7 @@ from plunit.ensemble import MLP, Rows, initial, native_steps
 from plunit.ensemble.data import points
 from plunit.ensemble.run_state import Steps
 from plunit.ensemble.training import begin
-from plunit.play.live_training import Course
+from plunit.play.live_training import LiveTraining
 from plunit.programs import compiling, interface, loading
 from plunit.programs.interface import STRUCTS, address, difference, struct
 
@@ -164,7 +164,7 @@ def theta(dtype=np.float64, members=16):
 def test_parameters_in_float64_are_not_read_as_float32(members):
     wide, rows = theta(members=members), Rows(X, X)
     with pytest.raises(TypeError, match="float64"):
-        Course(NETWORK, wide, rows, lr=0.1)
+        LiveTraining(NETWORK, wide, rows, lr=0.1)
     with pytest.raises(TypeError, match="float64"):
         native_steps.values(NETWORK, wide, X.T)
     with pytest.raises(TypeError, match="float64"):

@@ -42,14 +42,13 @@ def reproduce(
     from plunit.lab import plan, running
 
     where = running.Where(workers, cluster)
-    wanted = plan.everything(out, only or (), seeds=seeds, engine=engine, quick=quick, full=full)
-    running.execute(out, wanted, where, _console, tolerant=True)
+    wanted = plan.for_reproduce(only or (), seeds=seeds, engine=engine, quick=quick, full=full)
+    running.execute(out, running.keep_longer(out, wanted), where, _console, tolerant=True)
 
 
 def run(
     name: Annotated[str, typer.Argument(help="One of `plunit list`.")],
     seeds: Seeds = None,
-    steps: Annotated[int | None, typer.Option(help="Steps of a long experiment; by default its full length.")] = None,
     activations: Activations = "",
     assignments: Settings = None,
     out: Out = Path("runs"),
@@ -63,13 +62,15 @@ def run(
 ) -> None:
     """Run one experiment, with activations and settings of your choice, and write the report.
 
-    With --set the result is kept beside the usual one, as a variant.
+    With --set the result is kept beside the usual one, as a variant. A long experiment (cifar10, warp, density) with
+    other `steps` is no variant: its newest run is shown.
     """
     from plunit.lab import plan, running
 
     where = running.Where(workers, cluster)
-    options = {"seeds": seeds, "steps": steps, "activations": activations, "engine": engine, "quick": quick}
-    wanted = plan.one(out, name, **options, assignments=assignments or ())  # type: ignore[arg-type]
+    wanted = plan.for_run(
+        out, name, seeds=seeds, activations=activations, engine=engine, quick=quick, assignments=assignments or ()
+    )
     running.execute(out, wanted, where, _console, fresh=not resume)
 
 
@@ -95,7 +96,7 @@ def compare(
     from plunit.lab import plan, running
 
     where = running.Where(workers, cluster)
-    wanted = plan.comparison(
+    wanted = plan.for_compare(
         out,
         table,
         target,

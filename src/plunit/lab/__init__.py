@@ -1,1 +1,5 @@
-"""The paper's experiments over many seeds: cells, store, claims, figures and the report. See `plunit --help`."""
+"""The paper's experiments, and your own, over many seeds: cells, their store, claims, figures and the report.
+
+A request becomes a plan (`plan.py`), a plan cells that are trained (`train/`) and stored, and stored cells become
+tables, claims and a report (`read/`, `publishing.py`). Open `experiment.py` first: its class is the check-list.
+"""

@@ -52,7 +52,7 @@ class Claim:
         statement: the statement of the paper it tests, a key of `plunit.lab.paper.STATEMENTS`; "" for a claim of ours.
         sentence: the claim.
         statistic: what is computed.
-        n: number of seeds.
+        n: number of seeds; of checks, for a theorem.
         value: the estimate.
         low: lower end of its 95 % interval; NaN without one.
         high: upper end.

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import importlib
 import re
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
@@ -53,8 +54,8 @@ class Experiment(ABC):
        the name of every stored cell, so keep the rest apart. `scratch` is a path for checkpoints (see `lab.scratch`).
     3. `rows`, `claims`, `figures` and `finding` read stored arrays and never train.
     4. A module with EXPERIMENTS = (YourExperiment("name", "Title", spec),) is named by an entry point of your package,
-       in the group "plunit.experiments". Those of plunit are packages and have a line in `MODULES`, with spec and
-       `compute` in run.py, the rest in read.py, and a small spec in tests/lab/conftest.py.
+       in the group "plunit.experiments". Those of plunit have spec and `compute` in train/NAME.py, the rest in
+       read/NAME.py, a line in `MODULES`, and a small spec in tests/lab/conftest.py.
 
     Seed s must give every activation the same start and the same batches: claims compare seed by seed. A claim of your
     own has the statement "". One about a statement of the paper has a `setting`, unless it is the one that decides.
@@ -70,7 +71,8 @@ class Experiment(ABC):
         seeds: the usual number.
         chunk: seeds of a cell.
         engines: of `plunit.ensemble`, if the cells are trained by it.
-        short: steps that `plunit reproduce` takes without --full; 0 if it takes all. The spec then has `steps`.
+        short: steps of a short run, for `plunit reproduce`; 0 if every run is in full. The spec then has `steps`, and
+            a run with other steps is not a variant.
         side_by_side: cells run on one thread each, several at once, rather than one after the other on all cores.
         by_itself: it has a command of its own and is not part of `plunit reproduce`.
     """
@@ -135,17 +137,17 @@ class Experiment(ABC):
         ]
 
     def varied(self, changes: settings.Changes) -> Experiment:
-        """Return the experiment with another spec, under a name of its own."""
-        if not changes:
-            return self
-        texts = settings.texts(changes)
+        """Return the experiment with another spec, under a name of its own unless only a long one's steps differ."""
+        texts = settings.texts({name: value for name, value in changes.items() if not (self.short and name == "steps")})
         name = "+".join([self.name, *(f"{field}={text}" for field, text in texts.items())])
         variant = ", ".join(f"{field} = {text}" for field, text in texts.items())
         return dataclasses.replace(self, name=name, variant=variant, spec=settings.changed(self.spec, changes))
 
-    def command(self, part: Any) -> str:
-        """Return the command that runs a `plan.Part`, for an experiment that is `by_itself`."""
-        return ""
+    def command(self, activations: Iterable[str], seeds: int, engine: str, changes: settings.Changes) -> str:
+        """Return the command that runs the experiment, with changes of its spec, without the folder of results."""
+        words = ["plunit", "run", self.name, "--seeds", str(seeds), "--activations", ",".join(activations)]
+        words += ["--engine", engine] if engine else []
+        return shlex.join([*words, *(word for text in settings.assignments(changes) for word in ("--set", text))])
 
     def first_columns(self, activation: str, seed: int) -> dict[str, Any]:
         """Return the first columns of a row of summary.csv."""

@@ -1,4 +1,7 @@
-"""Results for other programs: summary.csv, claims.csv, timings.csv and histories.npz; docs/results.md explains them."""
+"""What a folder of results shows: tables for other programs, figures, and report.html; docs/results.md explains them.
+
+`write_report` writes all of it from stored results; nothing here trains.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,7 @@ def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter
     images = draw(folder, experiments, results, claims, losses, track)
     judged = story.statements(claims)
     page = folder / "report.html"
-    write_atomically(page, render(folder, plan, experiments, results, claims, losses, images).encode())
+    write_atomically(page, render(folder, plan, experiments, results, claims, judged, losses, images).encode())
     lines = [f"statements of the paper: {story.tally(judged)}"] if judged else story.plain(experiments, results, claims)
     return Published(page, losses, lines)
 
@@ -134,6 +137,7 @@ def render(
     experiments: dict[str, Experiment],
     results: Results,
     claims: list[Claim],
+    judged: list[story.Judged],
     losses: story.Losses,
     images: dict[str, list[Image]],
 ) -> str:
@@ -143,7 +147,6 @@ def render(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"number": style.number, "label": style.label, "slug": slug}
-    judged = story.statements(claims)
     own = [claim for claim in claims if not claim.statement]
     return environment.get_template("report.html").render(
         opening=story.opening(experiments, results, judged),

@@ -72,9 +72,9 @@ def cluster(address: str) -> Iterator[Executor]:
     try:
         from distributed import Client, KilledWorker
     except ImportError:
-        raise UserError("--cluster needs Dask: pip install 'plunit[cluster]'") from None
+        raise UserError("a cluster needs Dask: pip install 'plunit[cluster]'") from None
     if not re.fullmatch(r"\w+://.+:\d+", address):
-        raise UserError(f"--cluster takes the address of a Dask scheduler, such as tcp://host:8786, got {address!r}")
+        raise UserError(f"a cluster is the address of a Dask scheduler, such as tcp://host:8786, got {address!r}")
     try:
         client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError, TimeoutError) as error:
@@ -130,9 +130,9 @@ class Where:
 
     def __post_init__(self) -> None:
         if not 0 <= self.workers <= 1024:
-            raise UserError(f"--workers must be a whole number from 0 to 1,024, got {self.workers}")
+            raise UserError(f"workers must be a whole number from 0 to 1,024, got {self.workers}")
         if self.workers and self.cluster:
-            raise UserError("choose either --workers or --cluster")
+            raise UserError("choose either workers or a cluster")
 
 
 def execute(
@@ -164,15 +164,24 @@ def execute(
     publish(folder, console, have)
 
 
+def keep_longer(folder: Path, wanted: Plan) -> Plan:
+    """Return a plan with the folder's finished runs of long experiments where they cover what is wanted."""
+    stored = plan.load(folder)
+    long = [name for name in wanted.keys() & stored.keys() if wanted[name].experiment().short]
+    covered = {name: stored[name] for name in long if stored[name].covers(wanted[name])}
+    finished = {name: part for name, part in covered.items() if store.has_all(folder, part.cells())}
+    return wanted | finished
+
+
 def publish(folder: Path, console: Console, have: Have | None = None) -> None:
     """Write tables, figures and report of a folder; print the verdicts and, last, the path of the report."""
     if not (folder / "run.json").exists():
-        raise UserError(f"{folder} holds no results; `plunit reproduce --out {folder}` makes them")
+        raise UserError(f"{folder} holds no results; `plunit reproduce` makes them")
     with locked(folder, "report", console.print):
         whole = plan.load(folder)
-        results = plan.collect(whole, have or {}, folder, console.print)
+        results = store.collect(folder, whole, have or {}, console.print)
         if not results:
-            raise UserError(f"{folder} has no finished experiment; `plunit reproduce --out {folder}` continues")
+            raise UserError(f"{folder} has no finished experiment; `plunit reproduce` continues")
         with bars(console) as bar:
             published = publishing.write_report(folder, whole, results, lambda x: bar.track(x, description="figures"))
     if published.losses:

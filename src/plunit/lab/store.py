@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import math
+import shlex
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ import numpy as np
 from plunit.base import files
 from plunit.base.files import write_atomically
 from plunit.lab.cell import Arrays, Cell
+from plunit.lab.experiment import Results
+from plunit.lab.plan import Plan
 
 
 class Damaged(Exception):
@@ -61,6 +64,30 @@ def read_all(folder: Path, cells: Iterable[Cell], say: Callable[[str], object]) 
         except Damaged as damage:
             say(f"{damage}; the cell has to be computed again")
     return found
+
+
+def has_all(folder: Path, cells: Iterable[Cell]) -> bool:
+    """Whether all cells have a sound file."""
+    wanted = list(cells)
+    return len(read_all(folder, wanted, lambda text: None)) == len(wanted)
+
+
+def collect(folder: Path, plan: Plan, have: dict[Cell, Arrays], say: Callable[[str], object]) -> Results:
+    """Return the finished runs of a plan; cells that `have` lacks are read. `say` prints a line for unfinished runs."""
+    results: Results = {}
+    for name, part in plan.items():
+        cells = part.cells()
+        found = have | read_all(folder, (cell for cell in cells if cell not in have), say)
+        unfinished = dict.fromkeys(cell.activation for cell in cells if cell not in found)
+        for activation in part.activations:
+            if activation not in unfinished:
+                chunks = [found[cell] for cell in cells if cell.activation == activation]
+                results.setdefault(name, {})[activation] = join(chunks)
+        if unfinished:
+            command = f"{part.command()} --out {shlex.quote(str(folder))}"
+            what = f"{name} with {', '.join(unfinished)}"
+            say(f"{what} is left out: it is unfinished, or its source has changed since; run `{command}`")
+    return results
 
 
 def join(chunks: list[Arrays]) -> Arrays:

@@ -113,9 +113,11 @@ def opening(experiments: dict[str, Experiment], results: Results, judged: list[J
     if not judged:
         findings = [experiments[name].finding(runs) for name, runs in results.items()]
         return [finding for finding in findings if finding][:3]
-    seeds, measured = max(claim.n for one in judged for claim in one.claims), sum(not one.theorem for one in judged)
+    seeds = [max(claim.n for claim in one.claims) for one in judged if not one.theorem]
     first = (
-        f"Of {measured} statements of the paper, judged on up to {seeds:,} seeds," if measured else "From the paper:"
+        f"Of {len(seeds)} statements of the paper, judged on up to {max(seeds):,} seeds,"
+        if seeds
+        else "From the paper:"
     )
     sentences = [f"{first} {tally(judged)}.", _ratios(experiments, results), _failures(judged)]
     return [sentence for sentence in sentences if sentence]

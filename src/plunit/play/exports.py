@@ -1,4 +1,4 @@
-"""A member of an ensemble as a program of PyTorch, as text."""
+"""The best network as a file: C, ONNX, JSON, a program of PyTorch, or one that trains it again."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.base.errors import UserError
+from plunit.base.fields import known
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import MLP, exact, spread
 from plunit.ensemble.nonlinearities import module_of
@@ -19,7 +20,7 @@ from plunit.pieces.formats.c_header import network_header
 from plunit.pieces.limits import box_array
 from plunit.play.frames import Reply
 from plunit.play.live_training import Snapshot
-from plunit.play.settings import Settings, known
+from plunit.play.settings import Settings
 from plunit.play.targets import Task
 
 _TORCH_PROGRAM = """\

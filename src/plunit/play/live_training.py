@@ -1,4 +1,4 @@
-"""Training in parts: an ensemble that goes on from where it is, with a look at its losses after each part."""
+"""An ensemble that trains while it is watched: some steps at a time, with its losses after each part."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Snapshot:
     loss: Array
 
 
-class Course:
+class LiveTraining:
     """Members that minimise the mean square error by Adam for as long as one likes.
 
     Args:
@@ -44,10 +44,10 @@ class Course:
     >>> from plunit.ensemble import initial
     >>> x = np.linspace(-6, 6, 50)[:, None]
     >>> network = MLP((1, 3, 3, 1))
-    >>> course = Course(network, initial(network, [np.random.default_rng(0)]), Rows(x, np.sin(x)), lr=0.01)
-    >>> course.advance(100)
-    >>> course.advance(100)
-    >>> course.step, bool(course.snapshot().loss < 0.5)
+    >>> training = LiveTraining(network, initial(network, [np.random.default_rng(0)]), Rows(x, np.sin(x)), lr=0.01)
+    >>> training.advance(100)
+    >>> training.advance(100)
+    >>> training.step, bool(training.snapshot().loss < 0.5)
     (200, True)
     """
 
@@ -83,8 +83,8 @@ class Course:
         return Snapshot(self._state.network, self.step, self._state.theta[:, : self._members].copy(), loss)
 
 
-def advance_all(courses: Sequence[Course], steps: int) -> None:
-    """Let all courses take some steps at once: the processors share them, and the bits are those of `advance`."""
-    ENGINES[engine()]([course._part(steps) for course in courses])
-    for course in courses:
-        course.step += steps
+def advance_all(trainings: Sequence[LiveTraining], steps: int) -> None:
+    """Let all trainings take some steps at once: the processors share them, and the bits are those of `advance`."""
+    ENGINES[engine()]([training._part(steps) for training in trainings])
+    for training in trainings:
+        training.step += steps

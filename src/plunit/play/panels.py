@@ -1,4 +1,7 @@
-"""The picture of one activation: its cloud, two of its networks exactly, and what all of them have in common."""
+"""The picture of one activation: all networks as an image, two of them exactly, and what they have in common.
+
+`Panel` is the picture; `Cloud` is the image, which counts the networks that go through each pixel.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,21 @@ import numpy as np
 from plunit.ensemble import MLP, forward
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import exact, preactivations, spread
+from plunit.ensemble.native_steps import VECTOR, values
 from plunit.ensemble.standardizing import in_units
 from plunit.pieces import Ensemble as Exact
 from plunit.pieces import cell_counts, cells, counts, curves
-from plunit.play.cloud import Cloud
 from plunit.play.live_training import LOOKED, Snapshot
 from plunit.play.settings import Settings
 from plunit.play.targets import Task
+from plunit.programs.loading import why_not_native
 
 WIDTH, HEIGHT = 96, 80  # pixels of an image
 QUANTILES = {"low": 0.05, "middle": 0.5, "high": 0.95}
 MOST = 120  # points of a loss curve; then every second one is left out
 PIECES = 2000  # a network with more pieces is drawn without them
 SAMPLE = (64, 8)  # networks whose pieces are counted, for one and for two inputs
+WORK = 700_000  # products that one image may take; of larger ensembles some networks are renewed in each, in turn
 
 
 class Slow:
@@ -158,7 +163,7 @@ class Panel:
     def _dead_share(self, now: Snapshot) -> float:
         """Return the share of dead units of the first networks."""
         x = self._task.scaled[0][:LOOKED].T
-        return round(dead_share(self._network, now.theta[:, :64], x, *self._shape), 4)
+        return round(share_of_dead_units(self._network, now.theta[:, :64], x, *self._shape), 4)
 
     def _alpha_and_c(self, now: Snapshot) -> dict[str, list[float]]:
         """Return the alpha and c of each hidden layer, for PLU; the median of learned ones."""
@@ -167,6 +172,54 @@ class Panel:
         given = [np.full((self._network.depth - 1, 1), value) for value in self._shape]
         both = zip(("alpha", "c"), self._network.alphas_and_cs(now.theta, *given), strict=True)
         return {name: np.median(np.nan_to_num(found), axis=1).astype(float).round(5).tolist() for name, found in both}
+
+
+class Cloud:
+    """How many members are in each pixel, for each of some inputs.
+
+    Args:
+        network: the form of the members, with one input.
+        members: their number.
+        x: inputs [1, n]. With one output they are the columns of the image; two outputs are the plane of the image.
+        ends: the ends of the image for each output, [out, 2].
+        size: columns and rows.
+        alpha: the outer slope of PLU.
+        c: the half-width of its inner piece.
+    """
+
+    def __init__(
+        self, network: MLP, members: int, x: Array, ends: Array, size: tuple[int, int], alpha: float, c: float
+    ) -> None:
+        self._network, self._x, self._size, self._shape = network, x.astype(np.float32), size, (alpha, c)
+        (low, high), pixels = ends.T[..., None, None], np.array(size[-len(ends) :])[:, None, None]
+        # place = factor z + offset for an output z; 0 and the one after the last are outside
+        self._factors, self._last = (pixels / (high - low)).astype(np.float32), (pixels + 1).astype(np.float32)
+        self._offsets = (1 - pixels * low / (high - low)).astype(np.float32)
+        slow = bool(why_not_native())
+        self._values = forward if slow else values
+        parts = math.ceil(members * network.parameters * x.shape[1] / (WORK // 4 if slow else WORK))
+        self._renewed = math.ceil(members / parts / VECTOR) * VECTOR
+        # how many members of each part of the ensemble are in each pixel, [parts, columns * rows], and of all
+        self._parts = np.zeros((math.ceil(members / self._renewed), (size[0] + 2) * (size[1] + 2)), dtype=np.int32)
+        self._all, self._next = self._parts[0].copy(), 0
+        self._bytes = np.rint(255 * np.log1p(np.arange(members + 1)) / np.log1p(members)).astype(np.uint8)
+
+    def image(self, theta: Array) -> Array:
+        """Return bytes [rows, columns], the top first: 0 where no member is, 255 where all are, by the logarithm."""
+        (width, height), start = self._size, self._next * self._renewed
+        with np.errstate(all="ignore"):
+            z = self._values(self._network, theta[:, start : start + self._renewed], self._x, *self._shape)
+            z *= self._factors
+            z += self._offsets
+            # fmax takes the number where the other one is NaN
+            *columns, row = np.fmin(np.fmax(z, 0, out=z), self._last, out=z).astype(np.intp)
+        column = columns[0] if columns else np.arange(1, width + 1)[:, None]
+        counts = np.bincount((column * (height + 2) + row).ravel(), minlength=len(self._all))
+        self._all += counts - self._parts[self._next]
+        self._parts[self._next] = counts
+        self._next = (self._next + 1) % len(self._parts)
+        inside = self._all.reshape(width + 2, height + 2)[1:-1, -2:0:-1].T
+        return np.asarray(self._bytes[np.minimum(inside, len(self._bytes) - 1)])
 
 
 def view_of(task: Task) -> Array:
@@ -198,6 +251,15 @@ def surface_bytes(task: Task, z: Array) -> Array:
     low, high = task.y.min(), task.y.max()
     shown = np.nan_to_num((z - low) * (255 / max(high - low, 1e-30)), nan=0.0).clip(0, 255)
     return np.asarray(np.rint(shown), dtype=np.uint8).reshape(HEIGHT, WIDTH)
+
+
+def share_of_dead_units(network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0) -> float:
+    """Return the share of hidden units with slope 0 at every point of x [in, batch]: nothing moves their weights."""
+    with np.errstate(all="ignore"):
+        *hidden, _ = preactivations(network, theta, x, alpha, c)
+        shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
+        slopes = [network.function.slope(z, a, b) for z, a, b in zip(hidden, *shapes, strict=True)]
+    return float(np.mean(np.concatenate([(slope == 0).all(axis=1) for slope in slopes])))
 
 
 def _number(value: float) -> float | None:

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.fields import known
 from plunit.ensemble import MLP, Rows, initial, why_not_native
 from plunit.play.exports import export
 from plunit.play.frames import Painter, Reply, problem_of
-from plunit.play.live_training import LOOKED, Course, Snapshot, advance_all
-from plunit.play.settings import Settings, known
+from plunit.play.live_training import LOOKED, LiveTraining, Snapshot, advance_all
+from plunit.play.settings import Settings
 from plunit.play.targets import Task
 
 BATCH = 128  # rows of a step, of tables with more than `LOOKED`
@@ -29,10 +30,10 @@ class Session:
     def __init__(self, task: Task, settings: Settings) -> None:
         self._task, self._settings, self.bytes = task, settings, bytes_of(task, settings)
         self._batch = BATCH if len(task.y) > LOOKED else 0
-        self._courses = _courses(task, settings, self._batch)
-        self._latest, self._fresh = [course.snapshot() for course in self._courses], True
+        self._trainings = _trainings(task, settings, self._batch)
+        self._latest, self._fresh = [training.snapshot() for training in self._trainings], True
         self._painter, self._frame = Painter(task, settings, self._latest), Reply({"frame": 0})
-        self._change, self._painting, self._training = threading.Condition(), threading.Lock(), threading.Lock()
+        self._change, self._painting, self._stepping = threading.Condition(), threading.Lock(), threading.Lock()
         self._steps, self._seconds, self._due = 1, 0.0, 0.0  # of the next round; of all; when a frame may be made
         self._numbered, self._numbers_due = False, 0.0  # whether the last frame has numbers; when the next one has
         self._single, self.paused, self.ended = 0, settings.paused, ""
@@ -52,19 +53,19 @@ class Session:
 
     def round(self, seconds: float) -> None:
         """Train all activations by so many steps as take about `seconds`; keep a copy if the last one was drawn."""
-        with self._training:
+        with self._stepping:
             with self._change:
                 if self.waiting:  # a command came after this round was planned
                     return
                 single = self.paused
                 self._single -= single
             steps, start = 1 if single else self._steps, time.perf_counter()
-            advance_all(self._courses, steps)
+            advance_all(self._trainings, steps)
         spent = time.perf_counter() - start
         self._seconds += spent
         if not single:
             self._steps = max(1, round(steps * min(2.0, max(0.5, seconds / spent))))
-        if self._courses[0].step >= STEPS:
+        if self._trainings[0].step >= STEPS:
             self.end(f"Training ended after {STEPS:,} steps.")
         if single or not self._fresh:
             self._keep()
@@ -72,14 +73,14 @@ class Session:
     def _keep(self) -> None:
         """Keep a copy of the networks; called while they do not train."""
         with self._change:
-            self._latest, self._fresh = [course.snapshot() for course in self._courses], True
+            self._latest, self._fresh = [training.snapshot() for training in self._trainings], True
             self._change.notify_all()
 
     def _settle(self) -> None:
         """Keep a copy of networks that no longer train, if the last copy is older."""
         if self.waiting:
-            with self._training:
-                if self._latest[0].step != self._courses[0].step:
+            with self._stepping:
+                if self._latest[0].step != self._trainings[0].step:
                     self._keep()
 
     def frame(self, after: int) -> Reply:
@@ -129,7 +130,7 @@ class Session:
             self._single += name == "step"
         if name == "stop":
             self.end("Training was stopped.")
-        return {"paused": self.paused, "step": self._courses[0].step}
+        return {"paused": self.paused, "step": self._trainings[0].step}
 
     def end(self, reason: str) -> None:
         """Train no more; the next frame says why."""
@@ -138,12 +139,12 @@ class Session:
             self._change.notify_all()
 
     def _about(self) -> dict[str, Any]:
-        step = self._courses[0].step
+        step = self._trainings[0].step
         rate = round(step / self._seconds, 1) if self._seconds else 0.0
         return {"step": step, "seconds": self._seconds, "rate": rate, "paused": self.paused, "ended": self.ended}
 
 
-def _courses(task: Task, settings: Settings, batch: int) -> list[Course]:
+def _trainings(task: Task, settings: Settings, batch: int) -> list[LiveTraining]:
     """Return the networks of each activation before their first step; network i starts alike in all of them."""
     widths = task.widths(settings)
     shape: dict[str, Any] = {"alpha": settings.alpha, "c": settings.c}
@@ -154,7 +155,7 @@ def _courses(task: Task, settings: Settings, batch: int) -> list[Course]:
     rows = Rows(*task.scaled, batch=batch, seeds=range(settings.networks) if batch else ())
     unit = float(np.mean(task.scales[1].spread ** 2))
     networks = [MLP(widths, name) for name in settings.activations]
-    return [Course(one, start[: one.parameters], rows, lr=settings.lr, unit=unit, **shape) for one in networks]
+    return [LiveTraining(one, start[: one.parameters], rows, lr=settings.lr, unit=unit, **shape) for one in networks]
 
 
 def bytes_of(task: Task, settings: Settings) -> int:

@@ -7,21 +7,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from plunit.base.errors import UserError
-from plunit.base.ranges import DOMAIN
+from plunit.base.fields import known, made
+from plunit.base.ranges import DOMAIN, Range
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.standardizing import Scale
 from plunit.expressions import Expression
 from plunit.fitting.problems import Problem, of_drawing, of_expression, of_table
-from plunit.play.settings import Settings, called, checked_text, known, number
+from plunit.play.settings import Settings
 
 POINTS = 1_000_000  # of a drawing or a table, at most
 AXIS = (100, 20)  # points of each axis, for functions of one and of two variables
 TURN = 2 * math.pi
+End = Annotated[float, DOMAIN]
 
 PAPER = {
     "sine": (("sin(x)",), -TURN, TURN, 50),
@@ -74,16 +76,14 @@ def task_of(target: Any) -> Task:
         raise UserError("a target must be an object such as {'kind': 'expression', 'text': 'sin(x)'}")
     fields = dict(target)
     kind = known("kind of target", fields.pop("kind", None), KINDS)
-    return called(f"a target of kind {kind}", KINDS[kind], fields)
+    return made(f"a target of kind {kind}", KINDS[kind], fields)
 
 
-def _written(text: Any, low: Any = -6.0, high: Any = 6.0) -> Task:
-    written = checked_text("the function", text, 10_000)
-    ends = number("low", low, DOMAIN), number("high", high, DOMAIN)
-    names = of_expression(written, *ends, 2).inputs  # at the corners: how many variables?
+def _written(text: Annotated[str, Range(0, 10_000)], low: End = -6.0, high: End = 6.0) -> Task:
+    names = of_expression(text, low, high, 2).inputs  # at the corners: how many variables?
     if len(names) > 2:
-        raise UserError(f"a function here has one variable or two; {written[:60]!r} has {', '.join(names[:9])}")
-    return _task([of_expression(written, *ends, AXIS[len(names) - 1])])
+        raise UserError(f"a function here has one variable or two; {text[:60]!r} has {', '.join(names[:9])}")
+    return _task([of_expression(text, low, high, AXIS[len(names) - 1])])
 
 
 def _paper(name: Any) -> Task:
@@ -97,19 +97,18 @@ def _drawn(points: Any) -> Task:
     return _task([of_drawing(points, AXIS[0])])
 
 
-def _table(text: Any, name: Any = "table.csv") -> Task:
-    content, title = checked_text("the table", text, 10_000_000), checked_text("the name", name, 200)
-    if content.startswith("PAR1"):
+def _table(text: Annotated[str, Range(0, 10_000_000)], name: Annotated[str, Range(0, 200)] = "table.csv") -> Task:
+    if text.startswith("PAR1"):
         raise UserError("the table is Parquet; save it as CSV")
     notes: list[str] = []
-    data = content.encode(errors="surrogatepass")
-    found = of_table(Path(title), "-1", (), notes.append, content=data)
+    data = text.encode(errors="surrogatepass")
+    found = of_table(Path(name), "-1", (), notes.append, content=data)
     if len(found.y) > POINTS:
         raise UserError(f"the table has {len(found.y):,} rows, the limit is {POINTS:,}")
     if len(found.inputs) > 2:
         raise UserError(f"the table has {len(found.inputs)} inputs that vary; keep one or two before the last column")
     order = np.random.default_rng(0).permutation(len(found.y))  # batches want rows in random order
-    return _task([replace(found, title=title, x=found.x[order], y=found.y[order])], notes)
+    return _task([replace(found, title=name, x=found.x[order], y=found.y[order])], notes)
 
 
 KINDS: dict[str, Callable[..., Task]] = {"expression": _written, "paper": _paper, "drawn": _drawn, "csv": _table}

@@ -6,14 +6,15 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 from plunit.base.errors import UserError
+from plunit.base.fields import known, made
 from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
 from plunit.play.frames import Reply
 from plunit.play.session import Session, bytes_of
-from plunit.play.settings import RANGES, Settings, called, known, number, settings_of
+from plunit.play.settings import MEMBERS, Settings, settings_of
 from plunit.play.targets import POINTS, TURN, task_of
 
 SESSIONS = 8  # pages that train at once
@@ -48,7 +49,7 @@ class Workshop:
 
     def call(self, kind: str, body: Any) -> Reply:
         """Answer a call; what the user can put right is a UserError."""
-        return called(f"the call {kind}", self._calls[known("call", kind, self._calls)], body)
+        return made(f"the call {kind}", self._calls[known("call", kind, self._calls)], body)
 
     def answer(self, kind: str, body: Any) -> tuple[int, Reply]:
         """Return the status of HTTP for a call, and the reply or {"error": one line}."""
@@ -76,7 +77,7 @@ class Workshop:
         activations = [
             {"name": name, "title": one.title, "piecewise": one.exact is not None} for name, one in ACTIVATIONS.items()
         ]
-        limits = {"networks": RANGES["networks"].high, "points": POINTS, "body": BODY, "sessions": SESSIONS}
+        limits = {"networks": MEMBERS.high, "points": POINTS, "body": BODY, "sessions": SESSIONS}
         return Reply({"activations": activations, "limits": limits, "defaults": vars(default)})
 
     def _start(self, settings: Any, replaces: Any = "") -> Reply:
@@ -120,9 +121,9 @@ class Workshop:
             )
         return session
 
-    def _frame(self, session: Any, after: Any = 0) -> Reply:
-        made = self._find(session).frame(number("after", after, Range(0, 2**53), whole=True))
-        return Reply({"session": session, **made.content}, made.payload)
+    def _frame(self, session: Any, after: Annotated[int, Range(0, 2**53)] = 0) -> Reply:
+        frame = self._find(session).frame(after)
+        return Reply({"session": session, **frame.content}, frame.payload)
 
     def _command(self, session: Any, command: Any) -> Reply:
         answer = self._find(session).command(command)

@@ -71,7 +71,7 @@ def test_the_full_run_is_a_record_of_the_package():
 
 def test_a_finished_folder_becomes_a_record(made, tmp_path, monkeypatch):
     monkeypatch.setattr(records, "FOLDER", tmp_path / "records")
-    part = plan.Part("cifar10", 2, ("relu", "plu"), steps=100)
+    part = plan.Part("cifar10", 2, ("relu", "plu"), changes={"steps": 100})
     plan.save(tmp_path / "runs", {"cifar10": part})
     for cell in part.cells():
         arrays = made(cell.activation, 100)
@@ -82,4 +82,4 @@ def test_a_finished_folder_becomes_a_record(made, tmp_path, monkeypatch):
     np.testing.assert_allclose(found["plu"].loss, curve(made("plu", 100)).loss, atol=1e-5)
     about = json.loads((tmp_path / "records" / "mine" / "record.json").read_text())
     assert (about["spec"]["steps"], about["seeds"]) == (100, {"relu": 2, "plu": 2})
-    assert about["command"] == "plunit run cifar10 --seeds 2 --steps 100 --activations relu,plu"
+    assert about["command"] == "plunit run cifar10 --seeds 2 --activations relu,plu --set steps=100"

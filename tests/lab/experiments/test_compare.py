@@ -34,7 +34,7 @@ def table(tmp_path):
 def wanted(folder, table, **options):
     assignments = options.pop("assignments", ["widths=4", "steps=40", "batch=16"])
     inputs = options.pop("inputs", "")
-    return plan.comparison(folder, table, "height", inputs, assignments, say=pytest.fail, **options)
+    return plan.for_compare(folder, table, "height", inputs, assignments, say=pytest.fail, **options)
 
 
 def computed(folder, table, activation, **options):
@@ -186,27 +186,6 @@ def test_the_name_of_a_comparison_is_a_file_name():
     assert other.name != Compare("compare", "", CompareSpec()).varied({"path": "x.csv", "target": "y"}).name
 
 
-@pytest.mark.parametrize(
-    ("assignment", "said"),
-    [("widths=0", "widths must be whole numbers"), ("test=1", "test must be a number (0.01 to 0.9), got 1")],
-)
-def test_options_are_checked(tmp_path, table, assignment, said):
-    with pytest.raises(UserError) as error:
-        wanted(tmp_path, table, assignments=[assignment])
-    assert said in str(error.value)
-
-
-@pytest.mark.parametrize("assignment", ["inputs=a", "target=b", "path=/etc/passwd", "sha256=00"])
-def test_the_table_is_not_changed_by_set(tmp_path, table, assignment):
-    with pytest.raises(UserError, match="--target and --inputs name columns"):
-        wanted(tmp_path, table, assignments=[assignment])
-
-
-def test_inputs_without_a_name_are_refused(tmp_path, table):
-    with pytest.raises(UserError, match=r"--inputs must name columns, .*got ','$"):
-        wanted(tmp_path, table, inputs=",")
-
-
 @pytest.mark.parametrize(("inputs", "words"), [("1", "learned from one column"), ("1,2", "learned from 2 columns")])
 def test_the_title_counts_the_inputs(tmp_path, table, inputs, words):
     (part,) = wanted(tmp_path, table, inputs=inputs).values()
@@ -217,7 +196,7 @@ def test_the_title_counts_the_inputs(tmp_path, table, inputs, words):
 def test_odd_file_names_and_columns_do_not_block_the_folder(tmp_path, table, name):
     odd, out = tmp_path / name, tmp_path / "out"
     odd.write_text(table.read_text().replace("height", "y$\\frac$" + "損" * 60))
-    found = plan.comparison(
+    found = plan.for_compare(
         out, odd, "-1", "", ["widths=4", "steps=9"], seeds=5, activations="relu,plu", say=pytest.fail
     )
     running.execute(out, found, running.Where(), Console(quiet=True))
@@ -225,13 +204,24 @@ def test_odd_file_names_and_columns_do_not_block_the_folder(tmp_path, table, nam
     assert "\\frac" in (out / "report.html").read_text()
 
 
-@pytest.mark.parametrize("name", ["new\nline.csv", "escape\x1b.csv", "\udcff.csv"])
-def test_file_names_that_cannot_be_printed_are_refused(tmp_path, name):
-    with pytest.raises(UserError, match="rename the file"):
-        plan.comparison(tmp_path, tmp_path / name, "y", "", [])
-
-
-def test_numbers_too_large_to_square_are_refused(tmp_path, table):
-    table.write_text(table.read_text().replace("\n", "e300\n").replace("heighte300", "height"))
-    with pytest.raises(UserError, match="scale its column"):
-        wanted(tmp_path, table)
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"assignments": ["widths=0"]}, "widths must be a list of whole numbers (1 to 256), got 0"),
+        ({"assignments": ["test=1"]}, "test must be a number (0.01 to 0.9), got 1.0"),
+        *(({"assignments": [f"{name}=a"]}, f"{name} cannot be set") for name in ("inputs", "target", "path", "sha256")),
+        ({"inputs": ","}, "',' names no input"),
+        ({"name": "new\nline.csv"}, "rename the file"),
+        ({"name": "escape\x1b.csv"}, "rename the file"),
+        ({"name": "\udcff.csv"}, "rename the file"),
+        ({"factor": "e300"}, "scale its column"),
+    ],
+    ids=str,
+)
+def test_messages(tmp_path, table, change, said):
+    change = dict(change)
+    table.write_text(table.read_text().replace("\n", f"{change.pop('factor', '')}\n").replace("heighte300", "height"))
+    path = tmp_path / change.pop("name", table.name)
+    with pytest.raises(UserError, match=r"^[^\n]*$") as error:
+        wanted(tmp_path, path, **change)
+    assert said in str(error.value)

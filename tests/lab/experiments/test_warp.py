@@ -105,7 +105,7 @@ def test_the_figure_draws_the_grids_of_the_median_seed(runs, tmp_path):
 
 
 def test_cells_take_the_steps():
-    (cell,) = Part("warp", 5, ("plu",), steps=7).cells()
+    (cell,) = Part("warp", 5, ("plu",), changes={"steps": 7}).cells()
     assert (cell.spec.steps, cell.seeds) == (7, range(5))
 
 

@@ -15,6 +15,7 @@ from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
+from plunit.base.progress import step_bar
 from plunit.base.ranges import as_count
 from plunit.invertible.bijections.anneal import Annealing, annealing_of
 from plunit.invertible.training import options

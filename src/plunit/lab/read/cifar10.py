@@ -1,4 +1,4 @@
-"""Training loss and test accuracy over steps, drawn."""
+"""CIFAR-10: rows, claims and curves of training loss and test accuracy, from a run or the stored records."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import hashlib
 import math
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -53,13 +53,13 @@ class Compare(Experiment):
         title = f"{_column(spec.target)} of {Path(spec.path).name}, learned from {count}"
         return dataclasses.replace(self, name=name, title=title, spec=spec)
 
-    def command(self, part: Any) -> str:
-        """Return the command that runs a part."""
-        words = ["plunit", "compare", self.spec.path, "--target", self.spec.target, "--seeds", str(part.seeds)]
-        words += ["--activations", ",".join(part.activations), "--engine", part.engine]
-        for name, text in settings.texts(part.changes).items():
-            words += [] if name in _TABLE else ["--set", f"{name}={text.replace('x', ',')}"]
-        return shlex.join([*words, "--inputs", ",".join(self.spec.inputs)])
+    def command(self, activations: Iterable[str], seeds: int, engine: str, changes: settings.Changes) -> str:
+        """Return the command that compares on the table that the changes name."""
+        words = ["plunit", "compare", changes["path"], "--target", changes["target"], "--seeds", str(seeds)]
+        words += ["--activations", ",".join(activations), "--engine", engine]
+        others = {name: value for name, value in sorted(changes.items()) if name not in _TABLE}
+        words += [word for text in settings.assignments(others) for word in ("--set", text)]
+        return shlex.join([*words, "--inputs", ",".join(changes["inputs"])])
 
     def cost(self, cell: Cell) -> float:
         """Estimate the work."""

@@ -1,4 +1,4 @@
-"""Densities: rows, claims, figures. The paper only points there."""
+"""Densities by invertible networks, which the paper only mentions: rows, claims, figures."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Inverses and round trips: rows, claims, figures."""
+"""Round trips through invertible networks: rows, claims, figures; and the theorems of section 6, checked exactly."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from plunit.base.ranges import Range
+from plunit.functional import formula
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.claims import Claim, Column, largest, mean, measure, median
 from plunit.lab.experiment import Experiment, Results, Runs
@@ -18,16 +20,15 @@ from plunit.lab.style import Picture, label, listed, look
 from plunit.lab.train import inverse as run
 from plunit.lab.train.inverse import InverseSpec
 
-_ALL, _NONE, _SOME = Range(1, 1), Range(0, 0), Range(low=0.01)
 _CEILING = 1e3
 
 
 @dataclass(frozen=True)
 class InverseExperiment(Experiment):
-    """Inverses of activations and of untrained networks."""
+    """Inverses of untrained networks."""
 
-    activations = ("tanh", "relu", "plu", "leaky_relu")
-    choices = run.FUNCTIONS
+    activations = ("tanh", "plu", "leaky_relu")
+    choices = run.NETWORKS
     compute = staticmethod(run.compute)
     seeds = 5
     chunk = 1
@@ -51,20 +52,8 @@ class InverseExperiment(Experiment):
                     yield row | {key: float(arrays[key][i, j, k, s]) for key in ("error", "lost", "bound")}
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
-        """Yield the claims that can be measured with what was run."""
-        draw = f"of {self.spec.values:,} values N(0, {self.spec.spread:g}^2)"
-        whole, plu, others = "PLU's inverse is defined on the whole domain.", "inverse-plu", "inverse-others"
-        for activation, statement, setting, sentence, what, key, claimed in (
-            ("plu", plu, "", whole, "it takes", "all", _ALL),
-            ("plu", plu, "for one to one", "PLU is one to one.", _SHARED, "shared", _NONE),
-            ("relu", others, "", "ReLU is not an invertible function.", _SHARED, "shared", _SOME),
-            ("leaky_relu", others, "for leaky ReLU", "Leaky ReLU is invertible.", _SHARED, "shared", _NONE),
-            ("tanh", others, _INSIDE, f"{_TANH} everywhere inside.", "inside that it takes", "inside", _ALL),
-            ("tanh", others, _OUTSIDE, f"{_TANH} nowhere outside.", "outside that it takes", "outside", _NONE),
-        ):
-            if activation in runs:
-                statistic, column = f"share {draw} {what}", _share(runs[activation], key)
-                yield measure(statement, sentence, statistic, mean, column, claimed=claimed, setting=setting)
+        """Yield the theorems, and the claims that can be measured with what was run."""
+        yield from theorems()
         for activation in ("plu", "tanh"):
             if activation in runs:
                 yield self._round_trip(activation, runs[activation])
@@ -73,9 +62,9 @@ class InverseExperiment(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Say what comes back from the deepest networks."""
-        last = {name: float(np.median(self._worst(arrays, -1))) for name, arrays in runs.items() if name != "relu"}
+        last = {name: float(np.median(self._worst(arrays, -1))) for name, arrays in runs.items()}
         where = f"depth {self.spec.depths[-1]}, {self.spec.dtypes[0]}"
-        return f"Largest |F⁻¹(F(x)) - x| at {where}, median of seeds: {listed(last)}." if last else ""
+        return f"Largest |F⁻¹(F(x)) - x| at {where}, median of seeds: {listed(last)}."
 
     def _worst(self, arrays: Arrays, depth: int) -> Column:
         """Return the error of the worse kind of layer in the first precision, at one of the depths [seeds]."""
@@ -105,8 +94,6 @@ class InverseExperiment(Experiment):
         for (i, j), axes in np.ndenumerate(grid):
             for activation, arrays in runs.items():
                 error, bound = (np.median(arrays[key][j, i], axis=-1) for key in ("error", "bound"))
-                if np.isnan(error).all():
-                    continue
                 style = look(activation)
                 axes.plot(spec.depths, np.minimum(error, _CEILING), marker="o", markersize=3, **style)
                 if activation != "tanh":
@@ -131,17 +118,24 @@ class InverseExperiment(Experiment):
         yield Picture(self.name, caption, alt, figure)
 
 
-_SHARED = "with the output of another"
-_TANH = "tanh's inverse is defined on (-1, 1) only:"
-_INSIDE, _OUTSIDE = "for tanh inside (-1, 1)", "for tanh outside (-1, 1)"
+def theorems() -> Iterator[Claim]:
+    """Check section 6; for PLU (alpha = 1/10, c = 1) and leaky ReLU in rational arithmetic.
 
-
-def _share(arrays: Arrays, key: str) -> Column:
-    """Return a share of values [seeds]: reached inside (-1, 1), outside, or at the worse of both; or shared."""
-    inside, outside = arrays["reached"]
-    shares = arrays | {"inside": inside, "outside": outside, "all": np.minimum(inside, outside)}
-    share: Column = shares[key]
-    return share
+    Two points on each piece decide whether a piecewise-linear function is the identity, so these checks are proofs.
+    """
+    x, alpha = np.array([Fraction(k, 2) for k in range(-6, 7)]), Fraction(1, 10)
+    undone = [formula(np, formula(np, x, slope, 1), 1 / slope, 1) == x for slope in (alpha, 1 / alpha)]
+    sentence = "PLU with slope 1 / alpha undoes PLU, and PLU undoes it."
+    statistic = "share of 13 points on all pieces that come back, exactly, in either order"
+    yield measure("inverse-plu", sentence, statistic, mean, np.concatenate(undone), claimed=Range(1, 1))
+    relu, leaky = np.array([max(-1, 0) == max(-2, 0)]), np.where(x < 0, x / 100, x)
+    inside, outside = np.linspace(-0.9, 0.9, 7), np.array([-2.0, -1.0, 1.0, 2.0])
+    with np.errstate(all="ignore"):
+        tanh = np.isclose(np.tanh(np.arctanh(inside)), inside), ~np.isfinite(np.arctanh(outside))
+    facts = np.concatenate([relu, np.where(leaky < 0, leaky * 100, leaky) == x, *tanh])
+    sentence = "ReLU(-1) = ReLU(-2), slope 100 undoes leaky ReLU, and artanh is finite on (-1, 1) only."
+    statistic = "share of 25 checks that come out as the theorem says"
+    yield measure("inverse-others", sentence, statistic, mean, facts, claimed=Range(1, 1))
 
 
 EXPERIMENTS = (InverseExperiment("inverse", "Inverses and round trips", InverseSpec(), "6"),)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from plunit.base.files import write_atomically, write_csv
-from plunit.lab import plan
+from plunit.lab import plan, store
 from plunit.lab.cell import Arrays
 from plunit.lab.claims import Column
 
@@ -134,7 +134,7 @@ def _curve(window: int, seeds: int, losses: list[dict[str, str]], tests: list[di
 def main(runs: Path, name: str) -> None:
     """Write the run of a folder of results as a record of the package."""
     part = plan.load(runs)["cifar10"]
-    found = plan.collect({"cifar10": part}, {}, runs, print)["cifar10"]
+    found = store.collect(runs, {"cifar10": part}, {}, print)["cifar10"]
     about = {"spec": dataclasses.asdict(part.experiment().spec), "command": part.command()}
     write(FOLDER / name, {activation: curve(arrays) for activation, arrays in found.items()}, about)
 

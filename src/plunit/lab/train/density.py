@@ -1,4 +1,4 @@
-"""Train the flows of a cell side by side, and measure them."""
+"""Train flows on toys and tables, those of a cell side by side, and measure their test likelihoods."""
 
 from __future__ import annotations
 

@@ -1,0 +1,113 @@
+"""Values that a user gives by name, checked against types with ranges: `Annotated[int, Range(1, 6)]`.
+
+The types are those of a dataclass or of a function's parameters: int, float, bool, str, `Literal[...]`, dict and
+`tuple[..., ...]`. A range limits numbers, each number of a tuple, or the length of a text.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Collection
+from inspect import signature
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from plunit.base.errors import UserError
+from plunit.base.ranges import Range
+
+Made = TypeVar("Made")
+
+
+def made(what: str, function: Callable[..., Made], given: Any) -> Made:
+    """Return function(**given) for an object that has all parameters without a default, and no others."""
+    if not isinstance(given, dict):
+        raise UserError(f"{what} must be an object, got {type(given).__name__}")
+    parameters = signature(function).parameters
+    if unknown := sorted(str(name)[:40] for name in given if name not in parameters):
+        raise UserError(f"{what} can have no field {unknown[0]!r}; there are {', '.join(parameters) or 'none'}")
+    if missing := [name for name, one in parameters.items() if one.default is one.empty and name not in given]:
+        raise UserError(f"{what} must have a field {missing[0]!r}")
+    hints = get_type_hints(function, include_extras=True)
+    return function(**{name: checked(name, value, hints.get(name, Any)) for name, value in given.items()})
+
+
+def known(what: str, name: Any, names: Collection[str]) -> str:
+    """Return a name that is one of `names`, or raise UserError."""
+    if name not in tuple(names):  # a list of a JSON file cannot be looked up in a dictionary
+        near = difflib.get_close_matches(str(name)[:80], names, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UserError(f"unknown {what} {str(name)[:80]!r}; there are {', '.join(names) or 'none'}{hint}")
+    return str(name)
+
+
+def checked(name: str, value: Any, hint: Any) -> Any:
+    """Return a value of that type, a list as a tuple and a whole number for a float as one; or raise UserError.
+
+    >>> checked("widths", [1, 8], tuple[int, ...]), checked("lr", 1, Annotated[float, Range(0, 1)])
+    ((1, 8), 1.0)
+    """
+    kind, limits = get_args(hint) if get_origin(hint) is Annotated else (hint, Range())
+    if get_origin(kind) is tuple:
+        item, values = get_args(kind)[0], value if isinstance(value, list | tuple) else ()
+        if not values or not all(_is(one, item, limits) for one in values):
+            raise UserError(f"{name} must be {described(hint)}, got {_short(value)}")
+        return tuple(float(one) if item is float else one for one in values)
+    if not _is(value, kind, limits):
+        got = f"{len(value):,} characters" if isinstance(value, str) and kind is str else _short(value)
+        raise UserError(f"{name} must be {described(hint)}, got {got}")
+    if isinstance(value, str) and (half := re.search("[\ud800-\udfff]", value)):  # which no file can hold
+        raise UserError(f"{name} holds {half[0]!r}, which is not UTF-8; leave it out")
+    return float(value) if kind is float else value
+
+
+def parsed(name: str, text: str, hint: Any) -> Any:
+    """Return the value that a text stands for, commas between those of a tuple, or raise UserError.
+
+    >>> parsed("widths", "1, 8, 1", tuple[int, ...]), parsed("alpha", "1e-3", float)
+    ((1, 8, 1), 0.001)
+    """
+    kind = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    if get_origin(kind) is not tuple:
+        return checked(name, _read(text.strip(), kind), hint)
+    return checked(name, [_read(part.strip(), get_args(kind)[0]) for part in text.split(",")], hint)
+
+
+def described(hint: Any) -> str:
+    """Say what a type with a range allows.
+
+    >>> described(Annotated[float, Range(0, 1)]), described(tuple[int, ...]), described(Literal["a", "b"])
+    ('a number (0 to 1)', 'a list of whole numbers', 'a or b')
+    """
+    if get_origin(hint) is Annotated:
+        kind, limits = get_args(hint)
+        return f"a text of at most {limits.high:,} characters" if kind is str else f"{described(kind)} ({limits})"
+    if get_origin(hint) is tuple:
+        return "a list of " + {int: "whole numbers", float: "numbers"}.get(get_args(hint)[0], "names")
+    if get_origin(hint) is Literal:
+        return " or ".join(get_args(hint))
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    return words.get(hint, "an object")
+
+
+def _is(value: Any, kind: Any, limits: Range) -> bool:
+    """Whether a value has a type and is in the range; NaN is in none."""
+    if kind is Any:
+        return True
+    if get_origin(kind) is Literal:
+        return value in list(get_args(kind))
+    if kind in (int, float):
+        number = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
+        return number and limits.holds(value)
+    return isinstance(value, get_origin(kind) or kind) and (kind is not str or limits.holds(len(value)))
+
+
+def _read(text: str, kind: Any) -> Any:
+    """Return the number that a text stands for; the text itself if it is none, or if no number is wanted."""
+    try:
+        return kind(text) if kind in (int, float) else text
+    except ValueError:
+        return text
+
+
+def _short(value: Any) -> str:
+    return (",".join(map(str, value)) if isinstance(value, list | tuple) else repr(value))[:80]
