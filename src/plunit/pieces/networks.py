@@ -14,6 +14,9 @@ from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.exact.layer import Units, affine
 
+LayerLike = Activation | tuple[Any, Any]
+"""What a network is built from: an activation, or (weight [out, in], bias [out])."""
+
 
 @dataclass(frozen=True, eq=False)
 class Layer:
@@ -152,7 +155,7 @@ def terms(nets: Ensemble, rows: Floats, member: Ints) -> Floats:
 Nets = TypeVar("Nets", Network, Ensemble)
 
 
-def network(layers: Sequence[Activation | tuple[Any, Any]]) -> Network:
+def network(layers: Sequence[LayerLike]) -> Network:
     """Build a network from its layers in order: (weight [out, in], bias [out]) or an activation.
 
     >>> from plunit.pieces import activation
@@ -164,7 +167,7 @@ def network(layers: Sequence[Activation | tuple[Any, Any]]) -> Network:
     return ensemble(parts).member(0)
 
 
-def ensemble(layers: Sequence[Activation | tuple[Any, Any]]) -> Ensemble:
+def ensemble(layers: Sequence[LayerLike]) -> Ensemble:
     """Build an ensemble from its layers in order: (weight [out, in, members], bias [out, members]) or an activation.
 
     Neighbouring affine layers become one, and neighbouring activations get W = 1 between them.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-Layer = tuple[Array, Array]
+AffineLayer = tuple[Array, Array]
 
 
 def member_mean(values: Array) -> Array:
@@ -31,7 +31,7 @@ def member_mean(values: Array) -> Array:
     return np.asarray(functools.reduce(np.add, values) / len(values))
 
 
-def side_by_side(network: MLP, theta: Array) -> list[Layer]:
+def side_by_side(network: MLP, theta: Array) -> list[AffineLayer]:
     """Return the mean of the members as layers (weight [out, in], bias [out]) of one network, member after member."""
     layers = [(np.moveaxis(weight, -1, 0), bias.T) for weight, bias in network.layers(theta)]
     members = theta.shape[1]

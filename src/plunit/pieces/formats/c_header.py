@@ -15,7 +15,7 @@ from plunit.pieces.exact_curves import Curve
 from plunit.pieces.fixed.integers import FixedNetwork
 from plunit.pieces.fixed.proving import error_bound
 from plunit.pieces.formats import c_text
-from plunit.pieces.formats.c_text import Layer, Tables, box_text, origin, rounded
+from plunit.pieces.formats.c_text import CLayer, Tables, box_text, origin, rounded
 from plunit.pieces.functions import Functions
 from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, check_network
@@ -112,7 +112,7 @@ static inline void {name}(const {dtype} *x, {dtype} *y) {{
     return c_text.header(name, lines, c_text.layer_tables(layers), program, test)
 
 
-def _network_layers(net: Network, dtype: str) -> list[Layer]:
+def _network_layers(net: Network, dtype: str) -> list[CLayer]:
     found = []
     for layer in net.layers:
         parts: dict[str, Any] = {"weight": layer.weight, "bias": layer.bias}
@@ -122,7 +122,7 @@ def _network_layers(net: Network, dtype: str) -> list[Layer]:
         tables: Tables = {part: (dtype, rounded(array, dtype)) for part, array in parts.items()}
         if units is not None and len(units.knots) > 1:
             tables["kind"] = ("unsigned short", units.kinds)
-        found.append(Layer(tables, "z" if units is None else "{slope} * z + {intercept}"))
+        found.append(CLayer(tables, "z" if units is None else "{slope} * z + {intercept}"))
     return found
 
 
@@ -273,7 +273,7 @@ def fixed_header(fixed: FixedNetwork, name: str, points: int) -> str:
     return c_text.header(name, about, tables, program, test, include="\n#include <stdint.h>\n")
 
 
-def _fixed_layers(fixed: FixedNetwork, name: str) -> list[Layer]:
+def _fixed_layers(fixed: FixedNetwork, name: str) -> list[CLayer]:
     found = []
     for i, layer in enumerate(fixed.layers):
         total = "int64_t" if layer.wide else "int32_t"
@@ -285,5 +285,5 @@ def _fixed_layers(fixed: FixedNetwork, name: str) -> list[Layer]:
             value = f"(int16_t){name}_rounded(\n            {{slope}} * (int64_t)z + {{intercept}}, {layer.shift})"
             if len(layer.knots) > 1:
                 tables["kind"] = ("unsigned short", layer.kinds)
-        found.append(Layer(tables, value, cast="(int32_t)"))
+        found.append(CLayer(tables, value, cast="(int32_t)"))
     return found

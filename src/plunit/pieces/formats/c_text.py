@@ -96,7 +96,7 @@ def box_text(box: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Layer:
+class CLayer:
     """One layer as tables.
 
     Attributes:
@@ -111,18 +111,18 @@ class Layer:
     cast: str = ""
 
 
-def layer_tables(layers: Sequence[Layer]) -> Tables:
+def layer_tables(layers: Sequence[CLayer]) -> Tables:
     """Return the tables of all layers, each with the number of its layer."""
     return {f"{part}{i}": pair for i, layer in enumerate(layers) for part, pair in layer.tables.items()}
 
 
-def scratch(layers: Sequence[Layer], kind: str) -> str:
+def scratch(layers: Sequence[CLayer], kind: str) -> str:
     """Return the arrays between the layers, as wide as the widest: layers write to `even` and `odd` in turn."""
     width = max((len(layer.tables["bias"][1]) for layer in layers[:-1]), default=0)
     return "".join(f"    {kind} {array}[{width}];\n" for array in ("even", "odd")[: len(layers) - 1])
 
 
-def loops(name: str, layers: Sequence[Layer], source: str) -> str:
+def loops(name: str, layers: Sequence[CLayer], source: str) -> str:
     """Return a loop over the units of each layer; the first reads `source`, the last writes y."""
     text = ""
     for i, layer in enumerate(layers):

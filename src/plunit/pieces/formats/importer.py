@@ -6,16 +6,13 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from plunit.pieces.activation import Activation
-from plunit.pieces.networks import Network, network
+from plunit.pieces.networks import LayerLike, Network, network
 
 __all__ = ["Importer"]
-
-Layer = Activation | tuple[Any, Any]
 
 LIMIT = 2**30
 """The largest file, part of a file, or array in bytes that is read: 1 GiB."""
@@ -114,7 +111,7 @@ class Room:
             raise ValueError(f"with {what} its arrays have {self._taken:,} bytes, and at most {2 * LIMIT:,} are made")
 
 
-def build(layers: Sequence[Layer]) -> Network:
+def build(layers: Sequence[LayerLike]) -> Network:
     """Return the network of these layers; ValueError if one of them is too wide, or if all need too much memory.
 
     A small file can name a large width, and a layer of that width may need a square matrix: between two activations,

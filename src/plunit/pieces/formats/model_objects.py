@@ -15,8 +15,8 @@ from plunit.numpy import NAMESPACE
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import Layer, build
-from plunit.pieces.networks import Network
+from plunit.pieces.formats.importer import build
+from plunit.pieces.networks import LayerLike, Network
 
 _HIDDEN = {"relu": activation.relu, "identity": activation.identity}
 
@@ -43,7 +43,7 @@ def from_sklearn(model: Any) -> Network:
         raise ValueError(
             f"{kind} ends in out_activation_={last!r}, which is not piecewise-linear; train with loss='squared_error'"
         )
-    layers: list[Layer] = []
+    layers: list[LayerLike] = []
     for weight, bias in zip(model.coefs_, model.intercepts_, strict=True):
         layers += [(np.asarray(weight).T, np.asarray(bias)), _HIDDEN[model.activation]()]
     return build(layers[:-1])
@@ -64,7 +64,7 @@ def from_keras(model: Any) -> Network:
     return build(list(_chain(model, shape[1])))
 
 
-def _chain(model: Any, units: int) -> Iterator[Layer]:
+def _chain(model: Any, units: int) -> Iterator[LayerLike]:
     """Yield the layers of a model into which so many features come."""
     if _kind(model) == "Functional":
         _check_chain(model)
@@ -125,16 +125,16 @@ def _per_unit(value: Any, units: int) -> Floats:
     return np.broadcast_to(array.reshape(-1), (units,))
 
 
-def _scaled(factor: Floats, shift: Floats) -> list[Layer]:
+def _scaled(factor: Floats, shift: Floats) -> list[LayerLike]:
     return [(np.diag(factor), shift)]
 
 
-def _dense(layer: Any, units: int) -> list[Layer]:
+def _dense(layer: Any, units: int) -> list[LayerLike]:
     weight, *bias = _weights(layer, 1 + bool(layer.use_bias))
     return [(weight.T, bias[0] if bias else np.zeros(weight.shape[1])), *_activation(layer, weight.shape[1])]
 
 
-def _activation(layer: Any, units: int) -> list[Layer]:
+def _activation(layer: Any, units: int) -> list[LayerLike]:
     """Return the activation of a layer: a function with a name, or a layer that acts on each feature alone."""
     kind = _kind(layer.activation)
     if kind in _FUNCTIONS:
@@ -144,7 +144,7 @@ def _activation(layer: Any, units: int) -> list[Layer]:
     raise ValueError(f"its activation {kind!r} is not known; known are {', '.join((*_FUNCTIONS, *_POINTWISE))}")
 
 
-def _relu(layer: Any, units: int) -> list[Layer]:
+def _relu(layer: Any, units: int) -> list[LayerLike]:
     """max_value where x >= max_value, x where x >= 0, else negative_slope x."""
     config = layer.get_config()
     top, slope = config["max_value"], float(config["negative_slope"] or 0.0)
@@ -154,7 +154,7 @@ def _relu(layer: Any, units: int) -> list[Layer]:
     return [activation.piecewise(knots, [slope, 1.0, 1.0 if top is None else 0.0])]
 
 
-def _plu(layer: Any, units: int) -> list[Layer]:
+def _plu(layer: Any, units: int) -> list[LayerLike]:
     config = layer.get_config()
     names = [name for name in ("alpha", "c") if config["learnable"] in (True, name)]
     values: dict[str, Any] = {name: config[name] for name in ("alpha", "c")}
@@ -163,7 +163,7 @@ def _plu(layer: Any, units: int) -> list[Layer]:
     return [activation.plu(**values)]
 
 
-def _batch_norm(layer: Any, units: int) -> list[Layer]:
+def _batch_norm(layer: Any, units: int) -> list[LayerLike]:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta."""
     _check_axis(layer.axis)
     *trained, mean, variance = _weights(layer, 2 + bool(layer.scale) + bool(layer.center))
@@ -173,7 +173,7 @@ def _batch_norm(layer: Any, units: int) -> list[Layer]:
     return _scaled(factor, beta - factor * mean)
 
 
-def _normalization(layer: Any, units: int) -> list[Layer]:
+def _normalization(layer: Any, units: int) -> list[LayerLike]:
     """(x - mean) / max(sqrt(variance), 1e-7), or the inverse."""
     config = layer.get_config()
     mean, variance = config["mean"], config["variance"]
@@ -189,7 +189,7 @@ def _check_axis(axis: Any) -> None:
         raise ValueError(f"its axis is {axis}, but features are on axis 1")
 
 
-_FUNCTIONS: dict[str, Callable[[], list[Layer]]] = {
+_FUNCTIONS: dict[str, Callable[[], list[LayerLike]]] = {
     "linear": lambda: [],
     "relu": lambda: [activation.relu()],
     "relu6": lambda: [activation.relu6()],
@@ -198,12 +198,12 @@ _FUNCTIONS: dict[str, Callable[[], list[Layer]]] = {
     "hard_tanh": lambda: [activation.hardtanh()],
     "plunit.keras.plu": lambda: [activation.plu()],
 }
-_POINTWISE: dict[str, Callable[[Any, int], list[Layer]]] = {
+_POINTWISE: dict[str, Callable[[Any, int], list[LayerLike]]] = {
     "ReLU": _relu,
     "LeakyReLU": lambda layer, units: [activation.leaky_relu(float(layer.negative_slope))],
     "plunit.keras.PLU": _plu,
 }
-_LAYERS: dict[str, Callable[[Any, int], list[Layer]]] = {
+_LAYERS: dict[str, Callable[[Any, int], list[LayerLike]]] = {
     "Dense": _dense,
     "Activation": _activation,
     **_POINTWISE,

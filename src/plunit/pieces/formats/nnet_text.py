@@ -15,8 +15,8 @@ import numpy as np
 
 from plunit.pieces import activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import Content, Importer, Layer, build
-from plunit.pieces.networks import Network
+from plunit.pieces.formats.importer import Content, Importer, build
+from plunit.pieces.networks import LayerLike, Network
 
 
 def _rows(text: str) -> Iterator[list[str]]:
@@ -51,7 +51,7 @@ def _read(path: Path) -> Network:
     spread = _numbers(rows, inputs + 1, "the ranges")
     if not spread.all():
         raise ValueError("a range must not be 0, because inputs are divided by it")
-    layers: list[Layer] = []
+    layers: list[LayerLike] = []
     for i, (before, units) in enumerate(itertools.pairwise(sizes)):
         weight = np.array([_numbers(rows, before, f"row {row} of layer {i}") for row in range(units)])
         bias = np.array([_numbers(rows, 1, f"bias {row} of layer {i}")[0] for row in range(units)])

@@ -15,7 +15,8 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import Layer, check_bytes
+from plunit.pieces.formats.importer import check_bytes
+from plunit.pieces.networks import LayerLike
 
 _NEAR = 1e-5  # functions of float32 constants may jump by 1e-6 at each kink (see `waves`)
 _ROUNDING = 1e-9
@@ -122,7 +123,7 @@ class UnitNodes:
         self.nodes.append(node)
         self.knots.append(knots)
 
-    def check(self, output: str, layers: list[Layer], constants: dict[str, Any]) -> None:
+    def check(self, output: str, layers: list[LayerLike], constants: dict[str, Any]) -> None:
         """Raise ValueError if the layers are not what the nodes compute for the value named `output`."""
         points = probes(self.knots, int(np.prod(self.shape)))
         many = points.shape[1] * max([len(self.nodes) + 1, *(part.shape[1] for part in self.knots)])
@@ -166,7 +167,7 @@ def _widened(value: Any) -> Any:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-def _values(layers: list[Layer], z: Floats) -> tuple[Floats, Floats]:
+def _values(layers: list[LayerLike], z: Floats) -> tuple[Floats, Floats]:
     """Return what the layers are for z [n, units], and the size of the terms."""
     size = np.abs(z)
     for layer in layers:

@@ -10,11 +10,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from plunit.pieces.formats.importer import Content, Importer, Layer, Room, build, check_bytes
+from plunit.pieces.formats.importer import Content, Importer, Room, build, check_bytes
 from plunit.pieces.formats.onnx_checking import UnitNodes, attributes, check_affine
 from plunit.pieces.formats.onnx_ops import AFFINE, ELEMENTWISE, KNOWN, SHAPES, Call
 from plunit.pieces.formats.waves import Wave
-from plunit.pieces.networks import Network
+from plunit.pieces.networks import LayerLike, Network
 
 _FOLDED = """
     Add And Cast Clip Concat Constant Div Equal Exp Greater Identity Less Max Min Mul Neg Not Or Reciprocal Reshape
@@ -41,7 +41,7 @@ class GraphChain:
     def __init__(self, name: str, shape: tuple[int, ...], constants: Mapping[str, Any], version: int) -> None:
         self.values: dict[str, Any] = {**constants, name: Signal(0, shape, Wave.line(1.0, 0.0))}
         self.version = version
-        self._layers: list[Layer] = []
+        self._layers: list[LayerLike] = []
         self._affine = 0
         self._steps = UnitNodes(name, shape)
         self._room = Room()
@@ -64,7 +64,7 @@ class GraphChain:
         elif isinstance(result, Signal) and result.layer == self._affine:
             self._steps.add(node, result.wave.knots)
 
-    def layers(self, output: str) -> list[Layer]:
+    def layers(self, output: str) -> list[LayerLike]:
         """Return all layers up to the value of this name."""
         result = self.values.get(output)
         if not isinstance(result, Signal) or len(result.shape) != 1:
@@ -106,7 +106,7 @@ class GraphChain:
         self._affine += 1
         return Signal(self._affine, weight.shape[:1], Wave.line(1.0, 0.0))
 
-    def _ended(self, name: str) -> list[Layer]:
+    def _ended(self, name: str) -> list[LayerLike]:
         """Return the function between the last affine layer and the next one."""
         signal = self.values[name]
         if signal.layer != self._affine:
@@ -150,7 +150,7 @@ def _size(node: Any, values: list[Any]) -> int:
     return int(max(math.prod(together), sum(map(math.prod, shapes))))
 
 
-def _diagonal(units: int, slopes: Any, shifts: Any) -> Layer:
+def _diagonal(units: int, slopes: Any, shifts: Any) -> LayerLike:
     """Return the affine layer slope z + shift of every unit."""
     check_bytes(f"a layer of {units:,} units", 8 * units**2)
     return np.eye(units) * slopes, np.broadcast_to(shifts, (units,))

@@ -9,17 +9,18 @@ import numpy as np
 
 from plunit.pieces import Activation
 from plunit.pieces.arrays import Floats
-from plunit.torch.exact.features import ROOM, Layer, Place
+from plunit.pieces.networks import LayerLike
+from plunit.torch.exact.features import ROOM, Place
 
 
-def joined(layers: Sequence[Layer]) -> list[Layer]:
+def joined(layers: Sequence[LayerLike]) -> list[LayerLike]:
     """Return the same function with neighbouring affine maps made one, and no diagonal left among them.
 
     >>> sum_of_two, diagonal = (np.ones((1, 2)), np.zeros(1)), (np.array([3.0]), np.ones(1))
     >>> [tuple(part.tolist() for part in layer) for layer in joined([sum_of_two, diagonal])]
     [([[3.0, 3.0]], [1.0])]
     """
-    found: list[Layer] = []
+    found: list[LayerLike] = []
     room = ROOM
     for layer in layers:
         before = found[-1] if found else None
@@ -49,13 +50,13 @@ def _dense(weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
     return np.diag(weight), bias
 
 
-def alternating(chain: Sequence[Layer], place: Place) -> list[Layer]:
+def alternating(chain: Sequence[LayerLike], place: Place) -> list[LayerLike]:
     """Return `joined` layers with an affine map before, between and after activations: the identity if there is none.
 
     Without affine maps, the place determines the number of features.
     """
     units = inputs_of(chain) if place.shape is None else prod(place.shape)
-    found: list[Layer] = []
+    found: list[LayerLike] = []
     for layer in [*chain, None]:
         if not isinstance(layer, tuple) and (not found or isinstance(found[-1], Activation)):
             place.check(units, units)
@@ -67,7 +68,7 @@ def alternating(chain: Sequence[Layer], place: Place) -> list[Layer]:
     return found
 
 
-def residual(chain: list[Layer], size: int, place: Place) -> list[Layer]:
+def residual(chain: list[LayerLike], size: int, place: Place) -> list[LayerLike]:
     """Return x + body(x) as layers, for the `joined` layers of a body that keeps `size` features.
 
     Beside the units of the body, units without knots pass x on.
@@ -78,7 +79,7 @@ def residual(chain: list[Layer], size: int, place: Place) -> list[Layer]:
     if not inner:
         return [(one + first, start)]
     *inner, (last, end) = inner  # type: ignore[misc]
-    found: list[Layer] = [(np.vstack([one, first]), np.concatenate([zero, start]))]
+    found: list[LayerLike] = [(np.vstack([one, first]), np.concatenate([zero, start]))]
     units = len(start)
     for layer in inner:
         units = len(layer[1]) if isinstance(layer, tuple) else units
@@ -86,7 +87,7 @@ def residual(chain: list[Layer], size: int, place: Place) -> list[Layer]:
     return [*found, (np.hstack([one, last]), end)]
 
 
-def inputs_of(chain: Sequence[Layer]) -> int:
+def inputs_of(chain: Sequence[LayerLike]) -> int:
     """Return the number of features that come into `joined` layers."""
     weight = next((layer[0] for layer in chain if isinstance(layer, tuple)), None)
     if weight is None:
@@ -94,7 +95,7 @@ def inputs_of(chain: Sequence[Layer]) -> int:
     return int(weight.shape[1])
 
 
-def _beside(layer: Layer, size: int, units: int, place: Place) -> Layer:
+def _beside(layer: LayerLike, size: int, units: int, place: Place) -> LayerLike:
     """Return a layer whose first `size` units pass features on, before its own units."""
     if isinstance(layer, Activation):
         knots, slopes, at_zero = (

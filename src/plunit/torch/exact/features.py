@@ -13,12 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from plunit.pieces import Activation
 from plunit.pieces.arrays import Floats, blocks
 from plunit.pieces.limits import MEMORY
-
-Layer = Activation | tuple[Any, Any]
-"""An activation, or (weight [out, in], bias [out]); a weight of one axis is the diagonal of a matrix."""
+from plunit.pieces.networks import LayerLike
 
 Shape = tuple[int, ...] | None
 """The axes of the features without that of the batch; None: one axis, whose length is not known yet."""
@@ -56,8 +53,10 @@ class Place(NamedTuple):
             )
 
 
-Converter = Callable[[Any, Place], tuple[list[Layer], Shape]]
+Converter = Callable[[Any, Place], tuple[list[LayerLike], Shape]]
 """Takes a module and its place, and returns its layers and the shape after it; ValueError if that is not possible.
+
+Here a weight of one axis is the diagonal of a matrix.
 
 Check-list for a new one: a line in the table of its file (`layers.FEATURES`, `images.IMAGES`); the function is that
 of the module to rounding; training mode is refused where it matters; `Place.check` comes before memory is used; a row
@@ -65,7 +64,7 @@ in the tests of that file, and one in `tests/torch/test_saved.py`, because a sav
 """
 
 
-def numbers(layers: Iterable[Layer]) -> int:
+def numbers(layers: Iterable[LayerLike]) -> int:
     """Return how many numbers the matrices of these layers have."""
     return sum(layer[0].size for layer in layers if isinstance(layer, tuple))
 

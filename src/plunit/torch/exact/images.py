@@ -14,9 +14,9 @@ from torch import nn
 
 from plunit.pieces import Activation, activation
 from plunit.pieces.arrays import Bools, Floats, Ints
+from plunit.pieces.networks import LayerLike
 from plunit.torch.exact.features import (
     Converter,
-    Layer,
     Place,
     Shape,
     array,
@@ -30,7 +30,7 @@ from plunit.torch.exact.features import (
 
 
 def _convolution(axes: int) -> Converter:
-    def convert(module: nn.Conv1d | nn.Conv2d, place: Place) -> tuple[list[Layer], Shape]:
+    def convert(module: nn.Conv1d | nn.Conv2d, place: Place) -> tuple[list[LayerLike], Shape]:
         place.image(axes)
         weight = torch.from_numpy(weight_of(module))
         bias = bias_of(module, len(weight))
@@ -42,7 +42,7 @@ def _convolution(axes: int) -> Converter:
 
 
 def _average(axes: int) -> Converter:
-    def convert(module: nn.Module, place: Place) -> tuple[list[Layer], Shape]:
+    def convert(module: nn.Module, place: Place) -> tuple[list[LayerLike], Shape]:
         place.image(axes)
         weight, after = matrix(module.forward, place)
         return [(weight, np.zeros(len(weight)))], after
@@ -51,7 +51,7 @@ def _average(axes: int) -> Converter:
 
 
 def _maximum(axes: int) -> Converter:
-    def convert(module: nn.MaxPool1d | nn.MaxPool2d, place: Place) -> tuple[list[Layer], Shape]:
+    def convert(module: nn.MaxPool1d | nn.MaxPool2d, place: Place) -> tuple[list[LayerLike], Shape]:
         if module.return_indices:
             raise ValueError("it returns indices besides the maxima; take return_indices=False")
         channels, *sizes = place.image(axes)
@@ -88,7 +88,7 @@ def _window(taps: list[Ints], sizes: list[int]) -> Ints:
 
 
 def _batch_norm(axes: tuple[int, ...]) -> Converter:
-    def convert(module: nn.BatchNorm1d | nn.BatchNorm2d, place: Place) -> tuple[list[Layer], Shape]:
+    def convert(module: nn.BatchNorm1d | nn.BatchNorm2d, place: Place) -> tuple[list[LayerLike], Shape]:
         """(x - mean) / sqrt(var + eps) * weight + bias, as the affine map it is in eval mode."""
         if module.training or module.running_mean is None or module.running_var is None:
             raise ValueError("batch statistics depend on the batch; call .eval() and keep track_running_stats=True")
@@ -104,13 +104,13 @@ def _batch_norm(axes: tuple[int, ...]) -> Converter:
     return convert
 
 
-def _dropout(module: nn.Dropout, place: Place) -> tuple[list[Layer], Shape]:
+def _dropout(module: nn.Dropout, place: Place) -> tuple[list[LayerLike], Shape]:
     if module.training:
         raise ValueError("in training mode its output is random; call .eval() on the model")
     return [], place.shape
 
 
-def _flatten(module: nn.Flatten, place: Place) -> tuple[list[Layer], Shape]:
+def _flatten(module: nn.Flatten, place: Place) -> tuple[list[LayerLike], Shape]:
     if place.shape is None:
         if (module.start_dim, module.end_dim) != (1, -1):
             raise ValueError(
@@ -122,7 +122,7 @@ def _flatten(module: nn.Flatten, place: Place) -> tuple[list[Layer], Shape]:
     return [], shape_after(module.forward, place)
 
 
-def _unflatten(module: nn.Unflatten, place: Place) -> tuple[list[Layer], Shape]:
+def _unflatten(module: nn.Unflatten, place: Place) -> tuple[list[LayerLike], Shape]:
     if not isinstance(module.dim, int) or module.dim == 0:
         raise ValueError(f"it splits axis {module.dim!r}; give the number of an axis after that of the batch")
     shape = place.shape
@@ -135,11 +135,11 @@ def _unflatten(module: nn.Unflatten, place: Place) -> tuple[list[Layer], Shape]:
     return [], shape_after(module.forward, place._replace(shape=shape))
 
 
-def _same(module: nn.Module, place: Place) -> tuple[list[Layer], Shape]:
+def _same(module: nn.Module, place: Place) -> tuple[list[LayerLike], Shape]:
     return [], place.shape
 
 
-def maxima(windows: Ints, inputs: int, place: Place) -> list[Layer]:
+def maxima(windows: Ints, inputs: int, place: Place) -> list[LayerLike]:
     """Return max over x[windows[i]] for each i as layers; a window of w features takes log2 w rounds.
 
     windows: [outputs, taps], indices of features; -1 where a window has fewer. A pair that several windows have is
@@ -149,7 +149,7 @@ def maxima(windows: Ints, inputs: int, place: Place) -> list[Layer]:
     windows = np.take_along_axis(windows, np.argsort(windows < 0, axis=1, kind="stable"), axis=1)
     if (windows[:, 0] < 0).any():
         raise ValueError("one of its windows holds nothing but padding, where the maximum is -inf; take less padding")
-    layers: list[Layer] = []
+    layers: list[LayerLike] = []
     while windows.shape[1] > 1:
         pairs = np.pad(windows, ((0, 0), (0, windows.shape[1] % 2)), constant_values=-1).reshape(len(windows), -1, 2)
         # the maximum of two equal features is the first
@@ -165,7 +165,7 @@ def maxima(windows: Ints, inputs: int, place: Place) -> list[Layer]:
     return [*layers, (chosen, np.zeros(len(windows)))]
 
 
-def _round(pairs: Ints, inputs: int, place: Place) -> list[Layer]:
+def _round(pairs: Ints, inputs: int, place: Place) -> list[LayerLike]:
     """Return max(x[a], x[b]) for each of the pairs (a, b), or x[a] where b is -1."""
     several = pairs[:, 1] >= 0
     first, source = np.unique(pairs[:, 0], return_inverse=True)

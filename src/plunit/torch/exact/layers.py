@@ -12,11 +12,21 @@ from torch.nn import functional
 
 from plunit.pieces import Activation, activation
 from plunit.pieces.arrays import Floats
-from plunit.torch.exact.features import Converter, Layer, Place, Shape, array, bias_of, matrix, per_channel, weight_of
+from plunit.pieces.networks import LayerLike
+from plunit.torch.exact.features import (
+    Converter,
+    Place,
+    Shape,
+    array,
+    bias_of,
+    matrix,
+    per_channel,
+    weight_of,
+)
 from plunit.torch.module import PLU
 
 
-def _linear(module: nn.Linear, place: Place) -> tuple[list[Layer], Shape]:
+def _linear(module: nn.Linear, place: Place) -> tuple[list[LayerLike], Shape]:
     """W x + b along the last axis of the features."""
     weight = weight_of(module)
     bias = bias_of(module, len(weight))
@@ -29,7 +39,7 @@ def _linear(module: nn.Linear, place: Place) -> tuple[list[Layer], Shape]:
     return [(whole, np.tile(bias, len(whole) // len(bias)))], after
 
 
-def _plu(module: PLU, place: Place) -> tuple[list[Layer], Shape]:
+def _plu(module: PLU, place: Place) -> tuple[list[LayerLike], Shape]:
     alpha, c = (array(value) for value in (module.alpha, module.c))
     if module.num_parameters == 1:
         return [activation.plu(alpha, c)], place.shape
@@ -37,7 +47,7 @@ def _plu(module: PLU, place: Place) -> tuple[list[Layer], Shape]:
     return [activation.plu(*parts)], place.shape or (module.num_parameters,)
 
 
-def _prelu(module: nn.PReLU, place: Place) -> tuple[list[Layer], Shape]:
+def _prelu(module: nn.PReLU, place: Place) -> tuple[list[LayerLike], Shape]:
     slope = weight_of(module)
     if len(slope) == 1:
         return [activation.leaky_relu(slope[0])], place.shape

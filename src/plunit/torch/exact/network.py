@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from plunit.pieces import Activation, Ensemble, Network, ensemble, network
+from plunit.pieces.networks import LayerLike
 from plunit.torch.exact.chains import alternating, inputs_of, joined, residual
-from plunit.torch.exact.features import ROOM, Converter, Layer, Place, Shape, array, numbers
+from plunit.torch.exact.features import ROOM, Converter, Place, Shape, array, numbers
 from plunit.torch.exact.images import IMAGES, VIEWS
 from plunit.torch.exact.layers import FEATURES
 from plunit.torch.residual import Residual
@@ -64,7 +65,7 @@ def to_ensemble(layers: Iterable[tuple[Tensor, Tensor]], activations: Activation
     between = [activations] * (len(pairs) - 1) if isinstance(activations, Activation) else activations
     if len(between) != len(pairs) - 1:
         raise ValueError(f"{len(pairs)} layers need {len(pairs) - 1} activations between them, got {len(between)}")
-    chain: list[Layer] = [pairs[0]]
+    chain: list[LayerLike] = [pairs[0]]
     for f, pair in zip(between, pairs[1:], strict=True):
         chain += [f, pair]
     return ensemble(chain)
@@ -85,7 +86,7 @@ def _checked(shape: Sequence[int] | None) -> Shape:
 
 def _walk(
     module: nn.Module | None, name: str, around: tuple[nn.Module, ...], place: Place
-) -> tuple[list[Layer], Shape]:
+) -> tuple[list[LayerLike], Shape]:
     """Return the layers of a module and the shape after it. The module is called `name` and is inside `around`."""
     if any(module is outer for outer in around):
         raise ValueError(f"layer {name!r} contains itself; take that place out of the model")
@@ -108,8 +109,8 @@ def _walk(
 
 def _sequence(
     module: nn.Sequential, name: str, around: tuple[nn.Module, ...], place: Place
-) -> tuple[list[Layer], Shape]:
-    layers: list[Layer] = []
+) -> tuple[list[LayerLike], Shape]:
+    layers: list[LayerLike] = []
     # by place, because a module may stand in several
     for child, part in module._modules.items():
         found, shape = _walk(part, f"{name}.{child}" if name else child, around, place)
@@ -118,7 +119,7 @@ def _sequence(
     return layers, place.shape
 
 
-def _sum(module: Residual, name: str, around: tuple[nn.Module, ...], place: Place) -> tuple[list[Layer], Shape]:
+def _sum(module: Residual, name: str, around: tuple[nn.Module, ...], place: Place) -> tuple[list[LayerLike], Shape]:
     body, after = _walk(module.body, f"{name}.body" if name else "body", around, place)
     with _named(module, name):
         kinds = ((parametrize.type_before_parametrizations(part), part) for part in module.body.modules())
