@@ -15,7 +15,18 @@ import numpy as np
 from benchmarks.timing import Bar, show
 from plunit.ensemble import MLP, initial, train
 from plunit.ensemble.mlp import exact
-from plunit.pieces import Ensemble, Network, activation, cells, counts, curves, ensemble, error_bound, network, quantize
+from plunit.pieces import (
+    Ensemble,
+    Network,
+    activation,
+    counts,
+    curves,
+    ensemble,
+    error_bound,
+    network,
+    polygons,
+    quantize,
+)
 
 ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 BOX = ((-3.0, 3.0), (-3.0, 3.0))
@@ -55,11 +66,11 @@ def table() -> None:
     """Print the bars."""
     print(f"{'work':52} {'measured':>22} {'bar':>10}")
     small = random_network(2, 20, 20, 1)
-    seconds, found = best(lambda: cells(small, BOX))
+    seconds, found = best(lambda: polygons(small, BOX))
     print(f"{'2 -> 20 -> 20 -> 1, PLU, [-3, 3]^2':52} {f'{seconds:.3f} s, {len(found)} polygons':>22} {'< 1 s':>10}")
     for spread in (1.0, 2.0):
         wide = random_network(2, 64, 64, 1, spread=spread)
-        seconds, found = best(lambda wide=wide: cells(wide, BOX))
+        seconds, found = best(lambda wide=wide: polygons(wide, BOX))
         name = f"2 -> 64 -> 64 -> 1, PLU, weights x {spread:g}, {len(found)} polygons"
         print(f"{name:52} {f'{len(found) / seconds:,.0f} polygons/s':>22} {'>= 50,000':>10}")
     members = sine_members(1000)
@@ -74,9 +85,9 @@ def scaling() -> None:
     print(f"\n2 -> 32 (8 times) -> 1, PLU\n{'box':16} {'polygons':>10} {'seconds':>9} {'us each':>10}")
     for half in (0.01, 0.04, 0.13, 0.4, 1.0, 10.0):
         box = ((-half, half), (-half, half))
-        seconds, found = best(lambda box=box: cells(net, box), repeat=1 if half >= 1 else 3)
-        per_cell = seconds / len(found) * 1e6
-        print(f"{f'[-{half:g}, {half:g}]^2':16} {len(found):>10,} {seconds:>9.3f} {per_cell:>10.1f}")
+        seconds, found = best(lambda box=box: polygons(net, box), repeat=1 if half >= 1 else 3)
+        per_polygon = seconds / len(found) * 1e6
+        print(f"{f'[-{half:g}, {half:g}]^2':16} {len(found):>10,} {seconds:>9.3f} {per_polygon:>10.1f}")
 
 
 def trained(inputs: int, members: int = 7) -> Ensemble:

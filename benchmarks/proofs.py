@@ -12,7 +12,7 @@ from torch import nn
 
 from benchmarks.pieces import random_network
 from benchmarks.timing import Bar, show
-from plunit.pieces import Network, cells, maximum
+from plunit.pieces import Network, maximum, polygons
 from plunit.pieces.proofs.encoding import interval_of
 from plunit.pieces.proofs.program import Form, Program
 from plunit.torch import PLU, to_network
@@ -133,10 +133,10 @@ def within_a_minute(count: int) -> None:
     show(f"part of them proved within {LIMIT:.0f} s", proved / count, Bar(0.95, at_least=True))
 
 
-def against_cells(count: int) -> None:
-    """Print how many of some networks of two inputs have another maximum by the program than by cells."""
+def against_polygons(count: int) -> None:
+    """Print how many of some networks of two inputs have another maximum by the program than by polygons."""
     wrong = sum(abs(one - two) > 1e-9 * max(1.0, abs(two)) for one, two in _both_ways(count))
-    show(f"{count} networks of two inputs, disagreements with cells beyond 1e-9", wrong, Bar(0.0))
+    show(f"{count} networks of two inputs, disagreements with polygons beyond 1e-9", wrong, Bar(0.0))
 
 
 def _both_ways(count: int) -> Iterator[tuple[float, float]]:
@@ -147,7 +147,7 @@ def _both_ways(count: int) -> Iterator[tuple[float, float]]:
         rng = np.random.default_rng(seed)
         widths = rng.integers(2, 11, rng.integers(1, 4))
         net = random_network(2, *(int(width) for width in widths), 1, spread=2.0, seed=seed)
-        yield maximum(net, box, constraints=everything).value, float(cells(net, box).values.max())
+        yield maximum(net, box, constraints=everything).value, float(polygons(net, box).values.max())
 
 
 def main() -> None:
@@ -155,7 +155,7 @@ def main() -> None:
     torch.set_num_threads(1)
     against_big_m()
     within_a_minute(NETWORKS)
-    against_cells(PLANES)
+    against_polygons(PLANES)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from plunit import pieces as library
 from plunit.base.errors import UserError
 from plunit.cli import pieces
 from plunit.cli.pieces import domain_of
-from plunit.pieces import activation, cells, load_csv, load_json, network, save_json, save_onnx
+from plunit.pieces import activation, load_csv, load_json, network, polygons, save_json, save_onnx
 from plunit.pieces.formats.saving import EXPORTERS
 from plunit.torch import PLU, to_network
 
@@ -76,13 +76,13 @@ QUARTERS = linear([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), nn.ReLU(), linear([[2.0
         ((1, 2), None, "1 pieces, 1 polygons (activation patterns) on [1, 2] x [1, 2], area 1"),
     ],
 )
-def test_a_network_of_two_inputs_has_cells(interval, box, expected):
+def test_a_network_of_two_inputs_has_polygons(interval, box, expected):
     head, *_, last = lines(net(*QUARTERS), interval, box)
     assert head.split() == ["least", "median", "largest"]
     assert last == expected
 
 
-def test_areas_and_steepness_of_cells():
+def test_areas_and_steepness_of_polygons():
     _, area, steepness, _ = lines(net(*QUARTERS), USUAL, "-1 3, -1 1")
     assert area.split() == ["area", "1", "2", "3"]
     assert steepness.split() == ["steepness", "0", "1", "2"]
@@ -134,7 +134,7 @@ def test_an_activation_may_stand_in_several_places(tmp_path, capsys):
 @pytest.mark.parametrize(("inputs", "text"), [(1, "pieces there are too short"), (2, "layer 1 of 1 makes 2 pieces")])
 def test_what_stops_the_work_is_one_line(inputs, text, monkeypatch):
     layers = linear([[1e17] * inputs], [-3e16]), nn.Hardtanh(), linear([[1.0]], [0.0])
-    monkeypatch.setattr("plunit.cli.pieces.cells", lambda net, box, progress: cells(net, box, limit=1))
+    monkeypatch.setattr("plunit.cli.pieces.polygons", lambda net, box, progress: polygons(net, box, limit=1))
     with pytest.raises(UserError, match=text) as error:
         lines(net(*layers), USUAL)
     assert "\n" not in str(error.value)

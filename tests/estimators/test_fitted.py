@@ -114,15 +114,15 @@ def test_curves(tmp_path):
     close(load_json(tmp_path / "model.json")(x[:, 0]), model.predict(x))
 
 
-def test_cells():
+def test_polygon_set():
     model = fitted(x=X[:, :2], y=Y[:, 0])
-    cells = model.cells_
+    polygons = model.polygons_
     spans = np.ptp(X[:, :2], axis=0)
-    assert cells.areas.sum() == pytest.approx(np.prod(spans))
-    close(cells(X[:, :2]), model.predict(X[:, :2]))
+    assert polygons.areas.sum() == pytest.approx(np.prod(spans))
+    close(polygons(X[:, :2]), model.predict(X[:, :2]))
 
 
-@pytest.mark.parametrize(("name", "inputs"), [("curve_", 1), ("cells_", 2)])
+@pytest.mark.parametrize(("name", "inputs"), [("curve_", 1), ("polygons_", 2)])
 def test_pieces_need_one_or_two_inputs(name, inputs):
     model = fitted()
     assert not hasattr(model, name)

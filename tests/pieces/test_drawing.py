@@ -3,18 +3,18 @@ import colorsys
 import numpy as np
 import pytest
 
-from plunit.pieces import activation, cells, curve, network
+from plunit.pieces import activation, curve, network, polygons
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402
 
-from plunit.pieces.drawing import RAMP, draw_cells, draw_curve, gradient_colors, value_colors  # noqa: E402
+from plunit.pieces.drawing import RAMP, draw_curve, draw_polygons, gradient_colors, value_colors  # noqa: E402
 
 BOX = ((-2.0, 2.0), (-2.0, 2.0))
-FOLD = cells(network([(np.eye(2), [0.0, 0.0]), activation.plu(), ([[1.0, 1.0]], [0.0])]), BOX)
-FLAT = cells(network([([[0.0, 0.0]], [0.0])]), BOX)
+FOLD = polygons(network([(np.eye(2), [0.0, 0.0]), activation.plu(), ([[1.0, 1.0]], [0.0])]), BOX)
+FLAT = polygons(network([([[0.0, 0.0]], [0.0])]), BOX)
 
 
 @pytest.fixture(autouse=True)
@@ -37,8 +37,8 @@ def test_dead_kinks_get_no_dot():
 
 
 @pytest.mark.parametrize("found", [FOLD, FLAT])
-def test_a_polygon_for_every_cell(found):
-    ax = draw_cells(found)
+def test_a_polygon_for_every_polygon(found):
+    ax = draw_polygons(found)
     ax.figure.canvas.draw()
     assert len(ax.collections[0].get_paths()) == len(found)
     assert ax.get_title() == f"{len(found)} polygons"
@@ -46,11 +46,11 @@ def test_a_polygon_for_every_cell(found):
 
 def test_given_axes_are_used():
     _, ax = pyplot.subplots()
-    assert draw_cells(FOLD, ax, key=False) is ax
+    assert draw_polygons(FOLD, ax, key=False) is ax
     assert draw_curve(curve(network([([[1.0]], [0.0])]), 0.0, 1.0), ax) is ax
 
 
-@pytest.mark.parametrize("draw", [draw_cells, draw_curve])
+@pytest.mark.parametrize("draw", [draw_polygons, draw_curve])
 def test_without_matplotlib_the_error_says_what_to_install(draw, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install 'plunit\[lab\]'"):

@@ -1,11 +1,11 @@
-"""Curves and cells against rational arithmetic: the same pieces, and the same number of them."""
+"""Curves and polygons against rational arithmetic: the same pieces, and the same number of them."""
 
 import numpy as np
 import pytest
 import rational_networks
 from random_networks import random_network
 
-from plunit.pieces import cells, curve
+from plunit.pieces import curve, polygons
 
 BOX = ((-2.0, 2.0), (-2.0, 2.0))
 
@@ -23,11 +23,11 @@ def test_curve_is_the_rational_one(seed):
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_cells_are_the_rational_ones(seed):
+def test_polygons_are_the_rational_ones(seed):
     net = random_network(seed, 2, 5, 3)
     exact = rational_networks.polygons(net, BOX)
-    found = cells(net, BOX)
-    assert (found.patterns, found.pieces) == (len(exact), rational_networks.merged_cells(exact))
+    found = polygons(net, BOX)
+    assert (found.patterns, found.pieces) == (len(exact), rational_networks.merged_polygons(exact))
     at = found.locate([[float(x) for x in rational_networks.center(corners)] for corners, _ in exact])
     assert sorted(at) == list(range(len(exact)))
     areas = [float(rational_networks.area(corners)) for corners, _ in exact]

@@ -16,8 +16,8 @@ def test_a_curve_is_right(seed):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_cells_are_right(seed):
-    assert judges.judge_cells(seed) == "right"
+def test_polygons_are_right(seed):
+    assert judges.judge_polygons(seed) == "right"
 
 
 @pytest.mark.parametrize("seed", [2967, 9491, 25657])
@@ -27,9 +27,9 @@ def test_a_curve_that_was_wrong_is_right(seed):
 
 
 @pytest.mark.parametrize("seed", [2323, 7611])
-def test_cells_that_were_wrong_are_right(seed):
+def test_polygons_that_were_wrong_are_right(seed):
     """Points beside lines such as 1 + 1e-12 x = 1, which rounding blurs, were looked for in the wrong polygon."""
-    assert judges.judge_cells(seed) == "right"
+    assert judges.judge_polygons(seed) == "right"
 
 
 @pytest.mark.parametrize("seed", [101851, 105439])
@@ -99,16 +99,16 @@ def test_a_kink_must_move_f_by_more_than_the_rounding_of_its_terms(slope, text, 
     assert judges.judge_curve(1) == text
 
 
-def test_the_judge_of_cells_sees_what_is_wrong(monkeypatch):
+def test_the_judge_of_polygons_sees_what_is_wrong(monkeypatch):
     def spoiled(*place):
-        found = exact_cells(*place)
+        found = exact_polygons(*place)
         *hidden, last = found.network.layers
         steeper = dataclasses.replace(last, weight=last.weight * (1 + 1e-5))
         return dataclasses.replace(found, network=Network((*hidden, steeper)))
 
-    exact_cells = judges.cells
-    monkeypatch.setattr(judges, "cells", spoiled)
-    assert any(judges.judge_cells(seed).startswith("wrong: cells[0] at ") for seed in (2, 4, 6, 8))
+    exact_polygons = judges.polygons
+    monkeypatch.setattr(judges, "polygons", spoiled)
+    assert any(judges.judge_polygons(seed).startswith("wrong: polygons[0] at ") for seed in (2, 4, 6, 8))
 
 
 def test_what_is_raised_besides_a_refusal_is_wrong(monkeypatch):
@@ -117,7 +117,7 @@ def test_what_is_raised_besides_a_refusal_is_wrong(monkeypatch):
 
 
 def test_counts_are_printed_and_wrong_ones_named(capsys):
-    assert fuzz.report([("curve", seed) for seed in range(10)] + [("cells", 3)], 1) == 0
+    assert fuzz.report([("curve", seed) for seed in range(10)] + [("polygons", 3)], 1) == 0
     text = capsys.readouterr().out
     assert "curve, ordinary                 5        0        0" in text
-    assert "cells, wild scales              1        0        0" in text
+    assert "polygons, wild scales              1        0        0" in text

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from random_networks import dense_network
 
-from plunit.pieces import activation, cells, curve, network
+from plunit.pieces import activation, curve, network, polygons
 
 BOX = ((-3.0, 3.0), (-2.0, 4.0))
 PLU = network([([[1.0]], [0.0]), activation.plu(), ([[1.0]], [0.0])])
@@ -42,18 +42,18 @@ def test_exponentially_many_pieces_stop_at_the_limit():
 
 def test_a_wide_network_stops_at_the_limit_soon():
     with pytest.raises(ValueError, match="limit=20000 "):
-        cells(dense_network(2, 2, 500, 500, 1), BOX, limit=20_000)
+        polygons(dense_network(2, 2, 500, 500, 1), BOX, limit=20_000)
 
 
 def test_the_limit_names_the_layer_and_the_count_before_the_work():
-    """Lines in general position make 1 + lines + crossings cells, which is known as soon as the edges are cut."""
+    """Lines in general position make 1 + lines + crossings polygons, which is known as soon as the edges are cut."""
     net = dense_network(3, 2, 110, 300, 1)
-    whole = len(cells(network([(net.layers[0].weight, net.layers[0].bias), activation.plu()]), BOX, limit=10**6))
+    whole = len(polygons(network([(net.layers[0].weight, net.layers[0].bias), activation.plu()]), BOX, limit=10**6))
     told = []
     with pytest.raises(
         ValueError, match=rf"layer 1 of 2 makes {whole:,} pieces or more, more than limit={whole - 1} allows"
     ):
-        cells(net, BOX, limit=whole - 1, progress=lambda done, text: told.append(text))
+        polygons(net, BOX, limit=whole - 1, progress=lambda done, text: told.append(text))
     assert told == []
 
 
@@ -63,24 +63,24 @@ def test_memory_is_asked_before_it_is_used(monkeypatch):
     with pytest.raises(
         ValueError, match=r"layer 1 of 2 makes .* points or more with 4,000 numbers each, 0\.\d GB, more than the 0.0"
     ):
-        cells(net, BOX)
+        polygons(net, BOX)
 
 
-def test_progress_of_cells_is_told():
+def test_progress_of_polygons_is_told():
     told = []
-    cells(dense_network(5, 2, 20, 20, 1), BOX, progress=lambda done, text: told.append((done, text)))
+    polygons(dense_network(5, 2, 20, 20, 1), BOX, progress=lambda done, text: told.append((done, text)))
     parts = [done for done, _ in told]
     assert parts == sorted(parts)
     assert parts[-1] == 1.0
     assert {text.partition(":")[0] for _, text in told} == {"layer 1 of 2", "layer 2 of 2"}
-    assert told[-1][1] == f"layer 2 of 2: {len(cells(dense_network(5, 2, 20, 20, 1), BOX)):,} polygons"
+    assert told[-1][1] == f"layer 2 of 2: {len(polygons(dense_network(5, 2, 20, 20, 1), BOX)):,} polygons"
 
 
 @pytest.mark.parametrize(("limit", "enough"), [(9, True), (8, False)])
-def test_the_limit_of_cells_is_exact(limit, enough):
+def test_the_limit_of_polygons_is_exact(limit, enough):
     net = network([(np.eye(2), np.zeros(2)), activation.plu(), ([[1.0, 1.0]], [0.0])])
     if enough:
-        assert cells(net, BOX, limit=limit).patterns == 9
+        assert polygons(net, BOX, limit=limit).patterns == 9
     else:
         with pytest.raises(ValueError, match="limit=8"):
-            cells(net, BOX, limit=limit)
+            polygons(net, BOX, limit=limit)

@@ -8,9 +8,9 @@ from plunit.pieces import (
     Layer,
     Network,
     activation,
-    cells,
     ensemble,
     network,
+    polygons,
 )
 
 Z = np.concatenate([np.linspace(-8, 8, 1001), [-6, -3, -1, 0, 1, 3, 6]])
@@ -87,7 +87,7 @@ def _members(count, *units):
     [
         (_members(1, 300, 200, 1).member(0), "Network(300 - 200 - 1)"),
         (_members(32, 2, 16, 16, 3), "Ensemble(2 - 16 - 16 - 3, 32 members)"),
-        (cells(_members(1, 2, 4, 1).member(0), ((-1, 1), (0, 2.5))), "Cells(2 on [-1, 1] x [0, 2.5])"),
+        (polygons(_members(1, 2, 4, 1).member(0), ((-1, 1), (0, 2.5))), "Polygons(2 on [-1, 1] x [0, 2.5])"),
     ],
 )
 def test_a_representation_is_one_short_line(thing, text):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plunit.pieces import activation, cell_counts, cells, counts, curve, network
+from plunit.pieces import activation, counts, curve, network, polygon_counts, polygons
 
 BOX = ((-3.0, 3.0), (-1.0, 1.0))
 
@@ -60,11 +60,11 @@ def test_an_error_ends_where_a_unit_saturates_on_a_curve():
     np.testing.assert_allclose(found([0.5, 0.9, 3.0]).ravel(), [0.25, 0.45, 1.0], rtol=1e-9)
 
 
-def test_an_error_ends_where_a_unit_saturates_in_cells():
-    found = cells(saturated(2), BOX)
+def test_an_error_ends_where_a_unit_saturates_in_polygons():
+    found = polygons(saturated(2), BOX)
     np.testing.assert_allclose(found([[0.5, 0.0], [0.9, 0.5], [3.0, -1.0]]).ravel(), [0.25, 0.45, 1.0], rtol=1e-9)
     net = network([([[1e13, 0.0]], [-3e12]), activation.hardtanh(), ([[1.0]], [0.0])])
-    assert cells(net, BOX)([[0.2, 0.0], [0.4, 0.0]]).ravel().tolist() == [-1, 1]
+    assert polygons(net, BOX)([[0.2, 0.0], [0.4, 0.0]]).ravel().tolist() == [-1, 1]
 
 
 def staircase(kinks, size):
@@ -82,14 +82,14 @@ def test_tiny_kinks_do_not_add_up_in_a_curve():
     assert 1 < found.pieces < 1000
 
 
-def test_tiny_kinks_do_not_add_up_in_cells():
+def test_tiny_kinks_do_not_add_up_in_polygons():
     weight, bias, out = staircase(300, 2e-14)
     net = network([(np.hstack([weight, 0 * weight]), bias), activation.relu(), (out, [0.0])])
-    found = cells(net, BOX)
+    found = polygons(net, BOX)
     first = np.unique(found.labels, return_index=True)[1]
     assert np.abs(found.gradients - found.gradients[first[found.labels]]).max() < 1e-12
     assert 1 < found.pieces < 300
-    assert cell_counts(net, BOX).pieces.tolist() == [found.pieces]
+    assert polygon_counts(net, BOX).pieces.tolist() == [found.pieces]
 
 
 @pytest.mark.parametrize("inputs", [1, 2])
@@ -102,7 +102,7 @@ def test_a_large_weight_elsewhere_hides_no_kink(inputs):
         activation.piecewise([0.0, np.array([1.0, np.inf, np.inf, np.inf])], [0.0, 1.0, np.array([0.0, 1, 1, 1])]),
     ]
     net = network([*layers, ([[1.0, 1e-7, 1e-7, 1e-7]], [0.0])])
-    assert (curve(net, -1.0, 2.0) if inputs == 1 else cells(net, BOX)).pieces == 6
+    assert (curve(net, -1.0, 2.0) if inputs == 1 else polygons(net, BOX)).pieces == 6
 
 
 @pytest.mark.parametrize("weight", [1e154, 1e160, 1e290])
@@ -139,7 +139,7 @@ def lost(inputs):
             r"between x = 1\.0 and 1\.00000001\d* f goes from 0 to 1, but its slope is 0",
         ),
         (
-            lambda: cells(lost(2), ((0.5, 1.5), (0.0, 1.0))),
+            lambda: polygons(lost(2), ((0.5, 1.5), (0.0, 1.0))),
             r"at x = 1, \d f is 0, but by the map of the polygon beside it 1",
         ),
     ],

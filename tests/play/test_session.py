@@ -62,7 +62,7 @@ def test_pieces_of_deep_networks_of_two_inputs_are_not_found_for_ever(monkeypatc
     def limited(work):
         return lambda *given, limit: (limits.append(limit), work(*given, limit=limit))[1]
 
-    for name in ("cells", "cell_counts"):
+    for name in ("polygons", "polygon_counts"):
         monkeypatch.setattr(panels, name, limited(getattr(panels, name)))
     target = {"kind": "expression", "text": "sin(x*y)"}
     given = {"target": target, "depth": 6, "width": width, "networks": networks, "activations": activations}

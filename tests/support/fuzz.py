@@ -1,8 +1,8 @@
-"""Curves and cells of random networks against rational arithmetic: right, refused with a reason, or wrong.
+"""Curves and polygons of random networks against rational arithmetic: right, refused with a reason, or wrong.
 
     python tests/support/fuzz.py                     # 40,000 curves, 12,000 partitions; every second of wild scales
-    python tests/support/fuzz.py --curves 1000 --cells 0 --seed 7
-    python tests/support/fuzz.py --curve 1663        # one network, again; --cell likewise
+    python tests/support/fuzz.py --curves 1000 --polygons 0 --seed 7
+    python tests/support/fuzz.py --curve 1663        # one network, again; --polygon likewise
 
 What is right stands in `judges`.
 """
@@ -20,18 +20,18 @@ from judges import JUDGES, verdict
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--curves", type=int, default=40_000)
-    parser.add_argument("--cells", type=int, default=12_000)
+    parser.add_argument("--polygons", type=int, default=12_000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--curve", type=int, help="judge one curve, the one with this seed")
-    parser.add_argument("--cell", type=int, help="judge the cells of one network, the one with this seed")
+    parser.add_argument("--polygon", type=int, help="judge the polygons of one network, the one with this seed")
     chosen = parser.parse_args()
-    for kind, seed in (("curve", chosen.curve), ("cells", chosen.cell)):
+    for kind, seed in (("curve", chosen.curve), ("polygons", chosen.polygon)):
         if seed is not None:
             print(f"{kind} {seed}: {JUDGES[kind](seed)}")
             return
     tasks = [("curve", chosen.seed + i) for i in range(chosen.curves)]
-    tasks += [("cells", chosen.seed + i) for i in range(chosen.cells)]
+    tasks += [("polygons", chosen.seed + i) for i in range(chosen.polygons)]
     sys.exit(report(tasks, chosen.processes))
 
 

@@ -1,4 +1,4 @@
-"""Is the curve, or are the cells, of a random network right? Rational arithmetic decides.
+"""Is the curve, or are the polygons, of a random network right? Rational arithmetic decides.
 
 Right means, for every x that is looked at:
 
@@ -20,7 +20,7 @@ import numpy as np
 import rational_networks
 from random_networks import scaled_network
 
-from plunit.pieces import cells, curve
+from plunit.pieces import curve, polygons
 
 LOW, HIGH = -3.0, 3.0
 BOX = ((-2.0, 2.0), (-1.5, 2.5))
@@ -56,11 +56,11 @@ def judge_curve(seed):
     return fault or _slopes(layers, exact, found) or _curve_counts(seed, exact, found) or "right"
 
 
-def judge_cells(seed):
-    """Return "right", "refused: ..." or "wrong: ..." for the cells of one network."""
+def judge_polygons(seed):
+    """Return "right", "refused: ..." or "wrong: ..." for the polygons of one network."""
     net = scaled_network(seed, inputs=2, width=3, depth=2 if seed % 8 else 3)
     try:
-        found = cells(net, BOX)
+        found = polygons(net, BOX)
     except ValueError as error:
         return f"refused: {error}"
     exact = rational_networks.polygons(net, BOX)
@@ -69,16 +69,16 @@ def judge_cells(seed):
     points = [rational_networks.center(polygon) for polygon, _ in exact] + corners
     x = np.array([[float(number) for number in point] for point in points])
     x = np.unique(np.clip(np.concatenate([x, found.vertices]), *np.transpose(BOX)), axis=0)
-    fault = _values(net, layers, x, {"cells": found(x)}, lambda point: rational_networks.forward(layers, point))
+    fault = _values(net, layers, x, {"polygons": found(x)}, lambda point: rational_networks.forward(layers, point))
     if fault:
         return fault
     area = float(found.areas.sum())
     if abs(area - 16) > 1e-9 or found.areas.min() < -1e-9:
         return f"wrong: areas add up to {area}, the smallest is {found.areas.min()}"
-    large = [cell for cell in exact if rational_networks.area(cell[0]) > SHORT]
-    pieces = rational_networks.merged_cells(large, _same)
+    large = [polygon for polygon in exact if rational_networks.area(polygon[0]) > SHORT]
+    pieces = rational_networks.merged_polygons(large, _same)
     if seed % 2 == 0 and (found.patterns, found.pieces) != (len(large), pieces):
-        return f"wrong: {found.patterns} cells and {found.pieces} pieces, not {len(large)} and {pieces}"
+        return f"wrong: {found.patterns} polygons and {found.pieces} pieces, not {len(large)} and {pieces}"
     return "right"
 
 
@@ -170,7 +170,7 @@ def _same(one, two):
     )
 
 
-JUDGES = {"curve": judge_curve, "cells": judge_cells}
+JUDGES = {"curve": judge_curve, "polygons": judge_polygons}
 
 
 def verdict(task):

@@ -113,7 +113,7 @@ def merged(found):
 
 
 def polygons(net, box):
-    """Return all cells of the box with the maps of the outputs: (corners, maps)."""
+    """Return all polygons of the box with the maps of the outputs: (corners, maps)."""
     (a, b), (c, d) = (tuple(Fraction(x) for x in side) for side in box)
     one, zero = Fraction(1), Fraction(0)
     found = [([(a, c), (b, c), (b, d), (a, d)], [(one, zero, zero), (zero, one, zero)])]
@@ -121,7 +121,7 @@ def polygons(net, box):
         found = [(corners, combine(weight, bias, maps)) for corners, maps in found]
         for unit, (knots, _, _) in enumerate(f or []):
             for knot in knots:
-                found = [part for cell in found for part in cut_polygon(*cell, unit, knot)]
+                found = [part for polygon in found for part in cut_polygon(*polygon, unit, knot)]
         if f is not None:
             found = [
                 (corners, [through(g, m, center(corners)) for g, m in zip(f, maps, strict=True)])
@@ -156,8 +156,8 @@ def area(corners):
     return sum(p[0] * q[1] - p[1] * q[0] for p, q in zip(corners, corners[1:] + corners[:1], strict=True)) / 2
 
 
-def merged_cells(found, same=eq):
-    """Count the pieces when cells with a common edge and the same maps are one."""
+def merged_polygons(found, same=eq):
+    """Count the pieces when polygons with a common edge and the same maps are one."""
     root = list(range(len(found)))
 
     def find(i):

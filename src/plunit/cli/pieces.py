@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 from plunit import pieces
 from plunit.base.errors import UserError
 from plunit.base.progress import bars
-from plunit.pieces import Cells, Curve, Network, cells, curve
+from plunit.pieces import Curve, Network, Polygons, curve, polygons
 from plunit.pieces.formats.saving import EXPORTERS
 from plunit.pieces.limits import Progress
 
@@ -110,7 +110,7 @@ def lines(net: Network, domain: Box, progress: Progress | None = None) -> list[s
     try:
         if net.inputs == 1:
             return list(_curve(curve(net, *domain[0], progress=progress)))
-        return list(_cells(cells(net, (domain[0], domain[1]), progress=progress)))
+        return list(_polygons(polygons(net, (domain[0], domain[1]), progress=progress)))
     except ValueError as error:
         raise UserError(str(error)) from None
 
@@ -161,7 +161,7 @@ def _curve(f: Curve) -> Iterator[str]:
     yield f"{f.pieces} pieces, {f.patterns} activation patterns on [{f.low:.6g}, {f.high:.6g}]"
 
 
-def _cells(found: Cells) -> Iterator[str]:
+def _polygons(found: Polygons) -> Iterator[str]:
     """Yield least, median and largest of the polygons' areas and of their largest slopes, and the counts."""
     steepest = np.linalg.norm(found.gradients, ord=2, axis=(1, 2))
     yield _row("", "least", "median", "largest")

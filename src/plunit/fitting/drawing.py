@@ -9,7 +9,7 @@ import numpy as np
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.problems import Problem
 from plunit.fitting.solving import Found
-from plunit.pieces import Cells, draw_cells
+from plunit.pieces import Polygons, draw_polygons
 
 DOTS = 3000
 """At most so many rows are drawn."""
@@ -71,19 +71,19 @@ def _plane(figure: Any, problem: Problem, found: Found) -> None:
     left, right = figure.subplots(1, 2)
     if found.model.activation in PIECEWISE:
         try:
-            _polygons(left, problem, found.model.cells_)
+            _polygons(left, problem, found.model.polygons_)
         except ValueError as error:  # numbers beyond 1e300, too many polygons
             left.text(0.5, 0.5, f"no polygons: {error}", ha="center", va="center", wrap=True)
             left.set_axis_off()
     _dots(right, problem, found)
 
 
-def _polygons(axes: Any, problem: Problem, cells: Cells) -> None:
-    draw_cells(cells, axes)
+def _polygons(axes: Any, problem: Problem, polygons: Polygons) -> None:
+    draw_polygons(polygons, axes)
     for faces in axes.collections:
-        faces.set_rasterized(len(cells) > CELLS)  # a page with each of them would have many megabytes
+        faces.set_rasterized(len(polygons) > CELLS)  # a page with each of them would have many megabytes
     axes.set(xlabel=_plain(problem.inputs[0]), ylabel=_plain(problem.inputs[1]), aspect="auto")
-    axes.set_title(f"{len(cells)} polygons, coloured by slope", fontsize=10)
+    axes.set_title(f"{len(polygons)} polygons, coloured by slope", fontsize=10)
 
 
 def _predicted(figure: Any, problem: Problem, found: Found) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
-from plunit.pieces.drawing import draw_cells, draw_curve
-from plunit.pieces.exact.polygons import Cells, cell_counts, cells
+from plunit.pieces.drawing import draw_curve, draw_polygons
+from plunit.pieces.exact.polygon_set import Polygons, polygon_counts, polygons
 from plunit.pieces.exact_curves import Counts, Curve, along, compose, counts, curve, curves, inverse, solve
 from plunit.pieces.networks import Ensemble, Layer, Network, ensemble, network, plane
 from plunit.pieces.rewriting import combination, difference, rescaled, to_relu
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Activation",
     "Bounds",
-    "Cells",
     "Contradiction",
     "Counts",
     "Curve",
@@ -48,6 +47,7 @@ __all__ = [
     "Layer",
     "Network",
     "Optimum",
+    "Polygons",
     "Segments",
     "Simplified",
     "Trial",
@@ -55,8 +55,6 @@ __all__ = [
     "activation",
     "along",
     "bounds",
-    "cell_counts",
-    "cells",
     "combination",
     "compose",
     "counterexample",
@@ -65,8 +63,8 @@ __all__ = [
     "curves",
     "difference",
     "distance",
-    "draw_cells",
     "draw_curve",
+    "draw_polygons",
     "ensemble",
     "error_bound",
     "fit_segments",
@@ -82,6 +80,8 @@ __all__ = [
     "minimum",
     "network",
     "plane",
+    "polygon_counts",
+    "polygons",
     "quantize",
     "rescaled",
     "save",

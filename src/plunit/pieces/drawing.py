@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.exact.polygons import Cells
+from plunit.pieces.exact.polygon_set import Polygons
 from plunit.pieces.exact_curves import Curve
 
 
@@ -30,20 +30,20 @@ def draw_curve(curve: Curve, ax: Any = None, *, output: int = 0, color: str = "C
     return ax
 
 
-def draw_cells(cells: Cells, ax: Any = None, *, output: int = 0, key: bool = True) -> Any:
+def draw_polygons(polygons: Polygons, ax: Any = None, *, output: int = 0, key: bool = True) -> Any:
     """Draw the polygons, coloured by gradient: hue for its direction, depth of colour for its size. Return the axes."""
     _check_matplotlib()
     from matplotlib.collections import PolyCollection
 
     ax = _axes(ax)
-    slopes = cells.gradients[:, output]
+    slopes = polygons.gradients[:, output]
     # thin edges on many polygons would hide the colours
-    width = float(np.clip(12 / np.sqrt(len(cells)), 0.0, 0.6))
+    width = float(np.clip(12 / np.sqrt(len(polygons)), 0.0, 0.6))
     colors = gradient_colors(slopes, largest_slope(slopes))
-    faces = PolyCollection(cells.polygons, facecolors=colors, edgecolors="black", linewidths=width)
+    faces = PolyCollection(polygons.corners, facecolors=colors, edgecolors="black", linewidths=width)
     ax.add_collection(faces)
-    ax.set(xlim=cells.box[0], ylim=cells.box[1], aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
-    ax.set_title(f"{cells.patterns} polygons")
+    ax.set(xlim=polygons.box[0], ylim=polygons.box[1], aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
+    ax.set_title(f"{polygons.patterns} polygons")
     if key:
         _draw_key(ax, largest_slope(slopes))
     return ax

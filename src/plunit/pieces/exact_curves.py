@@ -261,7 +261,7 @@ def inverse(f: Curve) -> Curve:
 class Counts(NamedTuple):
     """How many activation patterns each member has, and how many functionally distinct pieces; both [members].
 
-    Both are 0 for a member whose pieces double precision cannot distinguish; `curve` or `cells` of it says why.
+    Both are 0 for a member whose pieces double precision cannot distinguish; `curve` or `polygons` of it says why.
     """
 
     patterns: Ints

@@ -19,7 +19,7 @@ from plunit.ensemble.mlp import exact, preactivations, spread
 from plunit.ensemble.native_steps import VECTOR, values
 from plunit.ensemble.standardizing import in_units
 from plunit.pieces import Ensemble as Exact
-from plunit.pieces import cell_counts, cells, counts, curves
+from plunit.pieces import counts, curves, polygon_counts, polygons
 from plunit.play.live_training import LOOKED, Snapshot
 from plunit.play.settings import Settings
 from plunit.play.targets import Task
@@ -147,7 +147,7 @@ class Panel:
     def _find_edges(self, now: Snapshot, best: int) -> Array:
         """Return the edges between the regions of the best network, [n, 4]."""
         x, y = self._task.box.tolist()
-        found = cells(self._exact(now, [best]).member(0), (x, y), limit=PIECES)
+        found = polygons(self._exact(now, [best]).member(0), (x, y), limit=PIECES)
         one, other = found.faces.beside.T
         bends = (one >= 0) & (other >= 0) & (found.labels[one] != found.labels[other])
         return np.asarray(found.vertices[found.faces.ends[bends]].reshape(-1, 4), dtype=np.float32)
@@ -157,7 +157,7 @@ class Panel:
         members = np.arange(min(SAMPLE[self._task.inputs - 1], now.theta.shape[1]))
         members = members[(np.abs(now.theta[:, members]) < 1e20).all(axis=0)]  # NaN compares as false
         net, (x, *rest), most = self._exact(now, members), self._task.box.tolist(), PIECES * len(members)
-        found = cell_counts(net, (x, rest[0]), limit=most) if rest else counts(net, *x, limit=most)
+        found = polygon_counts(net, (x, rest[0]), limit=most) if rest else counts(net, *x, limit=most)
         return {name: float(np.quantile(found.pieces, q)) for name, q in QUANTILES.items()}
 
     def _dead_share(self, now: Snapshot) -> float:

@@ -15,7 +15,7 @@ from plunit.ensemble import MLP
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.evaluating import output_blocks
 from plunit.ensemble.mlp import PIECEWISE, spread
-from plunit.pieces import Cells, Curve, cells, curve
+from plunit.pieces import Curve, Polygons, curve, polygons
 from plunit.pieces import Network as Exact
 from plunit.pieces import network as build
 
@@ -115,11 +115,11 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         return curve(self.network_, *self.box_[0])
 
     @property
-    def cells_(self) -> Cells:
+    def polygons_(self) -> Polygons:
         """The exact polygons of a model with two inputs, over the range of the data."""
-        self._check_inputs(2, "cells_")
+        self._check_inputs(2, "polygons_")
         (left, right), (bottom, top) = self.box_.tolist()
-        return cells(self.network_, ((left, right), (bottom, top)))
+        return polygons(self.network_, ((left, right), (bottom, top)))
 
     def _check_inputs(self, count: int, name: str) -> None:
         inputs = self._form().widths[0]

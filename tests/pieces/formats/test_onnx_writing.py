@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from random_networks import mixture, random_network, scaled_network
 
-from plunit.pieces import activation, cells, curve, ensemble, load, network, save_onnx
+from plunit.pieces import activation, curve, ensemble, load, network, polygons, save_onnx
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -224,8 +224,8 @@ def trained():
 
 @pytest.fixture(scope="module")
 def highest(trained):
-    """The corner of a cell where the network is largest: the exact maximum, because it is linear on each cell."""
-    found = cells(trained, BOX)
+    """The corner of a polygon where the network is largest: the exact maximum, because it is linear on each polygon."""
+    found = polygons(trained, BOX)
     best = int(np.argmax(found.values[:, 0]))
     return found.vertices[best], float(found.values[best, 0])
 

@@ -7,7 +7,7 @@ import pytest
 from random_networks import dense_network
 from rational_networks import forward, rational
 
-from plunit.pieces import Undecided, activation, bounds, cells, counterexample, curve, maximum, minimum, network
+from plunit.pieces import Undecided, activation, bounds, counterexample, curve, maximum, minimum, network, polygons
 from plunit.pieces.proofs.covering import Cover, certain_value, curve_cover, polygon_cover, upper_bound
 
 
@@ -34,7 +34,7 @@ def test_no_exact_value_is_beyond_the_bounds(seed, inputs):
     net, box = random_net(seed, inputs, 9, 8, f=f), [(-2.0, 3.0)] * inputs
     found, top, bottom = bounds(net, box), maximum(net, box), minimum(net, box)
     assert found.proved
-    places = curve(net, *box[0]).knots[:, None] if inputs == 1 else cells(net, tuple(box)).vertices
+    places = curve(net, *box[0]).knots[:, None] if inputs == 1 else polygons(net, tuple(box)).vertices
     values = net(places)[:, 0]
     best = [*places[np.argsort(values)[-6:]], *places[np.argsort(values)[:6]]]
     for x in (y for place in best for y in around(place, box)):
@@ -53,8 +53,8 @@ def test_the_maximum_lies_between_two_numbers_of_double_precision():
     assert float(found) <= 1 <= found.bound
 
 
-def test_a_cell_that_is_drawn_wrongly_has_a_wider_bound():
-    """The kink lies inside the cell, and the value at its left end is above all values by the map of its middle."""
+def test_a_polygon_that_is_drawn_wrongly_has_a_wider_bound():
+    """The kink lies inside the polygon, and the value at its left end is above all values by the map of its middle."""
     net = network([([[1.0]], [-0.5]), activation.piecewise([0.0], [-3.0, 1.0]), ([[1.0]], [0.0])])
     wrong = Cover(np.array([[0.2], [1.0]]), np.array([0, 2]))
     right = curve_cover(curve(net, 0.2, 1))
@@ -62,11 +62,11 @@ def test_a_cell_that_is_drawn_wrongly_has_a_wider_bound():
     assert 0.9 <= upper_bound(net, right, lambda *_: None) <= 0.9 + 1e-14
 
 
-def test_cells_of_polygons_are_the_polygons():
+def test_a_cover_has_all_polygons():
     net = random_net(3, 2, 5)
-    found = cells(net, ((-1, 1), (-1, 1)))
+    found = polygons(net, ((-1, 1), (-1, 1)))
     cover = polygon_cover(found)
-    np.testing.assert_allclose(cover.middles, [polygon.mean(axis=0) for polygon in found.polygons], atol=1e-15)
+    np.testing.assert_allclose(cover.middles, [polygon.mean(axis=0) for polygon in found.corners], atol=1e-15)
     assert sum(len(part.offsets) - 1 for part in cover.parts()) == len(found)
 
 

@@ -1,4 +1,4 @@
-"""Questions about values, against the enumeration of all patterns, cells and curves."""
+"""Questions about values, against the enumeration of all patterns, polygons and curves."""
 
 import itertools
 import re
@@ -18,13 +18,13 @@ from plunit.pieces import (
     Undecided,
     activation,
     bounds,
-    cells,
     counterexample,
     curve,
     distance,
     maximum,
     minimum,
     network,
+    polygons,
 )
 from plunit.pieces.proofs import maximising
 from plunit.pieces.proofs.domain import Domain
@@ -84,10 +84,10 @@ def test_the_maximum_is_that_of_all_patterns(name):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_two_inputs_through_the_solver_agree_with_cells(seed):
+def test_two_inputs_through_the_solver_agree_with_polygons(seed):
     net = random_net(seed, 2, 6, 5, f=list(ACTIVATIONS.values())[seed % len(ACTIVATIONS)])
     box = ((-2, 2), (-1, 3))
-    exact = cells(net, box).values
+    exact = polygons(net, box).values
     found = maximum(net, box, constraints=forced(2))
     assert found.value == pytest.approx(exact.max(), abs=1e-9)
     assert found.bound >= found.value
@@ -304,11 +304,11 @@ def test_an_error_of_the_polygons_is_raised(monkeypatch):
         raise ValueError("something else")
 
     net = random_net(0, 2, 5)
-    monkeypatch.setattr(maximising, "cells", broken)
+    monkeypatch.setattr(maximising, "polygons", broken)
     with pytest.raises(ValueError, match="something else"):
         maximum(net, [(-1, 1)] * 2)
-    monkeypatch.setattr(maximising, "cells", partial(cells, limit=2))
-    exact = cells(net, ((-1, 1), (-1, 1))).values.max()
+    monkeypatch.setattr(maximising, "polygons", partial(polygons, limit=2))
+    exact = polygons(net, ((-1, 1), (-1, 1))).values.max()
     assert maximum(net, [(-1, 1)] * 2).value == pytest.approx(exact)
 
 

@@ -1,4 +1,4 @@
-"""Lipschitz constants and monotony, against curves, cells and patterns that are known."""
+"""Lipschitz constants and monotony, against curves, polygons and patterns that are known."""
 
 import re
 from dataclasses import replace
@@ -12,11 +12,11 @@ from plunit.pieces import (
     Optimum,
     Undecided,
     activation,
-    cells,
     curve,
     is_monotone,
     lipschitz,
     network,
+    polygons,
 )
 from plunit.pieces.proofs import steepness
 from plunit.pieces.proofs.encoding import encode
@@ -51,9 +51,9 @@ def forced(inputs):
 
 @pytest.mark.parametrize("norm", DUAL)
 @pytest.mark.parametrize("seed", range(3))
-def test_two_inputs_through_the_solver_agree_with_cells(norm, seed):
+def test_two_inputs_through_the_solver_agree_with_polygons(norm, seed):
     net, box = random_net(seed, 2, 2), ((-2, 2), (-1, 3))
-    exact = np.linalg.norm(cells(net, box).gradients, ord=DUAL[norm], axis=-1).max()
+    exact = np.linalg.norm(polygons(net, box).gradients, ord=DUAL[norm], axis=-1).max()
     for constraints in (None, forced(2)):
         found = lipschitz(net, box, norm=norm, constraints=constraints)
         assert found.proved
@@ -188,7 +188,7 @@ def test_encodings_that_change_under_way_exclude_the_same_patterns(norm, seed, m
 
     monkeypatch.setattr(steepness, "tighten", sometimes)
     found = lipschitz(net, box, norm=norm, constraints=forced(2))
-    exact = np.linalg.norm(cells(net, box).gradients, ord=DUAL[norm], axis=-1).max()
+    exact = np.linalg.norm(polygons(net, box).gradients, ord=DUAL[norm], axis=-1).max()
     assert found.value == pytest.approx(exact, rel=1e-9)
     assert found.bound >= exact * (1 - 1e-9)
     assert found.proved
@@ -275,7 +275,7 @@ def program_bounds(net, what, seen=()):
 @pytest.mark.parametrize("direction", [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.6, -0.8)])
 def test_the_program_bounds_the_gradient(net, direction):
     direction = np.array(direction)
-    exact = (cells(net, BOX).gradients[:, 0] @ direction).max()
+    exact = (polygons(net, BOX).gradients[:, 0] @ direction).max()
     assert program_bounds(net, along(direction)) == pytest.approx(exact, abs=1e-7)
 
 
@@ -283,7 +283,7 @@ def test_the_program_bounds_the_gradient(net, direction):
 @pytest.mark.parametrize("net", [small_net(0), small_net(1), chain()], ids=["0", "1", "chain"])
 def test_the_program_bounds_the_norm(net, norm, dual):
     """With chords that meet the squares of the steepest gradient, the bound of the Euclidean norm is exact."""
-    gradients = cells(net, BOX).gradients[:, 0]
+    gradients = polygons(net, BOX).gradients[:, 0]
     sizes = np.linalg.norm(gradients, ord=dual, axis=1)
     without, with_all = (program_bounds(net, dual_norm(norm), seen) for seen in ((), gradients))
     assert without >= sizes.max() - 1e-9
@@ -294,7 +294,7 @@ def test_the_program_bounds_the_norm(net, norm, dual):
 def test_a_pattern_of_one_encoding_is_excluded_from_another():
     """The best pattern of a wide encoding, excluded from a tight one of fewer binaries: the second best is left."""
     net, box = small_net(1), np.array(BOX)
-    found = cells(net, BOX)
+    found = polygons(net, BOX)
     steep = found.gradients[:, 0, 0]
     best, second = np.unique(steep)[[-1, -2]]
     wide = encode(net, box)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from plunit.pieces import cells, curve, network, plane
+from plunit.pieces import curve, network, plane, polygons
 from plunit.torch import PLU, Residual, to_network
 from plunit.torch.exact.features import ROOM, Place, matrix
 from plunit.torch.exact.images import IMAGES, maxima
@@ -127,14 +127,14 @@ def convolutional():
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(3, 2)).double().eval()
 
 
-def test_curves_and_cells_of_a_convolutional_network():
+def test_curves_and_polygons_of_a_convolutional_network():
     model = convolutional()
     net = to_network(model, (1, 6, 6))
     generator = np.random.default_rng(3)
     origin, u, v = generator.normal(size=(3, 36))
     at = generator.uniform(-2, 2, (200, 2))
     images = torch.from_numpy(origin + at @ np.stack([u, v])).reshape(-1, 1, 6, 6)
-    found = cells(plane(net, origin, u, v), ((-2, 2), (-2, 2)))
+    found = polygons(plane(net, origin, u, v), ((-2, 2), (-2, 2)))
     assert found.pieces > 50
     np.testing.assert_allclose(found(at), model(images).detach(), rtol=0, atol=1e-9)
 

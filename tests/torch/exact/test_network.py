@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from plunit.pieces import activation, cells, curve
+from plunit.pieces import activation, curve, polygons
 from plunit.torch import PLU, Residual, to_ensemble, to_network
 
 ACTIVATIONS = {
@@ -49,7 +49,7 @@ def test_the_network_is_the_module(name):
     model = perturbed(nn.Sequential(nn.Linear(2, 6), make(), nn.Sequential(nn.Linear(6, 6), make()), nn.Linear(6, 3)))
     x = torch.randn(200, 2, dtype=torch.float64) * 3
     agree(model, x)
-    found = cells(to_network(model), ((-3.0, 3.0), (-3.0, 3.0)))
+    found = polygons(to_network(model), ((-3.0, 3.0), (-3.0, 3.0)))
     x = x.clamp(-3, 3)
     np.testing.assert_allclose(found(x.numpy()), model(x).detach().numpy(), rtol=0, atol=1e-9)
 

@@ -17,7 +17,7 @@ from plunit.lab.cell import Arrays
 from plunit.lab.experiment import Runs
 from plunit.lab.style import Picture, distribution, draw_band, label, listed, look, median_member, number, ranked
 from plunit.lab.train.fit import FitSpec, steps
-from plunit.pieces import cells, curve, draw_cells, draw_curve
+from plunit.pieces import curve, draw_curve, draw_polygons, polygons
 
 _SHOWN = ("tanh", "relu", "plu")
 _MARKERS = {"relu": "v", "plu": "o", "plu_learned": "D"}
@@ -145,8 +145,8 @@ def _regions(name: str, title: str, spec: FitSpec, runs: Runs) -> Picture:
     figure = Figure(figsize=(4.2 * len(runs), 3.4))
     panels = figure.subplots(1, len(runs), squeeze=False)
     for axes, (activation, arrays) in zip(panels[0], runs.items(), strict=True):
-        found = cells(_median(spec, activation, arrays), ((spec.low, spec.high), (spec.low, spec.high)))
-        draw_cells(found, axes)
+        found = polygons(_median(spec, activation, arrays), ((spec.low, spec.high), (spec.low, spec.high)))
+        draw_polygons(found, axes)
         axes.grid(False)
         _entitle(axes, activation, arrays, found)
     caption = f"{title}: the regions of the median seeds, coloured by gradient; on each the network is affine."

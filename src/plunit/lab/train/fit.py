@@ -20,7 +20,7 @@ from plunit.ensemble.arrays import Array
 from plunit.ensemble.data import Data, Stream
 from plunit.ensemble.mlp import PIECEWISE, exact, spread
 from plunit.lab.cell import Arrays, Cell
-from plunit.pieces import Counts, cell_counts, counts
+from plunit.pieces import Counts, counts, polygon_counts
 from plunit.pieces import Ensemble as Exact
 
 COURSE = 128
@@ -224,7 +224,7 @@ def count(spec: Any, network: MLP, theta: Array) -> Counts:
 
 def _count(spec: Any, net: Exact) -> Counts:
     domain = spec.low, spec.high
-    return counts(net, *domain) if net.inputs == 1 else cell_counts(net, (domain, domain))
+    return counts(net, *domain) if net.inputs == 1 else polygon_counts(net, (domain, domain))
 
 
 def _starts(spec: Any, network: MLP, arrays: Arrays) -> tuple[Array, Array]:

@@ -93,9 +93,9 @@ def mesh_faults(nets: Ensemble, mesh: Mesh, patterns: Sequence[Words]) -> dict[i
     if not doubtful.any():
         return {}
     faces, corner = mesh.faces, np.flatnonzero(doubtful[mesh.faces.tails])
-    cells, which = np.unique(faces.owner[corner], return_inverse=True)
-    owner = mesh.member[faces.tails[faces.offsets[cells]]]
-    gradient, intercept, _ = (part[which] for part in maps(nets, [above[:, cells] for above in patterns], owner))
+    polygons, which = np.unique(faces.owner[corner], return_inverse=True)
+    owner = mesh.member[faces.tails[faces.offsets[polygons]]]
+    gradient, intercept, _ = (part[which] for part in maps(nets, [above[:, polygons] for above in patterns], owner))
     vertex = faces.tails[corner]
     member, place = mesh.member[vertex], mesh.place[vertex]
     scale = np.maximum(scale, AGREE * _largest(terms(nets, place, member), member, nets.members))

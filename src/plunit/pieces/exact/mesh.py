@@ -1,7 +1,7 @@
 """A partition of a box into convex polygons that share vertices and edges, and its edges cut by a layer's knots.
 
 Edge e runs from vertex ends[e, 0] to ends[e, 1]. Half-edge h = 2 e + flip is that edge in the direction of `flip`, so
-its tail is ends.ravel()[h] and its head ends.ravel()[h ^ 1]. A polygon, `cell` in names, is a run of half-edges,
+its tail is ends.ravel()[h] and its head ends.ravel()[h ^ 1]. A polygon is a run of half-edges,
 counter-clockwise. The sides of a vertex are decided once (see `layer`) for all polygons that share the vertex. So
 polygons neither overlap nor leave gaps.
 """
@@ -69,7 +69,7 @@ def faces_of(ends: Ints, halves: Ints, sizes: Ints) -> Faces:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Cells, and their vertices: place [n, 2], member [n], and values with their errors, state [n, 2, units]."""
+    """Polygons, and their vertices: place [n, 2], member [n], and values with their errors, state [n, 2, units]."""
 
     place: Floats
     state: Floats

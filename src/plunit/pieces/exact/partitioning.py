@@ -14,7 +14,7 @@ from plunit.pieces.arrays import Floats, Ints, Words, blocks
 from plunit.pieces.exact.crossing import Points
 from plunit.pieces.exact.layer import Affine, Units
 from plunit.pieces.exact.mesh import Mesh, cut_edges, faces_of
-from plunit.pieces.exact.splitting import Patch, Splits, least_cells, split
+from plunit.pieces.exact.splitting import Patch, Splits, least_polygons, split
 from plunit.pieces.limits import Progress, check_count, check_memory, limited
 from plunit.pieces.networks import Ensemble
 
@@ -25,12 +25,12 @@ ROWS = 2**10
 class Tree:
     """The splits of one layer. Node i < roots is polygon i before the layer; line[i] < 0 marks a leaf.
 
-    line, child, cell: [nodes]; child[i] is below the line, child[i] + 1 above it; cell[i] is the polygon of a leaf.
+    line, child, polygon: [nodes]; child[i] is below the line, child[i] + 1 above it; polygon[i] is that of a leaf.
     """
 
     line: Ints
     child: Ints
-    cell: Ints
+    polygon: Ints
 
     def descend(self, units: Units, z: Floats, node: Ints) -> Ints:
         """Return the leaf under each node that holds a point with these z [n, units]."""
@@ -53,9 +53,9 @@ def partition(
     mesh = replace(mesh, state=first.of(mesh.state, mesh.member))
     for i, ((_, f), after) in enumerate(zip(nets.hidden, others, strict=True)):
 
-        def tell(part: float, cells: int, i: int = i) -> None:
+        def tell(part: float, polygons: int, i: int = i) -> None:
             if progress:
-                progress((i + part) / len(others), f"layer {i + 1} of {len(others)}: {cells:,} polygons")
+                progress((i + part) / len(others), f"layer {i + 1} of {len(others)}: {polygons:,} polygons")
 
         with limited(limit, i + 1, len(others)):
             mesh, parent, above, tree = _LayerWork(Units.of(f), after, limit, tell).applied(mesh)
@@ -79,20 +79,20 @@ class _LayerWork:
     def __init__(self, units: Units, after: Affine, limit: int, tell: Callable[[float, int], None]) -> None:
         self._units, self._after, self._limit, self._tell = units, after, limit, tell
         self._found: dict[str, list[Any]] = defaultdict(list)
-        self._vertices = self._edges = self._nodes = self._cells = self._expected = 0
+        self._vertices = self._edges = self._nodes = self._polygons = self._expected = 0
 
     def applied(self, mesh: Mesh) -> tuple[Mesh, Ints, Words, Tree]:
         """Return the mesh after the layer; for each polygon the old one that holds it, and its pattern; the tree."""
         points, faces = cut_edges(self._units, mesh, self._limit)
-        self._expected = least_cells(points, faces)
+        self._expected = least_polygons(points, faces)
         check_count(self._expected, self._limit)
         # there are about as many vertices as polygons
         check_memory(self._expected, 2 * len(self._after.bias[0]))
         vertex, edge = self._added(points, faces.ends)
         self._nodes = len(faces)
-        cells = np.arange(len(faces))
-        nothing = np.zeros((points.sides.shape[1], len(cells)), dtype=np.uint64)
-        self._split(Patch(points, faces, cells, cells, nothing), vertex, edge)
+        polygons = np.arange(len(faces))
+        nothing = np.zeros((points.sides.shape[1], len(polygons)), dtype=np.uint64)
+        self._split(Patch(points, faces, polygons, polygons, nothing), vertex, edge)
         return self._result()
 
     def _split(self, part: Patch, vertex: Ints, edge: Ints) -> None:
@@ -109,8 +109,8 @@ class _LayerWork:
             if len(splits.left.faces):
                 self._split(splits.left, own_vertex, own_edge)
 
-    def _check(self, cells: int) -> None:
-        check_count(self._cells + cells, self._limit)
+    def _check(self, polygons: int) -> None:
+        check_count(self._polygons + polygons, self._limit)
 
     def _added(self, points: Points, ends: Ints, vertex: Ints | None = None) -> tuple[Ints, Ints]:
         """Give new vertices and edges the next free numbers, and return these; vertex: the numbers before them."""
@@ -129,8 +129,8 @@ class _LayerWork:
         self._keep(halves=2 * edge[faces.halves >> 1] + (faces.halves & 1), sizes=faces.sizes, above=done.above)
         self._keep(root=done.root, node=done.node, parent=splits.parent, line=splits.line, child=splits.child)
         self._nodes += 2 * len(splits.line)
-        self._cells += len(faces)
-        self._tell(min(self._cells / self._expected, 1.0), self._cells)
+        self._polygons += len(faces)
+        self._tell(min(self._polygons / self._expected, 1.0), self._polygons)
 
     def _keep(self, **arrays: Any) -> None:
         for name, array in arrays.items():
@@ -141,7 +141,7 @@ class _LayerWork:
         tree = Tree(*np.full((3, self._nodes), -1))
         tree.line[found["parent"]] = found["line"]
         tree.child[found["parent"]] = found["child"]
-        tree.cell[found["node"]] = np.arange(len(found["node"]))
+        tree.polygon[found["node"]] = np.arange(len(found["node"]))
         faces = faces_of(found["ends"], found["halves"], found["sizes"])
         return Mesh(found["place"], found["state"], found["member"], faces), found["root"], found["above"], tree
 

@@ -1,8 +1,8 @@
 """Split convex polygons along the lines on which a unit is on a knot, until no polygon has a line through it.
 
-In names a polygon is a `cell`. All edges are cut first (`mesh.cut_edges`). So a line through it enters and leaves it at
-a vertex. The polygon is split along the chord between the two vertices, and the other lines cut the chord. One
-round splits all polygons that have a line through them, each by its first line. The two parts wait for the next round.
+All edges are cut first (`mesh.cut_edges`). So a line through a polygon enters and leaves it at a vertex. The polygon is
+split along the chord between the two vertices, and the other lines cut the chord. One round splits all polygons that
+have a line through them, each by its first line. The two parts wait for the next round.
 """
 
 from __future__ import annotations
@@ -87,15 +87,15 @@ def split(units: Units, part: Patch, next_node: int, check: Callable[[int], None
     return Splits(_collected(done, left), left, *np.concatenate(tree, axis=1))
 
 
-def least_cells(points: Points, faces: Faces) -> int:
+def least_polygons(points: Points, faces: Faces) -> int:
     """Return how many polygons there will be, or somewhat fewer: lines through one make 1 + lines + crossings of it.
 
     Crossings are counted only in polygons with many corners; those of other polygons are too few to matter for limits.
     """
     many = np.flatnonzero(faces.sizes > MANY)
     total = len(faces)
-    for cell in many:
-        corners = faces.tails[faces.offsets[cell] : faces.offsets[cell + 1]]
+    for polygon in many:
+        corners = faces.tails[faces.offsets[polygon] : faces.offsets[polygon + 1]]
         above, below = (unpack(side[:, corners], side.shape[0] * WORD) for side in points.sides)
         through = np.flatnonzero(above.any(axis=0) & below.any(axis=0))
         total += len(through) + _crossings(above[:, through])
@@ -135,8 +135,8 @@ def _chord(points: Points, faces: Faces, word: Ints, mask: Words) -> tuple[Ints,
     Both are on the line, because the edges are cut: so the line passes through neither part, and splitting ends.
     """
     corners = faces.tails
-    cell = faces.owner
-    over, under = points.sides[:, word[cell], corners] & mask[cell] != 0
+    polygon = faces.owner
+    over, under = points.sides[:, word[polygon], corners] & mask[polygon] != 0
     down, up = turns(faces, over, under)
     return following(faces, down), following(faces, up)
 
@@ -147,13 +147,13 @@ def turns(faces: Faces, over: Bools, under: Bools) -> tuple[Ints, Ints]:
     Every polygon must have both. Rounding can put a corner on the line although both its neighbours are over the line,
     if an edge is almost parallel to the line. Such a corner is skipped.
     """
-    cell = faces.owner
+    polygon = faces.owner
     off = np.flatnonzero(over | under)
-    count = np.bincount(cell[off], minlength=len(faces))
+    count = np.bincount(polygon[off], minlength=len(faces))
     after = np.arange(1, len(off) + 1)
     after[starts(count) + count - 1] = starts(count)
     turn = np.flatnonzero(over[off] != over[off][after])
-    first = np.searchsorted(cell[off][turn], np.arange(len(faces)))
+    first = np.searchsorted(polygon[off][turn], np.arange(len(faces)))
     one, two = off[turn[first]], off[turn[first + 1]]
     return np.where(over[one], one, two), np.where(over[one], two, one)
 
@@ -171,18 +171,18 @@ def _halve(units: Units, pool: Pool, faces: Faces, down: Ints, up: Ints, check: 
     # in the end every vertex has three or more edges, so there are at most two vertices for each polygon
     parts, chord = cuts(units, points, chords[:, 0], chords[:, 1], lambda new: check(new // 2))
     pieces, first, count = subdivide(chords, chord, len(points) + np.arange(len(chord)))
-    cell = faces.owner
-    rank = (np.arange(len(cell)) - down[cell]) % sizes[cell]
+    polygon = faces.owner
+    rank = (np.arange(len(polygon)) - down[polygon]) % sizes[polygon]
     arc = (up - down) % sizes
     length = np.stack([arc, sizes - arc], axis=1) + count[:, None] + 1
     start = starts(length.reshape(-1)).reshape(-1, 2)
     halves = np.empty(length.sum(), dtype=np.int64)
-    below = rank < arc[cell]
-    halves[np.where(below, start[cell, 0] + rank, start[cell, 1] + rank - arc[cell])] = faces.halves
-    cell, rank = runs(count + 1)
-    edge = len(faces.ends) + first[cell]
-    halves[start[cell, 0] + arc[cell] + rank] = 2 * (edge + count[cell] - rank) + 1
-    halves[start[cell, 1] + (sizes - arc)[cell] + rank] = 2 * (edge + rank)
+    below = rank < arc[polygon]
+    halves[np.where(below, start[polygon, 0] + rank, start[polygon, 1] + rank - arc[polygon])] = faces.halves
+    polygon, rank = runs(count + 1)
+    edge = len(faces.ends) + first[polygon]
+    halves[start[polygon, 0] + arc[polygon] + rank] = 2 * (edge + count[polygon] - rank) + 1
+    halves[start[polygon, 1] + (sizes - arc)[polygon] + rank] = 2 * (edge + rank)
     for part in parts:
         pool.append(part)
     return faces_of(np.concatenate([faces.ends, pieces]), halves, length.reshape(-1))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.exact.polygons import cells
+from plunit.pieces.exact.polygon_set import polygons
 from plunit.pieces.exact_curves import curve
 from plunit.pieces.limits import Progress, Unlisted
 from plunit.pieces.networks import Network
@@ -163,13 +163,13 @@ def maximise_each(domain: Domain, parts: list[Network], effort: Effort) -> list[
 
 
 def _listed(net: Network, domain: Domain, progress: Progress) -> tuple[Floats, Cover]:
-    """Return the knots of a curve or the corners of polygons, and the pieces as cells."""
+    """Return the knots of a curve or the corners of polygons, and the pieces as polygons."""
     if net.inputs > 2 or not domain.free:
         raise Unlisted(f"pieces are listed for one or two inputs in a box, not for {net.inputs} or with constraints")
     if net.inputs == 1:
         line = curve(net, *domain.box[0], progress=progress)
         return line.knots[:, None], curve_cover(line)
-    found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
+    found = polygons(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
     return found.vertices, polygon_cover(found)
 
 

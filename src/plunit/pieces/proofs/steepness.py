@@ -17,7 +17,7 @@ import numpy as np
 
 from plunit.pieces.activation import absolute, piecewise
 from plunit.pieces.arrays import Floats, Ints, blocks
-from plunit.pieces.exact.polygons import cells
+from plunit.pieces.exact.polygon_set import polygons
 from plunit.pieces.exact_curves import curve
 from plunit.pieces.limits import Progress, Unlisted
 from plunit.pieces.networks import Network
@@ -137,7 +137,7 @@ def _by_pieces(net: Network, domain: Domain, what: Steepness, progress: Progress
         gradients, errors = line.slopes[:, :1], line.tolerance[:, :1]
         middles = (line.knots[1:, None] + line.knots[:-1, None]) / 2
     else:
-        found = cells(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
+        found = polygons(net, (tuple(domain.box[0]), tuple(domain.box[1])), progress=progress)
         gradients, errors = found.gradients[:, 0], found.tolerances[:, 0]
         middles = polygon_cover(found).middles
     values = what.measure(gradients)

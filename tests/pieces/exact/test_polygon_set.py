@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from random_networks import dense_network
 
-from plunit.pieces import activation, cell_counts, cells, ensemble, network, plane
+from plunit.pieces import activation, ensemble, network, plane, polygon_counts, polygons
 from plunit.pieces.exact.mesh import faces_of
-from plunit.pieces.exact.polygons import walked
+from plunit.pieces.exact.polygon_set import walked
 
 BOX = ((-3.0, 3.0), (-2.0, 4.0))
 
 
-def distance_inside(found, cell, points):
-    """Return the distance of each point from the boundary of its cell, negative outside."""
+def distance_inside(found, polygon, points):
+    """Return the distance of each point from the boundary of its polygon, negative outside."""
     result = np.empty(len(points))
-    for i, (c, point) in enumerate(zip(cell, points, strict=True)):
+    for i, (c, point) in enumerate(zip(polygon, points, strict=True)):
         corners = found.vertices[found.faces.tails[found.faces.offsets[c] : found.faces.offsets[c + 1]]]
         edge = np.roll(corners, -1, axis=0) - corners
         normal = np.stack([-edge[:, 1], edge[:, 0]], axis=1) / np.maximum(np.linalg.norm(edge, axis=1), 1e-300)[:, None]
@@ -34,9 +34,9 @@ def check_partition(net, found, seed=0):
     scale = max(np.abs(found.values).max(), 1.0)
     np.testing.assert_allclose(found(points), net(points), rtol=0, atol=1e-9 * scale)
     np.testing.assert_allclose(found.values, net(found.vertices), rtol=0, atol=1e-9 * scale)
-    corner_cell = np.repeat(np.arange(len(found)), found.faces.sizes)
+    corner_polygon = np.repeat(np.arange(len(found)), found.faces.sizes)
     corners = found.vertices[found.faces.tails]
-    maps = np.einsum("coi,ci->co", found.gradients[corner_cell], corners) + found.intercepts[corner_cell]
+    maps = np.einsum("coi,ci->co", found.gradients[corner_polygon], corners) + found.intercepts[corner_polygon]
     np.testing.assert_allclose(maps, net(corners), rtol=0, atol=1e-9 * scale)
     edges = np.bincount(found.faces.halves >> 1, minlength=len(found.faces.ends))
     assert set(edges) <= {1, 2}
@@ -45,15 +45,15 @@ def check_partition(net, found, seed=0):
 
 @pytest.mark.parametrize("f", [activation.plu(), activation.relu(), activation.hardtanh(), activation.hardsigmoid()])
 @pytest.mark.parametrize("widths", [(3, 3), (20, 20), (8, 8, 8, 8), (70,)])
-def test_cells_partition_the_box_and_equal_the_network(widths, f):
+def test_polygons_partition_the_box_and_equal_the_network(widths, f):
     net = dense_network(len(widths), 2, *widths, 2, f=f)
-    check_partition(net, cells(net, BOX))
+    check_partition(net, polygons(net, BOX))
 
 
 @pytest.mark.parametrize("exponent", [-6, -10, -12, -13, -14, -15, -16, -17])
 @pytest.mark.parametrize("layers", [1, 2])
 def test_slivers(exponent, layers):
-    """Lines that differ by less and less: cells thinner than rounding leave no gap and no overlap."""
+    """Lines that differ by less and less: polygons thinner than rounding leave no gap and no overlap."""
     rng = np.random.default_rng(exponent + 100)
     near = 10.0**exponent
     base = rng.normal(size=(3, 2)).repeat(5, axis=0)
@@ -63,7 +63,7 @@ def test_slivers(exponent, layers):
         second = rng.normal(size=(2, 15)).repeat(4, axis=0)
         parts += [(second + near * rng.normal(size=second.shape), near * rng.normal(size=8)), activation.plu()]
     net = network([*parts, (rng.normal(size=(1, 15 if layers == 1 else 8)), [0.0])])
-    check_partition(net, cells(net, BOX))
+    check_partition(net, polygons(net, BOX))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -71,10 +71,10 @@ def test_zero_biases_all_lines_through_one_point(seed):
     rng = np.random.default_rng(seed)
     layers = [(rng.normal(size=(9, 2)), np.zeros(9)), activation.relu(), (rng.normal(size=(9, 9)), np.zeros(9))]
     net = network([*layers, activation.relu(), (rng.normal(size=(1, 9)), [0.0])])
-    found = cells(net, ((-1.0, 1.0), (-1.0, 1.0)))
+    found = polygons(net, ((-1.0, 1.0), (-1.0, 1.0)))
     check_partition(net, found)
-    # homogeneous: every cell is a cone, so each has the origin as a corner
-    assert all(np.abs(polygon).max(axis=1).min() < 1e-12 for polygon in found.polygons)
+    # homogeneous: every polygon is a cone, so each has the origin as a corner
+    assert all(np.abs(polygon).max(axis=1).min() < 1e-12 for polygon in found.corners)
 
 
 def grid(n, knots):
@@ -84,13 +84,13 @@ def grid(n, knots):
 
 @pytest.mark.parametrize("n", [1, 2, 15])
 def test_parallel_lines_make_a_grid(n):
-    found = cells(grid(n, np.arange(1.0, n + 1)), ((0.0, n + 1.0), (0.0, n + 1.0)))
+    found = polygons(grid(n, np.arange(1.0, n + 1)), ((0.0, n + 1.0), (0.0, n + 1.0)))
     assert (found.patterns, found.pieces, len(found.adjacency)) == ((n + 1) ** 2, (n + 1) ** 2, 2 * n * (n + 1))
     np.testing.assert_allclose(found.areas, 1.0)
 
 
-def test_lines_on_the_boundary_make_no_cells():
-    assert cells(grid(2, np.array([0.0, 1.0])), ((0.0, 1.0), (0.0, 1.0))).patterns == 1
+def test_lines_on_the_boundary_make_no_polygons():
+    assert polygons(grid(2, np.array([0.0, 1.0])), ((0.0, 1.0), (0.0, 1.0))).patterns == 1
 
 
 @pytest.mark.parametrize(
@@ -107,29 +107,29 @@ def test_lines_on_the_boundary_make_no_cells():
 )
 def test_patterns_and_pieces_differ_where_kinks_are_dead(f, out, patterns, pieces):
     net = network([(np.eye(2), [0.0, 0.0]), f, (out, [0.0])])
-    found = cells(net, ((-2.0, 2.0), (-2.0, 2.0)))
+    found = polygons(net, ((-2.0, 2.0), (-2.0, 2.0)))
     assert (found.patterns, found.pieces) == (patterns, pieces)
     assert (found.labels.min(), found.labels.max() + 1) == (0, pieces)
-    assert tuple(count[0] for count in cell_counts(net, found.box)) == (patterns, pieces)
+    assert tuple(count[0] for count in polygon_counts(net, found.box)) == (patterns, pieces)
 
 
 def test_equal_maps_merge_only_as_neighbours():
     # |x| folded twice has slope 0 on the left and on the right, with a sloped strip between
     net = network([([[1.0, 0.0]], [0.0]), activation.hardtanh(), ([[0.0]], [0.0])])
-    assert cells(net, BOX).pieces == 1
+    assert polygons(net, BOX).pieces == 1
     wave = network(
         [([[1.0, 0.0], [1.0, 0.0]], [0.0, -1.0]), activation.relu(), ([[1.0, -2.0], [0.0, 1.0]], [0.0, 0.0])]
     )
     two = network([([[1.0, 0.0], [-1.0, 0.0]], [-1.0, -1.0]), activation.relu(), ([[1.0, 1.0]], [0.0])])
-    assert (cells(wave, BOX).pieces, cells(two, BOX).pieces) == (3, 3)
+    assert (polygons(wave, BOX).pieces, polygons(two, BOX).pieces) == (3, 3)
     step = network([([[1.0, 0.0]], [0.0]), activation.hardtanh(), ([[1.0]], [0.0])])
-    assert cells(step, BOX).pieces == 3
+    assert polygons(step, BOX).pieces == 3
 
 
 def test_adjacency_is_common_edges():
-    found = cells(dense_network(7, 2, 4, 4, 1), BOX)
+    found = polygons(dense_network(7, 2, 4, 4, 1), BOX)
     pairs = {tuple(pair) for pair in found.adjacency.tolist()}
-    corners = [{tuple(corner) for corner in polygon} for polygon in found.polygons]
+    corners = [{tuple(corner) for corner in polygon} for polygon in found.corners]
     expected = {
         (i, j) for i in range(len(found)) for j in range(i + 1, len(found)) if len(corners[i] & corners[j]) >= 2
     }
@@ -137,7 +137,7 @@ def test_adjacency_is_common_edges():
 
 
 def test_locate_on_vertices_edges_and_outside():
-    found = cells(dense_network(8, 2, 6, 6, 1), BOX)
+    found = polygons(dense_network(8, 2, 6, 6, 1), BOX)
     points = np.concatenate([found.vertices, found.vertices[found.faces.ends].mean(axis=1)])
     at = found.locate(points)
     assert (at >= 0).all()
@@ -154,7 +154,7 @@ def test_plane_through_more_inputs(inputs):
     net = dense_network(9, inputs, 8, 8, 1)
     origin, u, v = rng.normal(size=(3, inputs))
     flat = plane(net, origin, u, v)
-    found = cells(flat, BOX)
+    found = polygons(flat, BOX)
     check_partition(flat, found)
     s = rng.uniform([-3, -2], [3, 4], (200, 2))
     np.testing.assert_allclose(found(s), net(origin + s @ np.stack([u, v])), atol=1e-9)
@@ -168,8 +168,8 @@ def test_ensemble_counts_are_those_of_its_members(f):
         return rng.normal(size=(out, before, 40)), rng.normal(size=(out, 40))
 
     group = ensemble([pair(3, 2), f, pair(3, 3), f, pair(1, 3)])
-    numbers = cell_counts(group, BOX)
-    alone = [cells(group.member(i), BOX) for i in range(0, 40, 7)]
+    numbers = polygon_counts(group, BOX)
+    alone = [polygons(group.member(i), BOX) for i in range(0, 40, 7)]
     assert numbers.patterns[::7].tolist() == [one.patterns for one in alone]
     assert numbers.pieces[::7].tolist() == [one.pieces for one in alone]
 
@@ -178,16 +178,16 @@ def test_ensemble_counts_are_those_of_its_members(f):
 def test_scale_of_the_weights_does_not_matter(scale):
     rng = np.random.default_rng(11)
     weight, bias, out = rng.normal(size=(6, 2)), rng.normal(size=6), rng.normal(size=(1, 6))
-    plain = cells(network([(weight, bias), activation.relu(), (out, [0.0])]), BOX)
-    scaled = cells(network([(scale * weight, scale * bias), activation.relu(), (out, [0.0])]), BOX)
+    plain = polygons(network([(weight, bias), activation.relu(), (out, [0.0])]), BOX)
+    scaled = polygons(network([(scale * weight, scale * bias), activation.relu(), (out, [0.0])]), BOX)
     assert (scaled.patterns, scaled.pieces) == (plain.patterns, plain.pieces)
 
 
-def test_cells_that_become_many_are_divided(monkeypatch):
+def test_polygons_that_become_many_are_divided(monkeypatch):
     net = dense_network(4, 2, 40, 10, 1)
-    whole = cells(net, BOX)
+    whole = polygons(net, BOX)
     monkeypatch.setattr("plunit.pieces.exact.partitioning._corners", lambda part: 30)
-    found = cells(net, BOX)
+    found = polygons(net, BOX)
     assert (len(found), found.pieces) == (len(whole), whole.pieces)
     check_partition(net, found)
 
@@ -195,7 +195,7 @@ def test_cells_that_become_many_are_divided(monkeypatch):
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("biased", [0.0, 1.0])
 def test_the_same_line_rounded_differently_is_one_line(seed, biased):
-    """ReLU(w x) = ReLU(k w x) / k: units repeated at other scales change neither function nor cells."""
+    """ReLU(w x) = ReLU(k w x) / k: units repeated at other scales change neither function nor polygons."""
     rng = np.random.default_rng(seed)
     scales = np.array([1.0, 0.1, 1 / 3, 7.0])
     plain, repeated, before = [], [], 2
@@ -210,7 +210,7 @@ def test_the_same_line_rounded_differently_is_one_line(seed, biased):
             )
         repeated += [(wide, bias), activation.relu()]
         before = width
-    one, many = cells(network(plain[:-1]), BOX), cells(network(repeated[:-1]), BOX)
+    one, many = polygons(network(plain[:-1]), BOX), polygons(network(repeated[:-1]), BOX)
     assert (many.patterns, many.pieces) == (one.patterns, one.pieces)
     check_partition(network(repeated[:-1]), many)
 
@@ -224,7 +224,7 @@ def test_rounding_is_carried_through_the_layers():
     layers = [(weight, bias), activation.relu(), (difference, np.zeros(6)), activation.identity()]
     shifted = (np.eye(6), np.array([-0.3, 0, 0, 0, 0, 0]))
     net = network([*layers, shifted, activation.relu(), (np.ones((1, 6)), [0.0])])
-    assert cells(net, ((0.01, 1.0), (0.0, 1.0))).patterns == 6
+    assert polygons(net, ((0.01, 1.0), (0.0, 1.0))).patterns == 6
 
 
 CANCEL = np.array([[0.1], [0.2], [-0.3]])
@@ -243,7 +243,7 @@ def test_gradients_that_cancel_but_for_rounding_are_equal(late):
         ]
     else:
         parts = [(row.repeat(3, axis=0), np.zeros(3)), activation.relu(), (CANCEL.T, [0.0])]
-    assert (cells(network(parts), BOX).patterns, cells(network(parts), BOX).pieces) == (2, 1)
+    assert (polygons(network(parts), BOX).patterns, polygons(network(parts), BOX).pieces) == (2, 1)
 
 
 def test_each_member_has_its_own_tolerance():
@@ -253,7 +253,7 @@ def test_each_member_has_its_own_tolerance():
     weight = np.ones((1, 2, 1)) * size[:, None, None] * np.array([1.0, 1e6])
     out = out[None, :, None] * np.ones(2)
     group = ensemble([(weight, np.zeros((9, 2))), activation.relu(), (out, np.zeros((1, 2)))])
-    assert cell_counts(group, BOX).pieces.tolist() == [1, 1]
+    assert polygon_counts(group, BOX).pieces.tolist() == [1, 1]
 
 
 SQUARE = ((-1.0, 1.0), (-1.0, 1.0))
@@ -262,20 +262,20 @@ SQUARE = ((-1.0, 1.0), (-1.0, 1.0))
 def squares():
     """|x - k / 8| + |y - k / 8| for k = -7, ..., 7: 16 x 16 squares of side 1 / 8."""
     weight, bias = np.repeat(np.eye(2), 15, axis=0), -np.tile(np.arange(-7, 8) / 8, 2)
-    return cells(network([(weight, bias), activation.absolute(), (np.ones((1, 30)), [0.0])]), SQUARE)
+    return polygons(network([(weight, bias), activation.absolute(), (np.ones((1, 30)), [0.0])]), SQUARE)
 
 
 def test_a_walk_ends_in_the_square_of_the_point_wherever_it_starts():
     found, rng = squares(), np.random.default_rng(0)
     points, start = rng.uniform(-1, 1, (300, 2)), rng.integers(256, size=300)
     at = walked(found.vertices, found.faces, points, start, 1e-14)
-    low = np.array([corners.min(axis=0) for corners in found.polygons])
+    low = np.array([corners.min(axis=0) for corners in found.corners])
     assert len(found) == 256
     np.testing.assert_allclose(low[at], np.floor(points * 8) / 8, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize(("point", "at"), [((0.4, 0.6), 1), ((0.6, 0.4), 0), ((0.5 - 1e-9, 0.5), 0), ((2.0, -1.0), 0)])
-def test_a_walk_needs_more_than_the_blur_and_a_cell_to_go_to(point, at):
+def test_a_walk_needs_more_than_the_blur_and_a_polygon_to_go_to(point, at):
     """A square, cut from (0, 0) to (1, 1); the search starts below the cut."""
     vertices = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     ends = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]])
@@ -294,10 +294,10 @@ def test_a_short_edge_has_no_direction():
 def test_a_point_is_looked_for_where_a_blurred_line_is_drawn():
     """1 - 1e-12 y is on the knot 1 for y = 0, and in floating point far around."""
     net = network([([[0.0, -1e-12], [1.0, 0.0]], [1.0, 0.0]), activation.plu(), ([[0.0, 1.0]], [0.0])])
-    found = cells(net, SQUARE)
+    found = polygons(net, SQUARE)
     y = np.linspace(-1, 1, 20_001)
     at = found.locate(np.stack([np.full_like(y, 0.5), y], axis=1))
-    low, high = (np.array([end(corners[:, 1]) for corners in found.polygons]) for end in (np.min, np.max))
+    low, high = (np.array([end(corners[:, 1]) for corners in found.corners]) for end in (np.min, np.max))
     assert len(found) == 2
     assert ((low[at] <= y + 1e-12) & (y - 1e-12 <= high[at])).all()
 

@@ -1,4 +1,4 @@
-"""Polygons on which a network of two inputs is affine: `cells` finds them, `Cells` holds them and evaluates.
+"""Polygons on which a network of two inputs is affine: `polygons` finds them, `Polygons` holds them and evaluates.
 
 The polygon that holds a point is found by a walk from a first guess over edges to neighbours, until no edge is crossed.
 Point p is beyond the edge from a to b of a counter-clockwise polygon if (b - a) x (p - a) < 0. Places are known to
@@ -27,7 +27,7 @@ Range = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Polygons:
     """f(x) = gradients[i] x + intercepts[i] on polygon i: convex polygons fill the box and share vertices and edges.
 
     vertices: [n, 2]; values: f there [n, out]; faces: the polygons (see `mesh`); bits: for each layer the knots that
@@ -46,7 +46,7 @@ class Cells:
         return len(self.faces)
 
     def __repr__(self) -> str:
-        return f"Cells({len(self)} on {' x '.join(f'[{low:g}, {high:g}]' for low, high in self.box)})"
+        return f"Polygons({len(self)} on {' x '.join(f'[{low:g}, {high:g}]' for low, high in self.box)})"
 
     @property
     def patterns(self) -> int:
@@ -64,7 +64,7 @@ class Cells:
         return int(self.labels.max()) + 1
 
     @property
-    def polygons(self) -> list[Floats]:
+    def corners(self) -> list[Floats]:
         """The corners of each polygon, counter-clockwise."""
         return np.split(self.vertices[self.faces.tails], self.faces.offsets[1:-1])
 
@@ -102,19 +102,21 @@ class Cells:
         inside = np.flatnonzero((x >= left) & (x <= right) & (y >= bottom) & (y <= top))
         found = np.full(len(rows), -1)
         for block in blocks(len(inside), ROWS):
-            found[inside[block]] = self._cell(rows[inside[block]])
+            found[inside[block]] = self._polygon(rows[inside[block]])
         return found.reshape(points.shape[:-1])
 
     def __call__(self, points: Any) -> Floats:
         """f(x): [..., 2] -> [..., out], from the map of the polygon that holds x."""
-        cell = self.locate(points)
+        polygon = self.locate(points)
         points = self._points(points)
-        if (cell < 0).any():
-            raise ValueError(f"point {points[cell < 0][0].tolist()} is outside the box {self.box}; take a larger box")
-        found = np.einsum("...oi,...i->...o", self.gradients[cell], points) + self.intercepts[cell]
+        if (polygon < 0).any():
+            raise ValueError(
+                f"point {points[polygon < 0][0].tolist()} is outside the box {self.box}; take a larger box"
+            )
+        found = np.einsum("...oi,...i->...o", self.gradients[polygon], points) + self.intercepts[polygon]
         # on a steep polygon rounding could lead beyond the values at its corners
         low, high = self._ranges
-        return np.asarray(np.minimum(np.maximum(found, low[cell]), high[cell]))
+        return np.asarray(np.minimum(np.maximum(found, low[polygon]), high[polygon]))
 
     @cached_property
     def _ranges(self) -> tuple[Floats, Floats]:
@@ -126,7 +128,7 @@ class Cells:
     def _maps(self) -> Maps:
         return maps(self.network.alone, self.bits, np.zeros(len(self), dtype=np.int64))
 
-    def _cell(self, rows: Floats) -> Ints:
+    def _polygon(self, rows: Floats) -> Ints:
         """Return the polygon of points in the box.
 
         The signs of z lead to it where numbers are exact. Rounding blurs a line such as 1 + 1e-12 x = 1, which is drawn
@@ -136,13 +138,13 @@ class Cells:
         return walked(self.vertices, self.faces, rows, self._leaf(rows), blur)
 
     def _leaf(self, rows: Floats) -> Ints:
-        cell = np.zeros(len(rows), dtype=np.int64)
+        polygon = np.zeros(len(rows), dtype=np.int64)
         for (layer, f), tree in zip(self.network.hidden, self.trees, strict=True):
             units = Units.of(f)
             z = rows @ layer.weight.T + layer.bias
-            cell = tree.cell[tree.descend(units, z, cell)]
-            rows = units.values(z, cell)
-        return cell
+            polygon = tree.polygon[tree.descend(units, z, polygon)]
+            rows = units.values(z, polygon)
+        return polygon
 
     def _points(self, points: Any) -> Floats:
         array: Floats = np.asarray(points, dtype=np.float64)
@@ -151,15 +153,17 @@ class Cells:
         return array
 
 
-def cells(net: Network, box: tuple[Range, Range], *, limit: int = LIMIT, progress: Progress | None = None) -> Cells:
+def polygons(
+    net: Network, box: tuple[Range, Range], *, limit: int = LIMIT, progress: Progress | None = None
+) -> Polygons:
     """Return all polygons of a network of two inputs on the box ((x low, x high), (y low, y high)).
 
     The result is right to 1e-7 of the largest |f|, beyond the rounding of x. If that is not possible, an error says
-    where and why. For a plane through a larger input space: cells(plane(net, origin, u, v), box).
+    where and why. For a plane through a larger input space: polygons(plane(net, origin, u, v), box).
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), activation.relu(), ([[1.0, 0.0]], [0.0])])
-    >>> found = cells(net, ((-1, 1), (-1, 1)))
+    >>> found = polygons(net, ((-1, 1), (-1, 1)))
     >>> found.patterns, found.pieces, found.areas.tolist()
     (4, 2, [1.0, 1.0, 1.0, 1.0])
     """
@@ -169,10 +173,10 @@ def cells(net: Network, box: tuple[Range, Range], *, limit: int = LIMIT, progres
     mesh, bits, trees = partition(net.alone, box_mesh(*box, 1), limit, progress)
     for reason in mesh_faults(net.alone, mesh, bits).values():
         raise Unlisted(reason)
-    return Cells(net, box, mesh.place, mesh.state[:, 0], mesh.faces, tuple(bits), tuple(trees))
+    return Polygons(net, box, mesh.place, mesh.state[:, 0], mesh.faces, tuple(bits), tuple(trees))
 
 
-def cell_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit: int = LIMIT) -> Counts:
+def polygon_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit: int = LIMIT) -> Counts:
     """Count patterns and pieces on the box in every member of an ensemble of two-input networks."""
     nets = as_ensemble(nets)
     box = _box(nets, box)
@@ -190,7 +194,9 @@ def cell_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit: in
 
 def _box(net: Network | Ensemble, box: Any) -> tuple[Range, Range]:
     if net.inputs != 2:
-        raise ValueError(f"this network has {net.inputs} inputs, cells(net, box) needs 2; use plane(net, origin, u, v)")
+        raise ValueError(
+            f"this network has {net.inputs} inputs, polygons(net, box) needs 2; use plane(net, origin, u, v)"
+        )
     try:
         x, y = box
         len(x), len(y)
@@ -219,12 +225,12 @@ STEPS = 1000
 """The most edges that a walk crosses."""
 
 
-def walked(vertices: Floats, faces: Faces, points: Floats, cell: Ints, blur: float) -> Ints:
+def walked(vertices: Floats, faces: Faces, points: Floats, polygon: Ints, blur: float) -> Ints:
     """Return the polygon that holds each point [n, 2], found from the polygon where the search for it starts [n].
 
     A point that is in no polygon, or whose walk does not end, keeps the polygon it starts from.
     """
-    found, going = cell.copy(), np.arange(len(cell))
+    found, going = polygon.copy(), np.arange(len(polygon))
     for _ in range(STEPS):
         moved, edge = _beyond(vertices, faces, points[going], found[going], blur)
         if not len(moved):
@@ -232,22 +238,22 @@ def walked(vertices: Floats, faces: Faces, points: Floats, cell: Ints, blur: flo
         going = going[moved]
         found[going] = faces.beside.reshape(-1)[faces.halves[edge] ^ 1]
         lost = found[going] < 0
-        found[going[lost]] = cell[going[lost]]
+        found[going[lost]] = polygon[going[lost]]
         going = going[~lost]
-    found[going] = cell[going]
+    found[going] = polygon[going]
     return found
 
 
-def _beyond(vertices: Floats, faces: Faces, points: Floats, cell: Ints, blur: float) -> tuple[Ints, Ints]:
+def _beyond(vertices: Floats, faces: Faces, points: Floats, polygon: Ints, blur: float) -> tuple[Ints, Ints]:
     """Return the points that are beyond an edge of their polygon, and the edge that each is farthest beyond."""
-    sizes = faces.sizes[cell]
+    sizes = faces.sizes[polygon]
     owner, rank = runs(sizes)
-    edge = faces.offsets[cell][owner] + rank
+    edge = faces.offsets[polygon][owner] + rank
     start = vertices[faces.tails[edge]]
     along, way = vertices[faces.heads[edge]] - start, points[owner] - start
     cross = along[:, 0] * way[:, 1] - along[:, 1] * way[:, 0]
     ratio = cross / (blur * (np.abs(along).sum(axis=1) + np.abs(way).sum(axis=1)) + TINY)
-    outside = np.minimum.reduceat(ratio, starts(sizes)) < -1 if len(cell) else np.zeros(0, dtype=np.bool_)
+    outside = np.minimum.reduceat(ratio, starts(sizes)) < -1 if len(polygon) else np.zeros(0, dtype=np.bool_)
     moved = np.flatnonzero(outside)
     mine = np.flatnonzero(outside[owner])
     farthest = np.lexsort((ratio[mine], owner[mine]))[starts(sizes[moved])]
