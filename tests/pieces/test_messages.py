@@ -82,7 +82,7 @@ VALUES = {
         (lambda: curve(ONE, "low", 1.0), "an interval needs two numbers, low and high, got"),
         (lambda: curve(TWO, -1.0, 1.0), "2 inputs", "along"),
         (lambda: curve(ONE, -3.0, 3.0).derivative(np.nan), "got NaN, which lies on no piece"),
-        (lambda: curve(ONE, -3.0, 3.0, limit=0), "limit must be a positive integer, got 0"),
+        (lambda: curve(ONE, -3.0, 3.0, limit=0), "limit must be an integer of at least 1, got 0"),
         (
             lambda: curve(ONE, -3.0, 3.0, limit=2),
             "layer 1 of 1 makes 3 pieces or more, more than limit=2",
@@ -115,7 +115,8 @@ VALUES = {
     "simpler curves": [
         (lambda: simplify(TENT), "give pieces or tolerance, got pieces=None and tolerance=None"),
         (lambda: simplify(TENT, pieces=2, tolerance=0.1), "give pieces or tolerance"),
-        (lambda: simplify(TENT, pieces=0), "pieces must be a positive integer, got 0"),
+        (lambda: simplify(TENT, pieces=0), "pieces must be an integer of at least 1, got 0"),
+        (lambda: simplify(TENT, pieces=1.5), "at least 1, got 1.5"),
         *((lambda e=e: simplify(TENT, tolerance=e), f"tolerance must be a number >= 0, got {e}") for e in (-1, np.nan)),
         (lambda: simplify(TENT, tolerance=np.inf), "tolerance must be a number >= 0, got inf"),
     ],
@@ -163,7 +164,6 @@ TYPES = [
     *((lambda call=call: call("net", 0, 1), "got str; plunit.torch.to_network") for call in (curve, curves, counts)),
     *((lambda call=call: call("net", BOX), "got str; plunit.torch.to_network") for call in (polygons, polygon_counts)),
     (lambda: along(np.eye(1), [0.0], [1.0]), "needs a plunit.pieces.Network, got ndarray"),
-    (lambda: simplify(TENT, pieces=1.5), "positive integer, got 1.5"),
     (lambda: error_bound(ONE), "needs a FixedNetwork, got Network; quantize(net, box) makes one"),
 ]
 ROWS = [(ValueError, *row) for rows in VALUES.values() for row in rows] + [(TypeError, *row) for row in TYPES]
