@@ -189,7 +189,7 @@ def test_the_same_seed_gives_the_same_file(tmp_path):
 @pytest.mark.parametrize("few", [[], ["--pieces", "6"]])
 def test_the_case_of_endings_does_not_matter(tmp_path, few):
     (tmp_path / "ROWS.CSV").write_text("x,y\n" + "".join(f"{i},{abs(i - 20)}\n" for i in range(40)))
-    files = ["F.H", "f.Json", "f.SVG"]
+    files = ["F.H", "f.Json", "f.Csv"]
     saved = [option for name in files for option in ("--save", name)]
     code, _, err = fit(tmp_path, "ROWS.CSV", "--target", "y", "--quick", "--plot", "f.PNG", *saved, *few)
     assert code == 0, err
@@ -209,7 +209,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     slow = ["sin(3*x)*exp(-y*y)", "--starts", "1024", "--hidden", "16,16", "--save", "f.onnx"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen([*PROGRAM, "fit", *slow], cwd=tmp_path, **pipes)
-    assert process.stderr.readline().startswith("training 512 starts")
+    assert process.stderr.readline().startswith("training 1024 starts")
     time.sleep(2)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=100)

@@ -108,7 +108,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from plunit.data import cifar10
-from plunit.lab.cifar10 import run
+from plunit.lab.train import cifar10 as run
 sys.path.insert(0, sys.argv[1])
 import test_training
 run.SAVE_EVERY, run.REPORT_EVERY = 2, 1
