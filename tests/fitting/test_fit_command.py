@@ -206,11 +206,11 @@ def test_names_of_tables_are_no_functions(tmp_path, name):
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_ctrl_c_keeps_the_best_so_far(tmp_path):
-    slow = ["sin(3*x)*exp(-y*y)", "--starts", "1024", "--hidden", "16,16", "--save", "f.onnx"]
+    slow = ["sin(3*x)*exp(-y*y)", "--starts", "8192", "--hidden", "16,16", "--save", "f.onnx"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen([*PROGRAM, "fit", *slow], cwd=tmp_path, **pipes)
-    assert process.stderr.readline().startswith("training 1024 starts")
-    time.sleep(2)
+    assert process.stderr.readline().startswith("training 8192 starts")
+    time.sleep(4)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=100)
     assert process.returncode == 0, err

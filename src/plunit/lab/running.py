@@ -90,15 +90,24 @@ def cluster(address: str) -> Iterator[Executor]:
 
 @contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Block Ctrl-C while processes start. They inherit the block, so that Ctrl-C reaches this process alone."""
+    """Hold Ctrl-C back while processes start, and raise it then. They inherit the block: Ctrl-C is for this one alone.
+
+    A blocked signal may still reach another thread of this process, and Python would raise it in the main one. So its
+    handler waits, too.
+    """
     if os.name != "posix" or threading.current_thread() is not threading.main_thread():
         yield
         return
+    pressed: list[Any] = []
+    handler = signal.signal(signal.SIGINT, lambda *details: pressed.append(details))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+        if pressed and callable(handler):
+            handler(*pressed[0])
 
 
 def _worker() -> None:
