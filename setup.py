@@ -1,4 +1,4 @@
-"""Build the native PyTorch op and the ensemble's libraries if that is possible; install without them if it is not."""
+"""Build the native PyTorch op and the compiled programs if that is possible; install without them if it is not."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""Imports go one way: base -> programs, pieces -> frameworks, ensemble -> invertible, sklearn -> lab -> play -> cli.
+"""Imports go one way, by `LEVELS`.
 
 And a module has another name than what it holds, so that `from package import name` cannot mean either.
 """

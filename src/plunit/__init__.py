@@ -1,4 +1,8 @@
-"""plunit: the Piecewise Linear Unit. This module imports no framework; see `plunit.torch`, `.jax` and `.keras`."""
+"""plunit: the Piecewise Linear Unit. This module imports no framework.
+
+Open `functional.py` first, the definition. `dispatch` chooses the framework of an array; `torch`, `jax`, `keras` and
+`numpy` evaluate the same formula. docs/contribute.md is the map of the other rooms.
+"""
 
 from plunit.dispatch import inverse, log_slope, plu, slope
 from plunit.gains import gain

@@ -1,4 +1,4 @@
-"""The one exception the command line turns into a line and exit code 2, and what messages are made of."""
+"""The one exception that the command line turns into a line and exit code 2; missing packages and plug-ins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, whatever interrupts the process that writes them."""
+"""Files that are whole or absent, whatever interrupts the process that writes them; their extensions and names."""
 
 from __future__ import annotations
 

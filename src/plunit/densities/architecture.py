@@ -1,4 +1,4 @@
-"""The form of a density network: blocks of an affine map and an activation, and a last affine map, R^n to R^n."""
+"""The form of a density network, and its random start: blocks of an affine map and an activation, then one more map."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Rows:
     def draw(self, member: int, first: int, count: int) -> Array:
         """Return the rows that a member meets at positions first, ..., first + count - 1: start + stride i mod n.
 
-        Start and stride are hashes of (seed, pass); csrc/rows.h has the same formula.
+        Start and stride are hashes of (seed, pass); programs/csrc/rows.h has the same formula.
         """
         n = len(self.x)
         position = np.arange(first, first + count)

@@ -1,4 +1,4 @@
-"""The losses an ensemble can be trained on. A new one is one entry here and one in csrc/losses.h.
+"""The losses an ensemble can be trained on. A new one is one entry here and one in programs/csrc/losses.h.
 
 A loss takes outputs z [S, units, points] and targets y [S or 1, units, points]; it returns the loss of each point
 [S, points] and its gradient in z.

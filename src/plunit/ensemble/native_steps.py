@@ -1,4 +1,4 @@
-"""Training steps by the compiled program of csrc/train.cpp, in float32 on the processor."""
+"""Training steps by the compiled program of programs/csrc/train.cpp, in float32 on the processor."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def train(
         if first == 0:  # looking at all of a stream takes up to a tenth of the time
             check_numbers(given, loss, table=isinstance(data, Rows))
         taken = first
-        while taken < last:  # in parts, so that Ctrl-C is heard
+        while taken < last:  # in parts, so that Ctrl-C takes effect
             stop = last if callable(data) else pace.next(taken, last)
             advance([(state, Steps(taken, factors[taken:stop], given, tests, validation))])
             taken = stop

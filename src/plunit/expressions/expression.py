@@ -1,4 +1,4 @@
-"""f([a, b]) and f'([a, b]): the steps of an expression on intervals, for many boxes at once.
+"""`Expression`: a function as a list of steps, run on arrays for values and on intervals for f([a, b]) and f'([a, b]).
 
 The interval f([a, b]) holds every value that f has in the box, and may hold others: a variable that occurs twice is
 treated as two. Smaller boxes give closer intervals. Where a part of f is undefined (the root of a negative number, a

@@ -1,4 +1,4 @@
-"""What was found, in words."""
+"""What was found: lines of text, model files, the plot and the page; what they need is checked before training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Where cells are computed: in this process, in local processes, or on a Dask cluster."""
+"""Run a plan: cells in this process, in workers or on a Dask cluster, stored as they finish and then published.
+
+Ctrl-C, dead workers and full disks leave whole files; the same command continues from there.
+"""
 
 from __future__ import annotations
 

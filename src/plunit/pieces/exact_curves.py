@@ -1,4 +1,8 @@
-"""f(x) = values[i] + slopes[i] (x - knots[i]) on [knots[i], knots[i + 1]]: an exact piecewise-linear curve."""
+"""f(x) = values[i] + slopes[i] (x - knots[i]) on [knots[i], knots[i + 1]]: exact piecewise-linear curves.
+
+`curve`, `curves`, `counts` and `along` find the curves of networks; `solve`, `compose`, `inverse` and `distance` work
+on curves.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""z_1 = W_1 x + b_1, y_i = f_i(z_i), z_{i+1} = W_{i+1} y_i + b_{i+1}: a network as arrays, or an ensemble of them."""
+"""z_1 = W_1 x + b_1, y_i = f_i(z_i), z_{i+1} = W_{i+1} y_i + b_{i+1}: a network of checked layers, or an ensemble.
+
+`network` and `ensemble` build them from arrays, and `plane` restricts a network to a plane through its inputs.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """PLU for PyTorch: the op, the module, and changes to models that use them.
 
-Tensors enter and leave. Open `op.py` first, which decides which kernel serves a call; `kernel.py` is the contract of a
-kernel. `exact/` turns models into the exact networks of `plunit.pieces`.
+Tensors enter and leave. Open `op.py` first, which decides which kernel serves a call. `kernel.py` is the contract of a
+kernel and has the backward pass that autograd calls; each kernel has its own `backward`, the native one in `csrc/`.
+`exact/` turns models into the exact networks of `plunit.pieces`.
 """
 
 try:

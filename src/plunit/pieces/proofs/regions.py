@@ -1,6 +1,7 @@
 """One linear region: all x for which each unit is on a given piece. Its best corner, a point inside, its gradient.
 
-A pattern is the piece of each unit, layer by layer: arrays [units] of indices into the activation's slopes.
+A pattern is the piece of each unit, layer by layer: arrays [units] of indices into the activation's slopes. `search`
+climbs from region to region to a good point, before a program is solved.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The affine map that gives columns mean 0, variance 1 and no correlation; by itself it makes a normal density."""
+"""Two maps before a density: `Columns` takes bounded and rounded columns to the whole line, `Whitening` standardises.
+
+Whitening gives columns mean 0, variance 1 and no correlation; by itself it makes a normal density.
+"""
 
 from __future__ import annotations
 

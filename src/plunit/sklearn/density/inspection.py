@@ -1,4 +1,4 @@
-"""Warnings of rows that have no density: a value that many rows share, and columns that depend on others."""
+"""What the columns of a table are: bounds, integers, constants, rounding; and warnings of rows that have no density."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ Here a weight of one axis is the diagonal of a matrix.
 
 Check-list for a new one: a line in the table of its file (`layers.FEATURES`, `images.IMAGES`); the function is that
 of the module to rounding; training mode is refused where it matters; `Place.check` comes before memory is used; a row
-in the tests of that file, and one in `tests/torch/test_saved.py`, because a saved file may then hold the class.
+in the tests of that file, and one in `tests/torch/exact/test_saved.py`, because a saved file may then hold the class.
 """
 
 
