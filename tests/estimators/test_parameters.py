@@ -112,3 +112,9 @@ def test_a_class_of_validation_that_is_not_in_y(val):
     y = (X[:, 0] > 0).astype(np.int64)
     with pytest.raises(ValueError, match=f"y_val has the class {val!r}"):
         PLUClassifier((4,), n_init=4).fit(X, y, X_val=X[:3], y_val=np.array([val] * 3))
+
+
+def test_classes_of_validation_are_one_for_each_row():
+    y = (X[:, 0] > 0).astype(int)
+    with pytest.raises(ValueError, match="one class for each row"):
+        PLUClassifier((4,), n_init=4).fit(X, y, X_val=X[:3], y_val=np.c_[y[:3], 1 - y[:3]])

@@ -214,6 +214,11 @@ def start(program, *arguments):
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def test_an_address_that_is_none_is_refused_before_anything_is_written():
+    with pytest.raises(UserError, match="'bogus'"):
+        Where(cluster="bogus")
+
+
 @pytest.fixture
 def cluster(tmp_path):
     """A scheduler and two workers on loopback; yields its address and the processes, the scheduler first."""

@@ -102,3 +102,25 @@ def test_a_network_whose_shapes_fit_is_built():
     net = Network((FIRST, LAST))
     assert net(np.ones(3)).tolist() == [9.0, 9.0]
     assert (net.widths, net.alone.members) == ((3, 2, 2), 1)
+
+
+@pytest.mark.parametrize("odd", [1j, "1"])
+def test_numbers_that_are_not_real_are_refused(odd):
+    with pytest.raises(TypeError):
+        network([([[odd]], [0.0])])
+    with pytest.raises(TypeError):
+        Layer(np.array([[odd]]), np.zeros(1))
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf])
+def test_layers_are_finite(odd):
+    with pytest.raises(ValueError, match="finite"):
+        Layer(np.array([[odd]]), np.zeros(1))
+    with pytest.raises(ValueError, match="finite"):
+        Layer(np.ones((1, 1)), np.array([odd]))
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_a_product_of_layers_that_overflows_is_refused():
+    with pytest.raises(ValueError, match="finite"):
+        network([([[1e308]], [0.0]), ([[1e308]], [0.0])])

@@ -5,7 +5,7 @@
 
 Operators group as in Python: -x**2 is -(x**2), and 2**-x**2 is 2**(-(x**2)). The words come first: their number, the
 open parentheses and the order of values and operators are checked from left to right, so `ast.parse` sees neither an
-error nor a text that could exhaust it. Its tree is walked without recursion.
+error nor, on a stack of 512 KiB or more, a text that could exhaust it. Its tree is walked without recursion.
 """
 
 from __future__ import annotations

@@ -76,8 +76,6 @@ def cluster(address: str) -> Iterator[Executor]:
         from distributed import Client, KilledWorker
     except ImportError:
         raise UserError("a cluster needs Dask: pip install 'plunit[cluster]'") from None
-    if not re.fullmatch(r"\w+://.+:\d+", address):
-        raise UserError(f"a cluster is the address of a Dask scheduler, such as tcp://host:8786, got {address!r}")
     try:
         client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError, TimeoutError) as error:
@@ -145,6 +143,10 @@ class Where:
             raise UserError(f"workers must be a whole number from 0 to 1,024, got {self.workers}")
         if self.workers and self.cluster:
             raise UserError("choose either workers or a cluster")
+        if self.cluster and not re.fullmatch(r"\w+://.+:\d+", self.cluster):
+            raise UserError(
+                f"a cluster is the address of a Dask scheduler, such as tcp://host:8786, got {self.cluster!r}"
+            )
 
 
 def execute(

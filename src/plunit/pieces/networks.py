@@ -34,6 +34,13 @@ class Layer:
     activation: Activation | None = None
 
     def __post_init__(self) -> None:
+        for name in ("weight", "bias"):
+            numbers = getattr(self, name)
+            if not isinstance(numbers, np.ndarray) or numbers.dtype.kind not in "fiu":
+                kind = getattr(numbers, "dtype", type(numbers).__name__)
+                raise TypeError(f"the {name} of a layer must be an array of real numbers, got {kind}")
+            if not np.isfinite(numbers).all():
+                raise ValueError(f"the {name} of a layer must be finite, got NaN or inf; check the training run")
         if self.weight.ndim not in (2, 3) or self.bias.shape != self.weight.shape[:-1]:
             raise ValueError(
                 f"a layer needs weight [out, in] and bias [out] (in an ensemble a first axis for its members), got "
@@ -282,6 +289,9 @@ def _one_member(i: int, layer: tuple[Any, Any]) -> tuple[Any, Any]:
 
 def _affine(i: int, weight: Any, bias: Any) -> tuple[Floats, Floats]:
     """Check (weight, bias) of layer i and put the members first."""
+    kinds = {np.asarray(part).dtype for part in (weight, bias)}
+    if odd := [kind for kind in kinds if kind.kind in "cUS"]:
+        raise TypeError(f"layer {i}: weight and bias must be real numbers, got {odd[0]}")
     weight, bias = np.asarray(weight, dtype=np.float64), np.asarray(bias, dtype=np.float64)
     if weight.ndim != 3 or bias.shape != (weight.shape[0], weight.shape[2]) or 0 in weight.shape:
         raise ValueError(

@@ -90,6 +90,8 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         return self._train(X, targets(y), weight, "logistic" if self._binary() else "softmax", held)
 
     def _one_class(self, y: Array) -> Array:
+        if np.shape(y)[1:] not in ((), (1,)):
+            raise ValueError(f"y_val must have one class for each row, as y has, got the shape {np.shape(y)}")
         place = {label: i for i, label in enumerate(self.classes_.tolist())}
         labels = np.ravel(y).tolist()
         if strangers := [label for label in labels if label not in place]:
