@@ -120,4 +120,4 @@ def test_counts_are_printed_and_wrong_ones_named(capsys):
     assert fuzz.report([("curve", seed) for seed in range(10)] + [("polygons", 3)], 1) == 0
     text = capsys.readouterr().out
     assert "curve, ordinary                 5        0        0" in text
-    assert "polygons, wild scales              1        0        0" in text
+    assert "polygons, wild scales           1        0        0" in text
