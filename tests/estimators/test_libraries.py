@@ -99,7 +99,7 @@ def test_dask(small, table):
     distributed = pytest.importorskip("distributed")
     import joblib
 
-    cluster = distributed.LocalCluster(2, processes=False, threads_per_worker=1, dashboard_address=None)
+    cluster = distributed.LocalCluster(2, processes=False, threads_per_worker=1, dashboard_address=":0")
     with cluster, distributed.Client(cluster), joblib.parallel_backend("dask"):
         there = search(small).fit(*table)
     here = search(small).fit(*table)
