@@ -32,9 +32,18 @@ if TYPE_CHECKING:
     from plunit.pieces.formats.model_objects import from_keras, from_sklearn
     from plunit.pieces.formats.onnx_writing import save_onnx
     from plunit.pieces.formats.saving import save
-    from plunit.pieces.proofs.highs import Contradiction
-    from plunit.pieces.proofs.maximising import Optimum, Undecided
-    from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
+    from plunit.pieces.proofs.holding import Verdict, holds
+    from plunit.pieces.proofs.properties import Property
+    from plunit.pieces.proofs.questions import (
+        Bounds,
+        Optimum,
+        Undecided,
+        bounds,
+        counterexample,
+        distance,
+        maximum,
+        minimum,
+    )
     from plunit.pieces.proofs.steepness import is_monotone, lipschitz
     from plunit.pieces.segments.fit import Segments, Trial, fit_segments
     from plunit.pieces.simplifying import Simplified, simplify
@@ -42,7 +51,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Activation",
     "Bounds",
-    "Contradiction",
     "Counts",
     "Curve",
     "Ensemble",
@@ -51,10 +59,12 @@ __all__ = [
     "Network",
     "Optimum",
     "Polygons",
+    "Property",
     "Segments",
     "Simplified",
     "Trial",
     "Undecided",
+    "Verdict",
     "activation",
     "along",
     "bounds",
@@ -73,6 +83,7 @@ __all__ = [
     "fit_segments",
     "from_keras",
     "from_sklearn",
+    "holds",
     "inverse",
     "is_monotone",
     "lipschitz",
@@ -99,13 +110,14 @@ __all__ = [
 
 _LATER = {
     "Bounds": "proofs.questions",
-    "Contradiction": "proofs.highs",
     "FixedNetwork": "fixed.integers",
-    "Optimum": "proofs.maximising",
+    "Optimum": "proofs.questions",
+    "Property": "proofs.properties",
     "Segments": "segments.fit",
     "Simplified": "simplifying",
     "Trial": "segments.fit",
-    "Undecided": "proofs.maximising",
+    "Undecided": "proofs.questions",
+    "Verdict": "proofs.holding",
     "bounds": "proofs.questions",
     "counterexample": "proofs.questions",
     "distance": "proofs.questions",
@@ -113,6 +125,7 @@ _LATER = {
     "fit_segments": "segments.fit",
     "from_keras": "formats.model_objects",
     "from_sklearn": "formats.model_objects",
+    "holds": "proofs.holding",
     "is_monotone": "proofs.steepness",
     "lipschitz": "proofs.steepness",
     "load": "formats.loading",

@@ -17,8 +17,10 @@ Pairs = tuple[tuple[float, float], ...]
 """(low, high) of every input."""
 
 
-def box_array(net: Network, box: Any) -> Floats:
+def box_array(net: Network, box: Any, *, fixed: bool = False) -> Floats:
     """Return a box with a pair (low, high) for each input as an array [in, 2]; ValueError if it does not fit.
+
+    fixed: whether low == high is allowed.
 
     >>> from plunit.pieces import network
     >>> box_array(network([([[1.0, 2.0]], [0.0])]), [(-1, 1), (0, 3)]).tolist()
@@ -31,7 +33,7 @@ def box_array(net: Network, box: Any) -> Floats:
         raise ValueError(f"{form}, got {box!r}") from None
     if len(pairs) != net.inputs:
         raise ValueError(f"{form}, got {len(pairs)}")
-    return np.array([interval(pair, "a box", f" for input {i}") for i, pair in enumerate(pairs)])
+    return np.array([interval(pair, "a box", f" for input {i}", fixed=fixed) for i, pair in enumerate(pairs)])
 
 
 def box_pairs(net: Network, box: Any) -> Pairs:

@@ -251,15 +251,15 @@ def _remedy(thing: object) -> str:
     )
 
 
-def interval(ends: Any, name: str, side: str = "") -> tuple[float, float]:
-    """Return (low, high) as floats; raise ValueError if they are not two finite numbers in order."""
+def interval(ends: Any, name: str, side: str = "", *, fixed: bool = False) -> tuple[float, float]:
+    """Return (low, high) as floats; ValueError if they are not two finite numbers in order; fixed: they may be equal."""
     try:
         low, high = (float(end) for end in ends)
     except (TypeError, ValueError):
         raise ValueError(f"{name} needs two numbers, low and high, got {ends!r}{side}") from None
-    if not -np.inf < low < high < np.inf:
+    if not (-np.inf < low <= high < np.inf and (fixed or low < high)):
         remedy = "; for a fixed input take a small interval around its value" if low == high else ""
-        raise ValueError(f"{name} needs finite low < high, got [{low}, {high}]{side}{remedy}")
+        raise ValueError(f"{name} needs finite low {'<=' if fixed else '<'} high, got [{low}, {high}]{side}{remedy}")
     return low, high
 
 

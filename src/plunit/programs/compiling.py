@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 CSRC = Path(__file__).with_name("csrc")
-PROGRAMS = ("train", "chain")  # networks; density networks
+PROGRAMS = ("train", "chain", "prove")  # networks; density networks; bounds of networks
 # only what csrc/vector.h fuses is fused, and nothing is reassociated: every processor that has fused multiply-add
 # computes the same bits
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]

@@ -7,9 +7,11 @@ nor an array of another dtype is read as something else.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -135,7 +137,35 @@ ChainTask = struct(
         "waited": "int64_t",
     },
 )
-STRUCTS = {"train": (Source, Rows, Task, Evaluation), "chain": (Sample, ChainTask)}
+ProofTask = struct(
+    "ProofTask",
+    {
+        "depth": "int64_t",
+        "widths": "const int64_t*",
+        **dict.fromkeys(("weight", "bias"), "const double*"),
+        "knots": "int64_t",
+        **dict.fromkeys(("knot", "slope", "low", "high"), "const double*"),
+        "constraints": "int64_t",
+        **dict.fromkeys(("rows", "limits"), "const double*"),
+        "conditions": "int64_t",
+        "first": "const int64_t*",
+        "goals": "const double*",
+        "gradient": "int64_t",
+    },
+)
+ProofNodes = struct(
+    "ProofNodes",
+    {
+        **dict.fromkeys(("nodes", "splits"), "int64_t"),
+        **dict.fromkeys(("box", "range"), "double*"),
+        "split_unit": "const int64_t*",
+        **dict.fromkeys(("split_low", "split_high", "floor"), "const double*"),
+        **dict.fromkeys(("cut", "bound", "x"), "double*"),
+        "branch": "int64_t*",
+        "gradient": "double*",
+    },
+)
+STRUCTS = {"train": (Source, Rows, Task, Evaluation), "chain": (Sample, ChainTask), "prove": (ProofTask, ProofNodes)}
 """Program to its structs."""
 
 
@@ -182,6 +212,31 @@ def address(array: Array, kind: str, name: str, *, strided: bool = False) -> int
     if not (kind.startswith("const ") or array.flags.writeable):
         raise ValueError(f"the compiled program writes to {name}, got an array that is read-only; pass a copy")
     return int(array.ctypes.data)
+
+
+def together(work: Callable[[], object], threads: int) -> None:
+    """Call `work` in this thread and, as far as the system has them, in others; return or raise when all have ended."""
+    failed: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+
+    others: list[threading.Thread] = []
+    try:
+        with contextlib.suppress(RuntimeError):  # the system has no more threads
+            for _ in range(1, threads):
+                other = threading.Thread(target=guarded)
+                other.start()
+                others.append(other)
+        guarded()
+    finally:
+        for other in others:
+            other.join()
+    if failed:
+        raise failed[0]
 
 
 def called(function: Any, *arguments: Any) -> int:

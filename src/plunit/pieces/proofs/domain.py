@@ -11,9 +11,17 @@ import numpy as np
 from plunit.pieces.arrays import Bools, Floats
 from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, check_network, check_size
+from plunit.pieces.proofs.linear import NEVER, Region
 
-LARGEST = 1e9
-"""The largest values that a network may have: HiGHS works with numbers near 1."""
+Box = Sequence[Any]
+"""A pair (low, high) for each input; low == high fixes an input."""
+
+Constraints = tuple[Any, Any] | None
+"""(A, b) for A x <= b."""
+
+
+class Impossible(ValueError):
+    """No x in the box meets the constraints."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +33,10 @@ class Domain:
     limits: Floats
 
     @classmethod
-    def of(cls, net: Network, box: Sequence[Any], constraints: tuple[Any, Any] | None = None) -> Domain:
+    def of(cls, net: Network, box: Box, constraints: Constraints = None) -> Domain:
         """Check the box, a pair (low, high) for each input, and constraints (A, b) that stand for A x <= b."""
         check_network(net)
-        sides = box_array(net, box)
+        sides = box_array(net, box, fixed=True)
         check_size(net, np.abs(sides).max(axis=1))
         if constraints is None:
             return cls(sides, np.zeros((0, net.inputs)), np.zeros(0))
@@ -43,14 +51,7 @@ class Domain:
             )
         if not (np.isfinite(rows).all() and np.isfinite(limits).all()):
             raise ValueError("constraints must be finite, got NaN or inf; leave out rows that do not constrain")
-        if max(np.abs(rows).max(initial=0.0), np.abs(limits).max(initial=0.0)) > LARGEST:
-            raise ValueError(f"numbers of the constraints must be at most {LARGEST:.0e} in size; scale the rows")
-        return cls(sides, rows, limits)
-
-    @property
-    def free(self) -> bool:
-        """True if there is only the box."""
-        return len(self.rows) == 0
+        return cls(sides, np.ascontiguousarray(rows), np.ascontiguousarray(limits))
 
     def clip(self, x: Floats) -> Floats:
         """Return the points of the box that are nearest to x."""
@@ -61,3 +62,25 @@ class Domain:
         size = np.abs(self.rows) @ np.abs(self.box).max(axis=1) + np.abs(self.limits)
         within = (x >= self.box[:, 0]) & (x <= self.box[:, 1])
         return np.asarray(within.all(axis=1) & (x @ self.rows.T <= self.limits + 1e-9 * size).all(axis=1))
+
+    def points(self, count: int) -> Floats:
+        """Return random points, [n, in], n from 1 to `count`; ValueError if no x meets the constraints."""
+        rng, (low, high) = np.random.default_rng(0), self.box.T
+        found = rng.uniform(low, high, (count, len(low)))
+        found = found[self.holds(found)]
+        if len(found):
+            return found
+        centre, radius = self.centre()
+        spread = radius * (high - low) * rng.uniform(-1, 1, (count, len(low)))
+        found = self.clip(centre + spread)
+        return found[self.holds(found)] if self.holds(found).any() else centre[None]
+
+    def centre(self) -> tuple[Floats, float]:
+        """Return x and how far it is from all constraints, in widths of the box; ValueError if there is no x."""
+        region = Region(self.box)
+        for row, limit in zip(self.rows, self.limits, strict=True):
+            region.cut(row, limit)
+        radius, x, _ = region.shrunk().maximise(np.append(np.zeros(len(self.box)), 1.0), 0.0)
+        if radius == NEVER:
+            raise Impossible("no x in the box meets the constraints; take a larger box or fewer constraints")
+        return self.clip(x[:-1]), float(x[-1])

@@ -1,38 +1,69 @@
-"""Questions about values: how large, how small, how far apart, and where does one output exceed another.
-
-For one input the curve gives the answer, and for two inputs the polygons. For more inputs, or constraints, a
-mixed-integer program (`encoding`) is solved by HiGHS. The network is evaluated at each answer before it is returned.
-"""
+"""Questions about values: how large, how small, how far apart, and where does one output exceed another."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import index
 from typing import overload
 
 import numpy as np
 
 from plunit.pieces import exact_curves
-from plunit.pieces.arrays import Floats
+from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.exact_curves import Curve
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network, check_network
-from plunit.pieces.proofs.covering import certain_value
-from plunit.pieces.proofs.domain import Domain
-from plunit.pieces.proofs.maximising import (
-    SECONDS,
-    Box,
-    Constraints,
-    Optimum,
-    Undecided,
-    checked_index,
-    effort_of,
-    largest_of,
-    maximise,
-    maximise_each,
-    negated,
-    one_output,
-)
-from plunit.pieces.rewriting import combination, difference
+from plunit.pieces.proofs.bounding import Answer, Nodes, Task
+from plunit.pieces.proofs.branching import SECONDS, Effort, Found, gradients, search
+from plunit.pieces.proofs.domain import Box, Constraints, Domain
+from plunit.pieces.proofs.exact_values import certain_value
+from plunit.pieces.proofs.linear import NEVER, UNIT
+from plunit.pieces.rewriting import difference
+
+PROVED = 1e-6
+"""A value is proved if no other can be larger by more than this part of the largest |f| that was seen."""
+
+GAP = 1e-10
+"""The search goes on until the two agree to this part of the largest |f| that was seen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """An extreme value and its proof.
+
+    x: [in], where it is reached; value: the network's output at x; bound: no value in the domain is beyond it, whatever
+    the rounding errors; proved: value and bound agree to 1e-6 of the largest output that was seen; seconds: how long it
+    took.
+    """
+
+    x: Floats
+    value: float
+    bound: float
+    proved: bool
+    seconds: float
+
+    @classmethod
+    def of(cls, found: Found, seconds: float) -> Optimum:
+        """Compare the value with its bound."""
+        proved = found.bound - found.value <= PROVED * max(found.scale, abs(found.value))
+        return cls(found.x, found.value, max(found.bound, found.value), proved, seconds)
+
+    def __float__(self) -> float:
+        return self.value
+
+
+class Undecided(Exception):
+    """Neither answer was proved: time is over, or a value is too close to 0. `best` has the best point and a bound."""
+
+    def __init__(self, best: Optimum, what: str = "value") -> None:
+        super().__init__(
+            f"undecided after {best.seconds:.0f} s: the largest {what} found is {best.value:.9g}, and none is above "
+            f"{best.bound:.9g}; raise time_limit or take a smaller box, unless both are 0 to rounding"
+        )
+        self.best = best
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +73,38 @@ class Bounds:
     low: Floats
     high: Floats
     proved: bool
+
+
+@dataclass(frozen=True, eq=False)
+class LargestGoal:
+    """The aim of `search` that makes goal y large, goal [out]."""
+
+    net: Network
+    domain: Domain
+    goal: Floats
+
+    @cached_property
+    def task(self) -> Task:
+        """One condition of one goal."""
+        return Task.of(self.net, self.domain, [self.goal[None]])
+
+    def values(self, x: Floats, case: Ints) -> Floats:
+        """Return goal f(x), -inf outside of the domain."""
+        return np.where(self.domain.holds(x), self.net(x) @ self.goal, NEVER)
+
+    def slopes(self, x: Floats, case: Ints) -> Floats:
+        """Return the gradient of goal f(x)."""
+        return gradients(self.net, x, self.goal)
+
+    def floors(self, case: Ints, least: float) -> Floats:
+        """Return the value that matters."""
+        return np.full((len(case), 1), least)
+
+    def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
+        """Return the bounds, which are relative to the floor."""
+        excess = nodes.bounds[:, 0]
+        found = (least + excess) + 2 * UNIT * (abs(least) + np.abs(np.where(excess > NEVER, excess, 0.0)))
+        return np.where(excess > NEVER, found, NEVER)
 
 
 def maximum(
@@ -57,7 +120,7 @@ def maximum(
 
     Args:
         net: a single network.
-        box: a pair (low, high) for each input.
+        box: a pair (low, high) for each input; low == high fixes an input.
         output: which output.
         constraints: (A, b) for A x <= b besides the box.
         time_limit: in seconds; None for no limit. When it is over, the best point and the bound so far are returned,
@@ -70,8 +133,8 @@ def maximum(
     >>> found.value, round(found.bound, 6), found.proved
     (3.0, 3.0, True)
     """
-    domain = Domain.of(net, box, constraints)
-    return maximise(one_output(net, output), domain, effort_of(time_limit, progress))
+    domain, goal = Domain.of(net, box, constraints), _one_output(net, output)
+    return _largest(net, domain, goal, Effort.of(time_limit, progress))
 
 
 def minimum(
@@ -84,8 +147,9 @@ def minimum(
     progress: Progress | None = None,
 ) -> Optimum:
     """Min f(x) over x in the box: where it is, and a bound that every value exceeds; arguments as `maximum`."""
-    domain = Domain.of(net, box, constraints)
-    return negated(maximise(one_output(net, output, -1.0), domain, effort_of(time_limit, progress)))
+    domain, goal = Domain.of(net, box, constraints), _one_output(net, output)
+    found = _largest(net, domain, -goal, Effort.of(time_limit, progress))
+    return replace(found, value=-found.value, bound=-found.bound)
 
 
 def bounds(
@@ -97,9 +161,8 @@ def bounds(
     progress: Progress | None = None,
 ) -> Bounds:
     """Low <= f(x) <= high for every output, each as narrow as can be; `time_limit` is for all of them together."""
-    domain = Domain.of(net, box, constraints)
-    effort = effort_of(time_limit, progress)
-    tops = maximise_each(domain, [one_output(net, i, sign) for sign in (-1.0, 1.0) for i in range(net.outputs)], effort)
+    domain, effort = Domain.of(net, box, constraints), Effort.of(time_limit, progress)
+    tops = [_largest(net, domain, goal, share) for goal, share in shares(_signed_outputs(net), effort)]
     ends = np.array([top.bound for top in tops])
     return Bounds(-ends[: net.outputs], ends[net.outputs :], all(top.proved for top in tops))
 
@@ -143,9 +206,8 @@ def distance(
             f"{' without a box' if box is None else ''}"
         )
     both = difference(one, other)
-    domain = Domain.of(both, box, constraints)
-    parts = [one_output(both, i, sign) for sign in (-1.0, 1.0) for i in range(both.outputs)]
-    return largest_of(maximise_each(domain, parts, effort_of(time_limit, progress)))
+    domain, effort = Domain.of(both, box, constraints), Effort.of(time_limit, progress)
+    return largest_of([_largest(both, domain, goal, share) for goal, share in shares(_signed_outputs(both), effort)])
 
 
 def counterexample(
@@ -160,7 +222,7 @@ def counterexample(
     """Find an x in the box where output i exceeds output j, condition = (i, j); None if it is proved that none does.
 
     `value` of the answer is f_i(x) - f_j(x). `Undecided` is raised if time is over before either, or if the largest
-    difference cannot be told apart from 0: its rounding error, and the tolerance of the solver, count as errors.
+    difference cannot be told apart from 0.
     """
     check_network(net)
     try:
@@ -168,11 +230,60 @@ def counterexample(
     except (TypeError, ValueError):
         raise ValueError(f"condition must be a pair of outputs (i, j), got {condition!r}") from None
     i, j = (checked_index(output, net.outputs, "condition", "outputs") for output in (first, second))
-    margin = combination(net, np.eye(net.outputs)[[i]] - np.eye(net.outputs)[[j]])
-    domain = Domain.of(margin, box, constraints)
-    found = maximise(margin, domain, replace(effort_of(time_limit, progress), target=0.0))
-    if certain_value(margin, found.x) > 0:
-        return found
+    goal, start = np.eye(net.outputs)[i] - np.eye(net.outputs)[j], time.monotonic()
+    aim = LargestGoal(net, Domain.of(net, box, constraints), goal)
+
+    def exceeds(x: Floats, case: int) -> bool:
+        return certain_value(net, x, goal) > 0
+
+    found = search(aim, aim.domain.box[None], Effort.of(time_limit, progress), least=0.0, enough=exceeds)
+    answer = Optimum.of(found, time.monotonic() - start)
+    if exceeds(found.x, found.case):
+        return answer
     if found.bound > 0:
-        raise Undecided(found)
+        raise Undecided(answer)
     return None
+
+
+def _largest(net: Network, domain: Domain, goal: Floats, effort: Effort) -> Optimum:
+    start = time.monotonic()
+    found = search(LargestGoal(net, domain, goal), domain.box[None], effort, gap=GAP)
+    return Optimum.of(found, time.monotonic() - start)
+
+
+def _one_output(net: Network, output: int) -> Floats:
+    return np.eye(net.outputs)[checked_index(output, net.outputs, "output", "outputs")]
+
+
+def _signed_outputs(net: Network) -> list[Floats]:
+    return [sign * row for sign in (-1.0, 1.0) for row in np.eye(net.outputs)]
+
+
+def checked_index(value: int, count: int, name: str, what: str) -> int:
+    """Check the index of one of `count` inputs or outputs."""
+    try:
+        found = -1 if isinstance(value, (bool, np.bool_)) else index(value)
+    except TypeError:
+        found = -1
+    if not 0 <= found < count:
+        raise ValueError(f"{name} must be one of the {what} 0 to {count - 1}, got {value!r}")
+    return found
+
+
+def shares(goals: list[Floats], effort: Effort) -> Iterator[tuple[Floats, Effort]]:
+    """Yield each goal with a fair share of the time that is left."""
+    end = time.monotonic() + effort.seconds
+    for done, goal in enumerate(goals):
+        left = max(end - time.monotonic(), 0.01)
+        yield goal, replace(effort, seconds=left / (len(goals) - done))
+
+
+def largest_of(found: list[Optimum]) -> Optimum:
+    """Return the largest of some maxima; its bound is above all of them."""
+    best = max(found, key=lambda part: part.value)
+    return replace(
+        best,
+        bound=max(part.bound for part in found),
+        proved=all(part.proved or part.bound <= best.value for part in found),
+        seconds=sum(part.seconds for part in found),
+    )

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "interface.h"
-#include "vector.h"
+#include "wide.h"
 
 // theta is [members, parameters], alpha and c are [members, depth - 1], x is [rows, in], found [members, rows, out]
 #define EVALUATION(FIELD)        \
@@ -24,27 +24,8 @@ STRUCT(Evaluation, EVALUATION)
 
 namespace outputs {
 
-constexpr int WIDE = LANES / 2;
 constexpr int64_t ROWS = 64;  // evaluated together, so that their units stay in the first-level cache
 constexpr int PAIR = 2;       // vectors of rows of a tile
-
-typedef double Wide __attribute__((vector_size(8 * WIDE)));
-
-static inline Wide fused(Wide a, Wide b, Wide c) {
-#if defined(__AVX512F__)
-  return (Wide)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
-#elif defined(__FMA__)
-  return (Wide)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
-#elif defined(__aarch64__)
-  return (Wide)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
-#elif defined(PLUNIT_FUSED)
-  Wide r;
-  for (int lane = 0; lane < WIDE; ++lane) r[lane] = std::fma(a[lane], b[lane], c[lane]);
-  return r;
-#else
-  return a * b + c;
-#endif
-}
 
 struct Identity {
   static Wide of(Wide x, double, double) { return x; }

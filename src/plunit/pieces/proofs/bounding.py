@@ -1,0 +1,225 @@
+"""Bounds of a network on many parts of its domain at once: the step of the branch and bound, and the parts themselves.
+
+A `Task` is the network as tables, the domain's constraints, and goals: rows of the outputs that are bounded from above.
+Goals that must reach their floors together make a condition. `Nodes` are parts of the domain: a box, ranges of the
+units, and splits, which put units on one side of a knot. `bound` narrows their boxes and ranges, bounds the goals, and
+says where to branch. It runs in the compiled program csrc/prove.cpp, or in NumPy (`numpy_bounds`), and in both the
+bounds hold for the network in exact arithmetic.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from plunit.base.machine import processors
+from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.functions import Functions
+from plunit.pieces.networks import Network
+from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.numpy_bounds import bound_in_numpy
+from plunit.programs.interface import ProofNodes, ProofTask, called, together
+from plunit.programs.loading import choose_engine, library
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The units of all hidden layers: knots [units, k], slopes [units, k + 1], and both ends of the intercepts."""
+
+    knots: Floats
+    slopes: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, net: Network) -> Tables:
+        """Round the exact intercepts outward; units with fewer knots repeat their last."""
+        layers = [Functions.of(f) for _, f in net.hidden]
+        count = max((f.knots.shape[1] for f in layers), default=1)
+        parts = [_layer_tables(f, count) for f in layers] or [(np.zeros((0, count)), *[np.zeros((0, count + 1))] * 3)]
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _layer_tables(f: Functions, count: int) -> tuple[Floats, ...]:
+    wider = ((0, 0), (0, count - f.knots.shape[1]))
+    ends = np.array([[_outward(number) for number in row] for row in f.intercepts])
+    tables = (f.knots, f.slopes, ends[..., 0], ends[..., 1])
+    return tuple(np.pad(table, wider, mode="edge")[f.kinds] for table in tables)
+
+
+def _outward(number: Fraction) -> tuple[float, float]:
+    """Return the floats around an exact number."""
+    near = float(number)
+    low = near if Fraction(near) <= number else float(np.nextafter(near, -np.inf))
+    return low, near if Fraction(near) >= number else float(np.nextafter(near, np.inf))
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is bounded: goals y, or the gradient of the first goal, for x in the domain.
+
+    goals: [g, out]; the goals of condition c are those from first[c] to first[c + 1].
+    """
+
+    net: Network
+    tables: Tables
+    domain: Domain
+    goals: Floats
+    first: Ints
+    gradient: bool = False
+
+    @classmethod
+    def of(cls, net: Network, domain: Domain, conditions: Sequence[Floats], *, gradient: bool = False) -> Task:
+        """Take the goals of each condition, [m, out]."""
+        first = np.cumsum([0, *map(len, conditions)], dtype=np.int64)
+        return cls(net, Tables.of(net), domain, np.concatenate(conditions), first, gradient)
+
+    @property
+    def batch(self) -> int:
+        """The number of nodes that are bounded together: about a tenth of a second, 256 at the most."""
+        widths = self.net.widths
+        products = [a * b for a, b in itertools.pairwise(widths)]
+        work = sum(width * sum(products[:i]) for i, width in enumerate(widths[1:])) + sum(products)
+        return int(np.clip(3e8 / work, 2, 256))
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Parts of a domain, on the first axis of every array.
+
+    box: [n, in, 2]; ranges: [n, units, 2], of z; split_unit, split_low, split_high: [n, splits], where z of a unit is
+    known to be, -1 for none; floors: [n, g], what the goals must reach; case: [n], which question it belongs to; cuts: [n, g, in + 1], forms a x + b that bound the goals in the part above, NaN for none;
+    bounds: [n, conditions], by how much the goals may exceed their floors, -inf for what is ruled out.
+    """
+
+    box: Floats
+    ranges: Floats
+    split_unit: Ints
+    split_low: Floats
+    split_high: Floats
+    floors: Floats
+    case: Ints
+    cuts: Floats
+    bounds: Floats
+
+    @classmethod
+    def roots(cls, task: Task, boxes: Floats) -> Nodes:
+        """Return a node for each box [n, in, 2]."""
+        n, inputs, units, goals = len(boxes), task.net.inputs, len(task.tables.knots), len(task.goals)
+        return cls(
+            np.array(boxes, dtype=np.float64),
+            np.broadcast_to([-np.inf, np.inf], (n, units, 2)).copy(),
+            np.zeros((n, 0), dtype=np.int64),
+            np.zeros((n, 0)),
+            np.zeros((n, 0)),
+            np.zeros((n, goals)),
+            np.arange(n),
+            np.full((n, goals, inputs + 1), np.nan),
+            np.full((n, len(task.first) - 1), np.inf),
+        )
+
+    def __len__(self) -> int:
+        return len(self.box)
+
+    def __getitem__(self, pick: Any) -> Nodes:
+        return Nodes(*(np.ascontiguousarray(getattr(self, field.name)[pick]) for field in fields(self)))
+
+    def with_splits(self, count: int) -> Nodes:
+        """Return these nodes with room for this many splits."""
+        more = ((0, 0), (0, count - self.split_unit.shape[1]))
+        return replace(
+            self,
+            split_unit=np.pad(self.split_unit, more, constant_values=-1),
+            split_low=np.pad(self.split_low, more, constant_values=-np.inf),
+            split_high=np.pad(self.split_high, more, constant_values=np.inf),
+        )
+
+    def halves(self, branch: Ints, knots: Floats) -> Nodes:
+        """Return two nodes for each: the halves of an input's side, or a unit's z below and above a knot.
+
+        branch: [n, 2], an input, or the number of inputs plus a unit, and its knot; knots: [units, k].
+        """
+        inputs, used = self.box.shape[1], int((self.split_unit >= 0).sum(axis=1).max(initial=0))
+        both = self[np.repeat(np.arange(len(self)), 2)][:].with_splits(max(used + 1, self.split_unit.shape[1]))
+        branch, upper = np.repeat(branch, 2, axis=0), np.tile([False, True], len(self))
+        by_input = np.flatnonzero(branch[:, 0] < inputs)
+        axis = branch[by_input, 0]
+        both.box[by_input, axis, np.where(upper[by_input], 0, 1)] = both.box[by_input, axis].sum(axis=1) / 2
+        by_unit = np.flatnonzero(branch[:, 0] >= inputs)
+        unit = branch[by_unit, 0] - inputs
+        free = np.argmax(both.split_unit[by_unit] < 0, axis=1)
+        place, above = knots[unit, branch[by_unit, 1]], upper[by_unit]
+        both.split_unit[by_unit, free] = unit
+        both.split_low[by_unit, free] = np.where(above, place, -np.inf)
+        both.split_high[by_unit, free] = np.where(above, np.inf, place)
+        return both
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What `bound` finds of each node.
+
+    x: [n, in], a promising point; branch: [n, 2] as in `Nodes.halves`, -1 if all units are on one piece; gradient:
+    [n, in, 2], its range.
+    """
+
+    x: Floats
+    branch: Ints
+    gradient: Floats
+
+
+def bound(task: Task, nodes: Nodes, engine: str) -> Answer:
+    """Narrow the nodes, in place, and return what is known of them."""
+    n, inputs = len(nodes), task.net.inputs
+    found = Answer(np.zeros((n, inputs)), np.full((n, 2), -1, dtype=np.int64), np.zeros((n, inputs, 2)))
+    if engine == "numpy":
+        bound_in_numpy(task, nodes, found)
+        return found
+    net, tables, domain, counter = task.net, task.tables, task.domain, ctypes.c_int64(0)
+    question = ProofTask(
+        depth=len(net.layers),
+        widths=np.array(net.widths, dtype=np.int64),
+        weight=np.concatenate([layer.weight.ravel() for layer in net.layers]).astype(np.float64),
+        bias=np.concatenate([layer.bias for layer in net.layers]).astype(np.float64),
+        knots=tables.knots.shape[1],
+        knot=tables.knots,
+        slope=tables.slopes,
+        low=tables.low,
+        high=tables.high,
+        constraints=len(domain.limits),
+        rows=domain.rows,
+        limits=domain.limits,
+        conditions=len(task.first) - 1,
+        first=task.first,
+        goals=task.goals,
+        gradient=task.gradient,
+    )
+    parts = ProofNodes(
+        nodes=n,
+        splits=nodes.split_unit.shape[1],
+        box=nodes.box,
+        range=nodes.ranges,
+        split_unit=nodes.split_unit,
+        split_low=nodes.split_low,
+        split_high=nodes.split_high,
+        floor=nodes.floors,
+        cut=nodes.cuts,
+        bound=nodes.bounds,
+        x=found.x,
+        branch=found.branch,
+        gradient=found.gradient,
+    )
+    call = library("prove").plunit_prove, ctypes.byref(question), ctypes.byref(parts), ctypes.byref(counter)
+    together(lambda: called(*call), min(processors(), n))
+    return found
+
+
+def prover() -> str:
+    """Return the engine, compiled or in NumPy; a warning says why it is the slow one."""
+    return choose_engine(None, "prove")

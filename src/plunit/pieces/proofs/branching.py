@@ -1,0 +1,260 @@
+"""The largest value of something over a domain, by branch and bound: the best point found, and a bound above all.
+
+`search` keeps parts of the domain (`Nodes`) that may still hold a larger value. In each round it bounds a batch of
+them, evaluates the points that the bounds suggest, drops what cannot matter, and halves the rest. Rounds take turns
+between the parts with the largest bounds and those with the best points. A round depends on nothing but the nodes, so
+the answer is the same for any number of threads, as long as time is not over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.limits import MEMORY, Progress
+from plunit.pieces.networks import Network
+from plunit.pieces.proofs.bounding import Answer, Nodes, Task, bound, prover
+from plunit.pieces.proofs.domain import Domain
+
+SECONDS = 60.0
+"""The default time limit."""
+
+POINTS = 256
+STEPS = 20
+"""Random points before the search, and how often each is moved along its gradient."""
+
+
+class Aim(Protocol):
+    """What is made as large as possible; where several questions are asked at once, case [n] says which one is meant.
+
+    task: what is bounded; values: of points x [n, in], -inf outside of the domain; slopes: of the values there, [n,
+    in]; floors: what the goals must reach if a value above `least` is wanted, [n, g]; bounds: of nodes, [n], from what
+    `bound` found for these floors.
+    """
+
+    @property
+    def task(self) -> Task: ...
+    def values(self, x: Floats, case: Ints) -> Floats: ...
+    def slopes(self, x: Floats, case: Ints) -> Floats: ...
+    def floors(self, case: Ints, least: float) -> Floats: ...
+    def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The time limit in seconds, and a function that is called with the progress."""
+
+    seconds: float = np.inf
+    progress: Progress | None = None
+
+    @classmethod
+    def of(cls, time_limit: float | None, progress: Progress | None) -> Effort:
+        """Check a time limit; None stands for no limit."""
+        if time_limit is None:
+            return cls(progress=progress)
+        number = isinstance(time_limit, (int, float, np.number)) and not isinstance(time_limit, bool)
+        if not number or not time_limit > 0:
+            raise ValueError(
+                f"time_limit must be a positive number of seconds, or None for no limit, got {time_limit!r}"
+            )
+        return cls(float(time_limit), progress)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """x [in] with the largest value found, of which case; no value is above the bound; scale: the largest |value| seen.
+
+    ended: whether the search went on until nothing was left that could be above `least`.
+    """
+
+    x: Floats
+    case: int
+    value: float
+    bound: float
+    scale: float
+    ended: bool
+
+
+def search(
+    aim: Aim,
+    boxes: Floats,
+    effort: Effort,
+    *,
+    least: float = -np.inf,
+    gap: float = 0.0,
+    enough: Callable[[Floats, int], bool] = lambda x, case: False,
+) -> Found:
+    """Return the largest value over boxes [n, in, 2], as far as values above `least` matter.
+
+    Args:
+        aim: what is made large.
+        boxes: where.
+        effort: the time limit and the progress display.
+        least: parts without a value above it are dropped, and the bound is never below it.
+        gap: parts are dropped, too, whose bound is above the best value by at most this part of the scale.
+        enough: whether to stop at a new best x and its case.
+    """
+    start, engine, task = time.monotonic(), prover(), aim.task
+    x, case, value, scale = _first_points(aim, boxes)
+    if enough(x, case):
+        return Found(x, case, value, np.inf, scale, ended=False)
+    rng = np.random.default_rng(0)
+    pool, closed, batch, rounds = _Pool(Nodes.roots(task, boxes)), -np.inf, 2, 0
+    while len(pool):
+        level = max(least, value + gap * scale)
+        if time.monotonic() - start > effort.seconds:
+            return Found(x, case, value, max(level, closed, pool.bound), scale, ended=False)
+        if effort.progress is not None:
+            _tell(effort, start, value, max(level, closed, pool.bound), len(pool))
+        nodes, before = pool.take(batch, by_value=rounds % 2 == 1)
+        batch, rounds = min(2 * batch, task.batch), rounds + 1
+        nodes.floors[:] = aim.floors(nodes.case, level)
+        answer = bound(task, nodes, engine)
+        bounds = np.minimum(aim.bounds(nodes, answer, level), before)
+        points, cases = _tries(aim, nodes, answer.x, rng)
+        values = aim.values(points, cases)
+        best = int(values.argmax())
+        scale = max(scale, float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max()))
+        if values[best] > value:
+            x, case, value = points[best], int(cases[best]), float(values[best])
+            if enough(x, case):
+                return Found(x, case, value, np.inf, scale, ended=False)
+            pool.drop(max(least, value + gap * scale))
+        left = bounds > max(least, value + gap * scale)
+        leaves = left & (answer.branch[:, 0] < 0)
+        closed = max(closed, bounds[leaves].max(initial=-np.inf))
+        left &= ~leaves
+        halves = nodes[left].halves(answer.branch[left], task.tables.knots)
+        pool.add(halves, np.repeat(bounds[left], 2), np.repeat(values[: len(nodes)][left], 2))
+    return Found(x, case, value, max(least, value + gap * scale, closed), scale, ended=True)
+
+
+def _first_points(aim: Aim, boxes: Floats) -> tuple[Floats, int, float, float]:
+    """Return the best of some random points that climbed along their gradients: x, case, value; and the scale."""
+    x, case = _starts(aim.task.domain, boxes)
+    low, high = boxes[case, :, 0], boxes[case, :, 1]
+    values = aim.values(x, case)
+    best, top = x, values
+    scale = float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max())
+    for step in np.geomspace(0.2, 1e-3, STEPS):
+        x = np.clip(x + step * (high - low) * np.sign(aim.slopes(x, case)), low, high)
+        values = aim.values(x, case)
+        better = values > top
+        best, top = np.where(better[:, None], x, best), np.where(better, values, top)
+    winner = int(top.argmax())
+    return best[winner], int(case[winner]), float(top[winner]), max(scale, abs(float(top[winner])))
+
+
+def _starts(domain: Domain, boxes: Floats) -> tuple[Floats, Ints]:
+    if len(boxes) == 1:
+        x = domain.points(POINTS)
+        return x, np.zeros(len(x), dtype=np.int64)
+    case = np.arange(len(boxes))
+    return boxes.sum(axis=2) / 2, case
+
+
+def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple[Floats, Ints]:
+    """Return points of the nodes, first x, and their cases: x to six digits, and random ones on their way uphill."""
+    low, high = nodes.box[..., 0], nodes.box[..., 1]
+    found, walk = [x, _rounded(x)], low + (high - low) * rng.random(low.shape)
+    for step in (0.5, 0.25, 0.125):
+        found.append(walk)
+        walk = np.clip(walk + step * (high - low) * np.sign(aim.slopes(walk, nodes.case)), low, high)
+    found.append(walk)
+    return np.concatenate(found), np.tile(nodes.case, len(found))
+
+
+def _rounded(x: Floats) -> Floats:
+    """Return x to six digits: a solution that lies at a round number is met exactly."""
+    with np.errstate(divide="ignore"):
+        digits = 10.0 ** (5 - np.floor(np.log10(np.where(x == 0, 1.0, np.abs(x)))))
+    return np.asarray(np.round(x * digits) / digits)
+
+
+def _tell(effort: Effort, start: float, value: float, top: float, parts: int) -> None:
+    spent = time.monotonic() - start
+    done = min(spent / effort.seconds, 1.0) if np.isfinite(effort.seconds) else 0.0
+    assert effort.progress is not None
+    effort.progress(done, f"between {value:.6g} and {top:.6g}, {parts:,} parts left after {spent:.0f} s")
+
+
+class _Pool:
+    """Nodes that wait, in arrays that grow; the bound of each, and the value at the point of its parent."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes, self._used = nodes, np.ones(len(nodes), dtype=np.bool_)
+        self._bounds, self._values = np.full(len(nodes), np.inf), np.full(len(nodes), -np.inf)
+
+    def __len__(self) -> int:
+        return int(self._used.sum())
+
+    @property
+    def bound(self) -> float:
+        """The largest bound."""
+        return float(self._bounds.max(where=self._used, initial=-np.inf))
+
+    def take(self, count: int, *, by_value: bool) -> tuple[Nodes, Floats]:
+        """Remove and return nodes with the largest bounds, or with the largest values, and their bounds.
+
+        With more nodes than there is memory for, those that came last go first, which keeps their number small.
+        """
+        places = np.flatnonzero(self._used)
+        full = len(places) * self._bytes() > MEMORY
+        key = np.arange(len(places)) if full else (self._values if by_value else self._bounds)[places]
+        count = min(count, len(places))
+        chosen = np.sort(places[np.argpartition(-key, count - 1)[:count]]) if count < len(places) else places
+        self._used[chosen] = False
+        return self._nodes[chosen], self._bounds[chosen]
+
+    def drop(self, level: float) -> None:
+        """Forget nodes that have no value above the level."""
+        self._used &= self._bounds > level
+
+    def add(self, nodes: Nodes, bounds: Floats, values: Floats) -> None:
+        """Keep more nodes."""
+        splits = max(nodes.split_unit.shape[1], self._nodes.split_unit.shape[1])
+        self._nodes, nodes = self._nodes.with_splits(splits), nodes.with_splits(splits)
+        free = np.flatnonzero(~self._used)
+        if len(free) < len(nodes):
+            self._grow(len(self._used) + len(nodes))
+            free = np.flatnonzero(~self._used)
+        places = free[: len(nodes)]
+        for field in fields(nodes):
+            getattr(self._nodes, field.name)[places] = getattr(nodes, field.name)
+        self._bounds[places], self._values[places], self._used[places] = bounds, values, True
+
+    def _grow(self, more: int) -> None:
+        def longer(array: Any) -> Any:
+            return np.concatenate([array, np.zeros((more, *array.shape[1:]), dtype=array.dtype)])
+
+        self._nodes = replace(
+            self._nodes, **{field.name: longer(getattr(self._nodes, field.name)) for field in fields(self._nodes)}
+        )
+        self._used, self._bounds, self._values = longer(self._used), longer(self._bounds), longer(self._values)
+
+    def _bytes(self) -> int:
+        return sum(getattr(self._nodes, field.name)[:1].nbytes for field in fields(self._nodes))
+
+
+def slopes_at(net: Network, x: Floats) -> list[Floats]:
+    """Return the slope of each unit at x [n, in], layer by layer, [n, units]; at a knot that of the piece below."""
+    found = []
+    for layer, f in net.hidden:
+        z = x @ layer.weight.T + layer.bias
+        piece, unit = (z[..., None] > f.knots).sum(axis=-1), np.arange(z.shape[1])
+        found.append(f.slopes[unit, piece])
+        x = found[-1] * z + f.intercepts[unit, piece]
+    return found
+
+
+def gradients(net: Network, x: Floats, rows: Floats) -> Floats:
+    """Return the gradient of rows f(x) at x [n, in], [n, in]; rows [out], or [n, out] for another one at each point."""
+    found = np.broadcast_to(rows @ net.layers[-1].weight, (len(x), net.widths[-2]))
+    for layer, slopes in zip(net.layers[-2::-1], slopes_at(net, x)[::-1], strict=True):
+        found = (found * slopes) @ layer.weight
+    return found

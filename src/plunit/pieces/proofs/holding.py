@@ -1,0 +1,178 @@
+"""`holds`: whether a property is true of a network for every x: proved, refuted by a witness, or undecided."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.limits import Progress
+from plunit.pieces.networks import Network, check_network
+from plunit.pieces.proofs.bounding import Answer, Nodes, Task
+from plunit.pieces.proofs.branching import SECONDS, Effort, gradients, search
+from plunit.pieces.proofs.domain import Domain, Impossible
+from plunit.pieces.proofs.exact_values import exact_outputs
+from plunit.pieces.proofs.linear import NEVER
+from plunit.pieces.proofs.properties import Case, Property
+
+TOGETHER = 20_000
+"""The most cases of one search."""
+
+NEAR = 1e-9
+"""A point whose margin is above minus this part of its terms is checked in exact arithmetic."""
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The answer of `holds`.
+
+    status: "proved", "refuted" or "undecided"; x, y: [in] and [out], a counterexample in exact arithmetic and the
+    network's output there, None unless refuted; seconds: how long it took; reason: why it is undecided.
+    """
+
+    status: str
+    x: Floats | None
+    y: Floats | None
+    seconds: float
+    reason: str = ""
+
+
+def holds(
+    net: Network, property: Property, *, time_limit: float | None = SECONDS, progress: Progress | None = None
+) -> Verdict:
+    """Decide whether a property is true of a network, for all x at once.
+
+    "proved" and "refuted" are certain for the network in exact arithmetic with its float64 weights: bounds are rounded
+    outward, and a witness is evaluated in fractions. "undecided" means that time is over, or that a value cannot be
+    told apart from its limit.
+
+    >>> from plunit.pieces import activation, network
+    >>> net = network([([[1.0, -1.0]], [0.5]), activation.plu(), ([[2.0]], [0.0])])
+    >>> holds(net, Property.always([(-1, 1)] * 2, rows=[[1.0]], limits=[2.4])).status
+    'proved'
+    >>> holds(net, Property.always([(-1, 1)] * 2, rows=[[1.0]], limits=[2.2])).x
+    array([ 1., -1.])
+    """
+    check_network(net)
+    property.check_fits(net)
+    effort, start = Effort.of(time_limit, progress), time.monotonic()
+    reasons = []
+    for cases in _groups(property):
+        left = effort.seconds - (time.monotonic() - start)
+        if left <= 0:
+            reasons.append(f"time is over after {time.monotonic() - start:.1f} s")
+            break
+        x, reason = _decide(Margin(net, cases), Effort(left, progress))
+        if x is not None:
+            return Verdict("refuted", x, net(x), time.monotonic() - start)
+        if reason:
+            reasons.append(reason)
+    seconds = time.monotonic() - start
+    return Verdict("undecided" if reasons else "proved", None, None, seconds, reasons[0] if reasons else "")
+
+
+def _groups(property: Property) -> list[list[Case]]:
+    """Return cases that differ in their boxes and limits alone, and have no constraints, together."""
+    groups: dict[object, list[Case]] = {}
+    for i, case in enumerate(property.cases):
+        key = tuple((one.rows.tobytes(), one.strict) for one in case.conditions)
+        groups.setdefault((key, i if len(case.limits) else None), []).append(case)
+    return [cases[i : i + TOGETHER] for cases in groups.values() for i in range(0, len(cases), TOGETHER)]
+
+
+def _decide(aim: Margin, effort: Effort) -> tuple[Floats | None, str]:
+    """Return an x in a case, or None and why it is not sure that there is none."""
+    least = 0.0 if aim.open else float(np.nextafter(0.0, -1.0))  # a margin of 0 is inside of a closed case
+    try:
+        found = search(aim, aim.boxes, effort, least=least, enough=aim.contains)
+    except Impossible:  # no x meets the constraints
+        return None, ""
+    if aim.contains(found.x, found.case):
+        return found.x, ""
+    if found.ended and found.bound <= least:
+        return None, ""
+    known = f"the largest margin found is {found.value:.3g}, and none is above {found.bound:.3g}"
+    return None, f"{'a value is too close to its limit' if found.ended else 'time is over'}: {known}"
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """The aim of `search` that looks for x in cases: max over conditions of min over rows of limit - row y."""
+
+    net: Network
+    cases: list[Case]
+
+    @cached_property
+    def boxes(self) -> Floats:
+        """The box of each case."""
+        return np.stack([case.box for case in self.cases])
+
+    @cached_property
+    def task(self) -> Task:
+        """Goals -row y with the floors -limit; the domain is that of the only case, or holds all boxes."""
+        case, outer = self.cases[0], np.stack([self.boxes[..., 0].min(axis=0), self.boxes[..., 1].max(axis=0)], axis=1)
+        domain = Domain(outer, case.rows, case.limits)
+        return Task.of(self.net, domain, [-condition.rows for condition in case.conditions])
+
+    @cached_property
+    def limits(self) -> Floats:
+        """What the goals must reach in each case, [cases, g]."""
+        return -np.stack([np.concatenate([one.limits for one in case.conditions]) for case in self.cases])
+
+    @property
+    def open(self) -> bool:
+        """Whether a margin of 0 is outside."""
+        return all(condition.strict for condition in self.cases[0].conditions)
+
+    def values(self, x: Floats, case: Ints) -> Floats:
+        """Return the margins, -inf outside of the domain."""
+        boxes = self.boxes[case]
+        within = ((x >= boxes[..., 0]) & (x <= boxes[..., 1])).all(axis=1) & self.task.domain.holds(x)
+        return np.where(within, self._margins(x, case)[0], NEVER)
+
+    def slopes(self, x: Floats, case: Ints) -> Floats:
+        """Return the gradient of the row that decides."""
+        return gradients(self.net, x, self.task.goals[self._margins(x, case)[1]])
+
+    def floors(self, case: Ints, least: float) -> Floats:
+        """Return the limits."""
+        return self.limits[case]
+
+    def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
+        """Return the largest bound of a condition; those below 0 are out of question."""
+        nodes.bounds[nodes.bounds <= least] = NEVER
+        return nodes.bounds.max(axis=1)
+
+    def _margins(self, x: Floats, case: Ints) -> tuple[Floats, Ints]:
+        """Return the margin of each x, and the row that decides it."""
+        excess, first = self.net(x) @ self.task.goals.T - self.limits[case], self.task.first
+        rows = np.stack([a + excess[:, a:b].argmin(axis=1) for a, b in itertools.pairwise(first)], axis=1)
+        least = np.take_along_axis(excess, rows, axis=1)
+        best = least.argmax(axis=1)[:, None]
+        return np.take_along_axis(least, best, axis=1)[:, 0], np.take_along_axis(rows, best, axis=1)[:, 0]
+
+    def contains(self, x: Floats, case: int) -> bool:
+        """Whether x is in the case, in exact arithmetic."""
+        y, asked = self.net(x), self.cases[case]
+        size = np.abs(self.task.goals).sum(axis=1).max() * np.abs(y).max() + np.abs(self.limits[case]).max()
+        if self.values(x[None], np.array([case]))[0] < -NEAR * size:
+            return False
+        point = [Fraction(number) for number in x.tolist()]
+        inside = all(low <= number <= high for number, (low, high) in zip(point, asked.box.tolist(), strict=True))
+        if not inside or not _all_at_most(asked.rows, point, asked.limits):
+            return False
+        exact = exact_outputs(self.net, x)
+        return any(_all_at_most(one.rows, exact, one.limits, strict=one.strict) for one in asked.conditions)
+
+
+def _all_at_most(rows: Floats, values: list[Fraction], limits: Floats, *, strict: bool = False) -> bool:
+    for row, limit in zip(rows.tolist(), limits.tolist(), strict=True):
+        total = sum((Fraction(a) * v for a, v in zip(row, values, strict=True) if a), Fraction(0))
+        if total > limit or (strict and total == limit):
+            return False
+    return True

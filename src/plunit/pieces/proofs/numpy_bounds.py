@@ -1,0 +1,308 @@
+"""The step of the branch and bound in NumPy, one node after another: the statement of csrc/prove.cpp, and its fallback.
+
+A unit that may cross a knot on its range lies between two lines, the edges of the upper and of the lower hull of its
+graph over the middle of the range. Whatever lies behind is bounded by forms a x + b, by substitution backwards from
+layer to layer (DeepPoly, Singh et al. 2019; CROWN, Zhang et al. 2018; docs/literature.md). The forms of split units are
+cuts in x, and so is that of a goal, which must reach its floor.
+
+Rounding: if B holds the computed coefficients of a layer's units, each off by at most gamma |B_i|, then the form is off
+by at most gamma sum |B_i| v_i, where v >= |W| |y| + |b| bounds the terms of each unit. These sums are kept, and gamma
+times their total is added to the constant. gamma_k = 1.01 k u with the unit roundoff u counts all operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT, Region, gamma, over
+
+if TYPE_CHECKING:
+    from plunit.pieces.proofs.bounding import Answer, Nodes, Task
+
+
+@dataclass(eq=False)
+class Lines:
+    """slope z + constant above and below each unit on its range, [2, units] with the upper line first.
+
+    gap: how far a unit can be from its lines; knot: where it is; size: a bound of |f(z)|.
+    """
+
+    slope: Floats
+    constant: Floats
+    gap: Floats
+    knot: Ints
+    size: Floats
+
+
+@dataclass(eq=False)
+class _Node:
+    task: Task
+    region: Region
+    low: Floats
+    high: Floats
+    first: list[int] = field(default_factory=list)
+    lines: list[Lines] = field(default_factory=list)
+    terms: list[Floats] = field(default_factory=list)
+    shapes: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def error(self) -> float:
+        """The relative error of all operations of a form."""
+        return gamma(4 * sum(self.task.net.widths) + 64) * 1.0001
+
+
+def bound_in_numpy(task: Task, nodes: Nodes, found: Answer) -> None:
+    """Do what `bounding.bound` promises."""
+    for n in range(len(nodes)):
+        _step(task, nodes, found, n, pinned=False)
+        if found.branch[n, 0] < 0 and (nodes.bounds[n] >= 0).any():
+            _step(task, nodes, found, n, pinned=True)
+
+
+def _step(task: Task, nodes: Nodes, found: Answer, n: int, *, pinned: bool) -> None:
+    node = _Node(task, Region(nodes.box[n]), nodes.ranges[n, :, 0].copy(), nodes.ranges[n, :, 1].copy())
+    node.shapes = np.zeros((len(node.low), task.net.inputs))
+    found.x[n], found.branch[n] = nodes.box[n].sum(axis=1) / 2, -1
+    for row, limit in zip(task.domain.rows, task.domain.limits, strict=True):
+        node.region.cut(row, limit)
+    for form, least in zip(nodes.cuts[n], nodes.floors[n], strict=True):
+        if not np.isnan(form[-1]):
+            node.region.cut(-form[:-1], over(form[-1], least))
+    for k in range(len(task.net.hidden)):
+        if not node.region.empty:
+            _bound_layer(node, k, _limits(node, nodes, n, k, pinned=pinned))
+    if not node.region.empty:
+        node.terms.append(_terms(node, len(task.net.hidden)))
+        nodes.box[n] = np.stack([node.region.low, node.region.high], axis=1)
+        nodes.ranges[n] = np.stack([node.low, node.high], axis=1)
+        scores = _bound_gradient(node, found, n) if task.gradient else _bound_goals(node, nodes, found, n)
+    if node.region.empty:
+        nodes.bounds[n] = NEVER
+    else:
+        found.branch[n] = _choose(node, scores)
+
+
+def _limits(node: _Node, nodes: Nodes, n: int, k: int, *, pinned: bool) -> list[tuple[int, float, float]]:
+    """Return (unit, sign, value) for what is known of layer k: sign z >= sign value."""
+    start = sum(node.task.net.widths[1 : k + 1])
+    stop = start + node.task.net.widths[k + 1]
+    if pinned:  # all units are on one piece, whose ends cut the region
+        knots = node.task.tables.knots[start:stop]
+        middle = node.low[start:stop] / 2 + node.high[start:stop] / 2
+        ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
+        on = (knots < middle[:, None]).sum(axis=1)
+        known = [(start + i, ends[i, on[i]], ends[i, on[i] + 1]) for i in range(len(knots))]
+    else:
+        splits = zip(nodes.split_unit[n], nodes.split_low[n], nodes.split_high[n], strict=True)
+        known = [split for split in splits if start <= split[0] < stop]
+    both = [((unit, 1.0, low), (unit, -1.0, high)) for unit, low, high in known]
+    return [limit for pair in both for limit in pair if np.isfinite(limit[2])]
+
+
+def _bound_layer(node: _Node, k: int, limits: list[tuple[int, float, float]]) -> None:
+    net, region = node.task.net, node.region
+    start, count = sum(net.widths[1 : k + 1]), net.widths[k + 1]
+    node.first.append(start)
+    node.terms.append(_terms(node, k))
+    for unit, sign, value in limits:
+        if sign > 0:
+            node.low[unit] = max(node.low[unit], value)
+        else:
+            node.high[unit] = min(node.high[unit], value)
+        region.empty |= bool(node.low[unit] > node.high[unit])
+    if limits and not region.empty:
+        units, signs, values = (np.array(column) for column in zip(*limits, strict=True))
+        for form, constant, least in zip(*_unit_forms(node, k, units - start, signs), signs * values, strict=True):
+            region.cut(-form, over(constant, least))
+        region.shrink_all()
+    knots = node.task.tables.knots[start : start + count]
+    low, high = node.low[start : start + count], node.high[start : start + count]
+    crossing = ((knots > low[:, None]) & (knots < high[:, None])).any(axis=1)
+    units = np.flatnonzero(crossing | ~np.isfinite(low) | ~np.isfinite(high))
+    if region.empty:
+        return
+    forms, constants = _unit_forms(node, k, np.repeat(units, 2), np.tile([1.0, -1.0], len(units)))
+    for r, (form, constant) in enumerate(zip(forms, constants, strict=True)):
+        unit, top = units[r // 2], region.over_box(form, constant)
+        if region.cuts:
+            top = min(top, region.maximise(form, constant)[0])
+        if r % 2:
+            low[unit] = max(low[unit], -top)
+        else:
+            high[unit], node.shapes[start + unit] = min(high[unit], top), form
+        region.empty |= bool(top == NEVER or low[unit] > high[unit])
+    if not region.empty:
+        node.lines.append(_lines(node, start, count))
+
+
+def _terms(node: _Node, k: int) -> Floats:
+    """Return v >= |W| |y| + |b| of the units of layer k."""
+    layer = node.task.net.layers[k]
+    size = node.lines[k - 1].size if k else np.maximum(np.abs(node.region.low), np.abs(node.region.high))
+    return np.asarray(np.abs(layer.weight) @ size + np.abs(layer.bias) + FLOOR * (size.sum() + 1))
+
+
+def _lines(node: _Node, start: int, count: int) -> Lines:
+    """Return the lines of the units of a layer on their ranges."""
+    found = Lines(*np.zeros((3, 2, count)), np.full((2, count), -1), np.zeros(count))
+    for i in range(count):
+        low, high = node.low[start + i], node.high[start + i]
+        knots, slopes = node.task.tables.knots[start + i], node.task.tables.slopes[start + i]
+        below, above = node.task.tables.low[start + i], node.task.tables.high[start + i]
+        inside = np.flatnonzero((knots > low) & (knots < high))
+        on = int((knots <= low).sum())
+        pieces = np.array([on, *inside, on + len(inside)])
+        z = np.array([low, *knots[inside], high])
+        product = slopes[pieces] * z
+        value = product + above[pieces]
+        error = (above - below)[pieces] + 4 * UNIT * (np.abs(product) + np.abs(above[pieces])) + FLOOR
+        found.size[i] = ((np.abs(value) + error) * (1 + 4 * UNIT)).max()
+        if not len(inside):
+            found.slope[:, i], found.constant[:, i] = slopes[on], (above[on], below[on])
+            continue
+        for side, sign in enumerate((1.0, -1.0)):
+            slope = _hull_edge(z, sign * value, low / 2 + high / 2, sign * slopes[pieces[-1]])
+            constant = (sign * value - slope * z + error + 4 * UNIT * (np.abs(value) + np.abs(slope * z)) + FLOOR).max()
+            gaps = (slope * z + constant - sign * value)[1:-1]
+            found.slope[side, i], found.constant[side, i] = sign * slope, sign * constant
+            found.gap[side, i], found.knot[side, i] = gaps.max(), inside[gaps.argmax()]
+    return found
+
+
+def _hull_edge(z: Floats, value: Floats, middle: float, default: float) -> float:
+    """Return the slope of the edge of the upper hull of points (z, value) that lies over the middle."""
+    best, slope = NEVER, default
+    for a in np.flatnonzero(z <= middle):
+        for b in np.flatnonzero((z >= middle) & (z > z[a])):
+            rise = (value[b] - value[a]) / (z[b] - z[a])
+            if value[a] + rise * (middle - z[a]) > best:
+                best, slope = value[a] + rise * (middle - z[a]), rise
+    return float(slope)
+
+
+def _unit_forms(node: _Node, k: int, units: Ints, signs: Floats) -> tuple[Floats, Floats]:
+    """Return forms [n, in] and constants [n] that sign z of these units of layer k never exceeds."""
+    layer = node.task.net.layers[k]
+    start = signs[:, None] * layer.weight[units], signs * layer.bias[units], node.terms[k][units]
+    return _substituted(node, k, *start)[:2]
+
+
+def _substituted(node: _Node, k: int, a: Floats, constant: Floats, size: Floats) -> tuple[Floats, Floats, list[Floats]]:
+    """Go back to x from a y + constant, y the inputs of layer k; also return a for each layer, the first one first."""
+    felt = []
+    for i in range(k - 1, -1, -1):
+        layer, lines = node.task.net.layers[i], node.lines[i]
+        felt.insert(0, a)
+        upper = a > 0
+        b = a * np.where(upper, *lines.slope)
+        shift = a * np.where(upper, *lines.constant)
+        constant = constant + shift.sum(axis=1) + b @ layer.bias
+        size = size + (np.abs(b) + FLOOR) @ node.terms[i] + np.abs(shift).sum(axis=1) + FLOOR * len(layer.bias)
+        a = b @ layer.weight
+    reach = np.maximum(np.abs(node.region.low), np.abs(node.region.high))
+    return a, constant + node.error * (size + np.abs(a) @ reach), felt
+
+
+def _goal_forms(node: _Node, goals: Floats) -> tuple[Floats, Floats, list[Floats]]:
+    last = node.task.net.layers[-1]
+    start = goals @ last.weight, goals @ last.bias, np.abs(goals) @ node.terms[-1]
+    return _substituted(node, len(node.lines), *start)
+
+
+def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
+    """Bound each condition and return how much each unit's gap matters for the one with the largest bound."""
+    task, region, best, floor = node.task, node.region, NEVER, nodes.floors[n]
+    forms, constants, felt = _goal_forms(node, task.goals)
+    gap = np.concatenate([np.zeros((2, 0)), *(lines.gap for lines in node.lines)], axis=1)
+    slopes = np.concatenate([np.zeros((len(forms), 0)), *felt], axis=1)
+    scores = np.where(slopes > 0, gap[0], gap[1]) * np.abs(slopes)
+    kept = np.zeros(len(node.low))
+    for c in np.flatnonzero(nodes.bounds[n] > NEVER):
+        group = range(task.first[c], task.first[c + 1])
+        least = min(region.over_box(forms[g], over(constants[g], floor[g])) for g in group)
+        everything = region
+        if len(group) > 1:  # the largest t >= 0 by which all goals exceed their floors
+            everything = region.with_input(0.0, max(least, 0.0))
+            everything.empty |= least < 0
+            for g in group:
+                everything.cut(np.append(-forms[g], 1.0), over(constants[g], floor[g]))
+            top, x, weights = everything.maximise(np.append(np.zeros(len(forms[0])), 1.0), 0.0)
+            weights = weights[region.cuts :]
+        else:
+            top, x, weights = region.maximise(forms[group[0]], over(constants[group[0]], floor[group[0]]))
+            weights = np.ones(1)
+        nodes.bounds[n, c] = top
+        if top > best:
+            best, found.x[n] = top, x[: task.net.inputs]
+            kept = weights @ scores[group.start : group.stop]
+    nodes.cuts[n] = np.nan
+    if len(task.first) == 2 and best > NEVER:
+        nodes.cuts[n] = np.append(forms, constants[:, None], axis=1)
+    return np.asarray(kept)
+
+
+def _bound_gradient(node: _Node, found: Answer, n: int) -> Floats:
+    """Write the range of the gradient of the first goal and return how much each unit matters for it.
+
+    Backwards, a unit on several pieces has slope s = middle + radius e with |e| <= 1, and s v = middle v + radius |v|
+    e'. So the gradient lies in a zonotope: a centre, and one column for each such e'.
+    """
+    task, net = node.task, node.task.net
+    if node.region.cuts:
+        wider = node.region.shrunk()
+        top, x, _ = wider.maximise(np.append(np.zeros(net.inputs), 1.0), 0.0)
+        node.region.empty |= top == NEVER
+        found.x[n] = x[: net.inputs]
+    centre = task.goals[0] @ net.layers[-1].weight
+    terms = np.abs(task.goals[0]) @ np.abs(net.layers[-1].weight) + FLOOR
+    columns, owners = np.zeros((0, len(centre))), np.zeros(0, dtype=np.int64)
+    for k in range(len(net.hidden) - 1, -1, -1):
+        start, weight = node.first[k], net.layers[k].weight
+        least, most = _slopes(node, start, len(weight))
+        middle = least / 2 + most / 2
+        radius = np.maximum(most - middle, middle - least)
+        reach = radius * (np.abs(centre) + np.abs(columns).sum(axis=0))
+        fresh = np.flatnonzero(reach > 0)
+        terms = np.maximum(np.abs(least), np.abs(most)) * terms @ np.abs(weight) + FLOOR * (np.abs(weight).sum() + 1)
+        columns = np.concatenate([(middle * columns) @ weight, reach[fresh, None] * weight[fresh]])
+        owners = np.concatenate([owners, start + fresh])
+        centre = (middle * centre) @ weight
+    error = gamma(4 * sum(net.widths) + 64 + 4 * len(node.low)) * (2.0 + len(columns))
+    spread = error * terms + (np.abs(columns) * (1 + 1e-12)).sum(axis=0) + 4 * UNIT * np.abs(centre)
+    found.gradient[n] = np.stack([centre - spread, centre + spread], axis=1)
+    scores = np.zeros(len(node.low))
+    scores[owners] = np.abs(columns).sum(axis=1)
+    return scores
+
+
+def _slopes(node: _Node, start: int, count: int) -> tuple[Floats, Floats]:
+    """Return the least and the largest slope of each unit of a layer on its range."""
+    knots, slopes = (table[start : start + count] for table in (node.task.tables.knots, node.task.tables.slopes))
+    low, high = node.low[start : start + count, None], node.high[start : start + count, None]
+    ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
+    met = np.where(
+        low < high, (ends[:, :-1] < high) & (ends[:, 1:] > low), (ends[:, :-1] <= high) & (ends[:, 1:] >= low)
+    )
+    return slopes.min(axis=1, where=met, initial=np.inf), slopes.max(axis=1, where=met, initial=-np.inf)
+
+
+def _choose(node: _Node, scores: Floats) -> tuple[int, int]:
+    """Return where to branch: a unit's split removes its gap, an input's halves the gaps that the input causes."""
+    gap = np.concatenate([np.zeros((2, 0)), *(lines.gap for lines in node.lines)], axis=1)
+    knot = np.concatenate([np.zeros((2, 0), dtype=np.int64), *(lines.knot for lines in node.lines)], axis=1)
+    if not (scores > 0).any():  # where the goals are exact, the cuts need not be
+        scores = gap.sum(axis=0)
+    if not (scores > 0).any():
+        return -1, -1
+    parts = np.abs(node.shapes) * (node.region.high - node.region.low)
+    whole = parts.sum(axis=1)
+    shares = (scores / np.where(whole > 0, whole, np.inf)) @ parts
+    unit, axis = int(scores.argmax()), int(shares.argmax())
+    # a gradient's gap stays as wide as it is until the unit is on one piece
+    if (8.0 if node.task.gradient else 1.0) * scores[unit] < shares[axis]:
+        return axis, -1
+    return len(shares) + unit, int(knot[int(gap[0, unit] < gap[1, unit]), unit])
