@@ -94,8 +94,9 @@ class Nodes:
     """Parts of a domain, on the first axis of every array.
 
     box: [n, in, 2]; ranges: [n, units, 2], of z; split_unit, split_low, split_high: [n, splits], where z of a unit is
-    known to be, -1 for none; floors: [n, g], what the goals must reach; case: [n], which question it belongs to; cuts: [n, g, in + 1], forms a x + b that bound the goals in the part above, NaN for none;
-    bounds: [n, conditions], by how much the goals may exceed their floors, -inf for what is ruled out.
+    known to be, -1 for none; floors: [n, g], what the goals must reach; case: [n], which question a node belongs to;
+    cuts: [n, g, in + 1], forms a x + b that bound the goals in the part above, NaN for none; bounds: [n, conditions],
+    by how much the goals may exceed their floors, -inf for what is ruled out.
     """
 
     box: Floats

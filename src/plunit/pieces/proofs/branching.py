@@ -30,19 +30,27 @@ STEPS = 20
 
 
 class Aim(Protocol):
-    """What is made as large as possible; where several questions are asked at once, case [n] says which one is meant.
+    """What is made as large as possible, at points x [n, in]; -inf outside of the domain.
 
-    task: what is bounded; values: of points x [n, in], -inf outside of the domain; slopes: of the values there, [n,
-    in]; floors: what the goals must reach if a value above `least` is wanted, [n, g]; bounds: of nodes, [n], from what
-    `bound` found for these floors.
+    Where several questions are asked at once, case [n] says which one is meant. Floors [n, g] are what the goals of the
+    task must reach if a value above `least` is wanted.
     """
 
     @property
-    def task(self) -> Task: ...
-    def values(self, x: Floats, case: Ints) -> Floats: ...
-    def slopes(self, x: Floats, case: Ints) -> Floats: ...
-    def floors(self, case: Ints, least: float) -> Floats: ...
-    def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats: ...
+    def task(self) -> Task:
+        """What is bounded."""
+
+    def values(self, x: Floats, case: Ints) -> Floats:
+        """Return the values at x."""
+
+    def slopes(self, x: Floats, case: Ints) -> Floats:
+        """Return the gradients of the values at x."""
+
+    def floors(self, case: Ints, least: float) -> Floats:
+        """Return what the goals must reach."""
+
+    def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
+        """Return the bound of each node."""
 
 
 @dataclass(frozen=True)

@@ -284,9 +284,8 @@ def _slopes(node: _Node, start: int, count: int) -> tuple[Floats, Floats]:
     knots, slopes = (table[start : start + count] for table in (node.task.tables.knots, node.task.tables.slopes))
     low, high = node.low[start : start + count, None], node.high[start : start + count, None]
     ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
-    met = np.where(
-        low < high, (ends[:, :-1] < high) & (ends[:, 1:] > low), (ends[:, :-1] <= high) & (ends[:, 1:] >= low)
-    )
+    begin, end = ends[:, :-1], ends[:, 1:]
+    met = np.where(low < high, (begin < high) & (end > low), (begin <= high) & (end >= low))
     return slopes.min(axis=1, where=met, initial=np.inf), slopes.max(axis=1, where=met, initial=-np.inf)
 
 
