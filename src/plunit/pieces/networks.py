@@ -252,7 +252,7 @@ def _remedy(thing: object) -> str:
 
 
 def interval(ends: Any, name: str, side: str = "", *, fixed: bool = False) -> tuple[float, float]:
-    """Return (low, high) as floats; ValueError if they are not two finite numbers in order; fixed: they may be equal."""
+    """Return (low, high) as floats; ValueError unless they are finite and in order; fixed: they may be equal."""
     try:
         low, high = (float(end) for end in ends)
     except (TypeError, ValueError):

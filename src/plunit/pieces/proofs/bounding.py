@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,34 @@ class Task:
         """Take the goals of each condition, [m, out]."""
         first = np.cumsum([0, *map(len, conditions)], dtype=np.int64)
         return cls(net, Tables.of(net), domain, np.concatenate(conditions), first, gradient)
+
+    def forward(self, x: Floats) -> tuple[Floats, list[Floats]]:
+        """Return f(x) [n, out] at x [n, in], and the slope of each unit, layer by layer; at a knot that below it."""
+        y, slopes = x, []
+        for weight, bias, f in self._layers:
+            z = y @ weight.T + bias
+            if f is None:
+                return z, slopes
+            knots, slope, intercept = f
+            piece = np.zeros(z.shape, dtype=np.int64)
+            for knot in knots.T:
+                piece += z > knot
+            at = np.arange(len(knots)) * slope.shape[1] + piece
+            slopes.append(slope.ravel()[at])
+            y = slopes[-1] * z + intercept.ravel()[at]
+        raise AssertionError("the last layer has no activation")
+
+    def gradients(self, slopes: list[Floats], rows: Floats) -> Floats:
+        """Return the gradient of rows f, [n, in], where the units have these slopes; rows [out], or [n, out]."""
+        found = rows @ self.net.layers[-1].weight
+        for layer, slope in zip(self.net.layers[-2::-1], slopes[::-1], strict=True):
+            found = (found * slope) @ layer.weight
+        return np.broadcast_to(found, (len(slopes[0]) if slopes else 1, self.net.inputs))
+
+    @cached_property
+    def _layers(self) -> list[tuple[Floats, Floats, tuple[Floats, Floats, Floats] | None]]:
+        functions = [layer.activation and Functions.of(layer.activation).of_units() for layer in self.net.layers]
+        return [(layer.weight, layer.bias, f) for layer, f in zip(self.net.layers, functions, strict=True)]
 
     @property
     def batch(self) -> int:

@@ -17,15 +17,14 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.limits import MEMORY, Progress
-from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Task, bound, prover
 from plunit.pieces.proofs.domain import Domain
 
 SECONDS = 60.0
 """The default time limit."""
 
-POINTS = 256
-STEPS = 20
+POINTS = 128
+STEPS = 8
 """Random points before the search, and how often each is moved along its gradient."""
 
 
@@ -40,11 +39,8 @@ class Aim(Protocol):
     def task(self) -> Task:
         """What is bounded."""
 
-    def values(self, x: Floats, case: Ints) -> Floats:
-        """Return the values at x."""
-
-    def slopes(self, x: Floats, case: Ints) -> Floats:
-        """Return the gradients of the values at x."""
+    def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
+        """Return the values at x, and their gradients."""
 
     def floors(self, case: Ints, least: float) -> Floats:
         """Return what the goals must reach."""
@@ -107,7 +103,8 @@ def search(
         gap: parts are dropped, too, whose bound is above the best value by at most this part of the scale.
         enough: whether to stop at a new best x and its case.
     """
-    start, engine, task = time.monotonic(), prover(), aim.task
+    engine, task = prover(), aim.task
+    start = time.monotonic()
     x, case, value, scale = _first_points(aim, boxes)
     if enough(x, case):
         return Found(x, case, value, np.inf, scale, ended=False)
@@ -123,9 +120,8 @@ def search(
         batch, rounds = min(2 * batch, task.batch), rounds + 1
         nodes.floors[:] = aim.floors(nodes.case, level)
         answer = bound(task, nodes, engine)
-        bounds = np.minimum(aim.bounds(nodes, answer, level), before)
-        points, cases = _tries(aim, nodes, answer.x, rng)
-        values = aim.values(points, cases)
+        bounds = np.fmin(aim.bounds(nodes, answer, level), before)  # NaN bounds nothing
+        points, cases, values = _tries(aim, nodes, answer.x, rng)
         best = int(values.argmax())
         scale = max(scale, float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max()))
         if values[best] > value:
@@ -146,12 +142,12 @@ def _first_points(aim: Aim, boxes: Floats) -> tuple[Floats, int, float, float]:
     """Return the best of some random points that climbed along their gradients: x, case, value; and the scale."""
     x, case = _starts(aim.task.domain, boxes)
     low, high = boxes[case, :, 0], boxes[case, :, 1]
-    values = aim.values(x, case)
+    values, slopes = aim.climb(x, case)
     best, top = x, values
     scale = float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max())
-    for step in np.geomspace(0.2, 1e-3, STEPS):
-        x = np.clip(x + step * (high - low) * np.sign(aim.slopes(x, case)), low, high)
-        values = aim.values(x, case)
+    for step in np.geomspace(0.2, 1e-2, STEPS):
+        x = np.clip(x + step * (high - low) * np.sign(slopes), low, high)
+        values, slopes = aim.climb(x, case)
         better = values > top
         best, top = np.where(better[:, None], x, best), np.where(better, values, top)
     winner = int(top.argmax())
@@ -166,15 +162,20 @@ def _starts(domain: Domain, boxes: Floats) -> tuple[Floats, Ints]:
     return boxes.sum(axis=2) / 2, case
 
 
-def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple[Floats, Ints]:
-    """Return points of the nodes, first x, and their cases: x to six digits, and random ones on their way uphill."""
+def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple[Floats, Ints, Floats]:
+    """Return points of the nodes, first x, their cases and values: x to six digits, and random ones on a way uphill."""
     low, high = nodes.box[..., 0], nodes.box[..., 1]
-    found, walk = [x, _rounded(x)], low + (high - low) * rng.random(low.shape)
-    for step in (0.5, 0.25, 0.125):
-        found.append(walk)
-        walk = np.clip(walk + step * (high - low) * np.sign(aim.slopes(walk, nodes.case)), low, high)
+    found, values, walk = [x, _rounded(x)], [], low + (high - low) * rng.random(low.shape)
+    both = aim.climb(np.concatenate([*found, walk]), np.tile(nodes.case, 3))
+    values.append(both[0])
+    slopes = both[1][2 * len(nodes) :]
     found.append(walk)
-    return np.concatenate(found), np.tile(nodes.case, len(found))
+    for step in (0.5, 0.25):
+        walk = np.clip(walk + step * (high - low) * np.sign(slopes), low, high)
+        value, slopes = aim.climb(walk, nodes.case)
+        found.append(walk)
+        values.append(value)
+    return np.concatenate(found), np.tile(nodes.case, len(found)), np.concatenate(values)
 
 
 def _rounded(x: Floats) -> Floats:
@@ -247,22 +248,3 @@ class _Pool:
 
     def _bytes(self) -> int:
         return sum(getattr(self._nodes, field.name)[:1].nbytes for field in fields(self._nodes))
-
-
-def slopes_at(net: Network, x: Floats) -> list[Floats]:
-    """Return the slope of each unit at x [n, in], layer by layer, [n, units]; at a knot that of the piece below."""
-    found = []
-    for layer, f in net.hidden:
-        z = x @ layer.weight.T + layer.bias
-        piece, unit = (z[..., None] > f.knots).sum(axis=-1), np.arange(z.shape[1])
-        found.append(f.slopes[unit, piece])
-        x = found[-1] * z + f.intercepts[unit, piece]
-    return found
-
-
-def gradients(net: Network, x: Floats, rows: Floats) -> Floats:
-    """Return the gradient of rows f(x) at x [n, in], [n, in]; rows [out], or [n, out] for another one at each point."""
-    found = np.broadcast_to(rows @ net.layers[-1].weight, (len(x), net.widths[-2]))
-    for layer, slopes in zip(net.layers[-2::-1], slopes_at(net, x)[::-1], strict=True):
-        found = (found * slopes) @ layer.weight
-    return found

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Task
-from plunit.pieces.proofs.branching import SECONDS, Effort, gradients, search
+from plunit.pieces.proofs.branching import SECONDS, Effort, search
 from plunit.pieces.proofs.domain import Domain, Impossible
 from plunit.pieces.proofs.exact_values import exact_outputs
 from plunit.pieces.proofs.linear import NEVER
@@ -129,15 +129,16 @@ class Margin:
         """Whether a margin of 0 is outside."""
         return all(condition.strict for condition in self.cases[0].conditions)
 
-    def values(self, x: Floats, case: Ints) -> Floats:
-        """Return the margins, -inf outside of the domain."""
-        boxes = self.boxes[case]
+    def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
+        """Return the margins, -inf outside of the domain, and the gradients of the rows that decide."""
+        y, slopes = self.task.forward(x)
+        excess, first, boxes = y @ self.task.goals.T - self.limits[case], self.task.first, self.boxes[case]
+        rows = np.stack([a + excess[:, a:b].argmin(axis=1) for a, b in pairwise(first)], axis=1)
+        least = np.take_along_axis(excess, rows, axis=1)
+        best = least.argmax(axis=1)[:, None]
+        margin, row = (np.take_along_axis(part, best, axis=1)[:, 0] for part in (least, rows))
         within = ((x >= boxes[..., 0]) & (x <= boxes[..., 1])).all(axis=1) & self.task.domain.holds(x)
-        return np.where(within, self._margins(x, case)[0], NEVER)
-
-    def slopes(self, x: Floats, case: Ints) -> Floats:
-        """Return the gradient of the row that decides."""
-        return gradients(self.net, x, self.task.goals[self._margins(x, case)[1]])
+        return np.where(within, margin, NEVER), self.task.gradients(slopes, self.task.goals[row])
 
     def floors(self, case: Ints, least: float) -> Floats:
         """Return the limits."""
@@ -146,21 +147,13 @@ class Margin:
     def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
         """Return the largest bound of a condition; those below 0 are out of question."""
         nodes.bounds[nodes.bounds <= least] = NEVER
-        return nodes.bounds.max(axis=1)
-
-    def _margins(self, x: Floats, case: Ints) -> tuple[Floats, Ints]:
-        """Return the margin of each x, and the row that decides it."""
-        excess, first = self.net(x) @ self.task.goals.T - self.limits[case], self.task.first
-        rows = np.stack([a + excess[:, a:b].argmin(axis=1) for a, b in itertools.pairwise(first)], axis=1)
-        least = np.take_along_axis(excess, rows, axis=1)
-        best = least.argmax(axis=1)[:, None]
-        return np.take_along_axis(least, best, axis=1)[:, 0], np.take_along_axis(rows, best, axis=1)[:, 0]
+        return np.asarray(nodes.bounds.max(axis=1))
 
     def contains(self, x: Floats, case: int) -> bool:
         """Whether x is in the case, in exact arithmetic."""
         y, asked = self.net(x), self.cases[case]
         size = np.abs(self.task.goals).sum(axis=1).max() * np.abs(y).max() + np.abs(self.limits[case]).max()
-        if self.values(x[None], np.array([case]))[0] < -NEAR * size:
+        if self.climb(x[None], np.array([case]))[0][0] < -NEAR * size:
             return False
         point = [Fraction(number) for number in x.tolist()]
         inside = all(low <= number <= high for number, (low, high) in zip(point, asked.box.tolist(), strict=True))

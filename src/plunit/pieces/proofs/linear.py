@@ -10,6 +10,8 @@ and that is evaluated with its rounding error. So the bound is valid even if the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
@@ -29,6 +31,11 @@ def gamma(count: int) -> float:
 def over(constant: float, floor: float) -> float:
     """Return constant - floor, rounded up."""
     return float((constant - floor) + 2 * UNIT * (abs(constant) + abs(floor)))
+
+
+def _number(found: Any) -> float:
+    """Return a bound; NaN comes from numbers that are too large, and bounds nothing."""
+    return np.inf if np.isnan(found) else float(found)
 
 
 class Region:
@@ -69,7 +76,7 @@ class Region:
         """Bound c x + constant over the box alone."""
         best = np.maximum(c * self.low, c * self.high)
         size = abs(constant) + np.abs(best).sum() + FLOOR * len(c)
-        return float(constant + best.sum() + gamma(len(c) + 4) * size)
+        return _number(constant + best.sum() + gamma(len(c) + 4) * size)
 
     def maximise(self, c: Floats, constant: float) -> tuple[float, Floats, Floats]:
         """Return a bound of c x + constant, -inf if there is no x; the best x; and the multipliers of the cuts."""
@@ -87,8 +94,7 @@ class Region:
         terms = np.abs(c) + np.abs(parts).sum(axis=0) + FLOOR * (self.cuts + 1)
         size = abs(constant) + (np.abs(y * self.limits) + FLOOR).sum() + terms @ reach
         found = constant + y @ self.limits + np.maximum(rest * self.low, rest * self.high).sum()
-        found += gamma(self.cuts + len(c) + 8) * 1.0001 * size
-        return float(found) if np.isfinite(found) else np.inf
+        return _number(found + gamma(self.cuts + len(c) + 8) * 1.0001 * size)
 
     def _shrink(self, a: Floats, limit: float) -> None:
         least = np.minimum(a * self.low, a * self.high)
@@ -125,7 +131,7 @@ class _Simplex:
         self.other: Ints = np.arange(self.inputs)
         self.top: Bools = np.zeros(self.inputs, dtype=np.bool_)
         for j in np.flatnonzero(c > 0):
-            self._flip(j)
+            self._flip(int(j))
 
     def solve(self) -> tuple[Floats, Floats | None, Floats]:
         """Return multipliers, a proof that there is no x if it seems so, and x."""

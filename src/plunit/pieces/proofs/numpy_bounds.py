@@ -148,7 +148,8 @@ def _terms(node: _Node, k: int) -> Floats:
 
 def _lines(node: _Node, start: int, count: int) -> Lines:
     """Return the lines of the units of a layer on their ranges."""
-    found = Lines(*np.zeros((3, 2, count)), np.full((2, count), -1), np.zeros(count))
+    slope, constant, gap = np.zeros((3, 2, count))
+    found = Lines(slope, constant, gap, np.full((2, count), -1), np.zeros(count))
     for i in range(count):
         low, high = node.low[start + i], node.high[start + i]
         knots, slopes = node.task.tables.knots[start + i], node.task.tables.slopes[start + i]
@@ -193,7 +194,7 @@ def _unit_forms(node: _Node, k: int, units: Ints, signs: Floats) -> tuple[Floats
 
 def _substituted(node: _Node, k: int, a: Floats, constant: Floats, size: Floats) -> tuple[Floats, Floats, list[Floats]]:
     """Go back to x from a y + constant, y the inputs of layer k; also return a for each layer, the first one first."""
-    felt = []
+    felt: list[Floats] = []
     for i in range(k - 1, -1, -1):
         layer, lines = node.task.net.layers[i], node.lines[i]
         felt.insert(0, a)
@@ -295,8 +296,10 @@ def _choose(node: _Node, scores: Floats) -> tuple[int, int]:
     knot = np.concatenate([np.zeros((2, 0), dtype=np.int64), *(lines.knot for lines in node.lines)], axis=1)
     if not (scores > 0).any():  # where the goals are exact, the cuts need not be
         scores = gap.sum(axis=0)
-    if not (scores > 0).any():
-        return -1, -1
+    if not (scores > 0).any():  # nothing matters, or numbers are too large: any unit that may cross a knot
+        knots = node.task.tables.knots
+        inside = np.argwhere((knots > node.low[:, None]) & (knots < node.high[:, None]))
+        return (node.shapes.shape[1] + int(inside[0, 0]), int(inside[0, 1])) if len(inside) else (-1, -1)
     parts = np.abs(node.shapes) * (node.region.high - node.region.low)
     whole = parts.sum(axis=1)
     shares = (scores / np.where(whole > 0, whole, np.inf)) @ parts

@@ -17,7 +17,7 @@ from plunit.pieces.exact_curves import Curve
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Task
-from plunit.pieces.proofs.branching import SECONDS, Effort, Found, gradients, search
+from plunit.pieces.proofs.branching import SECONDS, Effort, Found, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
 from plunit.pieces.proofs.exact_values import certain_value
 from plunit.pieces.proofs.linear import NEVER, UNIT
@@ -46,10 +46,10 @@ class Optimum:
     seconds: float
 
     @classmethod
-    def of(cls, found: Found, seconds: float) -> Optimum:
+    def of(cls, found: Found, value: float, seconds: float) -> Optimum:
         """Compare the value with its bound."""
-        proved = found.bound - found.value <= PROVED * max(found.scale, abs(found.value))
-        return cls(found.x, found.value, max(found.bound, found.value), proved, seconds)
+        proved = found.bound - value <= PROVED * max(found.scale, abs(value))
+        return cls(found.x, value, max(found.bound, value), proved, seconds)
 
     def __float__(self) -> float:
         return self.value
@@ -88,13 +88,10 @@ class LargestGoal:
         """One condition of one goal."""
         return Task.of(self.net, self.domain, [self.goal[None]])
 
-    def values(self, x: Floats, case: Ints) -> Floats:
-        """Return goal f(x), -inf outside of the domain."""
-        return np.where(self.domain.holds(x), self.net(x) @ self.goal, NEVER)
-
-    def slopes(self, x: Floats, case: Ints) -> Floats:
-        """Return the gradient of goal f(x)."""
-        return gradients(self.net, x, self.goal)
+    def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
+        """Return goal f(x), -inf outside of the domain, and its gradient."""
+        y, slopes = self.task.forward(x)
+        return np.where(self.domain.holds(x), y @ self.goal, NEVER), self.task.gradients(slopes, self.goal)
 
     def floors(self, case: Ints, least: float) -> Floats:
         """Return the value that matters."""
@@ -237,7 +234,7 @@ def counterexample(
         return certain_value(net, x, goal) > 0
 
     found = search(aim, aim.domain.box[None], Effort.of(time_limit, progress), least=0.0, enough=exceeds)
-    answer = Optimum.of(found, time.monotonic() - start)
+    answer = Optimum.of(found, float(net(found.x) @ goal), time.monotonic() - start)
     if exceeds(found.x, found.case):
         return answer
     if found.bound > 0:
@@ -248,11 +245,11 @@ def counterexample(
 def _largest(net: Network, domain: Domain, goal: Floats, effort: Effort) -> Optimum:
     start = time.monotonic()
     found = search(LargestGoal(net, domain, goal), domain.box[None], effort, gap=GAP)
-    return Optimum.of(found, time.monotonic() - start)
+    return Optimum.of(found, float(net(found.x) @ goal), time.monotonic() - start)
 
 
 def _one_output(net: Network, output: int) -> Floats:
-    return np.eye(net.outputs)[checked_index(output, net.outputs, "output", "outputs")]
+    return np.asarray(np.eye(net.outputs)[checked_index(output, net.outputs, "output", "outputs")])
 
 
 def _signed_outputs(net: Network) -> list[Floats]:

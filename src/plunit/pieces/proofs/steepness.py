@@ -18,9 +18,9 @@ from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Task
-from plunit.pieces.proofs.branching import SECONDS, Effort, Found, gradients, search, slopes_at
+from plunit.pieces.proofs.branching import SECONDS, Effort, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
-from plunit.pieces.proofs.linear import NEVER, UNIT, gamma
+from plunit.pieces.proofs.linear import NEVER, gamma
 from plunit.pieces.proofs.questions import PROVED, Optimum, Undecided, checked_index, largest_of, shares
 
 SAMPLES = 5000
@@ -57,7 +57,7 @@ def lipschitz(
     for goal, share in shares(list(np.eye(net.outputs)), effort):
         start = time.monotonic()
         best = search(Steepness(net, domain, goal, largest), domain.box[None], share, gap=1e-9)
-        found.append(Optimum.of(best, time.monotonic() - start))
+        found.append(Optimum.of(best, best.value, time.monotonic() - start))
     return largest_of(found)
 
 
@@ -87,17 +87,18 @@ def is_monotone(
         return np.asarray(sign * gradients[..., feature, side])
 
     def fails(x: Floats, case: int) -> bool:
-        slope, error = _gradient(net, x, goal)
+        slope, error = _gradient(aim.task, x)
         return bool(sign * slope[feature] > error[feature])
 
     points, start = domain.points(SAMPLES), time.monotonic()
-    flat = PROVED * float(np.abs(gradients(net, points, goal)[:, feature]).max())
     aim = Steepness(net, domain, goal, wrong)
+    slopes = aim.task.gradients(aim.task.forward(points)[1], goal)[:, feature]
+    flat = PROVED * float(np.abs(slopes).max())
     found = search(aim, domain.box[None], Effort.of(time_limit, progress), least=flat, enough=fails)
     if fails(found.x, found.case):
         return False
     if found.bound > flat:
-        raise Undecided(_signed(found, sign, time.monotonic() - start), "slope of the wrong sign")
+        raise Undecided(Optimum.of(found, found.value, time.monotonic() - start), "slope of the wrong sign")
     return True
 
 
@@ -108,10 +109,6 @@ def _inner_domain(net: Network, box: Box, constraints: Constraints) -> Domain:
         what = f"input {fixed[0]} is fixed" if len(fixed) else "the constraints leave a flat domain"
         raise ValueError(f"{what}, where a gradient has no meaning; widen the domain")
     return domain
-
-
-def _signed(found: Found, sign: float, seconds: float) -> Optimum:
-    return Optimum(found.x, found.value, max(found.bound, found.value), proved=False, seconds=seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,14 +128,10 @@ class Steepness:
         """The gradient of one goal."""
         return Task.of(self.net, self.domain, [self.goal[None]], gradient=True)
 
-    def values(self, x: Floats, case: Ints) -> Floats:
-        """Return the measure of the gradients at x, -inf outside of the domain and on a knot."""
-        slopes = gradients(self.net, x, self.goal)
-        return np.where(self.domain.holds(x), self.measure(np.stack([slopes, slopes], axis=-1)), NEVER)
-
-    def slopes(self, x: Floats, case: Ints) -> Floats:
-        """Return a direction in which to look for another region: that of the gradient itself."""
-        return gradients(self.net, x, self.goal)
+    def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
+        """Return the measure of the gradients at x, -inf outside of the domain, and the gradients as a way to go."""
+        slopes = self.task.gradients(self.task.forward(x)[1], self.goal)
+        return np.where(self.domain.holds(x), self.measure(np.stack([slopes, slopes], axis=-1)), NEVER), slopes
 
     def floors(self, case: Ints, least: float) -> Floats:
         """Return nothing that a value must reach."""
@@ -149,10 +142,10 @@ class Steepness:
         return np.where(nodes.bounds[:, 0] > NEVER, self.measure(answer.gradient), NEVER)
 
 
-def _gradient(net: Network, x: Floats, goal: Floats) -> tuple[Floats, Floats]:
-    """Return the gradient at x [in] and a bound on its rounding error; infinite if a unit may be on a knot."""
-    size = np.abs(goal) @ np.abs(net.layers[-1].weight)
-    for layer, slopes in zip(net.layers[-2::-1], slopes_at(net, x[None])[::-1], strict=True):
-        size = (size * np.abs(slopes[0])) @ np.abs(layer.weight)
-    error = gamma(4 * sum(net.widths) + 64) * size + 4 * UNIT
-    return gradients(net, x[None], goal)[0], error
+def _gradient(task: Task, x: Floats) -> tuple[Floats, Floats]:
+    """Return the gradient at x [in], by the pieces that its units seem to be on, and a bound on its rounding error."""
+    slopes = task.forward(x[None])[1]
+    size = np.abs(task.goals[0]) @ np.abs(task.net.layers[-1].weight)
+    for layer, slope in zip(task.net.layers[-2::-1], slopes[::-1], strict=True):
+        size = (size * np.abs(slope[0])) @ np.abs(layer.weight)
+    return task.gradients(slopes, task.goals[0])[0], gamma(4 * sum(task.net.widths) + 64) * size

@@ -16,6 +16,9 @@ constexpr double NEVER = -std::numeric_limits<double>::infinity();
 
 static inline double gamma_of(int64_t count) { return 1.01 * UNIT * static_cast<double>(count); }
 
+// NaN comes from numbers that are too large, and bounds nothing
+static inline double number(double found) { return found == found ? found : -NEVER; }
+
 // value <= coefficients x + constant
 struct Form {
   std::vector<double> coefficients;
@@ -87,7 +90,7 @@ class Region {
       sum += best;
       size += std::fabs(best) + FLOOR;
     }
-    return sum + gamma_of(inputs + 4) * size;
+    return number(sum + gamma_of(inputs + 4) * size);
   }
 
   // the bound over box and cuts, never above that over the box; x is where the program has its largest value, if it is
@@ -155,8 +158,7 @@ class Region {
       sum += std::max(rest * low[j], rest * high[j]);
       size += terms * (std::max(std::fabs(low[j]), std::fabs(high[j])) + FLOOR);
     }
-    const double found = sum + gamma_of(cuts() + inputs + 8) * 1.0001 * size;
-    return found == found ? found : std::numeric_limits<double>::infinity();
+    return number(sum + gamma_of(cuts() + inputs + 8) * 1.0001 * size);
   }
 
   // Leave multipliers in `dual`; false if the program seems to have no point, and then a proof of it in `ray`.

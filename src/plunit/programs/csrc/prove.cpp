@@ -196,12 +196,15 @@ class Worker {
     lost[k] = FLOOR * all;
   }
 
-  bool crosses(int64_t i) const {
+  // the first knot inside the range of a unit, -1 if the unit is on one piece
+  int64_t inner_knot(int64_t i) const {
     const double* knot = q.knot + i * q.knots;
     for (int64_t j = 0; j < q.knots; ++j)
-      if (knot[j] > low[i] && knot[j] < high[i]) return true;
-    return false;
+      if (knot[j] > low[i] && knot[j] < high[i]) return j;
+    return -1;
   }
+
+  bool crosses(int64_t i) const { return inner_knot(i) >= 0; }
 
   // a unit's value is known to be at least, or, with sign -1, at most this
   struct Limit {
@@ -582,7 +585,14 @@ class Worker {
       for (int64_t j = 0; j < inputs; ++j)
         share[j] += score[i] * std::fabs(shape[i * inputs + j]) * (region.high[j] - region.low[j]) / sum;
     }
-    if (unit < 0) return;
+    if (unit < 0) {  // nothing matters, or numbers are too large: any unit that may cross a knot
+      for (int64_t i = 0; i < total && unit < 0; ++i)
+        if (crosses(i)) unit = i;
+      if (unit < 0) return;
+      nodes.branch[2 * n] = inputs + unit;
+      nodes.branch[2 * n + 1] = inner_knot(unit);
+      return;
+    }
     double most = 0;
     for (int64_t j = 0; j < inputs; ++j)
       if (share[j] > most) most = share[j], input = j;
