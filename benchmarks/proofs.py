@@ -1,10 +1,18 @@
-"""Largest values, proved: time against the two-ReLU big-M form in the same solver, and how often a minute suffices."""
+"""Proofs: maxima against a mixed-integer program, a hundred networks, polygons, and the instances of VNN-COMP.
+
+`python -m benchmarks proofs --vnn FOLDER` answers the instances of a folder with networks, properties and a table
+answers.csv (folder, network, property, answer, ...); with `--marabou` also by maraboupy, in the same run.
+"""
 
 from __future__ import annotations
 
+import argparse
+import csv
 import math
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -12,21 +20,20 @@ from torch import nn
 
 from benchmarks.pieces import random_network
 from benchmarks.timing import Bar, show
-from plunit.pieces import Network, maximum, polygons
-from plunit.pieces.proofs.encoding import interval_of
-from plunit.pieces.proofs.program import Form, Program
+from plunit.pieces import Network, holds, lipschitz, load, load_vnnlib, maximum, polygons, to_relu
+from plunit.pieces.formats.nnet_text import box_of
+from plunit.pieces.proofs.properties import Property
 from plunit.torch import PLU, to_network
 
-SHAPES = ((2, (32, 32, 32)), (5, (32, 32)), (10, (16, 16)))
+SHAPES = ((2, (32, 32, 32)), (5, (32, 32)), (10, (16, 16)), (5, (64, 64)), (3, (64, 64, 64)))
 SEEDS = 2
 LIMIT = 60.0
-PATIENCE = 120.0
+PATIENCE = 60.0
 POINTS = 200_000
 NETWORKS = 100
 PLANES = 1000
-
-GAP_0 = {"mip_rel_gap": 0.0, "mip_abs_gap": 1e-9}
-"""The defaults of HiGHS, except for its relative gap of 1e-4."""
+VNN_LIMIT = 116.0
+"""Seconds for an instance, as for ACAS Xu in VNN-COMP."""
 
 
 def trained(inputs: int, widths: tuple[int, ...], seed: int, steps: int = 600) -> Network:
@@ -50,72 +57,75 @@ def trained(inputs: int, widths: tuple[int, ...], seed: int, steps: int = 600) -
 
 
 def big_m(net: Network, box: np.ndarray, seconds: float) -> tuple[float, float]:
-    """Maximise with PLU(z) = alpha z + (1 - alpha) (relu(z + c) - relu(z - c) - c), each relu by its big-M rows.
+    """Maximise by HiGHS, through SciPy: each ReLU of the network as ReLUs has a binary d and its big-M rows.
 
-    Return the bound and the seconds.
+    r >= 0, r >= z, r <= z - low (1 - d), r <= high d. Return the bound and the seconds.
     """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
     start = time.monotonic()
-    program = Program()
-    program.columns(len(box))
-    y, (low, high) = Form(np.diag(box[:, 1] - box[:, 0]), box[:, 0]), box.T
-    for layer, f in net.hidden:
-        low, high = interval_of(layer.weight, layer.bias, low, high)
-        z = y.map(layer.weight, layer.bias)
-        alpha, c = f.slopes[:, 0], f.knots[:, 1]
-        up, down = _relus(program, z, low, high, c), _relus(program, z, low, high, -c)
-        z, up = program.padded(z), program.padded(up)
-        rest = (1 - alpha)[:, None]
-        y = Form(
-            alpha[:, None] * z.matrix + rest * (up.matrix - down.matrix),
-            alpha * z.constant + (1 - alpha) * (up.constant - down.constant - c),
+    low, high = box.T
+    blocks: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+    relus = to_relu(net, only_relu=True)
+    for layer in relus.layers[:-1]:
+        up, down = np.maximum(layer.weight, 0), np.minimum(layer.weight, 0)
+        bottom, top = up @ low + down @ high + layer.bias, up @ high + down @ low + layer.bias
+        blocks.append((layer.weight, layer.bias, np.minimum(bottom, 0), np.maximum(top, 0)))
+        low, high = np.maximum(bottom, 0), np.maximum(top, 0)
+    widths = [len(box), *(len(bias) for _, bias, _, _ in blocks)]
+    starts = np.cumsum([0, *widths])
+    columns = starts[-1] + sum(widths[1:])
+    rows, limits, binary = [], [], starts[-1]
+    for i, (weight, bias, bottom, top) in enumerate(blocks):
+        r, d, before = (
+            slice(a, a + n) for a, n in ((starts[i + 1], len(bias)), (binary, len(bias)), (starts[i], widths[i]))
         )
-        low, high = (alpha * end + (1 - alpha) * np.clip(end, -c, c) for end in (low, high))
-    goal = y.map(net.layers[-1].weight, net.layers[-1].bias)
-    solution = program.maximise(goal, seconds=seconds, options=GAP_0)
-    return solution.bound if solution.status == "optimal" else math.inf, time.monotonic() - start
-
-
-def _relus(program: Program, z: Form, low: np.ndarray, high: np.ndarray, shift: np.ndarray) -> Form:
-    """Return r = relu(z + shift) in [0, high]: r >= z + shift, r <= z + shift - low (1 - d), r <= high d."""
-    low, high = np.minimum(low + shift, 0), np.maximum(high + shift, 0)
-    r, d = program.columns(len(low)), program.columns(len(low), integer=True)
-    z, found = program.padded(z), program.form(len(low))
-    found.matrix[:, r] = np.diag(high)
-    gap = Form(found.matrix - z.matrix, -z.constant - shift)
-    program.limit(gap, 0.0, np.inf)
-    upper = Form(gap.matrix.copy(), gap.constant + low)
-    upper.matrix[:, d] -= np.diag(low)
-    program.limit(upper, -np.inf, 0.0)
-    on = Form(found.matrix.copy(), found.constant)
-    on.matrix[:, d] -= np.diag(high)
-    program.limit(on, -np.inf, 0.0)
-    return found
-
-
-def against_big_m() -> None:
-    """Print times against the big-M form, their geometric mean, and what sampling misses."""
-    print(
-        f"{'network on [-2, 2]^n':28} {'maximum':>10} {'seconds':>8} {'big-M':>8} {'proved':>7} {'sampling misses':>16}"
+        binary += len(bias)
+        one, z = np.eye(len(bias)), np.zeros((3, len(bias), columns))
+        z[0][:, r], z[0][:, before] = -one, weight
+        z[1][:, r], z[1][:, before], z[1][:, d] = one, -weight, -np.diag(bottom)
+        z[2][:, r], z[2][:, d] = one, -np.diag(top)
+        rows.append(z.reshape(-1, columns))
+        limits.append(np.concatenate([-bias, bias - bottom, np.zeros(len(bias))]))
+    last, goal = relus.layers[-1], np.zeros(columns)
+    goal[starts[-2] : starts[-1]] = -last.weight[0]
+    ends = np.concatenate([box[:, 1], *(top for _, _, _, top in blocks), np.ones(columns - starts[-1])])
+    begin = np.concatenate([box[:, 0], np.zeros(columns - len(box))])
+    found = milp(
+        goal,
+        constraints=LinearConstraint(np.concatenate(rows), -np.inf, np.concatenate(limits)),
+        bounds=Bounds(begin, ends),
+        integrality=np.arange(columns) >= starts[-1],
+        options={"time_limit": seconds, "mip_rel_gap": 1e-9},
     )
-    ratios = []
+    return -found.fun + last.bias[0] if found.status == 0 else math.inf, time.monotonic() - start
+
+
+def maxima() -> None:
+    """Print times of `maximum` and `lipschitz`, those of the mixed-integer program, and what sampling misses."""
+    columns = f"{'maximum':>10} {'seconds':>8} {'HiGHS':>8} {'sampling misses':>16} {'Lipschitz':>10} {'seconds':>8}"
+    print(f"{'network on [-2, 2]^n':28} {columns}")
+    ratios, proved = [], []
     for inputs, widths in SHAPES:
         for seed in range(SEEDS):
             net, box = trained(inputs, widths, seed), [(-2.0, 2.0)] * inputs
-            found = maximum(net, box, time_limit=PATIENCE)
+            found, steep = maximum(net, box, time_limit=LIMIT), lipschitz(net, box, time_limit=LIMIT)
             bound, seconds = big_m(net, np.array(box), PATIENCE)
             sampled = net(np.random.default_rng(0).uniform(-2, 2, (POINTS, inputs))).max()
             shown = f"{seconds:8.2f}" if bound < math.inf else f"{'> ' + format(PATIENCE, '.0f'):>8}"
             missed = 100 * (found.value - sampled) / abs(found.value)
             name = f"{inputs} -> {' -> '.join(map(str, widths))} -> 1, seed {seed}"
-            proved = "yes" if found.proved else "no"
             print(
-                f"{name:28} {found.value:>10.6f} {found.seconds:>8.2f} {shown} {proved:>7} {missed:>14.1f} %",
+                f"{name:28} {found.value:>10.6f} {found.seconds:>8.2f} {shown} {missed:>14.1f} % {steep.value:>10.4f} "
+                f"{steep.seconds:>8.2f}",
                 flush=True,
             )
             if bound < math.inf and abs(bound - found.value) > 1e-5 * abs(bound):
-                raise AssertionError(f"the two forms disagree: {found.value} and {bound}")
+                raise AssertionError(f"the two programs disagree: {found.value} and {bound}")
             ratios.append(found.seconds / seconds)
-    show("time / big-M form, geometric mean", float(np.exp(np.mean(np.log(ratios)))), Bar(1 / 3))
+            proved.append(found.proved and steep.proved)
+    show("time / mixed-integer program, geometric mean", float(np.exp(np.mean(np.log(ratios)))), Bar(1 / 5))
+    show("part of maxima and Lipschitz constants that is proved", float(np.mean(proved)), Bar(1.0, at_least=True))
 
 
 def within_a_minute(count: int) -> None:
@@ -128,32 +138,85 @@ def within_a_minute(count: int) -> None:
         found = maximum(net, [(-2.0, 2.0)] * inputs, time_limit=LIMIT)
         proved += found.proved
         times.append(found.seconds)
-    median, slowest = np.median(times), np.max(times)
-    print(f"{count} networks: median {median:.2f} s, slowest {slowest:.1f} s")
-    show(f"part of them proved within {LIMIT:.0f} s", proved / count, Bar(0.95, at_least=True))
+    print(f"{count} networks: median {np.median(times):.3f} s, slowest {np.max(times):.2f} s")
+    show(f"part of them proved within {LIMIT:.0f} s", proved / count, Bar(1.0, at_least=True))
 
 
 def against_polygons(count: int) -> None:
-    """Print how many of some networks of two inputs have another maximum by the program than by polygons."""
-    wrong = sum(abs(one - two) > 1e-9 * max(1.0, abs(two)) for one, two in _both_ways(count))
-    show(f"{count} networks of two inputs, disagreements with polygons beyond 1e-9", wrong, Bar(0.0))
-
-
-def _both_ways(count: int) -> Iterator[tuple[float, float]]:
-    box = ((-2.0, 2.0), (-2.0, 2.0))
-    # a constraint that all points meet, so that the mixed-integer program answers and not the polygons
-    everything = np.zeros((1, 2)), np.ones(1)
+    """Print how many of some networks of two inputs have another maximum than their polygons."""
+    box, wrong = ((-2.0, 2.0), (-2.0, 2.0)), 0
     for seed in range(count):
         rng = np.random.default_rng(seed)
         widths = rng.integers(2, 11, rng.integers(1, 4))
         net = random_network(2, *(int(width) for width in widths), 1, spread=2.0, seed=seed)
-        yield maximum(net, box, constraints=everything).value, float(polygons(net, box).values.max())
+        exact, found = float(polygons(net, box).values.max()), maximum(net, box)
+        wrong += not (found.proved and abs(found.value - exact) <= 1e-9 * max(1.0, abs(exact)))
+    show(f"{count} networks of two inputs, disagreements with polygons beyond 1e-9", wrong, Bar(0.0))
 
 
-def main() -> None:
-    """Print the tables."""
+def instances(folder: Path, limit: float, marabou: bool) -> None:
+    """Answer the instances of a folder; print a line for each that is slow, open or wrong, and a table."""
+    groups: dict[str, list[tuple[float, bool, bool]]] = defaultdict(list)
+    ours, theirs = 0.0, 0.0
+    with (folder / "answers.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        path = folder / row["folder"] / row["network"]
+        start = time.monotonic()
+        asked = _property(path, row["property"])
+        found = holds(load(path), asked, time_limit=limit)
+        seconds, said = time.monotonic() - start, {"proved": "unsat", "refuted": "sat"}.get(found.status, "unknown")
+        known = bool(row["answer"])
+        groups[row["folder"]].append((seconds, said != "unknown", known and said not in ("unknown", row["answer"])))
+        if seconds > 1 or said != row["answer"]:
+            print(f"{row['network']} {row['property']}: {said} in {seconds:.2f} s, known {row['answer'] or 'nothing'}")
+        if (
+            marabou
+            and row["folder"] == "acasxu"
+            and (other := _marabou(path, folder / row["folder"] / row["property"], limit))
+        ):
+            ours, theirs = ours + seconds, theirs + other
+    print(f"{'folder':12} {'instances':>9} {'decided':>8} {'wrong':>6} {'median s':>9} {'longest s':>10} {'sum s':>8}")
+    for name, found in groups.items():
+        times = [seconds for seconds, _, _ in found]
+        decided, wrong = sum(one for _, one, _ in found), sum(one for _, _, one in found)
+        print(
+            f"{name:12} {len(found):>9} {decided:>8} {wrong:>6} {np.median(times):>9.3f} {max(times):>10.2f} "
+            f"{sum(times):>8.1f}"
+        )
+    if marabou:
+        show("ACAS Xu, sum of times / Marabou's, where it decides", ours / theirs, Bar(1 / 20))
+
+
+def _property(network: Path, name: str) -> Property:
+    """Return the property of a file; where there is none that of coav, y_0 <= 0 on the box of the .nnet file."""
+    if name.endswith(".vnnlib"):
+        return load_vnnlib(network.parent / name)
+    return Property.never(box_of(network), [([[1.0]], [0.0])])
+
+
+def _marabou(network: Path, property: Path, limit: float) -> float | None:
+    """Return Marabou's seconds for an instance, None if it does not decide in time."""
+    from maraboupy import Marabou
+
+    start = time.monotonic()
+    options = Marabou.createOptions(verbosity=0, timeoutInSeconds=int(limit))
+    answer, _, _ = Marabou.read_onnx(str(network)).solve(propertyFilename=str(property), verbose=False, options=options)
+    return time.monotonic() - start if answer in ("sat", "unsat") else None
+
+
+def main(options: Sequence[str] = ()) -> None:
+    """Print the tables, or those of a folder of instances."""
+    parser = argparse.ArgumentParser("python -m benchmarks proofs", description=__doc__)
+    parser.add_argument("--vnn", type=Path, help="a folder of networks and properties with an answers.csv")
+    parser.add_argument("--seconds", type=float, default=VNN_LIMIT, help="time limit of an instance")
+    parser.add_argument("--marabou", action="store_true", help="answer those of ACAS Xu by maraboupy as well")
+    chosen = parser.parse_args(options)
     torch.set_num_threads(1)
-    against_big_m()
+    if chosen.vnn is not None:
+        instances(chosen.vnn, chosen.seconds, chosen.marabou)
+        return
+    maxima()
     within_a_minute(NETWORKS)
     against_polygons(PLANES)
 
