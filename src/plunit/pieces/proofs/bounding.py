@@ -10,8 +10,8 @@ bounds hold for the network in exact arithmetic.
 from __future__ import annotations
 
 import ctypes
-import warnings
 import itertools
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
