@@ -2,7 +2,7 @@
 
 A `Network` enters; a `Curve`, `Polygons`, a proved bound or a file leaves. Open `networks.py` first, then
 `exact_curves.py`; `exact/` is the geometry, `proofs/` the questions, `fixed/` integers, `formats/` files, `segments/`
-fits of data. NumPy only; more than two inputs need the solver HiGHS (extra `exact`). Proofs and formats are loaded when
+fits of data. NumPy only, and a compiled program where there is one. Proofs and formats are loaded when
 used.
 
 >>> net = network([([[1.0], [2.0]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.5])])
