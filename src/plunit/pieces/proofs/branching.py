@@ -23,8 +23,8 @@ from plunit.pieces.proofs.domain import Domain
 SECONDS = 60.0
 """The default time limit."""
 
-POINTS = 128
-STEPS = 8
+POINTS = 64
+STEPS = 20
 """Random points before the search, and how often each is moved along its gradient."""
 
 
