@@ -14,7 +14,7 @@ from plunit.lab.train.depth import DepthSpec
 from plunit.lab.train.fit import FitSpec
 from plunit.lab.train.inverse import InverseSpec
 from plunit.lab.train.shape import ShapeSpec
-from plunit.lab.train.threads import one_thread
+from plunit.lab.scratch import one_thread
 from plunit.lab.train.warp import WarpSpec
 
 QUICK = {

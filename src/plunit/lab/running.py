@@ -42,15 +42,14 @@ from plunit.lab.plan import Plan
 from plunit.lab.store import locked, sweep
 from plunit.lab.style import label, number
 
+Have = dict[Cell, Arrays]
+Show = Callable[[Cell, float], object]
+"""Called with a cell and what part of it is done, 1 when it is stored."""
 
-@contextlib.contextmanager
-def here() -> Iterator[Executor]:
+
+def here() -> Executor:
     """One cell at a time in this process, on all its cores; the caller's thread stays free for Ctrl-C."""
-    executor = ThreadPoolExecutor(1)
-    try:
-        yield executor
-    finally:
-        executor.shutdown(cancel_futures=True)
+    return ThreadPoolExecutor(1)
 
 
 @contextlib.contextmanager
@@ -112,23 +111,17 @@ def without_interrupts() -> Iterator[None]:
 
 
 def _worker() -> None:
-    """Set up a worker process."""
+    """Set up a worker process: it ends with its parent, whatever ended that, and leaves Ctrl-C to it."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     keep_freed_memory()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent process has ended, for whatever reason, and end this one."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if parent := multiprocessing.parent_process():
         parent.join()
         os._exit(1)
-
-
-Have = dict[Cell, Arrays]
-Progress = Callable[[Cell], object]
 
 
 @dataclass(frozen=True)
@@ -149,10 +142,8 @@ class Where:
             )
 
 
-def execute(
-    folder: Path, wanted: Plan, where: Where, console: Console, *, fresh: bool = False, tolerant: bool = False
-) -> None:
-    """Compute the missing cells of a plan, or all cells if `fresh`, and publish the folder.
+def execute(folder: Path, wanted: Plan, where: Where, console: Console, *, tolerant: bool = False) -> None:
+    """Compute the missing cells of a plan and publish the folder.
 
     An experiment whose data are not available is an error. If `tolerant`, it is left out, and a line says so.
     """
@@ -165,26 +156,14 @@ def execute(
         plan.save(folder, whole)
         sweep(folder)
         todo = {cell: part.experiment() for part in wanted.values() for cell in part.cells()}
-        have = {} if fresh else store.read_all(folder, todo, console.print)
+        have = store.read_all(folder, todo, console.print)
         if have:
             console.print(f"{len(have)} of {len(todo)} cells are already stored")
         absent = _prepared({cell: todo[cell] for cell in todo if cell not in have}, console, tolerant)
-        if fresh:  # finished cells stay until they are replaced
-            for cell in absent:
-                scratch.clear(_scratch(folder, cell))
         for group, executor in _executors(absent, where):
             with executor as ready:
                 have |= _watched(folder, group, ready, console)
     publish(folder, console, have)
-
-
-def keep_longer(folder: Path, wanted: Plan) -> Plan:
-    """Return a plan with the folder's finished runs of long experiments where they cover what is wanted."""
-    stored = plan.load(folder)
-    long = [name for name in wanted.keys() & stored.keys() if wanted[name].experiment().short]
-    covered = {name: stored[name] for name in long if stored[name].covers(wanted[name])}
-    finished = {name: part for name, part in covered.items() if store.has_all(folder, part.cells())}
-    return wanted | finished
 
 
 def publish(folder: Path, console: Console, have: Have | None = None) -> None:
@@ -205,18 +184,16 @@ def publish(folder: Path, console: Console, have: Have | None = None) -> None:
     console.print(f"report: {published.page}", markup=False)
 
 
-def run(
-    folder: Path, todo: dict[Cell, Experiment], executor: Executor, done: Progress, watch: Progress = lambda cell: None
-) -> Have:
+def run(folder: Path, todo: dict[Cell, Experiment], executor: Executor, show: Show = lambda cell, part: None) -> Have:
     """Compute the cells, store each and return them; a run that stops at any moment leaves whole files only.
 
-    `watch` is called every second for each cell that is not done. Cells that are not started when an exception arrives
+    `show` is called every second for each cell that is not done. Cells that are not started when an exception arrives
     (Ctrl-C among them) are cancelled.
     """
     computed: Have = {}
     with without_interrupts():
         futures = {
-            executor.submit(_compute, one.compute, one.prepare, cell, _scratch(folder, cell)): cell
+            executor.submit(_compute, one.compute, one.prepare, cell, scratch_of(folder, cell)): cell
             for cell, one in todo.items()
         }
     try:
@@ -226,10 +203,10 @@ def run(
                 cell = futures.pop(future)
                 computed[cell] = future.result()
                 store.write(folder, cell, computed[cell])
-                scratch.clear(_scratch(folder, cell))
-                done(cell)
+                scratch.clear(scratch_of(folder, cell))
+                show(cell, 1.0)
             for cell in futures.values():
-                watch(cell)
+                show(cell, scratch.done(scratch_of(folder, cell)))
     finally:
         for future in futures:
             future.cancel()
@@ -245,8 +222,9 @@ def _failed(future: Future[Arrays]) -> bool:
     return future.cancelled() or future.exception() is not None
 
 
-def _scratch(folder: Path, cell: Cell) -> Path:
-    return scratch.path_of(folder, store.path_of(folder, cell).stem)
+def scratch_of(folder: Path, cell: Cell) -> Path:
+    """Return the path, without suffix, that all files of an unfinished cell start with."""
+    return folder.resolve() / "unfinished" / store.path_of(folder, cell).stem
 
 
 def _prepared(todo: dict[Cell, Experiment], console: Console, tolerant: bool) -> dict[Cell, Experiment]:
@@ -281,21 +259,20 @@ def _executors(
 def _watched(folder: Path, todo: dict[Cell, Experiment], executor: Executor, console: Console) -> Have:
     """Run the cells with a progress bar; say what is left if they are stopped."""
     cost = {cell: one.cost(cell) for cell, one in todo.items()}
-    part = dict.fromkeys(cost, 0.0)
+    parts = dict.fromkeys(cost, 0.0)
     with bars(console) as bar:
         task = bar.add_task("training", total=sum(cost.values()))
 
-        def show(cell: Cell, done: float) -> None:
-            part[cell] = done
-            completed = sum(cost[one] * part[one] for one in cost)
+        def show(cell: Cell, part: float) -> None:
+            parts[cell] = part
+            completed = sum(cost[one] * parts[one] for one in cost)
             bar.update(task, completed=completed, description=f"{cell.experiment}, {cell.activation}")
 
         def left() -> str:
-            return f"{sum(done < 1 for done in part.values())} cells to go"
+            return f"{sum(part < 1 for part in parts.values())} cells to go"
 
         try:
-            finish, watch = lambda cell: show(cell, 1.0), lambda cell: show(cell, scratch.done(_scratch(folder, cell)))
-            return run(folder, todo, executor, finish, watch)
+            return run(folder, todo, executor, show)
         except KeyboardInterrupt:
             bar.stop()
             console.print(f"stopped with {left()}; finished cells are stored; the same command continues from there")

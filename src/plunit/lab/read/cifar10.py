@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,38 +16,12 @@ from matplotlib.ticker import LogLocator
 
 from plunit.base.ranges import Range
 from plunit.data import fetch
-from plunit.lab.cell import Cell
-from plunit.lab.claims import Claim, Column, interval, measure, measure_ratio, median, median_difference, median_ratio
+from plunit.lab.claims import Claim, Column, interval, measure, measure_ratio, median, ratios
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.read.records import WINDOW, Curves, curve, read
 from plunit.lab.style import Picture, label, listed, look
 from plunit.lab.train import cifar10 as run
 from plunit.lab.train.cifar10 import Cifar10Spec
-
-
-def draw(curves: Curves, top: Any, bottom: Any) -> None:
-    """Draw training loss on the upper axes and test accuracy on the lower ones."""
-    for activation, found in curves.items():
-        style = look(activation)
-        x = found.window * np.arange(1, len(found.loss) + 1)
-        top.plot(*_thinned(x, np.median(found.loss, axis=1)), **{**style, "linewidth": 1.2})
-        accuracy = 100 * np.median(found.test_accuracy, axis=1)
-        bottom.plot(found.test_step, accuracy, marker="o", markersize=2.5, **style)
-    top.set(yscale="log", ylabel="training loss (cross-entropy)")
-    bottom.set(xscale="log", xlabel="step", ylabel="test accuracy, %")
-    long = max(found.steps for found in curves.values()) > 2000
-    for axis, subs in ((top.yaxis, (1, 2, 5)), (bottom.xaxis, (1,) if long else (1, 2, 5))):
-        axis.set_major_locator(LogLocator(subs=subs))
-        axis.set_major_formatter("{x:,g}")
-        axis.set_minor_formatter("")
-
-
-def _thinned(x: Any, y: Any) -> tuple[Any, Any]:
-    """Average neighbours at the far end of a long curve: at most 120 points, evenly spaced where x is logarithmic."""
-    edges = np.unique(np.geomspace(1, len(x) + 1, 120).astype(int)) - 1
-    groups = [slice(low, high) for low, high in itertools.pairwise(edges)]
-    return np.array([x[group][-1] for group in groups]), np.array([y[group].mean() for group in groups])
-
 
 _STEPS = (100, 500, 1000, 5000)
 _FULL = Cifar10Spec.steps
@@ -57,12 +31,11 @@ _FITS = ("sine", "parametric", "surface")
 _CROSSING = 1000  # steps over which losses are averaged to see one curve cross another
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Curves and where they come from."""
+class Evidence(NamedTuple):
+    """The curves of one run."""
 
+    what: str
     curves: Curves
-    where: str
 
     @property
     def steps(self) -> int:
@@ -73,6 +46,11 @@ class Evidence:
     def seeds(self) -> int:
         """Number of seeds."""
         return min(found.seeds for found in self.curves.values())
+
+    @property
+    def where(self) -> str:
+        """What run it is, with its length and its seeds."""
+        return f"{self.what} of {self.steps:,} steps, {self.seeds} seed{'s' if self.seeds > 1 else ''}"
 
 
 @dataclass(frozen=True)
@@ -95,11 +73,7 @@ class Cifar10Experiment(Experiment):
     def stored(self) -> list[Evidence]:
         """The stored records; they belong to the usual spec only."""
         found = map(read, () if self.variant else self.records)
-        return [Evidence(curves, _told("the stored run", curves)) for curves in found if curves]
-
-    def cost(self, cell: Cell) -> float:
-        """Estimate the work."""
-        return 1e6 * float(self.spec.steps)
+        return [Evidence("the stored run", curves) for curves in found if curves]
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
         """Yield one row for each activation and seed."""
@@ -116,17 +90,15 @@ class Cifar10Experiment(Experiment):
     def evidence(self, runs: Runs) -> list[Evidence]:
         """Return all runs with the paper's activations: this one and the stored ones."""
         this = {name: curve(runs[name]) for name in self.activations if name in runs}
-        complete = len(this) == len(self.activations)
-        return ([Evidence(this, _told("this run", this))] if complete else []) + self.stored
+        return ([Evidence("this run", this)] if len(this) == len(self.activations) else []) + self.stored
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
         """Yield the claims, each judged on the run of most seeds that reaches its step."""
         known = self.evidence(runs)
         if not known:
             return
-        most = max(known, key=lambda one: (one.seeds, one.steps)).steps
-        marks = sorted({*_STEPS, most, max(one.steps for one in known)})
-        best = {step: one for step in marks if (one := _best(known, step)) is not None}
+        most, longest = _best(known).steps, max(one.steps for one in known)
+        best = {step: _best(known, step) for step in sorted({*_STEPS, most, longest}) if step <= longest}
         yield from self._faster(best, most)
         for step in (100, 500):
             if step in best:
@@ -134,10 +106,10 @@ class Cifar10Experiment(Experiment):
                 bars, setting = (Range(high=1), Range(high=1.05)), "" if step == 100 else f"after {step} steps"
                 yield self._loss("cifar-identity", sentence, "identity", "relu", step, best[step], bars, setting)
         if all(results.get(fit, {}).keys() >= {"relu", "plu"} for fit in _FITS):
-            yield from (self._favourable(step, best[step], results) for step in sorted({most, max(best)}))
-        yield from self._late(_best(known, min(20_000, max(best))))
+            yield from (self._favourable(step, best[step], results) for step in sorted({most, longest}))
+        yield from self._late(_best(known, min(20_000, longest)))
 
-    def _faster(self, best: dict[int, Any], most: int) -> Iterator[Claim]:
+    def _faster(self, best: dict[int, Evidence], most: int) -> Iterator[Claim]:
         """Yield claims on losses and areas; what decides is PLU's area over the paper's number of steps."""
         bars = Range(low=1), Range(low=0.98)
         for activation in ("tanh", "plu"):
@@ -156,33 +128,30 @@ class Cifar10Experiment(Experiment):
                 setting = self._setting(setting)
                 yield measure_ratio("cifar-faster", said, statistic, relu, ours, *bars, setting=setting)
 
-    def _late(self, one: Evidence | None) -> Iterator[Claim]:
+    def _late(self, one: Evidence) -> Iterator[Claim]:
         """Yield our claims about the end of a run: when ReLU overtakes, and test accuracy."""
-        if one is None:
-            return
         relu, plu, last = one.curves["relu"], one.curves["plu"], one.steps
         if last > 2 * _STEPS[-1]:
             statistic = f"median step, in thousands, from which ReLU's loss stays below, {one.where}"
             sentence = f"On CIFAR-10{self.start}, ReLU overtakes PLU in training loss after the first 5,000 steps."
             column = crossing(relu.smoothed(_CROSSING), plu.smoothed(_CROSSING))
             yield measure("", sentence, statistic, median, column, claimed=Range(5, last / 1000))
-        accuracy = (100 * found.test_accuracy[-1] for found in (plu, relu))
+        ahead = 100 * plu.test_accuracy[-1] - 100 * relu.test_accuracy[-1]
         sentence = f"PLU's test accuracy on CIFAR-10{self.start} is at least that of ReLU after {last:,} steps."
         statistic = f"percent correct, PLU - ReLU, {one.where}"
-        yield measure("", sentence, statistic, median_difference, *accuracy, claimed=Range(low=0), weaker=Range(low=-1))
+        yield measure("", sentence, statistic, median, ahead, claimed=Range(low=0), weaker=Range(low=-1))
 
     def _favourable(self, step: int, one: Evidence, results: Results) -> Claim:
         """Return the claim whose range is measured too: the smallest ratio of sections 2-4, the lower end of it."""
-        columns = {fit: [results[fit][name]["final_loss"] for name in ("relu", "plu")] for fit in _FITS}
-        least = min(columns, key=lambda fit: float(median_ratio(*columns[fit])))
-        ratio, (low, high) = float(median_ratio(*columns[least])), interval(median_ratio, *columns[least])
+        columns = {fit: ratios(*(results[fit][name]["final_loss"] for name in ("relu", "plu"))) for fit in _FITS}
+        least = min(columns, key=lambda fit: float(median(columns[fit])))
+        ratio, (low, high) = float(median(columns[least])), interval(median, columns[least])
         sentence = f"it is more favourable to ReLU than sections 2-4, whose smallest ratio is {ratio:.3g}."
         bars = Range(high=ratio if math.isnan(low) else low), Range(high=ratio)
         setting = "" if step == _FULL else f"after {step:,} steps"
         claim = self._loss("cifar-favourable", sentence, "relu", "plu", step, one, bars, setting)
         source = f"the range is that of final losses on {least}, measured too: {ratio:.3g} ({low:.3g} to {high:.3g})"
-        few = min(claim.n, *(column.size for column in columns[least]))
-        return dataclasses.replace(claim, n=few, statistic=f"{claim.statistic}; {source}")
+        return dataclasses.replace(claim, n=min(claim.n, columns[least].size), statistic=f"{claim.statistic}; {source}")
 
     def _setting(self, setting: str) -> str:
         """Return how a claim differs from the paper's setting; how the weights start is a part of that."""
@@ -209,7 +178,7 @@ class Cifar10Experiment(Experiment):
         known = self.evidence(runs)
         if not known:
             return ""
-        one = max(known, key=lambda one: (one.seeds, one.steps))
+        one = _best(known)
         early = {name: float(np.median(found.at(min(1000, one.steps)))) for name, found in one.curves.items()}
         return (
             f"{one.where.capitalize()}: training loss after {min(1000, one.steps):,} steps {listed(early)}; "
@@ -220,7 +189,7 @@ class Cifar10Experiment(Experiment):
         """Draw loss and test accuracy of this run, and of the stored records beside it."""
         steps = len(next(iter(runs.values()))["loss"])
         ours = {name: curve(arrays, min(WINDOW, max(1, steps // 50))) for name, arrays in runs.items()}
-        columns = [Evidence(ours, _told("this run", ours)), *self.stored]
+        columns = [Evidence("this run", ours), *self.stored]
         figure = Figure(figsize=(max(4.4 * len(columns), 6), 5.4))
         grid: Any = figure.subplots(2, len(columns), squeeze=False, sharex="col")
         for one, (top, bottom) in zip(columns, grid.T, strict=True):
@@ -244,22 +213,38 @@ def crossing(ours: Column, theirs: Column) -> Column:
     return np.where(lasting[-1] > 0, len(below) - lasting.sum(0), np.inf).astype(float)
 
 
-def _best(known: list[Evidence], step: int) -> Evidence | None:
+def _best(known: list[Evidence], step: int = 0) -> Evidence:
     """Return the run of most seeds, and of these the longest, that reaches a step."""
-    reaching = [one for one in known if one.steps >= step]
-    return max(reaching, key=lambda one: (one.seeds, one.steps), default=None)
-
-
-def _told(what: str, curves: Curves) -> str:
-    if not curves:
-        return ""
-    steps, seeds = (min(getattr(found, key) for found in curves.values()) for key in ("steps", "seeds"))
-    return f"{what} of {steps:,} steps, {seeds} seed{'s' if seeds > 1 else ''}"
+    return max((one for one in known if one.steps >= step), key=lambda one: (one.seeds, one.steps))
 
 
 def _accuracies(curves: Curves) -> str:
     values = {name: 100 * float(np.median(found.test_accuracy[-1])) for name, found in curves.items()}
     return ", ".join(f"{label(name)} {value:.1f} %" for name, value in values.items())
+
+
+def draw(curves: Curves, top: Any, bottom: Any) -> None:
+    """Draw training loss on the upper axes and test accuracy on the lower ones."""
+    for activation, found in curves.items():
+        style = look(activation)
+        x = found.window * np.arange(1, len(found.loss) + 1)
+        top.plot(*_thinned(x, np.median(found.loss, axis=1)), **{**style, "linewidth": 1.2})
+        accuracy = 100 * np.median(found.test_accuracy, axis=1)
+        bottom.plot(found.test_step, accuracy, marker="o", markersize=2.5, **style)
+    top.set(yscale="log", ylabel="training loss (cross-entropy)")
+    bottom.set(xscale="log", xlabel="step", ylabel="test accuracy, %")
+    long = max(found.steps for found in curves.values()) > 2000
+    for axis, subs in ((top.yaxis, (1, 2, 5)), (bottom.xaxis, (1,) if long else (1, 2, 5))):
+        axis.set_major_locator(LogLocator(subs=subs))
+        axis.set_major_formatter("{x:,g}")
+        axis.set_minor_formatter("")
+
+
+def _thinned(x: Any, y: Any) -> tuple[Any, Any]:
+    """Average neighbours at the far end of a long curve: at most 120 points, evenly spaced where x is logarithmic."""
+    edges = np.unique(np.geomspace(1, len(x) + 1, 120).astype(int)) - 1
+    groups = [slice(low, high) for low, high in itertools.pairwise(edges)]
+    return np.array([x[group][-1] for group in groups]), np.array([y[group].mean() for group in groups])
 
 
 _GAIN = "initialisation matched to each activation's gain"

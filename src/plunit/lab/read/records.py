@@ -93,11 +93,10 @@ def write(folder: Path, curves: Curves, about: dict[str, Any]) -> None:
     for activation, found in curves.items():
         for seed in range(found.seeds):
             first = {"activation": activation, "seed": seed}
-            for i, loss in enumerate(found.loss[:, seed]):
-                losses.append(first | {"step": (i + 1) * found.window, "loss": f"{loss:.5f}"})
-            for step, loss, accuracy in zip(
-                found.test_step, found.test_loss[:, seed], found.test_accuracy[:, seed], strict=True
-            ):
+            for i, loss in enumerate(found.loss[:, seed], 1):
+                losses.append(first | {"step": i * found.window, "loss": f"{loss:.5f}"})
+            columns = found.test_step, found.test_loss[:, seed], found.test_accuracy[:, seed]
+            for step, loss, accuracy in zip(*columns, strict=True):
                 tests.append(first | {"step": step, "loss": f"{loss:.6f}", "accuracy": f"{accuracy:.4f}"})
     seeds = {activation: found.seeds for activation, found in curves.items()}
     about = {**about, "window": next(iter(curves.values())).window, "seeds": seeds}
@@ -108,27 +107,22 @@ def write(folder: Path, curves: Curves, about: dict[str, Any]) -> None:
 
 def read(name: str, folder: Path = FOLDER) -> Curves:
     """Return the curves of a stored record by activation; {} if there is no such record."""
-    place = folder / name
+    place, curves = folder / name, {}
     if not (place / "record.json").exists():
         return {}
     about = json.loads((place / "record.json").read_text())
-    losses, tests = (_by_activation(place / file) for file in ("losses.csv", "tests.csv"))
-    return {key: _curve(about["window"], seeds, losses[key], tests[key]) for key, seeds in about["seeds"].items()}
+    losses, tests = (
+        list(csv.DictReader((place / file).read_text().splitlines())) for file in ("losses.csv", "tests.csv")
+    )
+    for activation, seeds in about["seeds"].items():
 
+        def column(rows: list[dict[str, str]], key: str) -> Column:
+            return np.array([float(row[key]) for row in rows if row["activation"] == activation]).reshape(seeds, -1).T
 
-def _by_activation(path: Path) -> dict[str, list[dict[str, str]]]:
-    found: dict[str, list[dict[str, str]]] = {}
-    for row in csv.DictReader(path.read_text().splitlines()):
-        found.setdefault(row["activation"], []).append(row)
-    return found
-
-
-def _curve(window: int, seeds: int, losses: list[dict[str, str]], tests: list[dict[str, str]]) -> LossCurves:
-    def column(rows: list[dict[str, str]], name: str) -> Column:
-        return np.array([float(row[name]) for row in rows]).reshape(seeds, -1).T
-
-    steps = column(tests, "step")[:, 0].astype(int)
-    return LossCurves(window, column(losses, "loss"), steps, column(tests, "loss"), column(tests, "accuracy"))
+        step = column(tests, "step")[:, 0].astype(int)
+        kept = column(losses, "loss"), step, column(tests, "loss"), column(tests, "accuracy")
+        curves[activation] = LossCurves(about["window"], *kept)
+    return curves
 
 
 def main(runs: Path, name: str) -> None:

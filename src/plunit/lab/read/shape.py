@@ -60,8 +60,7 @@ class ShapeMap(Experiment):
                 f"alpha = {fit.alpha:g}, c = {fit.c:g} is among the best tenth of the map for {self.noun}.",
                 "share of the map with a lower median loss",
                 _share_below_first,
-                losses[self.spec.chosen],
-                *losses.reshape(-1, losses.shape[-1]),
+                np.stack([losses[self.spec.chosen], *losses.reshape(-1, losses.shape[-1])]),
                 claimed=Range(0, 0.1),
                 weaker=Range(0, 0.25),
             )
@@ -93,8 +92,8 @@ def _best(losses: Column) -> tuple[Column, tuple[int, int]]:
     return medians, (int(first), int(second))
 
 
-def _share_below_first(*columns: Column) -> Any:
-    medians = np.stack([np.median(column, axis=-1) for column in columns])
+def _share_below_first(losses: Column) -> Any:
+    medians = np.median(losses, axis=-1)
     return (medians < medians[0]).mean(axis=0)
 
 
