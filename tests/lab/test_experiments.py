@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from plunit.lab.cell import program_of
+from plunit.lab.claims import SECTIONS, STATEMENTS
 from plunit.lab.experiment import catalogue
-from plunit.lab.paper import SECTIONS, STATEMENTS
 
 CIFAR10 = ("cifar10", "cifar10-gain")
 COMPUTED = [name for name in catalogue() if name not in (*CIFAR10, "compare")]

@@ -42,6 +42,9 @@ from plunit.lab.plan import Plan
 from plunit.lab.store import locked, sweep
 from plunit.lab.style import label, number
 
+PATIENCE = 5.0
+"""Seconds in which a scheduler must answer."""
+
 Have = dict[Cell, Arrays]
 Show = Callable[[Cell, float], object]
 """Called with a cell and what part of it is done, 1 when it is stored."""
@@ -76,7 +79,7 @@ def cluster(address: str) -> Iterator[Executor]:
     except ImportError:
         raise UserError("a cluster needs Dask: pip install 'plunit[cluster]'") from None
     try:
-        client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
+        client: Any = Client(address, timeout=PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError, TimeoutError) as error:
         raise UserError(
             f"no Dask scheduler answers at {address} ({error or type(error).__name__}); start one with `dask scheduler`"

@@ -48,7 +48,7 @@ class Judged(NamedTuple):
         words = {HOLDS: "holds", WEAKLY: "only weakly" if agreeing == HOLDS else "holds weakly", FAILS: "not"}
         parts = []
         for verdict in words.keys() - {agreeing}:
-            if settings := [claim.setting for claim in self.claims if claim.verdict == verdict and not claim.primary]:
+            if settings := [claim.setting for claim in self.claims if claim.verdict == verdict]:
                 parts.append(f"{words[verdict]} {'; '.join(settings)}")
         return f"{self.verdict}, but {', and '.join(sorted(parts))}" if parts else self.verdict
 

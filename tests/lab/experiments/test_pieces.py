@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from plunit.lab.read.fit_figures import evaluate
 
 from plunit.ensemble import MLP
 from plunit.lab import style
 from plunit.lab.cell import Cell
 from plunit.lab.read.fit import EXPERIMENTS
-from plunit.lab.read.fit_figures import evaluate
 from plunit.lab.train import fit
 from plunit.lab.train.fit import PIECEWISE, compute, count, steps
 

@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from plunit.base.ranges import Range
-from plunit.ensemble import ACTIVATIONS, ENGINES, MLP
+from plunit.ensemble import ACTIVATIONS, ENGINES
 from plunit.lab.claims import Claim, Difference, median_interval, ratios
 from plunit.lab.experiment import Changes, Experiment, Results, Runs, changed, options, texts
 from plunit.lab.style import Picture, distribution, draw_band, label, listed, median_loss

@@ -194,7 +194,8 @@ def _fitted(one: FitExperiment, runs: Runs) -> style.Picture:
             _draw_fit(axes, one.spec, activation, arrays["theta"][:, member])
             seed, loss = arrays["seed"][member], arrays["final_loss"][member]
             axes.set_title(f"{style.label(activation)}, {kind} seed ({seed})\nloss {loss:.2g}", fontsize=9)
-    caption = f"{one.title}: what the networks make of it, the target in black. Loss of the median seed: {style.listed(medians)}."
+    told = f"Loss of the median seed: {style.listed(medians)}."
+    caption = f"{one.title}: what the networks make of it, the target in black. {told}"
     alt = f"The target and fitted functions: for each of {_names(shown)} the median and the best seed."
     return style.Picture(f"{one.name}-fits", caption, alt, figure)
 

@@ -114,14 +114,14 @@ def read(name: str, folder: Path = FOLDER) -> Curves:
     losses, tests = (
         list(csv.DictReader((place / file).read_text().splitlines())) for file in ("losses.csv", "tests.csv")
     )
-    for activation, seeds in about["seeds"].items():
 
-        def column(rows: list[dict[str, str]], key: str) -> Column:
-            return np.array([float(row[key]) for row in rows if row["activation"] == activation]).reshape(seeds, -1).T
+    def column(rows: list[dict[str, str]], key: str, activation: str, seeds: int) -> Column:
+        return np.array([float(row[key]) for row in rows if row["activation"] == activation]).reshape(seeds, -1).T
 
-        step = column(tests, "step")[:, 0].astype(int)
-        kept = column(losses, "loss"), step, column(tests, "loss"), column(tests, "accuracy")
-        curves[activation] = LossCurves(about["window"], *kept)
+    for one in about["seeds"].items():
+        step = column(tests, "step", *one)[:, 0].astype(int)
+        kept = column(losses, "loss", *one), step, column(tests, "loss", *one), column(tests, "accuracy", *one)
+        curves[one[0]] = LossCurves(about["window"], *kept)
     return curves
 
 
