@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plunit.lab.read.fit_figures import evaluate
 
 from plunit.ensemble import MLP
 from plunit.lab import style
 from plunit.lab.cell import Cell
-from plunit.lab.read.fit import EXPERIMENTS
+from plunit.lab.read.fit import EXPERIMENTS, evaluate
 from plunit.lab.train import fit
 from plunit.lab.train.fit import PIECEWISE, compute, count, steps
 
@@ -109,70 +108,38 @@ def test_the_course_is_that_of_the_checkpoints_for_the_first_seeds(monkeypatch):
     assert steps(quick("sine", checkpoints=(16, 32, 64))) == [0, 16, 32]
 
 
-@pytest.mark.parametrize("activation", ["tanh", "gelu"])
-def test_a_smooth_activation_has_no_counts(activation):
-    stored = trained("sine", activation)
-    assert not [name for name in stored if "pieces" in name or "patterns" in name or name == "course"]
-    (row, *_) = FITS["sine"].rows({activation: stored})
-    assert "pieces" not in row
-
-
-def counts(**columns):
-    """Arrays with these counts, as pieces and as patterns."""
-    found = {f"{stage}_{kind}": np.array(found) for stage, found in columns.items() for kind in ("pieces", "patterns")}
-    zeros = np.zeros(len(columns["trained"]))
-    return found | {"seed": zeros, "dead": zeros}
-
-
-def claims(name, relu, plu):
-    """Return the claims on counts, which come after those on dead units."""
-    return [claim for claim in FITS[name].claims({"relu": relu, "plu": plu}, {}) if claim.statement != "dead"]
-
-
 def verdicts(name, relu, plu):
-    return [(claim.statement, claim.verdict) for claim in claims(name, relu, plu)]
+    """Return statement and verdict of the claims on counts; relu and plu are (trained, initial, random)."""
+    runs = {}
+    for activation, columns in (("relu", relu), ("plu", plu)):
+        stages = zip(("trained", "initial", "random"), (np.resize(column, 60) for column in columns), strict=True)
+        counts = {f"{stage}_{kind}": column for stage, column in stages for kind in ("pieces", "patterns")}
+        runs[activation] = counts | {"seed": np.zeros(60), "dead": np.zeros(60)}
+    found = [claim for claim in FITS[name].claims(runs, {}) if claim.statement != "dead"]
+    return [claim.statement for claim in found], [claim.verdict for claim in found]
 
 
-def test_verdicts_follow_the_counts():
-    few, many = np.tile([4, 5, 6], 20), np.tile([9, 11, 13], 20)
-    start, double = np.full(60, 3), np.full(60, 6)
-    relu = counts(trained=few, initial=start, random=start)
-    plu = counts(trained=many, initial=double, random=5 * start)
-    assert verdicts("sine", relu, plu) == [
-        ("sine-pieces", "holds"),
-        ("", "holds"),
-        ("", "does not hold"),
-        ("", "holds"),
-        ("", "holds"),
-    ]
-    assert verdicts("sine", plu, relu) == [
-        ("sine-pieces", "does not hold"),
-        ("", "does not hold"),
-        ("", "does not hold"),
-        ("", "holds"),
-        ("", "holds"),
-    ]
+YES, WEAKLY, NO = "holds", "holds weakly", "does not hold"
+FEW, MANY = [4, 5, 6], [9, 11, 13]
 
 
-@pytest.mark.parametrize("name", ["parametric", "parametric-period"])
 @pytest.mark.parametrize(
-    ("segments", "verdict"), [(5, "holds"), (6, "holds weakly"), (4, "holds weakly"), (9, "does not hold")]
+    ("name", "relu", "plu", "expected"),
+    [
+        ("sine", (FEW, 3, 3), (MANY, 6, 15), [YES, YES, NO, YES, YES]),
+        ("sine", (MANY, 6, 15), (FEW, 3, 3), [NO, NO, NO, YES, YES]),
+        *(
+            (name, (segments, 2, 10), (3 * segments, 1, 30), [YES, five, NO, WEAKLY, YES, YES])
+            for name in ("parametric", "parametric-period")
+            for segments, five in ((5, YES), (6, WEAKLY), (4, WEAKLY), (9, NO))
+        ),
+        ("surface", (5, 10, 10), (4, 40, 60), [NO, YES, NO, NO, NO]),  # up to four times as many on a plane
+    ],
 )
-def test_the_five_segments_of_section_3(name, segments, verdict):
-    relu = counts(trained=[segments] * 50, initial=[2] * 50, random=[10] * 50)
-    plu = counts(trained=[3 * segments] * 50, initial=[1] * 50, random=[30] * 50)
-    more, five, *_ = claims(name, relu, plu)
-    assert (five.statement, five.value, five.verdict) == ("curve-five", segments, verdict)
-    assert "5 line segments" in five.sentence
-    assert "abundantly more" in more.sentence
-    assert (more.statement, more.value, more.verdict) == ("curve-pieces", 3, "holds")
-
-
-def test_theory_expects_up_to_four_times_on_a_plane():
-    relu = counts(trained=[5] * 50, initial=[10] * 50, random=[10] * 50)
-    plu = counts(trained=[4] * 50, initial=[40] * 50, random=[60] * 50)
-    found = [verdict for _, verdict in verdicts("surface", relu, plu)]
-    assert found == ["does not hold", "holds", "does not hold", "does not hold", "does not hold"]
+def test_verdicts_follow_the_counts(name, relu, plu, expected):
+    theme = {"sine": "sine", "surface": "surface"}.get(name, "curve")
+    five = ["curve-five"] if theme == "curve" else []
+    assert verdicts(name, relu, plu) == ([f"{theme}-pieces", *five, "", "", "", ""], expected)
 
 
 @pytest.fixture(scope="module")
