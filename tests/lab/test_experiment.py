@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from plunit.base.errors import UserError
 from plunit.base.ranges import Range
 from plunit.lab import experiment, plan, running, store
-from plunit.lab.claims import mean, measure
+from plunit.lab.claims import SECTIONS, mean, measure
 from plunit.lab.experiment import Experiment, catalogue
 from plunit.lab.style import Picture
 
@@ -175,6 +175,7 @@ def test_every_experiment_keeps_to_the_contract(name):
     one = catalogue()[name]
     assert one.name == name
     assert one.title
+    assert one.section in SECTIONS
     assert set(one.activations) <= set(one.choices)
     assert dataclasses.is_dataclass(one.spec)
     assert hash(one.spec) == hash(dataclasses.replace(one.spec))

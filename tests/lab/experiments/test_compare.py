@@ -167,6 +167,13 @@ def test_a_column_that_is_constant_in_the_training_rows_is_not_divided_by_roundi
     np.testing.assert_array_equal(split.rows(split.train)[0][:, 1].std().round(5), 1)
 
 
+def test_the_finding_gives_the_median_test_losses():
+    losses = {"plu": [0.3, 0.1, 0.9], "relu": [0.1, 0.2, np.nan, 0.3]}
+    runs = {name: {"seed": np.arange(len(column)), "test_loss": np.array(column)} for name, column in losses.items()}
+    found = "over 4 splits and starts, in units of the target's variance: PLU 0.3, ReLU 0.25; the lowest is ReLU's."
+    assert catalogue()["compare"].finding(runs) == f"Median test losses {found}"
+
+
 def test_the_name_of_a_comparison_is_a_file_name_and_its_title_counts_the_inputs():
     def varied(**changes):
         return catalogue()["compare"].varied({"path": "x.csv", "target": "y", **changes})
