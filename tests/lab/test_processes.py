@@ -8,13 +8,11 @@ import subprocess
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from commands import PROGRAM
 from waiting import wait_until
 
-from plunit.lab import plan, running, store
-from plunit.lab.plan import Part
+from plunit.lab import plan
 
 pytestmark = [
     pytest.mark.kills,
@@ -130,7 +128,7 @@ def test_a_full_disk_is_one_line_wherever_it_strikes(tmp_path):
     def limited(largest):
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
 
-    runs = {  # in run.json, in a cell, in a figure
+    runs = {  # in run.json, in a figure
         largest: subprocess.Popen(
             [*PROGRAM, *QUICK, "plu,tanh", "--out", tmp_path / str(largest)],
             stdout=subprocess.DEVNULL,
@@ -138,20 +136,11 @@ def test_a_full_disk_is_one_line_wherever_it_strikes(tmp_path):
             text=True,
             preexec_fn=lambda largest=largest: limited(largest),
         )
-        for largest in (300, 3000, 40_000)
+        for largest in (300, 40_000)
     }
     said = {largest: process.communicate(timeout=120)[1].splitlines() for largest, process in runs.items()}
     assert {process.returncode for process in runs.values()} == {2}
-    assert [len(lines) for lines in said.values()] == [1] * 3
+    assert [len(lines) for lines in said.values()] == [1] * 2
     assert all(line.startswith("plunit: the disk is full") for (line,) in said.values())
     assert all("run the same command again" in line for (line,) in said.values())
     assert list(tmp_path.rglob(".part-*")) == []
-
-
-def test_processes_give_the_same_arrays(tmp_path):
-    part = Part("depth", 300, ("plu",))
-    todo = {cell: part.experiment() for cell in part.cells()}
-    with running.here() as local, running.processes(2) as pool:
-        ours, theirs = (running.run(tmp_path / str(i), todo, executor) for i, executor in enumerate((local, pool)))
-    assert [np.array_equal(ours[cell]["gradient"], theirs[cell]["gradient"]) for cell in todo] == [True, True]
-    assert len(store.read_all(tmp_path / "1", todo, pytest.fail)) == 2
