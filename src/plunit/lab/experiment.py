@@ -45,7 +45,7 @@ class Experiment(ABC):
     2. `compute(cell, scratch)` trains the seeds of one cell and returns its arrays, seeds on the last axis, with `seed`
        among them. It is a plain function of a module. This module and all that it imports from plunit are hashed into
        the name of every stored cell, so keep the rest apart. `scratch` is a path for checkpoints (see `lab.scratch`).
-    3. `rows`, `claims`, `figures` and `finding` read stored arrays and never train.
+    3. `rows` (or `columns` alone), `claims`, `figures` and `finding` read stored arrays and never train.
     4. A module with EXPERIMENTS = (YourExperiment("name", "Title", spec),) is named by an entry point of your package,
        in the group "plunit.experiments". Those of plunit have spec and `compute` in train/NAME.py, the rest in
        read/NAME.py, a line in `MODULES`, and a small spec in tests/lab/conftest.py.
@@ -61,12 +61,14 @@ class Experiment(ABC):
         variant: how the spec differs from the usual one; "" if it does not.
         activations: those run by default.
         choices: all it can be run with.
+        columns: arrays [seeds] that `rows` writes.
         seeds: the usual number.
         chunk: seeds of a cell.
         engines: of `plunit.ensemble`, if the cells are trained by it.
         short: steps of a short run, for `plunit reproduce`; 0 if every run is in full. The spec then has `steps`, and
             a run with other steps is not a variant.
-        side_by_side: cells run on one thread each, several at once, rather than one after the other on all cores.
+        side_by_side: cells run on one thread each, several at once, rather than one after the other on all cores; so
+            do those of an experiment with a short run.
         by_itself: it has a command of its own and is not part of `plunit reproduce`.
     """
 
@@ -78,6 +80,7 @@ class Experiment(ABC):
 
     activations: ClassVar[tuple[str, ...]]
     choices: ClassVar[Collection[str]]
+    columns: ClassVar[tuple[str, ...]] = ()
     seeds: ClassVar[int] = 1024
     chunk: ClassVar[int] = 256
     engines: ClassVar[tuple[str, ...]] = ()
@@ -94,9 +97,11 @@ class Experiment(ABC):
     def prepare(say: Callable[[str], object]) -> None:
         """Fetch data once on each machine, before cells need it; `say` prints one."""
 
-    @abstractmethod
     def rows(self, runs: Runs) -> Iterable[dict[str, Any]]:
-        """Return the rows of summary.csv; experiment and the columns of `first_columns` come first."""
+        """Return the rows of summary.csv: the `columns` of each activation and seed, after `first_columns`."""
+        for activation, arrays in runs.items():
+            for i, seed in enumerate(arrays["seed"]):
+                yield self.first_columns(activation, seed) | {key: float(arrays[key][i]) for key in self.columns}
 
     @abstractmethod
     def claims(self, runs: Runs, results: Results) -> Iterable[Claim]:

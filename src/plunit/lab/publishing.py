@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 import io
-import math
 import os
 import re
 import textwrap
@@ -26,7 +24,7 @@ from plunit.base.files import write_atomically, write_csv
 from plunit.base.machine import describe_machine
 from plunit.lab import story, style
 from plunit.lab.cell import PACKAGE
-from plunit.lab.claims import PAPER, RULE, RULE_OF_PAIRS, SECTIONS, STATEMENTS, VERDICTS, Claim, Difference
+from plunit.lab.claims import PAPER, RULE, RULE_OF_PAIRS, SECTIONS, STATEMENTS, Claim, Difference
 from plunit.lab.experiment import Experiment, Results, catalogue
 from plunit.lab.plan import Plan
 
@@ -38,10 +36,7 @@ CLAIM_COLUMNS = (
     *("n", "value", "low", "high", "claimed", "weaker", "verdict"),
 )
 
-VERDICT_COLOURS = dict(zip(VERDICTS, ("#0a6b4a", "#b07800", "#b3261e", "#7f7f7f", "#7f7f7f"), strict=True))
 _MARKERS = {"tanh": "s", "relu": "v", "plu": "o", "plu_learned": "D"}
-_LIMITS = (1e-6, 1e4)
-_short = functools.partial(textwrap.shorten, width=88, placeholder=" ...")
 
 Track = Callable[[list[style.Picture]], Iterable[style.Picture]]
 
@@ -72,7 +67,7 @@ def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter
         own={name: [claim for claim in own if claim.experiment == name] for name in experiments},
         losses=losses,
         fitted=list(dict.fromkeys(activation for row in losses.values() for activation in row)),
-        images=_draw(folder, experiments, results, claims, losses, track),
+        images=_draw(folder, experiments, results, losses, track),
         plan={name: plan[name] for name in results},
         specs={name: dataclasses.asdict(one.spec) for name, one in experiments.items()},
         sources={name: _source(one, folder) for name, one in experiments.items()},
@@ -88,19 +83,13 @@ def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter
 
 
 def _draw(
-    folder: Path,
-    experiments: dict[str, Experiment],
-    results: Results,
-    claims: list[Claim],
-    losses: story.Losses,
-    track: Track,
+    folder: Path, experiments: dict[str, Experiment], results: Results, losses: story.Losses, track: Track
 ) -> dict[str, list[tuple[style.Picture, str]]]:
-    """Save all figures; return them by experiment, with URLs of their content, those of the whole report under ""."""
+    """Save all figures; return them by experiment, with URLs of their content, that of the whole report under ""."""
     with style.settings():
         pictures = {name: list(experiments[name].figures(runs)) for name, runs in results.items()}
         titles = {name: one.title for name, one in experiments.items()}
         pictures[""] = [draw_final_losses(losses, titles)] if losses else []
-        pictures[""] += [draw_forest(claims)] if claims else []
         drawn = iter(track([picture for group in pictures.values() for picture in group]))
         return {
             name: [(picture, style.save(next(drawn), folder / "figures")) for picture in group]
@@ -123,37 +112,26 @@ def write_tables(folder: Path, experiments: dict[str, Experiment], results: Resu
     names = dict.fromkeys([*COLUMNS, *(column for row in rows for column in row)])
     write_csv(folder / "summary.csv", tuple(names), rows)
     write_csv(folder / "claims.csv", CLAIM_COLUMNS, map(_claim, claims))
-    write_csv(folder / "timings.csv", ("experiment", "activation", "seed", "seconds"), _timings(results))
-    _write_histories(folder / "histories.npz", results)
+    each = [(name, activation, arrays) for name, runs in results.items() for activation, arrays in runs.items()]
+    seconds = [
+        {"experiment": name, "activation": activation, "seed": int(seed), "seconds": round(float(seconds), 3)}
+        for name, activation, arrays in each
+        if "seconds" in arrays
+        for seed, seconds in zip(arrays["seed"], arrays["seconds"], strict=True)
+    ]
+    write_csv(folder / "timings.csv", ("experiment", "activation", "seed", "seconds"), seconds)
+    histories: dict[str, Any] = {
+        f"{name}.{activation}": arrays["history"] for name, activation, arrays in each if "history" in arrays
+    }
+    buffer = io.BytesIO()
+    np.savez(buffer, **histories)
+    write_atomically(folder / "histories.npz", buffer.getvalue())
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
     source = STATEMENTS[claim.statement].section if claim.statement else "ours"
     ranges = {"claimed": str(claim.claimed), "weaker": str(claim.weaker)}
     return {**vars(claim), **ranges, "primary": claim.primary, "verdict": claim.verdict, "source": source}
-
-
-def _timings(results: Results) -> list[dict[str, Any]]:
-    return [
-        {"experiment": name, "activation": activation, "seed": int(seed), "seconds": round(float(seconds), 3)}
-        for name, runs in results.items()
-        for activation, arrays in runs.items()
-        if "seconds" in arrays
-        for seed, seconds in zip(arrays["seed"], arrays["seconds"], strict=True)
-    ]
-
-
-def _write_histories(path: Path, results: Results) -> None:
-    """Write, for each "experiment.activation", the losses [recorded steps, seeds]."""
-    histories: dict[str, Any] = {
-        f"{name}.{activation}": arrays["history"]
-        for name, runs in results.items()
-        for activation, arrays in runs.items()
-        if "history" in arrays
-    }
-    buffer = io.BytesIO()
-    np.savez(buffer, **histories)
-    write_atomically(path, buffer.getvalue())
 
 
 def slug(text: str) -> str:
@@ -199,61 +177,14 @@ def draw_final_losses(losses: story.Losses, titles: dict[str, str]) -> style.Pic
         marker = _MARKERS.get(activation, "^")
         axes.plot([], [], marker, color=style.look(activation)["color"], label=style.label(activation))
     axes.set(xscale="log", xlabel="final loss (mean square error), lower is better")
-    axes.set_yticks(range(0, -len(losses), -1), [textwrap.fill(_plain(titles[name]), 34) for name in losses])
+    plain = [titles[name].replace("$", r"\$") for name in losses]  # so that Matplotlib finds no formula
+    axes.set_yticks(range(0, -len(losses), -1), [textwrap.fill(title, 34) for title in plain])
     axes.set_ylim(-len(losses) + 0.45, 0.55)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=5)
-    rows = "; ".join(
+    medians = "; ".join(
         f"{titles[name]}: {style.listed({a: q[1] for a, q in row.items()})}" for name, row in losses.items()
     )
     caption = "Final losses of the networks of sections 2-4: median and 5-95 % of seeds."
     return style.Picture(
-        "final-losses", caption, f"A row for each function, a mark for each activation. Medians: {rows}.", figure
+        "final-losses", caption, f"A row for each function, a mark for each activation. Medians: {medians}.", figure
     )
-
-
-def draw_forest(claims: list[Claim]) -> style.Picture:
-    """Draw each claim as a row: estimate, 95 % interval, and the range in which it holds, shaded."""
-    figure = Figure(figsize=(7.6, 0.165 * len(claims) + 1.2))
-    axes = figure.subplots()
-    scale = _axis(axes)
-    left, right = scale(-math.inf), scale(math.inf)
-    for place, claim in enumerate(claims):
-        y, colour = -place, VERDICT_COLOURS[claim.verdict]
-        low, high = max(scale(claim.claimed.low), left), min(scale(claim.claimed.high), right)
-        axes.plot([low, high], [y, y], color="#9aa5b1", alpha=0.45, linewidth=5, solid_capstyle="butt")
-        if not math.isnan(claim.low):
-            axes.plot([scale(claim.low), scale(claim.high)], [y, y], color=colour, linewidth=1.4)
-        axes.plot(scale(claim.value), y, "o", color=colour, markersize=3.5)
-    axes.set_yticks(range(0, -len(claims), -1), [_short(_plain(claim.sentence)) for claim in claims], fontsize=5.5)
-    axes.set_ylim(-len(claims) + 0.3, 0.7)
-    axes.set_xlim(left - 0.2, right + 0.2)
-    counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICT_COLOURS}
-    for verdict in filter(counts.get, counts):
-        axes.plot([], [], "o-", color=VERDICT_COLOURS[verdict], markersize=3.5, label=verdict)
-    axes.plot([], [], color="#9aa5b1", alpha=0.45, linewidth=5, label="claimed range")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize=7)
-    caption = (
-        "Every claim: estimate, 95 % interval and claimed range, in the unit of its statistic: a ratio, a share, a "
-        "count or nats. The axis is logarithmic, but linear left of 0; values beyond an end are drawn there."
-    )
-    found = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-    return style.Picture("forest", caption, f"{len(claims)} rows with intervals: {found}.", figure)
-
-
-def _plain(text: str) -> str:
-    """Return a text in which Matplotlib finds no formula."""
-    return text.replace("$", r"\$")
-
-
-def _axis(axes: Any) -> Callable[[float], float]:
-    """Set up an axis that is logarithmic right of 0 and linear left of it; return the place of a number on it."""
-    least, most = (math.log10(limit) for limit in _LIMITS)
-
-    def place(value: float) -> float:
-        if value <= _LIMITS[0]:
-            return 2 * max(min(value, 0.0), -1.0)
-        return min(math.log10(value), most) - least
-
-    ticks = {-1.0: "-1", 0.0: "0"} | {10.0**power: f"$10^{{{power}}}$" for power in (-4, -2, 0, 2, 4)}
-    axes.set_xticks([place(value) for value in ticks], list(ticks.values()), fontsize=7)
-    return place

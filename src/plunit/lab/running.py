@@ -12,17 +12,8 @@ import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
-from contextlib import AbstractContextManager
+from concurrent import futures
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,7 +43,7 @@ Show = Callable[[Cell, float], object]
 
 def here() -> Executor:
     """One cell at a time in this process, on all its cores; the caller's thread stays free for Ctrl-C."""
-    return ThreadPoolExecutor(1)
+    return futures.ThreadPoolExecutor(1)
 
 
 @contextlib.contextmanager
@@ -60,7 +51,7 @@ def processes(workers: int) -> Iterator[Executor]:
     """Local processes of one thread each, which end when this one does."""
     context = multiprocessing.get_context("spawn")  # a fork would copy PyTorch's threads in an unknown state
     others = set(multiprocessing.active_children())
-    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_worker)
+    executor = futures.ProcessPoolExecutor(workers, mp_context=context, initializer=_worker)
     try:
         yield executor
     except BaseException:  # a cell may need hours more; its checkpoint stays
@@ -195,23 +186,23 @@ def run(folder: Path, todo: dict[Cell, Experiment], executor: Executor, show: Sh
     """
     computed: Have = {}
     with without_interrupts():
-        futures = {
+        pending = {
             executor.submit(_compute, one.compute, one.prepare, cell, scratch_of(folder, cell)): cell
             for cell, one in todo.items()
         }
     try:
-        while futures:
-            finished, _ = wait(futures, timeout=1, return_when=FIRST_COMPLETED)
+        while pending:
+            finished, _ = futures.wait(pending, timeout=1, return_when=futures.FIRST_COMPLETED)
             for future in sorted(finished, key=_failed):  # finished cells are stored before an exception is raised
-                cell = futures.pop(future)
+                cell = pending.pop(future)
                 computed[cell] = future.result()
                 store.write(folder, cell, computed[cell])
                 scratch.clear(scratch_of(folder, cell))
                 show(cell, 1.0)
-            for cell in futures.values():
+            for cell in pending.values():
                 show(cell, scratch.done(scratch_of(folder, cell)))
     finally:
-        for future in futures:
+        for future in pending:
             future.cancel()
     return computed
 
@@ -221,7 +212,7 @@ def _compute(compute: Callable[..., Arrays], prepare: Callable[..., None], cell:
     return compute(cell, scratch)
 
 
-def _failed(future: Future[Arrays]) -> bool:
+def _failed(future: futures.Future[Arrays]) -> bool:
     return future.cancelled() or future.exception() is not None
 
 
@@ -232,7 +223,6 @@ def scratch_of(folder: Path, cell: Cell) -> Path:
 
 def _prepared(todo: dict[Cell, Experiment], console: Console, tolerant: bool) -> dict[Cell, Experiment]:
     """Fetch what experiments need; return the cells that can be computed."""
-    absent: set[str] = set()
     for experiment in {one.name: one for one in todo.values()}.values():
         try:
             experiment.prepare(console.print)
@@ -240,15 +230,15 @@ def _prepared(todo: dict[Cell, Experiment], console: Console, tolerant: bool) ->
             if not tolerant:
                 raise
             console.print(f"{experiment.name}: left out: {error}")
-            absent.add(experiment.name)
-    return {cell: one for cell, one in todo.items() if one.name not in absent}
+            todo = {cell: one for cell, one in todo.items() if one.name != experiment.name}
+    return todo
 
 
 def _executors(
     todo: dict[Cell, Experiment], where: Where
-) -> Iterator[tuple[dict[Cell, Experiment], AbstractContextManager[Executor]]]:
+) -> Iterator[tuple[dict[Cell, Experiment], contextlib.AbstractContextManager[Executor]]]:
     """Yield cells and where to compute them: by default ensembles here, on all cores, other cells on a process each."""
-    beside = {cell: one for cell, one in todo.items() if one.side_by_side}
+    beside = {cell: one for cell, one in todo.items() if one.side_by_side or one.short}
     if where.workers or where.cluster:
         if todo:
             yield todo, cluster(where.cluster) if where.cluster else processes(where.workers)
@@ -280,7 +270,7 @@ def _watched(folder: Path, todo: dict[Cell, Experiment], executor: Executor, con
             bar.stop()
             console.print(f"stopped with {left()}; finished cells are stored; the same command continues from there")
             raise SystemExit(130) from None
-        except (BrokenExecutor, CancelledError):
+        except (futures.BrokenExecutor, futures.CancelledError):
             raise UserError(f"the workers died with {left()}; the same command continues from there") from None
 
 

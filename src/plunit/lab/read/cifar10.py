@@ -64,10 +64,8 @@ class Cifar10Experiment(Experiment):
     choices = run.CHOICES
     compute = staticmethod(run.compute)
     prepare = staticmethod(fetch.prepare)
-    seeds = 1
-    chunk = 1
+    seeds = chunk = 1
     short = 500
-    side_by_side = True
 
     @cached_property
     def stored(self) -> list[Evidence]:

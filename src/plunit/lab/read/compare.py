@@ -32,6 +32,7 @@ class Compare(Experiment):
 
     activations = ("relu", "tanh", "gelu", "plu", "plu_learned")
     choices = ACTIVATIONS
+    columns = ("test_loss", "train_loss", "baseline")
     compute = staticmethod(run.compute)
     engines = tuple(ENGINES)
     seeds = 256
@@ -55,13 +56,6 @@ class Compare(Experiment):
         words = ["plunit", "compare", changes["path"], "--target", changes["target"]]
         others = {name: value for name, value in changes.items() if name not in _TABLE}
         return [*words, "--inputs", ",".join(changes["inputs"]), *options(others)]
-
-    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
-        """Yield one row for each activation and seed."""
-        for activation, arrays in runs.items():
-            for i, seed in enumerate(arrays["seed"]):
-                row = self.first_columns(activation, seed)
-                yield row | {key: float(arrays[key][i]) for key in ("test_loss", "train_loss", "baseline")}
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
         """Yield a claim for each pair: that their test losses differ, seed by seed, and which one is lower."""

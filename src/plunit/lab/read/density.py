@@ -43,10 +43,8 @@ class Density(Experiment):
     choices = METHODS
     compute = staticmethod(run.compute)
     prepare = staticmethod(run.prepare)
-    seeds = 5
-    chunk = 5
+    seeds = chunk = 5
     short = 300
-    side_by_side = True
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
         """Yield one row for each method, data set and seed."""

@@ -26,10 +26,8 @@ class Warp(Experiment):
     activations = ("plu", "leaky_relu")
     choices = run.CHOICES
     compute = staticmethod(run.compute)
-    seeds = 5
-    chunk = 5
+    seeds = chunk = 5
     short = 300
-    side_by_side = True
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
         """Yield one row for each activation and seed."""
