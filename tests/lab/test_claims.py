@@ -34,19 +34,13 @@ def test_enough_seeds_that_give_no_number_do_not_hold():
     assert measure("", "", "", median, column, claimed=Range(high=0.1)).verdict == "does not hold"
 
 
-def test_a_claim_without_a_weaker_range_has_the_claimed_one():
-    claim = measure("dead", "said", "what", mean, np.arange(6.0), claimed=Range(2, 3))
-    assert claim.weaker == Range(2, 3)
-    assert (claim.statement, claim.sentence, claim.statistic, claim.n, claim.value) == ("dead", "said", "what", 6, 2.5)
-
-
-def test_a_claim_decides_a_statement_unless_it_has_a_setting():
-    said = {
-        (statement, setting): measure(statement, "s", "t", mean, np.ones(5), claimed=Range(), setting=setting).primary
-        for statement in ("", "dead")
-        for setting in ("", "on one period")
-    }
-    assert [key for key, primary in said.items() if primary] == [("dead", "")]
+@pytest.mark.parametrize(
+    ("statement", "setting", "primary"), [("dead", "", True), ("dead", "here", False), ("", "", False)]
+)
+def test_a_claim_decides_a_statement_unless_it_has_a_setting(statement, setting, primary):
+    claim = measure(statement, "said", "what", mean, np.arange(6.0), claimed=Range(2, 3), setting=setting)
+    assert claim == Claim(statement, "said", "what", 6, 2.5, claim.low, claim.high, Range(2, 3), Range(2, 3), setting)
+    assert claim.primary == primary
 
 
 @pytest.mark.parametrize(

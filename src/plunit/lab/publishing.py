@@ -13,7 +13,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 import numpy as np
@@ -41,23 +41,15 @@ _MARKERS = {"tanh": "s", "relu": "v", "plu": "o", "plu_learned": "D"}
 Track = Callable[[list[style.Picture]], Iterable[style.Picture]]
 
 
-class Published(NamedTuple):
-    """What was written: the page, the final losses and lines to print."""
-
-    page: Path
-    losses: story.Losses
-    lines: list[str]
-
-
-def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter) -> Published:
-    """Write tables, figures and report.html; `track` watches the figures."""
+def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter) -> tuple[story.Losses, list[str]]:
+    """Write tables, figures and report.html; return the final losses and lines to print; `track` watches figures."""
     order = list(catalogue())
     results = dict(sorted(results.items(), key=lambda item: order.index(plan[item[0]].base)))
     experiments = {name: plan[name].experiment() for name in results}
     claims = story.judge(experiments, results)
     write_tables(folder, experiments, results, claims)
     losses, judged = story.final_losses(results), story.statements(claims)
-    page, own = folder / "report.html", [claim for claim in claims if not claim.statement]
+    own = [claim for claim in claims if not claim.statement]
     content = _template().render(
         opening=story.opening(experiments, results, judged),
         judged=judged,
@@ -77,9 +69,9 @@ def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter
         machine=describe_machine(),
         version=plunit.__version__,
     )
-    write_atomically(page, content.encode())
+    write_atomically(folder / "report.html", content.encode())
     lines = [f"statements of the paper: {story.tally(judged)}"] if judged else story.plain(experiments, results, claims)
-    return Published(page, losses, lines)
+    return losses, lines
 
 
 def _draw(

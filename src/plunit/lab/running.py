@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent import futures
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -170,12 +171,13 @@ def publish(folder: Path, console: Console, have: Have | None = None) -> None:
         if not results:
             raise UserError(f"{folder} has no finished experiment; `plunit reproduce` continues")
         with bars(console) as bar:
-            published = publishing.write_report(folder, whole, results, lambda x: bar.track(x, description="figures"))
-    if published.losses:
-        console.print(_loss_table(published.losses))
-    for line in published.lines:
+            track = partial(bar.track, description="figures")
+            losses, lines = publishing.write_report(folder, whole, results, track)
+    if losses:
+        console.print(_loss_table(losses))
+    for line in lines:
         console.print(line)
-    console.print(f"report: {published.page}", markup=False)
+    console.print(f"report: {folder / 'report.html'}", markup=False)
 
 
 def run(folder: Path, todo: dict[Cell, Experiment], executor: Executor, show: Show = lambda cell, part: None) -> Have:

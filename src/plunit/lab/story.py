@@ -98,13 +98,7 @@ def final_losses(results: Results) -> Losses:
 
 
 def tally(judged: list[Judged]) -> str:
-    """Count the verdicts on the paper's statements; theorems are counted apart.
-
-    >>> tally([Judged("", "2", "a", False, [], "holds"), Judged("", "2", "b", False, [], "does not hold")])
-    '1 hold, 0 hold weakly, 1 do not hold'
-    >>> tally([Judged("", "6", "c", True, [], "checked")])
-    '1 of 1 theorems checked'
-    """
+    """Count the verdicts on the paper's statements: "1 hold, 0 hold weakly, 1 do not hold"; theorems apart."""
     count = Counter(one.verdict for one in judged if not one.theorem)
     shown = [verdict for verdict in _VERBS if count[verdict] or verdict != UNDECIDED] if count else []
     measured = ", ".join(f"{count[verdict]} {_VERBS[verdict]}" for verdict in shown)

@@ -23,6 +23,8 @@ from plunit.lab.style import Picture, label, listed, look
 from plunit.lab.train import cifar10 as run
 from plunit.lab.train.cifar10 import Cifar10Spec
 
+Bars = tuple[Range, Range]
+
 _STEPS = (100, 500, 1000, 5000)
 _FULL = Cifar10Spec.steps
 """The paper's number of steps: what it says of the whole run is decided there, and nowhere else."""
@@ -102,7 +104,7 @@ class Cifar10Experiment(Experiment):
             if step in best:
                 sentence = f"the identity does well in the first steps: no worse than ReLU after {step}."
                 bars, setting = (Range(high=1), Range(high=1.05)), "" if step == 100 else f"after {step} steps"
-                yield self._loss("cifar-identity", sentence, "identity", "relu", step, best[step], bars, setting)
+                yield self._loss("cifar-identity", sentence, ("identity", "relu"), step, best[step], bars, setting)
         if all(results.get(fit, {}).keys() >= {"relu", "plu"} for fit in _FITS):
             yield from (self._favourable(step, best[step], results) for step in sorted({most, longest}))
         yield from self._late(_best(known, min(20_000, longest)))
@@ -116,15 +118,13 @@ class Cifar10Experiment(Experiment):
             for step, one in best.items():
                 if step in _STEPS or _STEPS[-1] < step == most:
                     said, setting = f"{sentence} loss after {step:,} steps.", f"{whose}in the loss after {step:,} steps"
-                    yield self._loss("cifar-faster", said, "relu", activation, step, one, bars, setting)
+                    yield self._loss("cifar-faster", said, ("relu", activation), step, one, bars, setting)
             for step in sorted({min(_STEPS[-1], max(best)), most, max(best)}):
-                one = best[step]
-                said = f"On CIFAR-10{self.start}, {sentence} area under the curve of {step:,} steps."
-                statistic = f"area of ReLU / {label(activation)}, {step:,} steps, {one.where}"
-                relu, ours = (one.curves[name].area(step) for name in ("relu", activation))
+                said = f"{sentence} area under the curve of {step:,} steps."
+                what = f"area of ReLU / {label(activation)}, {step:,} steps"
+                columns = [best[step].curves[name].area(step) for name in ("relu", activation)]
                 setting = "" if activation == "plu" and step == _FULL else f"{whose}over {step:,} steps"
-                setting = self._setting(setting)
-                yield measure_ratio("cifar-faster", said, statistic, relu, ours, *bars, setting=setting)
+                yield self._ratio("cifar-faster", said, what, columns, best[step], bars, setting)
 
     def _late(self, one: Evidence) -> Iterator[Claim]:
         """Yield our claims about the end of a run: when ReLU overtakes, and test accuracy."""
@@ -147,29 +147,23 @@ class Cifar10Experiment(Experiment):
         sentence = f"it is more favourable to ReLU than sections 2-4, whose smallest ratio is {ratio:.3g}."
         bars = Range(high=ratio if math.isnan(low) else low), Range(high=ratio)
         setting = "" if step == _FULL else f"after {step:,} steps"
-        claim = self._loss("cifar-favourable", sentence, "relu", "plu", step, one, bars, setting)
+        claim = self._loss("cifar-favourable", sentence, ("relu", "plu"), step, one, bars, setting)
         source = f"the range is that of final losses on {least}, measured too: {ratio:.3g} ({low:.3g} to {high:.3g})"
         return dataclasses.replace(claim, n=min(claim.n, columns[least].size), statistic=f"{claim.statistic}; {source}")
 
-    def _setting(self, setting: str) -> str:
-        """Return how a claim differs from the paper's setting; how the weights start is a part of that."""
-        return f"{setting}{self.start}".strip()
-
     def _loss(
-        self,
-        statement: str,
-        said: str,
-        above: str,
-        below: str,
-        step: int,
-        one: Evidence,
-        bars: tuple[Range, Range],
-        setting: str = "",
+        self, statement: str, said: str, pair: tuple[str, str], step: int, one: Evidence, bars: Bars, setting: str = ""
     ) -> Claim:
-        window, (over, under) = one.curves[above].window, (one.curves[name].at(step) for name in (above, below))
-        statistic = f"loss of {label(above)} / {label(below)} after {step:,} steps, mean of {window}, {one.where}"
-        said = f"On CIFAR-10{self.start}, {said}"
-        return measure_ratio(statement, said, statistic, over, under, *bars, setting=self._setting(setting))
+        columns = [one.curves[name].at(step) for name in pair]
+        what = f"loss of {' / '.join(map(label, pair))} after {step:,} steps, mean of {one.curves[pair[0]].window}"
+        return self._ratio(statement, said, what, columns, one, bars, setting)
+
+    def _ratio(
+        self, statement: str, said: str, what: str, columns: list[Column], one: Evidence, bars: Bars, setting: str
+    ) -> Claim:
+        """Return a claim on a ratio; how the weights start is a part of how it differs from the paper's setting."""
+        said, setting = f"On CIFAR-10{self.start}, {said}", f"{setting}{self.start}".strip()
+        return measure_ratio(statement, said, f"{what}, {one.where}", *columns, *bars, setting=setting)
 
     def finding(self, runs: Runs) -> str:
         """Give losses and test accuracies of the longest run with most seeds."""
@@ -201,11 +195,7 @@ class Cifar10Experiment(Experiment):
 
 
 def crossing(ours: Column, theirs: Column) -> Column:
-    """Return, for each seed, the first group from which ours stays below theirs; infinite if ours ends above.
-
-    >>> crossing(np.array([[3.0, 1.0], [2.0, 1.0], [1.0, 3.0]]), np.full((3, 2), 2.5))
-    array([ 1., inf])
-    """
+    """Return, for each seed, the first group from which ours stays below theirs; infinite if ours ends above."""
     below = ours < theirs
     lasting = np.flip(np.cumprod(np.flip(below, 0), 0), 0)
     return np.where(lasting[-1] > 0, len(below) - lasting.sum(0), np.inf).astype(float)

@@ -73,14 +73,7 @@ Curves = dict[str, LossCurves]
 
 
 def curve(arrays: Arrays, window: int = WINDOW) -> LossCurves:
-    """Reduce the arrays of `compute` to a curve; steps beyond the last whole window are left out.
-
-    >>> steps = np.arange(120.0)[:, None]
-    >>> arrays = {"loss": steps, "test_step": np.array([[120]])}
-    >>> found = curve(arrays | {"test_loss": np.array([[2.0]]), "test_accuracy": np.array([[0.5]])})
-    >>> found.steps, found.at(50), found.area(100)
-    (100, array([24.5]), array([49.5]))
-    """
+    """Reduce the arrays of `compute` to a curve; steps beyond the last whole window are left out."""
     window = min(window, len(arrays["loss"]))
     count = len(arrays["loss"]) // window
     loss = arrays["loss"][: count * window].astype(np.float64).reshape(count, window, -1).mean(1)
