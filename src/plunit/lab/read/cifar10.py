@@ -163,7 +163,7 @@ class Cifar10Experiment(Experiment):
     ) -> Claim:
         """Return a claim on a ratio; how the weights start is a part of how it differs from the paper's setting."""
         said, setting = f"On CIFAR-10{self.start}, {said}", f"{setting}{self.start}".strip()
-        return measure_ratio(statement, said, f"{what}, {one.where}", *columns, *bars, setting=setting)
+        return measure_ratio(statement, said, f"{what}, {one.where}", columns[0], columns[1], *bars, setting=setting)
 
     def finding(self, runs: Runs) -> str:
         """Give losses and test accuracies of the longest run with most seeds."""
