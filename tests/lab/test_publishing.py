@@ -22,6 +22,8 @@ NAMES = ("sine", "parametric", "surface", "map-sine", "depth", "inverse")
 def small(quick_lab):
     """A plan of several experiments and a variant, in the order of the report."""
     parts = quick_lab(*NAMES, seeds=SEEDS)
+    for name in ("parametric", "surface"):  # drawn in half the time
+        parts[name] = dataclasses.replace(parts[name], activations=("relu", "plu"))
     varied = dataclasses.replace(parts["sine"], changes={"lr": 0.5}, activations=("relu", "plu"))
     return {"sine": parts.pop("sine"), "sine+lr=0.5": varied, **parts}
 
@@ -96,7 +98,7 @@ def test_every_link_within_the_page_has_its_anchor(page):
 
 
 def test_every_claim_is_there_once_with_its_numbers(page, judged):
-    assert len(judged) > 40
+    assert len(judged) > 30
     sentences = [claim.sentence for claim in judged]
     assert [sentence for sentence in sentences if sentence not in page.words] == []
     intervals = [f"{style.number(c.low)} to {style.number(c.high)}" for c in judged if not np.isnan(c.low)]

@@ -104,7 +104,8 @@ def test_claims_have_the_name_of_their_experiment_and_those_of_a_variant_are_our
 
 
 def test_the_opening_counts_verdicts_compares_losses_and_names_what_failed():
-    experiments, results = {"sine": SINE}, {"sine": RUNS}
+    varied = SINE.varied({"lr": 0.1})  # is not compared
+    experiments, results = {"sine": SINE, varied.name: varied}, {"sine": RUNS, varied.name: RUNS}
     judged = statements([claim("sine-tanh", HOLDS), claim("sine-relu", FAILS, seeds=1200)])
     assert opening(experiments, results, judged) == [
         "Of 2 statements of the paper, judged on up to 1,200 seeds, 1 hold, 0 hold weakly, 1 do not hold.",
