@@ -199,11 +199,7 @@ def changed(spec: Any, changes: Changes) -> Any:
 
 
 def texts(changes: Changes, between: str = "x") -> dict[str, str]:
-    """Return the changes as texts, sorted by field, for names of files and titles.
-
-    >>> texts({"widths": (1, 8, 1), "lr": 0.003})
-    {'lr': '0.003', 'widths': '1x8x1'}
-    """
+    """Return the changes as texts such as 1x8x1, sorted by field, for names of files and titles."""
     values = {name: value if isinstance(value, tuple) else (value,) for name, value in sorted(changes.items())}
     return {name: between.join(map(str, value)) for name, value in values.items()}
 

@@ -32,6 +32,7 @@ from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment
 from plunit.lab.plan import Plan
 from plunit.lab.store import locked, sweep
+from plunit.lab.story import Losses
 from plunit.lab.style import label, number
 
 PATIENCE = 5.0
@@ -276,7 +277,7 @@ def _watched(folder: Path, todo: dict[Cell, Experiment], executor: Executor, con
             raise UserError(f"the workers died with {left()}; the same command continues from there") from None
 
 
-def _loss_table(losses: dict[str, dict[str, tuple[float, float, float]]]) -> Table:
+def _loss_table(losses: Losses) -> Table:
     """Return the median final losses, a row for each experiment and a column for each activation."""
     activations = list(dict.fromkeys(activation for row in losses.values() for activation in row))
     shown = Table("median final loss", box=None, pad_edge=False, padding=(0, 3, 0, 0))

@@ -146,11 +146,7 @@ def number(value: float) -> str:
 
 
 def listed(values: dict[str, float]) -> str:
-    """Print values by activation.
-
-    >>> listed({"relu": 0.5, "plu": 0.25})
-    'ReLU 0.5, PLU 0.25'
-    """
+    """Print values by activation: "ReLU 0.5, PLU 0.25"."""
     return ", ".join(f"{label(activation)} {number(value)}" for activation, value in values.items())
 
 
