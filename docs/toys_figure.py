@@ -29,13 +29,15 @@ SPEC = EXPERIMENT.spec
 def trained(method: str) -> list[list[float]]:
     """Train a flow of seed 0 for each toy as the experiment does, and return their parameters."""
     flows: list[Flow] = []
+    train = run.trained
 
-    def keep(spec: Any, made: list[Flow], seeds: list[int]) -> dict[str, Any]:
+    def keep(*arguments: Any) -> tuple[list[Flow], Any]:
+        made, losses = train(*arguments)
         flows.extend(made)
-        return {}
+        return made, losses
 
     (cell,) = EXPERIMENT.cells([method], 1, "")
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(run, "_pictures", keep):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(run, "trained", keep):
         run.compute(cell, Path(folder) / "scratch")
     return [[float(f"{value:.7g}") for value in parameters_to_vector(flow.parameters()).tolist()] for flow in flows]
 

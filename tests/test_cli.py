@@ -20,7 +20,7 @@ from plunit.lab import running
 
 @pytest.mark.parametrize(
     ("words", "kept"),
-    [(["list"], False), (["report"], False), (["reproduce", "--quick"], True), (["run", "sine"], True)],
+    [(["list"], False), (["report"], False), (["reproduce"], True), (["run", "sine"], True)],
 )
 def test_only_commands_that_store_work_say_so_when_they_are_stopped(monkeypatch, tmp_path, words, kept):
     def stop(*_, **__):

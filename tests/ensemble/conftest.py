@@ -5,7 +5,7 @@ from plunit.ensemble import ENGINES
 from plunit.ensemble.data import points
 from plunit.ensemble.run_state import Steps
 from plunit.ensemble.training import begin
-from plunit.lab.train.threads import one_thread
+from plunit.lab.scratch import one_thread
 
 
 @pytest.fixture(scope="package", autouse=True)

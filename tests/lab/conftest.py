@@ -3,18 +3,19 @@
 import dataclasses
 
 import pytest
+from rich.console import Console
 
 from plunit import ensemble
 from plunit.lab import running, store
 from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
+from plunit.lab.scratch import one_thread
 from plunit.lab.train.cifar10 import Cifar10Spec
 from plunit.lab.train.density import DensitySpec
 from plunit.lab.train.depth import DepthSpec
 from plunit.lab.train.fit import FitSpec
 from plunit.lab.train.inverse import InverseSpec
 from plunit.lab.train.shape import ShapeSpec
-from plunit.lab.train.threads import one_thread
 from plunit.lab.train.warp import WarpSpec
 
 QUICK = {
@@ -61,7 +62,12 @@ def compute():
     def computed(folder, plan):
         todo = {cell: part.experiment() for part in plan.values() for cell in part.cells()}
         with running.here() as executor:
-            have = running.run(folder, todo, executor, lambda cell: None)
+            have = running.run(folder, todo, executor)
         return store.collect(folder, plan, have, pytest.fail)
 
     return computed
+
+
+@pytest.fixture
+def console():
+    return Console(record=True, width=300, force_terminal=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plunit.base.ranges import Range
-from plunit.lab.paper import STATEMENTS
+from plunit.lab.claims import STATEMENTS
 from plunit.lab.story import statements
 
 ROOT = Path(__file__).parents[2]

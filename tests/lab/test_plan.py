@@ -26,8 +26,8 @@ def test_a_saved_plan_is_loaded(tmp_path):
 def test_commands_repeat_their_part():
     assert [part.command() for part in PLAN.values()] == [
         "plunit run sine --seeds 3 --activations plu,tanh --engine numpy",
-        "plunit run warp --seeds 2 --activations plu --set steps=7",
-        "plunit run sine --seeds 2 --activations relu --engine numpy --set lr=0.5 --set widths=1,8,1",
+        "plunit run warp --set steps=7 --seeds 2 --activations plu",
+        "plunit run sine --set lr=0.5 --set widths=1,8,1 --seeds 2 --activations relu --engine numpy",
     ]
 
 
@@ -46,13 +46,9 @@ def test_results_add_up_and_what_is_replaced_is_said():
 @pytest.mark.parametrize(
     ("name", "keywords", "expected"),
     [
-        (
-            "cifar10",
-            {"assignments": ["steps=500"]},
-            Part("cifar10", 1, ("tanh", "relu", "plu", "identity"), "", {"steps": 500}),
-        ),
+        ("warp", {"assignments": ["steps=500"]}, Part("warp", 5, ("plu", "leaky_relu"), "", {"steps": 500})),
         ("cifar10", {"seeds": 3, "activations": "gelu"}, Part("cifar10", 3, ("gelu",))),
-        ("sine", {"engine": "numpy", "quick": True, "activations": "plu"}, Part("sine", 64, ("plu",), "numpy")),
+        ("sine", {"engine": "numpy", "seeds": 64, "activations": "plu"}, Part("sine", 64, ("plu",), "numpy")),
         *(
             ("warp", {"seeds": 1, "activations": text}, Part("warp", 1, ("plu", "leaky_relu")))
             for text in ("plu,leaky_relu", " plu ,leaky_relu,", "plu,leaky_relu,plu")
@@ -110,6 +106,21 @@ def edited(**changes):
         (("sine", {"assignments": ["lr=0"]}), "lr must be a number (1e-09 to 100), got 0.0"),
         (("depth", {"assignments": ["low=7"]}), "low must be below high"),
         (("depth", {"assignments": ["depths=5,3"]}), "depths must increase"),
+        (("sine", {"assignments": ["lr"]}), "a setting must be field=value"),
+        (("sine", {"assignments": ["lr="]}), "a setting must be field=value"),
+        (("sine", {"assignments": ["lrr=1"]}), "did you mean lr?"),
+        (("sine", {"assignments": ["__class__=1"]}), "unknown field '__class__'"),
+        (("map-sine", {"assignments": ["fit=1"]}), "unknown field 'fit'; there are fit.FIELD, "),
+        (("map-sine", {"assignments": ["fit.=3"]}), "unknown field 'fit.'"),
+        (("map-sine", {"assignments": ["__class__.lr=1"]}), "unknown field '__class__.lr'"),
+        (("map-sine", {"assignments": ["alphas=0.2,0.3"]}), "alphas must hold 0.1, cs 1.0"),
+        (("map-sine", {"assignments": ["cs=2,3"]}), "alphas must hold 0.1, cs 1.0"),
+        (("map-sine", {"assignments": ["fit.batch=3"]}), "fit.batch must be 0"),
+        (("sine", {"assignments": ["widths=2,3,1"]}), "widths for sine must be 1,...,1"),
+        (("sine", {"assignments": ["widths=1,1"]}), "with hidden layers, got 1,1"),
+        (("sine", {"assignments": ["low=10"]}), "low must be below high"),
+        (("sine", {"assignments": ["checkpoints=5,5"]}), "checkpoints must increase"),
+        (("surface", {"assignments": ["points=1001"]}), "points must be at most 1000, got 1001"),
         ([","], "names no experiment"),
         ([""], "names no experiment"),
         (["compare"], "not part of the reproduction"),

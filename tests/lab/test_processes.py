@@ -1,28 +1,24 @@
 """The command as a process: interrupted, killed, run twice at once, on a full disk. Nothing is lost or left running."""
 
 import contextlib
-import json
 import os
 import resource
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
+from commands import PROGRAM
 from waiting import wait_until
 
-from plunit.lab import running, store
-from plunit.lab.plan import Part
+from plunit.lab import plan
 
 pytestmark = [
     pytest.mark.kills,
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc"),
 ]
 
-COMMAND = [sys.executable, "-c", "from plunit.cli import main; main()"]
 LONG = ["run", "warp", "--set", "steps=1000000", "--activations", "plu,leaky_relu", "--out"]
 QUICK = ["run", "depth", "--seeds", "6", "--activations"]
 
@@ -34,7 +30,7 @@ def heed_ctrl_c():
 
 def start(*arguments, **options):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "start_new_session": True}
-    return subprocess.Popen([*COMMAND, *map(str, arguments)], preexec_fn=heed_ctrl_c, **pipes, **options)
+    return subprocess.Popen([*PROGRAM, *map(str, arguments)], preexec_fn=heed_ctrl_c, **pipes, **options)
 
 
 def family(session):
@@ -61,12 +57,17 @@ def training(tmp_path):
         process.communicate()
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["TERM", "KILL"])
-def test_workers_end_within_two_seconds_of_their_parent(training, how):
+def test_workers_end_with_their_parent_and_a_second_run_waits_for_the_first(training, tmp_path):
     assert len(family(training.pid)) >= 3
-    os.kill(training.pid, how)
+    second = start(*QUICK, "plu", "--out", tmp_path)
+    line = second.stdout.readline()
+    assert line.startswith(f"another `plunit` works in {tmp_path}; waiting until it is done")
+    os.kill(training.pid, signal.SIGKILL)  # the lock ends with the process
     training.wait(10)
     wait_until(lambda: not family(training.pid), seconds=20)
+    said, _ = second.communicate(timeout=120)
+    assert second.returncode == 0
+    assert "report:" in said
 
 
 def test_ctrl_c_stops_long_cells_at_once(training):
@@ -101,13 +102,12 @@ def test_ctrl_c_while_drawing_is_one_line(tmp_path):
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("gap", [0.02, 0.3])
-def test_ctrl_c_again_and_again_prints_no_traceback(tmp_path, gap):
+def test_ctrl_c_again_and_again_prints_no_traceback(tmp_path):
     process = start("run", "sine", "--seeds", "4096", "--out", tmp_path)
     wait_until(lambda: list(tmp_path.glob("cells/*")), process)
     while process.poll() is None:
         os.killpg(process.pid, signal.SIGINT)
-        time.sleep(gap)
+        time.sleep(0.05)
     said, _ = process.communicate(timeout=60)
     assert process.returncode in (130, -signal.SIGINT)
     assert [line for line in said.splitlines() if "the same command continues from there" not in line] == []
@@ -118,44 +118,29 @@ def test_two_runs_at_once_lose_nothing(tmp_path):
     processes = [start(*QUICK, activation, "--out", tmp_path) for activation in ("tanh", "plu")]
     said = [process.communicate(timeout=300)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], said
-    assert set(json.loads((tmp_path / "run.json").read_text())["experiments"]["depth"]["activations"]) == {
-        "tanh",
-        "plu",
-    }
+    assert set(plan.load(tmp_path)["depth"].activations) == {"tanh", "plu"}
     rows = (tmp_path / "summary.csv").read_text().splitlines()[1:]
     assert {tuple(row.split(",")[1:3]) for row in rows} == {(a, str(s)) for a in ("tanh", "plu") for s in range(6)}
     assert sum(f"another `plunit` works in {tmp_path}; waiting" in text for text in said) <= 1
 
 
-def test_a_run_waits_for_another_and_says_so(training, tmp_path):
-    second = start(*QUICK, "plu", "--out", tmp_path)
-    line = second.stdout.readline()
-    assert line.startswith(f"another `plunit` works in {tmp_path}; waiting until it is done")
-    os.kill(training.pid, signal.SIGKILL)  # the lock ends with the process
-    said, _ = second.communicate(timeout=120)
-    assert second.returncode == 0
-    assert "report:" in said
-
-
-@pytest.mark.parametrize("largest", [300, 3000, 40_000])
-def test_a_full_disk_is_one_line_wherever_it_strikes(tmp_path, largest):
-    def limited():
+def test_a_full_disk_is_one_line_wherever_it_strikes(tmp_path):
+    def limited(largest):
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
 
-    done = subprocess.run(
-        [*COMMAND, *QUICK, "plu,tanh", "--out", tmp_path], capture_output=True, text=True, preexec_fn=limited
-    )
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("plunit: the disk is full")
-    assert "run the same command again" in line
+    runs = {  # in run.json, in a figure
+        largest: subprocess.Popen(
+            [*PROGRAM, *QUICK, "plu,tanh", "--out", tmp_path / str(largest)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda largest=largest: limited(largest),
+        )
+        for largest in (300, 40_000)
+    }
+    said = {largest: process.communicate(timeout=120)[1].splitlines() for largest, process in runs.items()}
+    assert {process.returncode for process in runs.values()} == {2}
+    assert [len(lines) for lines in said.values()] == [1] * 2
+    assert all(line.startswith("plunit: the disk is full") for (line,) in said.values())
+    assert all("run the same command again" in line for (line,) in said.values())
     assert list(tmp_path.rglob(".part-*")) == []
-
-
-def test_processes_give_the_same_arrays(tmp_path):
-    part = Part("depth", 300, ("plu",))
-    todo = {cell: part.experiment() for cell in part.cells()}
-    with running.here() as local, running.processes(2) as pool:
-        ours, theirs = (running.run(tmp_path / str(i), todo, e, lambda cell: None) for i, e in enumerate((local, pool)))
-    assert [np.array_equal(ours[cell]["gradient"], theirs[cell]["gradient"]) for cell in todo] == [True, True]
-    assert len(store.read_all(tmp_path / "1", todo, pytest.fail)) == 2

@@ -9,7 +9,6 @@ import sys
 
 import numpy as np
 import pytest
-from rich.console import Console
 from waiting import wait_until
 
 from plunit.base.errors import UserError
@@ -27,24 +26,17 @@ def in_this_process(quick_lab, monkeypatch):
     monkeypatch.setattr(running, "processes", lambda workers: running.here())
 
 
-@pytest.fixture
-def console():
-    return Console(record=True, width=300, force_terminal=False)
-
-
 def todo(wanted):
     return {cell: part.experiment() for part in wanted.values() for cell in part.cells()}
 
 
-def complete(folder, wanted, executor=None, done=lambda cell: None):
-    """Compute the missing cells and return all arrays."""
+def complete(folder, wanted, say=pytest.fail):
+    """Compute the missing cells; return all arrays, and the cells that were computed."""
     cells = todo(wanted)
-    have = store.read_all(folder, cells, lambda text: None)
-    absent = {cell: one for cell, one in cells.items() if cell not in have}
-    if executor:
-        return have | running.run(folder, absent, executor, done)
+    have = store.read_all(folder, cells, say)
     with running.here() as local:
-        return have | running.run(folder, absent, local, done)
+        new = running.run(folder, {cell: one for cell, one in cells.items() if cell not in have}, local)
+    return have | new, [*new]
 
 
 def assert_same(ours, theirs):
@@ -56,27 +48,18 @@ def assert_same(ours, theirs):
     assert different == []
 
 
-def test_only_missing_cells_are_computed(tmp_path):
-    before = complete(tmp_path, WANTED)
-    cells = list(before)
+def test_missing_and_damaged_cells_are_computed_again_and_damage_is_reported(tmp_path):
+    before, cells = complete(tmp_path, WANTED)
     store.path_of(tmp_path, cells[3]).unlink()
-    computed = []
-    assert_same(complete(tmp_path, WANTED, done=computed.append), before)
-    assert computed == [cells[3]]
-    assert_same(store.read_all(tmp_path, cells, pytest.fail), before)
-
-
-def test_damaged_cells_are_reported_and_computed_again(tmp_path):
-    before = complete(tmp_path, WANTED)
-    cells = list(before)
     for cell in (cells[0], cells[5]):
         path = store.path_of(tmp_path, cell)
         path.write_bytes(path.read_bytes()[:-100])
     lines = []
-    found = store.read_all(tmp_path, cells, lines.append)
-    assert [cell for cell in cells if cell not in found] == [cells[0], cells[5]]
+    after, computed = complete(tmp_path, WANTED, lines.append)
+    assert_same(after, before)
+    assert set(computed) == {cells[0], cells[3], cells[5]}
     assert [("has to be computed again" in line, ".npz" in line) for line in lines] == [(True, True)] * 2
-    assert_same(complete(tmp_path, WANTED), before)
+    assert_same(store.read_all(tmp_path, cells, pytest.fail), before)
 
 
 def test_an_error_in_a_cell_keeps_the_others_and_cancels_the_rest(tmp_path):
@@ -94,7 +77,7 @@ def test_an_error_in_a_cell_keeps_the_others_and_cancels_the_rest(tmp_path):
 
     faulty = {cell: Failing(one.name, one.title, one.spec) if type(one) is kind else one for cell, one in cells.items()}
     with running.here() as local, pytest.raises(RuntimeError, match="a fault in the cell"):
-        running.run(tmp_path, faulty, local, lambda cell: None)
+        running.run(tmp_path, faulty, local)
     kept = list(store.read_all(tmp_path, names, pytest.fail))
     assert kept[:2] == names[:2]
     assert names[2] not in kept
@@ -106,7 +89,7 @@ def test_a_run_is_published_and_leaves_nothing_unfinished(console, tmp_path):
         tmp_path, plan.for_run(tmp_path, "warp", seeds=2, activations="plu", assignments=["steps=3"]), Where(), console
     )
     assert "report:" in console.export_text()
-    command = "plunit run warp --seeds 2 --activations plu --set steps=3 --out runs"
+    command = "plunit run warp --set steps=3 --seeds 2 --activations plu --out runs"
     assert command in (tmp_path / "report.html").read_text()
     assert list((tmp_path / "unfinished").iterdir()) == []
     assert plan.load(tmp_path)["warp"].changes == {"steps": 3}
@@ -120,41 +103,6 @@ def test_activations_add_up_in_a_folder(console, tmp_path):
     assert "the tables no longer show" not in console.export_text()
     running.execute(tmp_path, plan.for_run(tmp_path, "depth", seeds=6, activations="plu"), Where(), console)
     assert "the tables no longer show the results of `plunit run depth --seeds 5" in console.export_text()
-
-
-def test_fresh_computes_anew_and_resume_does_not(console, tmp_path):
-    wanted = plan.for_run(tmp_path, "depth", seeds=2, activations="plu")
-    (cell,) = wanted["depth"].cells()
-    path = store.path_of(tmp_path, cell)
-    running.execute(tmp_path, wanted, Where(), console)
-    written = path.stat().st_mtime_ns
-    running.execute(tmp_path, wanted, Where(), console)
-    assert path.stat().st_mtime_ns == written
-    scratch.write_progress(scratch.path_of(tmp_path, path.stem), 0.5)
-    running.execute(tmp_path, wanted, Where(), console, fresh=True)
-    assert path.stat().st_mtime_ns > written
-    assert list((tmp_path / "unfinished").iterdir()) == []
-
-
-def test_reproduce_keeps_a_longer_run_that_is_finished(console, tmp_path, monkeypatch):
-    kind = type(catalogue()["warp"])
-    monkeypatch.setattr(kind, "short", 2)
-    monkeypatch.setattr(kind, "seeds", 1)
-
-    def asked(**options):
-        return running.keep_longer(tmp_path, plan.for_reproduce(["warp"], **options))["warp"]
-
-    short = asked()
-    assert short.changes == {"steps": 2}
-    longer = plan.for_run(tmp_path, "warp", seeds=1, assignments=["steps=4"])
-    running.execute(tmp_path, longer, Where(), console)
-    assert asked() == longer["warp"]
-    assert asked(full=True).changes == {}
-    store.path_of(tmp_path, longer["warp"].cells()[0]).unlink()  # unfinished: nobody asked for the rest
-    assert asked() == short
-    wider = plan.for_run(tmp_path, "warp", seeds=3, assignments=["steps=2"])
-    running.execute(tmp_path, wider, Where(), console)
-    assert asked() == wider["warp"]
 
 
 def absent(report):
@@ -173,17 +121,8 @@ def test_data_that_cannot_be_had_is_an_error_or_a_line(console, tmp_path, monkey
     assert "report:" in said
 
 
-def test_fresh_keeps_what_is_finished_until_it_is_replaced(console, tmp_path, monkeypatch):
-    wanted = plan.for_run(tmp_path, "warp", seeds=1, activations="plu", assignments=["steps=2"])
-    running.execute(tmp_path, wanted, Where(), console)
-    monkeypatch.setattr(type(catalogue()["warp"]), "prepare", staticmethod(absent))
-    with pytest.raises(UserError, match="no data here"):
-        running.execute(tmp_path, wanted, Where(), console, fresh=True)
-    assert len(store.read_all(tmp_path, wanted["warp"].cells(), pytest.fail)) == 1
-
-
 def test_progress_of_unfinished_cells_counts(tmp_path):
-    path = scratch.path_of(tmp_path, "cell")
+    path = tmp_path / "unfinished" / "cell"
     assert scratch.done(path) == 0
     scratch.write_progress(path, 0.25)
     assert scratch.done(path) == 0.25
@@ -234,39 +173,28 @@ def cluster(tmp_path):
             process.wait()
 
 
-MANY = {"depth": Part("depth", 2048, ("plu",))}
-
-
-@pytest.mark.filterwarnings("ignore")  # Dask's own, about sockets of the worker that was killed
-def test_a_cluster_that_loses_a_worker_gives_the_same_table(tmp_path, cluster):
-    address, (_, lost, _) = cluster
+@pytest.mark.filterwarnings("ignore")  # Dask's own, about sockets of those that were killed
+def test_a_cluster_may_lose_a_worker_and_without_its_scheduler_the_run_ends_in_one_line(
+    tmp_path, cluster, console, monkeypatch
+):
+    address, (scheduler, lost, _) = cluster
+    many = {"depth": Part("depth", 2048, ("plu",))}
     finished = []
 
-    def done(cell):
-        finished.append(cell)
-        if len(finished) == 1:
+    def show(cell, part):
+        if part == 1:
+            finished.append(cell)
             lost.kill()
 
     with running.cluster(address) as executor:
-        there = complete(tmp_path / "there", MANY, executor, done)
+        there = running.run(tmp_path / "there", todo(many), executor, show)
     assert lost.wait(10) == -signal.SIGKILL
     assert len(finished) == 8
-    assert_same(complete(tmp_path / "here", MANY), there)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_cluster_whose_scheduler_dies_is_one_line(tmp_path, cluster, console):
-    address, (scheduler, *_) = cluster
-    store_write = store.write
-
-    def dying(*arguments):
-        scheduler.kill()
-        store_write(*arguments)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "write", dying)
-        with pytest.raises(UserError, match=r"^the workers died|^the Dask scheduler"):
-            running.execute(tmp_path / "runs", MANY, Where(cluster=address), console)
+    assert_same(complete(tmp_path / "here", many)[0], there)
+    write = store.write
+    monkeypatch.setattr(store, "write", lambda *arguments: (scheduler.kill(), write(*arguments)))
+    with pytest.raises(UserError, match=r"^the workers died|^the Dask scheduler"):
+        running.execute(tmp_path / "runs", many, Where(cluster=address), console)
 
 
 def connected(address):
@@ -288,7 +216,8 @@ def connected(address):
         (lambda *_: connected("tcp://127.0.0.1:9"), "no Dask scheduler answers at tcp://127.0.0.1:9"),
     ],
 )
-def test_messages(call, said, console, tmp_path):
+def test_messages(call, said, console, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "PATIENCE", 0.2)
     plan.save(tmp_path, {})
     with pytest.raises(UserError, match=r"^[^\n]*$") as error:
         call(tmp_path, console)

@@ -5,16 +5,15 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
+from commands import PROGRAM
 
 from plunit.data import cifar10
 from plunit.lab import plan, store
 
-COMMAND = [sys.executable, "-c", "from plunit.cli import main; main()"]
 PAIRS = int(os.environ.get("PLUNIT_PAIRS", "100"))
 KILLS = int(os.environ.get("PLUNIT_KILLS", "100"))
 WORK = {  # arguments: the share of all kills, and the longest time before one in seconds
@@ -27,12 +26,12 @@ WORK = {  # arguments: the share of all kills, and the longest time before one i
 
 def finish(folder):
     for arguments in WORK:
-        subprocess.run([*COMMAND, *arguments.split(), "--out", str(folder)], check=True, capture_output=True)
+        subprocess.run([*PROGRAM, *arguments.split(), "--out", str(folder)], check=True, capture_output=True)
 
 
 def wait_for_a_checkpoint(process, folder):
     """Wait until there is one, on a slow machine too, or the process has ended."""
-    while process.poll() is None and not list(folder.glob("unfinished/*.safetensors")):
+    while process.poll() is None and not list(folder.glob("unfinished/*.checkpoint")):
         time.sleep(0.5)
 
 
@@ -40,8 +39,8 @@ def kill_now_and_then(arguments, folder, kills, longest, chance):
     """Run a command until it ends by itself and kill it at random moments before; return kills and resumptions."""
     done = resumed = 0
     while True:
-        resumed += bool(list(folder.glob("unfinished/*.safetensors")))
-        command = [*COMMAND, *arguments.split(), "--out", str(folder)]
+        resumed += bool(list(folder.glob("unfinished/*.checkpoint")))
+        command = [*PROGRAM, *arguments.split(), "--out", str(folder)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
         if "cifar10" in arguments and done < kills and done % 2 == 0:
             wait_for_a_checkpoint(process, folder)
@@ -89,7 +88,7 @@ def test_pairs_of_runs_at_once_lose_nothing(tmp_path):
     for i in range(PAIRS):
         folder = tmp_path / str(i)
         pair = [["depth", "--activations", "tanh"], ["depth-scaled" if i % 2 else "depth", "--activations", "plu"]]
-        commands = [[*COMMAND, "run", *arguments, "--seeds", "1", "--out", str(folder)] for arguments in pair]
+        commands = [[*PROGRAM, "run", *arguments, "--seeds", "1", "--out", str(folder)] for arguments in pair]
         processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
         codes = [process.wait() for process in processes]
         rows = (folder / "summary.csv").read_text()

@@ -21,7 +21,6 @@ Cluster = Annotated[str, typer.Option(help="Address of a running Dask scheduler,
 Engine = Annotated[str, typer.Option(help="native or numpy; by default native if the compiled program is available.")]
 Activations = Annotated[str, typer.Option(help="Names, separated by commas; by default the usual ones.")]
 Names = Annotated[list[str] | None, typer.Option(help="Experiment to run, by default all; may be repeated.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Fewer seeds, for a first look.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="FIELD=VALUE", help="Another value for a field of the spec; may be repeated."),
@@ -35,15 +34,14 @@ def reproduce(
     workers: Workers = 0,
     cluster: Cluster = "",
     engine: Engine = "",
-    quick: Quick = False,
     full: Annotated[bool, typer.Option("--full", help="Long experiments in full: hours rather than minutes.")] = False,
 ) -> None:
     """Run the paper's experiments, judge its claims and write the report."""
     from plunit.lab import plan, running
 
     where = running.Where(workers, cluster)
-    wanted = plan.for_reproduce(only or (), seeds=seeds, engine=engine, quick=quick, full=full)
-    running.execute(out, running.keep_longer(out, wanted), where, _console, tolerant=True)
+    wanted = plan.for_reproduce(only or (), seeds=seeds, engine=engine, full=full)
+    running.execute(out, wanted, where, _console, tolerant=True)
 
 
 def run(
@@ -55,10 +53,6 @@ def run(
     workers: Workers = 0,
     cluster: Cluster = "",
     engine: Engine = "",
-    quick: Quick = False,
-    resume: Annotated[
-        bool, typer.Option("--resume/--fresh", help="Continue from stored cells, or compute everything again.")
-    ] = True,
 ) -> None:
     """Run one experiment, with activations and settings of your choice, and write the report.
 
@@ -68,10 +62,8 @@ def run(
     from plunit.lab import plan, running
 
     where = running.Where(workers, cluster)
-    wanted = plan.for_run(
-        out, name, seeds=seeds, activations=activations, engine=engine, quick=quick, assignments=assignments or ()
-    )
-    running.execute(out, wanted, where, _console, fresh=not resume)
+    wanted = plan.for_run(out, name, seeds=seeds, activations=activations, engine=engine, assignments=assignments or ())
+    running.execute(out, wanted, where, _console)
 
 
 def compare(

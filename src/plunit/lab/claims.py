@@ -1,20 +1,68 @@
-"""Verdicts: a statistic over paired seeds, its interval, and a stated rule."""
+"""What the paper says, and verdicts on it: a statistic over paired seeds, its interval, and a stated rule."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from plunit.base.errors import UserError
 from plunit.base.ranges import Range
-from plunit.lab.paper import STATEMENTS
 
 Column = np.ndarray[Any, Any]
+Statistic = Callable[[Column], Any]
+"""Reduces seeds, the last axis."""
+
+PAPER = ("PLU: The Piecewise Linear Unit Activation Function", "https://arxiv.org/abs/1809.09534")
+
+SECTIONS = {
+    "2": "Fitting elementary functions",
+    "3": "Fitting parametric functions",
+    "4": "Fitting 3D surfaces",
+    "5": "CIFAR-10",
+    "6": "Invertible networks",
+    "7": "Remarks",
+    "": "Questions of ours",
+}
+"""The sections with experiments; the paper does not number its last one."""
+
+
+class Statement(NamedTuple):
+    """A sentence and the section where it stands; a theorem can be checked, but there is nothing to measure."""
+
+    section: str
+    sentence: str
+    theorem: bool = False
+
+
+STATEMENTS = {
+    "sine-tanh": Statement("2", "On the sine, PLU and tanh reach similar losses."),
+    "sine-relu": Statement("2", "On the sine, ReLU's loss is two orders of magnitude higher."),
+    "sine-pieces": Statement("2", "Trained on the sine, PLU networks have more pieces than ReLU networks."),
+    "curve-relu": Statement("3", "On the parametric curve, PLU fits much closer than ReLU."),
+    "curve-tanh": Statement("3", "On the parametric curve, tanh performs as well as PLU."),
+    "curve-five": Statement("3", "The ReLU network has 5 line segments on the parametric curve."),
+    "curve-pieces": Statement("3", "PLU networks have abundantly more line segments there than ReLU networks."),
+    "surface-relu": Statement("4", "On the surface, ReLU ends at a much higher loss than PLU."),
+    "surface-tanh": Statement("4", "On the surface, PLU keeps up with tanh."),
+    "surface-pieces": Statement("4", "On the surface, PLU networks have more linear pieces than ReLU networks."),
+    "cifar-faster": Statement("5", "On CIFAR-10, tanh and PLU train faster than ReLU."),
+    "cifar-identity": Statement("5", "The network with the identity does well in the first steps."),
+    "cifar-favourable": Statement("5", "CIFAR-10 is more favourable to ReLU than sections 2-4."),
+    "inverse-plu": Statement("6", "PLU is invertible, with an inverse defined for all numbers.", theorem=True),
+    "inverse-others": Statement(
+        "6", "ReLU has no inverse, leaky ReLU has one, and tanh's is defined on (-1, 1) only.", theorem=True
+    ),
+    "gradients-tanh": Statement("7", "tanh suffers from vanishing gradients."),
+    "gradients-plu": Statement("7", "PLU does not suffer from vanishing gradients."),
+    "dead": Statement("7", "PLU avoids ReLU's problem of dead units."),
+}
+"""What the paper says, in our words and in its order."""
 
 FEWEST = 5
 """Seeds below which there is no interval and no verdict."""
@@ -49,7 +97,7 @@ class Claim:
     """A sentence, and what the seeds say of it.
 
     Attributes:
-        statement: the statement of the paper it tests, a key of `plunit.lab.paper.STATEMENTS`; "" for a claim of ours.
+        statement: the statement of the paper it tests, a key of `STATEMENTS`; "" for a claim of ours.
         sentence: the claim.
         statistic: what is computed.
         n: number of seeds; of checks, for a theorem.
@@ -79,7 +127,7 @@ class Claim:
         if self.statement and self.statement not in STATEMENTS:
             raise UserError(
                 f'the claim "{self.sentence}" is about {self.statement!r}, which is no statement of the paper; name a '
-                'key of plunit.lab.paper.STATEMENTS, or "" for a claim of your own'
+                'key of plunit.lab.claims.STATEMENTS, or "" for a claim of your own'
             )
 
     @property
@@ -113,19 +161,20 @@ def measure(
     statement: str,
     sentence: str,
     statistic: str,
-    function: Callable[..., Any],
-    *columns: Column,
+    function: Statistic,
+    column: Column,
+    *,
     claimed: Range,
     weaker: Range | None = None,
     setting: str = "",
 ) -> Claim:
-    """Evaluate a claim: function(*columns) reduces seeds, the last axis, and is resampled in all columns together.
+    """Evaluate a claim: function(column) reduces seeds, the last axis, and is resampled.
 
     Without a weaker range of its own, a claim has the claimed one.
     """
-    value, (low, high) = float(function(*columns)), interval(function, *columns)
-    seeds = columns[0].shape[-1]
-    return Claim(statement, sentence, statistic, seeds, value, low, high, claimed, weaker or claimed, setting)
+    value, (low, high) = float(function(column)), interval(function, column)
+    n = column.shape[-1]
+    return Claim(statement, sentence, statistic, n, value, low, high, claimed, weaker or claimed, setting)
 
 
 def measure_ratio(
@@ -133,20 +182,20 @@ def measure_ratio(
 ) -> Claim:
     """Evaluate a claim on the median over seeds of above / below; `bars` are the claimed range and the weaker one."""
     ranges = {"claimed": bars[0], "weaker": bars[-1]}
-    return measure(statement, sentence, statistic, median_ratio, above, below, **ranges, setting=setting)
+    return measure(statement, sentence, statistic, median, ratios(above, below), **ranges, setting=setting)
 
 
-def interval(function: Callable[..., Any], *columns: Column) -> tuple[float, float]:
-    """Return the 95 % percentile bootstrap interval of function(*columns), which reduces the last axis.
+def interval(function: Statistic, column: Column) -> tuple[float, float]:
+    """Return the 95 % percentile bootstrap interval of function(column), which reduces the last axis.
 
     With fewer than five seeds its ends are NaN.
     """
-    n = columns[0].shape[-1]
+    n = column.shape[-1]
     if n < FEWEST:
         return math.nan, math.nan
     index = np.random.default_rng(0).integers(n, size=(RESAMPLES, n))
     # order statistics, not interpolation: quantiles between two infinities would be NaN
-    low, high = np.quantile(function(*(column[index] for column in columns)), [0.025, 0.975], method="nearest")
+    low, high = np.quantile(function(column[..., index]), [0.025, 0.975], method="nearest")
     return float(low), float(high)
 
 
@@ -168,36 +217,14 @@ def median_interval(column: Column, level: float) -> tuple[float, float]:
     return float(ordered[outside - 1]), float(ordered[n - outside])
 
 
-def mean(column: Column) -> Any:
-    """Mean over seeds."""
-    return np.mean(column, axis=-1)
-
-
-def median(column: Column) -> Any:
-    """Median over seeds."""
-    return np.median(column, axis=-1)
-
-
-def largest(column: Column) -> Any:
-    """Largest over seeds."""
-    return np.max(column, axis=-1)
-
-
-def median_difference(ours: Column, theirs: Column) -> Any:
-    """Median over seeds of ours - theirs."""
-    return np.median(ours - theirs, axis=-1)
-
-
-def median_ratio(above: Column, below: Column) -> Any:
-    """Median over seeds of above / below; losses that diverged count as the largest number."""
-    return np.median(ratios(above, below), axis=-1)
+mean: Statistic = partial(np.mean, axis=-1)
+median: Statistic = partial(np.median, axis=-1)
+largest: Statistic = partial(np.max, axis=-1)
 
 
 def ratios(above: Column, below: Column) -> Column:
     """Return above / below seed by seed; losses that diverged count as the largest number."""
-    largest = np.finfo(np.float64).max
-    above, below = (np.nan_to_num(column.astype(np.float64), nan=largest, posinf=largest) for column in (above, below))
-    tiny = np.finfo(np.float64).tiny
+    ends = np.finfo(np.float64)
+    above, below = (np.nan_to_num(one.astype(np.float64), nan=ends.max, posinf=ends.max) for one in (above, below))
     with np.errstate(over="ignore"):
-        found: Column = above / np.maximum(below, tiny)
-    return found
+        return np.asarray(above / np.maximum(below, ends.tiny))

@@ -1,4 +1,4 @@
-"""What an experiment is, and the list of all of them."""
+"""What an experiment is, changes of its spec, and the list of all experiments."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ import dataclasses
 import functools
 import importlib
 import re
-import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
 
-from plunit.base.errors import load_plugins
-from plunit.lab import settings
+from plunit.base.errors import UserError, load_plugins
+from plunit.base.fields import checked, known, parsed
 from plunit.lab.cell import Arrays, Cell, program_of
-from plunit.lab.claims import Claim
-from plunit.lab.paper import SECTIONS
+from plunit.lab.claims import SECTIONS, Claim
 from plunit.programs.loading import is_fused
 
 if TYPE_CHECKING:
@@ -24,17 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Experiment", "catalogue"]
 
-MODULES = (
-    "plunit.lab.read.fit",
-    "plunit.lab.read.shape",
-    "plunit.lab.read.depth",
-    "plunit.lab.read.cifar10",
-    "plunit.lab.read.inverse",
-    "plunit.lab.read.warp",
-    "plunit.lab.read.density",
-    "plunit.lab.read.compare",
-)
+_NAMES = ("fit", "shape", "depth", "cifar10", "inverse", "warp", "density", "compare")
+MODULES = tuple(f"plunit.lab.read.{name}" for name in _NAMES)
 """The modules with experiments, each with a tuple EXPERIMENTS."""
+
+Changes = dict[str, Any]
+"""Field of a spec, or field.field of a spec within a spec, to its value."""
 
 Runs = dict[str, Arrays]
 """Activation to the arrays of all its seeds."""
@@ -52,7 +45,7 @@ class Experiment(ABC):
     2. `compute(cell, scratch)` trains the seeds of one cell and returns its arrays, seeds on the last axis, with `seed`
        among them. It is a plain function of a module. This module and all that it imports from plunit are hashed into
        the name of every stored cell, so keep the rest apart. `scratch` is a path for checkpoints (see `lab.scratch`).
-    3. `rows`, `claims`, `figures` and `finding` read stored arrays and never train.
+    3. `rows` (or `columns` alone), `claims`, `figures` and `finding` read stored arrays and never train.
     4. A module with EXPERIMENTS = (YourExperiment("name", "Title", spec),) is named by an entry point of your package,
        in the group "plunit.experiments". Those of plunit have spec and `compute` in train/NAME.py, the rest in
        read/NAME.py, a line in `MODULES`, and a small spec in tests/lab/conftest.py.
@@ -64,16 +57,18 @@ class Experiment(ABC):
         name: on the command line and in tables.
         title: in the report.
         spec: what can be chosen.
-        section: of the paper, one of `plunit.lab.paper.SECTIONS`; "" for a question of ours, or of yours.
+        section: of the paper, one of `plunit.lab.claims.SECTIONS`; "" for a question of ours, or of yours.
         variant: how the spec differs from the usual one; "" if it does not.
         activations: those run by default.
         choices: all it can be run with.
+        columns: arrays [seeds] that `rows` writes.
         seeds: the usual number.
         chunk: seeds of a cell.
         engines: of `plunit.ensemble`, if the cells are trained by it.
         short: steps of a short run, for `plunit reproduce`; 0 if every run is in full. The spec then has `steps`, and
             a run with other steps is not a variant.
-        side_by_side: cells run on one thread each, several at once, rather than one after the other on all cores.
+        side_by_side: cells run on one thread each, several at once, rather than one after the other on all cores; so
+            do those of an experiment with a short run.
         by_itself: it has a command of its own and is not part of `plunit reproduce`.
     """
 
@@ -85,6 +80,7 @@ class Experiment(ABC):
 
     activations: ClassVar[tuple[str, ...]]
     choices: ClassVar[Collection[str]]
+    columns: ClassVar[tuple[str, ...]] = ()
     seeds: ClassVar[int] = 1024
     chunk: ClassVar[int] = 256
     engines: ClassVar[tuple[str, ...]] = ()
@@ -101,13 +97,11 @@ class Experiment(ABC):
     def prepare(say: Callable[[str], object]) -> None:
         """Fetch data once on each machine, before cells need it; `say` prints one."""
 
-    @abstractmethod
-    def cost(self, cell: Cell) -> float:
-        """Estimate the work in a cell, in updates of one parameter of an ensemble, for the time left."""
-
-    @abstractmethod
     def rows(self, runs: Runs) -> Iterable[dict[str, Any]]:
-        """Return the rows of summary.csv; experiment and the columns of `first_columns` come first."""
+        """Return the rows of summary.csv: the `columns` of each activation and seed, after `first_columns`."""
+        for activation, arrays in runs.items():
+            for i, seed in enumerate(arrays["seed"]):
+                yield self.first_columns(activation, seed) | {key: float(arrays[key][i]) for key in self.columns}
 
     @abstractmethod
     def claims(self, runs: Runs, results: Results) -> Iterable[Claim]:
@@ -116,6 +110,10 @@ class Experiment(ABC):
     @abstractmethod
     def figures(self, runs: Runs) -> Iterable[Picture]:
         """Draw the runs; the first picture is the one to be shown at once."""
+
+    def cost(self, cell: Cell) -> float:
+        """Estimate the work in a cell compared with others, for the time left: seeds x steps."""
+        return float(len(cell.seeds) * getattr(self.spec, "steps", 1000))
 
     def finding(self, runs: Runs) -> str:
         """Return one sentence with numbers of what was found; every experiment of plunit has one."""
@@ -136,18 +134,16 @@ class Experiment(ABC):
             for first in range(0, seeds, self.chunk)
         ]
 
-    def varied(self, changes: settings.Changes) -> Experiment:
+    def varied(self, changes: Changes) -> Experiment:
         """Return the experiment with another spec, under a name of its own unless only a long one's steps differ."""
-        texts = settings.texts({name: value for name, value in changes.items() if not (self.short and name == "steps")})
-        name = "+".join([self.name, *(f"{field}={text}" for field, text in texts.items())])
-        variant = ", ".join(f"{field} = {text}" for field, text in texts.items())
-        return dataclasses.replace(self, name=name, variant=variant, spec=settings.changed(self.spec, changes))
+        told = texts({name: value for name, value in changes.items() if not (self.short and name == "steps")})
+        name = "+".join([self.name, *(f"{field}={text}" for field, text in told.items())])
+        variant = ", ".join(f"{field} = {text}" for field, text in told.items())
+        return dataclasses.replace(self, name=name, variant=variant, spec=changed(self.spec, changes))
 
-    def command(self, activations: Iterable[str], seeds: int, engine: str, changes: settings.Changes) -> str:
-        """Return the command that runs the experiment, with changes of its spec, without the folder of results."""
-        words = ["plunit", "run", self.name, "--seeds", str(seeds), "--activations", ",".join(activations)]
-        words += ["--engine", engine] if engine else []
-        return shlex.join([*words, *(word for text in settings.assignments(changes) for word in ("--set", text))])
+    def command(self, changes: Changes) -> list[str]:
+        """Return the words of the command that runs the experiment with changes of its spec, seeds and all usual."""
+        return ["plunit", "run", self.name, *options(changes)]
 
     def first_columns(self, activation: str, seed: int) -> dict[str, Any]:
         """Return the first columns of a row of summary.csv."""
@@ -172,3 +168,53 @@ def catalogue() -> dict[str, Experiment]:
 
     load_plugins("plunit.experiments", add)
     return found
+
+
+def parse_changes(spec: Any, assignments: Iterable[str]) -> Changes:
+    """Return the changes that assignments such as "lr=0.003" or "widths=1,8,1" ask for."""
+    changes: Changes = {}
+    for text in assignments:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not value:
+            raise UserError(f"a setting must be field=value, such as lr=0.003, got {text!r}")
+        changes[name] = parsed(name, value, _hint(spec, name))
+    return changes
+
+
+def check_changes(spec: Any, stored: Changes) -> Changes:
+    """Return changes that were read from a file, lists as tuples; raise UserError unless all are valid."""
+    return {name: checked(name, value, _hint(spec, name)) for name, value in stored.items()}
+
+
+def changed(spec: Any, changes: Changes) -> Any:
+    """Return a spec with other values in some fields; raise UserError if they do not go together."""
+    own = {name: value for name, value in changes.items() if "." not in name}
+    for name in {name.partition(".")[0] for name in changes if "." in name}:
+        inner = {key.partition(".")[2]: value for key, value in changes.items() if key.startswith(f"{name}.")}
+        own[name] = changed(getattr(spec, name), inner)
+    try:
+        return dataclasses.replace(spec, **own)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def texts(changes: Changes, between: str = "x") -> dict[str, str]:
+    """Return the changes as texts such as 1x8x1, sorted by field, for names of files and titles."""
+    values = {name: value if isinstance(value, tuple) else (value,) for name, value in sorted(changes.items())}
+    return {name: between.join(map(str, value)) for name, value in values.items()}
+
+
+def options(changes: Changes) -> list[str]:
+    """Return the changes as options of a command, which `parse_changes` reads."""
+    return [word for name, text in texts(changes, ",").items() for word in ("--set", f"{name}={text}")]
+
+
+def _hint(spec: Any, name: str) -> Any:
+    """Return the type of a field, with its range."""
+    hints = get_type_hints(type(spec), include_extras=True)
+    inner = {field for field in hints if dataclasses.is_dataclass(getattr(spec, field))}
+    head, _, rest = name.partition(".")
+    if rest and head in inner:
+        return _hint(getattr(spec, head), rest)
+    known("field", name, [f"{field}.FIELD" if field in inner else field for field in hints])
+    return hints[name]

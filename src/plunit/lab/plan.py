@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +21,9 @@ from plunit.base.fields import checked, known, made
 from plunit.base.files import write_atomically
 from plunit.base.ranges import Range
 from plunit.data.tables import read_table
-from plunit.lab import settings
 from plunit.lab.cell import Cell
-from plunit.lab.experiment import Experiment, catalogue
+from plunit.lab.experiment import Changes, Experiment, catalogue, check_changes, parse_changes
 
-QUICK_SEEDS = 64
 _LONGEST = 1 << 20  # bytes of run.json; that of a reproduction has 3,000
 _Seeds = Annotated[int, Range(1, 100_000)]
 
@@ -45,7 +44,7 @@ class Part:
     seeds: _Seeds
     activations: tuple[str, ...]
     engine: str = ""
-    changes: settings.Changes = field(default_factory=dict, hash=False)
+    changes: Changes = field(default_factory=dict, hash=False)
 
     def experiment(self) -> Experiment:
         """Return the experiment as it is run here."""
@@ -57,12 +56,9 @@ class Part:
 
     def command(self) -> str:
         """Return the command that runs this part, without its folder."""
-        return catalogue()[self.base].command(self.activations, self.seeds, self.engine, self.changes)
-
-    def covers(self, other: Part) -> bool:
-        """Whether this part has at least the steps, seeds and activations of another one of a long experiment."""
-        enough = self.experiment().spec.steps >= other.experiment().spec.steps and self.seeds >= other.seeds
-        return enough and set(self.activations) >= set(other.activations)
+        words = ["--seeds", str(self.seeds), "--activations", ",".join(self.activations)]
+        engine = ["--engine", self.engine] if self.engine else []
+        return shlex.join([*catalogue()[self.base].command(self.changes), *words, *engine])
 
 
 Plan = dict[str, Part]
@@ -76,15 +72,13 @@ def for_run(
     seeds: int | None = None,
     activations: str = "",
     engine: str = "",
-    quick: bool = False,
     assignments: Iterable[str] = (),
 ) -> Plan:
     """Return the plan of `plunit run`; None stands for the number in the folder, or else for the usual number."""
     base = catalogue()[known("experiment", name, catalogue())]
     if base.by_itself:
         raise UserError(f"{name} has a command of its own: plunit {name} --help")
-    usual = base.seeds_within(QUICK_SEEDS if quick else base.seeds)
-    return _asked(folder, base, settings.parse(base.spec, assignments), seeds, usual, activations, engine, quick=quick)
+    return _asked(folder, base, parse_changes(base.spec, assignments), seeds, activations, engine)
 
 
 def for_compare(
@@ -101,7 +95,7 @@ def for_compare(
 ) -> Plan:
     """Return the plan of `plunit compare`; the table is read once, to see that it can be learned from."""
     base = catalogue()["compare"]
-    changes = settings.parse(base.spec, assignments)
+    changes = parse_changes(base.spec, assignments)
     names = _names("input", inputs) if inputs else ()
     if own := changes.keys() & {"path", "sha256", "target", "inputs"}:
         raise UserError(f"{', '.join(sorted(own))} cannot be set; name the table, the target and the inputs instead")
@@ -109,18 +103,16 @@ def for_compare(
         raise UserError(f"{str(table)!r} has characters that cannot be printed; rename the file")
     found = read_table(table, target, names, say)
     changes |= {"path": str(table.resolve()), "sha256": found.sha256, "target": found.target, "inputs": found.inputs}
-    return _asked(folder, base, changes, seeds, base.seeds, activations, engine)
+    return _asked(folder, base, changes, seeds, activations, engine)
 
 
-def for_reproduce(
-    only: Sequence[str] = (), *, seeds: int | None = None, engine: str = "", quick: bool = False, full: bool = False
-) -> Plan:
+def for_reproduce(only: Sequence[str] = (), *, seeds: int | None = None, engine: str = "", full: bool = False) -> Plan:
     """Return the plan of `plunit reproduce`.
 
     Long experiments keep their own number of seeds and, unless `full`, are short.
     """
     names = _names("experiment", ",".join(only)) if only else ()
-    count = checked("seeds", seeds, _Seeds) if seeds is not None else QUICK_SEEDS if quick else 0
+    count = checked("seeds", seeds, _Seeds) if seeds is not None else 0
     wanted: Plan = {}
     for name in names or [one.name for one in catalogue().values() if not one.by_itself]:
         base = catalogue()[known("experiment", name, catalogue())]
@@ -174,23 +166,13 @@ def save(folder: Path, plan: Plan) -> None:
     write_atomically(folder / "run.json", text.encode())
 
 
-def _asked(
-    folder: Path,
-    base: Experiment,
-    changes: settings.Changes,
-    seeds: int | None,
-    usual: int,
-    activations: str,
-    engine: str,
-    *,
-    quick: bool = False,
-) -> Plan:
+def _asked(folder: Path, base: Experiment, changes: Changes, seeds: int | None, activations: str, engine: str) -> Plan:
     """Return the plan of one experiment; what is not asked for is as in the folder, or else as usual."""
     name = base.varied(changes).name
     stored = load(folder).get(name)
-    if stored:
-        usual = usual if quick else stored.seeds
-        engine = engine or (stored.engine if stored.engine == "numpy" or not ensemble.why_not_native() else "")
+    usual = stored.seeds if stored else base.seeds_within(base.seeds)
+    if stored and (stored.engine == "numpy" or not ensemble.why_not_native()):
+        engine = engine or stored.engine
     names = _names("activation", activations) if activations else base.activations
     chosen = tuple(dict.fromkeys(known("activation", one, base.choices) for one in names))
     count = usual if seeds is None else checked("seeds", seeds, _Seeds)
@@ -207,7 +189,7 @@ def _stored(name: str, given: Any) -> Part:
         raise UserError(f"{name}: activations must differ, got {', '.join(part.activations)}")
     if part.engine not in (ensemble.ENGINES if base.engines else ("",)):
         raise UserError(f"{name} does not take engine {part.engine[:80]!r}")
-    part = dataclasses.replace(part, changes=settings.check(base.spec, part.changes))
+    part = dataclasses.replace(part, changes=check_changes(base.spec, part.changes))
     if (called := part.experiment().name) != name:
         raise UserError(f"the entry {name} must be named {called}, as its content says")
     return part

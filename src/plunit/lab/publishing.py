@@ -10,21 +10,22 @@ import inspect
 import io
 import os
 import re
+import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 import numpy as np
+from matplotlib.figure import Figure
 
 import plunit
 from plunit.base.files import write_atomically, write_csv
 from plunit.base.machine import describe_machine
-from plunit.lab import overview, paper, story, style
+from plunit.lab import story, style
 from plunit.lab.cell import PACKAGE
-from plunit.lab.claims import RULE, RULE_OF_PAIRS, Claim, Difference
+from plunit.lab.claims import PAPER, RULE, RULE_OF_PAIRS, SECTIONS, STATEMENTS, Claim, Difference
 from plunit.lab.experiment import Experiment, Results, catalogue
-from plunit.lab.paper import STATEMENTS
 from plunit.lab.plan import Plan
 
 COLUMNS = ("experiment", "activation", "seed", "alpha", "c", "depth", "final_loss", "dead_units", "gradient_norm")
@@ -35,6 +36,67 @@ CLAIM_COLUMNS = (
     *("n", "value", "low", "high", "claimed", "weaker", "verdict"),
 )
 
+_MARKERS = {"tanh": "s", "relu": "v", "plu": "o", "plu_learned": "D"}
+
+Track = Callable[[list[style.Picture]], Iterable[style.Picture]]
+
+
+def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter) -> tuple[story.Losses, list[str]]:
+    """Write tables, figures and report.html; return the final losses and lines to print; `track` watches figures."""
+    order = list(catalogue())
+    results = dict(sorted(results.items(), key=lambda item: order.index(plan[item[0]].base)))
+    experiments = {name: plan[name].experiment() for name in results}
+    claims = story.judge(experiments, results)
+    write_tables(folder, experiments, results, claims)
+    losses, judged = story.final_losses(results), story.statements(claims)
+    own = [claim for claim in claims if not claim.statement]
+    content = _template().render(
+        opening=story.opening(experiments, results, judged),
+        judged=judged,
+        sections=_sections(experiments, bool(judged)),
+        experiments=experiments,
+        findings={name: one.finding(results[name]) for name, one in experiments.items()},
+        own={name: [claim for claim in own if claim.experiment == name] for name in experiments},
+        losses=losses,
+        fitted=list(dict.fromkeys(activation for row in losses.values() for activation in row)),
+        images=_draw(folder, experiments, results, losses, track),
+        plan={name: plan[name] for name in results},
+        specs={name: dataclasses.asdict(one.spec) for name, one in experiments.items()},
+        sources={name: _source(one, folder) for name, one in experiments.items()},
+        numbers={claim: i for i, claim in enumerate(claims)},
+        paper=PAPER,
+        rules=dict.fromkeys(RULE_OF_PAIRS if isinstance(claim, Difference) else RULE for claim in claims),
+        machine=describe_machine(),
+        version=plunit.__version__,
+    )
+    write_atomically(folder / "report.html", content.encode())
+    lines = [f"statements of the paper: {story.tally(judged)}"] if judged else story.plain(experiments, results, claims)
+    return losses, lines
+
+
+def _draw(
+    folder: Path, experiments: dict[str, Experiment], results: Results, losses: story.Losses, track: Track
+) -> dict[str, list[tuple[style.Picture, str]]]:
+    """Save all figures; return them by experiment, with URLs of their content, that of the whole report under ""."""
+    with style.settings():
+        pictures = {name: list(experiments[name].figures(runs)) for name, runs in results.items()}
+        titles = {name: one.title for name, one in experiments.items()}
+        pictures[""] = [draw_final_losses(losses, titles)] if losses else []
+        drawn = iter(track([picture for group in pictures.values() for picture in group]))
+        return {
+            name: [(picture, style.save(next(drawn), folder / "figures")) for picture in group]
+            for name, group in pictures.items()
+        }
+
+
+def _template() -> jinja2.Template:
+    loader = jinja2.PackageLoader("plunit.lab", "templates")
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"number": style.number, "label": style.label, "slug": slug}
+    return environment.get_template("report.html")
+
 
 def write_tables(folder: Path, experiments: dict[str, Experiment], results: Results, claims: list[Claim]) -> None:
     """Write all tables of a folder; the same results give the same bytes, except in timings.csv."""
@@ -42,131 +104,26 @@ def write_tables(folder: Path, experiments: dict[str, Experiment], results: Resu
     names = dict.fromkeys([*COLUMNS, *(column for row in rows for column in row)])
     write_csv(folder / "summary.csv", tuple(names), rows)
     write_csv(folder / "claims.csv", CLAIM_COLUMNS, map(_claim, claims))
-    write_csv(folder / "timings.csv", ("experiment", "activation", "seed", "seconds"), _timings(results))
-    _write_histories(folder / "histories.npz", results)
+    each = [(name, activation, arrays) for name, runs in results.items() for activation, arrays in runs.items()]
+    seconds = [
+        {"experiment": name, "activation": activation, "seed": int(seed), "seconds": round(float(seconds), 3)}
+        for name, activation, arrays in each
+        if "seconds" in arrays
+        for seed, seconds in zip(arrays["seed"], arrays["seconds"], strict=True)
+    ]
+    write_csv(folder / "timings.csv", ("experiment", "activation", "seed", "seconds"), seconds)
+    histories: dict[str, Any] = {
+        f"{name}.{activation}": arrays["history"] for name, activation, arrays in each if "history" in arrays
+    }
+    buffer = io.BytesIO()
+    np.savez(buffer, **histories)
+    write_atomically(folder / "histories.npz", buffer.getvalue())
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
     source = STATEMENTS[claim.statement].section if claim.statement else "ours"
     ranges = {"claimed": str(claim.claimed), "weaker": str(claim.weaker)}
     return {**vars(claim), **ranges, "primary": claim.primary, "verdict": claim.verdict, "source": source}
-
-
-def _timings(results: Results) -> list[dict[str, Any]]:
-    return [
-        {"experiment": name, "activation": activation, "seed": int(seed), "seconds": round(float(seconds), 3)}
-        for name, runs in results.items()
-        for activation, arrays in runs.items()
-        if "seconds" in arrays
-        for seed, seconds in zip(arrays["seed"], arrays["seconds"], strict=True)
-    ]
-
-
-def _write_histories(path: Path, results: Results) -> None:
-    """Write, for each "experiment.activation", the losses [recorded steps, seeds]."""
-    histories: dict[str, Any] = {
-        f"{name}.{activation}": arrays["history"]
-        for name, runs in results.items()
-        for activation, arrays in runs.items()
-        if "history" in arrays
-    }
-    buffer = io.BytesIO()
-    np.savez(buffer, **histories)
-    write_atomically(path, buffer.getvalue())
-
-
-Track = Callable[[list[style.Picture]], Iterable[style.Picture]]
-
-
-class Published(NamedTuple):
-    """What was written: the page, the final losses and lines to print."""
-
-    page: Path
-    losses: story.Losses
-    lines: list[str]
-
-
-class Image(NamedTuple):
-    """A picture and its content as a URL."""
-
-    picture: style.Picture
-    url: str
-
-
-def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter) -> Published:
-    """Write tables, figures and report.html; `track` watches the figures."""
-    order = {name: i for i, name in enumerate(catalogue())}
-    results = {name: results[name] for name in sorted(results, key=lambda name: order[plan[name].base])}
-    experiments = {name: plan[name].experiment() for name in results}
-    claims = story.judge(experiments, results)
-    write_tables(folder, experiments, results, claims)
-    losses = story.final_losses(results)
-    images = draw(folder, experiments, results, claims, losses, track)
-    judged = story.statements(claims)
-    page = folder / "report.html"
-    write_atomically(page, render(folder, plan, experiments, results, claims, judged, losses, images).encode())
-    lines = [f"statements of the paper: {story.tally(judged)}"] if judged else story.plain(experiments, results, claims)
-    return Published(page, losses, lines)
-
-
-def draw(
-    folder: Path,
-    experiments: dict[str, Experiment],
-    results: Results,
-    claims: list[Claim],
-    losses: story.Losses,
-    track: Track = iter,
-) -> dict[str, list[Image]]:
-    """Draw and save all figures, by experiment; those of the whole report stand under ""."""
-    with style.settings():
-        titles = {name: one.title for name, one in experiments.items()}
-        pictures = {name: list(experiments[name].figures(runs)) for name, runs in results.items()}
-        pictures[""] = [overview.final_losses(losses, titles)] if losses else []
-        pictures[""] += [overview.forest(claims)] if claims else []
-        owner = [(name, picture) for name, group in pictures.items() for picture in group]
-        drawn = track([picture for _, picture in owner])
-        images: dict[str, list[Image]] = {name: [] for name in pictures}
-        for (name, _), picture in zip(owner, drawn, strict=True):
-            images[name].append(Image(picture, style.save(picture, folder / "figures")))
-    return images
-
-
-def render(
-    folder: Path,
-    plan: Plan,
-    experiments: dict[str, Experiment],
-    results: Results,
-    claims: list[Claim],
-    judged: list[story.Judged],
-    losses: story.Losses,
-    images: dict[str, list[Image]],
-) -> str:
-    """Return the page."""
-    loader = jinja2.PackageLoader("plunit.lab", "templates")
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"number": style.number, "label": style.label, "slug": slug}
-    own = [claim for claim in claims if not claim.statement]
-    return environment.get_template("report.html").render(
-        opening=story.opening(experiments, results, judged),
-        judged=judged,
-        sections=_sections(experiments, results, bool(judged)),
-        experiments=experiments,
-        findings={name: one.finding(results[name]) for name, one in experiments.items()},
-        own={name: [claim for claim in own if claim.experiment == name] for name in experiments},
-        losses=losses,
-        fitted=list(dict.fromkeys(activation for row in losses.values() for activation in row)),
-        images=images,
-        plan={name: plan[name] for name in results},
-        specs={name: dataclasses.asdict(one.spec) for name, one in experiments.items()},
-        sources={name: _source(one, folder) for name, one in experiments.items()},
-        numbers={claim: i for i, claim in enumerate(claims)},
-        paper=paper,
-        rules=dict.fromkeys(RULE_OF_PAIRS if isinstance(claim, Difference) else RULE for claim in claims),
-        machine=describe_machine(),
-        version=plunit.__version__,
-    )
 
 
 def slug(text: str) -> str:
@@ -178,16 +135,13 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def _sections(experiments: dict[str, Experiment], results: Results, papers: bool) -> list[tuple[str, str, list[str]]]:
+def _sections(experiments: dict[str, Experiment], papers: bool) -> list[tuple[str, str, list[str]]]:
     """Return number, title and experiments of each section, in the paper's order; variants come last."""
-    usual = {
-        section: [name for name in results if experiments[name].section == section and not experiments[name].variant]
-        for section in paper.SECTIONS
-    }
-    titles = paper.SECTIONS if papers else paper.SECTIONS | {"": "Results"}
-    found = [(section, titles[section], names) for section, names in usual.items() if names]
-    variants = [name for name in results if experiments[name].variant]
-    return [*found, ("variants", "Variants", variants)] if variants else found
+    titles = SECTIONS if papers else SECTIONS | {"": "Results"}
+    groups: dict[tuple[str, str], list[str]] = {item: [] for item in (*titles.items(), ("variants", "Variants"))}
+    for name, one in experiments.items():
+        groups[("variants", "Variants") if one.variant else (one.section, titles[one.section])].append(name)
+    return [(*section, names) for section, names in groups.items() if names]
 
 
 def _source(experiment: Experiment, folder: Path) -> tuple[str, str]:
@@ -198,3 +152,31 @@ def _source(experiment: Experiment, folder: Path) -> tuple[str, str]:
         return name, Path(os.path.relpath(file, folder.resolve())).as_posix()
     except ValueError:  # on another drive
         return name, file.as_uri()
+
+
+def draw_final_losses(losses: story.Losses, titles: dict[str, str]) -> style.Picture:
+    """Draw the median final loss and 5-95 % of seeds, a row for each experiment and a mark for each activation."""
+    activations = list(dict.fromkeys(activation for row in losses.values() for activation in row))
+    figure = Figure(figsize=(7.4, 0.75 * len(losses) + 1.1))
+    axes = figure.subplots()
+    for place, row in enumerate(losses.values()):
+        for i, (activation, (low, middle, high)) in enumerate(row.items()):
+            y = -place - 0.14 * (i - (len(row) - 1) / 2)
+            colour = style.look(activation)["color"]
+            axes.plot([low, high], [y, y], color=colour, linewidth=2.2, alpha=0.45)
+            axes.plot(middle, y, _MARKERS.get(activation, "^"), color=colour, markersize=6)
+    for activation in activations:
+        marker = _MARKERS.get(activation, "^")
+        axes.plot([], [], marker, color=style.look(activation)["color"], label=style.label(activation))
+    axes.set(xscale="log", xlabel="final loss (mean square error), lower is better")
+    plain = [titles[name].replace("$", r"\$") for name in losses]  # so that Matplotlib finds no formula
+    axes.set_yticks(range(0, -len(losses), -1), [textwrap.fill(title, 34) for title in plain])
+    axes.set_ylim(-len(losses) + 0.45, 0.55)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=5)
+    medians = "; ".join(
+        f"{titles[name]}: {style.listed({a: q[1] for a, q in row.items()})}" for name, row in losses.items()
+    )
+    caption = "Final losses of the networks of sections 2-4: median and 5-95 % of seeds."
+    return style.Picture(
+        "final-losses", caption, f"A row for each function, a mark for each activation. Medians: {medians}.", figure
+    )

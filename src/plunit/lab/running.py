@@ -12,18 +12,10 @@ import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
-from contextlib import AbstractContextManager
+from concurrent import futures
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +32,20 @@ from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment
 from plunit.lab.plan import Plan
 from plunit.lab.store import locked, sweep
+from plunit.lab.story import Losses
 from plunit.lab.style import label, number
 
+PATIENCE = 5.0
+"""Seconds in which a scheduler must answer."""
 
-@contextlib.contextmanager
-def here() -> Iterator[Executor]:
+Have = dict[Cell, Arrays]
+Show = Callable[[Cell, float], object]
+"""Called with a cell and what part of it is done, 1 when it is stored."""
+
+
+def here() -> Executor:
     """One cell at a time in this process, on all its cores; the caller's thread stays free for Ctrl-C."""
-    executor = ThreadPoolExecutor(1)
-    try:
-        yield executor
-    finally:
-        executor.shutdown(cancel_futures=True)
+    return futures.ThreadPoolExecutor(1)
 
 
 @contextlib.contextmanager
@@ -58,7 +53,7 @@ def processes(workers: int) -> Iterator[Executor]:
     """Local processes of one thread each, which end when this one does."""
     context = multiprocessing.get_context("spawn")  # a fork would copy PyTorch's threads in an unknown state
     others = set(multiprocessing.active_children())
-    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_worker)
+    executor = futures.ProcessPoolExecutor(workers, mp_context=context, initializer=_worker)
     try:
         yield executor
     except BaseException:  # a cell may need hours more; its checkpoint stays
@@ -77,7 +72,7 @@ def cluster(address: str) -> Iterator[Executor]:
     except ImportError:
         raise UserError("a cluster needs Dask: pip install 'plunit[cluster]'") from None
     try:
-        client: Any = Client(address, timeout="5s", set_as_default=False)  # type: ignore[no-untyped-call]
+        client: Any = Client(address, timeout=PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError, TimeoutError) as error:
         raise UserError(
             f"no Dask scheduler answers at {address} ({error or type(error).__name__}); start one with `dask scheduler`"
@@ -112,23 +107,17 @@ def without_interrupts() -> Iterator[None]:
 
 
 def _worker() -> None:
-    """Set up a worker process."""
+    """Set up a worker process: it ends with its parent, whatever ended that, and leaves Ctrl-C to it."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     keep_freed_memory()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent process has ended, for whatever reason, and end this one."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if parent := multiprocessing.parent_process():
         parent.join()
         os._exit(1)
-
-
-Have = dict[Cell, Arrays]
-Progress = Callable[[Cell], object]
 
 
 @dataclass(frozen=True)
@@ -149,10 +138,8 @@ class Where:
             )
 
 
-def execute(
-    folder: Path, wanted: Plan, where: Where, console: Console, *, fresh: bool = False, tolerant: bool = False
-) -> None:
-    """Compute the missing cells of a plan, or all cells if `fresh`, and publish the folder.
+def execute(folder: Path, wanted: Plan, where: Where, console: Console, *, tolerant: bool = False) -> None:
+    """Compute the missing cells of a plan and publish the folder.
 
     An experiment whose data are not available is an error. If `tolerant`, it is left out, and a line says so.
     """
@@ -165,26 +152,14 @@ def execute(
         plan.save(folder, whole)
         sweep(folder)
         todo = {cell: part.experiment() for part in wanted.values() for cell in part.cells()}
-        have = {} if fresh else store.read_all(folder, todo, console.print)
+        have = store.read_all(folder, todo, console.print)
         if have:
             console.print(f"{len(have)} of {len(todo)} cells are already stored")
         absent = _prepared({cell: todo[cell] for cell in todo if cell not in have}, console, tolerant)
-        if fresh:  # finished cells stay until they are replaced
-            for cell in absent:
-                scratch.clear(_scratch(folder, cell))
         for group, executor in _executors(absent, where):
             with executor as ready:
                 have |= _watched(folder, group, ready, console)
     publish(folder, console, have)
-
-
-def keep_longer(folder: Path, wanted: Plan) -> Plan:
-    """Return a plan with the folder's finished runs of long experiments where they cover what is wanted."""
-    stored = plan.load(folder)
-    long = [name for name in wanted.keys() & stored.keys() if wanted[name].experiment().short]
-    covered = {name: stored[name] for name in long if stored[name].covers(wanted[name])}
-    finished = {name: part for name, part in covered.items() if store.has_all(folder, part.cells())}
-    return wanted | finished
 
 
 def publish(folder: Path, console: Console, have: Have | None = None) -> None:
@@ -197,41 +172,40 @@ def publish(folder: Path, console: Console, have: Have | None = None) -> None:
         if not results:
             raise UserError(f"{folder} has no finished experiment; `plunit reproduce` continues")
         with bars(console) as bar:
-            published = publishing.write_report(folder, whole, results, lambda x: bar.track(x, description="figures"))
-    if published.losses:
-        console.print(_loss_table(published.losses))
-    for line in published.lines:
+            track = partial(bar.track, description="figures")
+            losses, lines = publishing.write_report(folder, whole, results, track)
+    if losses:
+        console.print(_loss_table(losses))
+    for line in lines:
         console.print(line)
-    console.print(f"report: {published.page}", markup=False)
+    console.print(f"report: {folder / 'report.html'}", markup=False)
 
 
-def run(
-    folder: Path, todo: dict[Cell, Experiment], executor: Executor, done: Progress, watch: Progress = lambda cell: None
-) -> Have:
+def run(folder: Path, todo: dict[Cell, Experiment], executor: Executor, show: Show = lambda cell, part: None) -> Have:
     """Compute the cells, store each and return them; a run that stops at any moment leaves whole files only.
 
-    `watch` is called every second for each cell that is not done. Cells that are not started when an exception arrives
+    `show` is called every second for each cell that is not done. Cells that are not started when an exception arrives
     (Ctrl-C among them) are cancelled.
     """
     computed: Have = {}
     with without_interrupts():
-        futures = {
-            executor.submit(_compute, one.compute, one.prepare, cell, _scratch(folder, cell)): cell
+        pending = {
+            executor.submit(_compute, one.compute, one.prepare, cell, scratch_of(folder, cell)): cell
             for cell, one in todo.items()
         }
     try:
-        while futures:
-            finished, _ = wait(futures, timeout=1, return_when=FIRST_COMPLETED)
+        while pending:
+            finished, _ = futures.wait(pending, timeout=1, return_when=futures.FIRST_COMPLETED)
             for future in sorted(finished, key=_failed):  # finished cells are stored before an exception is raised
-                cell = futures.pop(future)
+                cell = pending.pop(future)
                 computed[cell] = future.result()
                 store.write(folder, cell, computed[cell])
-                scratch.clear(_scratch(folder, cell))
-                done(cell)
-            for cell in futures.values():
-                watch(cell)
+                scratch.clear(scratch_of(folder, cell))
+                show(cell, 1.0)
+            for cell in pending.values():
+                show(cell, scratch.done(scratch_of(folder, cell)))
     finally:
-        for future in futures:
+        for future in pending:
             future.cancel()
     return computed
 
@@ -241,17 +215,17 @@ def _compute(compute: Callable[..., Arrays], prepare: Callable[..., None], cell:
     return compute(cell, scratch)
 
 
-def _failed(future: Future[Arrays]) -> bool:
+def _failed(future: futures.Future[Arrays]) -> bool:
     return future.cancelled() or future.exception() is not None
 
 
-def _scratch(folder: Path, cell: Cell) -> Path:
-    return scratch.path_of(folder, store.path_of(folder, cell).stem)
+def scratch_of(folder: Path, cell: Cell) -> Path:
+    """Return the path, without suffix, that all files of an unfinished cell start with."""
+    return folder.resolve() / "unfinished" / store.path_of(folder, cell).stem
 
 
 def _prepared(todo: dict[Cell, Experiment], console: Console, tolerant: bool) -> dict[Cell, Experiment]:
     """Fetch what experiments need; return the cells that can be computed."""
-    absent: set[str] = set()
     for experiment in {one.name: one for one in todo.values()}.values():
         try:
             experiment.prepare(console.print)
@@ -259,15 +233,15 @@ def _prepared(todo: dict[Cell, Experiment], console: Console, tolerant: bool) ->
             if not tolerant:
                 raise
             console.print(f"{experiment.name}: left out: {error}")
-            absent.add(experiment.name)
-    return {cell: one for cell, one in todo.items() if one.name not in absent}
+            todo = {cell: one for cell, one in todo.items() if one.name != experiment.name}
+    return todo
 
 
 def _executors(
     todo: dict[Cell, Experiment], where: Where
-) -> Iterator[tuple[dict[Cell, Experiment], AbstractContextManager[Executor]]]:
+) -> Iterator[tuple[dict[Cell, Experiment], contextlib.AbstractContextManager[Executor]]]:
     """Yield cells and where to compute them: by default ensembles here, on all cores, other cells on a process each."""
-    beside = {cell: one for cell, one in todo.items() if one.side_by_side}
+    beside = {cell: one for cell, one in todo.items() if one.side_by_side or one.short}
     if where.workers or where.cluster:
         if todo:
             yield todo, cluster(where.cluster) if where.cluster else processes(where.workers)
@@ -281,30 +255,29 @@ def _executors(
 def _watched(folder: Path, todo: dict[Cell, Experiment], executor: Executor, console: Console) -> Have:
     """Run the cells with a progress bar; say what is left if they are stopped."""
     cost = {cell: one.cost(cell) for cell, one in todo.items()}
-    part = dict.fromkeys(cost, 0.0)
+    parts = dict.fromkeys(cost, 0.0)
     with bars(console) as bar:
         task = bar.add_task("training", total=sum(cost.values()))
 
-        def show(cell: Cell, done: float) -> None:
-            part[cell] = done
-            completed = sum(cost[one] * part[one] for one in cost)
+        def show(cell: Cell, part: float) -> None:
+            parts[cell] = part
+            completed = sum(cost[one] * parts[one] for one in cost)
             bar.update(task, completed=completed, description=f"{cell.experiment}, {cell.activation}")
 
         def left() -> str:
-            return f"{sum(done < 1 for done in part.values())} cells to go"
+            return f"{sum(part < 1 for part in parts.values())} cells to go"
 
         try:
-            finish, watch = lambda cell: show(cell, 1.0), lambda cell: show(cell, scratch.done(_scratch(folder, cell)))
-            return run(folder, todo, executor, finish, watch)
+            return run(folder, todo, executor, show)
         except KeyboardInterrupt:
             bar.stop()
             console.print(f"stopped with {left()}; finished cells are stored; the same command continues from there")
             raise SystemExit(130) from None
-        except (BrokenExecutor, CancelledError):
+        except (futures.BrokenExecutor, futures.CancelledError):
             raise UserError(f"the workers died with {left()}; the same command continues from there") from None
 
 
-def _loss_table(losses: dict[str, dict[str, tuple[float, float, float]]]) -> Table:
+def _loss_table(losses: Losses) -> Table:
     """Return the median final losses, a row for each experiment and a column for each activation."""
     activations = list(dict.fromkeys(activation for row in losses.values() for activation in row))
     shown = Table("median final loss", box=None, pad_edge=False, padding=(0, 3, 0, 0))

@@ -1,16 +1,15 @@
-"""The files of an unfinished cell in the folder of results: its progress, and a checkpoint if it makes any.
+"""What a long cell needs while it is computed: one thread, and in `unfinished/` its progress and its checkpoint.
 
-A checkpoint is two files: tensors in a safetensors file, numbers in a JSON file. The JSON file names the other one with
-a checksum and is replaced last, at once: a process that is killed at any moment leaves the last whole pair.
+A checkpoint is one file, tensors behind their checksum, replaced at once: a process that is killed at any moment leaves
+the last whole one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import load, save
@@ -18,10 +17,22 @@ from torch import Tensor
 
 from plunit.base.files import write_atomically
 
+_DIGEST = hashlib.sha256().digest_size
 
-def path_of(folder: Path, stem: str) -> Path:
-    """Return the path, without suffix, that all files of an unfinished cell start with."""
-    return folder.resolve() / "unfinished" / stem
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Run PyTorch's operations on one thread.
+
+    The tensors of small networks are too short to share. Two threads gain little on idle cores. If another process uses
+    one of the cores, each operation waits for it (measured: a hundred times slower).
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def write_progress(scratch: Path, done: float) -> None:
@@ -43,29 +54,19 @@ def clear(scratch: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def write_checkpoint(path: Path, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
+def write_checkpoint(scratch: Path, tensors: dict[str, Tensor]) -> None:
     """Replace the checkpoint of a cell."""
     content = save({name: tensor.contiguous() for name, tensor in tensors.items()})
-    new = path.with_name(f"{path.name}-{hashlib.sha256(content).hexdigest()[:16]}.safetensors")
-    write_atomically(new, content)
-    about = {"tensors": new.name, "sha256": _digest(content, numbers), "numbers": numbers}
-    write_atomically(_file(path, "json"), json.dumps(about).encode())
-    for old in path.parent.glob(f"{path.name}-*.safetensors"):
-        if old != new:
-            old.unlink(missing_ok=True)
+    write_atomically(_file(scratch, "checkpoint"), hashlib.sha256(content).digest() + content)
 
 
-def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """Return tensors and numbers of the checkpoint, None if there is none or it is damaged."""
-    try:
-        about = json.loads(_file(path, "json").read_bytes())
-        content = path.with_name(Path(about["tensors"]).name).read_bytes()
-        numbers = about["numbers"]
-        if about["sha256"] != _digest(content, numbers):
-            return None
-        return load(content), numbers
-    except Exception:  # a file of any content can fail in any way; training then begins anew
-        return None
+def read_checkpoint(scratch: Path) -> dict[str, Tensor]:
+    """Return the tensors of the checkpoint, none if there is no whole one."""
+    with contextlib.suppress(OSError):
+        content = _file(scratch, "checkpoint").read_bytes()
+        if hashlib.sha256(content[_DIGEST:]).digest() == content[:_DIGEST]:
+            return dict(load(content[_DIGEST:]))
+    return {}
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -86,10 +87,6 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tenso
             parameter = parameters[int(rest[0])]
             like = torch.empty_like(parameter) if value.shape == parameter.shape else torch.empty_like(value)
             optimizer.state[parameter][rest[1]] = like.detach().copy_(value)
-
-
-def _digest(content: bytes, numbers: dict[str, Any]) -> str:
-    return hashlib.sha256(content + json.dumps(numbers, sort_keys=True).encode()).hexdigest()
 
 
 def _file(scratch: Path, kind: str) -> Path:

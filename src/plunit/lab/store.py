@@ -17,7 +17,6 @@ import filelock
 import numpy as np
 
 from plunit.base import files
-from plunit.base.files import write_atomically
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Results
 from plunit.lab.plan import Plan
@@ -32,7 +31,7 @@ def write(folder: Path, cell: Cell, arrays: Arrays) -> None:
     content: dict[str, Any] = {**arrays, "about": np.array(json.dumps(cell.describe(), sort_keys=True))}
     buffer = io.BytesIO()
     np.savez(buffer, **content, checksum=np.array(_checksum(content)))
-    write_atomically(path_of(folder, cell), buffer.getvalue())
+    files.write_atomically(path_of(folder, cell), buffer.getvalue())
 
 
 def read(folder: Path, cell: Cell) -> Arrays | None:
@@ -64,12 +63,6 @@ def read_all(folder: Path, cells: Iterable[Cell], say: Callable[[str], object]) 
         except Damaged as damage:
             say(f"{damage}; the cell has to be computed again")
     return found
-
-
-def has_all(folder: Path, cells: Iterable[Cell]) -> bool:
-    """Whether all cells have a sound file."""
-    wanted = list(cells)
-    return len(read_all(folder, wanted, lambda text: None)) == len(wanted)
 
 
 def collect(folder: Path, plan: Plan, have: dict[Cell, Arrays], say: Callable[[str], object]) -> Results:

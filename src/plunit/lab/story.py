@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.base.errors import UserError
-from plunit.lab.claims import FAILS, HOLDS, UNDECIDED, WEAKLY, Claim, interval, median_ratio
+from plunit.lab.claims import FAILS, HOLDS, STATEMENTS, UNDECIDED, WEAKLY, Claim, Column, interval, median, ratios
 from plunit.lab.experiment import Experiment, Results
-from plunit.lab.paper import STATEMENTS
 from plunit.lab.style import number
 
 Losses = dict[str, dict[str, tuple[float, float, float]]]
@@ -49,7 +48,7 @@ class Judged(NamedTuple):
         words = {HOLDS: "holds", WEAKLY: "only weakly" if agreeing == HOLDS else "holds weakly", FAILS: "not"}
         parts = []
         for verdict in words.keys() - {agreeing}:
-            if settings := [claim.setting for claim in self.claims if claim.verdict == verdict and not claim.primary]:
+            if settings := [claim.setting for claim in self.claims if claim.verdict == verdict]:
                 parts.append(f"{words[verdict]} {'; '.join(settings)}")
         return f"{self.verdict}, but {', and '.join(sorted(parts))}" if parts else self.verdict
 
@@ -67,39 +66,39 @@ def judge(experiments: dict[str, Experiment], results: Results) -> list[Claim]:
 def statements(claims: Iterable[Claim]) -> list[Judged]:
     """Return the paper's statements that have claims, in its order, each with its verdict."""
     found: dict[str, list[Claim]] = {key: [] for key in STATEMENTS}
-    for claim in claims:
+    for claim in sorted(claims, key=lambda claim: not claim.primary):
         if claim.statement:
             found[claim.statement].append(claim)
     return [_judged(key, group) for key, group in found.items() if group]
 
 
 def _judged(key: str, claims: list[Claim]) -> Judged:
-    primary, others = ([claim for claim in claims if claim.primary == first] for first in (True, False))
+    primary = [claim for claim in claims if claim.primary]
     if len(primary) > 1:
         where = ", ".join(claim.experiment for claim in primary)
         raise UserError(f"{key!r} has {len(primary)} primary claims, from {where}; give all but one of them a setting")
     verdict = primary[0].verdict if primary else UNDECIDED
     verdict = CHECKED if verdict == HOLDS and STATEMENTS[key].theorem else verdict
-    return Judged(key, *STATEMENTS[key], primary + others, verdict)
+    return Judged(key, *STATEMENTS[key], claims, verdict)
 
 
 def final_losses(results: Results) -> Losses:
     """Return the quantiles of the final loss of experiments that fit a function."""
+
+    def quantiles(losses: Column) -> tuple[float, float, float]:
+        final = np.nan_to_num(losses, nan=np.inf)
+        low, high = np.quantile(final, [0.05, 0.95], method="nearest")
+        return float(low), float(np.median(final)), float(high)
+
     return {
-        name: {activation: _quantiles(arrays["final_loss"]) for activation, arrays in runs.items()}
+        name: {activation: quantiles(arrays["final_loss"]) for activation, arrays in runs.items()}
         for name, runs in results.items()
         if all("final_loss" in arrays and "history" in arrays for arrays in runs.values())
     }
 
 
 def tally(judged: list[Judged]) -> str:
-    """Count the verdicts on the paper's statements; theorems are counted apart.
-
-    >>> tally([Judged("", "2", "a", False, [], "holds"), Judged("", "2", "b", False, [], "does not hold")])
-    '1 hold, 0 hold weakly, 1 do not hold'
-    >>> tally([Judged("", "6", "c", True, [], "checked")])
-    '1 of 1 theorems checked'
-    """
+    """Count the verdicts on the paper's statements: "1 hold, 0 hold weakly, 1 do not hold"; theorems apart."""
     count = Counter(one.verdict for one in judged if not one.theorem)
     shown = [verdict for verdict in _VERBS if count[verdict] or verdict != UNDECIDED] if count else []
     measured = ", ".join(f"{count[verdict]} {_VERBS[verdict]}" for verdict in shown)
@@ -119,39 +118,27 @@ def opening(experiments: dict[str, Experiment], results: Results, judged: list[J
         if seeds
         else "From the paper:"
     )
-    sentences = [f"{first} {tally(judged)}.", _ratios(experiments, results), _failures(judged)]
-    return [sentence for sentence in sentences if sentence]
+    failed = "; ".join(f"“{one.sentence.rstrip('.')}”" for one in judged if one.verdict == FAILS)
+    missed = f"Not confirmed: {failed}." if failed else ""
+    return [sentence for sentence in (f"{first} {tally(judged)}.", _compared(experiments, results), missed) if sentence]
 
 
 def plain(experiments: dict[str, Experiment], results: Results, claims: list[Claim]) -> list[str]:
     """Return the lines to print for results without statements of the paper: findings, then claims with intervals."""
-    shown = (
-        f"{claim.sentence} {number(claim.value)}{_range(claim.low, claim.high)}: {claim.verdict}" for claim in claims
-    )
+    shown = (f"{claim.sentence} {_told(claim.value, claim.low, claim.high)}: {claim.verdict}" for claim in claims)
     return [*opening(experiments, results, []), *shown]
 
 
-def _range(low: float, high: float) -> str:
-    return "" if math.isnan(low) else f" ({number(low)} to {number(high)})"
+def _told(value: float, low: float, high: float) -> str:
+    return number(value) + ("" if math.isnan(low) else f" ({number(low)} to {number(high)})")
 
 
-def _ratios(experiments: dict[str, Experiment], results: Results) -> str:
+def _compared(experiments: dict[str, Experiment], results: Results) -> str:
     """Compare ReLU with PLU where both fitted a function."""
     parts = []
     for name, runs in results.items():
         if runs.keys() >= {"relu", "plu"} and "final_loss" in runs["plu"] and not experiments[name].variant:
-            columns = [runs[activation]["final_loss"] for activation in ("relu", "plu")]
-            ratio = number(float(median_ratio(*columns))) + _range(*interval(median_ratio, *columns))
-            parts.append(f"{ratio} on {getattr(experiments[name], 'noun', name)}")
+            column = ratios(*(runs[activation]["final_loss"] for activation in ("relu", "plu")))
+            told = _told(float(median(column)), *interval(median, column))
+            parts.append(f"{told} on {getattr(experiments[name], 'noun', name)}")
     return f"Seed by seed, ReLU's final loss is this many times PLU's: {'; '.join(parts)}." if parts else ""
-
-
-def _failures(judged: list[Judged]) -> str:
-    failed = [f"“{one.sentence.rstrip('.')}”" for one in judged if one.verdict == FAILS]
-    return f"Not confirmed: {'; '.join(failed)}." if failed else ""
-
-
-def _quantiles(losses: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[float, float, float]:
-    final = np.nan_to_num(losses, nan=np.inf)
-    low, high = np.quantile(final, [0.05, 0.95], method="nearest")
-    return float(low), float(np.median(final)), float(high)

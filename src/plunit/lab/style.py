@@ -83,6 +83,10 @@ def settings() -> Any:
     return matplotlib.rc_context(SETTINGS)
 
 
+label = title_of
+"""Returns an activation's name as printed."""
+
+
 def look(activation: str) -> dict[str, Any]:
     """Return the keywords of an activation's line."""
     return {
@@ -90,11 +94,6 @@ def look(activation: str) -> dict[str, Any]:
         "linestyle": LINES.get(activation, "-"),
         "label": label(activation),
     }
-
-
-def label(activation: str) -> str:
-    """Return an activation's name as printed."""
-    return title_of(activation)
 
 
 def draw_band(axes: Any, x: Any, values: Any, activation: str, **line: Any) -> None:
@@ -147,17 +146,15 @@ def number(value: float) -> str:
 
 
 def listed(values: dict[str, float]) -> str:
-    """Print values by activation.
-
-    >>> listed({"relu": 0.5, "plu": 0.25})
-    'ReLU 0.5, PLU 0.25'
-    """
+    """Print values by activation: "ReLU 0.5, PLU 0.25"."""
     return ", ".join(f"{label(activation)} {number(value)}" for activation, value in values.items())
 
 
 def save(picture: Picture, folder: Path) -> str:
     """Write the figure as PNG and SVG, the same bytes each time; return the SVG, or a WebP if it is large, as a URL."""
-    place(picture.figure)
+    if engine := picture.figure.get_layout_engine():  # find the places of axes and legends once, not for every file
+        engine.execute(picture.figure)
+        picture.figure.set_layout_engine("none")
     png, svg = io.BytesIO(), io.StringIO()
     picture.figure.savefig(png, format="png", metadata={"Software": None})
     picture.figure.savefig(svg, format="svg", metadata={"Date": None})
@@ -170,10 +167,3 @@ def save(picture: Picture, folder: Path) -> str:
     webp = io.BytesIO()
     Image.open(png).convert("RGB").save(webp, "webp", quality=80, method=6)
     return "data:image/webp;base64," + base64.b64encode(webp.getvalue()).decode()
-
-
-def place(figure: Figure) -> None:
-    """Find the places of axes and legends once, rather than for every file."""
-    if engine := figure.get_layout_engine():
-        engine.execute(figure)
-        figure.set_layout_engine("none")

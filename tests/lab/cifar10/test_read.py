@@ -6,11 +6,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from plunit.lab.claims import interval, median_ratio
+from plunit.lab.claims import interval, median
 from plunit.lab.publishing import write_tables
 from plunit.lab.read import cifar10 as read
 from plunit.lab.read.cifar10 import EXPERIMENTS, Evidence, _best, crossing
-from plunit.lab.read.records import LossCurves, curve
+from plunit.lab.read.records import LossCurves
 
 USUAL, MATCHED = EXPERIMENTS
 FITS = ("sine", "parametric", "surface")
@@ -50,64 +50,45 @@ def ratio(runs, above, below, window):
 
 
 def test_claims_are_ratios_of_losses(cifar10, runs):
-    accuracy = {name: runs[name]["test_accuracy"][-1] for name in ("plu", "relu")}
-    ends, whole = [slice(50, 100), slice(450, 500), slice(950, 1000)], slice(0, 1000)
-    expected = [
-        *(("cifar-faster", ratio(runs, "relu", "tanh", window)) for window in (*ends, whole)),
-        *(("cifar-faster", ratio(runs, "relu", "plu", window)) for window in (*ends, whole)),
-        *(("cifar-identity", ratio(runs, "identity", "relu", window)) for window in ends[:2]),
-        ("", 100 * np.median(accuracy["plu"] - accuracy["relu"])),
-    ]
+    windows = {f"loss after {step:,} steps": slice(step - 50, step) for step in (100, 500, 1000)}
+    windows["area under the curve of 1,000 steps"] = slice(0, 1000)
+    expected = {}
+    for title, name in (("tanh", "tanh"), ("PLU", "plu")):
+        for what, window in windows.items():
+            sentence = f"On CIFAR-10, {title} trains faster than ReLU: {what}."
+            expected[sentence] = "cifar-faster", ratio(runs, "relu", name, window), ">= 1"
+    for step in (100, 500):
+        sentence = f"On CIFAR-10, the identity does well in the first steps: no worse than ReLU after {step}."
+        expected[sentence] = "cifar-identity", ratio(runs, "identity", "relu", slice(step - 50, step)), "<= 1"
+    ahead = np.median(runs["plu"]["test_accuracy"][-1] - runs["relu"]["test_accuracy"][-1])
+    sentence = "PLU's test accuracy on CIFAR-10 is at least that of ReLU after 1,000 steps."
+    expected[sentence] = "", 100 * ahead, ">= 0"
     claims = list(cifar10.claims(runs, {}))
-    assert [claim.statement for claim in claims] == [statement for statement, _ in expected]
-    assert [claim.value for claim in claims] == pytest.approx([value for _, value in expected])
-    assert [claim.sentence.removeprefix("On CIFAR-10, ") for claim in claims] == [
-        *(f"tanh trains faster than ReLU: loss after {step} steps." for step in ("100", "500", "1,000")),
-        "tanh trains faster than ReLU: area under the curve of 1,000 steps.",
-        *(f"PLU trains faster than ReLU: loss after {step} steps." for step in ("100", "500", "1,000")),
-        "PLU trains faster than ReLU: area under the curve of 1,000 steps.",
-        *(f"the identity does well in the first steps: no worse than ReLU after {step}." for step in (100, 500)),
-        "PLU's test accuracy on CIFAR-10 is at least that of ReLU after 1,000 steps.",
-    ]
+    found = {claim.sentence: (claim.statement, pytest.approx(claim.value), str(claim.claimed)) for claim in claims}
+    assert found == expected
     assert all(claim.statistic.endswith(", this run of 1,000 steps, 2 seeds") for claim in claims)
     assert {(claim.n, claim.verdict) for claim in claims} == {(2, "cannot be decided")}
 
 
-def test_ranges_say_who_is_ahead(cifar10, runs):
-    claims = {claim.sentence: str(claim.claimed) for claim in cifar10.claims(runs, {})}
-    assert claims["On CIFAR-10, PLU trains faster than ReLU: loss after 500 steps."] == ">= 1"
-    assert claims["On CIFAR-10, tanh trains faster than ReLU: area under the curve of 1,000 steps."] == ">= 1"
-    identity = "On CIFAR-10, the identity does well in the first steps: no worse than ReLU after 100."
-    assert claims[identity] == "<= 1"
-    assert claims["PLU's test accuracy on CIFAR-10 is at least that of ReLU after 1,000 steps."] == ">= 0"
+def favourable(claims):
+    return [claim for claim in claims if claim.statement == "cifar-favourable"]
 
 
-def test_more_favourable_than_the_fits_is_judged_against_their_smallest_ratio(cifar10, runs):
-    fits = {
-        name: {activation: {"final_loss": np.full(8, value)} for activation, value in (("relu", times), ("plu", 1.0))}
-        for name, times in {"sine": 9.0, "parametric": 3.0, "surface": 5.0}.items()
-    }
-    (claim,) = [claim for claim in cifar10.claims(runs, fits) if claim.statement == "cifar-favourable"]
-    assert claim.value == pytest.approx(ratio(runs, "relu", "plu", slice(950, 1000)))
-    assert (claim.claimed.high, claim.weaker.high) == pytest.approx((3, 3))
-    assert "final losses on parametric, measured too: 3 (3 to 3)" in claim.statistic
-    part = {name: {"relu": fits[name]["relu"]} if name == "sine" else fits[name] for name in fits}
-    assert not [claim for claim in cifar10.claims(runs, part) if claim.statement == "cifar-favourable"]
-
-
-def test_the_range_of_a_measured_ratio_is_the_lower_end_of_its_interval(cifar10, longer, put):
+def test_more_favourable_than_the_fits_is_judged_against_the_interval_of_their_smallest_ratio(cifar10, longer, put):
     put("seeds", longer)
     spread = np.linspace(2, 4, 41)
-    fits = {name: {"relu": {"final_loss": spread}, "plu": {"final_loss": np.ones(41)}} for name in ("sine", "surface")}
+    ones = {"final_loss": np.ones(41)}
+    fits = {name: {"relu": {"final_loss": 2 * spread}, "plu": ones} for name in ("sine", "surface")}
     for seeds, n in ((41, 5), (4, 4)):
-        few = {a: {"final_loss": column["final_loss"][:seeds]} for a, column in fits["sine"].items()}
-        (claim,) = [
-            claim for claim in cifar10.claims({}, fits | {"parametric": few}) if claim.statement == "cifar-favourable"
-        ]
+        few = {"relu": {"final_loss": spread[:seeds]}, "plu": {"final_loss": np.ones(seeds)}}
+        (claim,) = favourable(cifar10.claims({}, fits | {"parametric": few}))
+        assert claim.value == pytest.approx(ratio(longer, "relu", "plu", slice(-50, None)), rel=1e-4)
         assert (claim.n, claim.verdict == "cannot be decided") == (n, seeds == 4)
         assert claim.weaker.high == np.median(spread[:seeds])
-        low, _ = interval(median_ratio, spread[:seeds], np.ones(seeds))
+        low, _ = interval(median, spread[:seeds])
         assert claim.claimed.high == (low if n == 5 else claim.weaker.high)
+        assert "final losses on parametric, measured too: " in claim.statistic
+    assert favourable(cifar10.claims({}, fits | {"parametric": {"relu": ones}})) == []
 
 
 def test_what_the_paper_says_of_the_whole_run_is_decided_at_its_number_of_steps(cifar10, runs, longer, longest, put):
@@ -134,46 +115,30 @@ def test_a_loss_at_the_end_of_a_long_run_is_judged_too(cifar10, made):
     assert ends[1].value == pytest.approx(ratio(runs, "relu", "plu", slice(5950, 6000)))
 
 
-def test_early_claims_are_judged_on_a_record_of_five_seeds(cifar10, runs, longer, put):
+def test_claims_are_judged_on_the_record_of_most_seeds_that_is_long_enough(runs, longer, longest, put):
     put("seeds", longer)
-    claims = list(cifar10.claims(runs, {}))
-    assert {claim.n for claim in claims} == {5}
-    assert all(claim.statistic.endswith(", the stored run of 2,000 steps, 5 seeds") for claim in claims)
-    assert all(claim.low <= claim.value <= claim.high for claim in claims)
-    assert not {claim.verdict for claim in claims} & {"cannot be decided"}
-    found = {claim.sentence: claim.value for claim in claims}
-    after = found["On CIFAR-10, PLU trains faster than ReLU: loss after 500 steps."]
-    assert after == pytest.approx(ratio(longer, "relu", "plu", slice(450, 500)), rel=1e-4)
-    area = found["On CIFAR-10, tanh trains faster than ReLU: area under the curve of 2,000 steps."]
-    assert area == pytest.approx(ratio(longer, "relu", "tanh", slice(0, 2000)), rel=1e-4)
-
-
-def test_late_claims_are_judged_on_the_record_that_is_long_enough(cifar10, runs, longer, longest, put):
-    put("seeds", longer)
+    claims = {claim.sentence: claim for claim in dataclasses.replace(USUAL).claims(runs, {})}
+    assert {claim.n for claim in claims.values()} == {5}
+    assert all(claim.statistic.endswith(", the stored run of 2,000 steps, 5 seeds") for claim in claims.values())
+    assert all(claim.low <= claim.value <= claim.high for claim in claims.values())
+    after = claims["On CIFAR-10, PLU trains faster than ReLU: loss after 500 steps."]
+    assert after.value == pytest.approx(ratio(longer, "relu", "plu", slice(450, 500)), rel=1e-4)
+    area = claims["On CIFAR-10, tanh trains faster than ReLU: area under the curve of 2,000 steps."]
+    assert area.value == pytest.approx(ratio(longer, "relu", "tanh", slice(0, 2000)), rel=1e-4)
     put("full", longest)
-    claims = {claim.sentence: claim for claim in cifar10.claims(runs, {})}
-    late = {sentence for sentence, claim in claims.items() if claim.n == 1}
-    assert late == {
-        *(f"On CIFAR-10, {name} trains faster than ReLU: loss after 5,000 steps." for name in ("tanh", "PLU")),
-        *(
-            f"On CIFAR-10, {name} trains faster than ReLU: area under the curve of {steps} steps."
-            for name in ("tanh", "PLU")
-            for steps in ("5,000", "12,000")
-        ),
+    claims = {claim.sentence: claim for claim in dataclasses.replace(USUAL).claims(runs, {})}
+    faster = "On CIFAR-10, {} trains faster than ReLU: {}."
+    late = ("loss after 5,000 steps", *(f"area under the curve of {steps} steps" for steps in ("5,000", "12,000")))
+    assert {sentence for sentence, claim in claims.items() if claim.n == 1} == {
+        *(faster.format(name, what) for name in ("tanh", "PLU") for what in late),
         "On CIFAR-10, ReLU overtakes PLU in training loss after the first 5,000 steps.",
         "PLU's test accuracy on CIFAR-10 is at least that of ReLU after 12,000 steps.",
     }
-    assert {claims[sentence].verdict for sentence in late} == {"cannot be decided"}
-    assert {claim.n for sentence, claim in claims.items() if sentence not in late} == {5}
-    said = [claim for claim in claims.values() if "12,000" in claim.sentence]
-    assert [(claim.statement, claim.setting) for claim in said] == [
-        ("cifar-faster", "for tanh, over 12,000 steps"),
-        ("cifar-faster", "over 12,000 steps"),
-        ("", ""),
-    ]
-    area = claims["On CIFAR-10, PLU trains faster than ReLU: area under the curve of 5,000 steps."]
+    assert {claim.n for claim in claims.values()} == {1, 5}
+    settings = [claims[faster.format(name, late[2])].setting for name in ("tanh", "PLU")]
+    assert settings == ["for tanh, over 12,000 steps", "over 12,000 steps"]
+    area = claims[faster.format("PLU", late[1])]
     assert area.value == pytest.approx(ratio(longest, "relu", "plu", slice(0, 5000)), rel=1e-4)
-    assert area.statement == "cifar-faster"
 
 
 def test_relu_overtakes_at_the_thousand_from_which_it_stays_below(cifar10, made):
@@ -202,24 +167,13 @@ def test_records_are_those_of_the_usual_spec(runs, longer, put):
     assert {claim.n for claim in dataclasses.replace(MATCHED).claims(runs, {})} == {2}
 
 
-def evidence(seeds, steps):
-    one = LossCurves(1, np.ones((steps, seeds)), *[np.ones((1, seeds))] * 3)
-    return Evidence({"relu": one, "plu": one}, f"{seeds} of {steps}")
-
-
-@pytest.mark.parametrize(
-    ("step", "expected"),
-    [(1, "5 of 20"), (20, "5 of 20"), (21, "2 of 40"), (40, "2 of 40"), (41, "1 of 60"), (61, None)],
-)
-def test_the_run_of_most_seeds_that_reaches_the_step_is_the_best(step, expected):
-    known = [evidence(*one) for one in ((1, 50), (5, 10), (2, 30), (1, 60), (5, 20), (2, 40), (4, 19))]
-    best = _best(known, step)
-    assert (best and best.where) == expected
-
-
-def test_a_run_is_as_long_and_wide_as_its_least_activation():
-    short, narrow = (evidence(*one).curves["plu"] for one in ((5, 10), (2, 30)))
-    both = Evidence({"relu": short, "plu": narrow}, "")
+@pytest.mark.parametrize(("step", "best"), [(1, (20, 5)), (20, (20, 5)), (21, (40, 2)), (40, (40, 2)), (41, (60, 1))])
+def test_the_run_of_most_seeds_that_reaches_the_step_is_the_best(step, best):
+    sizes = (50, 1), (10, 5), (30, 2), (60, 1), (20, 5), (40, 2), (19, 4)
+    curves = [LossCurves(1, np.ones(size), *[np.ones((1, size[1]))] * 3) for size in sizes]
+    found = _best([Evidence("", {"relu": one, "plu": one}) for one in curves], step)
+    assert (found.steps, found.seeds) == best
+    both = Evidence("", {"relu": curves[1], "plu": curves[2]})  # as long and wide as its least activation
     assert (both.steps, both.seeds) == (10, 2)
 
 
@@ -246,29 +200,23 @@ def listed(runs, window):
     return losses, ", ".join(f"{labels[name]} {value:.1f} %" for name, value in accuracy.items())
 
 
-def test_the_finding_gives_losses_and_accuracies_of_the_run_of_most_seeds(runs, longer, longest, put):
-    losses, accuracies = listed(runs, slice(950, 1000))
-    assert dataclasses.replace(USUAL).finding(runs) == (
-        f"This run of 1,000 steps, 2 seeds: training loss after 1,000 steps {losses}; "
-        f"test accuracy at the end {accuracies}."
-    )
+def test_the_finding_gives_losses_and_accuracies_of_the_run_of_most_seeds(runs, longer, longest, put, made):
+    short = {activation: made(activation, 24) for activation in ACTIVATIONS}
+    tanh, plu, _ = dataclasses.replace(USUAL).claims(short, {})
+    expected = [ratio(short, "relu", one, slice(0, 24)) for one in ("tanh", "plu")]
+    assert (tanh.value, plu.value) == pytest.approx(expected)
+
+    def said(what, runs, steps):
+        losses, accuracies = listed(runs, slice(max(steps - 50, 0), steps))
+        ends = f"test accuracy at the end {accuracies}."
+        return f"{what}: training loss after {steps:,} steps {losses}; {ends}"
+
+    assert dataclasses.replace(USUAL).finding(short) == said("This run of 24 steps, 2 seeds", short, 24)
+    assert dataclasses.replace(USUAL).finding(runs) == said("This run of 1,000 steps, 2 seeds", runs, 1000)
     put("full", longest)
     put("seeds", longer)
-    losses, accuracies = listed(longer, slice(950, 1000))
-    assert dataclasses.replace(USUAL).finding(runs) == (
-        f"The stored run of 2,000 steps, 5 seeds: training loss after 1,000 steps {losses}; "
-        f"test accuracy at the end {accuracies}."
-    )
-
-
-def test_a_short_run_has_a_finding_and_claims_of_its_length(cifar10, made):
-    runs = {activation: made(activation, 24) for activation in ACTIVATIONS}
-    losses, accuracies = listed(runs, slice(0, 24))
-    assert cifar10.finding(runs) == (
-        f"This run of 24 steps, 2 seeds: training loss after 24 steps {losses}; test accuracy at the end {accuracies}."
-    )
-    tanh, plu, _ = cifar10.claims(runs, {})
-    assert (tanh.value, plu.value) == pytest.approx([ratio(runs, "relu", one, slice(0, 24)) for one in ("tanh", "plu")])
+    stored = "The stored run of 2,000 steps, 5 seeds"
+    assert dataclasses.replace(USUAL).finding(runs) == said(stored, longer, 1000)
 
 
 def test_the_figure_shows_run_and_records(runs, longer, longest, put, tmp_path):
@@ -289,11 +237,8 @@ def test_the_figure_shows_run_and_records(runs, longer, longest, put, tmp_path):
     np.testing.assert_allclose(line.get_xdata(), [100, 2000])
     np.testing.assert_allclose(line.get_ydata(), 100 * np.median(longer["plu"]["test_accuracy"], axis=1), atol=0.01)
     picture.figure.savefig(tmp_path / "figure.png")
-
-
-def test_the_figure_draws_runs_of_other_activations(cifar10, runs):
-    (picture,) = cifar10.figures({"gelu": runs["tanh"]})
-    assert picture.alt.endswith("for GELU.")
+    (other,) = dataclasses.replace(USUAL).figures({"gelu": runs["tanh"]})
+    assert other.alt.endswith("for GELU.")
 
 
 def test_rows_state_losses_and_accuracy_and_a_table_the_time(cifar10, runs, tmp_path):
@@ -315,8 +260,3 @@ def test_rows_state_losses_and_accuracy_and_a_table_the_time(cifar10, runs, tmp_
         times = list(csv.DictReader(file))
     assert times[5] == {"experiment": "cifar10", "activation": "plu", "seed": "1", "seconds": "2.0"}
     assert len(times) == 8
-
-
-def test_a_curve_of_a_record_is_that_of_its_run(longer, put):
-    found = put("seeds", longer)
-    np.testing.assert_allclose(found["plu"].loss, curve(longer["plu"]).loss, atol=1e-5)

@@ -9,7 +9,7 @@ import torch
 from torch.distributions import MultivariateNormal
 
 from plunit.invertible import SmoothPLU, toy
-from plunit.lab import scratch, style
+from plunit.lab import scratch
 from plunit.lab.cell import Cell
 from plunit.lab.read.density import EXPERIMENTS, METHODS
 from plunit.lab.train import density as run
@@ -17,16 +17,8 @@ from plunit.lab.train.density import gaussian, square, table, train_and_test, tr
 
 DENSITIES = {one.name: one for one in EXPERIMENTS}
 TOYS = DENSITIES["density"]
-SPEC = dataclasses.replace(
-    TOYS.spec,
-    data=("moons", "pinwheel", "gaussians"),
-    steps=60,
-    batch=256,
-    blocks=2,
-    points=500,
-    cells=12,
-    samples=50,
-)
+SMALL = {"steps": 60, "batch": 256, "blocks": 2, "points": 500, "cells": 12, "samples": 50}
+SPEC = dataclasses.replace(TOYS.spec, data=("moons", "pinwheel", "gaussians"), **SMALL)
 DENSITY = dataclasses.replace(TOYS, spec=SPEC)
 
 
@@ -41,11 +33,8 @@ def runs(tmp_path_factory):
 
 
 def test_shapes(runs):
-    arrays = runs["annealed"]
-    assert arrays["nll"].shape == (3, 2)
-    assert arrays["loss"].shape == (3, 60, 2)
-    assert arrays["log_density"].shape == (3, 12, 12, 2)
-    assert arrays["sample"].shape == (3, 50, 2, 2)
+    shapes = {"seed": (2,), "nll": (3, 2), "loss": (3, 60, 2), "log_density": (3, 12, 12, 2), "sample": (3, 50, 2, 2)}
+    assert {name: array.shape for name, array in runs["annealed"].items()} == shapes
 
 
 @pytest.mark.parametrize(("place", "name"), [*enumerate(SPEC.data)])
@@ -53,8 +42,8 @@ def test_the_gaussian_is_the_normal_of_the_datas_moments(runs, place, name):
     draw, test = train_and_test(name, 1, SPEC.points)
     points = draw(100_000)
     normal = MultivariateNormal(points.mean(0), points.T.cov())
-    expected = -normal.log_prob(test).mean().item()
-    assert runs["gaussian"]["nll"][place, 1] == pytest.approx(expected, abs=1e-4)
+    torch.testing.assert_close(gaussian(points).log_prob(test), normal.log_prob(test), rtol=1e-3, atol=1e-3)
+    assert runs["gaussian"]["nll"][place, 1] == pytest.approx(-normal.log_prob(test).mean().item(), abs=1e-4)
 
 
 def test_the_drawn_density_is_that_of_the_flow_and_has_mass_one(runs):
@@ -127,10 +116,8 @@ def test_claims_on_toys_are_mean_likelihoods(runs):
         (pytest.approx(judged["smooth"]["nll"].mean()), "<= 1.8"),
         (pytest.approx(gain), "<= 0"),
     ]
-    assert [METHODS[method] in claim.sentence for method, claim in zip([*METHODS][1:], claims, strict=True)] == [
-        True
-    ] * 5
-    assert all("3,000 steps" in claim.sentence for claim in claims)
+    flows = [*METHODS.values()][1:]
+    assert all(flow in one.sentence and "3,000 steps" in one.sentence for flow, one in zip(flows, claims, strict=True))
     assert {(claim.statement, claim.n) for claim in claims} == {("", 5)}
 
 
@@ -165,64 +152,31 @@ def test_rows_hold_what_was_measured(runs):
 
 
 def test_figures_draw_densities_samples_and_likelihoods(runs):
-    densities, samples, likelihoods = DENSITY.figures(runs)
-    assert [one.name for one in (densities, samples, likelihoods)] == [
-        f"density-{kind}" for kind in ("densities", "samples", "likelihoods")
-    ]
-    flows = [*METHODS][1:]
-    panels = np.array(densities.figure.axes).reshape(3, 6)
-    drawn = [[axes.images[0].get_array() for axes in row[1:]] for row in panels]
-    expected = [[np.exp(runs[method]["log_density"][d, ..., 0]) for method in flows] for d in range(3)]
-    np.testing.assert_array_equal(drawn, expected)
-    panels = np.array(samples.figure.axes).reshape(3, 6)
-    drawn = [[axes.lines[0].get_xydata() for axes in row[1:]] for row in panels]
-    expected = [[runs[method]["sample"][d, ..., 0] for method in flows] for d in range(3)]
-    np.testing.assert_array_equal(drawn, expected)
-    drawn = [[line.get_xdata() for line in axes.lines] for axes in likelihoods.figure.axes]
+    before = torch.get_rng_state()
+    pictures = {one.name: one.figure.axes for one in DENSITY.figures(runs)}
+    assert torch.equal(torch.get_rng_state(), before)
+    assert [*pictures] == [f"density-{kind}" for kind in ("densities", "samples", "likelihoods")]
+    densities, samples = (np.reshape(pictures[f"density-{one}"], (3, 6))[:, 1:] for one in ("densities", "samples"))
+    for d, m in np.ndindex(3, 5):
+        arrays = runs[[*METHODS][1 + m]]
+        np.testing.assert_array_equal(densities[d, m].images[0].get_array(), np.exp(arrays["log_density"][d, ..., 0]))
+        np.testing.assert_array_equal(samples[d, m].lines[0].get_xydata(), arrays["sample"][d, ..., 0])
+    drawn = [[line.get_xdata() for line in axes.lines] for axes in pictures["density-likelihoods"]]
     np.testing.assert_array_equal(drawn, [[runs[method]["nll"][d] for method in METHODS] for d in range(3)])
-
-
-def test_figures_are_the_same_bytes_twice_and_leave_the_random_numbers_alone(runs, tmp_path):
-    few = {method: runs[method] for method in ("gaussian", "smooth")}
-
-    def drawn(seed):
-        torch.manual_seed(seed)
-        before, folder = torch.get_rng_state(), tmp_path / str(seed)
-        with style.settings():
-            for picture in DENSITY.figures(few):
-                style.save(picture, folder)
-        assert torch.equal(torch.get_rng_state(), before)
-        return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-    first, second = drawn(5), drawn(6)
-    assert len(first) == 6
-    assert first == second
-
-
-def test_the_gaussian_has_the_mean_and_covariance_of_its_points():
-    x = torch.randn(5000, 2, generator=torch.Generator().manual_seed(0)) @ torch.tensor(
-        [[2.0, 0.0], [1.5, 0.5]]
-    ) + torch.tensor([3.0, -1.0])
-    normal = MultivariateNormal(x.mean(0), x.T.cov())
-    torch.testing.assert_close(gaussian(x).log_prob(x), normal.log_prob(x), rtol=1e-3, atol=1e-3)
 
 
 def test_annealed_flows_end_exact_and_seeds_start_apart(tmp_path):
     spec = dataclasses.replace(SPEC, steps=5)
-    members, generator = [("moons", 0), ("moons", 1)], torch.Generator().manual_seed(0)
-    flows, _ = trained(spec, "annealed", members, [lambda n: toy("moons", n, generator)] * 2, tmp_path / "scratch")
+    generator = torch.Generator().manual_seed(0)
+    flows, _ = trained(spec, "annealed", [0, 1], [lambda n: toy("moons", n, generator)] * 2, tmp_path / "scratch")
     assert scratch.done(tmp_path / "scratch") == 1
     assert not any(isinstance(module, SmoothPLU) for flow in flows for module in flow.modules())
     first, second = (flow.bijection.parts()[0].weight for flow in flows)
     assert (first - second).abs().max() > 0.3
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    return compute(tmp_path_factory.mktemp("alone"), "smooth", first=1)
-
-
-@pytest.mark.parametrize("name", ["nll", "loss", "sample", "log_density"])
-def test_a_seed_is_the_same_in_any_cell(runs, alone, name):
+def test_a_seed_is_the_same_in_any_cell(runs, tmp_path):
+    alone = compute(tmp_path, "smooth", first=1)
     assert alone["seed"].tolist() == [1]
-    np.testing.assert_allclose(alone[name][..., 0], runs["smooth"][name][..., 1], atol=0.05, rtol=0.01)
+    for name in ("nll", "loss", "sample", "log_density"):
+        np.testing.assert_allclose(alone[name][..., 0], runs["smooth"][name][..., 1], atol=0.05, rtol=0.01)

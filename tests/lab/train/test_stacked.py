@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from plunit.invertible import PLU, RHO, Annealing, Flow, density
+from plunit.invertible import PLU, Flow, density
 from plunit.lab.train import stacked
 
 STEPS, BATCH, LR = 6, 32, 0.01
@@ -25,52 +25,21 @@ def draws(seed):
 @pytest.mark.parametrize("steps", [1, STEPS])
 @pytest.mark.parametrize("activation", ["smooth", "annealed", "flux", "plain", "leaky"])
 def test_each_member_is_as_if_fitted_alone(activation, steps):
-    anneal = RHO if activation == "annealed" else None
-    alone = [flow(seed, activation) for seed in range(3)]
-    expected = [
-        member.fit(draws(seed), steps, batch=BATCH, lr=LR, anneal=anneal).losses for seed, member in enumerate(alone)
-    ]
-    together = [flow(seed, activation) for seed in range(3)]
-    sources = [draws(seed) for seed in range(3)]
+    alone, together = ([flow(seed, activation) for seed in range(3)] for _ in range(2))
+    expected = [member.fit(draws(seed), steps, batch=BATCH, lr=LR).losses for seed, member in enumerate(alone)]
+    sources, told = [draws(seed) for seed in range(3)], []
     losses = stacked.train(
         together,
         lambda call, x: -call((x,)).mean(),
         lambda: (torch.stack([draw(BATCH) for draw in sources]),),
         steps=steps,
         lr=LR,
-        anneal=anneal,
+        progress=told.append,
     )
+    assert told == pytest.approx([(i + 1) / steps for i in range(steps)])
     torch.testing.assert_close(losses.T, torch.tensor(expected), rtol=1e-4, atol=1e-4)
     x = torch.randn(20, 2)
     assert [kinds(member) for member in together] == [kinds(member) for member in alone]
+    assert (PLU in kinds(together[0])) == (activation in ("annealed", "flux", "plain"))  # buffers come back
     found, wanted = ([member.log_prob(x) for member in members] for members in (together, alone))
     torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-3)
-
-
-def test_progress_is_told():
-    told = []
-    stacked.train(
-        [flow(0, "smooth")],
-        lambda call, x: -call((x,)).mean(),
-        lambda: (torch.randn(1, 8, 2),),
-        steps=4,
-        lr=LR,
-        progress=told.append,
-    )
-    assert told == [0.25, 0.5, 0.75, 1.0]
-
-
-def test_annealed_buffers_come_back():
-    member = flow(0, "annealed")
-    draw = draws(0)
-    stacked.train(
-        [member],
-        lambda call, x: -call((x,)).mean(),
-        lambda: (draw(8)[None],),
-        steps=1,
-        lr=LR,
-        anneal=Annealing(0.4, 0.3, until=1.0),
-    )
-    assert kinds(member)[1] is PLU
-    with pytest.raises(ValueError, match="rho is learned"):
-        stacked.train([flow(0, "smooth")], print, print, steps=1, lr=LR, anneal=RHO)

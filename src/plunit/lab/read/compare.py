@@ -6,22 +6,18 @@ import dataclasses
 import hashlib
 import math
 import re
-import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from plunit.base.ranges import Range
-from plunit.ensemble import ACTIVATIONS, ENGINES, MLP
-from plunit.lab import settings
-from plunit.lab.cell import Cell
-from plunit.lab.claims import Claim, Column, Difference, median_interval, ratios
-from plunit.lab.experiment import Experiment, Results, Runs
+from plunit.ensemble import ACTIVATIONS, ENGINES
+from plunit.lab.claims import Claim, Difference, median_interval, ratios
+from plunit.lab.experiment import Changes, Experiment, Results, Runs, changed, options, texts
 from plunit.lab.style import Picture, distribution, draw_band, label, listed, median_loss
 from plunit.lab.train import compare as run
 from plunit.lab.train.compare import CompareSpec
@@ -35,43 +31,30 @@ class Compare(Experiment):
 
     activations = ("relu", "tanh", "gelu", "plu", "plu_learned")
     choices = ACTIVATIONS
+    columns = ("test_loss", "train_loss", "baseline")
     compute = staticmethod(run.compute)
     engines = tuple(ENGINES)
     seeds = 256
     chunk = 64  # members that the ensemble trains at once
     by_itself = True
 
-    def varied(self, changes: settings.Changes) -> Experiment:
+    def varied(self, changes: Changes) -> Experiment:
         """Return the comparison on a table, named after the file, the target and what is not as usual."""
-        spec: CompareSpec = settings.changed(self.spec, changes)
-        others = {name: value for name, value in changes.items() if name not in _TABLE}
-        texts = settings.texts({name: value for name, value in others.items() if value != getattr(self.spec, name)})
-        mark = hashlib.sha256(repr((spec.sha256, spec.inputs, texts)).encode()).hexdigest()[:6]
-        about = [Path(spec.path).stem, spec.target, *(f"{name}={text}" for name, text in texts.items()), mark]
+        spec: CompareSpec = changed(self.spec, changes)
+        usual = {*_TABLE, *(name for name in changes if getattr(spec, name) == getattr(self.spec, name))}
+        told = texts({name: value for name, value in changes.items() if name not in usual})
+        mark = hashlib.sha256(repr((spec.sha256, spec.inputs, told)).encode()).hexdigest()[:6]
+        about = [Path(spec.path).stem, spec.target, *(f"{name}={text}" for name, text in told.items()), mark]
         name = "+".join(["compare", *(re.sub(r"[^\w.=-]", "_", part)[:40] for part in about)])
         count = "one column" if len(spec.inputs) == 1 else f"{len(spec.inputs)} columns"
         title = f"{_column(spec.target)} of {Path(spec.path).name}, learned from {count}"
         return dataclasses.replace(self, name=name, title=title, spec=spec)
 
-    def command(self, activations: Iterable[str], seeds: int, engine: str, changes: settings.Changes) -> str:
-        """Return the command that compares on the table that the changes name."""
-        words = ["plunit", "compare", changes["path"], "--target", changes["target"], "--seeds", str(seeds)]
-        words += ["--activations", ",".join(activations), "--engine", engine]
-        others = {name: value for name, value in sorted(changes.items()) if name not in _TABLE}
-        words += [word for text in settings.assignments(others) for word in ("--set", text)]
-        return shlex.join([*words, "--inputs", ",".join(changes["inputs"])])
-
-    def cost(self, cell: Cell) -> float:
-        """Estimate the work."""
-        rows = MLP((max(len(self.spec.inputs), 1), *self.spec.widths, 1)).parameters
-        return float(len(cell.seeds) * self.spec.steps * rows * self.spec.batch / 10)
-
-    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
-        """Yield one row for each activation and seed."""
-        for activation, arrays in runs.items():
-            for i, seed in enumerate(arrays["seed"]):
-                row = self.first_columns(activation, seed)
-                yield row | {key: float(arrays[key][i]) for key in ("test_loss", "train_loss", "baseline")}
+    def command(self, changes: Changes) -> list[str]:
+        """Return the words of the command that compares on the table that the changes name."""
+        words = ["plunit", "compare", changes["path"], "--target", changes["target"]]
+        others = {name: value for name, value in changes.items() if name not in _TABLE}
+        return [*words, "--inputs", ",".join(changes["inputs"]), *options(others)]
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
         """Yield a claim for each pair: that their test losses differ, seed by seed, and which one is lower."""
@@ -80,9 +63,10 @@ class Compare(Experiment):
             yield self._difference(runs, one, other, level=1 - 0.05 / len(pairs))
 
     def _difference(self, runs: Runs, one: str, other: str, level: float) -> Claim:
-        if median_interval(_ratios(runs, one, other), level)[0] > 1:
+        losses = {name: runs[name]["test_loss"] for name in (one, other)}
+        if median_interval(ratios(losses[one], losses[other]), level)[0] > 1:
             one, other = other, one
-        column = _ratios(runs, one, other)
+        column = ratios(losses[one], losses[other])
         low, high = median_interval(column, level)
         below = Range(high=math.nextafter(1, 0))
         words = "{} has a lower test loss than {}" if below.holds(high) else "{} and {} have different test losses"
@@ -117,10 +101,6 @@ class Compare(Experiment):
             f"{self.name}-loss", caption, f"Losses over steps on training and test rows, for {names}.", figure
         )
         yield distribution(f"{self.name}-final", self.title, runs, "test_loss")
-
-
-def _ratios(runs: Runs, one: str, other: str) -> Column:
-    return ratios(runs[one]["test_loss"], runs[other]["test_loss"])
 
 
 def _column(name: str) -> str:

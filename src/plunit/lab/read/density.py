@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 
 from plunit.base.ranges import Range
 from plunit.invertible import toy
-from plunit.lab.cell import Cell
 from plunit.lab.claims import Claim, mean, measure
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.style import Picture, look
@@ -44,14 +43,8 @@ class Density(Experiment):
     choices = METHODS
     compute = staticmethod(run.compute)
     prepare = staticmethod(run.prepare)
-    seeds = 5
-    chunk = 5
+    seeds = chunk = 5
     short = 300
-    side_by_side = True
-
-    def cost(self, cell: Cell) -> float:
-        """Estimate the work."""
-        return 1e5 if cell.activation == "gaussian" else 1e5 * float(self.spec.steps * self.spec.blocks)
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
         """Yield one row for each method, data set and seed."""

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
-from plunit.lab.cell import Cell
-from plunit.lab.claims import Claim, measure_ratio, median_ratio
+from plunit.lab.claims import Claim, measure_ratio, median, ratios
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.style import Picture, draw_band, label, listed
 from plunit.lab.train import depth as run
@@ -31,10 +30,6 @@ class Depth(Experiment):
     activations = ("tanh", "relu", "plu")
     choices = ACTIVATIONS
     compute = staticmethod(run.compute)
-
-    def cost(self, cell: Cell) -> float:
-        """Estimate the work: a constant, most of it PyTorch's overhead."""
-        return 2e7
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
         """Yield one row for each activation, depth and seed."""
@@ -78,7 +73,7 @@ class Depth(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Say by how much gradients fall."""
-        falls = {name: float(median_ratio(*arrays["gradient"][[-1, 0]])) for name, arrays in runs.items()}
+        falls = {name: float(median(ratios(*arrays["gradient"][[-1, 0]]))) for name, arrays in runs.items()}
         ends = f"depth {self.spec.depths[-1]} / depth {self.spec.depths[0]}"
         return f"Norm of the first layer's gradient, {ends}, {self.start}: {listed(falls)}."
 

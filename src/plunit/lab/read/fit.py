@@ -1,4 +1,4 @@
-"""What the stored networks of sections 2-4 say: rows, claims and the experiments themselves."""
+"""What the stored networks of sections 2-4 say: rows, claims, and figures of functions, losses, shapes and pieces."""
 
 from __future__ import annotations
 
@@ -8,19 +8,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
+
 from plunit.base.ranges import Range
-from plunit.ensemble import ACTIVATIONS, ENGINES, MLP
+from plunit.ensemble import ACTIVATIONS, ENGINES, MLP, forward
+from plunit.ensemble.arrays import Array
+from plunit.ensemble.mlp import exact
+from plunit.lab import style
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.claims import Claim, mean, measure, measure_ratio, median
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.read import fit_figures
-from plunit.lab.style import Picture, label, listed, median_loss
 from plunit.lab.train import fit as run
-from plunit.lab.train.fit import FitSpec
+from plunit.lab.train.fit import FitSpec, steps
+from plunit.pieces import curve, draw_curve, draw_polygons, polygons
 
 _STARTS = {
     "initial": "Before training, with biases 0,",
     "random": "Before training, but with biases N(0, 1),",
+}
+_SHOWN = ("tanh", "relu", "plu")
+_MARKERS = {"relu": "v", "plu": "o", "plu_learned": "D"}
+_AXES: dict[str, dict[str, Any]] = {
+    "sine": {"xlabel": "x", "ylabel": "F(x)", "ylim": (-1.6, 1.6)},
+    "curve": {"xlabel": "first output", "ylabel": "second output", "xlim": (-10, 4), "ylim": (-8, 8)},
 }
 
 
@@ -61,16 +74,27 @@ class FitExperiment(Experiment):
                     row |= {key: int(arrays[f"trained_{key}"][i]) for key in ("pieces", "patterns")}
                 yield row | {"final_loss": float(arrays["final_loss"][i]), "dead_units": int(arrays["dead"][i])}
 
-    def figures(self, runs: Runs) -> Iterator[Picture]:
+    def figures(self, runs: Runs) -> Iterator[style.Picture]:
         """Draw the fits and losses, then what the networks are made of."""
-        return fit_figures.pictures(self.name, self.title, self.spec, runs)
+        yield _fitted(self, runs)
+        yield _losses(self, runs)
+        yield style.distribution(f"{self.name}-final", self.title, runs, "final_loss")
+        if "plu_learned" in runs:
+            yield _learned(self, runs["plu_learned"])
+        if counted := {activation: arrays for activation, arrays in runs.items() if "course" in arrays}:
+            yield _pieces(self, counted)
+        both = {activation: arrays for activation, arrays in counted.items() if activation in ("relu", "plu")}
+        if both and self.spec.target != "curve":  # which has two outputs
+            yield _exact(self, both)
 
     def finding(self, runs: Runs) -> str:
         """Compare the median final losses."""
-        medians = {activation: median_loss(arrays["final_loss"]) for activation, arrays in runs.items()}
+        medians = {activation: style.median_loss(arrays["final_loss"]) for activation, arrays in runs.items()}
         seeds = max(arrays["seed"].size for arrays in runs.values())
         best = min(medians, key=lambda activation: medians[activation])
-        return f"Median final losses over {seeds:,} seeds: {listed(medians)}; the lowest is {label(best)}'s."
+        return (
+            f"Median final losses over {seeds:,} seeds: {style.listed(medians)}; the lowest is {style.label(best)}'s."
+        )
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
         """Yield the claims that can be measured with what was run."""
@@ -152,6 +176,161 @@ def _medians(stage: str, relu: Arrays, plu: Arrays) -> str:
         for kind in ("pieces", "patterns")
     )
     return f"median of pieces PLU / ReLU; medians {pieces}, of patterns {patterns}"
+
+
+def _fitted(one: FitExperiment, runs: Runs) -> style.Picture:
+    """Draw two rows, the median and the best seed, and a column for each activation."""
+    shown = [activation for activation in _SHOWN if activation in runs] or list(runs)
+    figure = Figure(figsize=(2.5 * len(shown), 4.9))
+    flat, deep = {"sharex": True, "sharey": True}, {"subplot_kw": {"projection": "3d", "box_aspect": (1, 1, 0.8)}}
+    options: dict[str, Any] = deep if one.spec.target == "saddle" else flat
+    panels = figure.subplots(2, len(shown), squeeze=False, **options)
+    medians = {}
+    for column, activation in enumerate(shown):
+        arrays = runs[activation]
+        members = {"median": style.median_member(arrays), "best": int(style.ranked(arrays)[0])}
+        medians[activation] = float(arrays["final_loss"][members["median"]])
+        for axes, (kind, member) in zip(panels[:, column], members.items(), strict=True):
+            _draw_fit(axes, one.spec, activation, arrays["theta"][:, member])
+            seed, loss = arrays["seed"][member], arrays["final_loss"][member]
+            axes.set_title(f"{style.label(activation)}, {kind} seed ({seed})\nloss {loss:.2g}", fontsize=9)
+    told = f"Loss of the median seed: {style.listed(medians)}."
+    caption = f"{one.title}: what the networks make of it, the target in black. {told}"
+    alt = f"The target and fitted functions: for each of {_names(shown)} the median and the best seed."
+    return style.Picture(f"{one.name}-fits", caption, alt, figure)
+
+
+def _losses(one: FitExperiment, runs: Runs) -> style.Picture:
+    figure = Figure(figsize=(7.4, 3.2))
+    many, single = figure.subplots(1, 2, sharey=True)
+    for activation, arrays in runs.items():
+        at = np.arange(len(arrays["history"])) * one.spec.stride
+        style.draw_band(many, at, arrays["history"], activation)
+        single.plot(at, arrays["history"][:, 0], **style.look(activation))
+    seeds = max(arrays["seed"].size for arrays in runs.values())
+    many.set(yscale="log", xlabel="step", ylabel="mean square error", title=f"median and 5-95 % of {seeds} seeds")
+    single.set(xlabel="step", title="one run (seed 0), as in the paper")
+    figure.legend(*many.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    last = {activation: float(np.nanmedian(arrays["history"][-1])) for activation, arrays in runs.items()}
+    caption = f"{one.title}: the loss during training. Medians at the end: {style.listed(last)}."
+    alt = f"Two charts of loss over steps, logarithmic: median and band over seeds, and seed 0, for {_names(runs)}."
+    return style.Picture(f"{one.name}-loss", caption, alt, figure)
+
+
+def _learned(one: FitExperiment, arrays: Arrays) -> style.Picture:
+    figure = Figure(figsize=(5.2, 3.4))
+    axes = figure.subplots()
+    shades = colormaps["cividis"](np.linspace(0.05, 0.85, len(arrays["alpha"])))
+    for layer, (alpha, c) in enumerate(zip(arrays["alpha"], arrays["c"], strict=True)):
+        dots = {"markersize": 2, "alpha": 0.4, "color": shades[layer], "rasterized": True}
+        axes.plot(c, alpha, "osDv^<>"[layer % 7], label=f"activation {layer + 1}", **dots)
+    axes.plot(one.spec.c, one.spec.alpha, "*", color="black", markersize=12, label="start")
+    axes.set(xscale="log", xlabel="c", ylabel="alpha", ylim=(-0.02, 1.02))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    middle = " and ".join(f"{key} {style.number(float(np.median(arrays[key])))}" for key in ("alpha", "c"))
+    caption = (
+        f"{one.title}: learned alpha and c after training, a mark for each seed and activation. Medians: {middle}."
+    )
+    start = f"({one.spec.c:g}, {one.spec.alpha:g})"
+    alt = f"A cloud of marks, c to the right and alpha upwards, moved away from the start {start}."
+    return style.Picture(f"{one.name}-learned", caption, alt, figure)
+
+
+def _pieces(one: FitExperiment, runs: Runs) -> style.Picture:
+    figure = Figure(figsize=(7.4, 3.4))
+    over, against = figure.subplots(1, 2)
+    at, seeds = steps(one.spec), max(arrays["course"].shape[1] for arrays in runs.values())
+    for activation, arrays in runs.items():
+        marker = {"marker": _MARKERS.get(activation, "s"), "markeredgewidth": 0}
+        style.draw_band(over, at, arrays["course"], activation, **marker, markersize=5)
+        dots = {**marker, "markersize": 3, "alpha": 0.4, "linestyle": "none", "rasterized": True}
+        against.plot(arrays["trained_pieces"], arrays["final_loss"], color=style.look(activation)["color"], **dots)
+    noun = "pieces" if one.spec.widths[0] == 1 else "regions"
+    # linear up to the first checkpoint, so that step 0 has its place
+    over.set_xscale("symlog", base=2, linthresh=at[1])
+    over.set_xticks(at, [str(step) for step in at], rotation=45)
+    over.minorticks_off()
+    over.set(xlabel="step", ylabel=noun, ylim=(0, None), title=f"median and 5-95 % of {seeds} seeds")
+    against.set(yscale="log", xlabel=f"{noun} after training", ylabel="final loss", title="one mark for each seed")
+    for axis in (over.yaxis, against.xaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
+    figure.legend(*over.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    before, after = (
+        style.listed({activation: float(np.median(arrays[f"{stage}_pieces"])) for activation, arrays in runs.items()})
+        for stage in ("initial", "trained")
+    )
+    caption = f"{one.title}: functionally distinct {noun}. Medians before training: {before}; after it: {after}."
+    alt = (
+        f"Left: {noun} over training steps for {_names(runs)}. Right: final loss against {noun}, a mark for each seed."
+    )
+    return style.Picture(f"{one.name}-pieces", caption, alt, figure)
+
+
+def _exact(one: FitExperiment, runs: Runs) -> style.Picture:
+    """Draw the median networks piece by piece: with their knots on a line, their regions on a square."""
+    spec: FitSpec = one.spec
+    line, domain = spec.widths[0] == 1, (spec.low, spec.high)
+    figure = Figure(figsize=(3.7 * len(runs), 3.2) if line else (4.2 * len(runs), 3.4))
+    panels = figure.subplots(1, len(runs), squeeze=False, sharey=line)
+    for axes, (activation, arrays) in zip(panels[0], runs.items(), strict=True):
+        member = style.median_member(arrays)
+        net = exact(MLP(spec.widths, activation), arrays["theta"][:, [member]], spec.alpha, spec.c).member(0)
+        found: Any = curve(net, *domain) if line else polygons(net, (domain, domain))
+        if line:
+            x = np.linspace(*domain, 1001)[None]
+            axes.plot(x[0], spec.value(x)[0], color="black", linewidth=0.8)
+            draw_curve(found, axes, color=style.look(activation)["color"])
+            axes.get_legend().remove()
+            axes.set(ylabel="F(x)")
+            axes.label_outer()
+        else:
+            draw_polygons(found, axes)
+            axes.grid(False)
+        seed, loss = arrays["seed"][member], arrays["final_loss"][member]
+        counts = f"{found.pieces} pieces, {found.patterns} patterns"
+        axes.set_title(f"{style.label(activation)}, median seed ({seed}), loss {loss:.2g}\n{counts}", fontsize=9)
+    if line:
+        caption = "the functions of the median seeds with their knots, target in black."
+        alt = f"Fitted functions of {_names(runs)} as broken lines, a dot at each knot, over the smooth target."
+    else:
+        caption = "the regions of the median seeds, coloured by gradient; on each the network is affine."
+        alt = f"The square of the inputs cut into polygons by the networks of {_names(runs)}."
+    return style.Picture(f"{one.name}-{'knots' if line else 'cells'}", f"{one.title}: {caption}", alt, figure)
+
+
+def evaluate(spec: FitSpec, activation: str, theta: Array, x: Array) -> Array:
+    """F(x) of one member, [outputs, points]."""
+    column = theta[:, None].astype(np.float64)
+    return forward(MLP(spec.widths, activation), column, x, spec.alpha, spec.c)[..., 0]
+
+
+def _draw_fit(axes: Any, spec: FitSpec, activation: str, theta: Array) -> None:
+    """Draw the target in black and one member in the colour of its activation."""
+    colour = style.look(activation)["color"]
+    if spec.target == "saddle":
+        grid = np.stack(np.meshgrid(*[np.linspace(spec.low, spec.high, 61)] * 2, indexing="ij"))
+        values = evaluate(spec, activation, theta, grid.reshape(2, -1)).reshape(61, 61)
+        axes.plot_surface(*grid, values, color=colour, alpha=0.85, rcount=30, ccount=30, rasterized=True)
+        axes.plot_wireframe(*grid, spec.value(grid)[0], color="black", linewidth=0.5, rcount=9, ccount=9)
+        axes.set(zlim=(-10, 10))
+        axes.tick_params(labelsize=6, pad=-2)
+        return
+    sine = spec.target == "sine"
+    x = np.linspace(spec.low, spec.high, 501 if sine else 1001)[None]
+    for values, line in (
+        (spec.value(x), {"color": "black", "linewidth": 1}),
+        (evaluate(spec, activation, theta, x), {"color": colour}),
+    ):
+        axes.plot(*(np.concatenate([x, values]) if sine else values), **line)
+    axes.set(**_AXES[spec.target])
+    axes.label_outer()
+
+
+def _names(activations: Any) -> str:
+    return ", ".join(map(style.label, activations))
 
 
 _TITLE = "Parametric curve, t on"

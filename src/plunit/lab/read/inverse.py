@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from plunit.base.ranges import Range
 from plunit.functional import formula
-from plunit.lab.cell import Arrays, Cell
+from plunit.lab.cell import Arrays
 from plunit.lab.claims import Claim, Column, largest, mean, measure, median
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.style import Picture, label, listed, look
@@ -37,10 +37,6 @@ class InverseExperiment(Experiment):
     def seeds_within(self, seeds: int) -> int:
         """Return at most five seeds, enough for a median."""
         return min(seeds, self.seeds)
-
-    def cost(self, cell: Cell) -> float:
-        """Estimate the work: a constant, most of it PyTorch's overhead."""
-        return 1e8
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
         """Yield one row for each activation, kind of layer, precision, depth and seed."""

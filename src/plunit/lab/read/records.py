@@ -73,14 +73,7 @@ Curves = dict[str, LossCurves]
 
 
 def curve(arrays: Arrays, window: int = WINDOW) -> LossCurves:
-    """Reduce the arrays of `compute` to a curve; steps beyond the last whole window are left out.
-
-    >>> steps = np.arange(120.0)[:, None]
-    >>> arrays = {"loss": steps, "test_step": np.array([[120]])}
-    >>> found = curve(arrays | {"test_loss": np.array([[2.0]]), "test_accuracy": np.array([[0.5]])})
-    >>> found.steps, found.at(50), found.area(100)
-    (100, array([24.5]), array([49.5]))
-    """
+    """Reduce the arrays of `compute` to a curve; steps beyond the last whole window are left out."""
     window = min(window, len(arrays["loss"]))
     count = len(arrays["loss"]) // window
     loss = arrays["loss"][: count * window].astype(np.float64).reshape(count, window, -1).mean(1)
@@ -93,11 +86,10 @@ def write(folder: Path, curves: Curves, about: dict[str, Any]) -> None:
     for activation, found in curves.items():
         for seed in range(found.seeds):
             first = {"activation": activation, "seed": seed}
-            for i, loss in enumerate(found.loss[:, seed]):
-                losses.append(first | {"step": (i + 1) * found.window, "loss": f"{loss:.5f}"})
-            for step, loss, accuracy in zip(
-                found.test_step, found.test_loss[:, seed], found.test_accuracy[:, seed], strict=True
-            ):
+            for i, loss in enumerate(found.loss[:, seed], 1):
+                losses.append(first | {"step": i * found.window, "loss": f"{loss:.5f}"})
+            columns = found.test_step, found.test_loss[:, seed], found.test_accuracy[:, seed]
+            for step, loss, accuracy in zip(*columns, strict=True):
                 tests.append(first | {"step": step, "loss": f"{loss:.6f}", "accuracy": f"{accuracy:.4f}"})
     seeds = {activation: found.seeds for activation, found in curves.items()}
     about = {**about, "window": next(iter(curves.values())).window, "seeds": seeds}
@@ -108,27 +100,22 @@ def write(folder: Path, curves: Curves, about: dict[str, Any]) -> None:
 
 def read(name: str, folder: Path = FOLDER) -> Curves:
     """Return the curves of a stored record by activation; {} if there is no such record."""
-    place = folder / name
+    place, curves = folder / name, {}
     if not (place / "record.json").exists():
         return {}
     about = json.loads((place / "record.json").read_text())
-    losses, tests = (_by_activation(place / file) for file in ("losses.csv", "tests.csv"))
-    return {key: _curve(about["window"], seeds, losses[key], tests[key]) for key, seeds in about["seeds"].items()}
+    losses, tests = (
+        list(csv.DictReader((place / file).read_text().splitlines())) for file in ("losses.csv", "tests.csv")
+    )
 
+    def column(rows: list[dict[str, str]], key: str, activation: str, seeds: int) -> Column:
+        return np.array([float(row[key]) for row in rows if row["activation"] == activation]).reshape(seeds, -1).T
 
-def _by_activation(path: Path) -> dict[str, list[dict[str, str]]]:
-    found: dict[str, list[dict[str, str]]] = {}
-    for row in csv.DictReader(path.read_text().splitlines()):
-        found.setdefault(row["activation"], []).append(row)
-    return found
-
-
-def _curve(window: int, seeds: int, losses: list[dict[str, str]], tests: list[dict[str, str]]) -> LossCurves:
-    def column(rows: list[dict[str, str]], name: str) -> Column:
-        return np.array([float(row[name]) for row in rows]).reshape(seeds, -1).T
-
-    steps = column(tests, "step")[:, 0].astype(int)
-    return LossCurves(window, column(losses, "loss"), steps, column(tests, "loss"), column(tests, "accuracy"))
+    for one in about["seeds"].items():
+        step = column(tests, "step", *one)[:, 0].astype(int)
+        kept = column(losses, "loss", *one), step, column(tests, "loss", *one), column(tests, "accuracy", *one)
+        curves[one[0]] = LossCurves(about["window"], *kept)
+    return curves
 
 
 def main(runs: Path, name: str) -> None:

@@ -60,16 +60,37 @@ class ShapeMap(Experiment):
                 f"alpha = {fit.alpha:g}, c = {fit.c:g} is among the best tenth of the map for {self.noun}.",
                 "share of the map with a lower median loss",
                 _share_below_first,
-                losses[self.spec.chosen],
-                *losses.reshape(-1, losses.shape[-1]),
+                np.stack([losses[self.spec.chosen], *losses.reshape(-1, losses.shape[-1])]),
                 claimed=Range(0, 0.1),
                 weaker=Range(0, 0.25),
             )
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw the map."""
-        if "plu" in runs:
-            yield _map(self.name, self.title, self.spec, table(self.spec, runs["plu"]))
+        if "plu" not in runs:
+            return
+        losses = table(self.spec, runs["plu"])
+        medians, best = _best(losses)
+        figure = Figure(figsize=(6.2, 5))
+        axes = figure.subplots()
+        image = axes.imshow(medians, origin="lower", norm=LogNorm(), cmap="cividis", aspect="auto")
+        look: dict[str, Any] = {"markersize": 14, "markeredgecolor": "black", "linestyle": "none"}
+        axes.plot(
+            self.spec.chosen[1], self.spec.chosen[0], marker="*", color="white", label="the paper's choice", **look
+        )
+        axes.plot(best[1], best[0], marker="P", color="#7fd6ff", label="lowest", **look)
+        axes.set_xticks(range(len(self.spec.cs)), [f"{c:g}" for c in self.spec.cs])
+        axes.set_yticks(range(len(self.spec.alphas)), [f"{alpha:g}" for alpha in self.spec.alphas])
+        axes.set(xlabel="c", ylabel="alpha")
+        axes.grid(False)
+        figure.colorbar(image, label="median final loss")
+        handles, labels = axes.get_legend_handles_labels()
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=2, facecolor="#808080", frameon=True)
+        legend.get_frame().set_edgecolor("none")
+        caption = f"{self.title}: median final loss over {losses.shape[-1]} seeds at each point."
+        ends = f"{medians.min():.2g} to {medians.max():.2g}"
+        alt = f"A heat map, c from left to right and alpha upwards; losses go from {ends}."
+        yield Picture(self.name, caption, alt, figure)
 
     def finding(self, runs: Runs) -> str:
         """Compare the paper's choice with the best one."""
@@ -93,31 +114,9 @@ def _best(losses: Column) -> tuple[Column, tuple[int, int]]:
     return medians, (int(first), int(second))
 
 
-def _share_below_first(*columns: Column) -> Any:
-    medians = np.stack([np.median(column, axis=-1) for column in columns])
+def _share_below_first(losses: Column) -> Any:
+    medians = np.median(losses, axis=-1)
     return (medians < medians[0]).mean(axis=0)
-
-
-def _map(name: str, title: str, spec: ShapeSpec, losses: Column) -> Picture:
-    medians, best = _best(losses)
-    figure = Figure(figsize=(6.2, 5))
-    axes = figure.subplots()
-    image = axes.imshow(medians, origin="lower", norm=LogNorm(), cmap="cividis", aspect="auto")
-    look: dict[str, Any] = {"markersize": 14, "markeredgecolor": "black", "linestyle": "none"}
-    axes.plot(spec.chosen[1], spec.chosen[0], marker="*", color="white", label="the paper's choice", **look)
-    axes.plot(best[1], best[0], marker="P", color="#7fd6ff", label="lowest", **look)
-    axes.set_xticks(range(len(spec.cs)), [f"{c:g}" for c in spec.cs])
-    axes.set_yticks(range(len(spec.alphas)), [f"{alpha:g}" for alpha in spec.alphas])
-    axes.set(xlabel="c", ylabel="alpha")
-    axes.grid(False)
-    figure.colorbar(image, label="median final loss")
-    handles, labels = axes.get_legend_handles_labels()
-    legend = figure.legend(handles, labels, loc="outside lower center", ncols=2, facecolor="#808080", frameon=True)
-    legend.get_frame().set_edgecolor("none")
-    caption = f"{title}: median final loss over {losses.shape[-1]} seeds at each point."
-    ends = f"{medians.min():.2g} to {medians.max():.2g}"
-    alt = f"A heat map, c from left to right and alpha upwards; losses go from {ends}."
-    return Picture(name, caption, alt, figure)
 
 
 EXPERIMENTS = tuple(

@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from plunit.base.ranges import Range
-from plunit.lab.cell import Cell
 from plunit.lab.claims import Claim, measure, median
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.style import Picture, label, listed, look, median_loss, median_member
@@ -27,14 +26,8 @@ class Warp(Experiment):
     activations = ("plu", "leaky_relu")
     choices = run.CHOICES
     compute = staticmethod(run.compute)
-    seeds = 5
-    chunk = 5
+    seeds = chunk = 5
     short = 300
-    side_by_side = True
-
-    def cost(self, cell: Cell) -> float:
-        """Estimate the work."""
-        return 1e6 * float(self.spec.steps)
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
         """Yield one row for each activation and seed."""

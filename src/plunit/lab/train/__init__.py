@@ -1,5 +1,5 @@
 """The parts of experiments that train: a frozen spec and a function from a cell to arrays, a file for each experiment.
 
 These files and all that they import are hashed into the keys of cells. Start with `depth.py`; `plunit.lab.read` has the
-other half of each experiment. `stacked.py` and `threads.py` serve several of them.
+other half of each experiment. `stacked.py` serves two of them.
 """

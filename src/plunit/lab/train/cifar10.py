@@ -15,10 +15,8 @@ from torch.nn import functional as F
 
 from plunit.base.ranges import COUNT, RATE, SHARE, WIDTH, Range
 from plunit.data import cifar10 as data
-from plunit.data.cifar10 import Bytes, Labels
-from plunit.lab import scratch as scratch_files
+from plunit.lab import scratch as unfinished
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.train.threads import one_thread
 from plunit.torch import PLU, init_
 
 SAVE_EVERY, REPORT_EVERY = 500, 20
@@ -85,7 +83,7 @@ def untrained(spec: Cifar10Spec, activation: str, seed: int) -> nn.Sequential:
         return init_(model) if spec.init == "gain" else model  # type: ignore[return-value]
 
 
-@one_thread()
+@unfinished.one_thread()
 def compute(cell: Cell, scratch: Path) -> Arrays:
     """Train on, from the checkpoint at `scratch` if there is one, and return what was recorded.
 
@@ -95,19 +93,20 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     """
     training = Training(cell.spec, cell.activation, cell.first, data.load())
     training.restore(scratch)
-    while training.step < cell.spec.steps:
+    while len(training.losses) < cell.spec.steps:
         training.advance()
-        if training.step % REPORT_EVERY == 0:
-            scratch_files.write_progress(scratch, training.step / cell.spec.steps)
-        if training.step % SAVE_EVERY == 0:
+        if len(training.losses) % REPORT_EVERY == 0:
+            unfinished.write_progress(scratch, len(training.losses) / cell.spec.steps)
+        if len(training.losses) % SAVE_EVERY == 0:
             training.save(scratch)
     training.save(scratch)
+    steps, losses, accuracies = zip(*training.tests, strict=True)
     return {
         "seed": np.array([cell.first]),
         "loss": np.array(training.losses, np.float32)[:, None],
-        "test_step": np.array([step for step, _, _ in training.tests])[:, None],
-        "test_loss": np.array([loss for _, loss, _ in training.tests])[:, None],
-        "test_accuracy": np.array([accuracy for _, _, accuracy in training.tests])[:, None],
+        "test_step": np.array(steps)[:, None],
+        "test_loss": np.array(losses)[:, None],
+        "test_accuracy": np.array(accuracies)[:, None],
         "seconds": np.array([training.seconds]),
     }
 
@@ -116,84 +115,63 @@ class Training:
     """A network, its optimiser and what has been recorded so far.
 
     Attributes:
-        step: steps taken.
-        losses: the loss of each step's batch.
+        losses: the loss of each step's batch; as many as steps were taken.
         tests: (step, loss, accuracy) on the test set.
         seconds: time spent in `advance`.
     """
 
     def __init__(self, spec: Cifar10Spec, activation: str, seed: int, images: data.Cifar10) -> None:
-        self.spec, self.seed = spec, seed
-        self._device = torch.get_default_device()
-        self._train = _Images(images.train_images, images.train_labels, spec, self._device)
-        self._test = _Images(images.test_images, images.test_labels, spec, self._device)
-        self.model = untrained(spec, activation, seed).to(self._device)
+        self.spec, self.seed, self.images = spec, seed, images
+        self.model = untrained(spec, activation, seed)
         self._optimizer = torch.optim.Adam(self.model.parameters(), lr=spec.lr, fused=True)
-        self.step = 0
         self.losses: list[float] = []
         self.tests: list[tuple[int, float, float]] = []
         self.seconds = 0.0
 
     def advance(self) -> None:
         """Take one step, and evaluate the test set if it is time to."""
-        start = time.perf_counter()
-        index = np.random.default_rng((self.seed, self.step)).integers(len(self._train), size=self.spec.batch)
-        x, labels = self._train.take(torch.from_numpy(index))
+        start, step = time.perf_counter(), len(self.losses)
+        index = np.random.default_rng((self.seed, step)).integers(len(self.images.train_labels), size=self.spec.batch)
+        x, labels = batch(self.spec, self.images.train_images[index], self.images.train_labels[index])
         loss = F.cross_entropy(self.model(x), labels)
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
         self.losses.append(loss.item())
-        self.step += 1
-        if self.spec.tested(self.step):
-            self.tests.append((self.step, *evaluate(self.model, self._test)))
+        if self.spec.tested(step + 1):
+            self.tests.append((step + 1, *self.tested()))
         self.seconds += time.perf_counter() - start
 
-    def save(self, path: Path) -> None:
+    @torch.no_grad()
+    def tested(self) -> tuple[float, float]:
+        """Return mean cross-entropy and accuracy on the test set."""
+        loss, right, count = 0.0, 0, len(self.images.test_labels)
+        for first in range(0, count, _TEST_BATCH):
+            part = slice(first, first + _TEST_BATCH)
+            x, labels = batch(self.spec, self.images.test_images[part], self.images.test_labels[part])
+            scores = self.model(x)
+            loss += F.cross_entropy(scores, labels, reduction="sum").item()
+            right += int((scores.argmax(1) == labels).sum())
+        return loss / count, right / count
+
+    def save(self, scratch: Path) -> None:
         """Write a checkpoint."""
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
-        tensors |= scratch_files.optimizer_tensors(self._optimizer)
-        tensors["losses"] = torch.tensor(self.losses, dtype=torch.float32)
-        numbers = {"step": self.step, "steps": self.spec.steps, "tests": self.tests, "seconds": self.seconds}
-        scratch_files.write_checkpoint(path, tensors, numbers)
+        tensors |= unfinished.optimizer_tensors(self._optimizer)
+        tensors |= {"losses": torch.tensor(self.losses), "tests": torch.tensor(self.tests, dtype=torch.float64)}
+        unfinished.write_checkpoint(scratch, tensors | {"seconds": torch.tensor(self.seconds, dtype=torch.float64)})
 
-    def restore(self, path: Path) -> None:
-        """Go back to the checkpoint at path, if there is a whole one."""
-        if not (found := scratch_files.read_checkpoint(path)):
-            return
-        tensors, numbers = found
-        prefix = "model."
-        self.model.load_state_dict({k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
-        scratch_files.restore_optimizer(self._optimizer, tensors)
-        self.losses = tensors["losses"].tolist()
-        self.step, self.seconds = numbers["step"], numbers["seconds"]
-        self.tests = [(step, loss, accuracy) for step, loss, accuracy in numbers["tests"]]
+    def restore(self, scratch: Path) -> None:
+        """Go back to the checkpoint, if there is a whole one."""
+        if tensors := unfinished.read_checkpoint(scratch):
+            prefix = "model."
+            self.model.load_state_dict({k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
+            unfinished.restore_optimizer(self._optimizer, tensors)
+            self.losses, self.seconds = tensors["losses"].tolist(), tensors["seconds"].item()
+            self.tests = [(int(step), loss, accuracy) for step, loss, accuracy in tensors["tests"].tolist()]
 
 
-class _Images:
-    """Images as bytes in channels-last order, scaled when they are taken."""
-
-    def __init__(self, images: Bytes, labels: Labels, spec: Cifar10Spec, device: torch.device) -> None:
-        self._images = torch.from_numpy(np.ascontiguousarray(images.transpose(0, 2, 3, 1))).to(device)
-        self._labels = torch.from_numpy(labels).to(device)
-        self._spec = spec
-
-    def __len__(self) -> int:
-        return len(self._labels)
-
-    def take(self, index: Tensor | slice) -> tuple[Tensor, Tensor]:
-        """Return images [n, 3, 32, 32] as floats, in the memory order of channels_last, and their labels."""
-        x = self._images[index].float().div_(self._spec.scale).sub_(self._spec.shift)
-        return x.permute(0, 3, 1, 2), self._labels[index]
-
-
-@torch.no_grad()
-def evaluate(model: nn.Module, images: _Images) -> tuple[float, float]:
-    """Return mean cross-entropy and accuracy."""
-    loss, right = 0.0, 0
-    for first in range(0, len(images), _TEST_BATCH):
-        x, labels = images.take(slice(first, first + _TEST_BATCH))
-        scores = model(x)
-        loss += F.cross_entropy(scores, labels, reduction="sum").item()
-        right += int((scores.argmax(1) == labels).sum())
-    return loss / len(images), right / len(images)
+def batch(spec: Cifar10Spec, images: data.Bytes, labels: data.Labels) -> tuple[Tensor, Tensor]:
+    """Return images [n, 3, 32, 32] as scaled floats, in the memory order of channels_last, and their labels."""
+    x = torch.from_numpy(np.ascontiguousarray(images.transpose(0, 2, 3, 1))).float().div_(spec.scale).sub_(spec.shift)
+    return x.permute(0, 3, 1, 2), torch.from_numpy(labels)

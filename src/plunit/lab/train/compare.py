@@ -80,7 +80,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
         start,
         _stacked([one.rows(one.train) for one in splits])
         if whole
-        else lambda steps: _batches(splits, steps, spec.batch),
+        else lambda steps: _stacked([one.batches(steps, spec.batch) for one in splits]),
         steps=spec.steps,
         lr=spec.lr,
         alpha=spec.alpha,
@@ -89,7 +89,8 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
         checkpoints=spec.marks(),
         engine=cell.engine,
     )
-    test, seen = (_stacked([one.some(part) for one in splits]) for part in ("test", "train"))
+    test = _stacked([one.rows(one.test[:_MOST_TESTED]) for one in splits])  # in a random order
+    seen = _stacked([one.rows(one.train[:_MOST_TESTED]) for one in splits])
     curve = [_loss(spec, network, theta, test) for theta in trained.checkpoints]
     return {
         "seed": np.array(cell.seeds),
@@ -120,9 +121,9 @@ class Split:
         x = (self.table.x[index] - self._mean[:-1]) / self._spread[:-1]
         return x.astype(np.float32), ((self.table.y[index] - self._mean[-1]) / self._spread[-1]).astype(np.float32)
 
-    def some(self, part: str) -> tuple[Any, Any]:
-        """Return the rows of the test or of the training part, the first ones of many: their order is random."""
-        return self.rows(getattr(self, part)[:_MOST_TESTED])
+    def batches(self, steps: int, batch: int) -> tuple[Any, Any]:
+        """Draw the next batches [steps, batch, inputs] and [steps, batch] of training rows."""
+        return self.rows(self.train[self.generator.integers(len(self.train), size=(steps, batch))])
 
 
 @functools.lru_cache(maxsize=1)
@@ -135,16 +136,9 @@ def load(path: str, sha256: str, target: str, inputs: tuple[str, ...]) -> Table:
 
 
 def _stacked(parts: list[tuple[Any, Any]]) -> Data:
-    """Return inputs [inputs, rows, S] and target [1, rows, S] of all seeds."""
+    """Return inputs [..., inputs, rows, S] and target [..., 1, rows, S] of all seeds."""
     x, y = (np.stack([part[i] for part in parts], axis=-1) for i in (0, 1))
-    return x.swapaxes(0, 1), y[None]
-
-
-def _batches(splits: list[Split], steps: int, batch: int) -> Data:
-    """Draw the next batches [steps, inputs, batch, S] and [steps, 1, batch, S], each seed's from its own generator."""
-    draws = [one.rows(one.train[one.generator.integers(len(one.train), size=(steps, batch))]) for one in splits]
-    x, y = (np.stack([draw[i] for draw in draws], axis=-1) for i in (0, 1))
-    return x.swapaxes(1, 2), y[:, None]
+    return x.swapaxes(-3, -2), y[..., None, :, :]
 
 
 def _loss(spec: CompareSpec, network: MLP, theta: Array, data: Data) -> Array:

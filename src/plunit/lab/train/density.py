@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -16,11 +16,13 @@ from plunit.base.ranges import COUNT, RATE, Range
 from plunit.invertible import LU, TOYS, Flow, toy
 from plunit.invertible import density as bijection
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.scratch import write_progress
+from plunit.lab.scratch import one_thread, write_progress
 from plunit.lab.train import stacked
-from plunit.lab.train.threads import one_thread
 
 _GAUSSIAN_POINTS = 100_000
+
+Draw = Callable[[int], Tensor]
+"""Draws so many training points."""
 
 
 @dataclass(frozen=True)
@@ -63,33 +65,33 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     """
     spec: DensitySpec = cell.spec
     members = [(name, seed) for name in spec.data for seed in cell.seeds]
-    pairs = [train_and_test(name, seed, spec.points) for name, seed in members]
-    draws, tests = [draw for draw, _ in pairs], [test for _, test in pairs]
+    draws, tests = zip(*(train_and_test(name, seed, spec.points) for name, seed in members), strict=True)
     arrays: Arrays = {}
     if cell.activation == "gaussian":
         flows = [gaussian(draw(_GAUSSIAN_POINTS)) for draw in draws]
     else:
-        flows, arrays["loss"] = trained(spec, cell.activation, members, draws, scratch)
-    arrays["nll"] = _nll(flows, tests)
-    if spec.features == 2:
-        arrays |= _pictures(spec, flows, [seed for _, seed in members])
+        flows, losses = trained(spec, cell.activation, [seed for _, seed in members], draws, scratch)
+        arrays["loss"] = losses.T.numpy()
+    with torch.no_grad():
+        arrays["nll"] = np.array([-float(flow.log_prob(test).mean()) for flow, test in zip(flows, tests, strict=True)])
+        if spec.features == 2:
+            arrays["log_density"] = np.stack([flow.log_prob(square(spec)).numpy() for flow in flows])
+            samples = [
+                flow.sample(spec.samples, generator=torch.Generator().manual_seed(seed))
+                for flow, (_, seed) in zip(flows, members, strict=True)
+            ]
+            arrays["sample"] = torch.stack(samples).numpy()
     shape = (len(spec.data), len(cell.seeds))
     arrays = {name: np.moveaxis(value.reshape(*shape, *value.shape[1:]), 1, -1) for name, value in arrays.items()}
     return {"seed": np.array(cell.seeds), **arrays}
 
 
 def trained(
-    spec: DensitySpec,
-    method: str,
-    members: list[tuple[str, int]],
-    draws: list[Callable[[int], Tensor]],
-    scratch: Path,
-) -> tuple[list[Flow], Any]:
-    """Return a trained flow for each member, a data set's name and a seed, and the losses [members, steps]."""
-    flows = [
-        Flow(bijection(spec.features, spec.blocks, activation=method, generator=torch.Generator().manual_seed(seed)))
-        for _, seed in members
-    ]
+    spec: DensitySpec, method: str, seeds: list[int], draws: Sequence[Draw], scratch: Path
+) -> tuple[list[Flow], Tensor]:
+    """Return a flow for each seed, trained on the points of its own draws, and the losses [steps, flows]."""
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    flows = [Flow(bijection(spec.features, spec.blocks, activation=method, generator=one)) for one in generators]
     losses = stacked.train(
         flows,
         lambda call, x: -call((x,)).mean(),
@@ -98,31 +100,13 @@ def trained(
         lr=spec.lr,
         progress=lambda done: write_progress(scratch, done),
     )
-    return flows, losses.T.numpy()
+    return flows, losses
 
 
 def gaussian(x: Tensor) -> Flow:
     """Return the Gaussian of the mean and covariance of x, as a flow."""
     whiten = torch.linalg.inv(torch.linalg.cholesky(x.T.cov()))
     return Flow(LU.from_matrix(whiten, -whiten @ x.mean(0)))
-
-
-@torch.no_grad()
-def _nll(flows: list[Flow], tests: list[Tensor]) -> Any:
-    return np.array([-float(flow.log_prob(test).mean()) for flow, test in zip(flows, tests, strict=True)])
-
-
-@torch.no_grad()
-def _pictures(spec: DensitySpec, flows: list[Flow], seeds: list[int]) -> Arrays:
-    points = square(spec)
-    samples = [
-        flow.sample(spec.samples, generator=torch.Generator().manual_seed(seed))
-        for flow, seed in zip(flows, seeds, strict=True)
-    ]
-    return {
-        "log_density": np.stack([flow.log_prob(points).numpy() for flow in flows]),
-        "sample": torch.stack(samples).numpy(),
-    }
 
 
 def square(spec: DensitySpec) -> Tensor:
@@ -132,7 +116,7 @@ def square(spec: DensitySpec) -> Tensor:
     return torch.stack([x, y], -1)
 
 
-def train_and_test(name: str, seed: int, points: int) -> tuple[Callable[[int], Tensor], Tensor]:
+def train_and_test(name: str, seed: int, points: int) -> tuple[Draw, Tensor]:
     """Return a function that draws training points, and the test points, for one seed; the same for every method."""
     generator = torch.Generator().manual_seed(seed)
     if name in TOYS:

@@ -7,10 +7,10 @@ or the square of the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from plunit.ensemble.data import Data, Stream
 from plunit.ensemble.mlp import PIECEWISE, exact, spread
 from plunit.lab.cell import Arrays, Cell
 from plunit.pieces import Counts, counts, polygon_counts
-from plunit.pieces import Ensemble as Exact
 
 COURSE = 128
 """Pieces over training steps are counted for that many seeds, the first ones."""
@@ -30,23 +29,16 @@ _BLOCK = 512
 _LARGEST = 1e20
 
 
-def sine(x: Array) -> Array:
-    """sin(x)."""
-    return np.sin(x)
-
-
 def curve(t: Array) -> Array:
     """[(cos t - cos 2t)^3, (sin 2t - sin t)^3]: the paper's parametric function with c = [1, 2, 2, 1]."""
     return np.concatenate([(np.cos(t) - np.cos(2 * t)) ** 3, (np.sin(2 * t) - np.sin(t)) ** 3])
 
 
-def saddle(x: Array) -> Array:
-    """x^2 - y^2."""
-    z: Array = x[:1] ** 2 - x[1:] ** 2
-    return z
-
-
-TARGETS = {"sine": (sine, 1, 1), "curve": (curve, 1, 2), "saddle": (saddle, 2, 1)}
+TARGETS: dict[str, tuple[Callable[[Array], Array], int, int]] = {
+    "sine": (np.sin, 1, 1),
+    "curve": (curve, 1, 2),
+    "saddle": (lambda x: x[:1] ** 2 - x[1:] ** 2, 2, 1),
+}
 """The functions the paper fits, [inputs, ...] to [outputs, ...], with their numbers of inputs and outputs."""
 
 
@@ -136,8 +128,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
         "dead": dead_units(spec, network, trained.theta),
     }
     if network.learned:
-        fixed_shapes = [spread(network, start, value) for value in (spec.alpha, spec.c)]
-        arrays["alpha"], arrays["c"] = network.alphas_and_cs(trained.theta, *fixed_shapes)
+        arrays["alpha"], arrays["c"] = _shapes(spec, network, trained.theta)
     return arrays | counted(spec, network, arrays)
 
 
@@ -178,15 +169,18 @@ def final_loss(spec: FitSpec, network: MLP, theta: Array, alpha: Array | None = 
 
 def dead_units(spec: FitSpec, network: MLP, theta: Array) -> Array:
     """Count the hidden units of each member whose slope is 0 at every point: their gradient is 0 on all data."""
-    shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (spec.alpha, spec.c)))
     count = np.zeros(theta.shape[1], dtype=np.int64)
     *hidden, _ = preactivations(network, theta, grid(spec), spec.alpha, spec.c)
-    for z, alpha, c in zip(hidden, *shapes, strict=True):
+    for z, alpha, c in zip(hidden, *_shapes(spec, network, theta), strict=True):
         count += (network.function.slope(z, alpha, c) == 0).all(1).sum(0)
     return count
 
 
-def counted(spec: Any, network: MLP, arrays: Arrays) -> Arrays:
+def _shapes(spec: FitSpec, network: MLP, theta: Array) -> tuple[Array, Array]:
+    return network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (spec.alpha, spec.c)))
+
+
+def counted(spec: FitSpec, network: MLP, arrays: Arrays) -> Arrays:
     """Return the counts of trained networks, nothing if their activation is not piecewise linear.
 
     - initial_pieces, trained_pieces, random_pieces [S]: functionally distinct pieces before and after training, and
@@ -195,7 +189,12 @@ def counted(spec: Any, network: MLP, arrays: Arrays) -> Arrays:
     """
     if network.activation not in PIECEWISE:
         return {}
-    start, random = _starts(spec, network, arrays)
+    generators = [np.random.default_rng(seed) for seed in arrays["seed"]]
+    start = initial(network, generators, alpha=spec.alpha, c=spec.c)
+    random = start.copy()
+    for _, bias in network.layers(random):  # the same for every activation
+        draws = [generator.standard_normal(len(bias), dtype=np.float32) for generator in generators]
+        bias[...] = np.stack(draws, axis=-1)
     stages = {"initial": start, "random": random, "trained": arrays["theta"]}
     found = {stage: count(spec, network, theta) for stage, theta in stages.items()}
     first = int((arrays["seed"] < COURSE).sum())
@@ -206,33 +205,18 @@ def counted(spec: Any, network: MLP, arrays: Arrays) -> Arrays:
     return {**numbers, **patterns, "course": np.stack(course)}
 
 
-def steps(spec: Any) -> list[int]:
+def steps(spec: FitSpec) -> list[int]:
     """Return the steps after which pieces are counted: before the first, at the checkpoints, after the last."""
     return [0, *(step for step in spec.checkpoints if step < spec.steps), spec.steps]
 
 
-def count(spec: Any, network: MLP, theta: Array) -> Counts:
+def count(spec: FitSpec, network: MLP, theta: Array) -> Counts:
     """Count patterns and pieces of each member [S] on the domain of the spec; 0 where training diverged."""
-    both = np.zeros((2, theta.shape[1]), dtype=np.int64)
+    both, domain = np.zeros((2, theta.shape[1]), dtype=np.int64), (spec.low, spec.high)
     # training diverged if a weight is NaN, which compares as false, or larger than this
     sound = np.flatnonzero((np.abs(theta) < _LARGEST).all(0))
     for first in range(0, len(sound), _BLOCK):
         members = sound[first : first + _BLOCK]
-        both[:, members] = _count(spec, exact(network, theta[:, members], spec.alpha, spec.c))
+        net = exact(network, theta[:, members], spec.alpha, spec.c)
+        both[:, members] = counts(net, *domain) if net.inputs == 1 else polygon_counts(net, (domain, domain))
     return Counts(*both)
-
-
-def _count(spec: Any, net: Exact) -> Counts:
-    domain = spec.low, spec.high
-    return counts(net, *domain) if net.inputs == 1 else polygon_counts(net, (domain, domain))
-
-
-def _starts(spec: Any, network: MLP, arrays: Arrays) -> tuple[Array, Array]:
-    """Draw the initial weights again, and a copy of them with biases N(0, 1), the same for every activation."""
-    generators = [np.random.default_rng(seed) for seed in arrays["seed"]]
-    start = initial(network, generators, alpha=spec.alpha, c=spec.c)
-    random = start.copy()
-    for _, bias in network.layers(random):
-        draws = [generator.standard_normal(len(bias), dtype=np.float32) for generator in generators]
-        bias[...] = np.stack(draws, axis=-1)
-    return start, random

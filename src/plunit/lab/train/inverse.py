@@ -17,7 +17,7 @@ from plunit.invertible import PLU, ActivationMaker, Chain, InvertibleNetwork, Le
 from plunit.invertible.certificate import round_trip_errors
 from plunit.invertible.frozen import part_by_part
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.train.threads import one_thread
+from plunit.lab.scratch import one_thread
 
 Linear = Literal["lu", "orthogonal"]
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from plunit.invertible.bijections import boundary
-from plunit.invertible.bijections.anneal import Annealing, annealing_of
 from plunit.invertible.flow import Flow
 from plunit.invertible.training.likelihood import minimise
 
@@ -29,12 +28,12 @@ def train(
     *,
     steps: int,
     lr: float,
-    anneal: Annealing | None = None,
     progress: Callable[[float], object] = lambda done: None,
 ) -> Tensor:
     """Train in place, as `plunit.invertible.Flow.fit` does, and return the losses [steps, members].
 
-    A member that diverges stays in: its losses are NaN or infinite from there on.
+    A member that diverges stays in: its losses are NaN or infinite from there on. Flows are annealed as their
+    bijections were built to be.
 
     Args:
         modules: the members; the same class and shapes.
@@ -42,7 +41,6 @@ def train(
         draw: returns the batches of a step, members on the first axis.
         steps: of Adam, the step size falling to 0 along a half cosine.
         lr: the step size at the start.
-        anneal: how rho is to shrink on the way, of flows; by default as their bijections were built to be annealed.
         progress: called with the part that is done, after each step.
 
     >>> from plunit.invertible import density
@@ -51,8 +49,6 @@ def train(
     torch.Size([5, 3])
     """
     stack = _Stack(modules, loss)
-    if isinstance(modules[0], Flow):
-        anneal = annealing_of(modules[0].bijection, anneal)
     # not fused as in Flow.fit: the two round differently, and kept results were made with this one
     optimizer = torch.optim.Adam(stack.parameters.values(), lr, foreach=True)
     losses = minimise(
@@ -60,7 +56,7 @@ def train(
         lambda: stack.losses(*draw()),
         optimizer,
         steps,
-        anneal=anneal,
+        anneal=modules[0].bijection.annealing if isinstance(modules[0], Flow) else None,
         progress=lambda done, losses: progress(done / steps),
     )
     stack.copy_back()
@@ -73,12 +69,16 @@ class _Stack:
     def __init__(self, modules: Sequence[nn.Module], loss: Loss) -> None:
         self.modules, self.loss = list(modules), loss
         self.parameters, self.buffers = stack_module_state(self.modules)
-        self.members = _side_by_side(self.modules[0], loss)
+        self.template = copy.deepcopy(self.modules[0])
 
     def losses(self, *batch: Tensor) -> Tensor:
         """Return the loss of each member."""
+
+        def member(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *batch: Tensor) -> Tensor:
+            return self.loss(functools.partial(functional_call, self.template, (parameters, buffers)), *batch)
+
         with boundary.under("data have none"):  # no gradients; tensors within vmap do not say so
-            return self.members(self.parameters, self.buffers, *batch)  # type: ignore[no-any-return]
+            return vmap(member)(self.parameters, self.buffers, *batch)
 
     def named_buffers(self) -> Iterable[tuple[str, Tensor]]:
         """The stacked buffers, with their names."""
@@ -89,7 +89,7 @@ class _Stack:
         for module in self.modules:
             cast(Flow, module).sharpen()
         _, self.buffers = stack_module_state(self.modules)
-        self.members = _side_by_side(self.modules[0], self.loss)
+        self.template = copy.deepcopy(self.modules[0])
 
     @torch.no_grad()
     def copy_back(self) -> None:
@@ -98,13 +98,3 @@ class _Stack:
         for i, module in enumerate(self.modules):
             for name, tensor in (*module.named_parameters(), *module.named_buffers()):
                 tensor.copy_(stacked[name][i])
-
-
-def _side_by_side(module: nn.Module, loss: Loss) -> Any:
-    """Return the loss of all members as a function of stacked parameters, stacked buffers and batches."""
-    template = copy.deepcopy(module)
-
-    def member(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *batch: Tensor) -> Tensor:
-        return loss(functools.partial(functional_call, template, (parameters, buffers)), *batch)
-
-    return vmap(member)

@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from plunit.base.ranges import COUNT, RATE, Range
 from plunit.invertible import PLU, Bijection, InvertibleNetwork, LeakyReLU, alternating
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.scratch import write_progress
+from plunit.lab.scratch import one_thread, write_progress
 from plunit.lab.train import stacked
-from plunit.lab.train.threads import one_thread
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,12 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
         return x, swirl(x, spec.turn)
 
     losses = stacked.train(
-        networks, _loss, draw, steps=spec.steps, lr=spec.lr, progress=lambda done: write_progress(scratch, done)
+        networks,
+        lambda call, x, y: (call((x,)) - y).square().sum(-1).mean(),
+        draw,
+        steps=spec.steps,
+        lr=spec.lr,
+        progress=lambda done: write_progress(scratch, done),
     )
     members = [measured(spec, network, seed) for seed, network in enumerate(networks, cell.first)]
     arrays = {name: np.stack([member[name] for member in members], -1) for name in members[0]}
@@ -90,10 +94,6 @@ def grid(spec: WarpSpec) -> Tensor:
     at, along = (torch.linspace(-spec.half, spec.half, n) for n in (spec.lines, spec.dots))
     upright = torch.cartesian_prod(at, along)
     return torch.cat([upright, upright.flip(-1)])
-
-
-def _loss(call: Callable[..., Tensor], x: Tensor, y: Tensor) -> Tensor:
-    return (call((x,)) - y).square().sum(-1).mean()
 
 
 @torch.no_grad()

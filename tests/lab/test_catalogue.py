@@ -1,6 +1,5 @@
 """What holds for every experiment: its arrays, cells, rows, claims and finding."""
 
-import collections
 import dataclasses
 import re
 
@@ -8,8 +7,8 @@ import numpy as np
 import pytest
 
 from plunit.lab.cell import program_of
+from plunit.lab.claims import STATEMENTS
 from plunit.lab.experiment import catalogue
-from plunit.lab.paper import SECTIONS, STATEMENTS
 
 CIFAR10 = ("cifar10", "cifar10-gain")
 COMPUTED = [name for name in catalogue() if name not in (*CIFAR10, "compare")]
@@ -68,15 +67,7 @@ def test_cells_cover_every_seed_once_for_every_activation(experiments, name):
     assert max(len(cell.seeds) for cell in cells) <= one.chunk
     assert {cell.program for cell in cells} == {program_of(one.compute)}
     assert {(cell.experiment, cell.spec) for cell in cells} == {(name, one.spec)}
-
-
-@pytest.mark.parametrize("name", catalogue())
-def test_activations_are_among_the_choices_and_the_cost_is_a_number(experiments, name):
-    one = experiments[name]
-    assert set(one.activations) <= set(one.choices)
-    cell, *_ = one.cells(one.activations, SEEDS, "numpy")
-    assert 0 < one.cost(cell) < np.inf
-    assert one.section in SECTIONS
+    assert all(0 < one.cost(cell) < np.inf for cell in cells)
 
 
 @pytest.mark.parametrize("name", catalogue())
@@ -96,15 +87,11 @@ def test_claims_test_statements_of_the_paper_or_are_ours(experiments, results, n
     assert len({(claim.sentence, claim.statistic) for claim in claims}) == len(claims)
 
 
-def test_every_statement_of_the_paper_is_decided_by_exactly_one_claim(experiments, results):
-    claims = [claim for name, runs in results.items() for claim in experiments[name].claims(runs, results)]
-    assert sorted(claim.statement for claim in claims if claim.primary) == sorted(STATEMENTS)
-
-
-def test_no_two_claims_of_a_statement_have_the_same_setting(experiments, results):
+def test_every_statement_is_decided_by_one_claim_and_its_other_claims_have_settings_of_their_own(experiments, results):
     claims = [claim for name, runs in results.items() for claim in experiments[name].claims(runs, results)]
     settings = [(claim.statement, claim.setting) for claim in claims if claim.statement]
-    assert [key for key, count in collections.Counter(settings).items() if count > 1] == []
+    assert sorted(key for key, setting in settings if not setting) == sorted(STATEMENTS)
+    assert len(set(settings)) == len(settings)
     assert [setting for _, setting in settings if setting != setting.strip()] == []
 
 
@@ -115,17 +102,6 @@ def test_the_finding_is_one_sentence_with_numbers(experiments, results, name):
     assert ". " not in finding
     assert len(re.findall(r"\d", finding)) >= 3
     assert "nan" not in finding
-
-
-def test_the_finding_of_a_comparison_gives_the_median_test_losses(experiments):
-    runs = {
-        "plu": {"seed": np.arange(3), "test_loss": np.array([0.3, 0.1, 0.9])},
-        "relu": {"seed": np.arange(4), "test_loss": np.array([0.1, 0.2, np.nan, 0.3])},
-    }
-    assert experiments["compare"].finding(runs) == (
-        "Median test losses over 4 splits and starts, in units of the target's variance: PLU 0.3, ReLU 0.25; "
-        "the lowest is ReLU's."
-    )
 
 
 def test_figures_have_names_of_their_own(experiments, results):
