@@ -44,10 +44,7 @@ class Architecture:
         as_count("features", self.features, 1)
         as_count("blocks", self.blocks)
         if self.features > MOST_FEATURES:
-            raise ValueError(
-                f"features must be at most {MOST_FEATURES}, got {self.features}; drop columns, or use "
-                f"plunit.invertible.Flow"
-            )
+            raise ValueError(f"features must be at most {MOST_FEATURES}, got {self.features}; drop columns")
         if self.activation not in LEARNED:
             raise ValueError(f"unknown activation {self.activation!r}; choose one of {', '.join(LEARNED)}")
 
@@ -83,17 +80,11 @@ class Architecture:
 
 @dataclass(frozen=True)
 class Start:
-    """The first parameters of a network, and what stays as it is.
+    """The first parameters of a network, and what stays as it is."""
 
-    Attributes:
-        theta: [parameters].
-        order: [maps, n]: row i of W is row order[i] of L U.
-        sign: [maps, n], of the diagonals of U.
-    """
-
-    theta: Array
-    order: Array
-    sign: Array
+    theta: Array  # [parameters]
+    order: Array  # [maps, n]: row i of W is row order[i] of L U
+    sign: Array  # [maps, n], of the diagonals of U
 
 
 def start(architecture: Architecture, rng: np.random.Generator, rho: float = 0.5) -> Start:

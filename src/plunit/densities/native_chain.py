@@ -13,7 +13,7 @@ from plunit import learned
 from plunit.base.machine import processors
 from plunit.densities.architecture import LEARNED
 from plunit.densities.chain_state import Member, MemberSteps, Sample, check_room, nearest, shares
-from plunit.ensemble.run_state import whole_looks
+from plunit.ensemble.runs import whole_looks
 from plunit.programs.interface import ChainTask, Struct, called
 from plunit.programs.interface import Sample as PlacedSample
 from plunit.programs.loading import library

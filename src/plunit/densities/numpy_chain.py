@@ -14,7 +14,7 @@ from plunit import learned
 from plunit.densities.chain_state import Member, MemberSteps, Sample, check_room, nearest, shares
 from plunit.densities.density_network import DensityNetwork
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.data import Rows
+from plunit.ensemble.runs import Rows
 
 REFRESH = 8
 """Steps between two estimates of the density at kinks."""

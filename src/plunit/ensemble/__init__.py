@@ -12,11 +12,10 @@ many starts; `native_steps.py` calls the compiled program, and `numpy_steps.py` 
 ((22, 5), (13, 5))
 """
 
-from plunit.ensemble.data import Rows
 from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.mlp import MLP, forward, initial, preactivations
 from plunit.ensemble.nonlinearities import ACTIVATIONS
-from plunit.ensemble.run_state import Validation
+from plunit.ensemble.runs import Rows, Validation
 from plunit.ensemble.training import ENGINES, Trained, engine, train
 from plunit.programs.loading import why_not_native
 

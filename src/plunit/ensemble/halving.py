@@ -16,10 +16,10 @@ import numpy as np
 
 from plunit.base.progress import Pace, Progress
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.data import Rows, points
 from plunit.ensemble.mlp import MLP, initial
-from plunit.ensemble.run_state import Part, State, Steps, Validation
-from plunit.ensemble.training import ENGINES, Engine, begin, check_engine
+from plunit.ensemble.runs import Part, Rows, State, Steps, Validation, begin, points
+from plunit.ensemble.training import ENGINES, Engine
+from plunit.programs.loading import choose_engine
 
 LAST = 0.3
 """The last layer starts smaller than the others by this factor: near the mean of the targets."""
@@ -120,27 +120,16 @@ def _worse(losses: Array, keep: int) -> Array:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One member of a search.
-
-    Attributes:
-        network: its form.
-        start: the number of its start, from 0.
-        loss: the least loss on the rows of validation.
-        best_step: the number of steps after which it was found.
-        steps: the number of steps taken.
-        theta: the parameters then [parameters].
-        history: losses of training, one every `stride` steps taken.
-        looks: losses of validation, one every `every` steps taken.
-    """
+    """One member of a search."""
 
     network: MLP
-    start: int
-    loss: float
-    best_step: int
-    steps: int
-    theta: Array
-    history: Array
-    looks: Array
+    start: int  # the number of its start, from 0
+    loss: float  # the least loss on the rows of validation
+    best_step: int  # the number of steps after which it was found
+    steps: int  # the number of steps taken
+    theta: Array  # the parameters after `best_step` steps, [parameters]
+    history: Array  # losses of training, one every 16 steps taken
+    looks: Array  # losses of validation, one every `Validation.every` steps taken
 
 
 def search(
@@ -152,16 +141,13 @@ def search(
     steps: int,
     keep: int = 1,
     seed: int = 0,
-    loss: str = "square",
-    lr: float = 0.01,
-    decay: Any = 0.0,
     alpha: float = 0.1,
     c: float = 1.0,
-    stride: int = 16,
     first_starts: Sequence[Array] = (),
     engine: str | None = None,
     progress: Progress = lambda done, best: None,
     interrupted: Callable[[], object] | None = None,
+    **options: Any,
 ) -> list[Candidate]:
     """Train `starts` members of each network, and return all of them, the best first.
 
@@ -170,32 +156,27 @@ def search(
         rows: the table to train on; its `seeds` are not used, each member draws by its own.
         validation: the rows that decide.
         starts: members of each shape.
-        steps: for those that are trained to the end.
+        steps: for those that are trained to the end. Adam's step size falls to 0 by a half cosine.
         keep: so many members, and no fewer, are trained to the end.
         seed: member i of shape j starts with the generator of (seed, j, i).
-        loss: a name of `LOSSES`.
-        lr: Adam's step size; it falls to 0 by a half cosine.
-        decay: decoupled weight decay, a number or one for each start.
         alpha: the outer slope of PLU.
         c: the half-width of its inner piece.
-        stride: the loss of training is recorded every `stride` steps.
         first_starts: parameters [parameters, n] for each network, where its first n members start instead.
         engine: "native" or "numpy"; by default native where possible.
         progress: called now and then with the part of the work that is done and the least loss so far. If it returns
             true, the search ends with what it has found, after the first look at the earliest.
         interrupted: called if Ctrl-C has ended the search with what it had found; by default a warning.
+        options: loss, lr and decay, as `train` takes them; a decay for each start.
     """
-    options = {"loss": loss, "lr": lr, "decay": decay, "alpha": alpha, "c": c}
-    lengths = {"stride": stride, "steps": steps, "every": validation.every}
-    groups = [_begin(network, j, starts, seed, **options, **lengths) for j, network in enumerate(networks)]
+    advance = ENGINES[choose_engine(engine)]
+    options |= {"alpha": alpha, "c": c, "steps": steps, "every": validation.every}
+    groups = tuple(_begin(network, [seed, j], starts, **options) for j, network in enumerate(networks))
     for group, theta in zip(groups, first_starts, strict=False):
         for part in (group.state.theta, group.state.running):
             part[:, : theta.shape[1]] = theta[:, :starts]
-    advance = ENGINES[check_engine(groups[0].state.theta, engine)]
-    for group, theta in zip(groups, first_starts, strict=False):
         _look(group.state, min(theta.shape[1], starts), rows, validation, advance)
     schedule = 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
-    race = _NetworkRace(tuple(groups), rows, validation, schedule, advance)
+    race = _NetworkRace(groups, rows, validation, schedule, advance)
     race, stopped = halve(race, steps, validation.every, keep, progress)
     progress(1.0, race.least())
     if stopped:
@@ -214,7 +195,7 @@ class _Group:
     def part(self, rows: Rows, validation: Validation, first: int, schedule: Array) -> Part:
         """Return the next steps, for an engine."""
         network, theta = self.state.network, self.state.theta
-        tests = points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
+        tests = points(validation.rows(), 1, network, theta)
         given = points(replace(rows, seeds=self.seeds.tolist()), 1, network, theta)
         return self.state, Steps(first, schedule, given, tests, validation)
 
@@ -275,8 +256,8 @@ class _NetworkRace:
         return replace(self, groups=tuple(kept), ended=tuple(ended))
 
 
-def _begin(network: MLP, shape: int, starts: int, seed: int, **options: Any) -> _Group:
-    generators = [np.random.default_rng([seed, shape, i]) for i in range(starts)]
+def _begin(network: MLP, seed: Sequence[int], starts: int, **options: Any) -> _Group:
+    generators = [np.random.default_rng([*seed, i]) for i in range(starts)]
     scales = [1 / math.sqrt(n) for n in network.widths[:-1]]
     scales[-1] *= LAST
     theta = initial(network, generators, scales=scales, alpha=options["alpha"], c=options["c"])
@@ -290,7 +271,7 @@ def _look(state: State, members: int, rows: Rows, validation: Validation, advanc
         return
     some = state.select(slice(0, members))
     some = replace(some, lr=np.zeros_like(some.lr), looks=np.zeros((1, members), some.looks.dtype))
-    tests = points(Rows(validation.x, validation.y, validation.weight), 1, state.network, some.theta)
+    tests = points(validation.rows(), 1, state.network, some.theta)
     given = points(replace(rows, batch=0), 1, state.network, some.theta)
     advance([(some, Steps(0, np.ones(1), given, tests, replace(validation, every=1)))])
     state.best_loss[:members], state.mark[:members] = some.best_loss, some.mark

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -91,11 +92,12 @@ def split(y: Array, share: float, rng: np.random.RandomState, *, classes: bool) 
     return rest[rng.permutation(len(rest))], chosen
 
 
-def ready(x: Array, y: Array, weight: Array, parts: tuple[Array, Array], **options: Any) -> tuple[Rows, Validation]:
-    """Return the rows of training and of validation, with weights of mean 1; options are those of `Validation`."""
+def ready(
+    x: Array, y: Array, weight: Array, parts: tuple[Array, Array], batch: int, looks: Mapping[str, Any]
+) -> tuple[Rows, Validation]:
+    """Return the rows of training and of validation, with weights of mean 1; `looks` are options of `Validation`."""
     train, test = parts
-    batch = options.pop("batch")
     weights = [weight[part] / weight[part].mean() for part in parts]
     plain = [None if (w == 1).all() else w for w in weights]
     rows = Rows(x[train], y[train], plain[0], batch if batch < len(train) else 0)
-    return rows, Validation(x[test], y[test], plain[1], **options)
+    return rows, Validation(x[test], y[test], plain[1], **looks)
