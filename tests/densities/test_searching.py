@@ -1,10 +1,7 @@
 """The search: halving, what it keeps, stopping, and input that it refuses."""
 
-import _thread
 import itertools
 import math
-import signal
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -95,31 +92,6 @@ def test_kinked_networks_learn_a_ring(activation, anneal):
     assert -best.network().log_prob(ring(2000, seed=2)).mean() < 2.35
 
 
-def test_progress_is_told_and_can_stop(engine):
-    told = []
-
-    def progress(done, best):
-        told.append((done, best))
-        return len(told) == 3
-
-    members = found(engine=engine, steps=10_000, every=10, progress=progress)
-    assert len(told) == 4
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1][0] == 1.0
-    assert told[-1][1] == members[0].loss < math.inf
-    assert members[0].steps < 1000
-
-
-@pytest.mark.usefixtures("compiler")
-def test_ctrl_c_keeps_the_best_so_far():
-    """The signal arrives while threads train."""
-    threading.Timer(0.3, _thread.interrupt_main).start()
-    with pytest.warns(UserWarning, match="Training interrupted by user after .* of 400000 steps"):
-        members = found(steps=400_000, every=50)
-    assert 0 < members[0].steps < 400_000
-    check_losses(members)
-
-
 def test_ctrl_c_amid_a_part_finds_the_state_before_it(engine, monkeypatch):
     """One member has taken its steps, and the others have not, when Python raises."""
     monkeypatch.setattr(pauses, "SECONDS", 1e9)
@@ -141,18 +113,6 @@ def test_ctrl_c_amid_a_part_finds_the_state_before_it(engine, monkeypatch):
         np.testing.assert_array_equal(one.looks[:taken], whole[one.seed][:taken])
         assert np.isnan(one.looks[taken:]).all()
         assert one.loss == one.looks[:taken].min()
-
-
-def test_ctrl_c_before_the_first_look_raises(engine):
-    with pytest.raises(KeyboardInterrupt):
-        found(engine=engine, steps=10_000, progress=lambda done, best: signal.raise_signal(signal.SIGINT))
-
-
-@pytest.mark.usefixtures("compiler")
-def test_patience_ends_a_search_early():
-    members = found(steps=100_000, every=50, patience=5, training=Sample(ring(50)), validation=Sample(ring(50, seed=1)))
-    assert members[0].steps < 100_000
-    assert members[0].best_step <= members[0].steps
 
 
 def test_patience_waits_for_the_end_of_annealing(engine):
@@ -250,11 +210,6 @@ def test_arrays_of_any_layout_are_the_same_points(change):
 def test_a_batch_has_at_most_all_points():
     options = {"steps": 20, "starts": 1, "training": Sample(ring(100))}
     assert found(batch=2**31 - 1, **options)[0].loss == found(batch=100, **options)[0].loss
-
-
-def test_integers_are_points_too(engine):
-    x = np.random.default_rng(0).integers(-3, 4, (300, 2))
-    assert math.isfinite(found(training=x, validation=x, steps=20, engine=engine)[0].loss)
 
 
 def test_weights_count(engine):

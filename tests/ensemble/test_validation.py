@@ -200,13 +200,6 @@ def test_whole_numbers_beyond_those_of_float32(engine):
     assert (state.theta == before).all(0).tolist() == [True] * 3 + [False] * 18
 
 
-@pytest.mark.usefixtures("compiler")
-def test_engines_agree():
-    native, numpy = (run(engine, patience=3, steps=40) for engine in ENGINES)
-    np.testing.assert_array_equal(native.best_step, numpy.best_step)
-    np.testing.assert_allclose(native.best_loss, numpy.best_loss, rtol=1e-2)
-
-
 def test_no_room_for_the_looks_is_an_error(engine):
     state = begin(NETWORK, START, stride=1, steps=8)
     given, tests = (points(Rows(*part), 1, NETWORK, START) for part in (TRAINING, TESTS))

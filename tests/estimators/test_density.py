@@ -155,17 +155,6 @@ def test_the_losses_are_those_of_rows_kept_for_validation(blocks, share):
     assert model.best_loss_ == pytest.approx(-model.score(x), abs=0.1)
 
 
-def test_progress_is_shown_if_asked_for(capfd):
-    PLUDensity((0, 2), **FEW).fit(CURVE)
-    assert capfd.readouterr() == ("", "")
-    PLUDensity((0, 2), **FEW, verbose=True).fit(CURVE)
-    out, err = capfd.readouterr()
-    lines = err.split("\r")[1:]
-    assert out == ""
-    assert all(line.startswith("4 starts [") for line in lines)
-    assert ["\n" in line for line in lines] == [False] * (len(lines) - 1) + [True]
-
-
 def test_a_fit_that_fails_changes_nothing():
     model = PLUDensity((0,), **FEW).fit(CURVE)
     before = model.score_samples(CURVE)
@@ -203,11 +192,6 @@ def test_rows_far_away_have_density_0_and_a_sample_has_a_largest_size():
     assert model.score_samples([[1e160, 0.0]]) == -np.inf
     with pytest.raises(ValueError, match=r"must be at most 1073741824, got n_samples = 9223372036854775808; draw"):
         model.sample(2**63)
-
-
-def test_a_batch_may_be_larger_than_the_table():
-    one, other = (PLUDensity(2, batch_size=size, **FEW).fit(CURVE).best_loss_ for size in (400, 10**12))
-    assert one == other
 
 
 @pytest.mark.parametrize("activation", ["smooth", "plu", "leaky"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from plunit.sklearn import PLUClassifier, PLURegressor
+from plunit.sklearn import PLUClassifier, PLUDensity, PLURegressor
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(-5, 5, (90, 2)) / 2 + 0.25
@@ -185,14 +185,17 @@ def test_warm_start_needs_the_same_networks_and_columns(small, table, change, co
         model.set_params(**change).fit(table[0][:, :columns], table[1])
 
 
-def test_progress_is_shown_if_asked_for(small, table, capfd):
-    PLURegressor(**small).fit(*table)
+@pytest.mark.parametrize(
+    ("model", "starts"), [(PLURegressor(**FEW), 8), (PLUDensity((0, 2), n_init=2, n_best=2, max_iter=200), 4)]
+)
+def test_progress_is_shown_if_asked_for(model, starts, capfd):
+    model.fit(X, TARGETS["number"])
     assert capfd.readouterr() == ("", "")
-    PLURegressor(**small, verbose=True).fit(*table)
+    model.set_params(verbose=True).fit(X, TARGETS["number"])
     out, err = capfd.readouterr()
     lines = err.split("\r")[1:]
     assert out == ""
-    assert all(line.startswith("16 starts [") for line in lines)
+    assert all(line.startswith(f"{starts} starts [") for line in lines)
     assert ["\n" in line for line in lines] == [False] * (len(lines) - 1) + [True]
     assert "[" + "#" * 30 + "]" in lines[-1]
 

@@ -61,26 +61,6 @@ def steps_of(warning):
     return int(words[words.index("after") + 1]), int(words[words.index("of") + 1])
 
 
-@pytest.mark.parametrize("kind", [PLURegressor, PLUClassifier])
-def test_they_are_the_networks_of_that_moment(kind):
-    """Starts that ended before have their losses of the whole search; the others have not got better than there."""
-    model = pressing(kind, lambda done, best: done > 0.5)
-    with pytest.warns(UserWarning, match="kept is the mean of the best 4 so far") as caught:
-        model.fit(X, Y[kind])
-    taken, _ = steps_of(caught[0].message)
-    some, whole = (
-        {name: values[np.argsort(one.candidates_["start"])] for name, values in one.candidates_.items()}
-        for one in (model, kind(**FORMS[kind]).fit(X, Y[kind]))
-    )
-    early = whole["n_iter"] < taken
-    assert 0 < early.sum() < len(early)
-    assert (some["validation_loss"][early] == whole["validation_loss"][early]).all()
-    assert (some["validation_loss"] >= whole["validation_loss"]).all()
-    assert (some["n_iter"] == np.minimum(whole["n_iter"], taken)).all()
-    assert len(model.validation_scores_) == taken // 40
-    assert model.score(X, Y[kind]) > 0.8
-
-
 @pytest.mark.parametrize("kind", FORMS)
 def test_before_anything_is_known_it_raises(kind, monkeypatch):
     monkeypatch.setattr("plunit.sklearn.density.splits.processors", lambda: 1)  # so that no other split knows something

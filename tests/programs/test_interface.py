@@ -56,7 +56,7 @@ def test_a_library_without_a_layout_does_not_fit():
 
 
 @pytest.fixture
-def with_shifted_field(monkeypatch, tmp_path):
+def with_shifted_field(wheel, monkeypatch, tmp_path):
     """A function: C++ of which a struct of a program has one more field than Python knows."""
     monkeypatch.setattr(compiling, "FLAGS", ["-O0" if flag == "-O3" else flag for flag in compiling.FLAGS])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -68,9 +68,7 @@ def with_shifted_field(monkeypatch, tmp_path):
         source.write_text(f"{before}  FIELD(int64_t, added) {line}{after}")
         monkeypatch.setattr(compiling, "CSRC", csrc)
 
-    loading.library.cache_clear()
-    yield changed
-    loading.library.cache_clear()
+    return changed
 
 
 @pytest.mark.usefixtures("compiler")
@@ -84,15 +82,14 @@ def test_a_library_of_the_cache_with_a_shifted_field_is_not_used(with_shifted_fi
 
 @pytest.mark.skipif(not compiling.levels(), reason="wheels have no libraries for this processor")
 @pytest.mark.usefixtures("compiler")
-def test_a_library_of_a_wheel_with_a_shifted_field_is_not_used(with_shifted_field, monkeypatch, tmp_path):
+def test_a_library_of_a_wheel_with_a_shifted_field_is_not_used(with_shifted_field, wheel, monkeypatch):
     with_shifted_field("train")
     with tempfile.TemporaryDirectory() as scratch:
         content = compiling.compiled(compiling.find_compiler(), scratch, "train")
-    monkeypatch.setattr(loading, "LIB", tmp_path / "lib")
-    (tmp_path / "lib").mkdir()
+    wheel.mkdir()
     for level in compiling.levels().values():
-        (tmp_path / "lib" / compiling.file_name(level)).write_bytes(content)
-    (tmp_path / "lib" / compiling.SOURCES).write_text(compiling.source_hash())
+        (wheel / compiling.file_name(level)).write_bytes(content)
+    (wheel / compiling.SOURCES).write_text(compiling.source_hash())
     assert loading.packaged() is None
     monkeypatch.setattr(loading, "difference", lambda *_: "")
     assert loading.packaged() is not None  # nothing else is wrong with it

@@ -57,12 +57,9 @@ on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="look
 
 
 @pytest.fixture
-def fresh(monkeypatch):
-    """Forget the loaded library before and after; have no libraries of a wheel."""
-    monkeypatch.setattr(loading, "LIB", Path("no wheel"))
-    loading.library.cache_clear()
-    yield monkeypatch
-    loading.library.cache_clear()
+def fresh(wheel, monkeypatch):
+    """No library is loaded, and none is in a wheel."""
+    return monkeypatch
 
 
 def trained(program, activation, loss, batch):

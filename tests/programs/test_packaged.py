@@ -39,15 +39,6 @@ def pack(folder, levels, content, program="train"):
 
 
 @pytest.fixture
-def wheel(monkeypatch, tmp_path):
-    """The folder of a wheel's libraries, empty; the loaded library is forgotten before and after."""
-    monkeypatch.setattr(loading, "LIB", tmp_path / "lib")
-    loading.library.cache_clear()
-    yield tmp_path / "lib"
-    loading.library.cache_clear()
-
-
-@pytest.fixture
 def compiled_here(monkeypatch):
     """Instead of compiling, give a name."""
     monkeypatch.setattr(loading, "compile_program", lambda *_: type("Compiled", (), {"_name": "/cache/train.so"}))

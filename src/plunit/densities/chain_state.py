@@ -37,7 +37,7 @@ class Member:
     steps: int = 0  # taken
     loss: float = math.inf
     best_step: int = 0  # the number of steps after which `loss` was found
-    mark: float = math.inf  # the last loss of validation that was better than the mark before by the tolerance
+    mark: float = math.inf  # the last loss of validation that was better than the mark before
     waited: int = 0  # how many looks ago that was
 
     def copy(self) -> Member:
@@ -130,8 +130,7 @@ class MemberSteps:
     rho: Any = 0.0  # of each step, where rho is not learned; 0 stands for kinks
     tests: Sample | None = None  # the points of validation
     every: int = 50  # steps from one look at them to the next
-    patience: float = math.inf  # the member stands still after so many looks that were not better by `tolerance`
-    tolerance: float = 0.0
+    patience: float = math.inf  # the member stands still after so many looks that were not better
 
     @property
     def count(self) -> int:

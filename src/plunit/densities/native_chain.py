@@ -48,7 +48,6 @@ def run(program: ctypes.CDLL, member: Member, steps: MemberSteps) -> None:
         sides=1 if form.activation == "leaky" else 2,
         learned=len(LEARNED[form.activation]),
         limit=learned.LIMIT,
-        tolerance=steps.tolerance,
         training=_sample(steps.training),
         tests=_sample(steps.tests),
         batch=steps.batch,

@@ -135,6 +135,6 @@ def _validate(member: Member, loss: float, steps: MemberSteps) -> None:
     if loss < member.loss:
         member.best[...] = member.average
         member.loss, member.best_step = loss, member.steps
-    progress = loss < member.mark - steps.tolerance
+    progress = loss < member.mark
     member.mark = loss if progress else member.mark
     member.waited = 0 if progress else member.waited + 1

@@ -20,10 +20,7 @@ from plunit.programs.loading import choose_engine
 
 Advance = Callable[[Sequence[Member], MemberSteps], None]
 
-ENGINES: dict[str, Advance] = {
-    "native": native_chain.advance,
-    "numpy": numpy_chain.advance,
-}
+ENGINES: dict[str, Advance] = {"native": native_chain.advance, "numpy": numpy_chain.advance}
 
 SHARPENED = 0.9
 """With `anneal`, the corners are gone after this part of the steps."""
@@ -112,11 +109,7 @@ def search(
 
 
 def roundings(steps: int) -> Array:
-    """Return rho of each step: from 0.9 to 0.02 geometrically, then 0.
-
-    >>> roundings(4).round(2)
-    array([0.9 , 0.13, 0.02, 0.  ])
-    """
+    """Return rho of each step: from 0.9 to 0.02 geometrically, then 0."""
     rounded = math.floor(SHARPENED * steps)
     return np.concatenate([np.geomspace(0.9, 0.02, rounded), np.zeros(steps - rounded)])
 

@@ -37,11 +37,6 @@ def output_blocks(
 
     By the program a row has the same bits beside any other rows; in NumPy that is up to BLAS. What overflows is inf or
     NaN.
-
-    >>> network = MLP((1, 1, 1))
-    >>> for block, values in output_blocks(network, np.array([[1.0], [0.0], [2.0], [0.0]]), np.array([[0.5], [3.0]])):
-    ...     block, values.ravel()
-    (slice(0, 2, None), array([1. , 2.4]))
     """
     program = _program() if network.activation in PIECEWISE else None
     kept = network.widths[-1] if program else max(network.widths[1:])
@@ -57,10 +52,11 @@ def output_blocks(
 def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, alpha: float, c: float) -> Array:
     """Return the outputs at all rows, [S, rows, out], by a given build of the program."""
     shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
-    members, (rows, inputs) = theta.shape[1], x.shape
-    if theta.shape[0] != network.parameters or inputs != network.widths[0]:
+    members, rows = theta.shape[1], len(x)
+    if theta.shape[0] != network.parameters or x.shape[1] != network.widths[0]:
         raise ValueError(f"theta {theta.shape} and x {x.shape} do not belong to {network}")
-    weights, alphas, cs = (_doubles(part.T) for part in (theta, *shapes))
+    arrays = (theta.T, shapes[0].T, shapes[1].T, x)
+    weights, alphas, cs, inputs = (np.ascontiguousarray(part, dtype=np.float64) for part in arrays)
     task = Evaluation(
         members=members,
         depth=network.depth,
@@ -71,16 +67,12 @@ def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, a
         theta=weights,
         alpha=alphas,
         c=cs,
-        x=_doubles(x),
+        x=inputs,
         found=(found := np.empty((members, rows, network.widths[-1]))),
     )
     known = called(program.plunit_outputs, ctypes.byref(task))
     assert known, f"programs/csrc/outputs.h lacks {network.activation}"
     return found
-
-
-def _doubles(values: Array) -> Array:
-    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 @functools.cache

@@ -17,8 +17,8 @@ import numpy as np
 from plunit.base.progress import Pace, Progress
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import MLP, initial
-from plunit.ensemble.runs import Part, Rows, State, Steps, Validation, begin, points
-from plunit.ensemble.training import ENGINES, Engine
+from plunit.ensemble.runs import Engine, Rows, State, Steps, Validation, begin, points
+from plunit.ensemble.training import ENGINES
 from plunit.programs.loading import choose_engine
 
 LAST = 0.3
@@ -93,11 +93,7 @@ def halve(
 
 
 def interruption(taken: int, steps: int, kept: str = "the best so far") -> str:
-    """Return the warning of training that Ctrl-C has ended: how many steps were taken, and what is kept.
-
-    >>> interruption(300, 4000)
-    'Training interrupted by user after 300 of 4000 steps: kept is the best so far'
-    """
+    """Return the warning of training that Ctrl-C has ended: how many steps were taken, and what is kept."""
     return f"Training interrupted by user after {taken} of {steps} steps: kept is {kept}"
 
 
@@ -170,13 +166,13 @@ def search(
     """
     advance = ENGINES[choose_engine(engine)]
     options |= {"alpha": alpha, "c": c, "steps": steps, "every": validation.every}
-    groups = tuple(_begin(network, [seed, j], starts, **options) for j, network in enumerate(networks))
-    for group, theta in zip(groups, first_starts, strict=False):
-        for part in (group.state.theta, group.state.running):
+    states = tuple(_begin(network, [seed, j], starts, **options) for j, network in enumerate(networks))
+    for state, theta in zip(states, first_starts, strict=False):
+        for part in (state.theta, state.running):
             part[:, : theta.shape[1]] = theta[:, :starts]
-        _look(group.state, min(theta.shape[1], starts), rows, validation, advance)
+        _look(state, min(theta.shape[1], starts), rows, validation, advance)
     schedule = 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
-    race = _NetworkRace(groups, rows, validation, schedule, advance)
+    race = _NetworkRace(states, rows, validation, schedule, advance)
     race, stopped = halve(race, steps, validation.every, keep, progress)
     progress(1.0, race.least())
     if stopped:
@@ -184,36 +180,27 @@ def search(
     return sorted(race.ended, key=lambda one: (math.isnan(one.loss), one.loss))
 
 
-@dataclass(frozen=True)
-class _Group:
+@dataclass
+class _Starts(State):
     """The members of one shape that still train."""
 
-    state: State
-    starts: Array
-    seeds: Array
-
-    def part(self, rows: Rows, validation: Validation, first: int, schedule: Array) -> Part:
-        """Return the next steps, for an engine."""
-        network, theta = self.state.network, self.state.theta
-        tests = points(validation.rows(), 1, network, theta)
-        given = points(replace(rows, seeds=self.seeds.tolist()), 1, network, theta)
-        return self.state, Steps(first, schedule, given, tests, validation)
+    number: Array  # of each start, [S]
+    seeds: Array  # of the draws, [S]
 
     def candidate(self, i: int, step: int, validation: Validation) -> Candidate:
         """Return what member i has found after so many steps."""
-        state = self.state
-        seen = np.flatnonzero(np.isfinite(state.looks[:, i]))
-        if state.waited[i] >= validation.patience and len(seen):  # it ended before the rung did
+        seen = np.flatnonzero(np.isfinite(self.looks[:, i]))
+        if self.waited[i] >= validation.patience and len(seen):  # it ended before the rung did
             step = int(seen[-1] + 1) * validation.every
         return Candidate(
-            state.network,
-            int(self.starts[i]),
-            float(state.best_loss[i]),
-            int(state.best_step[i]),
+            self.network,
+            int(self.number[i]),
+            float(self.best_loss[i]),
+            int(self.best_step[i]),
             step,
-            state.best[:, i].copy(),
-            history=state.history[np.isfinite(state.history[:, i]), i],
-            looks=state.looks[seen, i],
+            self.best[:, i].copy(),
+            history=self.history[np.isfinite(self.history[:, i]), i],
+            looks=self.looks[seen, i],
         )
 
 
@@ -221,7 +208,7 @@ class _Group:
 class _NetworkRace:
     """The `Race` of networks; at a rung members out of patience end, too."""
 
-    groups: tuple[_Group, ...]
+    states: tuple[_Starts, ...]
     rows: Rows
     validation: Validation
     schedule: Array
@@ -230,39 +217,42 @@ class _NetworkRace:
     step: int = 0
 
     def sizes(self) -> Sequence[int]:
-        return [group.state.network.parameters for group in self.groups for _ in range(group.state.members)]
+        return [state.network.parameters for state in self.states for _ in range(state.members)]
 
     def losses(self) -> Array:
-        return np.concatenate([group.state.best_loss for group in self.groups])
+        return np.concatenate([state.best_loss for state in self.states])
 
     def least(self) -> float:
-        return min([float(group.state.best_loss.min()) for group in self.groups] + [one.loss for one in self.ended])
+        return min([float(state.best_loss.min()) for state in self.states] + [one.loss for one in self.ended])
 
     def advanced(self, last: int) -> _NetworkRace:
-        groups = tuple(replace(group, state=group.state.select(slice(None))) for group in self.groups)
-        schedule = self.schedule[self.step : last]
-        self.advance([group.part(self.rows, self.validation, self.step, schedule) for group in groups])
-        return replace(self, groups=groups, step=last)
+        states = tuple(state.select(slice(None)) for state in self.states)
+        self.advance([(state, self._steps(state, last)) for state in states])
+        return replace(self, states=states, step=last)
+
+    def _steps(self, state: _Starts, last: int) -> Steps:
+        given = points(replace(self.rows, seeds=state.seeds.tolist()), 1, state.network, state.theta)
+        tests = points(self.validation.rows(), 1, state.network, state.theta)
+        return Steps(self.step, self.schedule[self.step : last], given, tests, self.validation)
 
     def without(self, worse: Array) -> _NetworkRace:
         kept, ended, at = [], list(self.ended), 0
-        for group in self.groups:
-            state = group.state
+        for state in self.states:
             over = worse[at : at + state.members] | (state.waited >= self.validation.patience)
             at += state.members
-            ended += [group.candidate(i, self.step, self.validation) for i in np.flatnonzero(over).tolist()]
+            ended += [state.candidate(i, self.step, self.validation) for i in np.flatnonzero(over).tolist()]
             if not over.all():
-                kept.append(_Group(state.select(~over), group.starts[~over], group.seeds[~over]))
-        return replace(self, groups=tuple(kept), ended=tuple(ended))
+                kept.append(state.select(~over))
+        return replace(self, states=tuple(kept), ended=tuple(ended))
 
 
-def _begin(network: MLP, seed: Sequence[int], starts: int, **options: Any) -> _Group:
+def _begin(network: MLP, seed: Sequence[int], starts: int, **options: Any) -> _Starts:
     generators = [np.random.default_rng([*seed, i]) for i in range(starts)]
     scales = [1 / math.sqrt(n) for n in network.widths[:-1]]
     scales[-1] *= LAST
     theta = initial(network, generators, scales=scales, alpha=options["alpha"], c=options["c"])
     seeds = np.array([g.integers(2**63) for g in generators], dtype=np.uint64)
-    return _Group(begin(network, theta, **options), np.arange(starts), seeds)
+    return _Starts(**vars(begin(network, theta, **options)), number=np.arange(starts), seeds=seeds)
 
 
 def _look(state: State, members: int, rows: Rows, validation: Validation, advance: Engine) -> None:

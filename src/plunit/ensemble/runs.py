@@ -9,7 +9,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -204,6 +204,9 @@ def _is_finite(part: Array) -> bool:
         return bool(np.isfinite(part.sum()) or np.isfinite(part).all())
 
 
+Selected = TypeVar("Selected", bound="State")
+
+
 @dataclass
 class State:
     """Parameters, Adam's moments and the recorded losses of an ensemble; an engine's `advance` changes them in place.
@@ -236,7 +239,7 @@ class State:
         """The number of members."""
         return int(self.theta.shape[1])
 
-    def select(self, members: Any) -> State:
+    def select(self: Selected, members: Any) -> Selected:
         """Return a copy with some of the members."""
         arrays = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         kept: dict[str, Any] = {name: value[..., members].copy() for name, value in arrays.items()}
@@ -303,7 +306,10 @@ class Steps:
 
 
 Part = tuple[State, Steps]
-"""An ensemble and the steps that it takes; an engine takes several parts at once."""
+"""An ensemble and the steps that it takes."""
+
+Engine = Callable[[Sequence[Part]], None]
+"""Takes the steps of several ensembles, in place."""
 
 
 def whole_looks(patience: float) -> int:

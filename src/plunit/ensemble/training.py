@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,21 +14,9 @@ from plunit.base.ranges import as_count
 from plunit.ensemble import native_steps, numpy_steps
 from plunit.ensemble.arrays import Array, as_array, as_factors, as_many
 from plunit.ensemble.mlp import MLP
-from plunit.ensemble.runs import (
-    Data,
-    Part,
-    Rows,
-    StepData,
-    Steps,
-    Stream,
-    Validation,
-    begin,
-    check_numbers,
-    points,
-)
+from plunit.ensemble.runs import Data, Engine, Rows, StepData, Steps, Stream, Validation, begin, check_numbers, points
 from plunit.programs.loading import choose_engine, why_not_native
 
-Engine = Callable[[Sequence[Part]], None]
 ENGINES: dict[str, Engine] = {"native": native_steps.advance, "numpy": numpy_steps.advance}
 """Name to function: the compiled program, and the same algorithm in NumPy."""
 

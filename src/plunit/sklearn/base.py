@@ -95,8 +95,11 @@ class AtomicFit:
             self.__dict__.update(before)
             raise
         if note:
-            warnings.warn(note, stacklevel=3)
+            self._warn(note)
         return self
+
+    def _warn(self, note: str) -> None:
+        warnings.warn(note, stacklevel=4)
 
 
 @dataclass(eq=False, repr=False)
