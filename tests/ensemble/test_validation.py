@@ -153,17 +153,6 @@ def test_a_member_that_is_not_finite_ends_and_touches_no_other(engine, poison):
     np.testing.assert_array_equal(ours.best[:, 3], sick[:, 3])
 
 
-def test_when_all_have_ended_no_more_is_done(engine):
-    def stream(steps):
-        return tuple(np.broadcast_to(part.T[None, :, :, None], (steps, 1, 40, 1)) for part in TRAINING)
-
-    looks = Validation(*TESTS, every=1, patience=1)
-    ours = train(NETWORK, START, stream, steps=200, lr=0.0, validation=looks, stride=1, engine=engine)
-    assert np.isfinite(ours.history[:2]).all()
-    assert np.isnan(ours.history[2:]).all()
-    assert np.array_equal(ours.theta, START)
-
-
 @pytest.mark.parametrize("some", [[2, 0], [20], slice(3, 17)])
 def test_selected_members_are_whole(engine, some):
     tests, looks = points(Rows(*TESTS), 1, NETWORK, START), Validation(*TESTS, every=4, patience=3)

@@ -149,15 +149,6 @@ def test_tanh_has_no_pieces(ask):
         ask(model)
 
 
-@pytest.mark.parametrize(
-    ("ending", "text"), [("csv", "a function of one input, and the network has 3"), ("pkl", "ends in '.pkl'")]
-)
-def test_files_that_cannot_be(ending, text, tmp_path):
-    with pytest.raises(ValueError, match=text):
-        shaped("plu").save(tmp_path / f"model.{ending}")
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_spread_of_the_members():
     model = shaped("plu")
     mean, std = model.predict(FAR, return_std=True)

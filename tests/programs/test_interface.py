@@ -181,11 +181,9 @@ x = np.ones((9, 1), np.float32)
 def values():
     native.values(huge, theta, x.T)
 
-
 def outputs():
     task = Evaluation(members=0, depth=1, widths=np.array([2**50, 1]), activation=b"plu", rows=0)
     called(library().plunit_outputs, ctypes.byref(task))
-
 
 def train(threads=1):
     native.processors = lambda: threads
@@ -194,10 +192,8 @@ def train(threads=1):
     shape = {name: np.ones((2, 64), np.float32) for name in ("alpha", "c")}
     native.advance([(dataclasses.replace(state, network=huge, **shape), steps)])
 
-
 def train_on_threads():
     train(4)
-
 
 def chain():
     form = Architecture(2, 2, "plu")
