@@ -10,14 +10,12 @@ import numpy as np
 from plunit.base.ranges import as_count
 from plunit.ensemble.arrays import Array
 
-MOST_FEATURES = 64
-"""The largest number of features of the compiled program."""
+MOST_FEATURES = 64  # the largest number of features of the compiled program
 
 LEARNED = {"smooth": ("alpha", "c", "rho"), "plu": ("alpha", "c"), "leaky": ("alpha",)}
 """What each activation learns of every unit: SmoothPLU, PLU and LeakyReLU."""
 
-ALPHA = 0.7
-"""Blocks start with the slopes 0.7 and 1/0.7 in turn: a network that neither contracts nor expands."""
+ALPHA = 0.7  # blocks start with the slopes 0.7 and 1/0.7 in turn: a network that neither contracts nor expands
 
 
 @dataclass(frozen=True)

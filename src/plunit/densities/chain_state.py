@@ -12,8 +12,7 @@ from plunit.densities.architecture import Architecture, Start
 from plunit.densities.density_network import DensityNetwork
 from plunit.ensemble.arrays import Array, as_array
 
-AVERAGED = 1000
-"""The running mean of the parameters is over about this many steps, and over fewer at the beginning."""
+AVERAGED = 1000  # the running mean of the parameters is over about this many steps, and over fewer at the beginning
 
 
 @dataclass

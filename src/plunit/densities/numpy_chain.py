@@ -16,8 +16,7 @@ from plunit.densities.density_network import DensityNetwork
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.runs import Rows
 
-REFRESH = 8
-"""Steps between two estimates of the density at kinks."""
+REFRESH = 8  # steps between two estimates of the density at kinks
 
 
 def advance(members: Sequence[Member], steps: MemberSteps) -> None:

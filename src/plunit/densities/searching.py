@@ -22,8 +22,7 @@ Advance = Callable[[Sequence[Member], MemberSteps], None]
 
 ENGINES: dict[str, Advance] = {"native": native_chain.advance, "numpy": numpy_chain.advance}
 
-SHARPENED = 0.9
-"""With `anneal`, the corners are gone after this part of the steps."""
+SHARPENED = 0.9  # with `anneal`, the corners are gone after this part of the steps
 
 
 class NoFiniteStart(ValueError):

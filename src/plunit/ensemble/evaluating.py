@@ -15,8 +15,7 @@ from plunit.programs.compiling import CannotCompile
 from plunit.programs.interface import Evaluation, called
 from plunit.programs.loading import library
 
-NUMBERS = 2**16
-"""Rows are evaluated in blocks of about so many numbers: 0.5 MB stay in the caches."""
+NUMBERS = 2**16  # rows are evaluated in blocks of about so many numbers: 0.5 MB stay in the caches
 
 
 def row_blocks(rows: int, numbers: int) -> list[slice]:

@@ -21,8 +21,7 @@ from plunit.ensemble.runs import Engine, Rows, State, Steps, Validation, begin, 
 from plunit.ensemble.training import ENGINES
 from plunit.programs.loading import choose_engine
 
-LAST = 0.3
-"""The last layer starts smaller than the others by this factor: near the mean of the targets."""
+LAST = 0.3  # the last layer starts smaller than the others by this factor: near the mean of the targets
 
 RUNGS = (0.125, 0.25, 0.5, 1.0)
 """After these parts of the steps the worse half of the members ends; after the last all do."""

@@ -25,8 +25,7 @@ from plunit.ensemble.standardizing import Scale, in_units, out_of_units
 from plunit.sklearn import table
 from plunit.sklearn.fitted import FittedModel
 
-LOOKS = 100
-"""How often the rows of validation are looked at."""
+LOOKS = 100  # how often the rows of validation are looked at
 
 AVERAGE = 0.1
 """The mean of the parameters over about this part of the steps taken is looked at, and kept: it is less noisy."""

@@ -11,20 +11,11 @@ from plunit.ensemble import Rows, Validation
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.standardizing import Scale
 
-MERGED = 100_000
-"""Equal rows of tables up to this size are merged."""
-
-LARGEST = 1e100
-"""Larger weights are divided by the largest, because their sum may overflow."""
-
-NEGLIGIBLE = 1e-30
-"""Rows with less than this part of the largest weight have no effect on a density."""
-
-MOST = 4_000
-"""The most rows that are kept for validation."""
-
-FEWEST = 10
-"""Smaller tables are validated on the rows they are trained on."""
+MERGED = 100_000  # equal rows of tables up to this size are merged
+LARGEST = 1e100  # larger weights are divided by the largest, because their sum may overflow
+NEGLIGIBLE = 1e-30  # rows with less than this part of the largest weight have no effect on a density
+MOST = 4_000  # the most rows that are kept for validation
+FEWEST = 10  # smaller tables are validated on the rows they are trained on
 
 
 def merged(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:

@@ -15,11 +15,8 @@ from plunit.ensemble.standardizing import Scale
 SHRINKAGES = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Parts of the correlations that are given up; the rows of validation choose one."""
 
-NODES = 64
-"""The probability of integers is a mean over so many points of their interval."""
-
-INSIDE = 1 - 1e-9
-"""Values are spread over this part of their interval: a point on its end may be on a bound."""
+NODES = 64  # the probability of integers is a mean over so many points of their interval
+INSIDE = 1 - 1e-9  # values are spread over this part of their interval: a point on its end may be on a bound
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,8 @@ BLOCKS = (0, 1, 2, 4, 8, 16, 32)
 """The numbers of blocks that "auto" searches."""
 
 LARGEST = 1e300  # differences and sums of larger values overflow
-MOST_PARAMETERS = 10_000
-"""But only those with no more parameters than this, and no more than there are numbers in X."""
-
-START, STEP = 1000, 8
-"""The numbers that a start needs in memory beside its parameters, and those of each step."""
+MOST_PARAMETERS = 10_000  # but only those with no more parameters than this, and no more than there are numbers in X
+START, STEP = 1000, 8  # the numbers that a start needs in memory beside its parameters, and those of each step
 
 LOOKS, PATIENCE = 100, 30
 """The rows of validation are looked at so often; a start ends after so many looks that are not better."""

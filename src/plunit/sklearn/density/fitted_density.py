@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from plunit.invertible import Flow
 
 
-MOST_SAMPLED = 2**30
-"""The most numbers of a sample: 8 GiB."""
+MOST_SAMPLED = 2**30  # the most numbers of a sample: 8 GiB
 
 MixturePart = tuple[Whitening, DensityNetwork, float]
 """A term weight p(v) |det dv/du| of p(u), with v the whitened u and p the density of the network."""

@@ -15,27 +15,20 @@ from plunit.ensemble.arrays import Array
 from plunit.ensemble.standardizing import is_constant
 from plunit.sklearn.density.columns import Columns
 
-TIED = 0.9
-"""A column is rounded if it has fewer distinct values than this part of the distinct rows."""
+TIED = 0.9  # a column is rounded if it has fewer distinct values than this part of the distinct rows
 
 GRID, FINEST = 10, 1e5
 """A column is rounded, too, if it has more values than this, all on a grid of fewer places than that."""
 
-FEW = 0.1
-"""Fewer distinct values than this part of the rows, in a column that is not of integers, are warned of."""
-
-REPEATED = 0.5
-"""A larger part of rows that repeat others is warned of."""
-
-ROUNDED = 1e-9
-"""Values nearer than this part of their range are one."""
+FEW = 0.1  # fewer distinct values than this part of the rows, in a column that is not of integers, are warned of
+REPEATED = 0.5  # a larger part of rows that repeat others is warned of
+ROUNDED = 1e-9  # values nearer than this part of their range are one
 
 FAR = 1e6
 """A bound that is farther from all values than so many times their range is no bound: its logarithm is a straight line,
 and rounds the values away."""
 
-EXACT = 2.0**53
-"""Larger floating-point numbers are all integers."""
+EXACT = 2.0**53  # larger floating-point numbers are all integers
 
 
 class Labels:
