@@ -107,20 +107,21 @@ def test_given_starts_are_looked_at_before_they_move(engine):
     [
         ({}, {"every": 5}),
         ({"keep": 10}, {"every": 5}),
-        ({"steps": 1}, {"every": 1}),
-        ({"steps": 7}, {"every": 1}),
+        *(({"steps": steps}, {"every": every}) for steps, every in ((1, 1), (3, 1), (100, 7), (99, 100))),
         ({}, {"every": 5, "patience": 2, "tolerance": 0.1}),
     ],
 )
-def test_progress_grows_to_1(options, rule):
+def test_progress_grows_to_1_and_rungs_are_at_looks(options, rule):
     told = []
     found = run(validation=Validation(X[80:], Y[80:], **rule), progress=lambda *now: told.append(now), **options)
     done, best = map(np.array, zip(*told, strict=True))
     assert (np.diff(done) >= 0).all()
-    assert (np.diff(best) <= 0).all()
-    assert 0 < done[0] < 1
-    assert (done[:-1] < 1).all()
+    assert (best[1:] <= best[:-1]).all()
+    assert 0 < done[0] <= done[-2] < 1
     assert (done[-1], best[-1]) == (1, found[0].loss)
+    steps = options.get("steps", STEPS)
+    assert max(one.steps for one in found) == steps or "patience" in rule
+    assert {one.steps % rule["every"] for one in found if one.steps < steps} <= {0}
 
 
 def test_pauses_change_nothing(monkeypatch):
@@ -192,10 +193,3 @@ def test_patience(engine, monkeypatch):
     assert len(set(expected) - {10, 20, 40, 80}) > 1
     assert all(one.best_step <= one.steps for one in found)
     assert 0 <= max(waiting) < 2
-
-
-@pytest.mark.parametrize(("steps", "every"), [(1, 1), (3, 1), (100, 7), (99, 100)])
-def test_rungs_are_at_looks(steps, every):
-    found = run(steps=steps, validation=Validation(X[80:], Y[80:], every=every))
-    assert max(one.steps for one in found) == steps
-    assert {one.steps % every for one in found if one.steps < steps} <= {0}

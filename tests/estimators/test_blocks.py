@@ -98,7 +98,7 @@ def test_many_rows_take_little_memory(evaluated, name, compiled, request):
 
 
 def test_many_columns_of_a_density_take_little_memory():
-    wide = RNG.normal(size=(20_000, 60))
+    wide = RNG.normal(size=(10_000, 60))
     model = PLUDensity(0, n_best=1, random_state=0).fit(wide[:500])
     assert _beyond_output(lambda: model.score_samples(wide)) < 20e6
 

@@ -12,7 +12,7 @@ from plunit.ensemble.halving import Candidate
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.functional import formula
 from plunit.pieces import load, load_json
-from plunit.sklearn import PLUClassifier, PLURegressor
+from plunit.sklearn import PLURegressor
 from plunit.sklearn.base import _best_shape
 
 RNG = np.random.default_rng(0)
@@ -108,12 +108,6 @@ def test_c_files(activation, tmp_path):
     model.save(tmp_path / "model.h")
     assert "the values differ from exact arithmetic by at most" in (tmp_path / "model.h").read_text()
     close(call_c("model", EVERYWHERE, 2, tmp_path), model.predict(EVERYWHERE))
-
-
-def test_files_of_a_classifier(tmp_path):
-    model = PLUClassifier((6,), n_init=8, n_best=3, max_iter=100, random_state=0).fit(X, np.digitize(Z[:, 0], [-1, 1]))
-    model.save(tmp_path / "model.h")
-    close(call_c("model", X, 3, tmp_path), model.decision_function(X))
 
 
 def test_curves(tmp_path):

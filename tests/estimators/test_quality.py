@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_moons
 
-from plunit.ensemble import forward
 from plunit.sklearn import PLUClassifier, PLURegressor
 
 RNG = np.random.default_rng(0)
@@ -41,10 +40,3 @@ def test_moons():
 def test_three_classes():
     x, y = load_iris(return_X_y=True)
     assert PLUClassifier((8,), n_init=32, random_state=0).fit(x[::2], y[::2]).score(x[1::2], y[1::2]) > 0.92
-
-
-def test_a_mean_is_better_than_most_of_its_members():
-    y, truth = SEEN[:, 0] * SEEN[:, 1] + 0.2 * RNG.normal(size=400), NEW[:, 0] * NEW[:, 1]
-    mean = PLURegressor(n_init=32, random_state=0).fit(SEEN, y)
-    values = forward(mean._form(), mean.theta_, NEW.T, *mean.alpha_and_c_)[0].T
-    assert ((values.mean(0) - truth) ** 2).mean() < np.median(((values - truth) ** 2).mean(1))
