@@ -11,9 +11,8 @@ import numpy as np
 
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import MLP, PIECEWISE, forward, spread
-from plunit.programs.compiling import CannotCompile
 from plunit.programs.interface import Evaluation, called
-from plunit.programs.loading import library
+from plunit.programs.loading import library, why_not_native
 
 NUMBERS = 2**16  # rows are evaluated in blocks of about so many numbers: 0.5 MB stay in the caches
 
@@ -76,7 +75,4 @@ def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, a
 
 @functools.cache
 def _program() -> ctypes.CDLL | None:
-    try:
-        return library()
-    except CannotCompile:
-        return None
+    return None if why_not_native() else library()
