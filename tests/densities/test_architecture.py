@@ -53,10 +53,9 @@ def test_factors_give_the_matrix_back(n):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((65, 2), "features must be at most 64, got 65; drop columns, or use plunit.invertible.Flow"),
+        ((65, 2), "features must be at most 64, got 65"),
         ((0, 2), "features must be an integer of at least 1"),
-        ((2, -1), "blocks must be an integer of at least 0"),
-        ((2, 2.5), "blocks must be an integer of at least 0"),
+        *(((2, bad), "blocks must be an integer of at least 0") for bad in (-1, 2.5)),
         ((2, 2, "tanh"), "unknown activation 'tanh'; choose one of smooth, plu, leaky"),
     ],
 )

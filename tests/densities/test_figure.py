@@ -24,21 +24,6 @@ def test_a_point_is_the_mean_over_toys_of_means_over_seeds():
     assert seconds == pytest.approx(statistics.mean(one["seconds"] for one in mine.values()))
 
 
-@pytest.mark.parametrize(
-    ("model", "series"),
-    [
-        ("SmoothPLU, 48 blocks", "SmoothPLU"),
-        ("PLU, annealed, 12 blocks", "PLU, annealed"),
-        ("small zuko NSF, 2 x 8", "zuko NSF"),
-        ("zuko MAF, 3 x 16 x 16", "zuko MAF"),
-        ("nflows LULinear + LeakyReLU", "nflows LULinear + LeakyReLU"),
-    ],
-)
-def test_models_of_one_kind_are_one_series(model, series):
-    assert FIGURE["family"](model) == series
-    assert series in FIGURE["STYLES"]
-
-
 def test_a_model_without_all_toys_is_left_out():
     some = {"zuko NSF; moons; seed 0; 3000 steps": {"parameters": 1, "seconds": 1.0, "nll": 1.0}}
     assert FIGURE["points"](some) == {}

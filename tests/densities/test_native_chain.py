@@ -37,7 +37,7 @@ def carried(member):
 @kinds
 @pytest.mark.parametrize(
     ("features", "blocks", "batch"),
-    [(1, 3, 20), (2, 4, 64), (3, 2, 65), (4, 3, 150), (5, 1, 16), (7, 2, 33), (2, 0, 9)],
+    [(1, 3, 20), (2, 4, 64), (3, 2, 65), (4, 3, 150), (5, 1, 16), (7, 2, 33), (2, 0, 9), (64, 2, 100)],
 )
 @pytest.mark.parametrize("weighted", [False, True])
 def test_it_computes_what_the_numpy_engine_does(activation, rho, features, blocks, batch, weighted):
@@ -47,31 +47,22 @@ def test_it_computes_what_the_numpy_engine_does(activation, rho, features, block
     steps = MemberSteps(np.linspace(0.02, 0.01, 4), training, batch, rho, tests, every=2)
     native_chain.advance([one], steps)
     numpy_chain.advance([other], steps)
+    tolerance = 1e-5 if features < 64 else 3e-4  # Adam's first steps have the sign of a gradient, however small
     for name in CARRIED:
-        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-4, atol=1e-5, err_msg=name)
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-4, atol=tolerance, err_msg=name)
     assert np.isfinite(one.looks[:2]).all()
     assert not np.array_equal(one.theta, member(form).theta)
 
 
-def test_sixty_four_features():
-    form = Architecture(64, 2)
-    one, other, training = member(form), member(form), points(64, 300)
-    steps = MemberSteps(np.full(3, 0.01), training, 100, tests=training, every=1)
-    native_chain.advance([one], steps)
-    numpy_chain.advance([other], steps)
-    np.testing.assert_allclose(one.looks[:3], other.looks[:3], rtol=1e-5)
-    np.testing.assert_allclose(one.theta, other.theta, atol=3e-4)
-
-
-def schedule(activation, rho=0.0, count=60, features=3):
+def schedule(rho=0.0, features=3):
     training, tests = points(features, 500), points(features, 90, seed=2)
-    return MemberSteps(np.linspace(0.05, 0.01, count), training, 70, rho, tests, every=3, patience=9)
+    return MemberSteps(np.linspace(0.05, 0.01, 60), training, 70, rho, tests, every=3, patience=9)
 
 
 @kinds
 @pytest.mark.parametrize("parts", [(1, 59), (7, 8, 45), (30, 30)])
 def test_chunks_of_steps_have_the_same_bits(activation, rho, parts):
-    form, plan = Architecture(3, 4, activation), schedule(activation, rho)
+    form, plan = Architecture(3, 4, activation), schedule(rho)
     whole, pieces, first = member(form), member(form), 0
     native_chain.advance([whole], plan)
     for count in parts:
@@ -82,7 +73,7 @@ def test_chunks_of_steps_have_the_same_bits(activation, rho, parts):
 
 @pytest.mark.parametrize("threads", ["1", "2", "5"])
 def test_threads_and_company_have_the_same_bits(monkeypatch, threads):
-    form, plan = Architecture(3, 4), schedule("smooth")
+    form, plan = Architecture(3, 4), schedule()
     alone = [member(form, seed) for seed in range(5)]
     for one in alone:
         native_chain.run(loading.library("chain"), one, plan)
@@ -97,7 +88,7 @@ def test_threads_and_company_have_the_same_bits(monkeypatch, threads):
 @pytest.mark.parametrize("target", TARGETS, ids=" ".join)
 @pytest.mark.parametrize("features", [2, 3, 9])
 def test_every_processor_computes_the_same_bits(target, activation, rho, features):
-    form, plan = Architecture(features, 4, activation), schedule(activation, rho, features=features)
+    form, plan = Architecture(features, 4, activation), schedule(rho, features)
     one, other = member(form), member(form)
     native_chain.run(narrow_program(target, "chain"), one, plan)
     native_chain.run(loading.library("chain"), other, plan)
@@ -108,7 +99,7 @@ def test_every_processor_computes_the_same_bits(target, activation, rho, feature
 @kinds
 def test_patience_stands_still_in_both_engines(activation, rho):
     form = Architecture(3, 2, activation)
-    plan = replace(schedule(activation, rho), rate=np.full(60, 1.0), every=1, patience=4)
+    plan = replace(schedule(rho), rate=np.full(60, 1.0), every=1, patience=4)
     one, other = member(form), member(form)
     native_chain.advance([one], plan)
     numpy_chain.advance([other], plan)
@@ -138,7 +129,7 @@ def test_whole_numbers_beyond_those_of_float32(advance):
 @pytest.mark.parametrize("advance", [native_chain.advance, numpy_chain.advance], ids=["native", "numpy"])
 def test_a_member_that_diverges_keeps_its_best_state(activation, rho, advance):
     form = Architecture(3, 4, activation)
-    plan = replace(schedule(activation, rho), rate=np.array([0.01] * 20 + [1e30] * 40), patience=np.inf)
+    plan = replace(schedule(rho), rate=np.array([0.01] * 20 + [1e30] * 40), patience=np.inf)
     one = member(form)
     advance([one], plan)
     assert np.isnan(one.theta).any()

@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 
 from plunit.ensemble import ENGINES
-from plunit.ensemble.data import points
-from plunit.ensemble.run_state import Steps
-from plunit.ensemble.training import begin
+from plunit.ensemble.runs import Steps, begin, points
 from plunit.lab.scratch import one_thread
 
 
@@ -20,7 +18,7 @@ def first_step(engine):
     """A function: each member's loss [S] and its gradient [parameters, S] before the first step, by the engine."""
 
     def measured(network, theta, data, *, loss="square"):
-        state = begin(network, theta, loss=loss, lr=0.0, decay=0.0, alpha=0.1, c=1.0, stride=1, steps=1)
+        state = begin(network, theta, loss=loss, lr=0.0, stride=1, steps=1)
         ENGINES[engine]([(state, Steps(0, np.ones(1), points(data, 1, network, theta)))])
         return state.history[0], state.mean / np.float32(0.1)
 

@@ -1,15 +1,14 @@
 """Outputs in float64 by the compiled program, against NumPy and against other builds."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from compilers import TARGETS, narrow_program, needs_fma
 
-from plunit.ensemble import MLP, evaluating, forward, why_not_native
+from plunit.ensemble import MLP, evaluating, forward
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.programs import loading
 
-pytestmark = pytest.mark.skipif(bool(why_not_native()), reason="there is no compiler")
+pytestmark = pytest.mark.usefixtures("compiler")
 
 SHAPES = [(5, 16, 16, 1), (3, 7, 2), (2, 3), (1, 9, 5, 6, 3)]
 
@@ -34,15 +33,11 @@ def test_the_program_computes_what_numpy_does(activation, widths):
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-TARGETS = [("-march=x86-64-v3",), ("-march=x86-64", "-DPLUNIT_FUSED")]
-PROCESSOR = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-
-
-@pytest.mark.skipif("fma" not in PROCESSOR.split(), reason="needs an x86 processor with fused multiply-add")
+@needs_fma
 @pytest.mark.parametrize("target", TARGETS, ids=" ".join)
 def test_every_processor_computes_the_same_bits(target):
     network, theta, x = drawn((5, 16, 13, 3), "plu")
-    one = evaluating.native_outputs(loading.compile_program(target), network, theta, x, 0.3, 0.5)
+    one = evaluating.native_outputs(narrow_program(target, "train"), network, theta, x, 0.3, 0.5)
     np.testing.assert_array_equal(one, evaluating.native_outputs(loading.library(), network, theta, x, 0.3, 0.5))
 
 
@@ -78,7 +73,6 @@ def test_smooth_networks_are_evaluated_too():
 
 def test_arrays_that_do_not_belong_together_are_refused():
     network, theta, x = drawn((3, 7, 2), "plu")
-    with pytest.raises(ValueError, match="do not belong to"):
-        evaluating.native_outputs(loading.library(), network, theta[1:], x, 0.1, 1.0)
-    with pytest.raises(ValueError, match="do not belong to"):
-        evaluating.native_outputs(loading.library(), network, theta, x[:, 1:], 0.1, 1.0)
+    for wrong in ((theta[1:], x), (theta, x[:, 1:])):
+        with pytest.raises(ValueError, match="do not belong to"):
+            evaluating.native_outputs(loading.library(), network, *wrong, 0.1, 1.0)

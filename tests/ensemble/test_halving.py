@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from lone_members import looks_of
 
 from plunit.base import progress as pauses
 from plunit.ensemble import MLP, Rows, Validation, forward, halving, initial, train
@@ -36,25 +37,23 @@ def alone(network, shape, start, steps=STEPS, **options):
     return train(network, theta, rows, steps=steps, **options)
 
 
-def test_without_halving_it_is_training(engine, monkeypatch):
-    monkeypatch.setattr(halving, "RUNGS", (1.0,))
-    for one in run(engine, keep=24):
-        trained = alone(one.network, SHAPES.index(one.network), one.start, engine=engine)
-        assert (one.loss, one.best_step, one.steps) == (trained.best_loss[0], trained.best_step[0], STEPS)
-        assert one.theta.tobytes() == trained.best[:, 0].tobytes()
-        assert one.history.tobytes() == trained.history[:, 0].tobytes()
-
-
 def test_each_start_is_trained_as_far_as_it_got(engine):
-    """Also those that ended, and those that went on without them."""
+    """Also those that ended, and those that went on without them; each start is there once, and the best is first."""
     found = run(engine)
     assert {one.steps for one in found} == {10, 20, 40, 80}
     for one in found:
         trained = alone(one.network, SHAPES.index(one.network), one.start, one.steps, engine=engine)
         assert (one.loss, one.best_step) == (trained.best_loss[0], trained.best_step[0])
         assert one.theta.tobytes() == trained.best[:, 0].tobytes()
-        assert (len(one.looks), len(one.history)) == (one.steps // 5, math.ceil(one.steps / 16))
-        assert one.looks.min() == one.loss
+        assert one.history.tobytes() == trained.history[:, 0].tobytes()
+        assert (len(one.looks), one.looks.min()) == (one.steps // 5, one.loss)
+    assert sorted((SHAPES.index(one.network), one.start) for one in found) == list(np.ndindex(2, 12))
+    losses = [one.loss for one in found]
+    assert losses == sorted(losses)
+    x, y = X[80:].T.astype(np.float64), Y[80:, 0].astype(np.float64)
+    for one in found:
+        output = forward(one.network, one.theta[:, None].astype(np.float64), x)[0, :, 0]
+        assert ((output - y) ** 2 * WEIGHT[80:]).mean() == pytest.approx(one.loss, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -69,17 +68,6 @@ def test_the_better_half_goes_on(keep, counts):
         ended = [one.looks[: rung // 5].min() for one in found if one.steps == rung]
         going = [one.looks[: rung // 5].min() for one in found if one.steps > rung]
         assert not ended or max(going) <= min(ended)
-
-
-def test_every_start_is_there_once_and_the_best_is_first(engine):
-    found = run(engine)
-    assert sorted((SHAPES.index(one.network), one.start) for one in found) == list(np.ndindex(2, 12))
-    losses = [one.loss for one in found]
-    assert losses == sorted(losses)
-    x, y = X[80:].T.astype(np.float64), Y[80:, 0].astype(np.float64)
-    for one in found:
-        output = forward(one.network, one.theta[:, None].astype(np.float64), x)[0, :, 0]
-        assert ((output - y) ** 2 * WEIGHT[80:]).mean() == pytest.approx(one.loss, rel=1e-4)
 
 
 def test_shapes_need_not_survive():
@@ -110,12 +98,8 @@ def test_given_starts_are_looked_at_before_they_move(engine):
     assert (found[0].network, found[0].start, found[0].best_step) == (best.network, 0, 0)
     assert found[0].theta.tobytes() == best.theta.tobytes()
     assert found[0].loss == best.loss
-    assert len(found) == 8
-
-
-def test_more_given_starts_than_starts():
-    given = [np.zeros((network.parameters, 9), np.float32) for network in SHAPES]
-    assert len(run(first_starts=given, starts=4)) == 8
+    many = [np.zeros((network.parameters, 9), np.float32) for network in SHAPES]
+    assert len(found) == len(run(first_starts=many, starts=4)) == 8
 
 
 @pytest.mark.parametrize(
@@ -123,20 +107,21 @@ def test_more_given_starts_than_starts():
     [
         ({}, {"every": 5}),
         ({"keep": 10}, {"every": 5}),
-        ({"steps": 1}, {"every": 1}),
-        ({"steps": 7}, {"every": 1}),
+        *(({"steps": steps}, {"every": every}) for steps, every in ((1, 1), (3, 1), (100, 7), (99, 100))),
         ({}, {"every": 5, "patience": 2, "tolerance": 0.1}),
     ],
 )
-def test_progress_grows_to_1(options, rule):
+def test_progress_grows_to_1_and_rungs_are_at_looks(options, rule):
     told = []
     found = run(validation=Validation(X[80:], Y[80:], **rule), progress=lambda *now: told.append(now), **options)
     done, best = map(np.array, zip(*told, strict=True))
     assert (np.diff(done) >= 0).all()
-    assert (np.diff(best) <= 0).all()
-    assert 0 < done[0] < 1
-    assert (done[:-1] < 1).all()
+    assert (best[1:] <= best[:-1]).all()
+    assert 0 < done[0] <= done[-2] < 1
     assert (done[-1], best[-1]) == (1, found[0].loss)
+    steps = options.get("steps", STEPS)
+    assert max(one.steps for one in found) == steps or "patience" in rule
+    assert {one.steps % rule["every"] for one in found if one.steps < steps} <= {0}
 
 
 def test_pauses_change_nothing(monkeypatch):
@@ -191,44 +176,20 @@ def test_ctrl_c_before_the_first_look_raises(engine):
         run(engine, progress=press, validation=Validation(X[80:], Y[80:], every=40))
 
 
-def end(looks, patience, tolerance):
-    """Return the number of looks that a member has, by the rule as it is written."""
-    last, waited = math.inf, 0
-    for number, loss in enumerate(looks, start=1):
-        last, waited = (loss, 0) if loss < last - tolerance else (last, waited + 1)
-        if waited == patience:
-            return number
-    return len(looks)
-
-
-def test_patience(engine):
-    """A member ends where the rule says, between rungs too."""
-    limits = {"patience": 2, "tolerance": 0.01}
-    found = run(engine, validation=Validation(X[80:], Y[80:], every=5, **limits), keep=24, decay=0.0, lr=0.1)
-    whole = run(engine, validation=Validation(X[80:], Y[80:], every=5), keep=24, decay=0.0, lr=0.1)
-    looks = {(one.network, one.start): one.looks for one in whole}
-    expected = [5 * end(looks[one.network, one.start], **limits) for one in found]
-    assert [one.steps for one in found] == expected
-    assert len(set(expected) - {10, 20, 40, 80}) > 1
-    assert all(one.best_step <= one.steps for one in found)
-
-
-def test_members_out_of_patience_give_up_their_places(engine, monkeypatch):
-    waiting = []
+def test_patience(engine, monkeypatch):
+    """A member ends where the rule says, between rungs too, and gives up its place at the next rung."""
+    limits, options, waiting = {"patience": 2, "tolerance": 0.01}, {"keep": 24, "decay": 0.0, "lr": 0.1}, []
 
     def spy(parts, advance=halving.ENGINES[engine]):
         waiting.extend(state.waited.max() for state, steps in parts if steps.first in (10, 20, 40))
         advance(parts)
 
+    whole = run(engine, validation=Validation(X[80:], Y[80:], every=5), **options)
     monkeypatch.setitem(halving.ENGINES, engine, spy)
-    looks = Validation(X[80:], Y[80:], every=5, patience=2, tolerance=0.01)
-    run(engine, validation=looks, keep=24, decay=0.0, lr=0.1)
-    assert waiting
-    assert max(waiting) < 2
-
-
-@pytest.mark.parametrize(("steps", "every"), [(1, 1), (3, 1), (100, 7), (99, 100)])
-def test_rungs_are_at_looks(steps, every):
-    found = run(steps=steps, validation=Validation(X[80:], Y[80:], every=every))
-    assert max(one.steps for one in found) == steps
-    assert {one.steps % every for one in found if one.steps < steps} <= {0}
+    found = run(engine, validation=Validation(X[80:], Y[80:], every=5, **limits), **options)
+    looks = {(one.network, one.start): one.looks for one in whole}
+    expected = [5 * looks_of(looks[one.network, one.start], **limits) for one in found]
+    assert [one.steps for one in found] == expected
+    assert len(set(expected) - {10, 20, 40, 80}) > 1
+    assert all(one.best_step <= one.steps for one in found)
+    assert 0 <= max(waiting) < 2

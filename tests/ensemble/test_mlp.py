@@ -1,12 +1,11 @@
+"""The form of the members: layers, starts, and outputs by hand."""
+
 import numpy as np
 import pytest
 import torch
+from lone_members import generators
 
 from plunit.ensemble import MLP, forward, initial, preactivations
-
-
-def generators(seeds):
-    return [np.random.default_rng(seed) for seed in seeds]
 
 
 def test_forward_is_the_paper_s_network():
@@ -23,33 +22,18 @@ def test_forward_is_the_paper_s_network():
 
     expected = np.stack([alone(column) for column in theta.T], -1)
     np.testing.assert_allclose(forward(network, theta, x), expected, rtol=1e-12)
+    *hidden, last = preactivations(network, theta, x)
+    assert [z.shape for z in hidden] == [(4, 7, 3), (3, 7, 3)]
+    assert np.array_equal(last, forward(network, theta, x))
 
 
-def test_the_last_preactivation_is_the_output_and_depth_counts_weight_layers():
-    network = MLP((1, 3, 3, 1), "relu")
-    theta = initial(network, generators([0]))
-    x = np.linspace(-1, 1, 5)[None]
-    layers = list(preactivations(network, theta, x))
-    assert [tuple(z.shape) for z in layers] == [(3, 5, 1), (3, 5, 1), (1, 5, 1)]
-    assert np.array_equal(layers[-1], forward(network, theta, x))
-    assert network.depth == 3
-
-
-def test_weights_are_standard_normal_and_biases_zero():
+def test_weights_are_normal_with_the_scales_given_and_biases_0():
     network = MLP((1, 3, 3, 1), "plu")
-    theta = initial(network, generators(range(4000)))
-    weights, biases = zip(*network.layers(theta), strict=True)
-    moments = [(weight.mean(), weight.std()) for weight in weights]
-    np.testing.assert_allclose(moments, [(0.0, 1.0)] * 3, rtol=0, atol=0.05)
+    plain, scaled = (initial(network, generators(range(4000)), scales=scales) for scales in (None, [2.0, 0.5, 1.0]))
+    weights, biases = zip(*network.layers(plain), strict=True)
+    np.testing.assert_allclose([(w.mean(), w.std()) for w in weights], [(0.0, 1.0)] * 3, rtol=0, atol=0.05)
     assert not np.concatenate(biases).any()
-
-
-def test_scales_are_standard_deviations():
-    network = MLP((1, 3, 1), "plu")
-    plain, scaled = (initial(network, generators([5]), scales=scales) for scales in (None, [2.0, 0.5]))
-    expected = [
-        weight * np.float32(scale) for (weight, _), scale in zip(network.layers(plain), [2.0, 0.5], strict=True)
-    ]
+    expected = [weight * np.float32(scale) for weight, scale in zip(weights, [2.0, 0.5, 1.0], strict=True)]
     np.testing.assert_equal([weight for weight, _ in network.layers(scaled)], expected)
 
 
@@ -67,15 +51,8 @@ def test_a_seed_gives_every_activation_the_same_weights_and_leaves_its_generator
 def test_learned_shapes_start_where_told():
     network = MLP((1, 3, 3, 1), "plu_learned")
     theta = initial(network, generators([0, 1]), alpha=0.3, c=2.0)
-    alpha, c = network.alphas_and_cs(theta, np.zeros(0), np.zeros(0))
-    np.testing.assert_allclose(alpha, np.full((2, 2), 0.3), rtol=1e-6)
-    np.testing.assert_allclose(c, np.full((2, 2), 2.0), rtol=1e-6)
-
-
-@pytest.mark.parametrize(("widths", "activation"), [((3,), "plu"), ((1, 0, 1), "plu"), ((1, 2), "swish")])
-def test_wrong_networks_are_named(widths, activation):
-    with pytest.raises(ValueError, match=r"widths must be|unknown activation 'swish'; choose one of tanh"):
-        MLP(widths, activation)
+    shapes = network.alphas_and_cs(theta, np.zeros(0), np.zeros(0))
+    np.testing.assert_allclose(shapes, [np.full((2, 2), 0.3), np.full((2, 2), 2.0)], rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -1,3 +1,5 @@
+"""The compiled program: values without training, and threads."""
+
 import threading
 
 import numpy as np
@@ -6,10 +8,11 @@ import pytest
 from plunit.ensemble import ACTIVATIONS, MLP, forward, initial, native_steps, train
 from plunit.ensemble.native_steps import values
 
+pytestmark = pytest.mark.usefixtures("compiler")
+
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("widths", [(1, 3, 3, 1), (2, 5, 2), (1, 1)])
-@pytest.mark.usefixtures("compiler")
 def test_values_are_those_of_forward(activation, widths):
     network = MLP(widths, activation)
     theta = initial(network, [np.random.default_rng(seed) for seed in range(7)], alpha=0.3, c=0.5)
@@ -20,7 +23,6 @@ def test_values_are_those_of_forward(activation, widths):
     np.testing.assert_allclose(found, forward(network, theta.astype(np.float64), x, 0.3, 0.5), rtol=2e-4, atol=2e-5)
 
 
-@pytest.mark.usefixtures("compiler")
 def test_a_member_that_diverged_is_nan_and_the_others_are_not():
     network = MLP((1, 2, 1), "relu")
     theta = initial(network, [np.random.default_rng(seed) for seed in range(3)])
@@ -30,7 +32,6 @@ def test_a_member_that_diverged_is_nan_and_the_others_are_not():
     assert np.isfinite(found[..., [0, 2]]).all()
 
 
-@pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("threads", [1, 3, 50])
 def test_the_bits_do_not_depend_on_threads_even_if_the_system_has_no_more(threads, monkeypatch):
     network, x = MLP((1, 3, 1)), np.linspace(-3, 3, 20, dtype=np.float32)

@@ -14,17 +14,8 @@ from plunit.programs import loading
 
 # kinks, signed zeros, neighbours of the kinks, large numbers, and a grid that misses them
 KINKS = [-1.0, -0.0, 0.0, 1.0]
-POINTS = np.sort(
-    np.concatenate(
-        [
-            np.random.default_rng(0).normal(0, 3, 400),
-            KINKS,
-            np.nextafter(KINKS, np.inf),
-            np.nextafter(KINKS, -np.inf),
-            [-80, -20, 20, 80],
-        ]
-    )
-)
+NEAR = [np.nextafter(KINKS, side) for side in (np.inf, -np.inf)]
+POINTS = np.sort(np.concatenate([np.random.default_rng(0).normal(0, 3, 400), KINKS, *NEAR, [-80, -20, 20, 80]]))
 
 
 def listed(function):

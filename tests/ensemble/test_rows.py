@@ -7,9 +7,7 @@ import pytest
 from lone_members import generators
 
 from plunit.ensemble import ENGINES, MLP, Rows, initial, train
-from plunit.ensemble.data import points
-from plunit.ensemble.run_state import Steps
-from plunit.ensemble.training import begin
+from plunit.ensemble.runs import Steps, begin, points
 
 SIZES = [(7, 3), (7, 7), (7, 20), (64, 16), (70, 100), (1, 1), (1, 5), (2, 3), (130, 129)]
 
@@ -38,12 +36,6 @@ def test_batches_continue_each_other():
     np.testing.assert_array_equal(np.concatenate(parts), rows.draw(0, 0, 180))
 
 
-@pytest.mark.parametrize("seed", [0, 2**63, 2**64 - 1, -1])
-def test_a_seed_is_any_integer(engine, seed):
-    assert sorted(table(5, 1, [seed]).draw(0, 0, 5)) == [0, 1, 2, 3, 4]
-    assert met(engine, table(5, 5, [seed])).tolist() == [[[1]] * 5]
-
-
 def met(engine, rows, steps=1, members=1):
     """Return how often each member met each row at each step, [steps, rows, members].
 
@@ -53,7 +45,7 @@ def met(engine, rows, steps=1, members=1):
     n = len(rows.x)
     network = MLP((n, 1))
     theta = np.zeros((n + 1, members), dtype=np.float32)
-    state = begin(network, theta, loss="square", lr=0.0, decay=0.0, alpha=0.1, c=1.0, stride=1, steps=steps)
+    state = begin(network, theta, lr=0.0, stride=1, steps=steps)
     means = [state.mean[:n].copy()]
     for step in range(steps):
         ENGINES[engine]([(state, Steps(step, np.ones(1), points(rows, 1, network, theta)))])
@@ -64,33 +56,24 @@ def met(engine, rows, steps=1, members=1):
 
 @pytest.mark.parametrize(("n", "batch"), SIZES)
 def test_an_engine_meets_the_rows_that_are_drawn(engine, n, batch):
-    seeds = [5, 8, 13]
+    """A seed is any integer."""
+    seeds = [5, 8, 0, 2**63, 2**64 - 1, -1]
     rows = table(n, batch, seeds)
     expected = [
-        [np.bincount(rows.draw(member, step * batch, batch), minlength=n) for member in range(3)] for step in range(6)
+        [np.bincount(rows.draw(member, step * batch, batch), minlength=n) for member in range(len(seeds))]
+        for step in range(6)
     ]
-    np.testing.assert_array_equal(met(engine, rows, 6, 3), np.swapaxes(expected, 1, 2))
+    np.testing.assert_array_equal(met(engine, rows, 6, len(seeds)), np.swapaxes(expected, 1, 2))
 
 
 @pytest.mark.parametrize(("n", "batch"), SIZES)
-def test_members_of_many_vectors_draw_by_their_own_seeds(engine, n, batch):
-    network = MLP((n, 2, 1), "plu")
+def test_members_of_many_vectors_draw_by_their_own_seeds_in_one_call_or_several(engine, n, batch):
+    network, some = MLP((n, 2, 1), "plu"), [33, 4, 17]
     start = initial(network, generators(range(35)))
     whole = train(network, start, table(n, batch, range(35)), steps=9, engine=engine)
-    some = [33, 4, 17]
-    part = train(network, start[:, some], table(n, batch, some), steps=9, engine=engine)
+    part = train(network, start[:, some], table(n, batch, some), steps=9, checkpoints=[1, 2, 7], engine=engine)
     assert np.array_equal(whole.theta[:, some], part.theta)
     assert np.array_equal(whole.history[:, some], part.history)
-
-
-@pytest.mark.parametrize(("n", "batch"), SIZES)
-def test_steps_in_one_call_or_several_are_the_same(engine, n, batch):
-    network = MLP((n, 2, 1), "tanh")
-    start = initial(network, generators(range(3)))
-    rows = table(n, batch, [7, 8, 9])
-    one = train(network, start, rows, steps=20, engine=engine)
-    several = train(network, start, rows, steps=20, checkpoints=[1, 2, 13], engine=engine)
-    assert np.array_equal(one.theta, several.theta)
 
 
 @pytest.mark.usefixtures("compiler")

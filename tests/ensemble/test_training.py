@@ -10,7 +10,7 @@ import torch
 from lone_members import MODULES, PaperPLU, alone, columns, generators
 from torch import nn
 
-from plunit.ensemble import ENGINES, MLP, forward, initial, train, training
+from plunit.ensemble import MLP, initial, train, training
 
 # Not symmetric about 0: on symmetric data an odd activation has bias gradients that are 0 but for rounding, which Adam
 # scales up to whole steps, so that any two programs drift apart.
@@ -20,13 +20,13 @@ Y = np.sin(X)
 
 @functools.cache
 def sine_alone(name, seed):
-    return alone((1, 3, 3, 1), MODULES[name], seed, lambda step: (X.T, Y.T), 200)
+    return alone((1, 3, 3, 1), MODULES[name], seed, lambda step: (X.T, Y.T), 120)
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_member_follows_the_network_trained_alone(engine, name):
     network = MLP((1, 3, 3, 1), name)
-    ours = train(network, initial(network, generators([3, 8])), (X, Y), steps=200, stride=1, engine=engine)
+    ours = train(network, initial(network, generators([3, 8])), (X, Y), steps=120, stride=1, engine=engine)
     losses, theta = columns(sine_alone(name, seed) for seed in [3, 8])
     np.testing.assert_allclose(ours.history, losses, rtol=2e-3, atol=2e-5)
     np.testing.assert_allclose(ours.theta[: len(theta)], theta, rtol=5e-3, atol=5e-3)
@@ -34,28 +34,20 @@ def test_a_member_follows_the_network_trained_alone(engine, name):
 
 def test_streams_and_several_inputs_and_outputs(engine):
     widths, seeds, steps = (2, 4, 3, 2), [0, 5], 100
-    batches = {s: np.random.default_rng(100 + s).uniform(-3, 3, (steps, 2, 10)).astype(np.float32) for s in seeds}
-
-    def target(x):
-        return np.stack([x[..., 0, :] ** 2 - x[..., 1, :] ** 2, x[..., 0, :]], axis=-2)
-
-    position = 0
+    x = np.stack([np.random.default_rng(100 + s).uniform(-3, 3, (steps, 2, 10)) for s in seeds], -1).astype(np.float32)
+    y = np.stack([x[:, 0] ** 2 - x[:, 1] ** 2, x[:, 0]], axis=1)
+    rest = [x, y]
 
     def stream(n):
-        nonlocal position
-        x = np.stack([batches[s][position : position + n] for s in seeds], axis=-1)
-        y = np.stack([target(batches[s][position : position + n]) for s in seeds], axis=-1)
-        position += n
-        return x, y
+        taken, rest[:] = [part[:n] for part in rest], [part[n:] for part in rest]
+        return taken
 
     network = MLP(widths, "tanh")
     ours = train(network, initial(network, generators(seeds)), stream, steps=steps, stride=1, engine=engine)
-
-    def batch(seed, step):
-        x = batches[seed][step]
-        return x.T, target(x).T
-
-    losses, theta = columns(alone(widths, nn.Tanh, s, functools.partial(batch, s), steps) for s in seeds)
+    losses, theta = columns(
+        alone(widths, nn.Tanh, seed, lambda step, i=i: (x[step, ..., i].T, y[step, ..., i].T), steps)
+        for i, seed in enumerate(seeds)
+    )
     np.testing.assert_allclose(ours.history, losses, rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(ours.theta, theta, rtol=1e-3, atol=1e-3)
 
@@ -64,24 +56,20 @@ def test_alpha_and_c_of_each_member_are_its_own(engine):
     alpha, c = np.array([0.0, 0.3, 0.9]), np.array([0.5, 2.0, 1.0])
     network = MLP((1, 3, 3, 1), "plu")
     start = initial(network, generators([1, 1, 1]))
-    ours = train(network, start, (X, Y), steps=200, stride=1, alpha=alpha, c=c, engine=engine)
+    ours = train(network, start, (X, Y), steps=120, stride=1, alpha=alpha, c=c, engine=engine)
     modules = [functools.partial(PaperPLU, *shape) for shape in zip(alpha.tolist(), c.tolist(), strict=True)]
-    losses, _ = columns(alone((1, 3, 3, 1), module, 1, lambda step: (X.T, Y.T), 200) for module in modules)
+    losses, _ = columns(alone((1, 3, 3, 1), module, 1, lambda step: (X.T, Y.T), 120) for module in modules)
     np.testing.assert_allclose(ours.history, losses, rtol=2e-3, atol=2e-5)
 
 
 @pytest.mark.parametrize("name", ["plu", "tanh", "gelu"])
 def test_a_member_is_the_same_to_the_bit_in_any_company(engine, name):
     network = MLP((1, 3, 3, 1), name)
-    steps = 60
-    whole = train(network, initial(network, generators(range(37))), (X, Y), steps=steps, engine=engine)
-    chunks = [[0], [*range(3, 20)], [*range(20, 37)]]
-    parts = [
-        train(network, initial(network, generators(chunk)), (X, Y), steps=steps, engine=engine) for chunk in chunks
-    ]
-    ours = [(part.theta, part.history) for part in parts]
-    expected = [(whole.theta[:, chunk], whole.history[:, chunk]) for chunk in chunks]
-    np.testing.assert_equal(ours, expected)
+    whole = train(network, initial(network, generators(range(37))), (X, Y), steps=60, engine=engine)
+    for chunk in ([0], [*range(3, 20)], [*range(20, 37)]):
+        part = train(network, initial(network, generators(chunk)), (X, Y), steps=60, engine=engine)
+        assert np.array_equal(part.theta, whole.theta[:, chunk])
+        assert np.array_equal(part.history, whole.history[:, chunk])
 
 
 @pytest.mark.parametrize("poison", [math.nan, math.inf, 3e38])
@@ -107,45 +95,17 @@ def test_data_of_each_member_and_shared_data_agree(engine):
     assert np.array_equal(shared.theta, own.theta)
 
 
-@pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("name", ["tanh", "plu", "plu_learned", "elu"])
-def test_engines_agree_over_a_hundred_steps(name):
-    network = MLP((1, 5, 5, 5, 5, 2), name)
-    start = initial(network, generators(range(8)))
-    targets = np.concatenate([Y, np.cos(X)])
-    compiled, numpy = (train(network, start, (X, targets), steps=100, engine=engine) for engine in ENGINES)
-    np.testing.assert_allclose(compiled.history, numpy.history, rtol=1e-3, atol=1e-5)
-    np.testing.assert_allclose(compiled.theta, numpy.theta, rtol=1e-2, atol=2e-3)
-
-
 def test_checkpoints_and_strides_change_nothing(engine):
     network = MLP((1, 3, 3, 1), "plu")
-    start = initial(network, generators(range(3)))
+    start = initial(network, generators(range(64)))
+    before = start.copy()
     plain = train(network, start, (X, Y), steps=50, stride=1, engine=engine)
     marked = train(network, start, (X, Y), steps=50, stride=7, checkpoints=[0, 13, 50], engine=engine)
     early = train(network, start, (X, Y), steps=13, engine=engine)
     assert np.array_equal(marked.theta, plain.theta)
     assert np.array_equal(marked.history, plain.history[::7])
-    assert np.array_equal(marked.checkpoints, np.stack([start, early.theta, plain.theta]))
-
-
-def test_recorded_losses_are_those_of_the_recorded_weights(engine):
-    network = MLP((1, 3, 3, 1), "plu")
-    run = train(
-        network, initial(network, generators([4])), (X, Y), steps=33, stride=16, checkpoints=[0, 16, 32], engine=engine
-    )
-    losses = [((forward(network, theta, X) - Y[..., None]) ** 2).mean((0, 1)) for theta in run.checkpoints]
-    np.testing.assert_allclose(run.history, np.stack(losses), rtol=1e-5, atol=1e-7)
-
-
-@pytest.mark.parametrize("members", [3, 64])
-def test_the_start_is_left_as_it_is(engine, members):
-    network = MLP((1, 2, 1), "plu_learned")
-    start = initial(network, generators(range(members)))
-    before = start.copy()
-    ours = train(network, start, (X, Y), steps=5, engine=engine)
+    assert np.array_equal(marked.checkpoints, np.stack([before, early.theta, plain.theta]))
     assert np.array_equal(start, before)
-    assert not np.array_equal(ours.theta, before)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 1.0, 2.0])
@@ -190,13 +150,12 @@ def test_a_long_training_is_taken_in_parts(engine, monkeypatch):
         taken.extend((steps.first, steps.last) for _, steps in parts)
         advance(parts)
 
-    network, x = MLP((1, 3, 1)), np.linspace(-1, 1, 9, dtype=np.float32)[None]
-    start = initial(network, [np.random.default_rng(seed) for seed in range(3)])
-    whole = train(network, start, (x, x**2), steps=50, stride=7, checkpoints=[20], engine=engine)
+    network = MLP((1, 3, 1))
+    start, options = initial(network, generators(range(3))), {"steps": 50, "stride": 7, "checkpoints": [20]}
+    whole = train(network, start, (X, Y), engine=engine, **options)
     monkeypatch.setattr(training, "Pace", lambda: SimpleNamespace(next=lambda first, most: min(first + 6, most)))
     monkeypatch.setitem(training.ENGINES, engine, spy)
-    parts = train(network, start, (x, x**2), steps=50, stride=7, checkpoints=[20], engine=engine)
+    parts = train(network, start, (X, Y), engine=engine, **options)
     assert taken == [(0, 6), (6, 12), (12, 18), (18, 20), (20, 26), (26, 32), (32, 38), (38, 44), (44, 50)]
-    np.testing.assert_array_equal(parts.theta, whole.theta)
-    np.testing.assert_array_equal(parts.history, whole.history)
-    np.testing.assert_array_equal(parts.checkpoints, whole.checkpoints)
+    for name in ("theta", "history", "checkpoints"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))

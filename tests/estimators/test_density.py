@@ -18,7 +18,6 @@ def bits(model, *data):
 
 
 def test_a_normal_density_is_found():
-    """Its divergence from the truth is at most that of a fitted normal density by much."""
     truth = stats.multivariate_normal([5.0, -100.0], [[4.0, 3.0], [3.0, 9.0]])
     x, test = truth.rvs(500, random_state=0), truth.rvs(5000, random_state=1)
     model = PLUDensity(random_state=0).fit(x)
@@ -96,22 +95,9 @@ def test_weights_are_numbers_of_rows(kind):
     assert bits(model, x) != there
 
 
-def test_weights_move_the_density():
-    """With weights that say N(1, 1) where rows say N(0, 1)."""
-    x = RNG.normal(size=(4000, 1))
-    model = PLUDensity(random_state=0, n_best=2).fit(x, sample_weight=np.exp(x[:, 0] - 0.5))
-    test = RNG.normal(1, 1, (4000, 1))
-    assert model.score(test) == pytest.approx(stats.norm(1).logpdf(test).mean(), abs=0.03)
-
-
-def test_the_order_of_rows_does_not_matter():
-    model, order = PLUDensity((0, 2), **FEW), RNG.permutation(400)
-    assert bits(model, CURVE) == bits(model, CURVE[order])
-
-
-def test_other_seeds_are_other_networks():
-    one, other = PLUDensity((2,), **FEW), PLUDensity((2,), **{**FEW, "random_state": 4})
-    assert bits(one, CURVE) == bits(one, CURVE) != bits(other, CURVE)
+def test_the_order_of_rows_does_not_matter_and_the_seed_does():
+    model, other = PLUDensity((0, 2), **FEW), PLUDensity((0, 2), **{**FEW, "random_state": 4})
+    assert bits(model, CURVE) == bits(model, CURVE[RNG.permutation(400)]) != bits(other, CURVE)
 
 
 @pytest.mark.parametrize("n", [2, 5, 9])
@@ -123,11 +109,11 @@ def test_tiny_tables_are_normal(n):
     np.testing.assert_allclose(model.score_samples(x), stats.norm(x.mean(0), x.std(0)).logpdf(x).sum(1), rtol=1e-9)
 
 
-@pytest.mark.parametrize("rows", [12, 30, 100])
+@pytest.mark.parametrize("rows", [12, 30])
 def test_small_tables_are_not_much_worse_than_normal(rows):
     """The columns are independent and normal; a network has nothing to gain."""
     losses = []
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         x, test = rng.normal(size=(rows, 3)), rng.normal(size=(2000, 3))
         normal = stats.multivariate_normal(x.mean(0), np.cov(x.T, bias=True))
@@ -161,17 +147,6 @@ def test_the_losses_are_those_of_rows_kept_for_validation(blocks, share):
     assert model.best_loss_ == pytest.approx(-model.score(x), abs=0.1)
 
 
-def test_progress_is_shown_if_asked_for(capfd):
-    PLUDensity((0, 2), **FEW).fit(CURVE)
-    assert capfd.readouterr() == ("", "")
-    PLUDensity((0, 2), **FEW, verbose=True).fit(CURVE)
-    out, err = capfd.readouterr()
-    lines = err.split("\r")[1:]
-    assert out == ""
-    assert all(line.startswith("4 starts [") for line in lines)
-    assert ["\n" in line for line in lines] == [False] * (len(lines) - 1) + [True]
-
-
 def test_a_fit_that_fails_changes_nothing():
     model = PLUDensity((0,), **FEW).fit(CURVE)
     before = model.score_samples(CURVE)
@@ -181,22 +156,22 @@ def test_a_fit_that_fails_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    ("options", "named"),
+    ("x", "weight", "text"),
     [
-        ({"n_blocks": [0, 2], "n_init": 10**6}, "n_blocks = 2 means 30 parameters; n_best = 4 times"),
-        ({"n_blocks": 10**7}, "n_blocks = 10000000 means"),
-        ({"n_blocks": 0, "max_iter": 10**9}, "8 for each of 1000000000 steps"),
-        ({"n_blocks": 2, "n_best": 10**6}, "n_best = 1000000 times"),
+        (CURVE, np.append(1e300, np.full(399, 1e-300)), r"weights are from 1e-300 to 1e\+300: one row has all"),
+        (
+            np.array([[1.7e308, 0.0], [-1.7e308, 1.0], [0.0, 2.0]]),
+            None,
+            r"values up to 1.7e\+308, .* scale its columns",
+        ),
+        (RNG.normal(size=(100, 65)), None, "at most 64 columns, got 65; put a PCA before, or drop columns"),
+        (np.ones((20, 2)), None, "all columns of X are constant; a density needs a column that varies"),
     ],
 )
-def test_work_without_room_is_refused_before_it_begins(options, named):
-    with pytest.raises(ValueError, match=rf"{named}.* must be at most 134217728, got \d+; take fewer blocks, starts"):
-        PLUDensity(random_state=0, **options).fit(CURVE)
-
-
-def test_weights_of_one_row_are_refused():
-    with pytest.raises(ValueError, match=r"sample weights are from 1e-300 to 1e\+300: one row has all the weight"):
-        PLUDensity((0,), **FEW).fit(CURVE, sample_weight=np.append(1e300, np.full(399, 1e-300)))
+@pytest.mark.filterwarnings("ignore:column")
+def test_tables_without_a_density_are_refused(x, weight, text):
+    with pytest.raises(ValueError, match=text):
+        PLUDensity((0,), **FEW).fit(x, sample_weight=weight)
 
 
 def test_rows_of_negligible_weight_have_no_effect():
@@ -204,21 +179,21 @@ def test_rows_of_negligible_weight_have_no_effect():
     assert bits(PLUDensity((0, 2), **FEW), CURVE, None, weight) == bits(PLUDensity((0, 2), **FEW), CURVE[:300])
 
 
-def test_a_sample_has_a_largest_size():
-    model = PLUDensity((0,), **FEW).fit(CURVE)
+def test_rows_far_away_have_density_0_and_a_sample_has_a_largest_size():
+    model = PLUDensity((0, 2), **FEW).fit(CURVE)
+    assert model.score_samples([[1e160, 0.0]]) == -np.inf
     with pytest.raises(ValueError, match=r"must be at most 1073741824, got n_samples = 9223372036854775808; draw"):
         model.sample(2**63)
 
 
-def test_rows_far_away_have_density_0_without_a_warning():
-    assert PLUDensity((0, 2), **FEW).fit(CURVE).score_samples([[1e160, 0.0]]) == -np.inf
-
-
-def test_a_batch_may_be_larger_than_the_table():
-    one, other = (PLUDensity(2, batch_size=size, **FEW).fit(CURVE).best_loss_ for size in (400, 10**12))
-    assert one == other
-
-
-def test_values_whose_sums_overflow_are_refused():
-    with pytest.raises(ValueError, match=r"X has values up to 1.7e\+308, the limit is 1e\+300; scale its columns"):
-        PLUDensity((0,), **FEW).fit(np.array([[1.7e308, 0.0], [-1.7e308, 1.0], [0.0, 2.0]]))
+@pytest.mark.parametrize("activation", ["smooth", "plu", "leaky"])
+def test_to_torch_is_the_same_density(activation):
+    torch = pytest.importorskip("torch")
+    x = RNG.normal(size=(200, 2)) * [1e3, 1e-3] + 5
+    model = PLUDensity((3,), activation, **{**FEW, "n_best": 1}).fit(x)
+    flow = model.to_torch()
+    with torch.no_grad():
+        np.testing.assert_allclose(flow.log_prob(torch.from_numpy(x)).numpy(), model.score_samples(x), rtol=1e-9)
+    assert flow.sample(4).dtype == torch.float64
+    with pytest.raises(ValueError, match="to_torch is for columns without bounds, integers and constants"):
+        model.set_params(bounds={0: (-1e4, None)}).fit(x).to_torch()

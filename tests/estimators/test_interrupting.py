@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from sklearn.model_selection import cross_val_score
 
-from plunit.densities import Architecture
+from plunit.densities import Architecture, Sample
 from plunit.sklearn import PLUClassifier, PLUDensity, PLURegressor
 from plunit.sklearn.density.columns import Columns
-from plunit.sklearn.density.estimator import BestStart
-from plunit.sklearn.density.splits import best_starts, make_splits, mean_losses
+from plunit.sklearn.density.splits import BestStart, WhitenedSplit, best_starts, make_splits, mean_losses
 
 pytestmark = pytest.mark.skipif(
     signal.getsignal(signal.SIGINT) is not signal.default_int_handler, reason="Ctrl-C is not Python's here"
@@ -62,38 +61,6 @@ def steps_of(warning):
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_the_best_so_far_are_kept(kind):
-    model = pressing(kind, known)
-    with pytest.warns(UserWarning, match="Training interrupted by user after") as caught:
-        assert model.fit(X, Y[kind]) is model
-    taken, of = steps_of(caught[0].message)
-    assert 0 < taken < of == 4000
-    assert model.n_iter_ == taken
-    assert caught[0].filename == __file__
-    assert math.isfinite(model.score(X, Y[kind]))
-
-
-@pytest.mark.parametrize("kind", [PLURegressor, PLUClassifier])
-def test_they_are_the_networks_of_that_moment(kind):
-    """Starts that ended before have their losses of the whole search; the others have not got better than there."""
-    model = pressing(kind, lambda done, best: done > 0.5)
-    with pytest.warns(UserWarning, match="kept is the mean of the best 4 so far") as caught:
-        model.fit(X, Y[kind])
-    taken, _ = steps_of(caught[0].message)
-    some, whole = (
-        {name: values[np.argsort(one.candidates_["start"])] for name, values in one.candidates_.items()}
-        for one in (model, kind(**FORMS[kind]).fit(X, Y[kind]))
-    )
-    early = whole["n_iter"] < taken
-    assert 0 < early.sum() < len(early)
-    assert (some["validation_loss"][early] == whole["validation_loss"][early]).all()
-    assert (some["validation_loss"] >= whole["validation_loss"]).all()
-    assert (some["n_iter"] == np.minimum(whole["n_iter"], taken)).all()
-    assert len(model.validation_scores_) == taken // 40
-    assert model.score(X, Y[kind]) > 0.8
-
-
-@pytest.mark.parametrize("kind", FORMS)
 def test_before_anything_is_known_it_raises(kind, monkeypatch):
     monkeypatch.setattr("plunit.sklearn.density.splits.processors", lambda: 1)  # so that no other split knows something
     model = pressing(kind, lambda done, best: not math.isfinite(best))
@@ -103,10 +70,14 @@ def test_before_anything_is_known_it_raises(kind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_the_second_ctrl_c_raises_and_leaves_the_earlier_fit(kind):
+def test_the_best_so_far_are_kept_and_a_second_ctrl_c_raises(kind):
     model = pressing(kind, known)
-    with pytest.warns(UserWarning, match="interrupted"):
-        model.fit(X, Y[kind])
+    with pytest.warns(UserWarning, match="Training interrupted by user after") as caught:
+        assert model.fit(X, Y[kind]) is model
+    taken, of = steps_of(caught[0].message)
+    assert 0 < taken < of == 4000
+    assert (model.n_iter_, caught[0].filename) == (taken, __file__)
+    assert math.isfinite(model.score(X, Y[kind]))
     before = {name: value for name, value in vars(model).items() if name.endswith("_")}
     type(model).pressed = -1  # twice from now
     with pytest.raises(KeyboardInterrupt):
@@ -142,18 +113,6 @@ def test_members_of_an_earlier_fit_are_kept_with_warm_start():
     assert again.score(X, Y[PLURegressor]) >= score - 1e-3
 
 
-def start_with(loss):
-    return BestStart(None, None, loss, np.empty(0), 0, 0)
-
-
-class Split:
-    """A split whose rows of validation have the mean square `square`."""
-
-    def __init__(self, square):
-        self.validation = type("Sample", (), {"x": np.array([[math.sqrt(square)]]), "weight": None})
-        self.offset = 0.0
-
-
 def test_a_size_that_was_not_trained_has_no_loss(monkeypatch):
     """On one thread the search is stopped during the first of two splits."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
@@ -169,8 +128,10 @@ def test_a_size_that_was_not_trained_has_no_loss(monkeypatch):
 
 def test_sizes_are_compared_on_the_splits_they_have():
     """The second split is hard for all. The size that has no result there must not win by that."""
-    splits = [Split(2.0), Split(20.0)]  # normal losses 1 and 10
-    found = [[start_with(0.9), start_with(math.nan)], [start_with(0.5), start_with(9.0)], [start_with(math.nan)] * 2]
+    rows = [Sample(np.array([[math.sqrt(square)]])) for square in (2.0, 20.0)]  # normal losses 1 and 10
+    splits = [WhitenedSplit(None, one, one, 0, 0.0) for one in rows]
+    losses = [[0.9, math.nan], [0.5, 9.0], [math.nan] * 2]
+    found = [[BestStart(None, None, loss, np.empty(0), 0, 0) for loss in of_size] for of_size in losses]
     means = mean_losses(found, splits)
     assert means == pytest.approx([5.5 - 0.1, 5.5 - 0.75, math.inf])
     assert mean_losses(found[1:2], splits).tolist() == [4.75]

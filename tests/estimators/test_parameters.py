@@ -1,70 +1,76 @@
-"""A wrong parameter is one line with its value and the rule."""
+"""A wrong parameter is one line with its value and the rule; right ones may be written in many ways."""
 
 import math
 
 import numpy as np
 import pytest
 
-from plunit.sklearn import PLUClassifier, PLURegressor
+from plunit.sklearn import PLUClassifier, PLUDensity, PLURegressor
 
 X = np.linspace(-1, 1, 40)[:, None]
 Y = np.abs(X[:, 0])
-COUNT = "must be an integer of at least 1, got"
+CLASSES = (X[:, 0] > 0).astype(np.int64)
+SIZES = (0, True, None, 8.0, {}, (8, -1), (8, "a"), ((8,), (8, 8)), "big")
 WRONG = [
-    *(("hidden_layer_sizes", value, f"each of hidden_layer_sizes {COUNT} ") for value in (0, True, None, 8.0, {})),
-    ("hidden_layer_sizes", (8, -1), f"{COUNT} -1"),
-    ("hidden_layer_sizes", (8, "a"), f"{COUNT} 'a'"),
-    ("hidden_layer_sizes", ((8,), (8, 8)), f"{COUNT} "),
-    ("hidden_layer_sizes", "big", "hidden_layer_sizes must be \"auto\" or positive integers, got 'big'"),
-    ("hidden_layer_sizes", (10**6,), r"\(1000000,\) have 3000001 parameters; n_init = 128 .* at most 134217728; take"),
-    ("max_iter", 10**12, "the 1000000000000 steps must be at most"),
-    *(("activation", value, "activation must be one of tanh, relu, plu,.*got") for value in ("swish", None, ["plu"])),
+    *((PLURegressor, {"hidden_layer_sizes": value}, "each of hidden_layer_sizes, if not .auto., ") for value in SIZES),
+    (PLURegressor, {"hidden_layer_sizes": (10**6,)}, r"\(1000000,\) .*at most 134217728 .* take smaller layers, fewer"),
+    (PLURegressor, {"max_iter": 10**12}, "n_init = 128 and 1000000000000 steps need"),
+    *((PLURegressor, {"activation": value}, "must be one of tanh, .*got") for value in ("swish", None, ["plu"])),
     *(
-        (name, value, f"{name} {COUNT} ")
+        (PLURegressor, {name: value}, f"{name} must be an integer of at least 1, got ")
         for name in ("n_init", "n_best", "max_iter", "n_iter_no_change", "batch_size")
         for value in (0, -3, 1.5, "3", True, math.nan)
     ),
-    ("batch_size", None, f"batch_size {COUNT} None"),
+    (PLURegressor, {"batch_size": None}, "batch_size must be an integer of at least 1, got None"),
     *(
-        (name, value, rf"{name} must be a number in \(0, ")
+        (PLURegressor, {name: value}, rf"{name} must be a number in \(0, ")
         for name in ("learning_rate_init", "c", "validation_fraction")
         for value in (0, -1.0, math.nan, math.inf, "0.1", None, True)
     ),
     *(
-        (name, value, rf"{name} must be a number in \[0, inf\), got ")
+        (PLURegressor, {name: value}, rf"{name} must be a number in \[0, inf\), got ")
         for name in ("alpha", "weight_decay", "tol")
         for value in (-1e-9, math.nan, math.inf, "0.1", None, True)
     ),
-    *((name, "no", f"{name} must be True or False, got 'no'") for name in ("early_stopping", "warm_start", "verbose")),
-    ("random_state", "a", "'a' cannot be used to seed"),
+    *((PLURegressor, {name: "no"}, "True or False, got 'no'") for name in ("early_stopping", "warm_start", "verbose")),
+    (PLURegressor, {"random_state": "a"}, "'a' cannot be used to seed"),
+    *(
+        (PLURegressor, {"activation": "plu_learned", name: value}, f"a learnable {name} must .*got {value}")
+        for name, value in (("alpha", 0.0), ("alpha", 1.0), ("c", 1e-9))
+    ),
+    (PLUClassifier, {"class_weight": "all"}, "'all'"),
+    *(
+        (PLUClassifier, {"class_weight": {0: weight, 1: 1}}, f"finite numbers of 0 or more, got {{0: {weight}")
+        for weight in (-1, math.nan)
+    ),
+    (PLUClassifier, {"class_weight": {7: 1.0}}, "not in class_weight"),
+    *((PLUDensity, {"n_blocks": value}, "n_blocks, if not .auto., must be") for value in ("many", (2, -1), True)),
+    (PLUDensity, {"n_blocks": ()}, "n_blocks must name a number of blocks, got none"),
+    *(
+        (PLUDensity, options, f"{named}.* need .*at most 134217728 .* take fewer blocks")
+        for options, named in (
+            ({"n_blocks": [0, 2], "n_init": 10**6}, "n_blocks = 2 with n_best = 4, n_init = 1000000"),
+            ({"n_blocks": 10**7}, "n_blocks = 10000000"),
+            ({"n_blocks": 0, "max_iter": 10**9}, "1000000000 steps"),
+            ({"n_blocks": 2, "n_best": 10**6}, "n_best = 1000000"),
+        )
+    ),
+    (PLUDensity, {"activation": "tanh"}, "activation must be one of smooth, plu, leaky, got 'tanh'"),
+    *(
+        (PLUDensity, {name: value}, f"{name} must be an integer of at least 1, got {value!r}")
+        for name, value in (("n_init", 0), ("n_best", 1.5), ("max_iter", "auto"), ("batch_size", None))
+    ),
+    (PLUDensity, {"learning_rate_init": 0.0}, r"learning_rate_init must be a number in \(0, inf\), got 0.0"),
+    (PLUDensity, {"validation_fraction": 1.0}, r"validation_fraction must be a number in \(0, 1\), got 1.0"),
+    (PLUDensity, {"verbose": "yes"}, "verbose must be True or False, got 'yes'"),
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "text"), WRONG)
-def test_a_wrong_parameter(name, value, text):
+@pytest.mark.parametrize(("kind", "options", "text"), WRONG)
+def test_a_wrong_parameter(kind, options, text):
     with pytest.raises(ValueError, match=text) as caught:
-        PLURegressor(**{name: value}).fit(X, Y)
+        kind(**options).fit(X, CLASSES if kind is PLUClassifier else Y)
     assert len(str(caught.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize(("name", "value"), [("alpha", 0.0), ("alpha", 1.0), ("c", 1e-9)])
-def test_a_start_that_cannot_be_learned(name, value):
-    with pytest.raises(ValueError, match=f"a learnable {name} must .*got {value}"):
-        PLURegressor(activation="plu_learned", **{name: value}).fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    ("weight", "text"),
-    [
-        ("all", "'all'"),
-        ({False: -1, True: 1}, "finite numbers of 0 or more, got {False: -1, True: 1}"),
-        ({False: math.nan, True: 1}, "finite numbers of 0 or more"),
-        ({7: 1.0}, "not in class_weight"),
-    ],
-)
-def test_a_wrong_class_weight(weight, text):
-    with pytest.raises(ValueError, match=text):
-        PLUClassifier(class_weight=weight).fit(X, Y > 0.5)
 
 
 @pytest.mark.parametrize("sizes", [8, [8], (8,), np.array([8]), np.int64(8)])
@@ -101,20 +107,22 @@ def test_no_more_are_averaged_than_there_are_starts():
 
 @pytest.mark.parametrize("kind", [float, bool, np.int8, object])
 def test_classes_of_validation_are_compared_by_value(kind):
-    y = (X[:, 0] > 0).astype(np.int64)
     options = {"n_init": 4, "max_iter": 50, "random_state": 0}
-    same, other = (PLUClassifier((4,), **options).fit(X, y, X_val=X, y_val=val) for val in (y, y.astype(kind)))
+    both = (CLASSES, CLASSES.astype(kind))
+    same, other = (PLUClassifier((4,), **options).fit(X, CLASSES, X_val=X, y_val=val) for val in both)
     np.testing.assert_array_equal(same.theta_, other.theta_)
 
 
-@pytest.mark.parametrize("val", [2.0, "1", 0.5])
-def test_a_class_of_validation_that_is_not_in_y(val):
-    y = (X[:, 0] > 0).astype(np.int64)
-    with pytest.raises(ValueError, match=f"y_val has the class {val!r}"):
-        PLUClassifier((4,), n_init=4).fit(X, y, X_val=X[:3], y_val=np.array([val] * 3))
-
-
-def test_classes_of_validation_are_one_for_each_row():
-    y = (X[:, 0] > 0).astype(int)
-    with pytest.raises(ValueError, match="one class for each row"):
-        PLUClassifier((4,), n_init=4).fit(X, y, X_val=X[:3], y_val=np.c_[y[:3], 1 - y[:3]])
+@pytest.mark.parametrize(
+    ("kind", "val", "text"),
+    [
+        *((PLUClassifier, np.array([val] * 40), f"y_val has the class {val!r}") for val in (2.0, "1", 0.5)),
+        (PLUClassifier, np.c_[CLASSES, 1 - CLASSES], "one class for each row"),
+        (PLURegressor, np.zeros((40, 2)), "y_val must have as many columns as y, 1, got 2"),
+        (PLURegressor, None, "X_val and y_val belong together"),
+        (PLURegressor, Y[:3], "inconsistent numbers of samples"),
+    ],
+)
+def test_wrong_rows_for_validation(kind, val, text):
+    with pytest.raises(ValueError, match=text):
+        kind((4,), n_init=4).fit(X, CLASSES, X_val=X, y_val=val)

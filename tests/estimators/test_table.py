@@ -33,14 +33,7 @@ def test_a_narrow_column_far_from_0_is_scaled_exactly(centre):
 
 
 def test_values_that_differ_by_rounding_are_constant():
-    values = np.array([[0.3], [0.1 + 0.2]])
-    assert Scale.of(values, np.ones(2)).spread == pytest.approx(0.3)
-
-
-def test_the_box_holds_all_rows():
-    values = RNG.normal(size=(30, 3))
-    box = table.box(values, Scale.of(values, np.ones(30)))
-    np.testing.assert_array_equal(box, np.stack([values.min(0), values.max(0)], axis=1))
+    assert Scale.of(np.array([[0.3], [0.1 + 0.2]]), np.ones(2)).spread == pytest.approx(0.3)
 
 
 def test_equal_rows_are_merged_whatever_their_order():
@@ -90,18 +83,15 @@ def test_classes_are_kept_in_proportion_and_all_are_trained_on(seed):
     assert sorted([*train, *test]) == list(range(1000))
     np.testing.assert_allclose(np.bincount(label[test], minlength=4), [120, 60, 20, 0], atol=2)
     assert set(label[train]) == {0, 1, 2, 3}
-
-
-def test_classes_of_one_row_each():
-    train, test = table.split(np.eye(12), 0.2, np.random.RandomState(0), classes=True)
-    assert train is test
+    train, test = table.split(np.eye(12), 0.2, np.random.RandomState(seed), classes=True)
+    assert train is test  # classes of one row each
 
 
 def test_weights_have_mean_1():
     weight = np.array([1.0, 3.0, 2.0, 10.0])
     parts = (np.array([0, 1]), np.array([2, 3]))
-    rows, validation = table.ready(np.zeros((4, 1)), np.zeros((4, 1)), weight, parts, batch=64, every=5)
+    rows, validation = table.ready(np.zeros((4, 1)), np.zeros((4, 1)), weight, parts, 64, {"every": 5})
     assert (rows.weight.tolist(), validation.weight.tolist()) == ([0.5, 1.5], [1 / 3, 5 / 3])
     assert (rows.batch, validation.every) == (0, 5)
-    rows, _ = table.ready(np.zeros((4, 1)), np.zeros((4, 1)), np.full(4, 7.0), parts, batch=1, every=5)
+    rows, _ = table.ready(np.zeros((4, 1)), np.zeros((4, 1)), np.full(4, 7.0), parts, 1, {})
     assert (rows.weight, rows.batch) == (None, 1)

@@ -15,9 +15,7 @@ from plunit.densities import native_chain as chains
 from plunit.densities.chain_state import MemberSteps
 from plunit.densities.chain_state import begin as begin_member
 from plunit.ensemble import MLP, Rows, initial, native_steps
-from plunit.ensemble.data import points
-from plunit.ensemble.run_state import Steps
-from plunit.ensemble.training import begin
+from plunit.ensemble.runs import Steps, begin, points
 from plunit.play.live_training import LiveTraining
 from plunit.programs import compiling, interface, loading
 from plunit.programs.interface import STRUCTS, address, difference, struct
@@ -33,35 +31,22 @@ def test_the_structs_of_the_programs_are_those_of_python(program):
     assert difference(loading.library(program), program) == ""
 
 
-def shifted(kinds):
-    return {"added": "int64_t", **kinds}
-
-
-def longer(kinds):
-    return {**kinds, "added": "int64_t"}
-
-
-def shorter(kinds):
-    return dict(list(kinds.items())[:-1])
-
-
-def swapped(kinds):
-    (first, *middle, last) = kinds.items()
-    return dict([last, *middle, first])
-
-
-def retyped(kinds):
-    """Other numbers of the same size, and pointers to others."""
-    others = {"int64_t": "uint64_t", "const float*": "double*"}
-    return {name: others.get(kind, kind) for name, kind in kinds.items()}
+OTHERS = {"int64_t": "uint64_t", "const float*": "double*"}  # numbers of the same size, and pointers to others
+CHANGES = {
+    "shifted": lambda kinds: [("added", "int64_t"), *kinds],
+    "longer": lambda kinds: [*kinds, ("added", "int64_t")],
+    "shorter": lambda kinds: kinds[:-1],
+    "swapped": lambda kinds: [kinds[-1], *kinds[1:-1], kinds[0]],
+    "retyped": lambda kinds: [(name, OTHERS.get(kind, kind)) for name, kind in kinds],
+}
 
 
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize(("program", "name"), ALL)
-@pytest.mark.parametrize("change", [shifted, longer, shorter, swapped, retyped])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_field_at_another_place_is_found(monkeypatch, program, name, change):
     structs = {one.__name__: one for one in STRUCTS[program]}
-    structs[name] = struct(name, change(structs[name].kinds))
+    structs[name] = struct(name, dict(change(list(structs[name].kinds.items()))))
     monkeypatch.setitem(interface.STRUCTS, program, tuple(structs.values()))
     assert name in difference(loading.library(program), program)
 
@@ -71,7 +56,7 @@ def test_a_library_without_a_layout_does_not_fit():
 
 
 @pytest.fixture
-def with_shifted_field(monkeypatch, tmp_path):
+def with_shifted_field(wheel, monkeypatch, tmp_path):
     """A function: C++ of which a struct of a program has one more field than Python knows."""
     monkeypatch.setattr(compiling, "FLAGS", ["-O0" if flag == "-O3" else flag for flag in compiling.FLAGS])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -83,9 +68,7 @@ def with_shifted_field(monkeypatch, tmp_path):
         source.write_text(f"{before}  FIELD(int64_t, added) {line}{after}")
         monkeypatch.setattr(compiling, "CSRC", csrc)
 
-    loading.library.cache_clear()
-    yield changed
-    loading.library.cache_clear()
+    return changed
 
 
 @pytest.mark.usefixtures("compiler")
@@ -99,15 +82,14 @@ def test_a_library_of_the_cache_with_a_shifted_field_is_not_used(with_shifted_fi
 
 @pytest.mark.skipif(not compiling.levels(), reason="wheels have no libraries for this processor")
 @pytest.mark.usefixtures("compiler")
-def test_a_library_of_a_wheel_with_a_shifted_field_is_not_used(with_shifted_field, monkeypatch, tmp_path):
+def test_a_library_of_a_wheel_with_a_shifted_field_is_not_used(with_shifted_field, wheel, monkeypatch):
     with_shifted_field("train")
     with tempfile.TemporaryDirectory() as scratch:
         content = compiling.compiled(compiling.find_compiler(), scratch, "train")
-    monkeypatch.setattr(loading, "LIB", tmp_path / "lib")
-    (tmp_path / "lib").mkdir()
+    wheel.mkdir()
     for level in compiling.levels().values():
-        (tmp_path / "lib" / compiling.file_name(level)).write_bytes(content)
-    (tmp_path / "lib" / compiling.SOURCES).write_text(compiling.source_hash())
+        (wheel / compiling.file_name(level)).write_bytes(content)
+    (wheel / compiling.SOURCES).write_text(compiling.source_hash())
     assert loading.packaged() is None
     monkeypatch.setattr(loading, "difference", lambda *_: "")
     assert loading.packaged() is not None  # nothing else is wrong with it
@@ -119,25 +101,22 @@ LOCKED.flags.writeable = False
 UNALIGNED = np.zeros(49, np.uint8)[1:].view(np.float32)
 
 
-@pytest.mark.parametrize("kind", ["float*", "const float*"])
-@pytest.mark.parametrize("wrong", [np.zeros(4), np.zeros(4, ">f4"), np.zeros(4, np.int32)], ids=lambda a: str(a.dtype))
-def test_an_array_of_another_dtype_has_no_address(kind, wrong):
-    with pytest.raises(TypeError, match=rf"numbers in float32, got {wrong.dtype}"):
-        address(wrong, kind, "numbers")
-
-
 @pytest.mark.parametrize(
-    ("kind", "wrong"),
+    ("kind", "wrong", "error", "text"),
     [
-        ("float*", ARRAY.T),
-        ("const float*", ARRAY[:, ::2]),
-        ("const float*", UNALIGNED),
-        ("float*", LOCKED),
+        *(
+            (kind, np.zeros(4, dtype), TypeError, f"numbers in float32, got {np.dtype(dtype)}")
+            for kind in ("float*", "const float*")
+            for dtype in (np.float64, ">f4", np.int32)
+        ),
+        ("float*", ARRAY.T, ValueError, "numbers contiguous and aligned, got strides"),
+        ("const float*", ARRAY[:, ::2], ValueError, "contiguous"),
+        ("const float*", UNALIGNED, ValueError, "aligned"),
+        ("float*", LOCKED, ValueError, "writes to numbers, got an array that is read-only"),
     ],
-    ids=["by columns", "every other", "unaligned", "read-only"],
 )
-def test_an_array_of_another_layout_has_no_address(kind, wrong):
-    with pytest.raises(ValueError, match=r"the compiled program .* numbers"):
+def test_an_array_of_another_dtype_or_layout_has_no_address(kind, wrong, error, text):
+    with pytest.raises(error, match=text):
         address(wrong, kind, "numbers")
 
 
@@ -155,23 +134,20 @@ def test_the_address_is_that_of_the_first_number(kind, right, strided):
     assert address(right, kind, "numbers", strided=strided) == right.__array_interface__["data"][0]
 
 
-def theta(dtype=np.float64, members=16):
-    return initial(NETWORK, [np.random.default_rng(seed) for seed in range(members)]).astype(dtype)
-
-
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("members", [5, 16])
 def test_parameters_in_float64_are_not_read_as_float32(members):
-    wide, rows = theta(members=members), Rows(X, X)
-    with pytest.raises(TypeError, match="float64"):
-        LiveTraining(NETWORK, wide, rows, lr=0.1)
-    with pytest.raises(TypeError, match="float64"):
-        native_steps.values(NETWORK, wide, X.T)
-    with pytest.raises(TypeError, match="float64"):
-        native_steps.values(NETWORK, wide.astype(np.float32), X.T.astype(np.float64))
-    state = begin(NETWORK, wide, loss="square", lr=0.1, decay=0.0, alpha=0.1, c=1.0, stride=1, steps=1)
-    with pytest.raises(TypeError, match="float64"):
-        native_steps.advance([(state, Steps(0, np.ones(1), points(rows, 1, NETWORK, wide)))])
+    narrow, rows = initial(NETWORK, [np.random.default_rng(seed) for seed in range(members)]), Rows(X, X)
+    wide = narrow.astype(np.float64)
+    steps = Steps(0, np.ones(1), points(rows, 1, NETWORK, wide))
+    for call in (
+        lambda: LiveTraining(NETWORK, wide, rows, lr=0.1),
+        lambda: native_steps.values(NETWORK, wide, X.T),
+        lambda: native_steps.values(NETWORK, narrow, X.T.astype(np.float64)),
+        lambda: native_steps.advance([(begin(NETWORK, wide, steps=1), steps)]),
+    ):
+        with pytest.raises(TypeError, match="float64"):
+            call()
 
 
 @pytest.mark.usefixtures("compiler")
@@ -194,10 +170,8 @@ from plunit.densities import Architecture, Sample, start, native_chain as chains
 from plunit.densities.chain_state import MemberSteps, begin as begin_member
 from plunit.ensemble import MLP, Rows, initial, native_steps as native
 from plunit.programs.loading import library
-from plunit.ensemble.data import points
 from plunit.programs.interface import Evaluation, called
-from plunit.ensemble.run_state import Steps
-from plunit.ensemble.training import begin
+from plunit.ensemble.runs import Steps, begin, points
 
 small, huge = MLP((1, 3, 1)), MLP((1, 2**25, 2**25, 1))
 theta = initial(small, [np.random.default_rng(seed) for seed in range(64)])
@@ -207,23 +181,19 @@ x = np.ones((9, 1), np.float32)
 def values():
     native.values(huge, theta, x.T)
 
-
 def outputs():
     task = Evaluation(members=0, depth=1, widths=np.array([2**50, 1]), activation=b"plu", rows=0)
     called(library().plunit_outputs, ctypes.byref(task))
 
-
 def train(threads=1):
     native.processors = lambda: threads
-    state = begin(small, theta, loss="square", lr=0.1, decay=0.0, alpha=0.1, c=1.0, stride=1, steps=1)
+    state = begin(small, theta, steps=1)
     steps = Steps(0, np.ones(1), points(Rows(x, x), 1, small, theta))
     shape = {name: np.ones((2, 64), np.float32) for name in ("alpha", "c")}
     native.advance([(dataclasses.replace(state, network=huge, **shape), steps)])
 
-
 def train_on_threads():
     train(4)
-
 
 def chain():
     form = Architecture(2, 2, "plu")

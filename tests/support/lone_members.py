@@ -93,3 +93,13 @@ def alone(
 def columns(runs):
     """Return the losses and the weights of several runs of `alone` as the columns of two matrices."""
     return [np.stack(parts, 1) for parts in zip(*runs, strict=True)]
+
+
+def looks_of(losses, patience, tolerance):
+    """Return the number of looks that a member has with these losses of validation, by the rule as it is written."""
+    last, waited = math.inf, 0
+    for number, loss in enumerate(losses, start=1):
+        last, waited = (loss, 0) if loss < last - tolerance else (last, waited + 1)
+        if waited == patience:
+            return number
+    return len(losses)

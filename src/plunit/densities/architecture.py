@@ -10,14 +10,12 @@ import numpy as np
 from plunit.base.ranges import as_count
 from plunit.ensemble.arrays import Array
 
-MOST_FEATURES = 64
-"""The largest number of features of the compiled program."""
+MOST_FEATURES = 64  # the largest number of features of the compiled program
 
 LEARNED = {"smooth": ("alpha", "c", "rho"), "plu": ("alpha", "c"), "leaky": ("alpha",)}
 """What each activation learns of every unit: SmoothPLU, PLU and LeakyReLU."""
 
-ALPHA = 0.7
-"""Blocks start with the slopes 0.7 and 1/0.7 in turn: a network that neither contracts nor expands."""
+ALPHA = 0.7  # blocks start with the slopes 0.7 and 1/0.7 in turn: a network that neither contracts nor expands
 
 
 @dataclass(frozen=True)
@@ -44,10 +42,7 @@ class Architecture:
         as_count("features", self.features, 1)
         as_count("blocks", self.blocks)
         if self.features > MOST_FEATURES:
-            raise ValueError(
-                f"features must be at most {MOST_FEATURES}, got {self.features}; drop columns, or use "
-                f"plunit.invertible.Flow"
-            )
+            raise ValueError(f"features must be at most {MOST_FEATURES}, got {self.features}; drop columns")
         if self.activation not in LEARNED:
             raise ValueError(f"unknown activation {self.activation!r}; choose one of {', '.join(LEARNED)}")
 
@@ -83,17 +78,11 @@ class Architecture:
 
 @dataclass(frozen=True)
 class Start:
-    """The first parameters of a network, and what stays as it is.
+    """The first parameters of a network, and what stays as it is."""
 
-    Attributes:
-        theta: [parameters].
-        order: [maps, n]: row i of W is row order[i] of L U.
-        sign: [maps, n], of the diagonals of U.
-    """
-
-    theta: Array
-    order: Array
-    sign: Array
+    theta: Array  # [parameters]
+    order: Array  # [maps, n]: row i of W is row order[i] of L U
+    sign: Array  # [maps, n], of the diagonals of U
 
 
 def start(architecture: Architecture, rng: np.random.Generator, rho: float = 0.5) -> Start:

@@ -10,51 +10,34 @@ import numpy as np
 
 from plunit.densities.architecture import Architecture, Start
 from plunit.densities.density_network import DensityNetwork
-from plunit.ensemble.arrays import Array
+from plunit.ensemble.arrays import Array, as_array
 
-AVERAGED = 1000
-"""The running mean of the parameters is over about this many steps, and over fewer at the beginning."""
+AVERAGED = 1000  # the running mean of the parameters is over about this many steps, and over fewer at the beginning
 
 
 @dataclass
 class Member:
     """A network in training; an engine's `advance` changes the arrays in place.
 
-    Attributes:
-        architecture: its form.
-        order: see `Start`.
-        sign: see `Start`.
-        seed: of the draws of its batches.
-        theta: the parameters.
-        mean: Adam's first moment.
-        square: Adam's second moment.
-        average: a running mean of the parameters. It is what validation looks at.
-        best: the running mean with the least loss on the points of validation.
-        radii: [blocks, n], at kinks: how near the samples are that stand for the density there.
-        looks: the losses of validation, one every `every` steps; NaN where there was none.
-        steps: the number of steps taken.
-        loss: the least loss of validation: the mean of |z|^2 / 2 - log|det dz/dx|; infinite before the first look.
-        best_step: the number of steps after which it was found.
-        mark: the last loss of validation that was better than the mark before by the tolerance.
-        waited: how many looks ago that was.
+    `loss` is the least loss of validation, the mean of |z|^2 / 2 - log|det dz/dx|, and infinite before the first look.
     """
 
     architecture: Architecture
-    order: Array
-    sign: Array
-    seed: int
+    order: Array  # see `Start`
+    sign: Array  # see `Start`
+    seed: int  # of the draws of its batches
     theta: Array
-    mean: Array
-    square: Array
-    average: Array
-    best: Array
-    radii: Array
-    looks: Array
-    steps: int = 0
+    mean: Array  # Adam's first moment
+    square: Array  # Adam's second moment
+    average: Array  # a running mean of the parameters, which validation looks at
+    best: Array  # the running mean with the least loss of validation
+    radii: Array  # [blocks, n], at kinks: how near the samples are that stand for the density there
+    looks: Array  # the losses of validation, one every `every` steps; NaN where there was none
+    steps: int = 0  # taken
     loss: float = math.inf
-    best_step: int = 0
-    mark: float = math.inf
-    waited: int = 0
+    best_step: int = 0  # the number of steps after which `loss` was found
+    mark: float = math.inf  # the last loss of validation that was better than the mark before
+    waited: int = 0  # how many looks ago that was
 
     def copy(self) -> Member:
         """Return a member with arrays of its own for all that training changes."""
@@ -86,11 +69,9 @@ def begin(architecture: Architecture, start: Start, seed: int, looks: int) -> Me
 
 @dataclass(frozen=True)
 class Sample:
-    """Points in random order, standardised: engines meet the rows of a pass at a fixed stride.
+    """Points x [rows, n], in random order, because engines meet the rows of a pass at a fixed stride; standardised.
 
-    Attributes:
-        x: points [rows, n].
-        weight: of each point [rows], at least 0; None is 1 for all. Training divides by the mean.
+    Weights [rows] are at least 0, and None is 1 for all. Training divides by their mean.
     """
 
     x: Array
@@ -98,13 +79,7 @@ class Sample:
 
 
 def checked(sample: Sample | Array, features: int, what: str) -> Sample:
-    """Return the sample as contiguous float32 with mean weight 1; raise ValueError if it cannot be used.
-
-    Args:
-        sample: the points, or an array of them.
-        features: n, of the networks.
-        what: how messages call the points, such as "training".
-    """
+    """Return points as contiguous float32 with mean weight 1; raise ValueError if the points of `what` are wrong."""
     sample = sample if isinstance(sample, Sample) else Sample(sample)
     x = _numbers(sample.x, f"x of {what}")
     if x.ndim != 2 or x.shape[1] != features or not len(x):
@@ -132,45 +107,29 @@ def check_spread(sample: Sample) -> None:
         )
 
 
-def _numbers(values: Array, name: str, dtype: type[np.floating[Any]] = np.float32) -> Array:
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must be real numbers, got an array of {array.dtype}; convert it with astype(float)")
+def _numbers(values: Array, name: str, dtype: Any = np.float32) -> Array:
     with np.errstate(over="ignore"):
-        array = np.ascontiguousarray(array, dtype=dtype)
-    bad = ~np.isfinite(array)
-    if bad.any():
-        place = tuple(int(i) for i in np.argwhere(bad)[0])
+        array = np.ascontiguousarray(as_array(values, dtype, name))
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        place = bad[0].tolist()
         raise ValueError(
-            f"{name} must be finite in {dtype.__name__}, got {np.asarray(values)[place]} at {list(place)}; drop such "
-            f"rows, and standardise the columns"
+            f"{name} must be finite in {array.dtype}, got {array[tuple(place)]} at {place}; drop such rows"
         )
     return array
 
 
 @dataclass(frozen=True)
 class MemberSteps:
-    """The next steps of a member.
+    """The next steps of a member."""
 
-    Attributes:
-        rate: Adam's step size at each step.
-        training: the points.
-        batch: points of a step.
-        rho: of each step, where rho is not learned; 0 stands for kinks.
-        tests: the points of validation, or None.
-        every: steps from one look at them to the next.
-        patience: the member stands still after so many looks whose loss was not below the best by `tolerance`.
-        tolerance: see `patience`.
-    """
-
-    rate: Array
+    rate: Array  # Adam's step size at each step
     training: Sample
-    batch: int
-    rho: Any = 0.0
-    tests: Sample | None = None
-    every: int = 50
-    patience: float = math.inf
-    tolerance: float = 0.0
+    batch: int  # points of a step
+    rho: Any = 0.0  # of each step, where rho is not learned; 0 stands for kinks
+    tests: Sample | None = None  # the points of validation
+    every: int = 50  # steps from one look at them to the next
+    patience: float = math.inf  # the member stands still after so many looks that were not better
 
     @property
     def count(self) -> int:

@@ -25,23 +25,14 @@ from plunit.numpy import NAMESPACE
 
 @dataclass(frozen=True)
 class DensityNetwork:
-    """The density p(x) = N(z; 0, 1) |det dz/dx| of a network z = F(x).
-
-    Attributes:
-        architecture: its form.
-        theta: the parameters.
-        order: [maps, n]: row i of a matrix W is row order[i] of L U.
-        sign: [maps, n], of the diagonals of U.
-        rho: the rounding, where it is not learned: one number, 0 for kinks.
-        radii: [blocks, n], see `BlockUnits`; for training only.
-    """
+    """The density p(x) = N(z; 0, 1) |det dz/dx| of a network z = F(x)."""
 
     architecture: Architecture
-    theta: Array
-    order: Array
-    sign: Array
-    rho: float = 0.0
-    radii: Array | None = None
+    theta: Array  # [parameters]
+    order: Array  # [maps, n]: row i of a matrix W is row order[i] of L U
+    sign: Array  # [maps, n], of the diagonals of U
+    rho: float = 0.0  # the rounding, where it is not learned; 0 for kinks
+    radii: Array | None = None  # [blocks, n], see `BlockUnits`; for training only
 
     @cached_property
     def views(self) -> dict[str, Array]:
@@ -131,21 +122,13 @@ class DensityNetwork:
 
 @dataclass(frozen=True)
 class BlockUnits:
-    """The units of one block: columns [n, 1].
+    """The units of one block: columns [n, 1]."""
 
-    Attributes:
-        alpha: the outer slopes.
-        c: where the kinks are; 0 for LeakyReLU.
-        w: the half-radii of the bends; None for kinks.
-        radius: how near the samples are that stand for the density at a kink; 0 for no estimate.
-        sides: 2, or 1 for LeakyReLU.
-    """
-
-    alpha: Array
-    c: Array
-    w: Array | None
-    radius: Array
-    sides: int
+    alpha: Array  # the outer slopes
+    c: Array  # where the kinks are; 0 for LeakyReLU
+    w: Array | None  # the half-radii of the bends; None for kinks
+    radius: Array  # how near the samples are that stand for the density at a kink; 0 for no estimate
+    sides: int  # 2, or 1 for LeakyReLU
 
     def split(self, u: Array) -> tuple[Array, Array]:
         """Return a and the sign with u = sign a."""

@@ -13,7 +13,7 @@ from plunit import learned
 from plunit.base.machine import processors
 from plunit.densities.architecture import LEARNED
 from plunit.densities.chain_state import Member, MemberSteps, Sample, check_room, nearest, shares
-from plunit.ensemble.run_state import whole_looks
+from plunit.ensemble.runs import whole_looks
 from plunit.programs.interface import ChainTask, Struct, called
 from plunit.programs.interface import Sample as PlacedSample
 from plunit.programs.loading import library
@@ -48,7 +48,6 @@ def run(program: ctypes.CDLL, member: Member, steps: MemberSteps) -> None:
         sides=1 if form.activation == "leaky" else 2,
         learned=len(LEARNED[form.activation]),
         limit=learned.LIMIT,
-        tolerance=steps.tolerance,
         training=_sample(steps.training),
         tests=_sample(steps.tests),
         batch=steps.batch,

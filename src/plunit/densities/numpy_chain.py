@@ -14,10 +14,9 @@ from plunit import learned
 from plunit.densities.chain_state import Member, MemberSteps, Sample, check_room, nearest, shares
 from plunit.densities.density_network import DensityNetwork
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.data import Rows
+from plunit.ensemble.runs import Rows
 
-REFRESH = 8
-"""Steps between two estimates of the density at kinks."""
+REFRESH = 8  # steps between two estimates of the density at kinks
 
 
 def advance(members: Sequence[Member], steps: MemberSteps) -> None:
@@ -135,6 +134,6 @@ def _validate(member: Member, loss: float, steps: MemberSteps) -> None:
     if loss < member.loss:
         member.best[...] = member.average
         member.loss, member.best_step = loss, member.steps
-    progress = loss < member.mark - steps.tolerance
+    progress = loss < member.mark
     member.mark = loss if progress else member.mark
     member.waited = 0 if progress else member.waited + 1

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import numbers
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -22,13 +20,9 @@ from plunit.programs.loading import choose_engine
 
 Advance = Callable[[Sequence[Member], MemberSteps], None]
 
-ENGINES: dict[str, Advance] = {
-    "native": native_chain.advance,
-    "numpy": numpy_chain.advance,
-}
+ENGINES: dict[str, Advance] = {"native": native_chain.advance, "numpy": numpy_chain.advance}
 
-SHARPENED = 0.9
-"""With `anneal`, the corners are gone after this part of the steps."""
+SHARPENED = 0.9  # with `anneal`, the corners are gone after this part of the steps
 
 
 class NoFiniteStart(ValueError):
@@ -80,7 +74,9 @@ def search(
     >>> best.network().log_prob(x[:5]).shape, len(others), bool(best.loss <= others[0].loss)
     ((5,), 3, True)
     """
-    _check(architectures, anneal, lr, patience, seed, steps=steps, starts=starts, keep=keep, batch=batch)
+    for name, value in {"steps": steps, "starts": starts, "keep": keep, "batch": batch}.items():
+        as_count(name, value, 1)
+    _check(architectures, anneal, lr, patience)
     n = architectures[0].features
     given, decide = checked(training, n, "training"), checked(validation, n, "validation")
     check_spread(given)
@@ -94,15 +90,15 @@ def search(
         every=every,
         patience=patience,
     )
-    members = tuple(
-        _begin(form, steps // every, np.random.default_rng([seed, j, i]))
-        for j, form in enumerate(architectures)
-        for i in range(starts)
-    )
-    race = _DensityRace(members, plan, ENGINES[choose_engine(engine, "chain")])
+    members = []
+    for j, i in np.ndindex(len(architectures), starts):
+        form, rng = architectures[j], np.random.default_rng([seed, j, i])
+        members.append(begin(form, start(form, rng), int(rng.integers(2**63)), steps // every))
+    race = _DensityRace(tuple(members), plan, ENGINES[choose_engine(engine, "chain")])
     race, interrupted = halve(race, steps, every, keep, progress, [race.sharp])
     # a member without a look, because it diverged, or because there was none, has the loss of its running mean
-    found = sorted((_renewed(one, decide) if one.best_step == 0 else one for one in race.ended), key=_loss)
+    found = [_renewed(one, decide) if one.best_step == 0 else one for one in race.ended]
+    found.sort(key=lambda one: one.loss)
     progress(1.0, found[0].loss)
     if interrupted:
         warnings.warn(interruption(race.step, steps), stacklevel=2)
@@ -112,11 +108,7 @@ def search(
 
 
 def roundings(steps: int) -> Array:
-    """Return rho of each step: from 0.9 to 0.02 geometrically, then 0.
-
-    >>> roundings(4).round(2)
-    array([0.9 , 0.13, 0.02, 0.  ])
-    """
+    """Return rho of each step: from 0.9 to 0.02 geometrically, then 0."""
     rounded = math.floor(SHARPENED * steps)
     return np.concatenate([np.geomspace(0.9, 0.02, rounded), np.zeros(steps - rounded)])
 
@@ -171,39 +163,14 @@ def _renewed(member: Member, validation: Sample | None) -> Member:
     return replace(found, loss=float(found.theta.dtype.type(loss)) if math.isfinite(loss) else math.inf)
 
 
-def _begin(form: Architecture, looks: int, rng: np.random.Generator) -> Member:
-    return begin(form, start(form, rng), int(rng.integers(2**63)), looks)
-
-
-def _loss(member: Member) -> float:
-    return member.loss
-
-
-def _check(
-    architectures: Sequence[Architecture], anneal: bool, lr: float, patience: float, seed: Any, **counts: Any
-) -> None:
+def _check(architectures: Sequence[Architecture], anneal: bool, lr: float, patience: float) -> None:
     """Raise ValueError unless a search can be run with these options."""
-    for name, value in counts.items():
-        as_count(name, value, 1)
-    if not isinstance(architectures, Sequence) or not all(isinstance(form, Architecture) for form in architectures):
-        raise ValueError(
-            f"architectures must be a list of Architecture, such as [Architecture(2, 4)], got {architectures!r}"
-        )
-    if not architectures:
-        raise ValueError("architectures must hold one Architecture or more, got none")
-    if len({form.features for form in architectures}) > 1:
-        raise ValueError(
-            f"all architectures must have the same features, got {[one.features for one in architectures]}"
-        )
+    features = [form.features for form in architectures]
+    if len(set(features)) != 1:
+        raise ValueError(f"architectures must be one or more with the same features, got {features}")
     if anneal and {form.activation for form in architectures} != {"plu"}:
         raise ValueError('anneal is for the activation "plu": "smooth" learns its rounding, "leaky" has none')
-    if not (_is_number(lr) and 0 < lr < math.inf):
+    if not 0 < lr < math.inf:
         raise ValueError(f"lr must be positive and finite, got {lr!r}; the default is 0.01")
-    if not (_is_number(patience) and patience > 0):
+    if not patience > 0:
         raise ValueError(f"patience must be positive, got {patience!r}")
-    if not isinstance(seed, numbers.Integral) or seed < 0:
-        raise ValueError(f"seed must be an integer of 0 or more, got {seed!r}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -11,12 +11,10 @@ import numpy as np
 
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import MLP, PIECEWISE, forward, spread
-from plunit.programs.compiling import CannotCompile
 from plunit.programs.interface import Evaluation, called
-from plunit.programs.loading import library
+from plunit.programs.loading import library, why_not_native
 
-NUMBERS = 2**16
-"""Rows are evaluated in blocks of about so many numbers: 0.5 MB stay in the caches."""
+NUMBERS = 2**16  # rows are evaluated in blocks of about so many numbers: 0.5 MB stay in the caches
 
 
 def row_blocks(rows: int, numbers: int) -> list[slice]:
@@ -37,11 +35,6 @@ def output_blocks(
 
     By the program a row has the same bits beside any other rows; in NumPy that is up to BLAS. What overflows is inf or
     NaN.
-
-    >>> network = MLP((1, 1, 1))
-    >>> for block, values in output_blocks(network, np.array([[1.0], [0.0], [2.0], [0.0]]), np.array([[0.5], [3.0]])):
-    ...     block, values.ravel()
-    (slice(0, 2, None), array([1. , 2.4]))
     """
     program = _program() if network.activation in PIECEWISE else None
     kept = network.widths[-1] if program else max(network.widths[1:])
@@ -57,10 +50,11 @@ def output_blocks(
 def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, alpha: float, c: float) -> Array:
     """Return the outputs at all rows, [S, rows, out], by a given build of the program."""
     shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
-    members, (rows, inputs) = theta.shape[1], x.shape
-    if theta.shape[0] != network.parameters or inputs != network.widths[0]:
+    members, rows = theta.shape[1], len(x)
+    if theta.shape[0] != network.parameters or x.shape[1] != network.widths[0]:
         raise ValueError(f"theta {theta.shape} and x {x.shape} do not belong to {network}")
-    weights, alphas, cs = (_doubles(part.T) for part in (theta, *shapes))
+    arrays = (theta.T, shapes[0].T, shapes[1].T, x)
+    weights, alphas, cs, inputs = (np.ascontiguousarray(part, dtype=np.float64) for part in arrays)
     task = Evaluation(
         members=members,
         depth=network.depth,
@@ -71,7 +65,7 @@ def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, a
         theta=weights,
         alpha=alphas,
         c=cs,
-        x=_doubles(x),
+        x=inputs,
         found=(found := np.empty((members, rows, network.widths[-1]))),
     )
     known = called(program.plunit_outputs, ctypes.byref(task))
@@ -79,13 +73,6 @@ def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, a
     return found
 
 
-def _doubles(values: Array) -> Array:
-    return np.ascontiguousarray(values, dtype=np.float64)
-
-
 @functools.cache
 def _program() -> ctypes.CDLL | None:
-    try:
-        return library()
-    except CannotCompile:
-        return None
+    return None if why_not_native() else library()

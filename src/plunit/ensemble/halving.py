@@ -16,13 +16,12 @@ import numpy as np
 
 from plunit.base.progress import Pace, Progress
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.data import Rows, points
 from plunit.ensemble.mlp import MLP, initial
-from plunit.ensemble.run_state import Part, State, Steps, Validation
-from plunit.ensemble.training import ENGINES, Engine, begin, check_engine
+from plunit.ensemble.runs import Engine, Rows, State, Steps, Validation, begin, points
+from plunit.ensemble.training import ENGINES
+from plunit.programs.loading import choose_engine
 
-LAST = 0.3
-"""The last layer starts smaller than the others by this factor: near the mean of the targets."""
+LAST = 0.3  # the last layer starts smaller than the others by this factor: near the mean of the targets
 
 RUNGS = (0.125, 0.25, 0.5, 1.0)
 """After these parts of the steps the worse half of the members ends; after the last all do."""
@@ -93,11 +92,7 @@ def halve(
 
 
 def interruption(taken: int, steps: int, kept: str = "the best so far") -> str:
-    """Return the warning of training that Ctrl-C has ended: how many steps were taken, and what is kept.
-
-    >>> interruption(300, 4000)
-    'Training interrupted by user after 300 of 4000 steps: kept is the best so far'
-    """
+    """Return the warning of training that Ctrl-C has ended: how many steps were taken, and what is kept."""
     return f"Training interrupted by user after {taken} of {steps} steps: kept is {kept}"
 
 
@@ -120,27 +115,16 @@ def _worse(losses: Array, keep: int) -> Array:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One member of a search.
-
-    Attributes:
-        network: its form.
-        start: the number of its start, from 0.
-        loss: the least loss on the rows of validation.
-        best_step: the number of steps after which it was found.
-        steps: the number of steps taken.
-        theta: the parameters then [parameters].
-        history: losses of training, one every `stride` steps taken.
-        looks: losses of validation, one every `every` steps taken.
-    """
+    """One member of a search."""
 
     network: MLP
-    start: int
-    loss: float
-    best_step: int
-    steps: int
-    theta: Array
-    history: Array
-    looks: Array
+    start: int  # the number of its start, from 0
+    loss: float  # the least loss on the rows of validation
+    best_step: int  # the number of steps after which it was found
+    steps: int  # the number of steps taken
+    theta: Array  # the parameters after `best_step` steps, [parameters]
+    history: Array  # losses of training, one every 16 steps taken
+    looks: Array  # losses of validation, one every `Validation.every` steps taken
 
 
 def search(
@@ -152,16 +136,13 @@ def search(
     steps: int,
     keep: int = 1,
     seed: int = 0,
-    loss: str = "square",
-    lr: float = 0.01,
-    decay: Any = 0.0,
     alpha: float = 0.1,
     c: float = 1.0,
-    stride: int = 16,
     first_starts: Sequence[Array] = (),
     engine: str | None = None,
     progress: Progress = lambda done, best: None,
     interrupted: Callable[[], object] | None = None,
+    **options: Any,
 ) -> list[Candidate]:
     """Train `starts` members of each network, and return all of them, the best first.
 
@@ -170,32 +151,27 @@ def search(
         rows: the table to train on; its `seeds` are not used, each member draws by its own.
         validation: the rows that decide.
         starts: members of each shape.
-        steps: for those that are trained to the end.
+        steps: for those that are trained to the end. Adam's step size falls to 0 by a half cosine.
         keep: so many members, and no fewer, are trained to the end.
         seed: member i of shape j starts with the generator of (seed, j, i).
-        loss: a name of `LOSSES`.
-        lr: Adam's step size; it falls to 0 by a half cosine.
-        decay: decoupled weight decay, a number or one for each start.
         alpha: the outer slope of PLU.
         c: the half-width of its inner piece.
-        stride: the loss of training is recorded every `stride` steps.
         first_starts: parameters [parameters, n] for each network, where its first n members start instead.
         engine: "native" or "numpy"; by default native where possible.
         progress: called now and then with the part of the work that is done and the least loss so far. If it returns
             true, the search ends with what it has found, after the first look at the earliest.
         interrupted: called if Ctrl-C has ended the search with what it had found; by default a warning.
+        options: loss, lr and decay, as `train` takes them; a decay for each start.
     """
-    options = {"loss": loss, "lr": lr, "decay": decay, "alpha": alpha, "c": c}
-    lengths = {"stride": stride, "steps": steps, "every": validation.every}
-    groups = [_begin(network, j, starts, seed, **options, **lengths) for j, network in enumerate(networks)]
-    for group, theta in zip(groups, first_starts, strict=False):
-        for part in (group.state.theta, group.state.running):
+    advance = ENGINES[choose_engine(engine)]
+    options |= {"alpha": alpha, "c": c, "steps": steps, "every": validation.every}
+    states = tuple(_begin(network, [seed, j], starts, **options) for j, network in enumerate(networks))
+    for state, theta in zip(states, first_starts, strict=False):
+        for part in (state.theta, state.running):
             part[:, : theta.shape[1]] = theta[:, :starts]
-    advance = ENGINES[check_engine(groups[0].state.theta, engine)]
-    for group, theta in zip(groups, first_starts, strict=False):
-        _look(group.state, min(theta.shape[1], starts), rows, validation, advance)
+        _look(state, min(theta.shape[1], starts), rows, validation, advance)
     schedule = 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
-    race = _NetworkRace(tuple(groups), rows, validation, schedule, advance)
+    race = _NetworkRace(states, rows, validation, schedule, advance)
     race, stopped = halve(race, steps, validation.every, keep, progress)
     progress(1.0, race.least())
     if stopped:
@@ -203,36 +179,27 @@ def search(
     return sorted(race.ended, key=lambda one: (math.isnan(one.loss), one.loss))
 
 
-@dataclass(frozen=True)
-class _Group:
+@dataclass
+class _Starts(State):
     """The members of one shape that still train."""
 
-    state: State
-    starts: Array
-    seeds: Array
-
-    def part(self, rows: Rows, validation: Validation, first: int, schedule: Array) -> Part:
-        """Return the next steps, for an engine."""
-        network, theta = self.state.network, self.state.theta
-        tests = points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
-        given = points(replace(rows, seeds=self.seeds.tolist()), 1, network, theta)
-        return self.state, Steps(first, schedule, given, tests, validation)
+    number: Array  # of each start, [S]
+    seeds: Array  # of the draws, [S]
 
     def candidate(self, i: int, step: int, validation: Validation) -> Candidate:
         """Return what member i has found after so many steps."""
-        state = self.state
-        seen = np.flatnonzero(np.isfinite(state.looks[:, i]))
-        if state.waited[i] >= validation.patience and len(seen):  # it ended before the rung did
+        seen = np.flatnonzero(np.isfinite(self.looks[:, i]))
+        if self.waited[i] >= validation.patience and len(seen):  # it ended before the rung did
             step = int(seen[-1] + 1) * validation.every
         return Candidate(
-            state.network,
-            int(self.starts[i]),
-            float(state.best_loss[i]),
-            int(state.best_step[i]),
+            self.network,
+            int(self.number[i]),
+            float(self.best_loss[i]),
+            int(self.best_step[i]),
             step,
-            state.best[:, i].copy(),
-            history=state.history[np.isfinite(state.history[:, i]), i],
-            looks=state.looks[seen, i],
+            self.best[:, i].copy(),
+            history=self.history[np.isfinite(self.history[:, i]), i],
+            looks=self.looks[seen, i],
         )
 
 
@@ -240,7 +207,7 @@ class _Group:
 class _NetworkRace:
     """The `Race` of networks; at a rung members out of patience end, too."""
 
-    groups: tuple[_Group, ...]
+    states: tuple[_Starts, ...]
     rows: Rows
     validation: Validation
     schedule: Array
@@ -249,39 +216,42 @@ class _NetworkRace:
     step: int = 0
 
     def sizes(self) -> Sequence[int]:
-        return [group.state.network.parameters for group in self.groups for _ in range(group.state.members)]
+        return [state.network.parameters for state in self.states for _ in range(state.members)]
 
     def losses(self) -> Array:
-        return np.concatenate([group.state.best_loss for group in self.groups])
+        return np.concatenate([state.best_loss for state in self.states])
 
     def least(self) -> float:
-        return min([float(group.state.best_loss.min()) for group in self.groups] + [one.loss for one in self.ended])
+        return min([float(state.best_loss.min()) for state in self.states] + [one.loss for one in self.ended])
 
     def advanced(self, last: int) -> _NetworkRace:
-        groups = tuple(replace(group, state=group.state.select(slice(None))) for group in self.groups)
-        schedule = self.schedule[self.step : last]
-        self.advance([group.part(self.rows, self.validation, self.step, schedule) for group in groups])
-        return replace(self, groups=groups, step=last)
+        states = tuple(state.select(slice(None)) for state in self.states)
+        self.advance([(state, self._steps(state, last)) for state in states])
+        return replace(self, states=states, step=last)
+
+    def _steps(self, state: _Starts, last: int) -> Steps:
+        given = points(replace(self.rows, seeds=state.seeds.tolist()), 1, state.network, state.theta)
+        tests = points(self.validation.rows(), 1, state.network, state.theta)
+        return Steps(self.step, self.schedule[self.step : last], given, tests, self.validation)
 
     def without(self, worse: Array) -> _NetworkRace:
         kept, ended, at = [], list(self.ended), 0
-        for group in self.groups:
-            state = group.state
+        for state in self.states:
             over = worse[at : at + state.members] | (state.waited >= self.validation.patience)
             at += state.members
-            ended += [group.candidate(i, self.step, self.validation) for i in np.flatnonzero(over).tolist()]
+            ended += [state.candidate(i, self.step, self.validation) for i in np.flatnonzero(over).tolist()]
             if not over.all():
-                kept.append(_Group(state.select(~over), group.starts[~over], group.seeds[~over]))
-        return replace(self, groups=tuple(kept), ended=tuple(ended))
+                kept.append(state.select(~over))
+        return replace(self, states=tuple(kept), ended=tuple(ended))
 
 
-def _begin(network: MLP, shape: int, starts: int, seed: int, **options: Any) -> _Group:
-    generators = [np.random.default_rng([seed, shape, i]) for i in range(starts)]
+def _begin(network: MLP, seed: Sequence[int], starts: int, **options: Any) -> _Starts:
+    generators = [np.random.default_rng([*seed, i]) for i in range(starts)]
     scales = [1 / math.sqrt(n) for n in network.widths[:-1]]
     scales[-1] *= LAST
     theta = initial(network, generators, scales=scales, alpha=options["alpha"], c=options["c"])
     seeds = np.array([g.integers(2**63) for g in generators], dtype=np.uint64)
-    return _Group(begin(network, theta, **options), np.arange(starts), seeds)
+    return _Starts(**vars(begin(network, theta, **options)), number=np.arange(starts), seeds=seeds)
 
 
 def _look(state: State, members: int, rows: Rows, validation: Validation, advance: Engine) -> None:
@@ -290,7 +260,7 @@ def _look(state: State, members: int, rows: Rows, validation: Validation, advanc
         return
     some = state.select(slice(0, members))
     some = replace(some, lr=np.zeros_like(some.lr), looks=np.zeros((1, members), some.looks.dtype))
-    tests = points(Rows(validation.x, validation.y, validation.weight), 1, state.network, some.theta)
+    tests = points(validation.rows(), 1, state.network, some.theta)
     given = points(replace(rows, batch=0), 1, state.network, some.theta)
     advance([(some, Steps(0, np.ones(1), given, tests, replace(validation, every=1)))])
     state.best_loss[:members], state.mark[:members] = some.best_loss, some.mark

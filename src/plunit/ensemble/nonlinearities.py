@@ -55,32 +55,12 @@ class Nonlinearity:
     learned: bool = False
 
 
-def _plain(
-    title: str,
-    value: Callable[[Array], Array],
-    slope: Callable[[Array], Array],
-    pieces: Exact | None = None,
-    *,
-    module: str | None = None,
-) -> Nonlinearity:
-    return Nonlinearity(
-        title,
-        lambda z, alpha, c: value(z),
-        lambda z, alpha, c: slope(z),
-        None if pieces is None else lambda alpha, c: pieces,
-        module,
-    )
+def _plu(z: Array, alpha: Any, c: Any) -> Array:
+    return np.asarray(formula(np, z, alpha, c))
 
 
-def _plu(title: str, *, learned: bool) -> Nonlinearity:
-    return Nonlinearity(
-        title,
-        lambda z, alpha, c: np.asarray(formula(np, z, alpha, c)),
-        lambda z, alpha, c: np.asarray(slope_formula(np, z, alpha, c)),
-        exact.plu,
-        "PLU",
-        learned,
-    )
+def _plu_slope(z: Array, alpha: Any, c: Any) -> Array:
+    return np.asarray(slope_formula(np, z, alpha, c))
 
 
 _exact_erf = np.frompyfunc(math.erf, 1, 1)
@@ -98,11 +78,11 @@ def _phi(z: Array) -> Array:
     return np.asarray(np.where(z < 0, tail, 1 - tail))
 
 
-def _gelu_slope(z: Array) -> Array:
+def _gelu_slope(z: Array, *_: Any) -> Array:
     return np.asarray(_phi(z) + z * np.exp(-z * z / 2) * z.dtype.type(1 / math.sqrt(2 * math.pi)))
 
 
-def _silu_slope(z: Array) -> Array:
+def _silu_slope(z: Array, *_: Any) -> Array:
     s = sigmoid(z)
     return np.asarray(s * (1 + z * (1 - s)))
 
@@ -112,32 +92,36 @@ def _step(z: Array, below: float) -> Array:
 
 
 ACTIVATIONS: dict[str, Nonlinearity] = {
-    "tanh": _plain("tanh", np.tanh, lambda z: 1 - np.tanh(z) ** 2, module="Tanh"),
-    "relu": _plain("ReLU", lambda z: np.maximum(z, 0), lambda z: _step(z, 0), exact.relu(), module="ReLU"),
-    "plu": _plu("PLU", learned=False),
-    "plu_learned": _plu("learned PLU", learned=True),
-    "leaky_relu": _plain(
-        "leaky ReLU",
-        lambda z: z * _step(z, 0.01),
-        lambda z: _step(z, 0.01),
-        exact.leaky_relu(),
-        module="LeakyReLU",
+    "tanh": Nonlinearity("tanh", lambda z, *_: np.tanh(z), lambda z, *_: 1 - np.tanh(z) ** 2, module="Tanh"),
+    "relu": Nonlinearity(
+        "ReLU", lambda z, *_: np.maximum(z, 0), lambda z, *_: _step(z, 0), lambda *_: exact.relu(), "ReLU"
     ),
-    "gelu": _plain("GELU", lambda z: z * _phi(z), _gelu_slope, module="GELU"),
-    "silu": _plain("SiLU", lambda z: z * sigmoid(z), _silu_slope, module="SiLU"),
-    "elu": _plain(
+    "plu": Nonlinearity("PLU", _plu, _plu_slope, exact.plu, "PLU"),
+    "plu_learned": Nonlinearity("learned PLU", _plu, _plu_slope, exact.plu, "PLU", learned=True),
+    "leaky_relu": Nonlinearity(
+        "leaky ReLU",
+        lambda z, *_: z * _step(z, 0.01),
+        lambda z, *_: _step(z, 0.01),
+        lambda *_: exact.leaky_relu(),
+        "LeakyReLU",
+    ),
+    "gelu": Nonlinearity("GELU", lambda z, *_: z * _phi(z), _gelu_slope, module="GELU"),
+    "silu": Nonlinearity("SiLU", lambda z, *_: z * sigmoid(z), _silu_slope, module="SiLU"),
+    "elu": Nonlinearity(
         "ELU",
-        lambda z: np.where(z > 0, z, np.expm1(np.minimum(z, 0))),
-        lambda z: np.exp(np.minimum(z, 0)),
+        lambda z, *_: np.where(z > 0, z, np.expm1(np.minimum(z, 0))),
+        lambda z, *_: np.exp(np.minimum(z, 0)),
         module="ELU",
     ),
-    "identity": _plain("identity", lambda z: z, np.ones_like, exact.identity(), module="Identity"),
-    "hardtanh": _plain(
+    "identity": Nonlinearity(
+        "identity", lambda z, *_: z, lambda z, *_: np.ones_like(z), lambda *_: exact.identity(), "Identity"
+    ),
+    "hardtanh": Nonlinearity(
         "hardtanh",
-        lambda z: np.clip(z, -1, 1),
-        lambda z: (np.abs(z) < 1).astype(z.dtype),
-        exact.hardtanh(),
-        module="Hardtanh",
+        lambda z, *_: np.clip(z, -1, 1),
+        lambda z, *_: (np.abs(z) < 1).astype(z.dtype),
+        lambda *_: exact.hardtanh(),
+        "Hardtanh",
     ),
 }
 """Name to function."""

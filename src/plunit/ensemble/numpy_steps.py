@@ -12,9 +12,8 @@ import numpy as np
 
 from plunit import learned
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.data import StepData
 from plunit.ensemble.losses import LOSSES
-from plunit.ensemble.run_state import Part, State, Steps, Validation, check_room
+from plunit.ensemble.runs import Part, State, StepData, Steps, Validation, check_room
 
 
 def advance(parts: Sequence[Part]) -> None:
@@ -40,8 +39,8 @@ class _Run:
         self.state, self.steps, self.network = state, steps, state.network
         parts = (state.theta, state.mean, state.square, state.running)
         self.theta, self.mean, self.square, self.running = (part.T.copy() for part in parts)
-        averaged = steps.validation is not None and steps.validation.average > 0
-        self.shares = steps.shares().astype(state.theta.dtype) if averaged else None
+        shares = steps.shares()
+        self.shares = None if shares is None else shares.astype(state.theta.dtype)
         self.tests = None if steps.tests is None else _batch(steps.tests, 0, 0)
 
     def train(self) -> None:
@@ -152,7 +151,7 @@ class _Run:
 def _batch(points: StepData, index: int, step: int) -> tuple[Array, Array, Array]:
     """Return x [S or 1, in, n], y likewise and weight [S or 1, n] of one step."""
     x, y = (np.moveaxis(part[index % len(part)], -1, 0) for part in (points.x, points.y))
-    weight: Any = np.ones((1, points.count), dtype=x.dtype)
+    weight: Any = np.ones((1, points.x.shape[2]), dtype=x.dtype)
     if points.weight is not None:
         weight = points.weight[0, 0].T
     if points.rows is None:

@@ -9,8 +9,7 @@ import numpy as np
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import MLP
 
-ROUNDING = 8
-"""Columns whose values differ by at most so many units in the last place are constant."""
+ROUNDING = 8  # columns whose values differ by at most so many units in the last place are constant
 
 
 @dataclass(frozen=True)

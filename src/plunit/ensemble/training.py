@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +13,10 @@ from plunit.base.progress import Pace
 from plunit.base.ranges import as_count
 from plunit.ensemble import native_steps, numpy_steps
 from plunit.ensemble.arrays import Array, as_array, as_factors, as_many
-from plunit.ensemble.data import Data, Rows, StepData, Stream, check_numbers, points
-from plunit.ensemble.losses import LOSSES
-from plunit.ensemble.mlp import MLP, spread
-from plunit.ensemble.run_state import Part, State, Steps, Validation
+from plunit.ensemble.mlp import MLP
+from plunit.ensemble.runs import Data, Engine, Rows, StepData, Steps, Stream, Validation, begin, check_numbers, points
 from plunit.programs.loading import choose_engine, why_not_native
 
-Engine = Callable[[Sequence[Part]], None]
 ENGINES: dict[str, Engine] = {"native": native_steps.advance, "numpy": numpy_steps.advance}
 """Name to function: the compiled program, and the same algorithm in NumPy."""
 
@@ -97,11 +93,14 @@ def train(
     """
     _check_counts(steps, stride, checkpoints)
     theta = as_array(theta, name="theta")
-    factors = as_many("schedule", as_factors("schedule", schedule, np.float64), steps)
-    lengths = {"stride": stride, "steps": steps, "every": validation.every if validation else 0}
-    state = begin(network, theta, loss=loss, lr=lr, decay=decay, alpha=alpha, c=c, **lengths)
+    rates = as_many("schedule", as_factors("schedule", schedule, np.float64), steps)
+    every = validation.every if validation else 0
+    factors = {"lr": lr, "decay": decay, "alpha": alpha, "c": c}
+    state = begin(network, theta, steps=steps, every=every, stride=stride, loss=loss, **factors)
     _check_start(theta)
-    advance = ENGINES[check_engine(theta, engine)]
+    if theta.dtype != np.float32 and engine == "native":
+        raise ValueError(f"the native engine takes float32, got {theta.dtype}; take engine='numpy'")
+    advance = ENGINES[choose_engine(engine if theta.dtype == np.float32 else engine or "numpy")]
     tests = None if validation is None else _tests(validation, network, theta, loss)
     kept, pace = [], Pace()
     marks = {*checkpoints, steps, *(range(0, steps, _STREAMED) if callable(data) else ())}
@@ -114,7 +113,7 @@ def train(
         taken = first
         while taken < last:  # in parts, so that Ctrl-C takes effect
             stop = last if callable(data) else pace.next(taken, last)
-            advance([(state, Steps(taken, factors[taken:stop], given, tests, validation))])
+            advance([(state, Steps(taken, rates[taken:stop], given, tests, validation))])
             taken = stop
     if steps in checkpoints:
         kept.append(state.theta.copy())
@@ -139,7 +138,7 @@ def _check_start(theta: Array) -> None:
 
 def _tests(validation: Validation, network: MLP, theta: Array, loss: str) -> StepData:
     try:
-        found = points(Rows(validation.x, validation.y, validation.weight), 1, network, theta)
+        found = points(validation.rows(), 1, network, theta)
         check_numbers(found, loss, table=True)
         if found.weight is not None and not found.weight.any():  # all losses would be 0, and the first look the best
             raise ValueError("weight must be above 0 in some row, got 0 in all; leave weight out to count all alike")
@@ -148,61 +147,7 @@ def _tests(validation: Validation, network: MLP, theta: Array, loss: str) -> Ste
         raise ValueError(f"validation: {error}") from None
 
 
-def gradient(
-    network: MLP, theta: Any, data: Data, *, loss: str = "square", alpha: Any = 0.1, c: Any = 1.0
-) -> tuple[Array, Array]:
-    """Return each member's loss [S] and its gradient [parameters, S] on a batch, by NumPy; arguments as of `train`."""
+def gradient(network: MLP, theta: Any, data: Data, **options: Any) -> tuple[Array, Array]:
+    """Return each member's loss [S] and its gradient [parameters, S] on a batch, by NumPy; options as of `train`."""
     theta = as_array(theta)
-    state = begin(network, theta, loss=loss, lr=0.0, decay=0.0, alpha=alpha, c=c, stride=1, steps=0)
-    return numpy_steps.gradient(state, points(data, 1, network, theta))
-
-
-def begin(
-    network: MLP,
-    theta: Array,
-    *,
-    loss: str,
-    lr: Any,
-    decay: Any,
-    alpha: Any,
-    c: Any,
-    stride: int,
-    steps: int,
-    every: int = 0,
-) -> State:
-    """Return the state before the first step, checked; its arrays are its own."""
-    if theta.ndim != 2 or theta.shape[0] != network.parameters or theta.shape[1] < 1:
-        raise ValueError(f"theta must be [{network.parameters}, members] for {network}, got {tuple(theta.shape)}")
-    if not isinstance(loss, str) or loss not in LOSSES:
-        raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
-    members = theta.shape[1]
-    given = {"lr": lr, "decay": decay, "alpha": alpha, "c": c}
-    factors = {name: as_factors(name, value, theta.dtype) for name, value in given.items()}
-    lr, decay = (as_many(name, factors[name], members) for name in ("lr", "decay"))
-    return State(
-        network,
-        loss,
-        lr,
-        decay,
-        stride,
-        theta=np.array(theta, order="C"),
-        mean=np.zeros(theta.shape, theta.dtype),
-        square=np.zeros(theta.shape, theta.dtype),
-        running=np.array(theta, order="C"),
-        alpha=np.array(spread(network, theta, factors["alpha"]), order="C"),
-        c=np.array(spread(network, theta, factors["c"]), order="C"),
-        history=np.full((math.ceil(steps / stride), members), np.nan, theta.dtype),
-        best=np.array(theta, order="C"),
-        best_loss=np.full(members, np.inf, theta.dtype),
-        best_step=np.zeros(members, np.int64),
-        mark=np.full(members, np.inf, theta.dtype),
-        waited=np.zeros(members, np.int32),
-        looks=np.full((steps // every if every else 0, members), np.nan, theta.dtype),
-    )
-
-
-def check_engine(theta: Array, asked: str | None) -> str:
-    """Return the engine that is asked for, or the best for theta; a warning says why it is a slow one."""
-    if theta.dtype != np.float32 and asked == "native":
-        raise ValueError(f"the native engine takes float32, got {theta.dtype}; take engine='numpy'")
-    return choose_engine(asked if theta.dtype == np.float32 else asked or "numpy", stacklevel=4)
+    return numpy_steps.gradient(begin(network, theta, steps=0, **options), points(data, 1, network, theta))

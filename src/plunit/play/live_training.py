@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.data import Rows, points
 from plunit.ensemble.mlp import MLP
 from plunit.ensemble.native_steps import filled
-from plunit.ensemble.run_state import Part, Steps, Validation
-from plunit.ensemble.training import ENGINES, begin, engine
+from plunit.ensemble.runs import Part, Rows, Steps, Validation, begin, points
+from plunit.ensemble.training import ENGINES, engine
 
 LOOKED = 512
 """The loss is that of the first rows, at most so many."""

@@ -56,11 +56,7 @@ def levels() -> dict[int, str]:
 
 
 def file_name(level: str, program: str = "train") -> str:
-    """Return the name of the library of a program for a level.
-
-    >>> file_name("x86-64-v3")
-    'train-x86-64-v3.so'
-    """
+    """Return the name of the library of a program for a level, such as "train-x86-64-v3.so"."""
     return f"{program}-{level}.so"
 
 

@@ -34,11 +34,14 @@ class Struct(ctypes.Structure):
     kinds: ClassVar[Mapping[str, Any]] = {}
     """Field to its type: as C++ writes it, or another struct."""
 
+    strided: ClassVar[bool] = False
+    """Whether the strides of its array are among the fields; else arrays must be contiguous."""
+
     def __init__(self, **values: Any) -> None:
         self._held = values
         super().__init__(
             **{
-                name: address(value, self.kinds[name], name) if isinstance(value, np.ndarray) else value
+                name: address(value, self.kinds[name], name, self.strided) if isinstance(value, np.ndarray) else value
                 for name, value in values.items()
             }
         )
@@ -53,14 +56,15 @@ class Struct(ctypes.Structure):
         return [*lines, f"{cls.__name__}: {ctypes.sizeof(cls)} bytes"]
 
 
-def struct(title: str, kinds: Mapping[str, Any]) -> type[Struct]:
+def struct(title: str, kinds: Mapping[str, Any], *, strided: bool = False) -> type[Struct]:
     """Return the class of a struct of C++ with this name and these fields.
 
     >>> struct("Pair", {"count": "int64_t", "values": "const float*"}).layout()
     ['Pair.count: int64_t, 8 bytes at 0', 'Pair.values: const float*, 8 bytes at 8', 'Pair: 16 bytes']
     """
     fields = [(name, _ctype(kind)) for name, kind in kinds.items()]
-    return type(title, (Struct,), {"_fields_": fields, "kinds": kinds, "__doc__": f"The C++ struct {title}."})
+    about = {"kinds": kinds, "strided": strided, "__doc__": f"The C++ struct {title}."}
+    return type(title, (Struct,), {"_fields_": fields, **about})
 
 
 def _ctype(kind: Any) -> Any:
@@ -71,29 +75,24 @@ def _ctype(kind: Any) -> Any:
 
 
 Source = struct(
-    "Source", {"values": "const float*", "step": "int64_t", "unit": "int64_t", "point": "int64_t", "member": "int64_t"}
+    "Source",
+    {"values": "const float*", **dict.fromkeys(("step", "unit", "point", "member"), "int64_t")},
+    strided=True,
 )
 Rows = struct("Rows", {"x": Source, "y": Source, "weight": Source, "count": "int64_t"})
 Task = struct(
     "Task",
     {
-        "members": "int64_t",
-        "depth": "int64_t",
+        **dict.fromkeys(("members", "depth"), "int64_t"),
         "widths": "const int64_t*",
-        "activation": _TEXT,
-        "loss": _TEXT,
+        **dict.fromkeys(("activation", "loss"), _TEXT),
         "learned": "int64_t",
-        "limit": "float",
-        "tolerance": "float",
-        "first": "int64_t",
-        "steps": "int64_t",
-        "stride": "int64_t",
-        "training": Rows,
-        "tests": Rows,
+        **dict.fromkeys(("limit", "tolerance"), "float"),
+        **dict.fromkeys(("first", "steps", "stride"), "int64_t"),
+        **dict.fromkeys(("training", "tests"), Rows),
         "batch": "int64_t",
         "seeds": "const uint64_t*",
-        "every": "int64_t",
-        "patience": "int64_t",
+        **dict.fromkeys(("every", "patience"), "int64_t"),
         **dict.fromkeys(("rate", "root", "schedule", "share", "lr", "decay"), "const float*"),
         **dict.fromkeys(("theta", "mean", "square", "running"), "float*"),
         **dict.fromkeys(("alpha", "c"), "const float*"),
@@ -122,19 +121,15 @@ ChainTask = struct(
         **dict.fromkeys(("features", "blocks", "sides", "learned"), "int64_t"),
         "order": "const int64_t*",
         "sign": "const float*",
-        "limit": "float",
-        "tolerance": "float",
-        "training": Sample,
-        "tests": Sample,
+        **dict.fromkeys(("limit", "tolerance"), "float"),
+        **dict.fromkeys(("training", "tests"), Sample),
         **dict.fromkeys(("batch", "nearest", "every"), "int64_t"),
         "seed": "uint64_t",
         **dict.fromkeys(("first", "steps", "patience"), "int64_t"),
         **dict.fromkeys(("rate", "root", "rho", "share"), "const float*"),
         **dict.fromkeys(("theta", "mean", "square", "average", "best", "radii", "looks"), "float*"),
-        "best_loss": "float",
-        "mark": "float",
-        "best_step": "int64_t",
-        "waited": "int64_t",
+        **dict.fromkeys(("best_loss", "mark"), "float"),
+        **dict.fromkeys(("best_step", "waited"), "int64_t"),
     },
 )
 ProofTask = struct(
@@ -189,14 +184,10 @@ def _line(function: Any, i: int) -> str:
     return text.value.decode(errors="replace")
 
 
-def address(array: Array, kind: str, name: str, *, strided: bool = False) -> int:
-    """Return where an array is in memory; raise TypeError or ValueError unless it is what a pointer of C++ points to.
+def address(array: Array, kind: str, name: str, strided: bool = False) -> int:
+    """Return where an array is in memory; raise TypeError or ValueError unless a pointer of C++ may point to it.
 
-    Args:
-        array: the array.
-        kind: the type of the pointer, such as "const float*".
-        name: what messages call the array.
-        strided: whether the program is told the strides; else the array must be contiguous.
+    Its type is `kind`, such as "const float*", and messages call the array `name`; `strided` allows whole strides.
     """
     wanted = np.dtype(_NUMBERS[kind.removeprefix("const ").removesuffix("*")])
     if array.dtype != wanted:

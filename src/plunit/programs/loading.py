@@ -63,10 +63,7 @@ def origin() -> str:
 
 def is_fused() -> bool:
     """Return whether the program rounds a * b + c once, which decides its bits; True where there is no program."""
-    try:
-        return bool(library().plunit_fused())
-    except CannotCompile:
-        return True
+    return bool(why_not_native() or library().plunit_fused())
 
 
 def packaged(program: str = "train") -> ctypes.CDLL | None:

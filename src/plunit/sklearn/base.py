@@ -1,64 +1,149 @@
-"""What the estimators share: their parameters and the search."""
+"""What the estimators share: the rules for parameters, a `fit` that is whole or nothing, and the search for networks.
+
+A wrong parameter is a ValueError with its value and the rule.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+import numbers
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import validate_data
 
 from plunit.base.progress import Progress, ProgressLine
-from plunit.ensemble import MLP
+from plunit.base.ranges import as_count
+from plunit.ensemble import ACTIVATIONS, MLP
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.halving import Candidate, interruption, search
 from plunit.ensemble.standardizing import Scale, in_units, out_of_units
 from plunit.sklearn import table
-from plunit.sklearn.around_fit import AtomicFit
-from plunit.sklearn.fitted import FittedModel, side_by_side
-from plunit.sklearn.parameters import check_parameters, check_room, hidden_shapes, start_decays
+from plunit.sklearn.fitted import FittedModel
 
-LOOKS = 100
-"""How often the rows of validation are looked at."""
+LOOKS = 100  # how often the rows of validation are looked at
 
 AVERAGE = 0.1
 """The mean of the parameters over about this part of the steps taken is looked at, and kept: it is less noisy."""
 
+SHAPES = ((16,), (32,), (16, 16), (32, 16))
+"""The hidden layers that "auto" searches."""
 
+DECAYS = (0.0, 0.1, 0.3, 1.0)
+"""The weight decays that the starts take in turn for "auto"."""
+
+MOST_NUMBERS = 2**27
+"""The most parameters, and losses, of all starts of a shape: 5 GiB with Adam's moments, means, best and a copy."""
+
+POSITIVE, NOT_NEGATIVE, FRACTION = (0, math.inf, False), (0, math.inf, True), (0, 1, False)
+"""Ranges of numbers: low, high, and whether low is allowed."""
+
+
+def check_name(name: str, value: Any, allowed: Collection[str]) -> None:
+    """Raise ValueError unless the value is one of some words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+
+
+def check_count(name: str, value: Any, *unset: Any) -> None:
+    """Raise ValueError unless the value is a positive integer, or a value that stands for none."""
+    if not any(value is one or (isinstance(value, str) and value == one) for one in unset):
+        as_count(name, value, 1, math.inf)
+
+
+def check_number(name: str, value: Any, low: float, high: float, closed: bool) -> None:
+    """Raise ValueError unless low < value < high; `closed` allows low."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not (number and (low < value < high or (closed and value == low))):
+        raise ValueError(f"{name} must be a number in {'[' if closed else '('}{low}, {high}), got {value!r}")
+
+
+def check_flag(name: str, value: Any, *, count: bool = False) -> None:
+    """Raise ValueError unless the value is True or False; `count` allows integers."""
+    if not isinstance(value, (bool, np.bool_)) and not (count and isinstance(value, numbers.Integral)):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def check_room(needed: int, work: str, smaller: str) -> None:
+    """Raise ValueError if so many numbers do not fit into memory."""
+    if needed > MOST_NUMBERS:
+        raise ValueError(f"{work} need {needed} numbers, and at most {MOST_NUMBERS} are allowed; take {smaller}")
+
+
+Fitting = TypeVar("Fitting", bound="AtomicFit")
+
+
+class AtomicFit:
+    """An estimator that a `fit` which fails leaves as it was."""
+
+    def _fit(self, *data: Any) -> str:
+        """Train, and return what to warn of."""
+        raise NotImplementedError
+
+    def _fit_whole(self: Fitting, *data: Any) -> Fitting:
+        """Do the work of `fit`; warn its caller afterwards, so that a warning that is an error loses nothing."""
+        before = dict(self.__dict__)
+        try:
+            note = self._fit(*data)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        if note:
+            self._warn(note)
+        return self
+
+    def _warn(self, note: str) -> None:
+        warnings.warn(note, stacklevel=4)
+
+
+@dataclass(eq=False, repr=False)
 class PLUEstimator(AtomicFit, FittedModel):
     """Trains `n_init` starts at once, goes on with the better half again and again, and keeps the `n_best` best."""
 
-    def __init__(
-        self,
-        hidden_layer_sizes: Any = (16, 16),
-        activation: str = "plu",
-        *,
-        alpha: float = 0.1,
-        c: float = 1.0,
-        n_init: int = 128,
-        n_best: int = 16,
-        max_iter: int | None = None,
-        learning_rate_init: float = 0.01,
-        weight_decay: Any = "auto",
-        batch_size: Any = "auto",
-        early_stopping: bool = True,
-        validation_fraction: float = 0.15,
-        n_iter_no_change: int | None = None,
-        tol: float = 0.0,
-        random_state: Any = None,
-        verbose: bool = False,
-        warm_start: bool = False,
-    ) -> None:
-        self._keep_parameters(locals())
+    hidden_layer_sizes: Any = (16, 16)
+    activation: str = "plu"
+    _: KW_ONLY
+    alpha: float = 0.1
+    c: float = 1.0
+    n_init: int = 128
+    n_best: int = 16
+    max_iter: int | None = None
+    learning_rate_init: float = 0.01
+    weight_decay: Any = "auto"
+    batch_size: Any = "auto"
+    early_stopping: bool = True
+    validation_fraction: float = 0.15
+    n_iter_no_change: int | None = None
+    tol: float = 0.0
+    random_state: Any = None
+    verbose: bool = False
+    warm_start: bool = False
+
+    def _check(self) -> None:
+        """Raise ValueError if a parameter is wrong."""
+        check_name("activation", self.activation, ACTIVATIONS)
+        for name, *unset in (("n_init",), ("n_best",), ("max_iter", None), ("n_iter_no_change", None)):
+            check_count(str(name), getattr(self, str(name)), *unset)
+        check_count("batch_size", self.batch_size, "auto")
+        for name in ("learning_rate_init", "c"):
+            check_number(name, getattr(self, name), *POSITIVE)
+        for name in ("alpha", "tol", *(() if self._auto_decay() else ("weight_decay",))):
+            check_number(name, getattr(self, name), *NOT_NEGATIVE)
+        check_number("validation_fraction", self.validation_fraction, *FRACTION)
+        for name in ("early_stopping", "warm_start", "verbose"):
+            check_flag(name, getattr(self, name), count=name == "verbose")
 
     def _train(self, x: Array, y: Array, weight: Array, loss: str, held: tuple[Array, Array] | None) -> str:
         """Search on the rows x [n, in], y [n, out]; `held` are rows for validation, if the user gives them.
 
         Return what to warn of.
         """
-        check_parameters(self)
+        self._check()
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
         x, y, weight = table.merged(x, y, weight)
@@ -71,12 +156,15 @@ class PLUEstimator(AtomicFit, FittedModel):
             weight = np.concatenate([weight, np.ones(len(held[0]))])
         scales = [Scale.of(x[parts[0]], weight[parts[0]]), self._target_scale(y[parts[0]], weight[parts[0]])]
         steps, every = self._steps(len(parts[0]))
-        shapes = hidden_shapes(self.hidden_layer_sizes)
-        networks = [MLP((x.shape[1], *hidden, y.shape[1]), self.activation) for hidden in shapes]
-        check_room(networks, self.n_init, steps)
-        looks = {"every": every, "average": AVERAGE, **self._patience(every)}
-        scaled_x, scaled_y = _scaled("X", scales[0], x), _scaled("y", scales[1], y)
-        rows, validation = table.ready(scaled_x, scaled_y, weight, parts, batch=self._batch(), **looks)
+        networks = [MLP((x.shape[1], *hidden, y.shape[1]), self.activation) for hidden in self._shapes()]
+        for network in networks:
+            work = f"hidden layers {network.widths[1:-1]} with n_init = {self.n_init} and {steps} steps"
+            check_room(self.n_init * (network.parameters + steps), work, "smaller layers, fewer starts or steps")
+        looks = {"every": every, "average": AVERAGE}
+        if self.n_iter_no_change is not None:
+            looks |= {"patience": math.ceil(self.n_iter_no_change / every), "tolerance": self.tol}
+        scaled = _scaled("X", scales[0], x), _scaled("y", scales[1], y)
+        rows, validation = table.ready(*scaled, weight, parts, self._batch(), looks)
         pressed: list[None] = []
         found = search(
             networks,
@@ -84,16 +172,16 @@ class PLUEstimator(AtomicFit, FittedModel):
             validation,
             starts=self.n_init,
             steps=steps,
-            keep=min(2 * self._averaged(), self.n_init),
+            keep=min(2 * self.n_best, self.n_init),
             seed=seed,
-            loss=loss,
-            lr=self.learning_rate_init,
-            decay=start_decays(self.weight_decay, self.n_init),
             alpha=self.alpha,
             c=self.c,
             first_starts=self._earlier(networks, *scales),
             progress=self._progress(len(networks) * self.n_init),
             interrupted=lambda: pressed.append(None),
+            loss=loss,
+            lr=self.learning_rate_init,
+            decay=self._decays(),
         )
         self._keep(found, scales, table.box(x, scales[0]))
         kept = f"the mean of the best {self.theta_.shape[1]} so far"
@@ -117,9 +205,19 @@ class PLUEstimator(AtomicFit, FittedModel):
     def _batch(self) -> int:
         return 64 if self.batch_size == "auto" else int(self.batch_size)
 
-    def _averaged(self) -> int:
-        """Return how many starts are averaged."""
-        return min(int(self.n_best), int(self.n_init))
+    def _auto_decay(self) -> bool:
+        return isinstance(self.weight_decay, str) and self.weight_decay == "auto"
+
+    def _decays(self) -> Array:
+        """Return the weight decay of each start."""
+        return np.resize(DECAYS if self._auto_decay() else float(self.weight_decay), self.n_init)
+
+    def _shapes(self) -> Sequence[tuple[int, ...]]:
+        """Return the hidden layers to search."""
+        if isinstance(self.hidden_layer_sizes, str) and self.hidden_layer_sizes == "auto":
+            return SHAPES
+        sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object))
+        return [tuple(as_count('each of hidden_layer_sizes, if not "auto",', size, 1, math.inf) for size in sizes)]
 
     def _steps(self, rows: int) -> tuple[int, int]:
         """Return the number of steps, and of those from one look at the rows of validation to the next."""
@@ -127,11 +225,6 @@ class PLUEstimator(AtomicFit, FittedModel):
         steps = int(min(max(passes, 2000), 12_000)) if self.max_iter is None else int(self.max_iter)
         every = max(1, steps // LOOKS)
         return steps // every * every, every
-
-    def _patience(self, every: int) -> dict[str, float]:
-        if self.n_iter_no_change is None:
-            return {}
-        return {"patience": math.ceil(self.n_iter_no_change / every), "tolerance": self.tol}
 
     def _earlier(self, networks: list[MLP], x: Scale, y: Scale) -> list[Array]:
         """Return where members start that were found before, with warm_start."""
@@ -146,7 +239,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         return [theta if one.widths == self.widths_ else np.empty((one.parameters, 0), np.float32) for one in networks]
 
     def _keep(self, found: list[Candidate], scales: list[Scale], box: Array) -> None:
-        best = _best_shape(found, self._averaged())
+        best = _best_shape(found, min(self.n_best, self.n_init))
         network = best[0].network
         theta = np.stack([one.theta for one in best], axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -158,9 +251,6 @@ class PLUEstimator(AtomicFit, FittedModel):
         self.activation_ = self.activation
         self.alpha_and_c_ = (float(self.alpha), float(self.c))
         self.box_ = box
-        layers = side_by_side(network, self.theta_)
-        self.coefs_ = [weight.T for weight, _ in layers]
-        self.intercepts_ = [bias for _, bias in layers]
         self.loss_curve_ = best[0].history.astype(np.float64)
         self.best_loss_ = best[0].loss
         self.n_iter_ = best[0].steps
@@ -169,7 +259,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         self.candidates_ = {
             "hidden_layer_sizes": np.array([",".join(map(str, one.network.widths[1:-1])) for one in found]),
             "start": starts,
-            "weight_decay": start_decays(self.weight_decay, self.n_init)[starts],
+            "weight_decay": self._decays()[starts],
             "validation_loss": np.array([one.loss for one in found]),
             "best_iter": np.array([one.best_step for one in found]),
             "n_iter": np.array([one.steps for one in found]),
@@ -192,10 +282,8 @@ def _scaled(name: str, scale: Scale, values: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = scale(values)
     if not np.isfinite(scaled).all():
-        raise ValueError(
-            f"{name} has values up to {np.abs(values).max():.3g}, whose differences overflow double precision; scale "
-            "its columns"
-        )
+        largest = f"{np.abs(values).max():.3g}"
+        raise ValueError(f"{name} has values up to {largest}, whose differences overflow; scale its columns")
     return scaled
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.fitted import member_mean
 
 
+@dataclass(eq=False, repr=False)
 class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
     """P(class | x) = softmax(f(x)) with f the mean of the `n_best` best of `n_init` small networks.
 
@@ -42,36 +44,12 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        hidden_layer_sizes: Any = (16, 16),
-        activation: str = "plu",
-        *,
-        alpha: float = 0.1,
-        c: float = 1.0,
-        n_init: int = 128,
-        n_best: int = 16,
-        max_iter: int | None = None,
-        learning_rate_init: float = 0.01,
-        weight_decay: Any = "auto",
-        batch_size: Any = "auto",
-        early_stopping: bool = True,
-        validation_fraction: float = 0.15,
-        n_iter_no_change: int | None = None,
-        tol: float = 0.0,
-        class_weight: Any = None,
-        random_state: Any = None,
-        verbose: bool = False,
-        warm_start: bool = False,
-    ) -> None:
-        self._keep_parameters(locals())
+    _: KW_ONLY
+    class_weight: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> PLUClassifier:  # noqa: N803
         """Train on rows X [n, in] and classes y [n]; X_val and y_val are rows for validation of one's own."""
-        with self._whole():
-            note = self._fit(X, y, sample_weight, X_val, y_val)
-        self._warn(note)
-        return self
+        return self._fit_whole(X, y, sample_weight, X_val, y_val)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> str:  # noqa: N803
         X, y = validate_data(self, X, y, multi_output=True, dtype=np.float64)  # noqa: N806

@@ -23,15 +23,12 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-AffineLayer = tuple[Array, Array]
-
-
 def member_mean(values: Array) -> Array:
     """Return the mean over the first axis: a sum in the order of the members, also of a single row."""
     return np.asarray(functools.reduce(np.add, values) / len(values))
 
 
-def side_by_side(network: MLP, theta: Array) -> list[AffineLayer]:
+def side_by_side(network: MLP, theta: Array) -> list[tuple[Array, Array]]:
     """Return the mean of the members as layers (weight [out, in], bias [out]) of one network, member after member."""
     layers = [(np.moveaxis(weight, -1, 0), bias.T) for weight, bias in network.layers(theta)]
     members = theta.shape[1]
@@ -50,29 +47,6 @@ def _diagonal(blocks: Array) -> Array:
     whole = np.zeros((members, rows, members, columns))
     whole[np.arange(members), :, np.arange(members), :] = blocks
     return whole.reshape(members * rows, members * columns)
-
-
-def shapes_of_units(network: MLP, theta: Array, alpha: float, c: float) -> list[tuple[Array, Array]]:
-    """Return alpha and c of every unit of each hidden layer of the members side by side."""
-    alphas, cs = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
-    return [
-        (np.repeat(a, width), np.repeat(b, width)) for a, b, width in zip(alphas, cs, network.widths[1:-1], strict=True)
-    ]
-
-
-def exact_network(network: MLP, theta: Array, alpha: float, c: float) -> Exact:
-    """Return the members side by side as one exact network."""
-    make = network.function.exact
-    if make is None:
-        raise AttributeError(
-            f"a network of {network.activation} is not piecewise linear and has no exact pieces; "
-            f"fit with one of {', '.join(PIECEWISE)}"
-        )
-    first, *others = side_by_side(network, theta)
-    layers: list[Any] = [first]
-    for pair, shape in zip(others, shapes_of_units(network, theta, alpha, c), strict=True):
-        layers += [make(*shape), pair]
-    return build(layers)
 
 
 class FittedModel(BaseEstimator):  # type: ignore[misc]
@@ -103,10 +77,40 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
             parts.append(reduced(values))
         return np.concatenate(parts)
 
+    def _layers(self) -> list[tuple[Array, Array]]:
+        return side_by_side(self._form(), self.theta_)
+
+    def _unit_shapes(self) -> list[tuple[Array, Array]]:
+        """Return alpha and c of every unit of each hidden layer of the members side by side."""
+        form = self._form()
+        shapes = form.alphas_and_cs(self.theta_, *(spread(form, self.theta_, value) for value in self.alpha_and_c_))
+        widths = form.widths[1:-1]
+        return [(np.repeat(a, width), np.repeat(c, width)) for a, c, width in zip(*shapes, widths, strict=True)]
+
+    @property
+    def coefs_(self) -> list[Array]:
+        """The weights [in, out] of each layer of the members side by side."""
+        return [weight.T for weight, _ in self._layers()]
+
+    @property
+    def intercepts_(self) -> list[Array]:
+        """The biases [out] of each layer of the members side by side."""
+        return [bias for _, bias in self._layers()]
+
     @property
     def network_(self) -> Exact:
         """The fitted function as a network of `plunit.pieces`, in the units of the data: the mean of the members."""
-        return exact_network(self._form(), self.theta_, *self.alpha_and_c_)
+        make = self._form().function.exact
+        if make is None:
+            raise AttributeError(
+                f"a network of {self.activation_} is not piecewise linear and has no exact pieces; "
+                f"fit with one of {', '.join(PIECEWISE)}"
+            )
+        first, *others = self._layers()
+        layers: list[Any] = [first]
+        for pair, shape in zip(others, self._unit_shapes(), strict=True):
+            layers += [make(*shape), pair]
+        return build(layers)
 
     @property
     def curve_(self) -> Curve:
@@ -130,9 +134,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         """Return the fitted function as an `nn.Sequential` in float64: the mean of the members."""
         from plunit.sklearn.modules import sequential
 
-        form = self._form()
-        layers = side_by_side(form, self.theta_)
-        return sequential(layers, self.activation_, shapes_of_units(form, self.theta_, *self.alpha_and_c_))
+        return sequential(self._layers(), self.activation_, self._unit_shapes())
 
     def save(self, path: str | Path) -> None:
         """Write the exact function to a file; its ending is one of those of `plunit.pieces.save`.

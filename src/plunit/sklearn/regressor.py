@@ -65,10 +65,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> PLURegressor:  # noqa: N803
         """Train on rows X [n, in] and y [n] or [n, out]; X_val and y_val are rows for validation of one's own."""
-        with self._whole():
-            note = self._fit(X, y, sample_weight, X_val, y_val)
-        self._warn(note)
-        return self
+        return self._fit_whole(X, y, sample_weight, X_val, y_val)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> str:  # noqa: N803
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)  # noqa: N806

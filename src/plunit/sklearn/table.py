@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,11 @@ from plunit.ensemble import Rows, Validation
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.standardizing import Scale
 
-MERGED = 100_000
-"""Equal rows of tables up to this size are merged."""
-
-LARGEST = 1e100
-"""Larger weights are divided by the largest, because their sum may overflow."""
-
-NEGLIGIBLE = 1e-30
-"""Rows with less than this part of the largest weight have no effect on a density."""
-
-MOST = 4_000
-"""The most rows that are kept for validation."""
-
-FEWEST = 10
-"""Smaller tables are validated on the rows they are trained on."""
+MERGED = 100_000  # equal rows of tables up to this size are merged
+LARGEST = 1e100  # larger weights are divided by the largest, because their sum may overflow
+NEGLIGIBLE = 1e-30  # rows with less than this part of the largest weight have no effect on a density
+MOST = 4_000  # the most rows that are kept for validation
+FEWEST = 10  # smaller tables are validated on the rows they are trained on
 
 
 def merged(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
@@ -91,11 +83,12 @@ def split(y: Array, share: float, rng: np.random.RandomState, *, classes: bool) 
     return rest[rng.permutation(len(rest))], chosen
 
 
-def ready(x: Array, y: Array, weight: Array, parts: tuple[Array, Array], **options: Any) -> tuple[Rows, Validation]:
-    """Return the rows of training and of validation, with weights of mean 1; options are those of `Validation`."""
+def ready(
+    x: Array, y: Array, weight: Array, parts: tuple[Array, Array], batch: int, looks: Mapping[str, Any]
+) -> tuple[Rows, Validation]:
+    """Return the rows of training and of validation, with weights of mean 1; `looks` are options of `Validation`."""
     train, test = parts
-    batch = options.pop("batch")
     weights = [weight[part] / weight[part].mean() for part in parts]
     plain = [None if (w == 1).all() else w for w in weights]
     rows = Rows(x[train], y[train], plain[0], batch if batch < len(train) else 0)
-    return rows, Validation(x[test], y[test], plain[1], **options)
+    return rows, Validation(x[test], y[test], plain[1], **looks)

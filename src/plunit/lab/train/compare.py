@@ -15,7 +15,7 @@ from plunit.base.ranges import COUNT, RATE, SHARE, WIDTH, Range
 from plunit.data.tables import Table, read_table
 from plunit.ensemble import MLP, forward, initial, train
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.data import Data
+from plunit.ensemble.runs import Data
 from plunit.ensemble.standardizing import is_constant
 from plunit.lab.cell import Arrays, Cell
 

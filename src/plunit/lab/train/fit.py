@@ -17,8 +17,8 @@ import numpy as np
 from plunit.base.ranges import COUNT, DOMAIN, RATE, SHARE, WIDTH, Range
 from plunit.ensemble import MLP, forward, initial, preactivations, train
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.data import Data, Stream
 from plunit.ensemble.mlp import PIECEWISE, exact, spread
+from plunit.ensemble.runs import Data, Stream
 from plunit.lab.cell import Arrays, Cell
 from plunit.pieces import Counts, counts, polygon_counts
 

@@ -15,20 +15,17 @@ from plunit.ensemble.standardizing import Scale
 SHRINKAGES = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Parts of the correlations that are given up; the rows of validation choose one."""
 
+NODES = 64  # the probability of integers is a mean over so many points of their interval
+INSIDE = 1 - 1e-9  # values are spread over this part of their interval: a point on its end may be on a bound
+
 
 @dataclass(frozen=True)
 class Whitening:
-    """v = L^-1 (u - mean) / spread, with L L^T the matrix of correlations.
+    """v = L^-1 (u - mean) / spread, with L L^T the matrix of correlations."""
 
-    Attributes:
-        mean: [n].
-        spread: [n], standard deviations.
-        lower: [n, n], L.
-    """
-
-    mean: Array
-    spread: Array
-    lower: Array
+    mean: Array  # [n]
+    spread: Array  # [n], standard deviations
+    lower: Array  # [n, n], L
 
     def forward(self, u: Array) -> Array:
         """Return the rows v."""
@@ -64,30 +61,15 @@ def whiten(training: tuple[Array, Array], validation: tuple[Array, Array] | None
     return min(found, key=lambda one: one.loss(*validation)) if validation else found[0]
 
 
-NODES = 64
-"""The probability of integers is a mean over so many points of their interval."""
-
-INSIDE = 1 - 1e-9
-"""Values are spread over this part of their interval: a point on its end may be on a bound."""
-
-
 @dataclass(frozen=True)
 class Columns:
-    """u = x, log(x - low), -log(high - x) or log((x - low) / (high - x)) for each column, by the bounds that it has.
+    """u = x, log(x - low), -log(high - x) or log((x - low) / (high - x)) for each column, by the bounds that it has."""
 
-    Attributes:
-        low: [n], the least value, or -inf.
-        high: [n], the largest value, or inf.
-        step: [n], the distance of neighbouring values of a rounded column, or 0.
-        integer: [n], whether the values are integers; their intervals, value - 1/2 to value + 1/2, are in the bounds.
-        margin: [n], how far inside a value on a bound is taken to be.
-    """
-
-    low: Array
-    high: Array
-    step: Array
-    integer: Array
-    margin: Array
+    low: Array  # [n], the least value, or -inf
+    high: Array  # [n], the largest value, or inf
+    step: Array  # [n], the distance of neighbouring values of a rounded column, or 0
+    integer: Array  # [n], whether the values are integers; their intervals, value +- 1/2, are in the bounds
+    margin: Array  # [n], how far inside a value on a bound is taken to be
 
     def spread(self, x: Array, rng: np.random.RandomState) -> Array:
         """Return rows of which rounded values are anywhere in their intervals, at random; within the bounds."""

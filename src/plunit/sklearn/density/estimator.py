@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,31 +11,40 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from plunit.base.progress import Progress, ProgressLine
+from plunit.base.ranges import as_count
 from plunit.densities import Architecture
 from plunit.densities.architecture import LEARNED, MOST_FEATURES
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.halving import interruption
 from plunit.programs.loading import choose_engine
 from plunit.sklearn import table
-from plunit.sklearn.around_fit import AtomicFit
+from plunit.sklearn.base import (
+    FRACTION,
+    POSITIVE,
+    AtomicFit,
+    check_count,
+    check_flag,
+    check_name,
+    check_number,
+    check_room,
+)
 from plunit.sklearn.density import inspection
 from plunit.sklearn.density.columns import Columns
 from plunit.sklearn.density.fitted_density import FittedDensity
-from plunit.sklearn.density.inspection import warn_of_atoms, warn_of_dependence
 from plunit.sklearn.density.splits import BestStart, WhitenedSplit, best_starts, make_splits, mean_losses, repeated
-from plunit.sklearn.parameters import check_count, check_density_room, check_flag, check_name, check_number
 
 BLOCKS = (0, 1, 2, 4, 8, 16, 32)
 """The numbers of blocks that "auto" searches."""
 
 LARGEST = 1e300  # differences and sums of larger values overflow
-MOST_PARAMETERS = 10_000
-"""But only those with no more parameters than this, and no more than there are numbers in X."""
+MOST_PARAMETERS = 10_000  # but only those with no more parameters than this, and no more than there are numbers in X
+START, STEP = 1000, 8  # the numbers that a start needs in memory beside its parameters, and those of each step
 
 LOOKS, PATIENCE = 100, 30
 """The rows of validation are looked at so often; a start ends after so many looks that are not better."""
 
 
+@dataclass(eq=False, repr=False)
 class PLUDensity(AtomicFit, FittedDensity):
     """p(x) = mean of N(z; 0, 1) |det dz/dx| over `n_best` small invertible networks z = F(x), and a little normal.
 
@@ -81,30 +91,23 @@ class PLUDensity(AtomicFit, FittedDensity):
     (3, 1)
     """
 
-    def __init__(
-        self,
-        n_blocks: Any = "auto",
-        activation: str = "smooth",
-        *,
-        bounds: Any = None,
-        integers: Any = "auto",
-        n_init: int = 4,
-        n_best: int = 4,
-        max_iter: int | None = None,
-        learning_rate_init: float = 0.02,
-        batch_size: int = 128,
-        validation_fraction: float = 0.25,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep_parameters(locals())
+    n_blocks: Any = "auto"
+    activation: str = "smooth"
+    _: KW_ONLY
+    bounds: Any = None
+    integers: Any = "auto"
+    n_init: int = 4
+    n_best: int = 4
+    max_iter: int | None = None
+    learning_rate_init: float = 0.02
+    batch_size: int = 128
+    validation_fraction: float = 0.25
+    random_state: Any = None
+    verbose: bool = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PLUDensity:  # noqa: N803
         """Train on rows X [n, features]; y is not used."""
-        with self._whole():
-            note = self._fit(X, sample_weight)
-        self._warn(note)
-        return self
+        return self._fit_whole(X, sample_weight)
 
     def _fit(self, X: Any, sample_weight: Any) -> str:  # noqa: N803
         self._check()
@@ -122,7 +125,7 @@ class PLUDensity(AtomicFit, FittedDensity):
             x, weight = repeated(x, weight)
         steps, every = self._steps(len(x))
         sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
-        check_density_room(sizes, self.n_init, self.n_best, steps)
+        self._check_room(max(sizes, key=lambda form: form.parameters), steps)
         splits = make_splits(x, weight, columns, self.validation_fraction, self.n_best, rng)
         found, interrupted = best_starts(
             splits,
@@ -148,9 +151,14 @@ class PLUDensity(AtomicFit, FittedDensity):
         check_name("activation", self.activation, LEARNED)
         for name, *unset in (("n_init",), ("n_best",), ("max_iter", None), ("batch_size",)):
             check_count(str(name), getattr(self, str(name)), *unset)
-        check_number("learning_rate_init", self.learning_rate_init, 0, math.inf, False)
-        check_number("validation_fraction", self.validation_fraction, 0, 1, False)
+        check_number("learning_rate_init", self.learning_rate_init, *POSITIVE)
+        check_number("validation_fraction", self.validation_fraction, *FRACTION)
         check_flag("verbose", self.verbose, count=True)
+
+    def _check_room(self, largest: Architecture, steps: int) -> None:
+        needed = self.n_best * (self.n_init * (largest.parameters + START) + STEP * steps)
+        work = f"n_blocks = {largest.blocks} with n_best = {self.n_best}, n_init = {self.n_init} and {steps} steps"
+        check_room(needed, work, "fewer blocks, splits, starts or steps")
 
     def _columns(self, x: Array, every: Array) -> Columns:
         """Find out and keep what the columns of distinct rows x are, of all rows `every`; return those that vary."""
@@ -166,27 +174,22 @@ class PLUDensity(AtomicFit, FittedDensity):
             )
         columns = inspection.examine(x, len(every), low, high, integer, varies, labels)
         number = varies & ~integer
-        warn_of_atoms(every, number, labels)
+        inspection.warn_of_atoms(every, number, labels)
         number[varies] &= columns.step == 0
-        warn_of_dependence(x, number, labels)
+        inspection.warn_of_dependence(x, number, labels)
         self.bounds_ = np.stack([columns.low, columns.high])
         self.steps_, self.integers_, self.margins_ = columns.step, columns.integer, columns.margin
         return columns
 
     def _sizes(self, rows: int, features: int) -> list[int]:
         """Return the numbers of blocks to search."""
-        if isinstance(self.n_blocks, str):
-            if self.n_blocks != "auto":
-                raise ValueError(f'n_blocks must be "auto" or integers of 0 or more, got {self.n_blocks!r}')
+        if isinstance(self.n_blocks, str) and self.n_blocks == "auto":
             room = min(rows * features, MOST_PARAMETERS) if rows >= table.FEWEST else 0
             return [b for b in BLOCKS if b == 0 or Architecture(features, b, self.activation).parameters <= room]
         sizes = np.atleast_1d(np.asarray(self.n_blocks, dtype=object)).tolist()
-        for one in sizes:
-            if not isinstance(one, (int, np.integer)) or isinstance(one, bool) or one < 0:
-                raise ValueError(f'n_blocks must be "auto" or integers of 0 or more, got {self.n_blocks!r}')
         if not sizes:
             raise ValueError("n_blocks must name a number of blocks, got none")
-        return [int(one) for one in sizes]
+        return [as_count('n_blocks, if not "auto",', one, 0, math.inf) for one in sizes]
 
     def _steps(self, rows: int) -> tuple[int, int]:
         """Return the number of steps, and of those from one look at the rows of validation to the next."""
@@ -207,22 +210,20 @@ class PLUDensity(AtomicFit, FittedDensity):
         parts = sorted(trained, key=lambda pair: pair[0].loss)
         form, best = parts[0][0].form, parts[0][0]
         self.n_blocks_, self.activation_, self.n_parameters_ = form.blocks, form.activation, form.parameters
-        self.theta_ = np.stack([one.network.theta for one, _ in parts])
-        self.orders_ = np.stack([one.network.order for one, _ in parts])
-        self.signs_ = np.stack([one.network.sign for one, _ in parts])
-        self.means_ = np.stack([split.whitening.mean for _, split in parts])
-        self.spreads_ = np.stack([split.whitening.spread for _, split in parts])
-        self.lowers_ = np.stack([split.whitening.lower for _, split in parts])
+        networks, whitenings = [one.network for one, _ in parts], [split.whitening for _, split in parts]
+        self.theta_, self.orders_, self.signs_ = (
+            np.stack([getattr(one, name) for one in networks]) for name in ("theta", "order", "sign")
+        )
+        self.means_, self.spreads_, self.lowers_ = (
+            np.stack([getattr(one, name) for one in whitenings]) for name in ("mean", "spread", "lower")
+        )
         self.best_loss_ = float(means[chosen])
         self.validation_scores_ = -best.looks
         self.n_iter_ = max(1, *(one.steps for of_size in found for one in of_size))
-        every = [(i, j, one) for i, of_size in enumerate(found) for j, one in enumerate(of_size)]
-        self.candidates_ = {
-            "n_blocks": np.array([one.form.blocks for _, _, one in every]),
-            "n_parameters": np.array([one.form.parameters for _, _, one in every]),
-            "split": np.array([j for _, j, _ in every]),
-            "validation_loss": np.array([one.loss for _, _, one in every]),
-            "best_iter": np.array([one.best_step for _, _, one in every]),
-            "n_iter": np.array([one.steps for _, _, one in every]),
-            "chosen": np.array([i == chosen for i, _, _ in every]),
-        }
+        rows = [
+            (one.form.blocks, one.form.parameters, j, one.loss, one.best_step, one.steps, i == chosen)
+            for i, of_size in enumerate(found)
+            for j, one in enumerate(of_size)
+        ]
+        names = ("n_blocks", "n_parameters", "split", "validation_loss", "best_iter", "n_iter", "chosen")
+        self.candidates_ = {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}

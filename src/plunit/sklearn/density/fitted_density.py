@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,50 +15,23 @@ from plunit.densities import Architecture, DensityNetwork
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.evaluating import row_blocks
 from plunit.ensemble.standardizing import ROUNDING
+from plunit.sklearn.base import check_count
 from plunit.sklearn.density.columns import Columns, Whitening
-from plunit.sklearn.parameters import check_count
 
 if TYPE_CHECKING:
     from plunit.invertible import Flow
 
 
-@dataclass(frozen=True)
-class Averaged:
-    """p(u) = sum over members of weight p(v) |det dv/du|, with v the whitened u; weights have the sum 1."""
+MOST_SAMPLED = 2**30  # the most numbers of a sample: 8 GiB
 
-    whitenings: Sequence[Whitening]
-    networks: Sequence[DensityNetwork]
-    weights: Array
-
-    def log_prob(self, u: Array) -> Array:
-        """Return log p of rows."""
-        logs = [
-            network.log_prob(whitening.forward(u)) + whitening.log_det + np.log(weight)
-            for whitening, network, weight in zip(self.whitenings, self.networks, self.weights, strict=True)
-        ]
-        return np.asarray(np.logaddexp.reduce(logs, axis=0))
-
-    def sample(self, count: int, rng: np.random.RandomState) -> Array:
-        """Return random rows; each is of a member drawn by its weight."""
-        z = rng.standard_normal((count, self.networks[0].architecture.features))
-        whose = rng.choice(len(self.networks), size=count, p=self.weights)
-        u = np.empty_like(z)
-        for i, (whitening, network) in enumerate(zip(self.whitenings, self.networks, strict=True)):
-            u[whose == i] = whitening.inverse(network.inverse(z[whose == i].T)[0].T)
-        return u
+MixturePart = tuple[Whitening, DensityNetwork, float]
+"""A term weight p(v) |det dv/du| of p(u), with v the whitened u and p the density of the network."""
 
 
 def identity(features: int) -> DensityNetwork:
     """Return the network of no blocks with z = x: behind a whitening it is a normal density."""
     form = Architecture(features, 0)
     return DensityNetwork(form, np.zeros(form.parameters), np.arange(features)[None], np.ones((1, features)))
-
-
-NUMBERS = 2**16
-"""Rows are evaluated in blocks of about so many numbers, which stay in the caches."""
-
-MOST_SAMPLED = 2**30
-"""The most numbers of a sample: 8 GiB."""
 
 
 class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
@@ -94,14 +65,15 @@ class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         """The best network, as a function of whitened columns."""
         return self.networks_[0]
 
-    def _averaged(self) -> Averaged:
+    def _mixture(self) -> list[MixturePart]:
         """The networks and, with the weight `normal_share_`, the normal densities of their splits."""
         networks, arrays = self.networks_, zip(self.means_, self.spreads_, self.lowers_, strict=True)
-        whitenings = [Whitening(*parts) for parts in arrays]
+        whitenings, count = [Whitening(*parts) for parts in arrays], len(networks)
         if self.normal_share_ == 0:
-            return Averaged(whitenings, networks, np.full(len(networks), 1 / len(networks)))
-        weights = np.repeat([1 - self.normal_share_, self.normal_share_], len(networks)) / len(networks)
-        return Averaged(2 * whitenings, networks + [identity(self.means_.shape[1])] * len(networks), weights)
+            return list(zip(whitenings, networks, [1 / count] * count, strict=True))
+        weights = np.repeat([1 - self.normal_share_, self.normal_share_], count) / count
+        normals = [identity(self.means_.shape[1])] * count
+        return list(zip(2 * whitenings, networks + normals, weights.tolist(), strict=True))
 
     def _kinds(self) -> Columns:
         return Columns(self.bounds_[0], self.bounds_[1], self.steps_, self.integers_, self.margins_)
@@ -110,14 +82,14 @@ class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         """Return log p of rows X, in the units of the data; -inf outside of bounds and between integers."""
         check_is_fitted(self)
         x = validate_data(self, X, reset=False, dtype=np.float64)
-        columns, averaged = self._kinds(), self._averaged()
+        columns, mixture = self._kinds(), self._mixture()
         nodes, fractions = columns.nodes(), np.zeros(len(columns.low), bool)
         found = np.full(len(x), -math.inf)
         for block in row_blocks(len(x), nodes.size):
             rows, possible = self._varying(x[block])
             fractions |= (rows != np.rint(rows)).any(0)
             possible &= columns.admits(rows).all(1)
-            found[block][possible] = _log_prob(columns, averaged, nodes, rows[possible])
+            found[block][possible] = _log_prob(columns, mixture, nodes, rows[possible])
         self._warn_of_fractions(self.integers_ & fractions)
         return found
 
@@ -151,7 +123,13 @@ class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             )
         varies = np.isnan(self.constants_)
         x = np.tile(self.constants_, (n_samples, 1))
-        x[:, varies] = self._kinds().from_line(self._averaged().sample(n_samples, check_random_state(random_state)))
+        mixture, rng = self._mixture(), check_random_state(random_state)
+        z = rng.standard_normal((n_samples, int(varies.sum())))
+        whose = rng.choice(len(mixture), size=n_samples, p=[weight for _, _, weight in mixture])
+        u = np.empty_like(z)
+        for i, (whitening, network, _) in enumerate(mixture):
+            u[whose == i] = whitening.inverse(network.inverse(z[whose == i].T)[0].T)
+        x[:, varies] = self._kinds().from_line(u)
         return x
 
     def to_torch(self) -> Flow:
@@ -161,16 +139,19 @@ class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         """
         from plunit.sklearn.modules import flow
 
-        averaged, columns = self._averaged(), self._kinds()
-        if columns.integer.any() or np.isfinite(self.bounds_).any() or not np.isnan(self.constants_).all():
+        check_is_fitted(self)
+        if self.integers_.any() or np.isfinite(self.bounds_).any() or not np.isnan(self.constants_).all():
             raise ValueError("to_torch is for columns without bounds, integers and constants; fit without them")
-        return flow(averaged.whitenings[0], averaged.networks[0])
+        whitening, network, _ = self._mixture()[0]
+        return flow(whitening, network)
 
 
-def _log_prob(columns: Columns, averaged: Averaged, nodes: Array, x: Array) -> Array:
+def _log_prob(columns: Columns, mixture: list[MixturePart], nodes: Array, x: Array) -> Array:
     """Return log p of rows that are possible: for integers the mean over the nodes of their intervals."""
     u, log_slopes = columns.to_line((x[:, None] + nodes).reshape(-1, x.shape[1]))
     with np.errstate(over="ignore"):  # squares of rows far away: the density is 0
-        log_prob = averaged.log_prob(u)
-    logs = (log_prob + log_slopes).reshape(len(x), len(nodes))
+        terms = [
+            network.log_prob(white.forward(u)) + white.log_det + np.log(weight) for white, network, weight in mixture
+        ]
+    logs = (np.logaddexp.reduce(terms, axis=0) + log_slopes).reshape(len(x), len(nodes))
     return np.asarray(np.logaddexp.reduce(logs, axis=1) - math.log(len(nodes)))

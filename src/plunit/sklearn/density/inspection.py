@@ -15,53 +15,20 @@ from plunit.ensemble.arrays import Array
 from plunit.ensemble.standardizing import is_constant
 from plunit.sklearn.density.columns import Columns
 
-
-def warn_of_atoms(x: Array, number: Array, labels: Labels) -> None:
-    """Warn of values of columns of numbers that many of the rows have; rounded columns may have such values."""
-    for i in np.flatnonzero(number).tolist():
-        values, counts = np.unique(x[:, i], return_counts=True)
-        if is_atom(counts.max(), len(x)) and not on_grid(np.diff(values)):
-            warnings.warn(
-                f"{labels[i]} holds {values[counts.argmax()]:g} in {counts.max()} of {len(x)} rows, and a density has "
-                "no limit there: model these rows apart, or add noise to the column",
-                stacklevel=5,
-            )
-
-
-def warn_of_dependence(x: Array, number: Array, labels: Labels) -> None:
-    """Warn of columns of numbers that are linearly dependent, outliers aside."""
-    columns = np.flatnonzero(number)
-    found, spread = dependent_columns(x[:, columns])
-    if found:
-        named = ", ".join(labels[i] for i in columns[found].tolist())
-        warnings.warn(
-            f"{named} are linearly dependent, to {spread:.1g} of their spread, and on a plane a density has no "
-            "limit: drop columns that others determine, or put a PCA before",
-            stacklevel=5,
-        )
-
-
-TIED = 0.9
-"""A column is rounded if it has fewer distinct values than this part of the distinct rows."""
+TIED = 0.9  # a column is rounded if it has fewer distinct values than this part of the distinct rows
 
 GRID, FINEST = 10, 1e5
 """A column is rounded, too, if it has more values than this, all on a grid of fewer places than that."""
 
-FEW = 0.1
-"""Fewer distinct values than this part of the rows, in a column that is not of integers, are warned of."""
-
-REPEATED = 0.5
-"""A larger part of rows that repeat others is warned of."""
-
-ROUNDED = 1e-9
-"""Values nearer than this part of their range are one."""
+FEW = 0.1  # fewer distinct values than this part of the rows, in a column that is not of integers, are warned of
+REPEATED = 0.5  # a larger part of rows that repeat others is warned of
+ROUNDED = 1e-9  # values nearer than this part of their range are one
 
 FAR = 1e6
 """A bound that is farther from all values than so many times their range is no bound: its logarithm is a straight line,
 and rounds the values away."""
 
-EXACT = 2.0**53
-"""Larger floating-point numbers are all integers."""
+EXACT = 2.0**53  # larger floating-point numbers are all integers
 
 
 class Labels:
@@ -106,12 +73,7 @@ def limits(bounds: Any, labels: Labels) -> tuple[Array, Array]:
         if not _is_pair(pair):
             raise ValueError(f"bounds of {labels[i]} must be two numbers (low, high), None for no bound, got {pair!r}")
         ends = zip(pair, (-math.inf, math.inf), strict=True)
-        try:
-            low[i], high[i] = (end if part is None else float(part) for part, end in ends)
-        except OverflowError:
-            raise ValueError(
-                f"bounds of {labels[i]} are beyond floating point; give None, or a number below 1.8e308"
-            ) from None
+        low[i], high[i] = (end if part is None else float(part) for part, end in ends)
         if not low[i] < high[i]:
             raise ValueError(f"bounds of {labels[i]} must have low < high, got {pair!r}")
     return low, high
@@ -152,7 +114,7 @@ def constants(x: Array, labels: Labels) -> Array:
         warnings.warn(
             f"{labels[i]} is constant, {x[0, i]:g}, and has no density: other values get the density 0, samples hold "
             "the constant; drop the column to leave it out",
-            stacklevel=5,
+            stacklevel=6,
         )
     return np.where(same, x[0], math.nan)
 
@@ -172,7 +134,7 @@ def examine(x: Array, rows: int, low: Array, high: Array, integer: Array, varies
         warnings.warn(
             f"only {len(x)} of {rows} rows are distinct; the others count as weights. If rows repeat because values "
             "are discrete, their density has no limit: give integers",
-            stacklevel=5,
+            stacklevel=6,
         )
     low, high = _near(x, low, high)
     low, high = np.where(integer, np.ceil(low) - 0.5, low), np.where(integer, np.floor(high) + 0.5, high)
@@ -191,7 +153,7 @@ def _step(x: Array, rows: int, label: str) -> float:
         warnings.warn(
             f"{label} has only {len(values)} values in {rows} rows; they are spread out by {step:g}, the least "
             "distance of two. If they are categories or counts, give integers",
-            stacklevel=6,
+            stacklevel=7,
         )
     return step
 
@@ -226,3 +188,28 @@ def _margins(x: Array, low: Array, high: Array) -> Array:
     distance[~np.isfinite(distance) | (distance <= 0)] = math.inf
     least = distance.min(0)
     return np.where(np.isfinite(least), 0.5 * least, 1.0)
+
+
+def warn_of_atoms(x: Array, number: Array, labels: Labels) -> None:
+    """Warn of values of columns of numbers that many of the rows have; rounded columns may have such values."""
+    for i in np.flatnonzero(number).tolist():
+        values, counts = np.unique(x[:, i], return_counts=True)
+        if is_atom(counts.max(), len(x)) and not on_grid(np.diff(values)):
+            warnings.warn(
+                f"{labels[i]} holds {values[counts.argmax()]:g} in {counts.max()} of {len(x)} rows, and a density has "
+                "no limit there: model these rows apart, or add noise to the column",
+                stacklevel=6,
+            )
+
+
+def warn_of_dependence(x: Array, number: Array, labels: Labels) -> None:
+    """Warn of columns of numbers that are linearly dependent, outliers aside."""
+    columns = np.flatnonzero(number)
+    found, spread = dependent_columns(x[:, columns])
+    if found:
+        named = ", ".join(labels[i] for i in columns[found].tolist())
+        warnings.warn(
+            f"{named} are linearly dependent, to {spread:.1g} of their spread, and on a plane a density has no "
+            "limit: drop columns that others determine, or put a PCA before",
+            stacklevel=6,
+        )

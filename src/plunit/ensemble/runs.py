@@ -1,0 +1,331 @@
+"""A run of training: the data it is given, checked, and the state it carries from step to step.
+
+The members are trained on one batch for all steps, on a stream of new ones, or on the rows of a table.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from plunit.base.ranges import as_count
+from plunit.ensemble.arrays import Array, as_array, as_factors, as_many
+from plunit.ensemble.losses import LOSSES, PROBABILITIES
+from plunit.ensemble.mlp import MLP, spread
+
+Data = tuple[Any, Any]
+"""Inputs [in, batch] and targets [out, batch], shared by the members; or [in, batch, S] and [out, batch, S]."""
+
+Stream = Callable[[int], Data]
+"""Called with n, returns the batches of the next n steps: [n, in, batch, S] and [n, out, batch, S]."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a table, for all members.
+
+    Attributes:
+        x: inputs [n, in].
+        y: targets [n, out].
+        weight: of each row [n], with mean 1 to keep the scale of the loss; None is 1 for all.
+        batch: rows of each step, drawn by each member for itself; 0 takes all rows at each step. In one pass over the
+            table a member meets each row once; put the rows in random order first.
+        seeds: of the members' draws, [S].
+    """
+
+    x: Any
+    y: Any
+    weight: Any = None
+    batch: int = 0
+    seeds: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        as_count("batch", self.batch)
+
+    def draw(self, member: int, first: int, count: int) -> Array:
+        """Return the rows that a member meets at positions first, ..., first + count - 1: start + stride i mod n.
+
+        Start and stride are hashes of (seed, pass); programs/csrc/rows.h has the same formula.
+        """
+        n = len(self.x)
+        position = np.arange(first, first + count)
+        found = np.empty(count, dtype=np.int64)
+        for number in range(first // n, (first + count - 1) // n + 1):
+            start, stride = _progression(int(self.seeds[member]), number, n)
+            inside = position // n == number
+            found[inside] = (start + stride * (position[inside] % n)) % n
+        return found
+
+
+def _progression(seed: int, number: int, n: int) -> tuple[int, int]:
+    golden = 0x9E3779B97F4A7C15
+    x = _mix(seed + golden * (number + 1))
+    start = _mix(x) % n
+    while True:
+        x = _mix(x + golden)
+        if np.gcd(x % n, n) == 1:
+            return start, x % n
+
+
+def _mix(x: int) -> int:
+    """Return splitmix64's output function."""
+    x &= 2**64 - 1
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+    return x ^ (x >> 31)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Rows that are not trained on, and when a member has had enough.
+
+    Attributes:
+        x: inputs [n, in].
+        y: targets [n, out].
+        weight: of each row [n]; None is 1 for all.
+        every: steps from one look at them to the next.
+        patience: a member ends after so many looks whose loss was not below the best by `tolerance`.
+        tolerance: see `patience`.
+        average: not the parameters are looked at, and kept, but their running mean over about this part of the steps
+            taken; 0 takes the parameters themselves, 1 the mean of all steps.
+    """
+
+    x: Any
+    y: Any
+    weight: Any = None
+    every: int = 10
+    patience: float = math.inf
+    tolerance: float = 0.0
+    average: float = 0.0
+
+    def __post_init__(self) -> None:
+        as_count("every", self.every, 1)
+        if not self.patience > 0 or not 0 <= self.tolerance < math.inf:
+            raise ValueError(f"need patience > 0 and tolerance >= 0; got {self.patience} and {self.tolerance}")
+        if not 0 <= self.average <= 1:
+            raise ValueError(f"average must be a part of the steps, from 0 to 1, got {self.average}")
+
+    def rows(self) -> Rows:
+        """Return the rows alone."""
+        return Rows(self.x, self.y, self.weight)
+
+
+@dataclass(frozen=True)
+class StepData:
+    """The points of some steps, for the engines: x [steps or 1, in, n, members or 1], y and weight likewise.
+
+    The arrays may be views with any strides. `rows` holds the table if its rows are drawn.
+    """
+
+    x: Array
+    y: Array
+    weight: Array | None = None
+    rows: Rows | None = None
+
+
+def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -> StepData:
+    """Return the points of the next steps, their shapes checked, in the dtype of theta."""
+    rows, streamed, members = data if isinstance(data, Rows) else None, callable(data), theta.shape[1]
+    given: Any = (rows.x, rows.y) if rows else data(steps) if callable(data) else data
+    try:
+        x, y = given
+    except (TypeError, ValueError):
+        kind = type(given).__name__
+        raise ValueError(f"data must be Rows, a pair (inputs, targets) or a function of such, got {kind}") from None
+    found: list[Array] = []
+    for name, part, units in (("inputs", x, network.widths[0]), ("targets", y, network.widths[-1])):
+        array = as_array(part, theta.dtype, name)
+        whole = array if streamed else (array.T if rows else array)[None]
+        whole = whole[..., None] if whole.ndim == 3 and not streamed else whole
+        fits = whole.ndim == 4 and whole.shape[:2] == (steps if streamed else 1, units)
+        count = found[0].shape[2] if found else max(1, whole.shape[2]) if fits else 0
+        fits = fits and whole.shape[2] == count and whole.shape[3] in {1, members}
+        if not fits or (rows and array.ndim != 2):
+            batch = f"[{units}, batch] or [{units}, batch, {members}], in a stream with a first axis of {steps} steps"
+            form = f"[rows, {units}]" if rows else batch
+            raise ValueError(
+                f"{name} must be {form}, one point or more, and as many in inputs and targets; got {array.shape}"
+            )
+        found.append(whole)
+    x, y = found
+    return StepData(x, y, *(_weight_and_draws(rows, x.shape[2], theta) if rows else ()))
+
+
+def _weight_and_draws(rows: Rows, count: int, theta: Array) -> tuple[Array | None, Rows | None]:
+    if rows.batch and len(rows.seeds) != theta.shape[1]:
+        raise ValueError(
+            f"draws need one seed for each of {theta.shape[1]} members, got {len(rows.seeds)} with batch {rows.batch}"
+        )
+    drawn = rows if rows.batch else None
+    if rows.weight is None:
+        return None, drawn
+    weight = as_array(rows.weight, theta.dtype, "weight")
+    if weight.shape != (count,):
+        raise ValueError(f"weight must be [{count}], one for each row; got {weight.shape}")
+    return weight[None, None, :, None], drawn
+
+
+def check_numbers(data: StepData, loss: str, *, table: bool) -> None:
+    """Raise ValueError if a number is one that no training survives, and say where."""
+    axes = ("row", "column") if table else ("point", "unit")
+    drop = f"drop such {axes[0]}s"
+    for name, part in (("inputs", data.x), ("targets", data.y), ("weight", data.weight)):
+        if part is not None and not _is_finite(part):
+            rule = f"{name} must be finite in {part.dtype}"
+            raise ValueError(_text(rule, part, ~np.isfinite(part), axes, f"{drop}, or scale the numbers"))
+    y, weight = data.y, data.weight
+    if loss in PROBABILITIES and (y.min() < 0 or y.max() > 1):
+        rule = f"targets of the loss {loss} must be from 0 to 1"
+        raise ValueError(_text(rule, y, (y < 0) | (y > 1), axes, "scale them, or take the loss square"))
+    if weight is not None and weight.min() < 0:
+        raise ValueError(_text("weight must not be negative", weight, weight < 0, axes, drop))
+    others = [seed for seed in data.rows.seeds if not hasattr(seed, "__index__")] if data.rows else []
+    if others:
+        raise ValueError(f"seeds must be integers, got {others[0]!r}; pass range(members), for example")
+
+
+def _text(rule: str, part: Array, bad: Array, axes: tuple[str, str], remedy: str) -> str:
+    """Return the rule, the first bad number of a part, its place and the remedy."""
+    step, unit, point, member = place = tuple(np.argwhere(bad)[0].tolist())
+    parts = ((axes[0], point, 0), (axes[1], unit, part.shape[1]), ("member", member, part.shape[3]))
+    where = [f"{axis} {i}" for axis, i, length in parts if length != 1]
+    where += [f"step {step}"] if len(part) > 1 else []
+    return f"{rule}, got {part[place]} in {', '.join(where)}; {remedy}"
+
+
+def _is_finite(part: Array) -> bool:
+    """Return whether all numbers are finite: their sum is, except for large ones."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(part.sum()) or np.isfinite(part).all())
+
+
+Selected = TypeVar("Selected", bound="State")
+
+
+@dataclass
+class State:
+    """Parameters, Adam's moments and the recorded losses of an ensemble; an engine's `advance` changes them in place.
+
+    Adam has the usual settings (0.9, 0.999, 1e-8). A weight w loses lr decay w at each step; biases, alpha and c lose
+    nothing. The loss is recorded before every step that is a multiple of `stride`.
+    """
+
+    network: MLP
+    loss: str
+    stride: int
+    lr: Array  # [S]
+    decay: Array  # [S]
+    alpha: Array  # [depth - 1, S]
+    c: Array  # [depth - 1, S]
+    theta: Array  # [parameters, S]
+    mean: Array  # Adam's first moment, [parameters, S]
+    square: Array  # Adam's second moment, [parameters, S]
+    running: Array  # the running mean of theta, [parameters, S]; see `Validation.average`
+    best: Array  # the parameters with the least loss of validation, [parameters, S]
+    best_loss: Array  # that loss, [S]; infinite before the first look
+    best_step: Array  # the number of steps after which it was found, [S]
+    mark: Array  # the last loss of validation that was better than the mark before by the tolerance, [S]
+    waited: Array  # how many looks ago that was, [S]
+    history: Array  # losses [ceil(steps / stride), S]; NaN where none was taken
+    looks: Array  # losses of validation [steps // every, S]; NaN after a member has ended
+
+    @property
+    def members(self) -> int:
+        """The number of members."""
+        return int(self.theta.shape[1])
+
+    def select(self: Selected, members: Any) -> Selected:
+        """Return a copy with some of the members."""
+        arrays = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        kept: dict[str, Any] = {name: value[..., members].copy() for name, value in arrays.items()}
+        return dataclasses.replace(self, **kept)
+
+
+def begin(
+    network: MLP, theta: Array, *, steps: int, every: int = 0, stride: int = 16, loss: str = "square", **factors: Any
+) -> State:
+    """Return the state before the first step, checked; its arrays are its own.
+
+    The factors are lr, decay, alpha and c, as `train` takes them. There is room for the losses of `steps` steps, and
+    for those of validation every `every` steps.
+    """
+    if theta.ndim != 2 or theta.shape[0] != network.parameters or theta.shape[1] < 1:
+        raise ValueError(f"theta must be [{network.parameters}, members] for {network}, got {tuple(theta.shape)}")
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
+    dtype, members = theta.dtype, theta.shape[1]
+    factors = {"lr": 0.01, "decay": 0.0, "alpha": 0.1, "c": 1.0, **factors}
+    lr, decay, alpha, c = (as_factors(name, value, dtype) for name, value in factors.items())
+    return State(
+        network,
+        loss,
+        stride,
+        lr=as_many("lr", lr, members),
+        decay=as_many("decay", decay, members),
+        alpha=np.array(spread(network, theta, alpha), order="C"),
+        c=np.array(spread(network, theta, c), order="C"),
+        theta=np.array(theta, order="C"),
+        mean=np.zeros(theta.shape, dtype),
+        square=np.zeros(theta.shape, dtype),
+        running=np.array(theta, order="C"),
+        best=np.array(theta, order="C"),
+        best_loss=np.full(members, np.inf, dtype),
+        best_step=np.zeros(members, np.int64),
+        mark=np.full(members, np.inf, dtype),
+        waited=np.zeros(members, np.int32),
+        history=np.full((math.ceil(steps / stride), members), np.nan, dtype),
+        looks=np.full((steps // every if every else 0, members), np.nan, dtype),
+    )
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Some steps of training: first, ..., first + len(schedule) - 1."""
+
+    first: int  # the number of steps taken before
+    schedule: Array  # the factor of the step size at each of them
+    training: StepData
+    tests: StepData | None = None  # the points of validation
+    validation: Validation | None = None  # when they are looked at
+
+    @property
+    def last(self) -> int:
+        """The number of steps taken after."""
+        return self.first + len(self.schedule)
+
+    def shares(self) -> Array | None:
+        """Return what the running mean, if there is one, takes in at step t = 1, 2, ...: 1 / (1 + average (t - 1))."""
+        if not (self.validation and self.validation.average):
+            return None
+        return np.asarray(1 / (1 + self.validation.average * np.arange(self.first, self.last)))
+
+
+Part = tuple[State, Steps]
+"""An ensemble and the steps that it takes."""
+
+Engine = Callable[[Sequence[Part]], None]
+"""Takes the steps of several ensembles, in place."""
+
+
+def whole_looks(patience: float) -> int:
+    """Return the number of looks after which patience is at its end; no training has as many as 2^31 - 1.
+
+    >>> whole_looks(3), whole_looks(2.5), whole_looks(math.inf)
+    (3, 3, 2147483647)
+    """
+    return math.ceil(min(patience, 2**31 - 1))
+
+
+def check_room(state: State, steps: Steps) -> None:
+    """Raise ValueError if the state has no room for the losses of these steps: the program would write past it."""
+    looks = steps.last // steps.validation.every if steps.validation else 0
+    if len(state.history) * state.stride < steps.last or len(state.looks) < looks:
+        raise ValueError(
+            f"the state has room for {len(state.history) * state.stride} steps and {len(state.looks)} looks at the "
+            f"rows of validation, these are {steps.last} and {looks}; begin with more steps, and with every"
+        )
