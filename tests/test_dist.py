@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 BINARY = f"plunit/torch/_native{sysconfig.get_config_var('EXT_SUFFIX')}"
 LIB = "plunit/programs/lib/"
 LEVELS = compiling.levels()
-PROGRAMS = ("train", "chain")
+PROGRAMS = ("train", "chain", "prove")
 PLATFORM = re.sub(r"[-.]", "_", sysconfig.get_platform()).replace("universal2", platform.machine())
 LITTER = shutil.ignore_patterns(
     ".*", "__pycache__", "*.egg-info", "*.so", "*.pyd", "build", "dist", "runs", "reference"

@@ -106,7 +106,7 @@ def test_the_libraries_of_the_wheel_train_without_a_compiler(wheel, monkeypatch,
 
 def test_a_wheel_has_every_program_for_every_level(monkeypatch):
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    expected = {f"{name}-x86-64{level}.so" for name in ("train", "chain") for level in ("", "-v3", "-v4")}
+    expected = {f"{name}-x86-64{level}.so" for name in ("train", "chain", "prove") for level in ("", "-v3", "-v4")}
     assert set(compiling.file_names()) == expected | {"sources.sha256"}
 
 
