@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from plunit.pieces import activation, curve, polygons
-from plunit.torch import PLU, Residual, to_ensemble, to_network
+from plunit.pieces import curve, polygons
+from plunit.torch import PLU, Residual, to_network
 
 ACTIVATIONS = {
     "PLU": lambda: PLU(),
@@ -70,17 +70,6 @@ def test_float32_weights_are_taken_exactly():
     found = curve(to_network(model), -3.0, 3.0)
     x = torch.linspace(-3, 3, 101, dtype=torch.float64)[:, None]
     np.testing.assert_allclose(found(x[:, 0].numpy()), model.double()(x).detach().numpy(), atol=1e-12)
-
-
-def test_ensemble_and_one_member():
-    torch.manual_seed(3)
-    layers = [(torch.randn(3, 1, 7), torch.randn(3, 7)), (torch.randn(2, 3, 7), torch.randn(2, 7))]
-    member = to_ensemble(layers, activation.relu()).member(4)
-    x = torch.linspace(-2, 2, 9)[:, None]
-    (a, b), (c, d) = ((weight[..., 4], bias[..., 4]) for weight, bias in layers)
-    np.testing.assert_allclose(member(x.numpy()), torch.relu(x @ a.T + b) @ c.T + d, atol=1e-5)
-    with pytest.raises(ValueError, match="2 layers need 1 activations"):
-        to_ensemble(layers, [activation.relu()] * 2)
 
 
 @pytest.mark.parametrize(
