@@ -85,11 +85,3 @@ def test_a_saved_layer_comes_back(tmp_path):
     eqx.tree_serialise_leaves(tmp_path / "layer.eqx", layer)
     again = eqx.tree_deserialise_leaves(tmp_path / "layer.eqx", PLU(learnable=True, num_parameters=3))
     assert eqx.tree_equal(again, layer)
-
-
-def test_an_ensemble_of_layers():
-    layers = eqx.filter_vmap(lambda alpha: eqx.tree_at(lambda p: p.raw_alpha, PLU(learnable=True), alpha[None]))(
-        jnp.array([-1.0, 0.0, 1.0])
-    )
-    got = eqx.filter_vmap(lambda layer: layer(jnp.array(2.0)))(layers)
-    np.testing.assert_allclose(got, 1 + 1 / (1 + np.exp([1.0, 0.0, -1.0])), rtol=1e-6)
