@@ -125,4 +125,4 @@ def _parameter(name: str, value: Any, shape: tuple[int, ...], learnable: bool) -
     if not learnable:
         return float(value)
     raw, function = (learned.raw_fraction, _SIGMOID) if name == "rho" else (learned.raw_positive, _EXP)
-    return Parameterize(function, jnp.full(shape, raw(value, name)))
+    return Parameterize(function, jnp.full(shape, raw(float(value), name)))

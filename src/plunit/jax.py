@@ -110,7 +110,11 @@ def smooth_log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> 
 
 
 class LearnedLayer:
-    """The alpha and c of a layer: the initial numbers, or learned ones from `raw_alpha` and `raw_c`."""
+    """The alpha and c of a layer: the initial numbers, or learned ones from `raw_alpha` and `raw_c`.
+
+    The layers have signatures of their own, though nearly the same ones: users read them there, and the name of the
+    dtype and the axis of the channels are those of the framework.
+    """
 
     initial_alpha: float
     initial_c: float

@@ -25,13 +25,9 @@ Steps = Sequence[tuple["Leaf", bool]]
 _OWN = frozenset(vars(nn.Module())) - {"training"}  # attributes of modules as such
 
 
-def walk(user: Bijection, x: Tensor, steps: Steps) -> tuple[Tensor, Tensor]:
-    """Return where the leaves take the samples x (..., n), and the log-determinant of each."""
-    return walk_with(user, x, steps, implied(steps))
-
-
-def walk_with(user: Bijection, x: Tensor, steps: Steps, values: Sequence[Values]) -> tuple[Tensor, Tensor]:
-    """Walk with values that are known, as columns."""
+def walk(user: Bijection, x: Tensor, steps: Steps, values: Sequence[Values] | None = None) -> tuple[Tensor, Tensor]:
+    """Return where the leaves take the samples x (..., n), and the log-determinant of each; `values` are columns."""
+    values = implied(steps) if values is None else values
     user._check(x, (value for each in values for value in each))
     y = x.reshape(-1, x.shape[-1]).mT
     apart: list[Tensor] = []
