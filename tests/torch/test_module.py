@@ -60,14 +60,9 @@ def test_channels_on_any_axis(dim):
     expected = torch.stack([paper_formula(part, alpha, c) for part, alpha, c in channels], dim)
     torch.testing.assert_close(module(x), expected)
     torch.testing.assert_close(module.inverse(module(x)), x, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("learnable", [False, True])
-def test_inplace_overwrites_its_input(learnable):
-    x = torch.tensor([5.0, 0.5])
-    y = PLU(learnable=learnable, inplace=True)(x)
-    assert y.data_ptr() == x.data_ptr()
-    assert x.tolist() == pytest.approx([1.4, 0.5])
+    module.inplace = True
+    assert module(x).data_ptr() == x.data_ptr()
+    torch.testing.assert_close(x, expected)
 
 
 def saved_bytes(activation, x):
@@ -95,13 +90,9 @@ def test_backward_keeps_one_tensor_and_the_native_kernel_the_output(path):
     assert keeps_output == (path == "native")
 
 
-def test_repr():
-    assert repr(PLU()) == "PLU(alpha=0.1, c=1.0)"
+def test_repr_shows_what_was_learned():
     shown = repr(PLU(0.2, 3, learnable="c", num_parameters=7, dim=-1, inplace=True))
     assert shown == "PLU(alpha=0.2, c=3.0, learnable='c', num_parameters=7, dim=-1, inplace=True)"
-
-
-def test_repr_shows_what_was_learned():
     one, several = PLU(learnable=True), PLU(learnable="alpha", num_parameters=3)
     with torch.no_grad():
         one.raw_alpha.fill_(math.log(0.25 / 0.75))

@@ -91,11 +91,8 @@ class Conditional(nn.Module):
         self.context, self.hidden = context, hidden
         learned = [len(_learned(leaf)) for leaf in _moved(bijection)]
         self.slots = learned if slots is None else list(slots)
-        if (
-            len(self.slots) != len(learned)
-            or any(a < b for a, b in zip(self.slots, learned, strict=True))
-            or not learned
-        ):
+        fit = len(self.slots) == len(learned) and all(a >= b for a, b in zip(self.slots, learned, strict=True))
+        if not (fit and learned):
             raise ValueError(
                 f"Conditional needs learned elementwise parts, such as ScaleShift, each once, and a slot for each of "
                 f"their numbers, got parts of {learned} numbers and slots {self.slots}"
@@ -184,15 +181,8 @@ def conditional(
 ) -> Conditional:
     """Return a bijection for conditional densities: blocks of ScaleShift, LU and activation, then ScaleShift and LU.
 
-    Scales, shifts, slopes, widths and roundings depend on the context; see `Conditional`.
-
-    Args:
-        features: n, the numbers of a point.
-        context: k, the numbers of a context.
-        blocks: how many.
-        activation: as of `density`.
-        hidden: the units of each hidden layer of the network of the context.
-        generator: where the random numbers of the start come from.
+    Scales, shifts, slopes, widths and roundings depend on the context. `features`, `blocks` and `activation` are as of
+    `density`; `context` and `hidden`, the numbers of a context and the units of its network, as of `Conditional`.
 
     >>> from plunit.invertible import Flow
     >>> flow = Flow(conditional(2, context=1, blocks=2))

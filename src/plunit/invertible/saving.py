@@ -20,7 +20,7 @@ from plunit.base.errors import missing
 from plunit.base.files import save_whole
 from plunit.invertible.bijections.anneal import Annealing
 from plunit.invertible.bijections.axes import Permutation, ScaleShift
-from plunit.invertible.bijections.bijection import Bijection
+from plunit.invertible.bijections.bijection import Bijection, faults_within
 from plunit.invertible.bijections.chain import Chain, Inverse
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, Tanh
 from plunit.invertible.bijections.linear import LU, Orthogonal
@@ -98,7 +98,8 @@ def write(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, ow
     try:
         _structure({"flow": text})
         _check_finite(arrays)
-        _check_state(bijection)
+        for fault in faults_within(bijection, arrays):
+            raise ValueError(fault)
     except ValueError as error:
         raise ValueError(f"this flow is not saved, because {path} could not be read: {error}") from None
     save_whole(path, _library("safetensors.torch").save(arrays, {"flow": text}))
@@ -215,13 +216,6 @@ def _check_finite(arrays: dict[str, Tensor]) -> None:
     for name, value in arrays.items():
         if not value.isfinite().all():
             raise ValueError(f"the array {name} holds values that are not finite")
-
-
-def _check_state(bijection: Bijection | Conditional) -> None:
-    """Raise unless a bijection has a state that it would take itself."""
-    for path, module in bijection.named_modules():
-        for fault in module.faults(module.state_dict()) if isinstance(module, Bijection) else ():
-            raise ValueError(f"{path}{'.' if path else ''}{fault}")
 
 
 def _library(name: str) -> Any:
