@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -223,6 +224,9 @@ def test_the_bar_shows_the_steps_and_the_loss(capsys, monkeypatch):
     shown = re.sub(r"\x1b\[[0-9;?]*\w", "", capsys.readouterr().out)
     assert "3/3" in shown
     assert f"NLL {losses[-1]:.3f}" in shown
+    monkeypatch.setitem(sys.modules, "rich.progress", None)  # without rich there is no bar
+    assert len(seeded().fit(torch.randn(50, 2), 3, progress=True).losses) == 3
+    assert capsys.readouterr().out == ""
 
 
 def test_divergence_in_the_last_step_is_seen():

@@ -5,7 +5,7 @@ import warnings
 import pytest
 import torch
 
-from plunit.invertible import TOYS, Flow, density, toy
+from plunit.invertible import TOYS, Flow, conditional, density, toy
 from plunit.invertible.training.screening import screen
 
 
@@ -99,6 +99,8 @@ def test_fit_screens_points_functions_and_loaders(of):
     with pytest.warns(UserWarning, match="columns 0, 1 are far from standard") as caught:
         Flow(density(2, 1)).fit(of(1e5 * X[:, :2]), 1)
     assert caught[0].filename == __file__  # the warning points at the user's line
+    with pytest.warns(UserWarning, match="context column 0 is far"):
+        Flow(conditional(2, 1, blocks=1)).fit(X[:, :2], 1, context=100 * X[:, 2:3])
 
 
 def test_fit_refuses_a_constant_column_and_changes_nothing():
