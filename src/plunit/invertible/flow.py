@@ -31,7 +31,7 @@ from plunit.invertible.contexts import Conditional
 from plunit.invertible.distributions import Base, Given, base_for
 from plunit.invertible.frozen import Frozen
 from plunit.invertible.training.batches import PointShape, check_dense, check_finite, prepare
-from plunit.invertible.training.likelihood import Fitted, HeldOut, check_options, positive, train
+from plunit.invertible.training.likelihood import Fitted, HeldOut, as_positive, check_options, train
 
 _LARGEST_BATCH = 10_000_000
 _ACTIVATIONS: dict[str, Callable[..., Bijection]] = {
@@ -172,16 +172,16 @@ class Flow(nn.Module):
         """
         steps, batch = as_count("steps", steps, 1), as_count("batch", batch, 1, _LARGEST_BATCH)
         patience = None if patience is None else as_count("patience", patience, 1)
-        lr, clip = positive("lr", lr, sys.float_info.max), None if clip is None else positive("clip", clip)
+        lr, clip = as_positive("lr", lr, sys.float_info.max), None if clip is None else as_positive("clip", clip)
         check_options(anneal, generator, progress, validation, patience)
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
         anneal = annealing_of(self.bijection, anneal)
         size = self.bijection.context if isinstance(self.bijection, Conditional) else None
         form = PointShape(self.bijection.features, size, self.base.origin)
-        draw, aside, shares = prepare(form, data, context, weights, validation, batch, generator)
+        draw, aside, aside_weights = prepare(form, data, context, weights, validation, batch, generator)
         first = 0 if anneal is None else anneal.first_sharp(steps)
-        held = None if aside is None else HeldOut(self, aside, shares, steps, patience, first)
+        held = None if aside is None else HeldOut(self, aside, aside_weights, steps, patience, first)
         optimizer = torch.optim.Adam(self.parameters(), lr, fused=True)
         if clip is not None:
             optimizer.register_step_pre_hook(lambda *_: _shorten(self, clip))

@@ -75,7 +75,7 @@ def check_options(anneal: Any, generator: Any, progress: Any, validation: Any, p
         raise TypeError(f"progress takes True, False or a function of (steps done, loss), got {progress!r}")
 
 
-def positive(name: str, value: Any, most: float = math.inf) -> float:
+def as_positive(name: str, value: Any, most: float = math.inf) -> float:
     """Return a number above 0 and at most `most`, of NumPy and PyTorch too, or raise ValueError."""
     try:
         found = float(value) if hasattr(value, "__float__") and not isinstance(value, bool) else math.nan

@@ -53,10 +53,10 @@ class Place(NamedTuple):
             )
 
 
-Layers = tuple[list[LayerLike], Shape]
+Converted = tuple[list[LayerLike], Shape]
 """What a layer becomes, and the shape after it. A weight of one axis is the diagonal of a matrix."""
 
-Converter = Callable[[Any, Place], Layers]
+Converter = Callable[[Any, Place], Converted]
 """Takes a module and its place, and returns its layers; ValueError if that is not possible.
 
 Check-list for a new one: a line in the table `layers.CONVERT`; the function is that of the module to rounding; training

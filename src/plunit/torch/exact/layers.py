@@ -19,8 +19,8 @@ from plunit.pieces import Activation, activation
 from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.networks import LayerLike
 from plunit.torch.exact.features import (
+    Converted,
     Converter,
-    Layers,
     Place,
     array,
     bias_of,
@@ -33,7 +33,7 @@ from plunit.torch.exact.features import (
 from plunit.torch.module import PLU
 
 
-def _linear(module: nn.Linear, place: Place) -> Layers:
+def _linear(module: nn.Linear, place: Place) -> Converted:
     """W x + b along the last axis of the features."""
     weight = weight_of(module)
     bias = bias_of(module, len(weight))
@@ -46,7 +46,7 @@ def _linear(module: nn.Linear, place: Place) -> Layers:
     return [(whole, np.tile(bias, len(whole) // len(bias)))], after
 
 
-def _plu(module: PLU, place: Place) -> Layers:
+def _plu(module: PLU, place: Place) -> Converted:
     alpha, c = (array(value) for value in (module.alpha, module.c))
     if module.num_parameters == 1:
         return [activation.plu(alpha, c)], place.shape
@@ -54,7 +54,7 @@ def _plu(module: PLU, place: Place) -> Layers:
     return [activation.plu(*parts)], place.shape or (module.num_parameters,)
 
 
-def _prelu(module: nn.PReLU, place: Place) -> Layers:
+def _prelu(module: nn.PReLU, place: Place) -> Converted:
     slope = weight_of(module)
     if len(slope) == 1:
         return [activation.leaky_relu(slope[0])], place.shape
@@ -66,7 +66,7 @@ def _everywhere(make: Callable[[Any], Activation]) -> Converter:
     return lambda module, place: ([make(module)], place.shape)
 
 
-def _convolution(axes: int, module: nn.Conv1d | nn.Conv2d, place: Place) -> Layers:
+def _convolution(axes: int, module: nn.Conv1d | nn.Conv2d, place: Place) -> Converted:
     place.image(axes)
     weight = torch.from_numpy(weight_of(module))
     bias = bias_of(module, len(weight))
@@ -75,13 +75,13 @@ def _convolution(axes: int, module: nn.Conv1d | nn.Conv2d, place: Place) -> Laye
     return [(whole, np.repeat(bias, prod(after[1:])))], after
 
 
-def _average(axes: int, module: nn.Module, place: Place) -> Layers:
+def _average(axes: int, module: nn.Module, place: Place) -> Converted:
     place.image(axes)
     weight, after = matrix(module.forward, place)
     return [(weight, np.zeros(len(weight)))], after
 
 
-def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, place: Place) -> Layers:
+def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, place: Place) -> Converted:
     if module.return_indices:
         raise ValueError("it returns indices besides the maxima; take return_indices=False")
     shape, after = place.image(axes), shape_after(module.forward, place)
@@ -97,7 +97,7 @@ def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, place: Place) -> La
     return maxima(index.reshape(prod(after), -1), prod(shape), place), after
 
 
-def _batch_norm(axes: tuple[int, ...], module: nn.BatchNorm1d | nn.BatchNorm2d, place: Place) -> Layers:
+def _batch_norm(axes: tuple[int, ...], module: nn.BatchNorm1d | nn.BatchNorm2d, place: Place) -> Converted:
     """(x - mean) / sqrt(var + eps) * weight + bias, as the affine map it is in eval mode."""
     if module.training or module.running_mean is None or module.running_var is None:
         raise ValueError("batch statistics depend on the batch; call .eval() and keep track_running_stats=True")
@@ -111,13 +111,13 @@ def _batch_norm(axes: tuple[int, ...], module: nn.BatchNorm1d | nn.BatchNorm2d, 
     return [parts], place.shape or (len(scale),)
 
 
-def _dropout(module: nn.Dropout, place: Place) -> Layers:
+def _dropout(module: nn.Dropout, place: Place) -> Converted:
     if module.training:
         raise ValueError("in training mode its output is random; call .eval() on the model")
     return [], place.shape
 
 
-def _flatten(module: nn.Flatten, place: Place) -> Layers:
+def _flatten(module: nn.Flatten, place: Place) -> Converted:
     if place.shape is None:
         if (module.start_dim, module.end_dim) != (1, -1):
             raise ValueError("take Flatten(), which flattens all axes but the first, or give to_network a shape")
@@ -127,7 +127,7 @@ def _flatten(module: nn.Flatten, place: Place) -> Layers:
     return [], shape_after(module.forward, place)
 
 
-def _unflatten(module: nn.Unflatten, place: Place) -> Layers:
+def _unflatten(module: nn.Unflatten, place: Place) -> Converted:
     if not isinstance(module.dim, int) or module.dim == 0:
         raise ValueError(f"it splits axis {module.dim!r}; give the number of an axis after that of the batch")
     shape = place.shape
@@ -140,7 +140,7 @@ def _unflatten(module: nn.Unflatten, place: Place) -> Layers:
     return [], shape_after(module.forward, place._replace(shape=shape))
 
 
-def _same(module: nn.Module, place: Place) -> Layers:
+def _same(module: nn.Module, place: Place) -> Converted:
     return [], place.shape
 
 

@@ -14,7 +14,7 @@ from torch.nn.utils import parametrize
 from plunit.pieces import Network, network
 from plunit.pieces.networks import LayerLike
 from plunit.torch.exact.chains import alternating, inputs_of, joined, residual
-from plunit.torch.exact.features import ROOM, Layers, Place, Shape, numbers
+from plunit.torch.exact.features import ROOM, Converted, Place, Shape, numbers
 from plunit.torch.exact.layers import CONVERT, VIEWS
 from plunit.torch.residual import Residual
 
@@ -61,7 +61,7 @@ def _checked(shape: Sequence[int] | None) -> Shape:
     return found
 
 
-def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], place: Place) -> Layers:
+def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], place: Place) -> Converted:
     """Return the layers of a module and the shape after it. The module is called `name` and is inside `around`."""
     if any(module is outer for outer in around):
         raise ValueError(f"layer {name!r} contains itself; take that place out of the model")
@@ -82,7 +82,7 @@ def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], pl
         return CONVERT[kind](module, place)
 
 
-def _sequence(module: nn.Sequential, name: str, around: tuple[nn.Module, ...], place: Place) -> Layers:
+def _sequence(module: nn.Sequential, name: str, around: tuple[nn.Module, ...], place: Place) -> Converted:
     layers: list[LayerLike] = []
     # by place, because a module may stand in several
     for child, part in module._modules.items():
@@ -92,7 +92,7 @@ def _sequence(module: nn.Sequential, name: str, around: tuple[nn.Module, ...], p
     return layers, place.shape
 
 
-def _sum(module: Residual, name: str, around: tuple[nn.Module, ...], place: Place) -> Layers:
+def _sum(module: Residual, name: str, around: tuple[nn.Module, ...], place: Place) -> Converted:
     body, after = _walk(module.body, f"{name}.body" if name else "body", around, place)
     with _named(module, name):
         kinds = ((parametrize.type_before_parametrizations(part), part) for part in module.body.modules())
