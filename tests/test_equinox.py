@@ -58,27 +58,6 @@ def test_in_a_sequential(key):
     np.testing.assert_allclose(model(x, key=key), paper(linear(x), 0.1, 1.0).sum(), rtol=1e-5)
 
 
-def test_training_reduces_the_loss_and_moves_alpha_and_c():
-    x = jnp.linspace(-3, 3, 64)[:, None]
-    model = eqx.nn.MLP(1, 1, width_size=16, depth=1, activation=PLU(learnable=True), key=KEY)
-
-    def loss(model):
-        return jnp.square(jax.vmap(model)(x) - jnp.sin(x)).mean()
-
-    @eqx.filter_jit
-    def step(model):
-        value, gradient = eqx.filter_value_and_grad(loss)(model)
-        return eqx.apply_updates(model, jax.tree.map(lambda g: -0.05 * g, gradient)), value
-
-    losses = []
-    for _ in range(50):
-        model, value = step(model)
-        losses.append(value.item())
-    assert losses[-1] < 0.5 * losses[0]
-    assert np.abs(model.activation.alpha - 0.1).max() > 1e-3
-    assert np.abs(model.activation.c - 1.0).max() > 1e-3
-
-
 def test_a_saved_layer_comes_back(tmp_path):
     layer = PLU(learnable=True, num_parameters=3)
     layer = eqx.tree_at(lambda layer: layer.raw_c, layer, jnp.array([-1.0, 0.0, 1.0]))
@@ -87,9 +66,8 @@ def test_a_saved_layer_comes_back(tmp_path):
     assert eqx.tree_equal(again, layer)
 
 
-def test_an_ensemble_of_layers():
-    layers = eqx.filter_vmap(lambda alpha: eqx.tree_at(lambda p: p.raw_alpha, PLU(learnable=True), alpha[None]))(
-        jnp.array([-1.0, 0.0, 1.0])
-    )
-    got = eqx.filter_vmap(lambda layer: layer(jnp.array(2.0)))(layers)
-    np.testing.assert_allclose(got, 1 + 1 / (1 + np.exp([1.0, 0.0, -1.0])), rtol=1e-6)
+def test_gradients_reach_alpha_and_c():
+    x = jnp.linspace(-3, 3, 64)[:, None]
+    model = eqx.nn.MLP(1, 1, width_size=16, depth=1, activation=PLU(learnable=True), key=KEY)
+    gradient = eqx.filter_grad(lambda model: jnp.square(jax.vmap(model)(x)).mean())(model).activation
+    assert all(np.abs(raw).max() > 1e-3 for raw in (gradient.raw_alpha, gradient.raw_c))

@@ -2,7 +2,6 @@
 
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 from flax import nnx
 
@@ -19,25 +18,6 @@ def test_only_what_is_learnable_is_a_parameter(learnable, names):
     assert found == {path: leaf.shape for path, leaf in nnx.to_flat_state(nnx.state(layer, nnx.Param))}
 
 
-def test_training_reduces_the_loss_and_moves_alpha_and_c():
-    x = jnp.linspace(-3, 3, 64)[:, None]
-    rngs = nnx.Rngs(0)
-    layer = PLU(learnable=True, num_parameters=16)
-    model = nnx.Sequential(nnx.Linear(1, 16, rngs=rngs), layer, nnx.Linear(16, 1, rngs=rngs))
-    optimizer = nnx.Optimizer(model, optax.adam(0.02), wrt=nnx.Param)
-
-    @nnx.jit
-    def step(model, optimizer):
-        value, gradient = nnx.value_and_grad(lambda model: jnp.square(model(x) - jnp.sin(x)).mean())(model)
-        optimizer.update(model, gradient)
-        return value
-
-    losses = [step(model, optimizer).item() for _ in range(30)]
-    assert losses[-1] < 0.5 * losses[0]
-    assert np.abs(layer.alpha - 0.1).max() > 1e-3
-    assert np.abs(layer.c - 1.0).max() > 1e-3
-
-
 def test_split_and_merge():
     layer = PLU(0.3, learnable=True, num_parameters=3)
     nnx.update(layer, {"raw_c": jnp.array([-1.0, 0.0, 1.0])})
@@ -45,3 +25,11 @@ def test_split_and_merge():
     x = np.float32([[-9, 0.5, 9]])
     np.testing.assert_array_equal(again(x), layer(x))
     np.testing.assert_allclose(again.c, np.exp([-1.0, 0.0, 1.0]), rtol=1e-6)
+
+
+def test_gradients_reach_alpha_and_c():
+    x = jnp.linspace(-3, 3, 64)[:, None]
+    model = nnx.Sequential(nnx.Linear(1, 16, rngs=nnx.Rngs(0)), PLU(learnable=True, num_parameters=16))
+    gradient = nnx.grad(lambda model: jnp.square(model(x)).mean())(model)
+    layer = gradient["layers"][1]
+    assert all(np.abs(layer[name][...]).max() > 1e-3 for name in ("raw_alpha", "raw_c"))

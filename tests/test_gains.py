@@ -21,11 +21,6 @@ def test_gains_are_those_of_the_integrals(alpha, c, variance):
     assert plunit.gain(alpha, c, variance, mode="backward") == pytest.approx(backward, rel=1e-10)
 
 
-def test_published_values():
-    assert round(plunit.gain(0.1, 1.0), 4) == 1.3473
-    assert round(plunit.gain(0.1, 1.0, mode="backward"), 4) == 1.2075
-
-
 def test_a_straight_line_needs_no_nonlinear_gain():
     assert plunit.gain(1.0, 1.0) == pytest.approx(1)
     assert plunit.gain(0.25, 0.0) == pytest.approx(4)

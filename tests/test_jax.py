@@ -7,17 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from oracles import (
-    CORNERS,
-    NO_SLOPES_OF_AN_INVERSE,
-    few_points,
-    kinks_and_neighbours,
-    paper,
-)
+from oracles import CORNERS, few_points, paper
 
 import plunit
-import plunit.numpy
-from plunit.jax import inverse, plu, slope, smooth_inverse
+from plunit.jax import inverse, plu
 
 
 def difference(of, x, alpha, c):
@@ -26,33 +19,6 @@ def difference(of, x, alpha, c):
     back = 0.0 if of == 1 and alpha == 0 else 1.0
     ahead, behind = (paper(x + s[0], alpha + s[1], c + s[2]) for s in (step, -back * step))
     return (ahead - behind) / ((1 + back) * 1e-6)
-
-
-def test_alpha_above_one_is_steeper_outside():
-    assert plu(jnp.array([-3.0, 1.0, 3.0]), 2.5).tolist() == [-6.0, 1.0, 6.0]
-
-
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("name", ["plu", "inverse", "slope"])
-def test_half_precision_goes_through_float32(name, dtype):
-    x = jnp.linspace(-50, 50, 333).astype(dtype)
-    got = getattr(plunit.jax, name)(x)
-    assert got.dtype == dtype
-    np.testing.assert_array_equal(got, getattr(plunit.numpy, name)(np.asarray(x)))
-
-
-def test_float64():
-    with jax.enable_x64(True):
-        got = plu(np.linspace(-3, 3, 20), 0.3, 0.7)
-        assert got.dtype == "float64"
-        np.testing.assert_allclose(got, paper(np.linspace(-3, 3, 20), 0.3, 0.7), rtol=1e-15)
-
-
-@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "uint8"])
-def test_integers_become_floats_as_in_jax_nn(dtype):
-    x = jnp.array([0, 1, 3]).astype(dtype)
-    assert plu(x).dtype == jax.nn.leaky_relu(x).dtype == jnp.float32
-    np.testing.assert_allclose(plu(x), paper(x, 0.1, 1.0), rtol=3e-7)
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 1, 1)])
@@ -76,20 +42,6 @@ def test_derivatives_are_the_finite_differences(mode, alpha, c, of):
     np.testing.assert_allclose(got, difference(of, x, alpha, c), rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.1, 2.5])
-@pytest.mark.parametrize("c", [0.0, 0.7, 1.0])
-def test_kinks_belong_to_the_inner_piece(alpha, c):
-    kinks, _, outside = kinks_and_neighbours(c)
-    gradients = jax.vmap(jax.grad(plu, (0, 1, 2)), (0, None, None))
-    np.testing.assert_array_equal(gradients(kinks, alpha, c), [[1, 1], [0, 0], [0, 0]])
-    np.testing.assert_array_equal(gradients(outside, alpha, c)[0], np.float32([alpha, alpha]))
-    np.testing.assert_array_equal(slope(kinks, alpha, c), [1, 1])
-
-
-def test_clip_has_another_gradient_at_the_kinks():
-    assert jax.grad(lambda x: jnp.clip(x, -1, 1))(1.0) == 0.5
-
-
 @pytest.mark.parametrize("x", [-2.0, -1.0, 0.5, 1.0, 2.0])
 def test_second_derivatives(x):
     outside = abs(x) > 1
@@ -108,22 +60,17 @@ def test_jit_and_vmap_change_nothing(alpha):
     np.testing.assert_array_equal(jax.vmap(plu, (None, 0))(x, np.float32([alpha, 1.0]))[0], expected)
 
 
+def test_float64():
+    with jax.enable_x64(True):
+        got = plu(np.linspace(-3, 3, 20), 0.3, 0.7)
+        assert got.dtype == "float64"
+        np.testing.assert_allclose(got, paper(np.linspace(-3, 3, 20), 0.3, 0.7), rtol=1e-15)
+        np.testing.assert_allclose(inverse(np.array([0.5, 3.0]), 1e-39), [0.5, 2e39])
+
+
 def test_plunit_plu_finds_this_module():
     assert isinstance(plunit.plu(jnp.array(2.0)), jax.Array)
     assert isinstance(jax.jit(plunit.plu)(2.0), jax.Array)
-
-
-@pytest.mark.parametrize("alpha", NO_SLOPES_OF_AN_INVERSE)
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int32"])
-@pytest.mark.parametrize("function", [inverse, smooth_inverse])
-def test_inverse_of_slopes_that_the_precision_does_not_have(function, alpha, dtype):
-    with pytest.raises(ValueError, match=r"alpha > 0"):
-        function(jnp.ones(2, dtype), alpha)
-
-
-def test_inverse_of_slopes_that_float64_has():
-    with jax.enable_x64(True):
-        np.testing.assert_allclose(inverse(np.array([0.5, 3.0]), 1e-39), [0.5, 2e39])
 
 
 @pytest.mark.parametrize(("imports", "loads_torch"), [("plunit.jax", False), ("torch, plunit.jax", True)])

@@ -29,10 +29,12 @@ def test_float64():
     np.testing.assert_allclose(array(got), paper(x, 0.3, 0.7), rtol=1e-14)
 
 
-def test_symbolic_tensors():
+def test_symbolic_tensors_and_masks():
     x = keras.Input((3,))
     y = plu(x, 0.25)
-    assert y.shape == (None, 3)
+    assert y.shape == PLU(learnable=True, shared_axes=())(x).shape == (None, 3)
+    masked = keras.layers.Masking()(np.float32([[[0, 0], [1, 2]]]))
+    assert array(PLU()(masked)._keras_mask).tolist() == [[False, True]]
     np.testing.assert_array_equal(array(keras.Model(x, y)(np.float32([[-3, 1, 3]]))), [[-1.5, 1, 1.5]])
 
 
@@ -48,9 +50,9 @@ def test_only_what_is_learnable_has_a_weight(learnable, names):
     ("shared_axes", "shape", "broadcast"),
     [
         ("all", (), ()),
-        ((1, 2), (3,), (1, 1, 3)),
+        ((np.int64(1), 2), (3,), (1, 1, 3)),
         ([2, 3], (4,), (4, 1, 1)),
-        (1, (5, 3), (1, 5, 3)),
+        (np.int64(1), (5, 3), (1, 5, 3)),
         ((1, 2, 3), (), ()),
         ((), (4, 5, 3), (4, 5, 3)),
         (None, (4, 5, 3), (4, 5, 3)),
@@ -60,6 +62,10 @@ def test_shared_axes(shared_axes, shape, broadcast):
     layer = PLU(learnable=True, shared_axes=shared_axes)
     layer.build((None, 4, 5, 3))
     assert [tuple(weight.shape) for weight in layer.weights] == [shape, shape]
+    assert layer.compute_output_shape((None, 4, 5, 3)) == (None, 4, 5, 3)
+    if shape:
+        with pytest.raises(ValueError, match="expected ndim=4"):
+            layer(ops.ones((2, 3)))
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2, 4, 5, 3), scale=2).astype(np.float32)
     raw_alpha, raw_c = rng.normal(size=(2, *shape))
@@ -69,22 +75,6 @@ def test_shared_axes(shared_axes, shape, broadcast):
     np.testing.assert_allclose(array(layer.c), c, rtol=1e-6)
     np.testing.assert_allclose(array(layer(x)), paper(x, alpha, c), rtol=1e-5)
     np.testing.assert_allclose(array(layer.inverse(layer(x))), x, rtol=1e-4)
-
-
-@pytest.mark.parametrize("axes", [np.int64(1), (np.int64(1),), 1])
-def test_shared_axes_of_numpy(axes):
-    layer = PLU(learnable=True, shared_axes=axes)
-    layer.build((None, 5, 3))
-    assert tuple(layer.raw_c.shape) == (3,)
-    assert layer.get_config()["shared_axes"] == (1,)
-
-
-def test_values_of_their_own_fix_the_input_shape():
-    layer = PLU(learnable=True, shared_axes=(1, 2))
-    layer.build((None, 4, 5, 3))
-    assert tuple(layer(ops.ones((1, 9, 9, 3))).shape) == (1, 9, 9, 3)
-    with pytest.raises(ValueError, match="expected ndim=4"):
-        layer(ops.ones((2, 3)))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"])
@@ -115,16 +105,6 @@ def test_mixed_precision_keeps_parameters_in_float32():
     assert kind(got) == "bfloat16"
     assert {weight.dtype for weight in layer.weights} == {"float32"}
     np.testing.assert_array_equal(array(got), plunit.numpy.plu(x, 0.3, 0.7).astype(np.float32))
-
-
-def test_masks_pass_through():
-    masked = keras.layers.Masking()(np.float32([[[0, 0], [1, 2]]]))
-    assert array(PLU()(masked)._keras_mask).tolist() == [[False, True]]
-
-
-def test_output_shape():
-    assert PLU().compute_output_shape((None, 7, 3)) == (None, 7, 3)
-    assert PLU(learnable=True, shared_axes=(1,))(keras.Input((7, 3))).shape == (None, 7, 3)
 
 
 @pytest.mark.parametrize("learnable", [False, True, "alpha", "c"])

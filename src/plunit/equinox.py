@@ -14,16 +14,16 @@ import jax
 import jax.numpy as jnp
 
 from plunit import learned
-from plunit.jax import along_channels, inverse, learned_value, plu
+from plunit.jax import LearnedLayer, inverse, plu
 
 __all__ = ["PLU"]
 
 
-class PLU(eqx.Module):
+class PLU(LearnedLayer, eqx.Module):
     """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), as a layer whose alpha and c may be learned.
 
     Args:
-        alpha, c, learnable, num_parameters: what is learned and in which bounds, as of `plunit.learned.names`.
+        alpha, c, learnable, num_parameters: what is learned and in which bounds, as of `plunit.learned.starts`.
         axis: the axis of the channels: 0 for the layers of `equinox.nn`, which take one sample at a time.
         dtype: the dtype of the raw parameters; JAX's default float if None.
 
@@ -57,32 +57,18 @@ class PLU(eqx.Module):
         axis: int = 0,
         dtype: Any = None,
     ) -> None:
-        names = learned.names(alpha, c, learnable, num_parameters)
+        starts = learned.starts(alpha, c, learnable, num_parameters)
         self.initial_alpha, self.initial_c = float(alpha), float(c)
         self.num_parameters, self.axis = num_parameters, axis
         dtype = jnp.result_type(float) if dtype is None else dtype
         self.raw_alpha, self.raw_c = (
-            jnp.full(num_parameters, learned.raw(name, start), dtype) if name in names else None
-            for name, start in (("alpha", alpha), ("c", c))
+            jnp.full(num_parameters, starts[name], dtype) if name in starts else None for name in ("alpha", "c")
         )
-
-    @property
-    def alpha(self) -> float | jax.Array:
-        """The outer slope: a number, or the learned values [num_parameters], float32 where the raw ones are half."""
-        return self.initial_alpha if self.raw_alpha is None else learned_value("alpha", self.raw_alpha)
-
-    @property
-    def c(self) -> float | jax.Array:
-        """The half-width of the inner piece: a number, or the learned values, likewise."""
-        return self.initial_c if self.raw_c is None else learned_value("c", self.raw_c)
 
     def __call__(self, x: Any, *, key: Any = None) -> Any:
         """Return PLU(x). The key is ignored; `equinox.nn.Sequential` passes one to every layer."""
-        return plu(x, *self._along_channels(x))
+        return plu(x, *self.along_channels(x))
 
     def inverse(self, y: Any) -> Any:
         """Return the x with PLU(x) = y; alpha > 0."""
-        return inverse(y, *self._along_channels(y))
-
-    def _along_channels(self, x: Any) -> tuple[Any, ...]:
-        return along_channels((self.alpha, self.c), jnp.shape(x), self.num_parameters, self.axis)
+        return inverse(y, *self.along_channels(y))

@@ -10,20 +10,19 @@ try:
     from flax import nnx
 except ModuleNotFoundError as error:
     raise missing(error, "flax") from None
-import jax
 import jax.numpy as jnp
 
 from plunit import learned
-from plunit.jax import along_channels, inverse, learned_value, plu
+from plunit.jax import LearnedLayer, inverse, plu
 
 __all__ = ["PLU"]
 
 
-class PLU(nnx.Module):
+class PLU(LearnedLayer, nnx.Module):
     """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), as a layer whose alpha and c may be learned.
 
     Args:
-        alpha, c, learnable, num_parameters: what is learned and in which bounds, as of `plunit.learned.names`.
+        alpha, c, learnable, num_parameters: what is learned and in which bounds, as of `plunit.learned.starts`.
         axis: the axis of the channels, the last one as in every layer of Flax.
         param_dtype: the dtype of the raw parameters.
 
@@ -49,31 +48,18 @@ class PLU(nnx.Module):
         axis: int = -1,
         param_dtype: Any = jnp.float32,
     ) -> None:
-        names = learned.names(alpha, c, learnable, num_parameters)
+        starts = learned.starts(alpha, c, learnable, num_parameters)
         self.initial_alpha, self.initial_c = float(alpha), float(c)
         self.num_parameters, self.axis, self.param_dtype = num_parameters, axis, param_dtype
         self.raw_alpha, self.raw_c = (
-            nnx.Param(jnp.full(num_parameters, learned.raw(name, start), param_dtype)) if name in names else None
-            for name, start in (("alpha", alpha), ("c", c))
+            nnx.Param(jnp.full(num_parameters, starts[name], param_dtype)) if name in starts else None
+            for name in ("alpha", "c")
         )
-
-    @property
-    def alpha(self) -> float | jax.Array:
-        """The outer slope: a number, or the learned values [num_parameters], float32 where the raw ones are half."""
-        return self.initial_alpha if self.raw_alpha is None else learned_value("alpha", self.raw_alpha[...])
-
-    @property
-    def c(self) -> float | jax.Array:
-        """The half-width of the inner piece: a number, or the learned values, likewise."""
-        return self.initial_c if self.raw_c is None else learned_value("c", self.raw_c[...])
 
     def __call__(self, x: Any) -> Any:
         """Return PLU(x)."""
-        return plu(x, *self._along_channels(x))
+        return plu(x, *self.along_channels(x))
 
     def inverse(self, y: Any) -> Any:
         """Return the x with PLU(x) = y; alpha > 0."""
-        return inverse(y, *self._along_channels(y))
-
-    def _along_channels(self, x: Any) -> tuple[Any, ...]:
-        return along_channels((self.alpha, self.c), jnp.shape(x), self.num_parameters, self.axis)
+        return inverse(y, *self.along_channels(y))

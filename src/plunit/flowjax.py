@@ -7,6 +7,7 @@ tanh, which does not, the integral is 0.67 to 0.70 in `tests/test_flowjax.py` (f
 from __future__ import annotations
 
 import numbers
+from functools import partial
 from typing import Any, ClassVar
 
 from plunit.base.errors import missing
@@ -24,6 +25,8 @@ from plunit.functional import check
 from plunit.jax import NAMESPACE, inverse, log_slope, plu, smooth_inverse, smooth_log_slope, smooth_plu
 
 __all__ = ["PLU", "SmoothPLU"]
+
+_EXP, _SIGMOID = partial(learned.positive, NAMESPACE), partial(learned.fraction, NAMESPACE)
 
 
 class PLU(AbstractBijection):
@@ -52,8 +55,8 @@ class PLU(AbstractBijection):
         self, alpha: float = 0.1, c: float = 1.0, *, shape: tuple[int, ...] = (), learnable: bool = False
     ) -> None:
         check(alpha, c, invertible=True)
-        self.alpha = _positive("alpha", alpha, shape, learnable)
-        self.c = _positive("c", c, shape, learnable)
+        self.alpha = _parameter("alpha", alpha, shape, learnable)
+        self.c = _parameter("c", c, shape, learnable)
         self.shape = shape
 
     def transform_and_log_det(self, x: Any, condition: Any = None) -> tuple[jax.Array, jax.Array]:
@@ -70,12 +73,9 @@ class SmoothPLU(AbstractBijection):
     """PLU except for ||x| - c| < rho * c, where the slope falls linearly from 1 to alpha; see `plunit.jax.smooth_plu`.
 
     Args:
-        alpha: outer slope, alpha > 0; above 1 the outer pieces expand.
-        c: half-width of the inner piece, c >= 0, and c > 0 where learnable.
+        alpha, c, shape, learnable: as of `PLU`.
         rho: the rounding's half-width in units of c, in [0, 1], and in (0, 1) where learnable.
-        shape: the shape of one sample; () for an activation.
-        learnable: learn alpha = exp(raw_alpha) and c = exp(raw_c), one per element of a sample.
-        learnable_rho: learn rho = sigmoid(raw_rho), likewise.
+        learnable_rho: learn rho = sigmoid(raw_rho), one per element of a sample.
 
     `flowjax.flows.block_neural_autoregressive_flow(..., activation=SmoothPLU(learnable=True))` is a flow that uses it.
 
@@ -101,9 +101,9 @@ class SmoothPLU(AbstractBijection):
         learnable_rho: bool = False,
     ) -> None:
         smooth.check(alpha, c, rho, invertible=True)
-        self.alpha = _positive("alpha", alpha, shape, learnable)
-        self.c = _positive("c", c, shape, learnable)
-        self.rho = _fraction("rho", rho, shape, learnable_rho)
+        self.alpha = _parameter("alpha", alpha, shape, learnable)
+        self.c = _parameter("c", c, shape, learnable)
+        self.rho = _parameter("rho", rho, shape, learnable_rho)
         self.shape = shape
 
     def transform_and_log_det(self, x: Any, condition: Any = None) -> tuple[jax.Array, jax.Array]:
@@ -118,26 +118,11 @@ class SmoothPLU(AbstractBijection):
         return x, -smooth_log_slope(x, *values).sum()
 
 
-def _positive(name: str, value: float, shape: tuple[int, ...], learnable: bool) -> Any:
-    """Return the number, or exp(raw) in the form in which FlowJAX trains raw."""
-    _check_number(name, value)
-    return Parameterize(_exp, jnp.full(shape, learned.raw_positive(value, name))) if learnable else float(value)
-
-
-def _fraction(name: str, value: float, shape: tuple[int, ...], learnable: bool) -> Any:
-    """Return the number, or sigmoid(raw), likewise."""
-    _check_number(name, value)
-    return Parameterize(_sigmoid, jnp.full(shape, learned.raw_fraction(value, name))) if learnable else float(value)
-
-
-def _check_number(name: str, value: Any) -> None:
+def _parameter(name: str, value: Any, shape: tuple[int, ...], learnable: bool) -> Any:
+    """Return the number; where learnable exp(raw), of rho sigmoid(raw), in the form in which FlowJAX trains raw."""
     if not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be one number, got {value!r}; learnable=True learns one per element of a sample")
-
-
-def _exp(raw: jax.Array) -> Any:
-    return learned.positive(NAMESPACE, raw)
-
-
-def _sigmoid(raw: jax.Array) -> Any:
-    return learned.fraction(NAMESPACE, raw)
+    if not learnable:
+        return float(value)
+    raw, function = (learned.raw_fraction, _SIGMOID) if name == "rho" else (learned.raw_positive, _EXP)
+    return Parameterize(function, jnp.full(shape, raw(float(value), name)))

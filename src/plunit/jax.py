@@ -1,6 +1,6 @@
 """PLU and SmoothPLU on JAX arrays: each function is one compiled kernel, and composes with jit, vmap and derivatives.
 
-`learned_value` and `along_channels` serve the layers of `plunit.equinox` and `plunit.flax`.
+`LearnedLayer` is what the layers of `plunit.equinox` and `plunit.flax` share.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ __all__ = ["inverse", "log_slope", "plu", "slope", "smooth_inverse", "smooth_log
 NAMESPACE = SimpleNamespace(clip=jnp.clip, exp=jnp.exp, sigmoid=jax.nn.sigmoid)
 """What `plunit.learned` needs of an array namespace; `jax.numpy` has no sigmoid."""
 
+_MOST = float(jnp.finfo(jnp.float32).max)  # type: ignore[no-untyped-call]  # the least of the largest numbers
+
 
 def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), elementwise.
@@ -42,7 +44,6 @@ def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     >>> jax.grad(plu)(1.0).item()
     1.0
     """
-    check(alpha, c)
     return _evaluate(formula, x, alpha, c)
 
 
@@ -52,7 +53,6 @@ def inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     >>> inverse(plu(jnp.array([-2.0, 0.5, 2.0]))).round(4).tolist()
     [-2.0, 0.5, 2.0]
     """
-    check(alpha, c, invertible=True, tiny=_tiny(y))
     return _evaluate(inverse_formula, y, alpha, c)
 
 
@@ -62,7 +62,6 @@ def slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     >>> slope(jnp.array([-2.0, 1.0, 2.0]), alpha=0.25).tolist()
     [0.25, 1.0, 0.25]
     """
-    check(alpha, c)
     return _evaluate(slope_formula, x, alpha, c)
 
 
@@ -72,20 +71,14 @@ def log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     >>> log_slope(jnp.array([-2.0, 1.0, 2.0]), alpha=1.0).tolist()
     [0.0, 0.0, 0.0]
     """
-    check(alpha, c)
     return _evaluate(log_slope_formula, x, alpha, c)
 
 
 def smooth_plu(x: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> Any:
     """SmoothPLU(x): PLU except for ||x| - c| < w = rho * c, where the slope falls linearly from 1 to alpha.
 
-    There it is x - sign(x) (1 - alpha) w r^2 with r = (|x| - c + w) / (2 w).
-
-    Args:
-        x: a real array; integers become floats.
-        alpha: the outer slope, alpha >= 0; a number or an array that broadcasts with x.
-        c: the half-width of the inner piece, c >= 0; likewise.
-        rho: the rounding's half-width in units of c, 0 <= rho <= 1; likewise. For rho = 0 this is PLU.
+    There it is x - sign(x) (1 - alpha) w r^2 with r = (|x| - c + w) / (2 w). x, alpha and c are those of `plu`. rho, a
+    number or an array in [0, 1], is the rounding's half-width in units of c; for rho = 0 this is PLU.
 
     The slope is continuous, so that the gradient of a likelihood sees the corners; rho has a derivative in the corners
     only. `plunit.invertible.SmoothPLU` is the same function for PyTorch.
@@ -95,7 +88,6 @@ def smooth_plu(x: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> Any:
     >>> round(jax.grad(smooth_plu)(1.0).item(), 4)
     0.55
     """
-    smooth.check(alpha, c, rho)
     return _evaluate(smooth.formula, x, alpha, c, rho)
 
 
@@ -105,7 +97,6 @@ def smooth_inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> An
     >>> smooth_inverse(smooth_plu(jnp.array([-2.0, 0.5, 1.0, 2.0]))).round(4).tolist()
     [-2.0, 0.5, 1.0, 2.0]
     """
-    smooth.check(alpha, c, rho, invertible=True, tiny=_tiny(y))
     return _evaluate(smooth.inverse_formula, y, alpha, c, rho)
 
 
@@ -115,30 +106,53 @@ def smooth_log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> 
     >>> [round(value.item(), 4) for value in smooth_log_slope(jnp.array([0.0, 1.0, 2.0]))]
     [0.0, -0.5978, -2.3026]
     """
-    smooth.check(alpha, c, rho)
     return _evaluate(smooth.log_slope_formula, x, alpha, c, rho)
 
 
-def learned_value(name: str, raw: Any) -> Any:
-    """Return "alpha" or "c" of raw numbers, those of half precision through float32; see `plunit.learned`."""
+class LearnedLayer:
+    """The alpha and c of a layer: the initial numbers, or learned ones from `raw_alpha` and `raw_c`.
+
+    The layers have signatures of their own, though nearly the same ones: users read them there, and the name of the
+    dtype and the axis of the channels are those of the framework.
+    """
+
+    initial_alpha: float
+    initial_c: float
+    raw_alpha: Any
+    raw_c: Any
+    num_parameters: int
+    axis: int
+
+    @property
+    def alpha(self) -> float | jax.Array:
+        """The outer slope: a number, or the learned values [num_parameters], float32 where the raw ones are half."""
+        return self.initial_alpha if self.raw_alpha is None else _learned("alpha", self.raw_alpha[...])
+
+    @property
+    def c(self) -> float | jax.Array:
+        """The half-width of the inner piece: a number, or the learned values, likewise."""
+        return self.initial_c if self.raw_c is None else _learned("c", self.raw_c[...])
+
+    def along_channels(self, x: Any) -> tuple[Any, ...]:
+        """Return alpha and c, the learned ones in a shape that broadcasts with x."""
+        several = self.num_parameters > 1
+        shape = learned.channel_shape(jnp.shape(x), self.num_parameters, self.axis) if several else []
+        return tuple(value.reshape(shape) if isinstance(value, jax.Array) else value for value in (self.alpha, self.c))
+
+
+def _learned(name: str, raw: Any) -> Any:
     return learned.value_of(NAMESPACE, name, jnp.asarray(raw, jnp.promote_types(raw.dtype, jnp.float32)))
 
 
-def along_channels(values: tuple[Any, ...], shape: tuple[int, ...], num_parameters: int, axis: int) -> tuple[Any, ...]:
-    """Return learned values in a shape that broadcasts with an input of the given shape, and numbers as they are."""
-    target = learned.channel_shape(shape, num_parameters, axis) if num_parameters > 1 else []
-    return tuple(value.reshape(target) if isinstance(value, jax.Array) else value for value in values)
-
-
 def _evaluate(function: Any, x: Any, *parameters: Any) -> Any:
-    """Evaluate on x; a number beyond the largest one, of which JAX would make an infinity, counts as that one."""
+    """Check the parameters and evaluate; a number beyond the largest, to JAX an infinity, counts as the largest."""
+    inverted = function in (inverse_formula, smooth.inverse_formula)
+    options: dict[str, Any] = {"invertible": True, "tiny": float(_precision(jnp.asarray(x)).tiny)} if inverted else {}
+    (check if len(parameters) == 2 else smooth.check)(*parameters, **options)
     if any(isinstance(value, (int, float)) and value > _MOST for value in parameters):
         most = float(_precision(jnp.asarray(x)).max)
         parameters = tuple(min(value, most) if isinstance(value, (int, float)) else value for value in parameters)
     return _compiled(function, x, *parameters)
-
-
-_MOST = float(jnp.finfo(jnp.float32).max)  # type: ignore[no-untyped-call]  # the least of the largest numbers
 
 
 @partial(jax.jit, static_argnums=0)
@@ -156,8 +170,3 @@ def _precision(x: jax.Array) -> Any:
     if not jnp.issubdtype(dtype, jnp.floating):
         raise TypeError(f"PLU is defined for real numbers, got an array of {dtype}; convert it to a float dtype first")
     return jnp.finfo(jnp.float32 if dtype.itemsize < 4 else dtype)  # type: ignore[no-untyped-call]
-
-
-def _tiny(y: Any) -> float:
-    """Return the least normal number of the dtype in which PLU of y is computed."""
-    return float(_precision(jnp.asarray(y)).tiny)

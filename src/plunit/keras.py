@@ -87,14 +87,14 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
         shared_axes: Literal["all"] | int | Iterable[int] | None = "all",
         **kwargs: Any,
     ) -> None:
-        names = learned.names(alpha, c, learnable)
+        starts = learned.starts(alpha, c, learnable)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.learnable = learnable
         axes: Any = (shared_axes,) if isinstance(shared_axes, numbers.Integral) else shared_axes or ()
         self.shared_axes = axes if axes == "all" else tuple(map(int, axes))
         self._alpha, self._c = float(alpha), float(c)
-        self._starts = {f"raw_{name}": learned.raw(name, getattr(self, f"_{name}")) for name in names}
+        self._starts = {f"raw_{name}": start for name, start in starts.items()}
         self.raw_alpha: Any = None
         self.raw_c: Any = None
 

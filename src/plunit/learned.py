@@ -24,8 +24,8 @@ LIMIT = 23 * math.log(2)
 _LEAST = 2.0**-23
 
 
-def names(alpha: Any, c: Any, learnable: Any, num_parameters: int = 1) -> tuple[str, ...]:
-    """Return which of "alpha" and "c" a layer learns, and raise if its arguments do not make sense.
+def starts(alpha: Any, c: Any, learnable: Any, num_parameters: int = 1) -> dict[str, float]:
+    """Return the raw numbers from which a layer learns "alpha" and "c", or raise if its arguments do not make sense.
 
     Args:
         alpha: outer slope, alpha >= 0; where it is learned, 0 < alpha < 1.
@@ -33,10 +33,11 @@ def names(alpha: Any, c: Any, learnable: Any, num_parameters: int = 1) -> tuple[
         learnable: False (nothing), True (both), "alpha" or "c". Training starts from the given values, to rounding.
         num_parameters: how many values of each are learned: 1, or one per channel.
 
-    >>> names(0.1, 1.0, learnable=True), names(0.1, 1.0, learnable="c"), names(0.1, 1.0, learnable=False)
-    (('alpha', 'c'), ('c',), ())
+    >>> starts(0.5, 1.0, learnable=True), starts(0.5, 1.0, learnable="c"), starts(0.5, 1.0, learnable=False)
+    ({'alpha': 0.0, 'c': 0.0}, {'c': 0.0}, {})
     """
-    for name, value in (("alpha", alpha), ("c", c)):
+    values = {"alpha": alpha, "c": c}
+    for name, value in values.items():
         if not isinstance(value, numbers.Real):
             raise TypeError(
                 f"{name} of a layer must be one number, got {value!r}; learnable=True with num_parameters learns one "
@@ -50,15 +51,8 @@ def names(alpha: Any, c: Any, learnable: Any, num_parameters: int = 1) -> tuple[
             f"num_parameters must be 1, or the number of channels of a learnable PLU, got {num_parameters} "
             f"with learnable={learnable!r}"
         )
-    found = tuple(name for name in ("alpha", "c") if learnable in (True, name))
-    for name in found:
-        raw(name, alpha if name == "alpha" else c)
-    return found
-
-
-def raw(name: str, value: float) -> float:
-    """Return the raw number of a learnable alpha (its logit) or c (its logarithm)."""
-    return raw_fraction(value, name) if name == "alpha" else raw_positive(value, name)
+    raw = {"alpha": raw_fraction, "c": raw_positive}
+    return {name: raw[name](float(value)) for name, value in values.items() if learnable in (True, name)}
 
 
 def value_of(xp: Any, name: str, raw: Any) -> Any:

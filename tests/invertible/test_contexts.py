@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -100,11 +99,6 @@ def test_gradients_in_points_and_contexts_are_those_of_the_function(perturb, act
     assert torch.autograd.gradcheck(flow.log_prob, (x, context))
 
 
-def test_sizes_may_be_integers_of_numpy():
-    flow = conditional(2, np.int64(3), hidden=(np.int64(8), np.int32(4)))
-    assert repr((flow.context, flow.hidden)) == "(3, (8, 4))"
-
-
 def test_annealing_ends_in_a_sharp_network_with_the_same_parameters(perturb):
     flow = Flow(seeded(perturb, "annealed", dtype=torch.float32))
     parameters = set(flow.parameters())
@@ -156,9 +150,9 @@ def test_a_linear_context_is_found_exactly():
         torch.testing.assert_close(flow.log_prob(x, c), expected.log_prob(x), rtol=0, atol=0.15)
 
 
-def gap(name, steps, blocks, hidden, lr):
-    """Train on fresh simulations; return mean test NLL minus that of the exact density."""
-    simulation, generator = SIMULATIONS[name], torch.Generator().manual_seed(0)
+def test_a_heteroscedastic_regression_is_learned_to_the_truth():
+    """Trained on fresh simulations, the mean test NLL is nearly that of the exact density."""
+    simulation, generator = SIMULATIONS["regression"], torch.Generator().manual_seed(0)
     first, _ = simulation.draw(10_000, generator)
     centre, scale = first.mean(0), first.std(0)
 
@@ -166,27 +160,15 @@ def gap(name, steps, blocks, hidden, lr):
         x, context = simulation.draw(n, generator)
         return (x - centre) / scale, context
 
-    flow = Flow(conditional(simulation.features, simulation.context, blocks, hidden=hidden, generator=generator))
-    flow.fit(draw, steps, batch=256, lr=lr, clip=1.0)
+    flow = Flow(conditional(simulation.features, simulation.context, 3, hidden=(32, 32), generator=generator))
+    flow.fit(draw, 500, batch=256, lr=0.02, clip=1.0)
     x, context = simulation.draw(4000, torch.Generator().manual_seed(99))
     with torch.no_grad():
         log_prob = flow.log_prob((x - centre) / scale, context) - scale.log().sum()
-        return (simulation.log_prob(x, context) - log_prob).mean().item()
+        assert -0.03 < (simulation.log_prob(x, context) - log_prob).mean() < 0.05
 
 
-def test_a_heteroscedastic_regression_is_learned_to_the_truth():
-    assert -0.03 < gap("regression", 500, 3, (32, 32), 0.02) < 0.05
-
-
-def test_the_crescents_of_the_two_moons_are_found():
-    """The start is 6 nats above the truth; `python -m benchmarks.conditional` trains on."""
-    assert -0.03 < gap("two moons", 700, 6, (64, 64), 0.01) < 0.6
-
-
-BAD = [math.nan, math.inf, -math.inf]
-
-
-@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("grad", [True, False])
 def test_the_density_of_such_a_context_is_nan_and_others_have_theirs(perturb, bad, grad):
     flow = Flow(seeded(perturb)).eval()
@@ -208,28 +190,6 @@ def test_samples_of_contexts_without_numbers(perturb):
         assert flow.sample(5, torch.zeros(4, 3)).shape == (5, 4, 2)
     draw = torch.vmap(lambda context: flow.sample(5, context), randomness="different")
     assert draw(torch.zeros(4, 3)).shape == (4, 5, 2)
-
-
-CONTEXTS = {
-    "two moons": [[0.3, -0.7], [-0.5, -0.4]],
-    "regression": [[-1.7], [0.1], [1.2]],
-}
-CASES = [(name, context) for name, contexts in CONTEXTS.items() for context in contexts]
-CENTRE = {"two moons": lambda c: c.new_tensor([0.25 - (c.sum().abs() / 2**0.5), (c[1] - c[0]) / 2**0.5])}
-
-
-def grid(centre, half, cells=801):
-    axis = torch.linspace(-half, half, cells, dtype=torch.float64)
-    return centre + torch.cartesian_prod(axis, axis), (2 * half / (cells - 1)) ** 2
-
-
-@pytest.mark.parametrize(("name", "context"), CASES)
-def test_the_density_integrates_to_one(name, context):
-    context = torch.tensor(context, dtype=torch.float64)
-    centre = CENTRE[name](context) if name in CENTRE else torch.zeros(2)
-    x, cell = grid(centre, 0.2 if name == "two moons" else 6.0)
-    total = SIMULATIONS[name].log_prob(x, context.expand(len(x), -1)).exp().sum() * cell
-    assert total.item() == pytest.approx(1, abs=0.01)
 
 
 def x_log_x(a, b):

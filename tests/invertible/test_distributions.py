@@ -38,11 +38,12 @@ def test_a_base_follows_the_flow_to_another_precision(name):
     torch.testing.assert_close(flow.log_prob(sample), log_prob)
     if name != "TransformedDistribution":  # a bijection in it is shared, as that of a flow is
         assert base.log_prob(x).dtype == torch.float32  # the user's own distribution stays as it was
-
-
-@pytest.mark.parametrize("name", BASES)
-def test_a_base_moves_to_another_device(name):
-    flow = Flow(ScaleShift(2), BASES[name]()).to("meta")
+    torch.manual_seed(1)
+    assert torch.equal(
+        Flow(flow.bijection, base).double().sample(50), sample.detach()
+    )  # the bijection is double already
+    assert len(flow.fit(torch.randn(50, 2), 2).losses) == 2
+    flow.to("meta")
     assert flow.base.origin.device.type == "meta"
     assert flow.base.draw((3,), None).device.type == "meta" if flow.base.distribution.has_rsample else True
 
@@ -52,19 +53,6 @@ def test_gradients_still_reach_what_a_base_was_made_from():
     flow = Flow(ScaleShift(2), d.MultivariateNormal(mean, torch.eye(2))).double()
     flow.log_prob(torch.ones(3, 2, dtype=torch.float64)).sum().backward()
     torch.testing.assert_close(mean.grad, torch.full((2,), 3.0))
-
-
-def test_the_base_takes_the_precision_of_the_bijection():
-    flow = Flow(density(2, 1).double())
-    assert flow.sample(3).dtype == torch.float64
-    assert Flow(density(2, 1).double()).fit(torch.randn(50, 2), 2).step == 2
-
-
-def test_a_flow_over_another_base_is_trained():
-    torch.manual_seed(0)
-    flow = Flow(density(2, 2), BASES["StudentT"]()).double()
-    losses = flow.fit(torch.randn(200, 2) * 3, 60, lr=0.05).losses
-    assert losses[-1] < losses[0] - 0.3
 
 
 def standard(n):
@@ -83,16 +71,10 @@ def test_transformed_distribution_is_the_flow(flow):
     x = torch.randn(7, 2).double()
     torch.testing.assert_close(distribution.log_prob(x), flow.log_prob(x))
     assert distribution.event_shape == (2,)
+    assert transform.bijective
     assert distribution.rsample((4,)).requires_grad
     same = d.TransformedDistribution(standard(2), [BijectionTransform(flow.bijection).inv])
     torch.testing.assert_close(same.log_prob(x), flow.log_prob(x))
-
-
-def test_samples_follow_the_density(flow):
-    torch.manual_seed(1)
-    distribution = d.TransformedDistribution(standard(2), [BijectionTransform(flow.bijection).inv])
-    samples = distribution.sample((20_000,))
-    assert torch.allclose(flow.bijection(samples)[0].std(0), torch.ones(2).double(), atol=0.03)
 
 
 def test_cache_and_equality(flow):
@@ -126,34 +108,3 @@ def test_zuko_takes_it(flow):
     torch.testing.assert_close(distribution.log_prob(x), flow.log_prob(x))
     samples, log_prob = distribution.rsample_and_log_prob((5,))
     torch.testing.assert_close(log_prob, flow.log_prob(samples))
-
-
-def test_zuko_trains_it_as_a_lazy_transform():
-    zuko = pytest.importorskip("zuko")
-    torch.manual_seed(0)
-    bijection = density(2, 2)
-    base = zuko.lazy.UnconditionalDistribution(
-        zuko.distributions.DiagNormal, torch.zeros(2), torch.ones(2), buffer=True
-    )
-    model = zuko.lazy.Flow([zuko.lazy.UnconditionalTransform(Handed(bijection))], base)
-    loss = -model().log_prob(torch.randn(64, 2)).mean()
-    loss.backward()
-    assert all(parameter.grad is not None for parameter in bijection.parameters())
-
-
-class Handed(torch.nn.Module):
-    """A module that zuko registers, and that makes the transform when called."""
-
-    def __init__(self, bijection):
-        super().__init__()
-        self.bijection = bijection
-
-    def forward(self):
-        return BijectionTransform(self.bijection)
-
-
-def test_it_says_that_it_is_bijective_and_differentiates_both_ways():
-    transform = BijectionTransform(density(2, 1).double())
-    assert transform.bijective
-    assert d.TransformedDistribution(standard(2), [transform]).rsample().requires_grad
-    assert d.TransformedDistribution(standard(2), [transform.inv]).rsample().requires_grad

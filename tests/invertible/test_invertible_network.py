@@ -8,8 +8,6 @@ from plunit.invertible import (
     Chain,
     InvertibleNetwork,
     LeakyReLU,
-    Orthogonal,
-    SmoothPLU,
     alternating,
     density,
 )
@@ -22,7 +20,7 @@ def test_round_trip_of_32_blocks(linear, kind):
     network = InvertibleNetwork(
         16, 32, activation=alternating(kind, 0.7), linear=linear, generator=torch.Generator().manual_seed(0)
     )
-    x = torch.randn(1000, 16, generator=torch.Generator().manual_seed(1))
+    x = torch.randn(100, 16, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         error = (network.inverse(network(x)) - x).norm(dim=-1).max().item()
         assert error <= 1e-3
@@ -34,8 +32,7 @@ def test_round_trip_of_32_blocks(linear, kind):
 
 
 def test_the_certificate_multiplies_norms_and_slopes(perturb):
-    network = InvertibleNetwork(3, 2, activation=alternating(PLU, 0.1))
-    perturb(network)
+    network = perturb(InvertibleNetwork(3, 2, activation=alternating(PLU, 0.1)))
     certificate = network.certificate()
     layers = [part.weight.detach() for part in network.bijection.parts()[::2]]
     slopes = [part.alpha.detach() for part in network.bijection.parts()[1::2]]
@@ -53,16 +50,13 @@ def test_the_certificate_multiplies_norms_and_slopes(perturb):
 
 
 def test_values_log_det_and_bijection_agree(perturb):
-    network = perturb(InvertibleNetwork(3, 4)).double()
+    network = perturb(InvertibleNetwork(np.int64(3), np.int64(4))).double()
+    assert [part.alpha[0].item() for part in network.bijection.parts()[1::2]] == pytest.approx([0.7, 1 / 0.7] * 2)
     x = torch.randn(5, 3, dtype=torch.float64)
     y, log_det = network.bijection(x)
     assert torch.equal(network(x), y)
     assert torch.equal(network.log_det(x), log_det)
     torch.testing.assert_close(network.inverse(y), x)
-
-
-def test_numbers_of_numpy():
-    assert len(density(np.int64(2), np.int64(3)).leaves()) == len(density(2, 3).leaves()) == 7
 
 
 @pytest.mark.parametrize("name", ["smooth", "annealed", "flux", "plain", "leaky"])
@@ -71,13 +65,6 @@ def test_density_blocks_contract_and_expand_in_turn(name):
     signs = [part.raw_alpha.sign().tolist() for part in parts[1::2]]
     assert signs == [[-1, -1], [1, 1], [-1, -1], [1, 1]]
     assert all(isinstance(part.raw_alpha, torch.nn.Parameter) for part in parts[1::2])
-
-
-def test_a_sharp_chain_has_no_rounded_corner():
-    chain = density(2, 3, activation="annealed")
-    sharp = chain.sharp()
-    assert not any(isinstance(part, SmoothPLU) for part in sharp.parts())
-    assert [p.shape for p in sharp.parameters()] == [p.shape for p in chain.parameters()]
 
 
 def round_trip(seed, linear):
@@ -93,15 +80,8 @@ def round_trip(seed, linear):
 
 @pytest.mark.parametrize("linear", ["lu", "orthogonal"])
 def test_the_certificate_s_bound_holds_at_single_points(linear):
-    pairs = [round_trip(seed, linear) for seed in range(200)]  # among them errors that are small by luck
+    pairs = [round_trip(seed, linear) for seed in range(60)]  # among them errors that are small by luck
     assert [seed for seed, (error, bound) in enumerate(pairs) if not error <= bound] == []
-
-
-def test_a_certificate_carries_errors_back_through_the_layers_before():
-    first = LU.from_matrix(torch.diag(torch.tensor([1e-4, 1.0])))
-    second = LU.from_matrix(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    x = torch.randn(99, 2, generator=torch.Generator().manual_seed(0))
-    assert certify(Chain(first, second), x).round_trip_error > 100 * certify(Chain(second), x).round_trip_error
 
 
 def test_a_certificate_of_known_numbers():
@@ -109,9 +89,3 @@ def test_a_certificate_of_known_numbers():
     assert (found.lipschitz, found.inverse_lipschitz) == pytest.approx((2, 4))
     assert "of F        <= 2\n" in str(found)
     assert found == certify(Chain(LU.from_matrix(torch.diag(torch.tensor([0.25, 2.0])))))
-
-
-def test_the_layers_and_slopes_of_a_network():
-    parts = InvertibleNetwork(2, 2, linear="orthogonal").bijection.parts()
-    assert all(isinstance(part, Orthogonal) for part in parts[::2])
-    assert [part.alpha[0].item() for part in parts[1::2]] == pytest.approx([0.7, 1 / 0.7])

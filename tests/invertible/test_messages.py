@@ -24,9 +24,7 @@ from plunit.invertible import (
     Inverse,
     InvertibleNetwork,
     LeakyReLU,
-    Orthogonal,
     Permutation,
-    ScaleShift,
     SmoothPLU,
     Tanh,
     conditional,
@@ -44,26 +42,16 @@ PLAIN, GIVEN = Flow(density(2, 1)), Flow(conditional(2, context=3, blocks=1))
 FITS = [
     # points
     (HOLED, {}, ValueError, "finite data, got 1 values that are not (in torch.float32), the first at index (4, 1)"),
-    (lambda n: HOLED, {}, ValueError, "finite data, got 1 values"),
     (np.full((10, 2), 1e300), {}, ValueError, "got 20 values that are not (in torch.float32)"),
     (torch.empty(0, 2), {}, ValueError, "n > 0, got a tensor of shape (0, 2)"),
     (torch.ones(10, 3), {}, ValueError, "fit needs points of 2 features, a tensor of shape (n, 2), n > 0, got"),
-    (torch.tensor(1.0), {}, ValueError, "got a tensor of shape ()"),
-    (lambda n: torch.empty(0, 2), {}, ValueError, "got a tensor of shape (0, 2)"),
     (lambda n: [1.0, 2.0, 3.0], {}, ValueError, "got a tensor of shape (3,)"),
-    (
-        "points",
-        {},
-        TypeError,
-        "fit takes a tensor, an array or nested lists of points, a function that draws n of them",
-    ),
+    ("points", {}, TypeError, "fit takes a tensor, an array or nested lists of points, a function that draws"),
     ([[1.0, 2.0], [3.0]], {}, TypeError, "got list: "),
     ({"x": [1.0]}, {}, TypeError, "got dict"),
     (X.to_sparse(), {}, TypeError, "fit takes dense tensors, got one of torch.sparse_coo; pass tensor.to_dense()"),
-    (lambda n: X.to_sparse(), {}, TypeError, "got one of torch.sparse_coo"),
-    (X.to_mkldnn(), {}, TypeError, "got one of torch._mkldnn"),
     (NESTED, {}, TypeError, "got a nested one; pass torch.cat(tensor.unbind())"),
-    (X.to("meta"), {}, TypeError, "got a tensor on the device meta, which has none; pass the data themselves"),
+    (X.to("meta"), {}, TypeError, "got a tensor on the device meta; pass the data themselves"),
     (X * 1j, {}, TypeError, "fit takes real numbers, got a tensor of torch.complex64; pass its real part"),
     (X.numpy() * 1j, {}, TypeError, "its numbers are complex64, not real; pass the real part"),
     (np.ones((8, 2), "datetime64[s]"), {}, TypeError, "its numbers are datetime64[s], not real"),
@@ -74,40 +62,26 @@ FITS = [
     (X, {"weights": [0.0] * 9 + [1.0]}, ValueError, "one point has no density"),
     (X, {"weights": torch.ones(9)}, ValueError, "one number for each of the 10 points, got shape (9,)"),
     (X, {"weights": torch.full((10,), -1.0)}, ValueError, "finite and at least 0, and some above 0, got -1.0 to -1.0"),
-    (X, {"weights": torch.zeros(10)}, ValueError, "and some above 0, got 0.0 to 0.0"),
     (X, {"weights": [math.nan] * 10}, ValueError, "weights must be finite"),
-    (X, {"weights": np.ones(10) * 1j}, TypeError, "weights takes real numbers, one for each point, got ndarray"),
     (X, {"weights": torch.ones(10) * 1j}, TypeError, "its numbers are complex64, not real"),
     (X, {"weights": ["a"] * 10}, TypeError, "got list: could not convert string"),
-    (X, {"weights": X[:, 0].to("meta")}, TypeError, "weights takes numbers, got a tensor on the device meta"),
     (X, {"weights": X[:, 0].to_sparse()}, TypeError, "weights takes dense tensors, got one of torch.sparse_coo"),
-    (X, {"weights": np.ma.array(np.ones(10), mask=np.arange(10) == 9)}, ValueError, "masked numbers, the first at"),
-    (X, {"validation": 1.5}, ValueError, "as a fraction must lie between 0 and 1"),
     (X, {"validation": 0}, ValueError, "got 0.0 of 10 points"),
-    (X, {"validation": 1}, ValueError, "got 1.0 of 10 points"),
     (X, {"validation": 0.9}, ValueError, "at least two to train with, got 0.9 of 10 points"),
     (X, {"validation": torch.zeros(5, 3)}, ValueError, "got a tensor of shape (5, 3)"),
-    (X, {"validation": X.to_sparse()}, TypeError, "got one of torch.sparse_coo"),
-    (X, {"validation": MASKED}, ValueError, "data must not be masked"),
     (X, {"context": X}, ValueError, "this flow has no context; leave context out, or build it with conditional(...)"),
     (lambda n: X, {"weights": torch.ones(10)}, ValueError, "weights needs points as a tensor or an array, got"),
-    (lambda n: X, {"context": X}, ValueError, "context needs points as a tensor or an array"),
     (DataLoader(X), {"validation": 0.2}, ValueError, "a fraction for validation needs points as a tensor or an array"),
     # options
     (X, {"steps": 0}, ValueError, "steps must be an integer of at least 1, got 0"),
-    (X, {"steps": np.float64(3)}, ValueError, "steps must be an integer of at least 1, got "),
-    (X, {"steps": True}, ValueError, "steps must be an integer of at least 1, got True"),
-    (X, {"batch": "a"}, ValueError, "batch must be an integer of at least 1, got 'a'"),
     (X, {"batch": 10**9}, ValueError, "batch must be at most 10,000,000, got 1,000,000,000"),
     (X, {"patience": 0, "validation": 0.1}, ValueError, "patience must be an integer of at least 1, got 0"),
     (X, {"patience": 5}, ValueError, "patience needs validation, got patience=5 without"),
-    (X, {"lr": math.nan}, ValueError, "lr must be positive and finite, got nan; the default is 0.01"),
+    (X, {"lr": math.nan}, ValueError, "lr must be positive and finite, got nan"),
     (X, {"lr": math.inf}, ValueError, "lr must be positive and finite, got inf"),
     (X, {"lr": "0.1"}, ValueError, "lr must be positive and finite, got '0.1'"),
-    (X, {"lr": None}, ValueError, "lr must be positive and finite, got None"),
     (X, {"lr": np.zeros(2)}, ValueError, "lr must be positive and finite, got array"),
-    (X, {"clip": 0.0}, ValueError, "clip must be positive, or None, got 0.0"),
-    (X, {"clip": "a"}, ValueError, "clip must be positive, or None, got 'a'"),
+    (X, {"clip": 0.0}, ValueError, "clip must be positive, got 0.0"),
     (X, {"anneal": "rho"}, TypeError, "anneal takes an Annealing such as RHO, got 'rho'"),
     (X, {"anneal": RHO}, ValueError, "rho is learned in this bijection, so it cannot be annealed; leave anneal out"),
     (X, {"generator": 5}, TypeError, "generator takes a torch.Generator, or None, got 5"),
@@ -157,35 +131,25 @@ CALLS = [
     (without_gradients, RuntimeError, "fit needs gradients, which torch.inference_mode() forbids; call fit outside"),
     (lambda: PLAIN.frozen().fit(X, 3), ValueError, "this flow has nothing to learn"),
     (lambda: GIVEN.fit(X), ValueError, "this flow is conditional: give a context of 3 numbers for each point"),
-    (lambda: GIVEN.fit(lambda n: X), ValueError, "this flow is conditional"),
     (lambda: GIVEN.fit(X, context=torch.ones(9, 3)), ValueError, "its own context, got 10 points and 9 contexts"),
     (lambda: GIVEN.fit(X, context=X), ValueError, "fit needs contexts of 3 numbers, a tensor of shape (n, 3)"),
     (lambda: GIVEN.fit(lambda n: (X, X, X)), ValueError, "a batch must be points, or points and contexts, got 3 parts"),
     (lambda: PLAIN.log_prob([[0.0, 0.0]]), TypeError, "log_prob takes tensors, got list; torch.as_tensor makes one"),
-    (lambda: PLAIN.log_prob(X.numpy()), TypeError, "log_prob takes tensors, got ndarray"),
     (lambda: PLAIN.log_prob(X.to_sparse()), TypeError, "log_prob takes dense tensors, got one of torch.sparse_coo"),
     (lambda: PLAIN.log_prob(NESTED), TypeError, "log_prob takes dense tensors, got a nested one; pass torch.cat"),
     (lambda: PLAIN.log_prob(X, C3), ValueError, "this flow has no context"),
     (lambda: PLAIN.given(C3), ValueError, "this flow has no context; conditional(...) makes a bijection with one"),
     *(
         (lambda n=n: PLAIN.sample(n), ValueError, f"number of samples must be an integer of at least 1, got {n!r}")
-        for n in (0, -3, 1.5, True, None)
+        for n in (0, 1.5)
     ),
-    (lambda: PLAIN.sample_and_log_prob(0), ValueError, "number of samples must be an integer of at least 1, got 0"),
     (lambda: GIVEN.log_prob(X), ValueError, "this flow is conditional: give a context of 3 numbers"),
-    (lambda: GIVEN.sample(2), ValueError, "this flow is conditional"),
     (lambda: GIVEN.sample(2, torch.Generator()), TypeError, "pass a random generator as generator="),
     (lambda: GIVEN.log_prob(X[0], torch.zeros(4)), ValueError, "3 numbers on its last axis, got (4,)"),
-    (lambda: GIVEN.log_prob(X[0], torch.tensor(1.0)), ValueError, "3 numbers on its last axis, got ()"),
     (lambda: GIVEN.log_prob(X[0], [0.0] * 3), TypeError, "context must be a tensor, got list"),
-    (lambda: GIVEN.log_prob([0.0, 0.0], C3), TypeError, "log_prob takes tensors, got list"),
     (lambda: GIVEN.log_prob(X[0], C3.double()), TypeError, "holds torch.float32 and got torch.float64"),
     (lambda: GIVEN.log_prob(C3, C3), ValueError, "expected 2 features on the last axis"),
-    (
-        lambda: GIVEN.log_prob(X, torch.zeros(7, 3)),
-        ValueError,
-        "got points of shape (10, 2) and contexts of shape (7, 3)",
-    ),
+    (lambda: GIVEN.log_prob(X, torch.zeros(7, 3)), ValueError, "shape (10, 2) and contexts of shape (7, 3)"),
     *(
         (lambda call=call: call(torch.zeros(10, 3).to_sparse()), TypeError, "context takes dense tensors, got one of")
         for call in (lambda c: GIVEN.log_prob(X, c), lambda c: GIVEN.sample(3, c), GIVEN.given)
@@ -195,9 +159,7 @@ CALLS = [
     (lambda: GIVEN.given(with_nan(3)), ValueError, "contexts must be finite, got nan at index (1,)"),
     (lambda: GIVEN.given(torch.zeros(2, 3)), ValueError, "give one context, shape (3,), got shape (2, 3)"),
     (lambda: GIVEN.frozen(), ValueError, "flow.given(context).frozen()"),
-    (lambda: GIVEN.given(C3).sample(2, C3), ValueError, "this flow has no context"),
     (lambda: Flow(PLU(2), d.Normal), TypeError, "the base must be a Distribution of torch.distributions, got"),
-    (lambda: Flow(PLU(2), 5), TypeError, "the base must be a Distribution of torch.distributions, got"),
     (lambda: Flow(PLU(2), d.Categorical(X[0].abs())), ValueError, "vectors of 2 features, got event shape (); wrap it"),
     (lambda: Flow(PLU(2), batch_of_normals()), ValueError, "one distribution, got a batch of shape (3,)"),
     (
@@ -210,7 +172,6 @@ CALLS = [
     (lambda: toy("moons", -5), ValueError, "number of points must be at least 0, got -5"),
     # annealing and roundings
     (lambda: Annealing(0.9, 0.1, until=2.0), ValueError, "until must lie in (0, 1], got 2.0; the default is 0.7"),
-    (lambda: Annealing(0.9, 0.1, until=0.0), ValueError, "until must lie in (0, 1]"),
     *(
         (lambda ends=ends: Annealing(*ends), ValueError, "rho must lie strictly between 0 and 1, got")
         for ends in ((0.0, 0.1), (0.9, -0.1), (1.5, 0.1), (math.inf, 0.1))
@@ -231,25 +192,22 @@ CALLS = [
     (lambda: PLU(0), ValueError, "features must be at least 1, got 0"),
     *(
         (lambda kind=kind, n=n: kind(n), TypeError, f"must be an integer, the size of the last axis, got {n!r}")
-        for kind in (PLU, LU, ScaleShift)
-        for n in (True, 2.5, "2", None)
+        for kind in (PLU, LU)
+        for n in (True, 2.5)
     ),
     *(
         (lambda kind=kind, a=a: kind(2, a), ValueError, "alpha must be positive and finite in a bijection, 1.2e-07 to")
         for kind in (PLU, SmoothPLU, LeakyReLU)
-        for a in (0.0, -0.1, math.nan, math.inf, 1e-10, 1e30)
+        for a in (0.0, math.nan, 1e30)
     ),
-    (lambda: PLU(2, c=0.0), ValueError, "c must be positive and finite in a bijection"),
     (lambda: SmoothPLU(2, c=-1.0), ValueError, "c must be positive and finite in a bijection"),
     (lambda: PLU(2, X[0]), TypeError, "alpha must be a number, the same for all features at the start, got Tensor"),
     (lambda: PLU(2, boundary="flux"), TypeError, "boundary must be True or False, got 'flux'"),
-    (lambda: LeakyReLU(2, boundary="flux"), TypeError, "boundary must be True or False, got 'flux'"),
     (lambda: LU.from_matrix(torch.ones(2, 2)), ValueError, "least pivot is 0: it is singular to rounding"),
     (lambda: LU.from_matrix(torch.eye(2) * math.nan), ValueError, "finite numbers, got NaN or infinity"),
     (lambda: LU.from_matrix(torch.ones(2, 3)), ValueError, "square matrix, got shape (2, 3)"),
     (lambda: LU.from_matrix(torch.eye(2).long()), TypeError, "float32 or float64, got torch.int64"),
     (lambda: LU.from_matrix(1e-9 * torch.eye(2)), ValueError, "scale the data or use float64"),
-    (lambda: LU.from_matrix(1e9 * torch.eye(2)), ValueError, "LU holds pivots of size"),
     *(
         (lambda bias=bias: LU.from_matrix(torch.eye(2), bias), ValueError, "LU needs a bias of 2 finite numbers, got")
         for bias in (torch.tensor(1.0), torch.ones(3), torch.tensor([0.0, math.nan]))
@@ -270,26 +228,11 @@ CALLS = [
     (lambda: Frozen(density(2, 1)).sharp(), TypeError, "freeze the sharp one: Frozen(bijection.sharp())"),
     # states
     *(
-        (
-            lambda value=value: spoiled(PLU(2), fixed_alpha=torch.tensor([0.1, value])),
-            RuntimeError,
-            "a slope or width must be positive and finite",
-        )
-        for value in (0.0, -1.0, 1e-42, 1e30)
-    ),
-    (
-        lambda: spoiled(PLU(1, learnable=True), raw_c=torch.tensor([1e300], dtype=torch.float64)),
-        RuntimeError,
-        "raw_c holds 1 values that are not finite",
+        (lambda a=a: spoiled(PLU(2), fixed_alpha=torch.tensor([0.1, a])), RuntimeError, "must be positive and finite")
+        for a in (0.0, 1e30)
     ),
     (lambda: spoiled(LU(2), raw_diagonal=torch.empty(0)), RuntimeError, "size mismatch"),
-    (lambda: spoiled(LU(2), permutation=torch.tensor(1)), RuntimeError, "size mismatch"),
     (lambda: spoiled(Permutation([1, 0]), order=torch.zeros(2).long()), RuntimeError, "order must name each of 0 to 1"),
-    (
-        lambda: spoiled(Orthogonal(2), **{"parametrizations.weight.original": torch.full((2, 2), math.nan)}),
-        RuntimeError,
-        "original holds 4 values that are not finite",
-    ),
     # networks
     (lambda: InvertibleNetwork(2, 1, linear="dense"), ValueError, 'must be "lu", "orthogonal" or a function, got'),
     *(
@@ -298,7 +241,7 @@ CALLS = [
     ),
     *(
         (lambda make=make, n=n: make(n), ValueError, f"{name} must be an integer of at least 0, got {n!r}")
-        for n in (-1, 2.5, np.float64(2), True, "3", None)
+        for n in (-1, 2.5)
         for name, make in {
             "depth, the number of blocks of layer and activation,": lambda n: InvertibleNetwork(2, n),
             "blocks": lambda n: density(2, n),
@@ -306,7 +249,6 @@ CALLS = [
         }.items()
     ),
     (lambda: density(2, activation="relu"), ValueError, "there is no density activation 'relu'; choose one of smooth"),
-    (lambda: conditional(2, 1, activation="relu"), ValueError, "there is no density activation 'relu'"),
     (lambda: conditional(2, 0), ValueError, "context must be an integer of at least 1, got 0"),
     (lambda: conditional(2, 1, hidden=(4, True)), ValueError, "each of hidden must be an integer of at least 1, got"),
     (lambda: conditional(2, 1, hidden=5), TypeError, "units of each hidden layer, such as (64, 64), got 5"),

@@ -8,8 +8,7 @@ import re
 
 import pytest
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 from torch.distributions import Laplace
 
 from plunit.invertible import (
@@ -32,8 +31,10 @@ from plunit.invertible import (
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_every_bijection_comes_back(make, bijection_name, dtype, tmp_path):
     flow, path = Flow(make(bijection_name, 3, dtype)).to(dtype), tmp_path / "flow.safetensors"
+    state, loss = torch.get_rng_state(), flow.log_prob(torch.zeros(1, 3, dtype=dtype)).sum()
     flow.save(path)
-    state = torch.get_rng_state()
+    if loss.requires_grad:
+        loss.backward()  # saving leaves a loss that waits for its gradient
     loaded = Flow.load(path)
     assert torch.equal(torch.get_rng_state(), state)
     x = torch.randn(7, 3, dtype=dtype).clamp(-0.9, 0.9)
@@ -120,6 +121,7 @@ def test_what_cannot_be_saved_leaves_no_file(flow, message, tmp_path):
 
 PLAIN = {"format": 1, "dtype": "float32", "own_base": False}
 LINE = {"kind": "ScaleShift", "features": 2}
+PLANE = {"kind": "PLU", "features": 2, "learnable": True, "boundary": False}
 TANH = {"kind": "Tanh", "features": 2}
 ARRAYS = {"raw_scale": torch.zeros(2), "shift": torch.zeros(2)}
 INNER = {f"bijection.{name}": value for name, value in ARRAYS.items()}
@@ -142,11 +144,6 @@ def deep(levels):
     return found
 
 
-def test_the_file_that_the_next_test_spoils_is_good(tmp_path):
-    save_file(ARRAYS, tmp_path / "flow", {"flow": json.dumps({**PLAIN, "bijection": LINE})})
-    assert Flow.load(tmp_path / "flow").log_prob(torch.zeros(1, 2)).item() == pytest.approx(-1.837877)
-
-
 @pytest.mark.parametrize(
     ("structure", "arrays", "message"),
     [
@@ -158,15 +155,12 @@ def test_the_file_that_the_next_test_spoils_is_good(tmp_path):
         (held({"kind": "eval", "code": "1"}), ARRAYS, r"'eval' with \['code'\] is no known bijection"),
         (held({"kind": ["PLU"]}), ARRAYS, "object whose `kind` is a name, got .*PLU"),
         (held({"kind": "Chain", "parts": [TANH] * 10_000}), ARRAYS, "at most 10000 parts"),
-        (held({"kind": "Frozen", "features": 2}), ARRAYS, "'Frozen' .* is no known bijection"),
         (held({**LINE, "hook": "x"}), ARRAYS, "ScaleShift has the options features, got"),
-        (held({**LINE, "features": 2.0}), ARRAYS, "ScaleShift has the options features"),
         (held({**LINE, "features": True}), ARRAYS, "ScaleShift has the options features"),
         (held({**LINE, "features": -1}), ARRAYS, "ScaleShift has the options features"),
-        (held({**LINE, "features": 3}), ARRAYS, r"array shift must have the shape \(3,\), got \(2,\)"),
-        (held({**LINE, "features": 10**12}), ARRAYS, "array shift must have the shape"),
+        (held({**LINE, "features": 10**12}), ARRAYS, r"array shift must have the shape .*, got \(2,\)"),
+        (held({**PLANE, "features": 10**12}), ARRAYS, r"array raw_alpha must have the shape .*, got none"),
         (held({"kind": "LU", "features": 10**6}), ARRAYS, "array lower must have .* got none"),
-        (held({"kind": "Orthogonal", "features": 10**6}), ARRAYS, "must have the shape"),
         (held({"kind": "Chain", "parts": []}), ARRAYS, "at least one bijection"),
         (held({"kind": "Chain", "parts": "abc"}), ARRAYS, "no known bijection"),
         (held(deep(30)), ARRAYS, "at most 20 parts within one another"),
@@ -193,52 +187,32 @@ def test_a_hostile_file_is_one_line(structure, arrays, message, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"\x80\x04K\x01.", b"\xff" * 100, (2**40).to_bytes(8, "little") + b"{}"])
+CONTENTS = [b"", b"\x80\x04K\x01.", b"\xff" * 100, (2**40).to_bytes(8, "little") + b"{}", save(ARRAYS)]
+
+
+@pytest.mark.parametrize("content", CONTENTS)
 def test_another_kind_of_file_is_one_line(content, tmp_path):
     (tmp_path / "flow").write_bytes(content)
     with pytest.raises(ValueError, match="flow holds no flow that can be read: "):
         Flow.load(tmp_path / "flow")
 
 
-def test_a_safetensors_file_of_something_else_and_no_file(tmp_path):
-    save_file(ARRAYS, tmp_path / "other")
-    with pytest.raises(ValueError, match="its metadata need an entry `flow`"):
-        Flow.load(tmp_path / "other")
-    with pytest.raises(FileNotFoundError):
-        Flow.load(tmp_path / "missing")
-
-
-def test_a_folder_and_a_device_are_named(tmp_path):
-    with pytest.raises(ValueError, match=f"{re.escape(str(tmp_path))} holds no flow that can be read: it is a folder"):
-        Flow.load(tmp_path)
-    with pytest.raises(ValueError, match="/dev/null holds no flow that can be read: it is a folder or a device"):
-        Flow.load("/dev/null")
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError, match=f"is a folder, .*: '{re.escape(str(tmp_path / 'folder'))}'$"):
-        Flow(density(2, 1)).save(tmp_path / "folder")
-
-
-def test_saving_leaves_pipes_and_links_as_they_are_and_makes_no_folder(tmp_path):
+def test_what_is_no_file_is_left_as_it_is(tmp_path):
     flow = Flow(density(2, 1))
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="is a folder, a device or a pipe; name a file"):
-        flow.save(tmp_path / "pipe")
-    assert (tmp_path / "pipe").is_fifo()
+    for path in (tmp_path, tmp_path / "pipe", "/dev/null"):
+        with pytest.raises(ValueError, match="it is a folder or a device"):
+            Flow.load(path)
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(OSError, match="is a folder, a device or a pipe; name a file"):
+            flow.save(path)
+    for use in (flow.save, Flow.load):
+        with pytest.raises(FileNotFoundError):
+            use(tmp_path / "missing" / "flow")
     (tmp_path / "link").symlink_to(tmp_path / "file")
     flow.save(tmp_path / "link")
-    assert (tmp_path / "link").is_symlink()
-    assert Flow.load(tmp_path / "file").bijection.features == 2
-    with pytest.raises(FileNotFoundError, match=r"the folder .*missing is missing; make it first"):
-        flow.save(tmp_path / "missing" / "flow")
-    assert not (tmp_path / "missing").exists()
-
-
-def test_saving_leaves_a_loss_that_waits_for_its_gradient(tmp_path):
-    flow = Flow(density(2, 1))
-    loss = flow.log_prob(torch.randn(5, 2)).mean()
-    flow.save(tmp_path / "flow")
-    loss.backward()
-    assert all(parameter.grad is not None for parameter in flow.parameters())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link", "pipe"]
+    assert Flow.load(tmp_path / "link").bijection.features == 2
 
 
 def test_any_change_of_a_byte_is_a_flow_or_one_line(tmp_path):
@@ -246,7 +220,7 @@ def test_any_change_of_a_byte_is_a_flow_or_one_line(tmp_path):
     Flow(Chain(LU(2), PLU(2, learnable=True), Inverse(ScaleShift(2)))).save(path)
     good = bytearray(path.read_bytes())
     results = []
-    for place in torch.randint(len(good), (150,), generator=random).tolist():
+    for place in torch.randint(len(good), (100,), generator=random).tolist():
         spoiled = good.copy()
         spoiled[place] ^= 1 << (place % 8)
         path.write_bytes(spoiled)
@@ -254,17 +228,8 @@ def test_any_change_of_a_byte_is_a_flow_or_one_line(tmp_path):
             results.append(type(Flow.load(path)).__name__)
         except ValueError as error:
             results.append(str(error))
-    assert 0 < results.count("Flow") < 150
+    assert 0 < results.count("Flow") < 100
     assert not any("\n" in text for text in results)
-
-
-def test_the_file_is_readable_without_plunit(tmp_path):
-    Flow(density(2, 1)).save(tmp_path / "flow")
-    with safe_open(tmp_path / "flow", "pt") as file:
-        structure = json.loads(file.metadata()["flow"])
-        names = set(file.keys())
-    assert [part["kind"] for part in structure["bijection"]["parts"]] == ["LU", "SmoothPLU", "LU"]
-    assert "bijections.1.raw_alpha" in names
 
 
 def test_without_safetensors_the_extra_is_named(monkeypatch, tmp_path):

@@ -8,9 +8,9 @@ import safetensors.torch
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.nn.utils import parametrize, prune
+from torch.nn.utils import parametrize
 
-from plunit.torch import PLU, plu
+from plunit.torch import PLU
 
 pytestmark = pytest.mark.usefixtures("path")
 
@@ -60,45 +60,9 @@ def test_channels_on_any_axis(dim):
     expected = torch.stack([paper_formula(part, alpha, c) for part, alpha, c in channels], dim)
     torch.testing.assert_close(module(x), expected)
     torch.testing.assert_close(module.inverse(module(x)), x, rtol=1e-4, atol=1e-4)
-
-
-def test_trains_to_the_parameters_that_made_the_data():
-    torch.manual_seed(0)
-    x = torch.randn(2000, 3) * 3
-    alpha, c = torch.tensor([0.3, 0.05, 0.7]), torch.tensor([0.5, 2.0, 1.0])
-    target = plu(x, alpha, c)
-    module = PLU(learnable=True, num_parameters=3)
-    optimiser = torch.optim.Adam(module.parameters(), lr=0.03)
-    for _ in range(1500):
-        optimiser.zero_grad()
-        (module(x) - target).square().mean().backward()
-        optimiser.step()
-    torch.testing.assert_close(module.alpha, alpha, atol=2e-3, rtol=0)
-    torch.testing.assert_close(module.c, c, atol=1e-2, rtol=0)
-
-
-@pytest.mark.parametrize("learnable", [False, True])
-def test_inplace_overwrites_its_input(learnable):
-    x = torch.tensor([5.0, 0.5])
-    y = PLU(learnable=learnable, inplace=True)(x)
-    assert y.data_ptr() == x.data_ptr()
-    assert x.tolist() == pytest.approx([1.4, 0.5])
-
-
-@pytest.mark.parametrize("learnable", [False, True])
-def test_inplace_model_trains_as_the_other(learnable):
-    def train(inplace):
-        torch.manual_seed(0)
-        model = nn.Sequential(nn.Linear(5, 8), PLU(learnable=learnable, inplace=inplace), nn.Linear(8, 1))
-        optimiser = torch.optim.SGD(model.parameters(), lr=0.05)
-        x = torch.randn(64, 5)
-        for _ in range(20):
-            optimiser.zero_grad()
-            model(x).square().mean().backward()
-            optimiser.step()
-        return [p.detach() for p in model.parameters()]
-
-    torch.testing.assert_close(train(True), train(False))
+    module.inplace = True
+    assert module(x).data_ptr() == x.data_ptr()
+    torch.testing.assert_close(x, expected)
 
 
 def saved_bytes(activation, x):
@@ -126,13 +90,9 @@ def test_backward_keeps_one_tensor_and_the_native_kernel_the_output(path):
     assert keeps_output == (path == "native")
 
 
-def test_repr():
-    assert repr(PLU()) == "PLU(alpha=0.1, c=1.0)"
+def test_repr_shows_what_was_learned():
     shown = repr(PLU(0.2, 3, learnable="c", num_parameters=7, dim=-1, inplace=True))
     assert shown == "PLU(alpha=0.2, c=3.0, learnable='c', num_parameters=7, dim=-1, inplace=True)"
-
-
-def test_repr_shows_what_was_learned():
     one, several = PLU(learnable=True), PLU(learnable="alpha", num_parameters=3)
     with torch.no_grad():
         one.raw_alpha.fill_(math.log(0.25 / 0.75))
@@ -182,25 +142,18 @@ def test_copies_and_files(learnable, tmp_path):
         torch.testing.assert_close(fresh(x), module(x))
     fresh.load_state_dict(module.state_dict())
     others = [fresh, copy.deepcopy(module), pickle.loads(pickle.dumps(module))]
+    start = copy.deepcopy(module)
+    start[0].reset_parameters()
+    assert repr(start[0]) == repr(PLU(0.2, 2.0, learnable=learnable))
     torch.testing.assert_close([other(x) for other in others], [module(x)] * 3)
     assert [repr(other) for other in others] == [repr(module)] * 3
-
-
-def test_reset_parameters():
-    module = PLU(0.3, 2.0, learnable=True, num_parameters=3)
-    with torch.no_grad():
-        module.raw_alpha.add_(1)
-        module.raw_c.add_(1)
-    module.reset_parameters()
-    torch.testing.assert_close(module.alpha, torch.full((3,), 0.3))
-    torch.testing.assert_close(module.c, torch.full((3,), 2.0))
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (4,), (), (4, 3)])
 @pytest.mark.parametrize("inplace", [False, True])
 def test_channels_that_do_not_match_change_nothing(shape, inplace):
     module, x = PLU(learnable=True, num_parameters=4, inplace=inplace), torch.full(shape, 5.0)
-    with pytest.raises(ValueError, match=r"expected 4 channels on axis 1, got an input of shape"):
+    with pytest.raises(ValueError, match=r"expected 4 channels on axis 1"):
         module(x)
     assert x.eq(5).all()
 
@@ -245,12 +198,6 @@ def test_a_parametrised_value_is_used_and_trained():
     assert module.c.item() == pytest.approx(1)
 
 
-def test_a_pruned_value_is_used():
-    module = PLU(learnable=True, num_parameters=4)
-    prune.random_unstructured(module, "raw_alpha", amount=2)
-    assert sorted(module.alpha.tolist()) == pytest.approx([0.1, 0.1, 0.5, 0.5])
-
-
 def test_a_replica_uses_its_own_values():
     module = PLU(learnable=True)
     replica = module._replicate_for_data_parallel()
@@ -267,7 +214,7 @@ def test_one_value_can_be_sharded():
         model = nn.Sequential(nn.Linear(4, 4), PLU(learnable=True))
         mesh = distributed.device_mesh.init_device_mesh("cpu", (1,))
         fully_shard(model, mesh=mesh)
-        model(torch.randn(8, 4) * 5).sum().backward()
+        model(torch.randn(8, 4) * 5).square().sum().backward()
         assert model[1].raw_c.grad.full_tensor().item() != 0
     finally:
         distributed.destroy_process_group()

@@ -31,31 +31,22 @@ def test_native_learned_values_are_equal_to_the_bit(monkeypatch, memory_format):
     assert torch.equal(y, y_composite)
 
 
-def samples(learned):
-    x = torch.randn(3, 4, 5, requires_grad=True)
-    parameters = (0.1, 1.0)
-    if learned:
-        parameters = torch.full((4, 1), 0.2, requires_grad=True), torch.rand(4, 1, requires_grad=True)
-    return x, *parameters
-
-
 @native_only
 @pytest.mark.parametrize("learned", [False, True])
 def test_opcheck(learned):
-    forward, backward = torch.ops.plunit.plu, torch.ops.plunit.plu_backward
-    overload = "learned" if learned else "default"
-    x, alpha, c = samples(learned)
-    torch.library.opcheck(getattr(forward, overload), (x, alpha, c))
-    torch.library.opcheck(getattr(backward, overload), (torch.randn(3, 4, 5), forward(x, alpha, c).detach(), alpha, c))
-
-
-@native_only
-@pytest.mark.parametrize("learned", [False, True])
-def test_opcheck_in_place(learned):
+    ops, overload = torch.ops.plunit, "learned" if learned else "default"
+    x, alpha, c = torch.randn(3, 4, 5, requires_grad=True), 0.1, 1.0
+    if learned:
+        alpha, c = torch.full((4, 1), 0.2, requires_grad=True), torch.rand(4, 1, requires_grad=True)
+    torch.library.opcheck(getattr(ops.plu, overload), (x, alpha, c))
+    x, alpha, c = (value.detach() if isinstance(value, torch.Tensor) else value for value in (x, alpha, c))
+    torch.library.opcheck(getattr(ops.plu_backward, overload), (torch.randn(3, 4, 5), ops.plu(x, alpha, c), alpha, c))
     # the functional op covers autograd: opcheck differentiates only ops that do not mutate
-    x, *parameters = (s.detach() if isinstance(s, torch.Tensor) else s for s in samples(learned))
-    op_ = torch.ops.plunit.plu_.learned if learned else torch.ops.plunit.plu_.default
-    torch.library.opcheck(op_, (x, *parameters))
+    torch.library.opcheck(getattr(ops.plu_, overload), (x, alpha, c))
+    with pytest.raises(ValueError, match="must have one shape"):
+        ops.plu_backward(torch.ones(2), torch.ones(5000), *(map(torch.tensor, (0.1, 1.0)) if learned else (0.1, 1.0)))
+    with pytest.raises(ValueError, match="one value, or one per channel on one axis"):
+        ops.plu(x, torch.full((5,), 0.1), torch.ones(4, 1))
 
 
 @native_only
@@ -74,19 +65,6 @@ def test_opcheck_in_place(learned):
 )
 def test_kernel_declines_what_it_cannot_do(alpha, c):
     assert op._native.plu(torch.randn(3, 4, 5), alpha, c, False) is None
-
-
-@native_only
-def test_direct_call_with_parameters_on_two_axes_is_an_error():
-    with pytest.raises(ValueError, match="one value, or one per channel on one axis"):
-        torch.ops.plunit.plu(torch.randn(3, 4, 5), torch.full((5,), 0.1), torch.ones(4, 1))
-
-
-@native_only
-@pytest.mark.parametrize("parameters", [(0.1, 1.0), (torch.tensor(0.1), torch.tensor(1.0))])
-def test_direct_call_of_backward_with_other_shapes_is_an_error(parameters):
-    with pytest.raises(ValueError, match="must have one shape"):
-        torch.ops.plunit.plu_backward(torch.ones(2), torch.ones(5000), *parameters)
 
 
 @native_only

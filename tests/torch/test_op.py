@@ -26,24 +26,16 @@ def kink_points(c, dtype):
 
 @pytest.mark.parametrize(("alpha", "c"), ALPHAS_AND_CS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_value_is_the_rational_one_to_rounding(alpha, c, dtype):
-    x = kink_points(c, dtype)
-    narrow = torch.float64 if dtype == torch.float64 else torch.float32
-    alpha, c = (torch.tensor(value, dtype=narrow).item() for value in (alpha, c))
-    expected = torch.tensor([exact(value, alpha, c) for value in x.tolist()], dtype=torch.float64).to(dtype)
-    torch.testing.assert_close(plu(x, alpha, c), expected, **ulps(dtype, 3))
-
-
-@pytest.mark.parametrize(("alpha", "c"), ALPHAS_AND_CS)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_gradient_is_one_up_to_the_kink_and_alpha_beyond(alpha, c, dtype):
+def test_the_rational_value_and_the_gradient_one_up_to_the_kink_and_alpha_beyond(alpha, c, dtype):
     x = kink_points(c, dtype).requires_grad_()
-    plu(x, alpha, c).sum().backward()
-    wide = x.detach().double()
+    y = plu(x, alpha, c)
+    y.sum().backward()
     narrow = torch.float64 if dtype == torch.float64 else torch.float32
-    alpha, c = (torch.tensor(value, dtype=narrow) for value in (alpha, c))
-    expected = torch.where(wide.abs() > c, alpha.double(), 1.0).to(dtype)
-    torch.testing.assert_close(x.grad, expected, **ulps(dtype, 1))
+    alpha, c = (torch.tensor(value, dtype=narrow).double() for value in (alpha, c))
+    expected = torch.tensor([exact(value, alpha, c) for value in x.tolist()], dtype=torch.float64).to(dtype)
+    torch.testing.assert_close(y.detach(), expected, **ulps(dtype, 3))
+    slopes = torch.where(x.detach().double().abs() > c, alpha, 1.0).to(dtype)
+    torch.testing.assert_close(x.grad, slopes, **ulps(dtype, 1))
 
 
 @pytest.mark.parametrize("alpha", [0.1, 1e-3, 1.0])
@@ -72,12 +64,6 @@ def test_nan_and_inf_do_not_spoil_other_gradients(alpha):
     assert c.grad.item() == pytest.approx(1 - alpha)
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (1,), (7,), (2, 3, 4, 5), (100_003,)])
-def test_any_shape(shape):
-    x = torch.randn(shape) * 2
-    np.testing.assert_allclose(plu(x).numpy(), plunit.plu(x.numpy()), rtol=3e-7)
-
-
 LAYOUTS = {
     "transposed": lambda x: x.transpose(1, 3),
     "channels_last": lambda x: x.contiguous(memory_format=torch.channels_last),
@@ -87,12 +73,13 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-def test_layout_is_that_of_relu(layout):
-    x = layout(torch.randn(2, 8, 4, 6) * 2)
-    like = torch.relu(x)
+SHAPED = [2 * torch.randn(shape) for shape in ((), (0,), (0, 3), (1,), (7,), (100_003,))]
+
+
+@pytest.mark.parametrize("x", [layout(2 * torch.randn(2, 8, 4, 6)) for layout in LAYOUTS.values()] + SHAPED)
+def test_any_shape_and_the_layout_of_relu(x):
     y = plu(x)
-    assert y.stride() == like.stride()
+    assert y.stride() == torch.relu(x).stride()
     np.testing.assert_allclose(y.numpy(), plunit.plu(x.numpy()), rtol=3e-7)
 
 
@@ -108,6 +95,8 @@ def test_gradients_in_any_layout_are_those_of_the_formula(layout, axis):
     m = torch.maximum(torch.minimum(inputs[0], inputs[2]), -inputs[2])
     expected = torch.autograd.grad(m + inputs[1] * (inputs[0] - m), inputs, grad)
     torch.testing.assert_close(actual, expected)
+    twice = torch.autograd.grad(plu(inputs[0] * 1, *inputs[1:]), inputs, grad, create_graph=True)
+    torch.testing.assert_close(twice, expected)
 
 
 def test_learned_sums_are_accurate_over_many_numbers():
@@ -197,11 +186,26 @@ def test_inplace_on_what_another_op_needs_is_noticed():
         y.sum().backward()
 
 
-def test_inplace_on_a_leaf_is_refused_and_changes_nothing():
-    x = torch.full((3,), 5.0, requires_grad=True)
-    with pytest.raises(RuntimeError, match="leaf Variable"):
-        plu(x, inplace=True)
-    assert x.tolist() == [5, 5, 5]
+def inference():
+    with torch.inference_mode():
+        return torch.full((3,), 5.0)
+
+
+FORBIDDEN = {
+    "a leaf": lambda: (torch.full((3,), 5.0, requires_grad=True),) * 2,
+    "an inference tensor": lambda: (inference(),) * 2,
+    "a part of a split": lambda: ((z := torch.full((6,), 5.0).requires_grad_() * 1), z.split(3)[0]),
+    "an unbound row": lambda: ((z := torch.full((6,), 5.0).requires_grad_() * 1), z.view(2, 3).unbind()[0]),
+}
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+@pytest.mark.parametrize("alpha", [0.1, 0.0])
+def test_inplace_on_what_pytorch_forbids_changes_nothing(name, alpha):
+    whole, part = FORBIDDEN[name]()
+    with pytest.raises(RuntimeError, match=r"view|leaf Variable|inference tensor"):
+        plu(part, alpha, inplace=True)
+    assert whole.eq(5).all()
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5])
@@ -233,7 +237,7 @@ def test_tensor_subclasses_are_kept():
 def test_bad_parameters_change_nothing(parameters, inplace):
     ((name, value),) = parameters.items()
     x = torch.full((3,), 5.0)
-    with pytest.raises(ValueError, match=rf"{name} must be finite and >= 0, got {value}"):
+    with pytest.raises(ValueError, match=f"{name} .* got {value}"):
         plu(x, **parameters, inplace=inplace)
     assert x.tolist() == [5, 5, 5]
 
@@ -261,16 +265,11 @@ def test_a_c_beyond_the_largest_number_leaves_every_number_inside(alpha, c, dtyp
     assert torch.autograd.grad(y.sum(), x, create_graph=True)[0].tolist() == [1] * len(x)
     assert torch.autograd.grad(plu(x * 1, alpha, c, inplace=inplace).sum(), x)[0].tolist() == [1] * len(x)
     assert slope(x, alpha, c).tolist() == [1] * len(x)
+    learned = torch.tensor(0.25, requires_grad=True)
+    assert torch.autograd.grad(plu(x, learned, c).sum(), learned)[0] == 0
     end = torch.tensor(torch.finfo(torch.float32).max if alpha == 0 else torch.inf).to(dtype)
     infinities = torch.tensor([torch.inf, -torch.inf], dtype=dtype)
     assert plu(infinities, alpha, c, inplace=inplace).tolist() == [end, -end]
-
-
-def test_a_c_beyond_the_largest_number_leaves_nothing_for_alpha_to_learn():
-    x, alpha = torch.tensor(LARGE, requires_grad=True), torch.tensor(0.25, requires_grad=True)
-    dx, dalpha = torch.autograd.grad(plu(x, alpha, 1e39).sum(), (x, alpha))
-    assert dx.tolist() == [1] * len(x)
-    assert dalpha.item() == 0
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 1)], ids=["one value", "channels last", "channels first"])
@@ -299,10 +298,6 @@ def test_half_precision_compares_with_c_in_float32(dtype, c):
     assert slope(x, 0.5, c).tolist() == expected
 
 
-def test_log_slope_of_half_precision_has_the_digits_of_alpha():
-    assert log_slope(torch.tensor([2.0], dtype=torch.float16), 1e-8).item() == pytest.approx(-18.42, abs=0.01)
-
-
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_parameters_in_double_are_those_of_the_input(create_graph):
     x, c = torch.full((2,), 0.1, requires_grad=True), torch.full((2,), 0.1, dtype=torch.float64)
@@ -313,32 +308,9 @@ def test_parameters_in_double_are_those_of_the_input(create_graph):
 @pytest.mark.parametrize("alpha", [np.float32(0.5), np.array([0.5, 0.5]), [0.5, 0.5], torch.tensor(0.5)])
 def test_parameters_of_any_kind(alpha):
     assert plu(torch.tensor([3.0, -0.5]), alpha, 1).tolist() == [2, -0.5]
-
-
-def test_an_alpha_that_underflows_is_zero():
-    assert plu(torch.tensor([torch.inf, 5.0]), 1e-50).tolist() == [1, 1]
-
-
-def test_empty_parameters():
+    assert plu(torch.tensor([torch.inf, 5.0]), 1e-50).tolist() == [1, 1]  # an alpha that underflows is zero
+    assert log_slope(torch.tensor([2.0], dtype=torch.float16), 1e-8).item() == pytest.approx(-18.42, abs=0.01)
     assert plu(torch.ones(3, 0), torch.ones(0)).shape == (3, 0)
-
-
-@pytest.mark.parametrize("part", [lambda z: z.split(3)[0], lambda z: z.view(2, 3).unbind()[0]])
-@pytest.mark.parametrize("alpha", [0.1, 0.0])
-def test_inplace_on_a_view_that_pytorch_forbids_changes_nothing(part, alpha):
-    z = torch.arange(6.0).requires_grad_() * 2
-    with pytest.raises(RuntimeError, match="view"):
-        plu(part(z), alpha, inplace=True)
-    assert z.tolist() == [0, 2, 4, 6, 8, 10]
-
-
-@pytest.mark.parametrize("alpha", [0.1, 0.0])
-def test_inplace_on_an_inference_tensor_is_refused_and_changes_nothing(alpha):
-    with torch.inference_mode():
-        x = torch.full((2,), 5.0)
-    with pytest.raises(RuntimeError, match="inference tensor cannot be overwritten"):
-        plu(x, alpha, inplace=True)
-    assert x.tolist() == [5, 5]
 
 
 PARAMETERS = {
@@ -361,17 +333,6 @@ def test_second_derivatives_are_zeros_as_those_of_relu(name, inplace, function):
     (first,) = torch.autograd.grad(function(x * 1, *PARAMETERS[name], **options).sum(), x, create_graph=True)
     (second,) = torch.autograd.grad(first.sum(), x)
     assert second.tolist() == [0, 0, 0]
-
-
-def test_a_loss_with_a_second_derivative_trains():
-    torch.manual_seed(0)
-    layers = torch.nn.Linear(1, 8), torch.nn.Linear(8, 1)
-    x = torch.linspace(-1, 1, 20)[:, None].requires_grad_()
-    u = layers[1](plu(layers[0](x) * 3))
-    (u_x,) = torch.autograd.grad(u.sum(), x, create_graph=True)
-    (u_xx,) = torch.autograd.grad(u_x.sum(), x, create_graph=True)
-    (u_xx + u - 1).square().mean().backward()
-    assert layers[0].weight.grad.abs().sum() > 0
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])

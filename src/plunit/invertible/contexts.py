@@ -16,7 +16,7 @@ from plunit.base.ranges import as_count
 from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.anneal import Annealing
 from plunit.invertible.bijections.axes import ScaleShift
-from plunit.invertible.bijections.bijection import Bijection, Elementwise, Leaf, Values, expect, implied, walk_with
+from plunit.invertible.bijections.bijection import Bijection, Elementwise, Leaf, Values, expect, implied, walk
 from plunit.invertible.bijections.chain import Chain
 from plunit.invertible.bijections.linear import LU
 from plunit.invertible.invertible_network import activation_of
@@ -91,11 +91,8 @@ class Conditional(nn.Module):
         self.context, self.hidden = context, hidden
         learned = [len(_learned(leaf)) for leaf in _moved(bijection)]
         self.slots = learned if slots is None else list(slots)
-        if (
-            len(self.slots) != len(learned)
-            or any(a < b for a, b in zip(self.slots, learned, strict=True))
-            or not learned
-        ):
+        fit = len(self.slots) == len(learned) and all(a >= b for a, b in zip(self.slots, learned, strict=True))
+        if not (fit and learned):
             raise ValueError(
                 f"Conditional needs learned elementwise parts, such as ScaleShift, each once, and a slot for each of "
                 f"their numbers, got parts of {learned} numbers and slots {self.slots}"
@@ -108,11 +105,7 @@ class Conditional(nn.Module):
 
     def of_data(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
         """Return `forward` for x and contexts that are data: see `boundary.of_data`."""
-        if not any(getattr(leaf, "boundary", False) for leaf, _ in self.bijection.leaves()):
-            return self(x, context)  # type: ignore[no-any-return]
-        batch = _batch(x, context)
-        both = torch.cat([x.expand(*batch, -1), context.expand(*batch, -1)], -1)
-        return boundary.of_data(_Joined(self), both)
+        return boundary.of_data(self, x, context)
 
     def inverse(self, y: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
         """Return the x with F(x) = y at these contexts, and log|det dx/dy|."""
@@ -156,7 +149,7 @@ class Conditional(nn.Module):
         shifts = dict(zip(map(id, _moved(self.bijection)), self._shifts(context), strict=True))
         others = iter(implied([step for step in steps if id(step[0]) not in shifts]))
         values = [_values(*step, shifts[id(step[0])]) if id(step[0]) in shifts else next(others) for step in steps]
-        return walk_with(self.bijection, x, steps, values)
+        return walk(self.bijection, x, steps, values)
 
     def _shifts(self, context: Tensor) -> list[Tensor]:
         """Return N(context) for each elementwise leaf, as columns: [slots, n, m], with m = 1 for one context."""
@@ -177,18 +170,6 @@ class Conditional(nn.Module):
             raise TypeError(f"the network of the context holds {wanted} and got {context.dtype}; convert the context")
 
 
-class _Joined(nn.Module):
-    """A conditional bijection of x and context in one tensor."""
-
-    def __init__(self, conditional: Conditional) -> None:
-        super().__init__()
-        self.conditional = conditional
-
-    def forward(self, both: Tensor) -> tuple[Tensor, Tensor]:
-        x, context = torch.split(both, [self.conditional.features, self.conditional.context], -1)
-        return self.conditional(x, context)  # type: ignore[no-any-return]
-
-
 def conditional(
     features: int,
     context: int,
@@ -200,15 +181,8 @@ def conditional(
 ) -> Conditional:
     """Return a bijection for conditional densities: blocks of ScaleShift, LU and activation, then ScaleShift and LU.
 
-    Scales, shifts, slopes, widths and roundings depend on the context; see `Conditional`.
-
-    Args:
-        features: n, the numbers of a point.
-        context: k, the numbers of a context.
-        blocks: how many.
-        activation: as of `density`.
-        hidden: the units of each hidden layer of the network of the context.
-        generator: where the random numbers of the start come from.
+    Scales, shifts, slopes, widths and roundings depend on the context. `features`, `blocks` and `activation` are as of
+    `density`; `context` and `hidden`, the numbers of a context and the units of its network, as of `Conditional`.
 
     >>> from plunit.invertible import Flow
     >>> flow = Flow(conditional(2, context=1, blocks=2))

@@ -5,7 +5,10 @@ Such densities are normalizing flows (Rezende and Mohamed, 2015; docs/literature
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +17,11 @@ from torch import Generator, Tensor, nn
 from torch.distributions import Distribution
 
 from plunit import learned
+from plunit.base.progress import step_bar
 from plunit.base.ranges import as_count
 from plunit.densities import DensityNetwork
 from plunit.invertible import saving
-from plunit.invertible.bijections.anneal import Annealing
+from plunit.invertible.bijections.anneal import Annealing, annealing_of
 from plunit.invertible.bijections.bijection import Bijection, expect
 from plunit.invertible.bijections.chain import Chain
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU
@@ -26,8 +30,15 @@ from plunit.invertible.bijections.smooth_plu import SmoothPLU
 from plunit.invertible.contexts import Conditional
 from plunit.invertible.distributions import Base, Given, base_for
 from plunit.invertible.frozen import Frozen
-from plunit.invertible.training.batches import PointShape, check_dense, check_finite
-from plunit.invertible.training.likelihood import Fitted, maximise
+from plunit.invertible.training.batches import PointShape, check_dense, check_finite, prepare
+from plunit.invertible.training.likelihood import Fitted, HeldOut, as_positive, check_options, train
+
+_LARGEST_BATCH = 10_000_000
+_ACTIVATIONS: dict[str, Callable[..., Bijection]] = {
+    "smooth": partial(SmoothPLU, learnable_rho=True),
+    "plu": PLU,
+    "leaky": LeakyReLU,
+}
 
 
 class Flow(nn.Module):
@@ -159,22 +170,23 @@ class Flow(nn.Module):
         Returns:
             the losses, the validation losses and the step whose parameters the flow has.
         """
-        return maximise(
-            self,
-            self._form(),
-            data,
-            steps,
-            context=context,
-            weights=weights,
-            validation=validation,
-            patience=patience,
-            batch=batch,
-            lr=lr,
-            clip=clip,
-            anneal=anneal,
-            generator=generator,
-            progress=progress,
-        )
+        steps, batch = as_count("steps", steps, 1), as_count("batch", batch, 1, _LARGEST_BATCH)
+        patience = None if patience is None else as_count("patience", patience, 1)
+        lr, clip = as_positive("lr", lr, sys.float_info.max), None if clip is None else as_positive("clip", clip)
+        check_options(anneal, generator, progress, validation, patience)
+        if not any(parameter.requires_grad for parameter in self.parameters()):
+            raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
+        anneal = annealing_of(self.bijection, anneal)
+        size = self.bijection.context if isinstance(self.bijection, Conditional) else None
+        form = PointShape(self.bijection.features, size, self.base.origin)
+        draw, aside, aside_weights = prepare(form, data, context, weights, validation, batch, generator)
+        first = 0 if anneal is None else anneal.first_sharp(steps)
+        held = None if aside is None else HeldOut(self, aside, aside_weights, steps, patience, first)
+        optimizer = torch.optim.Adam(self.parameters(), lr, fused=True)
+        if clip is not None:
+            optimizer.register_step_pre_hook(lambda *_: _shorten(self, clip))
+        with step_bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as show:
+            return train(self, lambda: draw(batch), optimizer, steps, anneal, held, show)
 
     def sharpen(self) -> None:
         """Remove all rounded corners: the bijection becomes the sharp one, which shares its parameters."""
@@ -188,11 +200,10 @@ class Flow(nn.Module):
     def load(cls, path: str | Path, base: Distribution | None = None) -> Flow:
         """Return the flow that a file of `save` holds, on the CPU. A base of one's own is not in the file: give it."""
         bijection, dtype, own_base = saving.read(Path(path))
-        if own_base != (base is not None):
-            over = (
-                "a base of its own: pass base=, as it was built" if own_base else "the standard normal: leave base out"
-            )
-            raise ValueError(f"{path} holds a flow over {over}")
+        if own_base and base is None:
+            raise ValueError(f"{path} holds a flow over a base of its own: pass base=, as it was built")
+        if base is not None and not own_base:
+            raise ValueError(f"{path} holds a flow over the standard normal: leave base out")
         return cls(bijection, base).to(dtype)
 
     def _with(self, bijection: Bijection) -> Flow:
@@ -200,10 +211,6 @@ class Flow(nn.Module):
         if isinstance(self.base, Given):
             return Flow(bijection, self.base.distribution)
         return Flow(bijection).to(self.base.origin)
-
-    def _form(self) -> PointShape:
-        context = self.bijection.context if isinstance(self.bijection, Conditional) else None
-        return PointShape(self.bijection.features, context, self.base.origin)
 
     def _given(self, context: Tensor | None) -> tuple[Tensor, ...]:
         """Return the context as arguments for the bijection: none or one."""
@@ -219,6 +226,11 @@ class Flow(nn.Module):
             check_dense(context, "context")
         self.bijection.check(context)
         return (context,)
+
+
+def _shorten(flow: Flow, clip: float) -> None:
+    """Shorten the gradient to a norm of at most `clip`."""
+    nn.utils.clip_grad_norm_(flow.parameters(), clip)
 
 
 def to_flow(network: DensityNetwork) -> Flow:
@@ -249,23 +261,14 @@ def to_chain(network: DensityNetwork) -> Chain:
         linear |= {"raw_diagonal": network.log_diagonal[i], "sign": network.sign[i], "permutation": network.order[i]}
         parts.append(_loaded(LU(form.features), linear))
         if i < form.blocks:
-            shapes = {f"raw_{name}": views[name][i] for name in ("alpha", "c", "rho") if name in views}
-            parts.append(_loaded(_activation(form.activation, form.features), shapes))
+            # beyond their limit numbers have no effect
+            names = [name for name in ("alpha", "c", "rho") if name in views]
+            shapes = {f"raw_{name}": views[name][i].clip(-learned.LIMIT, learned.LIMIT) for name in names}
+            parts.append(_loaded(_ACTIVATIONS[form.activation](form.features, learnable=True), shapes))
     return Chain(*parts)
 
 
-def _activation(name: str, features: int) -> Bijection:
-    if name == "smooth":
-        return SmoothPLU(features, learnable=True, learnable_rho=True)
-    return (PLU if name == "plu" else LeakyReLU)(features, learnable=True)
-
-
 def _loaded(part: Bijection, arrays: Mapping[str, Any]) -> Bijection:
-    """Give a bijection its numbers; beyond their limit they have no effect."""
-    part.to(torch.float64)
-    state = {name: torch.tensor(array) for name, array in arrays.items()}
-    for name in ("raw_alpha", "raw_c", "raw_rho"):
-        if name in state:
-            state[name] = state[name].clamp(-learned.LIMIT, learned.LIMIT)
-    part.load_state_dict(state)
+    """Give a bijection its numbers, in float64."""
+    part.to(torch.float64).load_state_dict({name: torch.tensor(array) for name, array in arrays.items()})
     return part

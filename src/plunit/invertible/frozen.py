@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from plunit.invertible.bijections.bijection import Bijection, Leaf, as_columns, expect, walk_with
+from plunit.invertible.bijections.bijection import Bijection, Leaf, as_columns, expect, walk
 from plunit.invertible.bijections.chain import Chain
 
 
@@ -58,7 +58,7 @@ class Frozen(Bijection):
 
     def _through(self, x: Tensor, steps: list[tuple[_Step, bool]]) -> tuple[Tensor, Tensor]:
         values = [step.inverse_values() if inverted else step.values() for step, inverted in steps]
-        return walk_with(self, x, steps, values)
+        return walk(self, x, steps, values)
 
     def __repr__(self) -> str:
         return f"Frozen({', '.join(leaf.kind for leaf, _ in self.leaves())})"
@@ -76,13 +76,16 @@ class _Step(Leaf):
         super().__init__(leaf.features)
         self.evaluate, self.invert = leaf.evaluate, leaf.invert  # type: ignore[method-assign]
         self.is_elementwise, self._kind, self._bounds = leaf.is_elementwise, leaf.kind, leaf.lipschitz()
-        self.ahead, self.back = _Values(leaf.values()), _Values(leaf.inverse_values())
+        for way, values in (("ahead", leaf.values()), ("back", leaf.inverse_values())):
+            for index, value in enumerate(as_columns(values)):
+                value = value.detach().clone(memory_format=torch.contiguous_format)
+                self.register_buffer(f"{way}_{index}", value, persistent=False)
 
-    def values(self) -> tuple[Tensor, ...]:
-        return tuple(self.ahead._buffers.values())  # type: ignore[arg-type]
+    def values(self, way: str = "ahead") -> tuple[Tensor, ...]:
+        return tuple(value for name, value in self._buffers.items() if name.startswith(way))  # type: ignore[misc]
 
     def inverse_values(self) -> tuple[Tensor, ...]:
-        return tuple(self.back._buffers.values())  # type: ignore[arg-type]
+        return self.values("back")
 
     def lipschitz(self) -> tuple[float, float]:
         return self._bounds
@@ -90,11 +93,3 @@ class _Step(Leaf):
     @property
     def kind(self) -> str:
         return self._kind
-
-
-class _Values(nn.Module):
-    def __init__(self, values: tuple[Tensor, ...]) -> None:
-        super().__init__()
-        for index, value in enumerate(as_columns(values)):
-            value = value.detach().clone(memory_format=torch.contiguous_format)
-            self.register_buffer(f"value_{index}", value, persistent=False)

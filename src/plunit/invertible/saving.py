@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import astuple
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,7 +20,7 @@ from plunit.base.errors import missing
 from plunit.base.files import save_whole
 from plunit.invertible.bijections.anneal import Annealing
 from plunit.invertible.bijections.axes import Permutation, ScaleShift
-from plunit.invertible.bijections.bijection import Bijection
+from plunit.invertible.bijections.bijection import Bijection, faults_within
 from plunit.invertible.bijections.chain import Chain, Inverse
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, Tanh
 from plunit.invertible.bijections.linear import LU, Orthogonal
@@ -30,8 +31,7 @@ from plunit.invertible.contexts import Conditional, network_shapes
 Shapes = dict[str, tuple[int, ...]]
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """A bijection without parts, as a file holds it.
 
     A row in `KINDS` is one point of the check-list in `Bijection`.
@@ -39,14 +39,12 @@ class Kind:
     Attributes:
         made: its class; it is built by made(**options), and its arrays are its state_dict.
         shapes: returns the shape of its largest array from the options, so that nothing is built that is not there.
-        options: the names of its options beside `features`, with the type of their JSON values.
-        describe: returns those options of a module.
+        options: the names of its options beside `features`, of those in `_OPTIONS`.
     """
 
     made: type[Bijection]
     shapes: Callable[[dict[str, Any]], Shapes]
-    options: Mapping[str, type]
-    describe: Callable[[Any], dict[str, Any]]
+    options: tuple[str, ...] = ()
 
     def make(self, options: dict[str, Any]) -> Bijection:
         """Build it from options that were checked."""
@@ -56,64 +54,31 @@ class Kind:
             options = {**options, "annealing": Annealing(*options["annealing"]) if options["annealing"] else None}
         return self.made(**options)
 
-    def checked(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return options from a file, or raise ValueError unless they have these names and types."""
-        wanted = {"features": int, **self.options}
-        good = options.keys() == wanted.keys() and all(type(options[name]) is kind for name, kind in wanted.items())
-        if not good or options["features"] < 1:
-            raise ValueError(f"{self.made.__name__} has the options {', '.join(wanted)}, got {_short(options)}")
-        return options
+
+def _one_each(name: str) -> Callable[[dict[str, Any]], Shapes]:
+    """Return the shape of an array of one number per feature, held as it is or raw."""
+    return lambda o: {name.format("raw" if o.get("learnable") else "fixed"): (o["features"],)}
 
 
-def learns(name: str) -> Callable[[Bijection], bool]:
-    """Return a function that says whether a module learns the number of this name."""
-    return lambda module: f"raw_{name}" in module._parameters
+_OPTIONS: dict[str, tuple[type, Callable[[Any], Any]]] = {
+    "learnable": (bool, lambda module: "raw_alpha" in module._parameters),
+    "boundary": (bool, lambda module: module.boundary),
+    "learnable_rho": (bool, lambda module: "raw_rho" in module._parameters),
+    "annealing": (list, lambda module: list(astuple(module.annealing)) if module.annealing else []),
+}
+"""The options of kinds: the type of their JSON values, and how to read them off a module."""
 
-
-def _number(name: str) -> Callable[[dict[str, Any]], Shapes]:
-    """Return the shape of a number, learned or fixed, one per feature."""
-    return lambda o: {f"{'raw' if o['learnable'] else 'fixed'}_{name}": (o["features"],)}
-
-
-def _kinked(module: PLU | LeakyReLU) -> dict[str, Any]:
-    return {"learnable": learns("alpha")(module), "boundary": module.boundary}
-
-
-def _smooth(module: SmoothPLU) -> dict[str, Any]:
-    plan = module.annealing
-    return {
-        "learnable": learns("alpha")(module),
-        "learnable_rho": learns("rho")(module),
-        "annealing": [] if plan is None else [plan.start, plan.end, plan.until],
-    }
-
-
-def _nothing(module: Bijection) -> dict[str, Any]:
-    return {}
-
-
-_KINKED = {"learnable": bool, "boundary": bool}
-_SMOOTH = {"learnable": bool, "learnable_rho": bool, "annealing": list}
 KINDS: dict[str, Kind] = {
-    "PLU": Kind(PLU, _number("alpha"), _KINKED, _kinked),
-    "LeakyReLU": Kind(LeakyReLU, _number("alpha"), _KINKED, _kinked),
-    "SmoothPLU": Kind(SmoothPLU, _number("alpha"), _SMOOTH, _smooth),
-    "Tanh": Kind(Tanh, lambda o: {}, {}, _nothing),
-    "ScaleShift": Kind(ScaleShift, lambda o: {"shift": (o["features"],)}, {}, _nothing),
-    "Permutation": Kind(Permutation, lambda o: {"order": (o["features"],)}, {}, _nothing),
-    "LU": Kind(
-        LU, lambda o: {"lower": (o["features"] * (o["features"] - 1) // 2,), "bias": (o["features"],)}, {}, _nothing
-    ),
-    "Orthogonal": Kind(
-        Orthogonal, lambda o: {"parametrizations.weight.original": (o["features"], o["features"])}, {}, _nothing
-    ),
+    "PLU": Kind(PLU, _one_each("{}_alpha"), ("learnable", "boundary")),
+    "LeakyReLU": Kind(LeakyReLU, _one_each("{}_alpha"), ("learnable", "boundary")),
+    "SmoothPLU": Kind(SmoothPLU, _one_each("{}_alpha"), ("learnable", "learnable_rho", "annealing")),
+    "Tanh": Kind(Tanh, lambda o: {}),
+    "ScaleShift": Kind(ScaleShift, _one_each("shift")),
+    "Permutation": Kind(Permutation, _one_each("order")),
+    "LU": Kind(LU, lambda o: {"lower": (math.comb(o["features"], 2),), "bias": (o["features"],)}),
+    "Orthogonal": Kind(Orthogonal, lambda o: {"parametrizations.weight.original": (o["features"],) * 2}),
 }
 """The kinds by name."""
-
-
-def _short(value: Any) -> str:
-    return repr(value)[:80]
-
 
 _CHAINS: dict[str, type[Chain]] = {"Chain": Chain, "Reversible": Reversible}
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -133,7 +98,8 @@ def write(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, ow
     try:
         _structure({"flow": text})
         _check_finite(arrays)
-        _check_state(bijection)
+        for fault in faults_within(bijection, arrays):
+            raise ValueError(fault)
     except ValueError as error:
         raise ValueError(f"this flow is not saved, because {path} could not be read: {error}") from None
     save_whole(path, _library("safetensors.torch").save(arrays, {"flow": text}))
@@ -174,11 +140,10 @@ def _described(bijection: Bijection | Conditional) -> dict[str, Any]:
     if type(bijection) is Inverse:
         return {"kind": name, "part": _described(bijection.bijection)}
     if name in KINDS and isinstance(bijection, KINDS[name].made):
-        return {"kind": name, "features": bijection.features, **KINDS[name].describe(bijection)}
-    remedy = (
-        "save the flow it came from" if name == "Frozen" else f"known are {', '.join(KINDS)} and what is made of them"
-    )
-    raise ValueError(f"{name} cannot be saved; {remedy}")
+        options = {option: _OPTIONS[option][1](bijection) for option in KINDS[name].options}
+        return {"kind": name, "features": bijection.features, **options}
+    known = f"known are {', '.join(KINDS)} and what is made of them"
+    raise ValueError(f"{name} cannot be saved; {'save the flow it came from' if name == 'Frozen' else known}")
 
 
 def _structure(metadata: dict[str, str]) -> dict[str, Any]:
@@ -232,7 +197,9 @@ def _built(given: Any, prefix: str, shapes: Shapes, depth: int = 0) -> Any:
         raise ValueError(
             f"{kind!r:.60} with {sorted(options)!r:.60} is no known bijection; known are {', '.join(KINDS)}"
         )
-    options = KINDS[kind].checked(options)
+    wanted = {"features": int, **{option: _OPTIONS[option][0] for option in KINDS[kind].options}}
+    if {name: type(value) for name, value in options.items()} != wanted or options["features"] < 1:
+        raise ValueError(f"{kind} has the options {', '.join(wanted)}, got {options!r:.80}")
     _expect(shapes, prefix, KINDS[kind].shapes(options))
     return KINDS[kind].make(options)
 
@@ -249,13 +216,6 @@ def _check_finite(arrays: dict[str, Tensor]) -> None:
     for name, value in arrays.items():
         if not value.isfinite().all():
             raise ValueError(f"the array {name} holds values that are not finite")
-
-
-def _check_state(bijection: Bijection | Conditional) -> None:
-    """Raise unless a bijection has a state that it would take itself."""
-    for path, module in bijection.named_modules():
-        for fault in module.faults(module.state_dict()) if isinstance(module, Bijection) else ():
-            raise ValueError(f"{path}{'.' if path else ''}{fault}")
 
 
 def _library(name: str) -> Any:

@@ -14,7 +14,7 @@ except ModuleNotFoundError as missing:
     raise ModuleNotFoundError("PyTorch is not installed: pip install 'plunit[torch]'", name=__name__) from None
 
 from plunit.torch.conversion import convert
-from plunit.torch.exact.network import to_ensemble, to_network
+from plunit.torch.exact.network import to_network
 from plunit.torch.initialising import init_, param_groups
 from plunit.torch.module import PLU
 from plunit.torch.op import has_native, inverse, kernels, log_slope, plu, slope, use_triton
@@ -32,7 +32,6 @@ __all__ = [
     "param_groups",
     "plu",
     "slope",
-    "to_ensemble",
     "to_network",
     "use_triton",
 ]

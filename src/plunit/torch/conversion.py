@@ -87,12 +87,10 @@ class _Place:
 
 
 def _check(model: nn.Module, replacements: Any) -> None:
-    is_mapping = isinstance(replacements, Mapping)
-    for kind, make in replacements.items() if is_mapping else [(replacements, None)]:
+    for kind, make in replacements.items() if isinstance(replacements, Mapping) else [(replacements, None)]:
         if not isinstance(kind, type) or not callable(make) or isinstance(make, nn.Module):
-            given = f"{{{kind!r}: {make!r}}}" if is_mapping else repr(replacements)
             rule = "replacements go from a module type to a function that makes a module, as {nn.ReLU: PLU}"
-            raise TypeError(f"{rule}; got {given}")
+            raise TypeError(f"{rule}; got {replacements!r}")
     if type(model) in replacements:
         raise TypeError(
             f"the model itself is a {type(model).__name__} and cannot be replaced in place; make a PLU instead"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import torch
@@ -12,21 +13,17 @@ from plunit import learned
 from plunit.torch.kernel import widened
 from plunit.torch.op import inverse, plu
 
-
-class _TorchFunctions:
-    """What `plunit.learned` needs; the gradient of hardtanh is one op, that of clip five."""
-
-    sigmoid, exp, clip = staticmethod(torch.sigmoid), staticmethod(torch.exp), staticmethod(nn.functional.hardtanh)
+_NAMESPACE = SimpleNamespace(sigmoid=torch.sigmoid, exp=torch.exp, clip=nn.functional.hardtanh)
+"""What `plunit.learned` needs; the gradient of hardtanh is one op, that of clip five."""
 
 
 class PLU(nn.Module):
     """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c): slope 1 on |x| <= c, slope alpha outside.
 
     Args:
-        alpha: outer slope, alpha >= 0; where learnable, 0 < alpha < 1.
-        c: half-width of the inner piece, c >= 0; where learnable, c > 0.
-        learnable: what is trained: False (nothing), True (both), "alpha" or "c". The bounds hold by construction,
-            alpha = sigmoid(raw_alpha) and c = exp(raw_c); training starts from the given values, to rounding.
+        alpha: outer slope, alpha >= 0; where learnable, 0 < alpha < 1 by construction, alpha = sigmoid(raw_alpha).
+        c: half-width of the inner piece, c >= 0; where learnable, c > 0, c = exp(raw_c).
+        learnable: what is trained, from the given values on: False (nothing), True (both), "alpha" or "c".
         num_parameters: how many values of each are learned: 1, or one per channel.
         dim: the axis of the channels.
         inplace: overwrite the input.
@@ -56,24 +53,21 @@ class PLU(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        names = learned.names(alpha, c, learnable, num_parameters)
-        self.initial_alpha, self.initial_c = float(alpha), float(c)
-        self.learnable, self.num_parameters, self.dim, self.inplace = learnable, num_parameters, dim, inplace
-        for name in names:
+        for name in learned.starts(alpha, c, learnable, num_parameters):
             raw = torch.empty(num_parameters, device=device, dtype=dtype)
             self.register_parameter(f"raw_{name}", nn.Parameter(raw))
+        self.initial_alpha, self.initial_c = float(alpha), float(c)
+        self.learnable, self.num_parameters, self.dim, self.inplace = learnable, num_parameters, dim, inplace
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Set what is learned back to the initial alpha and c."""
-        for name in ("alpha", "c"):
-            if self.learnable in (True, name):
-                start = learned.raw(name, getattr(self, f"initial_{name}"))
-                raw = getattr(self, f"raw_{name}")
-                if parametrize.is_parametrized(self, f"raw_{name}"):
-                    setattr(self, f"raw_{name}", torch.full_like(raw, start))
-                else:
-                    nn.init.constant_(raw, start)
+        for name, start in learned.starts(self.initial_alpha, self.initial_c, self.learnable).items():
+            raw = getattr(self, f"raw_{name}")
+            if parametrize.is_parametrized(self, f"raw_{name}"):
+                setattr(self, f"raw_{name}", torch.full_like(raw, start))
+            else:
+                nn.init.constant_(raw, start)
 
     @property
     def alpha(self) -> float | Tensor:
@@ -124,16 +118,14 @@ class PLU(nn.Module):
             return initial
         # the attribute, not self._parameters: parametrisations, pruning, replicas and shards keep it elsewhere
         raw: Tensor = widened(getattr(self, f"raw_{name}"))
-        return learned.value_of(_TorchFunctions, name, raw)  # type: ignore[no-any-return]
+        return learned.value_of(_NAMESPACE, name, raw)  # type: ignore[no-any-return]
 
     def _along_channels(self, x: Tensor) -> tuple[float | Tensor, float | Tensor]:
         """Return alpha and c, shaped to broadcast along axis `dim` of x."""
-        alpha, c = self.alpha, self.c
-        if not self.learnable:
-            return alpha, c
         several = self.num_parameters > 1
         shape = learned.channel_shape(x.shape, self.num_parameters, self.dim) if several else []
-        return tuple(v.reshape(shape) if isinstance(v, Tensor) else v for v in (alpha, c))  # type: ignore[return-value]
+        values = (self.alpha, self.c)
+        return tuple(v.reshape(shape) if isinstance(v, Tensor) else v for v in values)  # type: ignore[return-value]
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         """Load; up to 0.1 a single learned value was saved as a 0-D tensor."""

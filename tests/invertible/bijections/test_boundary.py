@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from torch import nn
 
 from plunit.invertible import PLU, LeakyReLU, SmoothPLU
 from plunit.invertible.bijections import boundary
@@ -51,10 +50,6 @@ def test_corrected_gradient_is_the_true_one_and_the_plain_is_not(sample, w, nois
     assert abs(gradient(PLU(1).double(), w, sample) - true_gradient(w)) > 0.2
 
 
-def test_plain_autograd_has_the_wrong_sign(sample):
-    assert gradient(PLU(1).double(), 1.0, sample) == pytest.approx(-0.7497, abs=0.02)
-
-
 def test_gradient_of_c(sample):
     """Scaling c by w is scaling x by 1/w: the boundary term of c has the other sign."""
     x = sample[:, None]
@@ -79,27 +74,6 @@ def test_leaky_relu_boundary_term(sample):
     corrected, plain = (LeakyReLU(1, boundary=how).double()((sample + b)[:, None])[1] for how in (True, False))
     assert torch.autograd.grad(corrected.mean(), b)[0].item() == pytest.approx(expected, abs=0.03)
     assert not plain.requires_grad
-
-
-def optimum(bijection, steps=200, count=4000):
-    """The w that gradient descent on fresh samples ends at, mean of its last third."""
-    generator = torch.Generator().manual_seed(1)
-    w, trail = nn.Parameter(torch.tensor(1.0)), []
-    for step in range(steps):
-        x = torch.randn(count, generator=generator)
-        value = gradient(bijection, w.item(), x)
-        with torch.no_grad():
-            w -= 0.3 * (1 - step / steps) * value
-        trail.append(w.item())
-    return sum(trail[-steps // 3 :]) / (steps // 3 + 1)
-
-
-def test_sgd_finds_the_optimum_only_with_the_correction():
-    grid = torch.linspace(0.5, 0.7, 201)
-    best = grid[min(range(201), key=lambda index: abs(true_gradient(grid[index].item())))].item()
-    assert best == pytest.approx(0.607, abs=0.002)
-    assert optimum(PLU(1, boundary=True)) == pytest.approx(best, abs=0.02)
-    assert optimum(PLU(1)) > 1.5
 
 
 @pytest.mark.parametrize("direction", ["forward", "inverse"])
@@ -164,9 +138,9 @@ PLACES = [
 
 @pytest.mark.parametrize(("shape", "count", "c"), PLACES)
 def test_the_estimate_is_the_exact_term_whatever_the_data(shape, count, c):
-    """The mean of 200 batches, because a batch of 512 has 23 samples near the kink."""
+    """The mean of 100 batches, because a batch of 512 has 23 samples near the kink."""
     generator, bijection, found = torch.Generator().manual_seed(0), PLU(1, 0.1, c, boundary=True).double(), []
-    for _ in range(200):
+    for _ in range(100):
         w = torch.ones((), dtype=torch.float64, requires_grad=True)
         log_det = bijection((w * drawn(shape, count, generator))[:, None])[1]
         found.append(torch.autograd.grad(log_det.mean(), w)[0])
@@ -174,21 +148,11 @@ def test_the_estimate_is_the_exact_term_whatever_the_data(shape, count, c):
     assert 0.8 <= ratio <= 1.25
 
 
-def test_one_outlier_changes_nothing():
-    u = torch.randn(512, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    found = []
-    for far in (5.0, 1e4, 1e30):
-        u[0] = far
-        w = torch.ones((), dtype=torch.float64, requires_grad=True)
-        found.append(torch.autograd.grad(PLU(1, boundary=True).double()((w * u)[:, None])[1].sum(), w)[0].item())
-    assert found == [pytest.approx(found[0])] * 3
-    assert abs(found[0]) > 100
-
-
 def test_samples_on_the_kink_itself_have_no_estimate():
     """A rounded column can have more samples at one place than are counted: no width, no density."""
-    u = torch.ones(100, 1, requires_grad=True)
-    assert not torch.autograd.grad(PLU(1, boundary=True)(u)[1].sum(), u)[0].any()
+    for u in (torch.ones(100, 1), torch.ones(1), torch.ones(1, 1)):  # and a single point has no neighbours
+        u.requires_grad_()
+        assert not torch.autograd.grad(PLU(1, boundary=True)(u)[1].sum(), u)[0].any()
 
 
 def test_values_that_differ_from_sample_to_sample():
@@ -200,13 +164,6 @@ def test_values_that_differ_from_sample_to_sample():
     distance = (x.abs() - c).abs()
     h = distance.sort(1).values[:, 7:8]  # of 50, 8 are counted
     torch.testing.assert_close(found, torch.where(distance < h, math.log(10) / (2 * h), 0.0).detach())
-
-
-def test_a_single_point_has_no_correction():
-    x = torch.tensor([1.0, 1.0], requires_grad=True)
-    y, log_det = PLU(2, boundary=True)(x)
-    grad = torch.autograd.grad(y.sum() + log_det, x)[0]
-    assert torch.equal(grad, torch.ones(2))
 
 
 def test_smooth_gradient_is_the_true_one_of_its_own_likelihood(sample):

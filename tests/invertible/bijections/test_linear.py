@@ -2,7 +2,6 @@ import pytest
 import torch
 
 from plunit.invertible import LU, Chain, Orthogonal, ScaleShift
-from plunit.invertible.bijections.linear import solve
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -16,15 +15,14 @@ def test_lu_from_matrix_is_that_matrix(n):
     torch.testing.assert_close(bijection.inverse(x)[0], torch.linalg.solve(weight, (x - bias).mT).mT)
 
 
-def test_lu_has_as_many_parameters_as_a_matrix_and_a_bias():
-    assert sum(p.numel() for p in LU(5).parameters()) == 30
-
-
 @pytest.mark.parametrize("kind", [LU, Orthogonal])
 @pytest.mark.parametrize("n", [1, 2, 16])
 def test_lu_and_orthogonal_start_orthogonal(kind, n):
-    weight = kind(n, generator=torch.Generator().manual_seed(n)).double().weight
-    torch.testing.assert_close(weight.mT @ weight, torch.eye(n).double(), rtol=0, atol=1e-6)
+    bijection = kind(n, generator=torch.Generator().manual_seed(n)).double()
+    weight = bijection.weight
+    exact = 1e-13 if kind is Orthogonal else 1e-6  # the parameters of LU were rounded to float32
+    torch.testing.assert_close(weight.mT @ weight, torch.eye(n).double(), rtol=0, atol=exact)
+    assert sum(p.numel() for p in bijection.parameters()) == n * n + n
 
 
 @pytest.mark.parametrize("kind", [LU, Orthogonal])
@@ -63,24 +61,8 @@ def test_bad_states_are_refused_and_leave_the_layer_as_it_was(tmp_path, name, va
     assert torch.equal(chain.bijections[0].weight, before)
 
 
-def test_orthogonal_stays_orthogonal_in_another_precision():
-    bijection = Orthogonal(8).double()
-    weight = bijection.weight
-    torch.testing.assert_close(weight.mT @ weight, torch.eye(8).double(), rtol=0, atol=1e-13)
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 8])
 def test_lu_starts_from_a_rotation_and_keeps_the_orientation(n):
     torch.manual_seed(0)
     signs = [torch.linalg.det(LU(n).weight).sign().item() for _ in range(20)]
     assert signs == [1] * 20
-
-
-@pytest.mark.parametrize("left", [True, False])
-@pytest.mark.parametrize("upper", [True, False])
-def test_the_solution_fits(upper, left):
-    full = torch.eye(3).double() + torch.randn(3, 3, generator=torch.Generator().manual_seed(0)).double() / 4
-    triangle = full.triu() if upper else full.tril()
-    x = torch.arange(9.0).double().view(3, 3)
-    right = triangle @ x if left else x @ triangle
-    torch.testing.assert_close(solve(triangle, right, upper=upper, left=left), x)

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from plunit.pieces import load
+from plunit.pieces.formats import importer
 from plunit.torch import PLU, Residual
 from plunit.torch.exact.network import LAYERS
 
@@ -43,6 +44,14 @@ def test_the_shape_of_an_image_is_passed_on(tmp_path):
     assert load(tmp_path / "image.pt", (1, 3, 3)).inputs == 9
     with pytest.raises(ValueError, match=r"torch.save: layer '0', Conv2d.*shape=\(channels, height, width\)"):
         load(tmp_path / "image.pt")
+
+
+def test_what_an_archive_unpacks_to_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(importer, "LIMIT", 100_000)
+    with zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model/data.pkl", bytes(10**6))
+    with pytest.raises(ValueError, match="unpacked, has 1,000,000 bytes"):
+        load(tmp_path / "bomb.pt")
 
 
 class Trap:

@@ -62,6 +62,10 @@ class Annealing:
         """Say whether corners are to be removed at this progress."""
         return progress >= self.until
 
+    def first_sharp(self, steps: int) -> int:
+        """Return the first of so many steps at which no corner is rounded."""
+        return next(step for step in range(steps) if self.is_over(self.progress(step, steps)))
+
     def value(self, progress: float) -> float:
         """Return rho at `progress`, 0 at the first step and 1 at the last.
 

@@ -25,13 +25,9 @@ Steps = Sequence[tuple["Leaf", bool]]
 _OWN = frozenset(vars(nn.Module())) - {"training"}  # attributes of modules as such
 
 
-def walk(user: Bijection, x: Tensor, steps: Steps) -> tuple[Tensor, Tensor]:
-    """Return where the leaves take the samples x (..., n), and the log-determinant of each."""
-    return walk_with(user, x, steps, implied(steps))
-
-
-def walk_with(user: Bijection, x: Tensor, steps: Steps, values: Sequence[Values]) -> tuple[Tensor, Tensor]:
-    """Walk with values that are known, as columns."""
+def walk(user: Bijection, x: Tensor, steps: Steps, values: Sequence[Values] | None = None) -> tuple[Tensor, Tensor]:
+    """Return where the leaves take the samples x (..., n), and the log-determinant of each; `values` are columns."""
+    values = implied(steps) if values is None else values
     user._check(x, (value for each in values for value in each))
     y = x.reshape(-1, x.shape[-1]).mT
     apart: list[Tensor] = []
@@ -222,26 +218,24 @@ class Bijection(nn.Module):
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
         # all parts are looked at before the first is loaded: a state with a fault changes nothing
-        found = [
-            f"{prefix}{path}{'.' if path else ''}{fault}"
-            for path, module in self.named_modules()
-            if isinstance(module, Bijection)
-            for fault in module.faults(_of_same_shape(module, state_dict, f"{prefix}{path}{'.' if path else ''}"))
-        ]
+        found = faults_within(self, state_dict, prefix)
         if found:
             raise RuntimeError("\n".join(found))
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
-def _of_same_shape(module: nn.Module, state: Mapping[str, Any], prefix: str) -> dict[str, Tensor]:
-    """Return what a state_dict has for a module and fits it; PyTorch itself reports what does not."""
-    own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    values = {name: state.get(f"{prefix}{name}") for name in own}
-    return {
-        name: value.to(own[name].dtype)
-        for name, value in values.items()
-        if isinstance(value, Tensor) and value.shape == own[name].shape
-    }
+def faults_within(module: nn.Module, state: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return what is wrong with a state_dict for the bijections in a module, with names that begin with `prefix`."""
+    found = []
+    for path, part in module.named_modules():
+        if isinstance(part, Bijection):
+            start = f"{prefix}{path}." if path else prefix
+            own = {**dict(part.named_parameters()), **dict(part.named_buffers())}
+            pairs = ((name, state.get(f"{start}{name}"), held) for name, held in own.items())
+            # PyTorch itself reports what is missing, or has another shape
+            fits = {n: v.to(held.dtype) for n, v, held in pairs if isinstance(v, Tensor) and v.shape == held.shape}
+            found += [f"{start}{fault}" for fault in part.faults(fits)]
+    return found
 
 
 class Leaf(Bijection):

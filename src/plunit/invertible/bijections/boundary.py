@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
@@ -55,14 +55,9 @@ def is_wanted() -> bool:
     return _thread.rule != "left out" and torch.is_grad_enabled()
 
 
-def nearest(count: int) -> int:
-    """Return how many of `count` samples stand for the density at a kink."""
-    return math.ceil(math.sqrt(count))
-
-
 def width(distance: Tensor) -> Tensor:
     """Return the distance of the k-th nearest sample, [n, 1], from the distances of all of them to the kinks [n, m]."""
-    return distance.kthvalue(nearest(distance.shape[-1]), dim=-1, keepdim=True).values
+    return distance.kthvalue(math.ceil(math.sqrt(distance.shape[-1])), dim=-1, keepdim=True).values
 
 
 def term(beyond: Tensor, jump: Tensor) -> Tensor:
@@ -82,28 +77,19 @@ def term(beyond: Tensor, jump: Tensor) -> Tensor:
     return weighted - weighted.detach()
 
 
-def of_data(bijection: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
+def of_data(bijection: nn.Module, *data: Tensor) -> tuple[Tensor, Tensor]:
     """Return F(x) and its log-determinant; gradients in x, and in what x was made from, have no boundary term.
 
-    The term is added for a copy of x that is detached: it reaches all parameters of the bijection, and no further.
+    The term is added for a copy of x that is detached: it reaches all parameters of the bijection, and no further. A
+    conditional bijection has two data, x and context.
     """
-    if not (_may_have_gradient(x) and is_wanted() and _has_term(bijection)):
-        return bijection(x)  # type: ignore[no-any-return]
-    y, log_det = _left_out(bijection, x)
-    still = x.detach()
-    added = bijection(still)[1] - _left_out(bijection, still)[1]
-    return y, log_det + torch.where(log_det.isfinite(), added, 0)
-
-
-def _left_out(bijection: Callable[[Tensor], tuple[Tensor, Tensor]], x: Tensor) -> tuple[Tensor, Tensor]:
+    # within torch.func and forward mode a tensor does not say whether it has a gradient
+    has_gradient = any(x.requires_grad for x in data) or is_transformed(*data)
+    has_term = any(module.training and getattr(module, "boundary", False) for module in bijection.modules())
+    if not (has_gradient and has_term and is_wanted()) or _thread.rule == "data have none":
+        return bijection(*data)  # type: ignore[no-any-return]
+    still = [x.detach() for x in data]
     with under("left out"):
-        return bijection(x)
-
-
-def _has_term(bijection: nn.Module) -> bool:
-    return any(module.training and getattr(module, "boundary", False) for module in bijection.modules())
-
-
-def _may_have_gradient(x: Tensor) -> bool:
-    """Say whether x may have a gradient: within torch.func and forward mode its tensor does not say so."""
-    return _thread.rule != "data have none" and (x.requires_grad or is_transformed(x))
+        y, log_det = bijection(*data)
+        without = bijection(*still)[1]
+    return y, log_det + torch.where(log_det.isfinite(), bijection(*still)[1] - without, 0)

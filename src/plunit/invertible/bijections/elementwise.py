@@ -13,29 +13,55 @@ from plunit.invertible.bijections.bijection import Elementwise
 from plunit.torch.op import plu
 
 
-class Kinked(Elementwise):
-    """What the kinked bijections share: slopes 1 and alpha > 0 (either side of 1), and the boundary term."""
+class Sloped(Elementwise):
+    """Slope 1 on the inner piece and alpha > 0, either side of 1, on the outer ones; kinks or corners are at +-c."""
 
-    names: tuple[str, ...] = ("alpha",)
-    """The numbers of a unit, the slope first."""
+    names: tuple[str, ...] = ("alpha", "c")
+    """The positive numbers of a unit, the slope first."""
 
-    def __init__(self, features: int, alpha: float, learnable: bool, boundary: bool) -> None:
+    def __init__(self, features: int, learnable: bool, *values: float) -> None:
         super().__init__(features)
-        if not isinstance(boundary, bool):
-            raise TypeError(
-                f"boundary must be True or False, got {boundary!r}; see plunit.invertible.bijections.boundary"
-            )
-        positive.register(self, "alpha", alpha, features, learnable)
-        self.boundary = boundary
+        for name, value in zip(self.names, values, strict=True):
+            positive.register(self, name, value, features, learnable)
 
     def raw(self) -> tuple[Tensor, ...]:
         """What is held of the numbers."""
         return tuple(positive.source(self, name) for name in self.names)
 
+    def numbers(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """The numbers, from what is held of them."""
+        return tuple(positive.implied(self, name, source) for name, source in zip(self.names, raw, strict=True))
+
+    @property
+    def alpha(self) -> Tensor:
+        """The slope of the outer pieces, one per feature."""
+        return positive.of(self, "alpha")
+
+    @property
+    def c(self) -> Tensor:
+        """The half-width of the inner piece, one per feature."""
+        return positive.of(self, "c")
+
+    def lipschitz(self) -> tuple[float, float]:
+        """max(1, alpha) and max(1, 1/alpha), over all features."""
+        alpha = self.alpha.detach()
+        return max(1.0, alpha.max().item()), max(1.0, 1 / alpha.min().item())
+
+
+class Kinked(Sloped):
+    """What the kinked bijections share: the inverse of the same kind, and the boundary term."""
+
+    def __init__(self, features: int, learnable: bool, boundary: bool, *values: float) -> None:
+        super().__init__(features, learnable, *values)
+        if not isinstance(boundary, bool):
+            raise TypeError(
+                f"boundary must be True or False, got {boundary!r}; see plunit.invertible.bijections.boundary"
+            )
+        self.boundary = boundary
+
     def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
         """Alpha, log(alpha), and the rest."""
-        numbers = zip(self.names, raw, strict=True)
-        alpha, *rest = (positive.implied(self, name, source) for name, source in numbers)
+        alpha, *rest = self.numbers(*raw)
         return alpha, alpha.log(), *rest
 
     def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
@@ -59,24 +85,10 @@ class Kinked(Elementwise):
             return None
         return boundary.term(self.beyond(x, *values), values[1])
 
-    @property
-    def alpha(self) -> Tensor:
-        """The slope of the outer pieces, one per feature."""
-        return positive.of(self, "alpha")
-
-    def lipschitz(self) -> tuple[float, float]:
-        """max(1, alpha) and max(1, 1/alpha), over all features."""
-        alpha = self.alpha.detach()
-        return max(1.0, alpha.max().item()), max(1.0, 1 / alpha.min().item())
-
     def extra_repr(self) -> str:
         """Name the number of features, whether alpha and c are learned, and the boundary term."""
-        parts = [f"{self.features}"]
-        if "raw_alpha" in self._parameters:
-            parts.append("learnable=True")
-        if self.boundary:
-            parts.append("boundary=True")
-        return ", ".join(parts)
+        learnable = ", learnable=True" if "raw_alpha" in self._parameters else ""
+        return f"{self.features}{learnable}{', boundary=True' if self.boundary else ''}"
 
 
 class PLU(Kinked):
@@ -96,24 +108,10 @@ class PLU(Kinked):
     (tensor([0.5000, 1.1000]), tensor(-2.3026))
     """
 
-    names = ("alpha", "c")
-
     def __init__(
-        self,
-        features: int,
-        alpha: float = 0.1,
-        c: float = 1.0,
-        *,
-        learnable: bool = False,
-        boundary: bool = False,
+        self, features: int, alpha: float = 0.1, c: float = 1.0, *, learnable: bool = False, boundary: bool = False
     ) -> None:
-        super().__init__(features, alpha, learnable, boundary)
-        positive.register(self, "c", c, features, learnable)
-
-    @property
-    def c(self) -> Tensor:
-        """The half-width of the inner piece, one per feature."""
-        return positive.of(self, "c")
+        super().__init__(features, learnable, boundary, alpha, c)
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
@@ -139,15 +137,10 @@ class LeakyReLU(Kinked):
     The kink belongs to the positive side: slope 1 at 0.
     """
 
-    def __init__(
-        self,
-        features: int,
-        alpha: float = 0.1,
-        *,
-        learnable: bool = False,
-        boundary: bool = False,
-    ) -> None:
-        super().__init__(features, alpha, learnable, boundary)
+    names = ("alpha",)
+
+    def __init__(self, features: int, alpha: float = 0.1, *, learnable: bool = False, boundary: bool = False) -> None:
+        super().__init__(features, learnable, boundary, alpha)
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:

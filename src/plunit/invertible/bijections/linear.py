@@ -13,25 +13,6 @@ from plunit.invertible.bijections import positive
 from plunit.invertible.bijections.axes import is_permutation
 from plunit.invertible.bijections.bijection import Leaf
 
-_HALF = (torch.float16, torch.bfloat16)
-
-
-def solve(triangle: Tensor, right: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """Return the x with triangle x = right, or with x triangle = right unless `left`; refuse half precision.
-
-    >>> solve(torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([[2.0], [3.0]]), upper=False)
-    tensor([[1.],
-            [2.]])
-    """
-    if right.dtype in _HALF:
-        raise TypeError(
-            f"a triangular system needs float32 or float64, got {right.dtype}; convert the module by .float()"
-        )
-    solution: Tensor = torch.linalg.solve_triangular(
-        triangle, right, upper=upper, left=left, unitriangular=unitriangular
-    )
-    return solution
-
 
 class LU(Leaf):
     """y = W x + b with W = P L U: P a fixed permutation, L unit lower triangular, diag(U) = sign * exp(raw).
@@ -112,10 +93,14 @@ class LU(Leaf):
     @staticmethod
     def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
         """Solve W x = y - b by substitution, transposed: as rows the columns need not be copied."""
+        if y.dtype in (torch.float16, torch.bfloat16):
+            raise TypeError(
+                f"a triangular system needs float32 or float64, got {y.dtype}; convert the module by .float()"
+            )
         lower, upper, order, bias, log_diagonal = values
         rows = (y - bias).index_select(0, order).mT
-        rows = solve(lower, rows, upper=True, left=False, unitriangular=True)
-        return solve(upper, rows, upper=False, left=False).mT, -log_diagonal
+        rows = torch.linalg.solve_triangular(lower, rows, upper=True, left=False, unitriangular=True)
+        return torch.linalg.solve_triangular(upper, rows, upper=False, left=False).mT, -log_diagonal
 
     def lipschitz(self) -> tuple[float, float]:
         """The largest singular value of W, and 1 over the smallest."""

@@ -43,16 +43,17 @@ def of(module: nn.Module, name: str) -> Tensor:
 
 def source(module: nn.Module, name: str) -> Tensor:
     """Return what a module holds of the number: `raw_<name>` or `fixed_<name>`."""
-    held: Tensor = getattr(module, _key(module, name))
+    held: Tensor = getattr(module, key(module, name))
     return held
 
 
 def implied(module: nn.Module, name: str, source: Tensor) -> Tensor:
     """Return the number from what this module, or one like it, holds."""
-    return exp(source) if _key(module, name).startswith("raw_") else source
+    return exp(source) if key(module, name).startswith("raw_") else source
 
 
-def _key(module: nn.Module, name: str) -> str:
+def key(module: nn.Module, name: str) -> str:
+    """Return the name under which a module holds the number."""
     return f"fixed_{name}" if f"fixed_{name}" in module._buffers else f"raw_{name}"
 
 
@@ -64,9 +65,3 @@ def limit(dtype: torch.dtype) -> float:
 def exp(raw: Tensor) -> Tensor:
     """Return the exponential, kept between eps and 1/eps of the dtype."""
     return raw.clamp(-limit(raw.dtype), limit(raw.dtype)).exp()
-
-
-def share(source: nn.Module, target: nn.Module, name: str) -> None:
-    """Let another module, which has a number of this name and kind, have the very same one."""
-    key = _key(source, name)
-    setattr(target, key, getattr(source, key))

@@ -8,11 +8,10 @@ from torch import Tensor, nn
 from plunit import learned
 from plunit.invertible.bijections import positive
 from plunit.invertible.bijections.anneal import Annealing, raw_of_rho
-from plunit.invertible.bijections.bijection import Elementwise
-from plunit.invertible.bijections.elementwise import PLU
+from plunit.invertible.bijections.elementwise import PLU, Sloped
 
 
-class SmoothPLU(Elementwise):
+class SmoothPLU(Sloped):
     """PLU except for ||x| - c| < w = rho * c, where the slope falls linearly from 1 to alpha.
 
     With r = (|x| - c + w) / (2 w), clipped to [0, 1], the slope is s = 1 - r + alpha r and
@@ -21,10 +20,8 @@ class SmoothPLU(Elementwise):
 
     Args:
         features: n, the size of the last axis.
-        alpha: outer slope, alpha > 0; above 1 the outer pieces expand.
-        c: half-width of the inner piece, c > 0.
+        alpha, c, learnable: as of `PLU`.
         rho: the rounding's half-width in units of c, in (0, 1).
-        learnable: learn alpha = exp(raw_alpha) and c = exp(raw_c), one per feature.
         learnable_rho: learn rho = sigmoid(raw_rho), one per feature. Else `raw_rho` is a buffer.
         annealing: how `Flow.fit` is to shrink rho, before it removes the corners; None to leave rho alone.
 
@@ -46,27 +43,15 @@ class SmoothPLU(Elementwise):
         learnable_rho: bool = False,
         annealing: Annealing | None = None,
     ) -> None:
-        super().__init__(features)
+        super().__init__(features, learnable, alpha, c)
         if learnable_rho and annealing is not None:
             raise ValueError("rho is either learned or annealed; leave out learnable_rho or annealing")
         self._annealing = annealing
-        positive.register(self, "alpha", alpha, features, learnable)
-        positive.register(self, "c", c, features, learnable)
         raw_rho = torch.full((features,), raw_of_rho(rho))
         if learnable_rho:
             self.raw_rho = nn.Parameter(raw_rho)
         else:
             self.register_buffer("raw_rho", raw_rho)
-
-    @property
-    def alpha(self) -> Tensor:
-        """The slope of the outer pieces, one per feature."""
-        return positive.of(self, "alpha")
-
-    @property
-    def c(self) -> Tensor:
-        """The half-width of the inner piece, one per feature."""
-        return positive.of(self, "c")
 
     @property
     def rho(self) -> Tensor:
@@ -86,13 +71,13 @@ class SmoothPLU(Elementwise):
     def sharp(self) -> PLU:
         """The PLU that shares alpha and c. It is another function: its likelihood must be measured anew."""
         module = PLU(self.features, learnable="raw_alpha" in self._parameters, boundary=True).to(self.raw_rho)
-        positive.share(self, module, "alpha")
-        positive.share(self, module, "c")
+        for key in (positive.key(self, name) for name in self.names):
+            setattr(module, key, getattr(self, key))
         return module.train(self.training)
 
     def raw(self) -> tuple[Tensor, ...]:
         """What is held of alpha and c, and raw_rho."""
-        return positive.source(self, "alpha"), positive.source(self, "c"), self.raw_rho
+        return *super().raw(), self.raw_rho
 
     def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
         """The line's values 1, alpha, c and w, then c + w and 2 w."""
@@ -110,7 +95,7 @@ class SmoothPLU(Elementwise):
         return one, alpha, c, w, c - w, end, least, factor, start, way
 
     def _line_values(self, alpha: Tensor, c: Tensor, raw_rho: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        alpha, c = positive.implied(self, "alpha", alpha), positive.implied(self, "c", c)
+        alpha, c = self.numbers(alpha, c)
         return torch.ones_like(alpha), alpha, c, learned.fraction(torch, raw_rho) * c
 
     @staticmethod
@@ -131,10 +116,6 @@ class SmoothPLU(Elementwise):
         slope, shift = _line(1 - v / (1 + root), one, alpha, c, w)
         inverse_slope = slope.reciprocal()
         return torch.addcmul(y, y.sign(), shift, value=-1) * inverse_slope, inverse_slope.log()
-
-    def lipschitz(self) -> tuple[float, float]:
-        """max(1, alpha) and max(1, 1/alpha), over all features."""
-        return self.sharp().lipschitz()
 
     def extra_repr(self) -> str:
         """Name the number of features and what is learned."""

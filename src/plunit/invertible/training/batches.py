@@ -82,12 +82,10 @@ class PointShape:
 
 def _numbers(tensor: Tensor, what: str) -> Tensor:
     """Return a tensor without its graph, or raise TypeError unless it holds real numbers, each in its place."""
-    for is_other, rule, kind, remedy in (
-        (tensor.is_complex(), "real numbers", f"a tensor of {tensor.dtype}", "its real part"),
-        (tensor.is_meta, "numbers", "a tensor on the device meta, which has none", "the data themselves"),
-    ):
-        if is_other:
-            raise TypeError(f"{what} takes {rule}, got {kind}; pass {remedy}")
+    if tensor.is_complex():
+        raise TypeError(f"{what} takes real numbers, got a tensor of {tensor.dtype}; pass its real part")
+    if tensor.is_meta:
+        raise TypeError(f"{what} takes numbers, got a tensor on the device meta; pass the data themselves")
     check_dense(tensor, what)
     return tensor.detach()
 
@@ -116,6 +114,9 @@ def _real(data: Any, rule: str, dtype: torch.dtype) -> Tensor:
 Draw = Callable[[int], Rows]
 """Draws a batch of so many points; a loader's batches have the loader's size."""
 
+Source = tuple[Draw, Rows | None, Tensor | None]
+"""Batches to train with, and rows for validation with their weights."""
+
 
 def from_rows(rows: Rows, weights: Tensor | None, generator: Generator | None) -> Draw:
     """Return a function that draws rows at random: all alike, or in proportion to their weights."""
@@ -133,19 +134,13 @@ def from_rows(rows: Rows, weights: Tensor | None, generator: Generator | None) -
     return draw
 
 
-def from_batches(form: PointShape, batches: Iterable[Any]) -> Draw:
-    """Return a function that gives the batches of a loader, from the first again after the last."""
-    stream = _cycle(batches)
-    return lambda n: form.batch(next(stream))
-
-
 def _cycle(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield the batches of a loader, from the first again after the last."""
     while True:
-        count = 0
+        batch = None
         for batch in batches:
-            count += 1
             yield batch
-        if count == 0:
+        if batch is None:
             raise ValueError(
                 "the loader has no batches left; give one that can be read again, such as a DataLoader or a list, or "
                 "take fewer steps"
@@ -197,19 +192,10 @@ def shares(weights: Tensor) -> Tensor:
     return scaled / scaled.sum()
 
 
-@dataclass(frozen=True)
-class Source:
-    """Batches to train with, and rows for validation with their weights."""
-
-    draw: Draw
-    held: Rows | None = None
-    held_weights: Tensor | None = None
-
-
 def prepare(
     form: PointShape, data: Any, context: Any, weights: Any, validation: Any, batch: int, generator: Generator | None
 ) -> Source:
-    """Return the source of data that are points, a function or a loader; raise or warn if they cannot be learned."""
+    """Return batches of data that are points, a function or a loader; raise or warn if they cannot be learned."""
     is_number = isinstance(validation, Real) and not isinstance(validation, bool)
     fraction = float(validation) if is_number else None
     held = None if validation is None or fraction is not None else form.batch(validation)
@@ -221,23 +207,19 @@ def prepare(
         screen(*rows)
         if fraction is not None:
             return _split(rows, found, fraction, generator)
-        return Source(from_rows(rows, found, generator), held)
+        return from_rows(rows, found, generator), held, None
     for name, given in (("context", context), ("weights", weights), ("a fraction for validation", fraction)):
         if given is not None:
             raise ValueError(
                 f"{name} needs points as a tensor or an array, got {type(data).__name__}; a function or a loader gives "
                 f"contexts beside points and draws by weight itself, and validation takes points"
             )
-    draw: Draw = (lambda n: form.batch(data(n))) if callable(data) else from_batches(form, data)
+    stream = None if callable(data) else _cycle(data)
+    draw: Draw = lambda n: form.batch(data(n) if stream is None else next(stream))  # noqa: E731
     first = draw(batch)
     screen(*first, whole=False)
-    return Source(_after(first, draw), held)
-
-
-def _after(first: Rows, draw: Draw) -> Draw:
-    """Return a function that gives a batch that is drawn already, and from then on draws."""
-    waiting = [first]
-    return lambda n: waiting.pop() if waiting else draw(n)
+    waiting = [first]  # it is the first batch of training, too
+    return lambda n: waiting.pop() if waiting else draw(n), held, None
 
 
 def _split(rows: Rows, weights: Tensor | None, fraction: float, generator: Generator | None) -> Source:
@@ -249,8 +231,7 @@ def _split(rows: Rows, weights: Tensor | None, fraction: float, generator: Gener
             f"validation as a fraction must lie between 0 and 1 and leave points on both sides, at least two to train "
             f"with, got {fraction} of {count} points"
         )
-    order = torch.randperm(count, generator=generator)
-    held, kept = order[:aside], order[aside:]
-    parts = [(tuple(part[chosen.to(part.device)] for part in rows), chosen) for chosen in (held, kept)]
-    chosen_weights = [None if weights is None else weights[chosen] for _, chosen in parts]
-    return Source(from_rows(parts[1][0], chosen_weights[1], generator), parts[0][0], chosen_weights[0])
+    held, kept = torch.randperm(count, generator=generator).tensor_split([aside])
+    held_rows, kept_rows = (tuple(part[chosen.to(part.device)] for part in rows) for chosen in (held, kept))
+    held_weights, kept_weights = (None if weights is None else weights[chosen] for chosen in (held, kept))
+    return from_rows(kept_rows, kept_weights, generator), held_rows, held_weights

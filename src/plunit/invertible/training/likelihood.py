@@ -1,25 +1,22 @@
 """Maximum likelihood, behind `Flow.fit`: checked options, steps of Adam, validation, patience, the best parameters.
 
-`maximise` trains one flow. `minimise` is the loop of steps itself, which also trains stacks of flows in the lab.
+`train` trains one flow. `minimise` is the loop of steps itself, which also trains stacks of flows in the lab.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
-from plunit.base.progress import step_bar
-from plunit.base.ranges import as_count
-from plunit.invertible.bijections.anneal import Annealing, annealing_of
-from plunit.invertible.training import options
-from plunit.invertible.training.batches import PointShape, Rows, prepare, shares
+from plunit.invertible.bijections.anneal import Annealing
+from plunit.invertible.training.batches import Rows, shares
 
 if TYPE_CHECKING:
     from plunit.invertible.flow import Flow
@@ -64,46 +61,32 @@ class Diverged(RuntimeError):
         self.step = step
 
 
-def maximise(
-    flow: Flow,
-    form: PointShape,
-    data: Any,
-    steps: int,
-    *,
-    context: Any,
-    weights: Any,
-    validation: Any,
-    patience: int | None,
-    batch: int,
-    lr: float,
-    clip: float | None,
-    anneal: Annealing | None,
-    generator: Generator | None,
-    progress: bool | Callable[[int, float], None],
-) -> Fitted:
-    """Train a flow on points of a form; the other arguments are those of `Flow.fit`."""
-    steps, batch, lr = (
-        as_count("steps", steps, 1),
-        as_count("batch", batch, 1, options.MOST),
-        options.positive_rate(lr),
-    )
-    patience, clip = None if patience is None else as_count("patience", patience, 1), options.largest_norm(clip)
-    options.check(anneal, generator, progress, validation, patience)
-    if not any(parameter.requires_grad for parameter in flow.parameters()):
-        raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
-    anneal = annealing_of(flow.bijection, anneal)
-    source = prepare(form, data, context, weights, validation, batch, generator)
-    held = None
-    if source.held is not None:
-        held = HeldOut(flow, source.held, source.held_weights, steps, patience, _first_sharp(anneal, steps))
-    optimizer = torch.optim.Adam(flow.parameters(), lr, fused=True)
-    if clip is not None:
-        optimizer.register_step_pre_hook(lambda *_: _shorten(flow, clip))
-    with step_bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as show:
-        return _train(flow, lambda: source.draw(batch), optimizer, steps, anneal, held, show)
+def check_options(anneal: Any, generator: Any, progress: Any, validation: Any, patience: Any) -> None:
+    """Raise unless training can be run with these options, here and now."""
+    if torch.is_inference_mode_enabled():
+        raise RuntimeError("fit needs gradients, which torch.inference_mode() forbids; call fit outside of it")
+    if patience is not None and validation is None:
+        raise ValueError(f"patience needs validation, got patience={patience} without; give points or a fraction")
+    if not (anneal is None or isinstance(anneal, Annealing)):
+        raise TypeError(f"anneal takes an Annealing such as RHO, got {anneal!r}")
+    if not (generator is None or isinstance(generator, Generator)):
+        raise TypeError(f"generator takes a torch.Generator, or None, got {generator!r}")
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise TypeError(f"progress takes True, False or a function of (steps done, loss), got {progress!r}")
 
 
-def _train(
+def as_positive(name: str, value: Any, most: float = math.inf) -> float:
+    """Return a number above 0 and at most `most`, of NumPy and PyTorch too, or raise ValueError."""
+    try:
+        found = float(value) if hasattr(value, "__float__") and not isinstance(value, bool) else math.nan
+    except (TypeError, ValueError, RuntimeError):
+        found = math.nan
+    if not 0 < found <= most:
+        raise ValueError(f"{name} must be positive{' and finite' if most < math.inf else ''}, got {value!r}")
+    return found
+
+
+def train(
     flow: Flow,
     draw: Callable[[], Rows],
     optimizer: Optimizer,
@@ -112,8 +95,8 @@ def _train(
     held: HeldOut | None,
     show: Callable[[int, float], None],
 ) -> Fitted:
-    """Take the steps. Whatever ends them, the flow has its best or its last good state."""
-    good = Kept(flow)
+    """Take the steps in training mode. Whatever ends them, the flow has its best or last good state, and its mode."""
+    good, mode = Kept(flow), flow.training
     rows: Rows
 
     def loss() -> Tensor:
@@ -131,7 +114,8 @@ def _train(
         show(done, loss.item())
 
     try:
-        with torch.enable_grad(), _training(flow):
+        with torch.enable_grad():
+            flow.train()
             losses = minimise(flow, loss, optimizer, steps, anneal=anneal, check=check, progress=report).tolist()
         with torch.no_grad():  # the last step has changed the parameters: on its batch they must be good
             check(len(losses), -flow.log_prob(*rows).mean())
@@ -140,6 +124,7 @@ def _train(
     finally:
         best = None if held is None else held.step
         (good if held is None or best is None else held.best).restore()
+        flow.train(mode)
     return Fitted(losses, {} if held is None else held.losses, len(losses) if best is None else best)
 
 
@@ -223,13 +208,8 @@ class Kept:
 class HeldOut:
     """The likelihood of points that are not trained with, at a hundred moments of training; the best state is kept.
 
-    Args:
-        flow: what is trained.
-        rows: the points.
-        weights: their weights, or None.
-        steps: how many steps there will be.
-        patience: so many steps without a better likelihood end training; None never does.
-        first: the first step whose state may be kept. While corners are still rounded it is another function.
+    States before step `first` are not: while corners are still rounded it is another function. `patience` steps without
+    a better likelihood end training; None never does.
     """
 
     def __init__(
@@ -262,26 +242,3 @@ class HeldOut:
         parts = zip(*(torch.split(part, _CHUNK) for part in self.rows), strict=True)
         values = torch.cat([-self.flow.log_prob(*part) for part in parts])
         return float(values.mean() if self.weights is None else values @ self.weights)
-
-
-def _shorten(flow: Flow, clip: float) -> None:
-    """Shorten the gradient to a norm of at most `clip`."""
-    torch.nn.utils.clip_grad_norm_(flow.parameters(), clip)
-
-
-def _first_sharp(anneal: Annealing | None, steps: int) -> int:
-    """Return the first step at which no corner is rounded by annealing."""
-    if anneal is None:
-        return 0
-    return next(step for step in range(steps) if anneal.is_over(anneal.progress(step, steps)))
-
-
-@contextmanager
-def _training(module: nn.Module) -> Iterator[None]:
-    """Put a module into training mode, and give it back its mode."""
-    before = module.training
-    module.train()
-    try:
-        yield
-    finally:
-        module.train(before)

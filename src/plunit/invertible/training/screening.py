@@ -46,7 +46,7 @@ def screen(x: Tensor, context: Tensor | None = None, *, whole: bool = True) -> N
     if context is not None:
         doubts += _far(_some(context), "context column")
     for doubt in doubts:
-        warnings.warn(doubt, UserWarning, stacklevel=5)
+        warnings.warn(doubt, UserWarning, stacklevel=4)
 
 
 def _some(x: Tensor) -> Array:

@@ -53,14 +53,15 @@ class Place(NamedTuple):
             )
 
 
-Converter = Callable[[Any, Place], tuple[list[LayerLike], Shape]]
-"""Takes a module and its place, and returns its layers and the shape after it; ValueError if that is not possible.
+Converted = tuple[list[LayerLike], Shape]
+"""What a layer becomes, and the shape after it. A weight of one axis is the diagonal of a matrix."""
 
-Here a weight of one axis is the diagonal of a matrix.
+Converter = Callable[[Any, Place], Converted]
+"""Takes a module and its place, and returns its layers; ValueError if that is not possible.
 
-Check-list for a new one: a line in the table of its file (`layers.FEATURES`, `images.IMAGES`); the function is that
-of the module to rounding; training mode is refused where it matters; `Place.check` comes before memory is used; a row
-in the tests of that file, and one in `tests/torch/exact/test_saved.py`, because a saved file may then hold the class.
+Check-list for a new one: a line in the table `layers.CONVERT`; the function is that of the module to rounding; training
+mode is refused where it matters; `Place.check` comes before memory is used; a row in `tests/torch/exact/test_images.py`
+and one in `test_saved.py`, because a saved file may then hold the class.
 """
 
 

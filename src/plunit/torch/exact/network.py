@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from operator import index
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.utils import parametrize
 
-from plunit.pieces import Activation, Ensemble, Network, ensemble, network
+from plunit.pieces import Network, network
 from plunit.pieces.networks import LayerLike
 from plunit.torch.exact.chains import alternating, inputs_of, joined, residual
-from plunit.torch.exact.features import ROOM, Converter, Place, Shape, array, numbers
-from plunit.torch.exact.images import IMAGES, VIEWS
-from plunit.torch.exact.layers import FEATURES
+from plunit.torch.exact.features import ROOM, Converted, Place, Shape, numbers
+from plunit.torch.exact.layers import CONVERT, VIEWS
 from plunit.torch.residual import Residual
 
-_CONVERT: dict[type[nn.Module], Converter] = {**FEATURES, **IMAGES}
-
-LAYERS: tuple[type[nn.Module], ...] = (nn.Sequential, Residual, *_CONVERT)
+LAYERS: tuple[type[nn.Module], ...] = (nn.Sequential, Residual, *CONVERT)
 """What a model can be made of."""
 
 
@@ -51,26 +48,6 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
         return network(alternating(joined(layers), place))
 
 
-def to_ensemble(layers: Iterable[tuple[Tensor, Tensor]], activations: Activation | Sequence[Activation]) -> Ensemble:
-    """Turn the layers of an ensemble, weights [out, in, S] and biases [out, S], into an ensemble for `plunit.pieces`.
-
-    One activation for all layers, or a sequence with one for each but the last. One member is `.member(i)` of it.
-
-    >>> from plunit.pieces import activation
-    >>> layers = [(torch.ones(3, 1, 5), torch.zeros(3, 5)), (torch.ones(1, 3, 5), torch.zeros(1, 5))]
-    >>> to_ensemble(layers, activation.plu()).members
-    5
-    """
-    pairs = [(array(weight), array(bias)) for weight, bias in layers]
-    between = [activations] * (len(pairs) - 1) if isinstance(activations, Activation) else activations
-    if len(between) != len(pairs) - 1:
-        raise ValueError(f"{len(pairs)} layers need {len(pairs) - 1} activations between them, got {len(between)}")
-    chain: list[LayerLike] = [pairs[0]]
-    for f, pair in zip(between, pairs[1:], strict=True):
-        chain += [f, pair]
-    return ensemble(chain)
-
-
 def _checked(shape: Sequence[int] | None) -> Shape:
     """Return the shape as a tuple; ValueError if it is not one or more positive integers."""
     if shape is None:
@@ -84,9 +61,7 @@ def _checked(shape: Sequence[int] | None) -> Shape:
     return found
 
 
-def _walk(
-    module: nn.Module | None, name: str, around: tuple[nn.Module, ...], place: Place
-) -> tuple[list[LayerLike], Shape]:
+def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], place: Place) -> Converted:
     """Return the layers of a module and the shape after it. The module is called `name` and is inside `around`."""
     if any(module is outer for outer in around):
         raise ValueError(f"layer {name!r} contains itself; take that place out of the model")
@@ -98,18 +73,16 @@ def _walk(
         return _sequence(module, name, (*around, module), place)
     if isinstance(module, Residual):
         return _sum(module, name, (*around, module), place)
-    if kind not in _CONVERT:
+    if kind not in CONVERT:
         raise TypeError(
             f"layer {name!r} is {_text(module)}, which is not affine or elementwise piecewise-linear; allowed are "
             f"{', '.join(kind.__name__ for kind in LAYERS)}"
         )
     with _named(module, name), _settled(module), torch.no_grad():
-        return _CONVERT[kind](module, place)
+        return CONVERT[kind](module, place)
 
 
-def _sequence(
-    module: nn.Sequential, name: str, around: tuple[nn.Module, ...], place: Place
-) -> tuple[list[LayerLike], Shape]:
+def _sequence(module: nn.Sequential, name: str, around: tuple[nn.Module, ...], place: Place) -> Converted:
     layers: list[LayerLike] = []
     # by place, because a module may stand in several
     for child, part in module._modules.items():
@@ -119,11 +92,11 @@ def _sequence(
     return layers, place.shape
 
 
-def _sum(module: Residual, name: str, around: tuple[nn.Module, ...], place: Place) -> tuple[list[LayerLike], Shape]:
+def _sum(module: Residual, name: str, around: tuple[nn.Module, ...], place: Place) -> Converted:
     body, after = _walk(module.body, f"{name}.body" if name else "body", around, place)
     with _named(module, name):
         kinds = ((parametrize.type_before_parametrizations(part), part) for part in module.body.modules())
-        first = next((part for kind, part in kinds if kind in _CONVERT and kind not in VIEWS), None)
+        first = next((part for kind, part in kinds if kind in CONVERT and kind not in VIEWS), None)
         if getattr(first, "inplace", False):
             raise ValueError(f"its body starts with {first}, which changes x before the sum; take inplace=False")
         chain = joined(body)
