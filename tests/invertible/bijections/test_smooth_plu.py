@@ -9,6 +9,21 @@ from torch.autograd import gradcheck, gradgradcheck
 from plunit.invertible import PLU, SmoothPLU
 
 
+def quadrature(x, alpha, c, rho, count=200_001):
+    """SmoothPLU(x) as the integral of its slope, which falls linearly from 1 to alpha over |t| in c (1 -+ rho)."""
+    t = torch.linspace(0, abs(x), count, dtype=torch.float64)
+    slope = 1 + (alpha - 1) * ((t - c * (1 - rho)) / (2 * rho * c)).clamp(0, 1)
+    return math.copysign(torch.trapezoid(slope, t).item(), x)
+
+
+@pytest.mark.parametrize(("alpha", "c", "rho"), [(0.1, 1.0, 0.5), (4.0, 0.7, 0.9), (0.3, 2.0, 0.1)])
+@pytest.mark.parametrize("x", [-5.0, -2.05, -1.0, -0.4, 0.0, 0.6, 0.75, 1.3, 2.2, 9.0])
+def test_value_is_the_integral_of_the_slope(alpha, c, rho, x):
+    bijection = SmoothPLU(1, alpha, c, rho).double()
+    y, _ = bijection(torch.tensor([x], dtype=torch.float64))
+    assert y.item() == pytest.approx(quadrature(x, alpha, c, rho), abs=1e-6)
+
+
 @settings(deadline=None)
 @given(
     x=st.floats(-1e6, 1e6),
