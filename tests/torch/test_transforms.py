@@ -10,6 +10,7 @@ from torch import nn
 from torch.autograd import forward_ad
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
+import plunit
 from plunit.torch import PLU, plu
 
 MODULES = {
@@ -134,19 +135,29 @@ def test_export(module):
     torch.testing.assert_close(program.module()(x.clone()), module(x.clone()))
 
 
-@pytest.mark.parametrize("name", ["fixed", "flat", "learnable", "per channel"])
-def test_onnx_in_onnxruntime(name, tmp_path):
+def in_onnxruntime(model, x, file):
     onnxruntime = pytest.importorskip("onnxruntime")
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(3, 4, 3), MODULES[name](), nn.Flatten(), nn.Linear(64, 2)).eval()
-    x = points(2, 3, 6, 6)
-    file = tmp_path / "model.onnx"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's own deprecations
         torch.onnx.export(model, (x,), file, dynamo=True, verbose=False)
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
-    (actual,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    return session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]
+
+
+@pytest.mark.parametrize("name", ["fixed", "flat", "learnable", "per channel"])
+def test_onnx_in_onnxruntime(name, tmp_path):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), MODULES[name](), nn.Flatten(), nn.Linear(64, 2)).eval()
+    x = points(2, 3, 6, 6)
+    actual = in_onnxruntime(model, x, tmp_path / "model.onnx")
     np.testing.assert_allclose(actual, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_onnx_activation_alone_is_equal_to_the_bit(tmp_path):
+    x = points(1000)
+    actual = in_onnxruntime(PLU().eval(), x, tmp_path / "plu.onnx")
+    np.testing.assert_array_equal(actual, plunit.plu(x.numpy()))
+    np.testing.assert_array_equal(np.signbit(actual), np.signbit(x.numpy()))
 
 
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
