@@ -1,0 +1,157 @@
+"""What is to be proved of a network: which pairs (x, f(x)) there must not be.
+
+A `Property` has cases, and a case is a box of inputs, linear constraints on them, and conditions on the outputs. The
+property holds if no x is in any case. `never` and `always` make the usual ones; `plunit.pieces.formats.vnnlib` reads
+them from files.
+
+>>> below_two = Property.always([(-1, 1)], rows=[[1.0]], limits=[2.0])
+>>> below_two.contains([0.5], [1.9]), below_two.contains([0.5], [2.1])
+(False, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats
+from plunit.pieces.networks import Network
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """rows y <= limits, all of them together; rows [m, out], limits [m]; strict: < instead of <=."""
+
+    rows: Floats
+    limits: Floats
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        _set(self, *_inequalities("a condition", self.rows, self.limits))
+
+    def contains(self, y: Floats) -> bool:
+        """Whether y [out] meets every row."""
+        values = self.rows @ y
+        return bool((values < self.limits).all() if self.strict else (values <= self.limits).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """x in box [in, 2] with rows x <= limits, and y = f(x) meets at least one of the conditions."""
+
+    box: Floats
+    rows: Floats
+    limits: Floats
+    conditions: tuple[Condition, ...]
+
+    def __post_init__(self) -> None:
+        box = _numbers("a box", self.box)
+        if box.ndim != 2 or box.shape[1] != 2 or not len(box):
+            raise ValueError(f"a box must have a pair (low, high) for each input, got shape {box.shape}")
+        if not np.isfinite(box).all():
+            raise ValueError(
+                f"a box must be finite, got {box[~np.isfinite(box)][0]}; bound every input from both sides"
+            )
+        if (wrong := np.flatnonzero(box[:, 0] > box[:, 1])).size:
+            low, high = box[wrong[0]].tolist()
+            raise ValueError(f"low must not be above high, got [{low}, {high}] for input {wrong[0]}; swap the two")
+        rows, limits = _inequalities("the constraints on x", self.rows, self.limits)
+        if rows.shape[1] != len(box):
+            raise ValueError(f"constraints on {len(box)} inputs need rows [m, {len(box)}], got {rows.shape}")
+        object.__setattr__(self, "box", box)
+        object.__setattr__(self, "conditions", tuple(self.conditions))
+        _set(self, rows, limits)
+        if not self.conditions or len({condition.rows.shape[1] for condition in self.conditions}) != 1:
+            outputs = [condition.rows.shape[1] for condition in self.conditions]
+            raise ValueError(
+                f"a case needs conditions on the same outputs, got {outputs} outputs; add one, or pad rows"
+            )
+
+    def contains(self, x: Floats, y: Floats) -> bool:
+        """Whether x is in the box with its constraints, and y meets one of the conditions."""
+        inside = (self.box[:, 0] <= x).all() and (x <= self.box[:, 1]).all() and (self.rows @ x <= self.limits).all()
+        return bool(inside) and any(condition.contains(y) for condition in self.conditions)
+
+
+@dataclass(frozen=True, eq=False)
+class Property:
+    """No x may be in any of the cases: what VNN-LIB files say, negated."""
+
+    cases: tuple[Case, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cases", tuple(self.cases))
+        sizes = {(len(case.box), case.conditions[0].rows.shape[1]) for case in self.cases}
+        if len(sizes) != 1:
+            raise ValueError(f"a property needs cases of the same numbers (inputs, outputs), got {sorted(sizes)}")
+
+    @classmethod
+    def never(
+        cls, box: Any, conditions: Sequence[tuple[Any, Any]], constraints: tuple[Any, Any] | None = None
+    ) -> Property:
+        """No x in the box has rows f(x) <= limits, for any of the conditions (rows, limits)."""
+        return cls((_case(box, tuple(Condition(rows, limits) for rows, limits in conditions), constraints),))
+
+    @classmethod
+    def always(cls, box: Any, rows: Any, limits: Any, constraints: tuple[Any, Any] | None = None) -> Property:
+        """Every x in the box has rows f(x) <= limits."""
+        rows, limits = _inequalities("what always holds", rows, limits)
+        broken = [Condition(-rows[i : i + 1], -limits[i : i + 1], strict=True) for i in range(len(rows))]
+        return cls((_case(box, tuple(broken), constraints),))
+
+    @property
+    def inputs(self) -> int:
+        """The dimension of x."""
+        return len(self.cases[0].box)
+
+    @property
+    def outputs(self) -> int:
+        """The dimension of y."""
+        return int(self.cases[0].conditions[0].rows.shape[1])
+
+    def contains(self, x: Any, y: Any) -> bool:
+        """Whether the pair (x [in], y [out]) is in a case: with y = f(x) it is a counterexample."""
+        x, y = (np.asarray(part, dtype=np.float64) for part in (x, y))
+        if (x.shape, y.shape) != ((self.inputs,), (self.outputs,)):
+            raise ValueError(f"x must have shape ({self.inputs},) and y ({self.outputs},), got {x.shape} and {y.shape}")
+        return any(case.contains(x, y) for case in self.cases)
+
+    def check_fits(self, net: Network) -> None:
+        """Raise ValueError if the property is of another number of inputs or outputs than the network has."""
+        if (net.inputs, net.outputs) != (self.inputs, self.outputs):
+            raise ValueError(
+                f"the property is of {self.inputs} inputs and {self.outputs} outputs, the network has {net.inputs} and "
+                f"{net.outputs}; check that the two belong together"
+            )
+
+
+def _case(box: Any, conditions: tuple[Condition, ...], constraints: tuple[Any, Any] | None) -> Case:
+    if constraints is None:
+        return Case(box, np.zeros((0, len(box))), np.zeros(0), conditions)
+    rows, limits = constraints
+    return Case(box, rows, limits, conditions)
+
+
+def _numbers(what: str, values: Any) -> Floats:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be an array of numbers, got {values!r}") from None
+
+
+def _inequalities(what: str, rows: Any, limits: Any) -> tuple[Floats, Floats]:
+    """Return rows [m, n] and limits [m] as arrays; ValueError if they are not finite or do not fit."""
+    rows, limits = _numbers(what, rows), _numbers(what, limits)
+    if rows.ndim != 2 or limits.shape != rows.shape[:1]:
+        raise ValueError(f"{what} must have rows [m, n] and limits [m], got {rows.shape} and {limits.shape}")
+    if not (np.isfinite(rows).all() and np.isfinite(limits).all()):
+        raise ValueError(f"{what} must be finite, got NaN or inf; leave out rows without a limit")
+    return rows, limits
+
+
+def _set(thing: Condition | Case, rows: Floats, limits: Floats) -> None:
+    object.__setattr__(thing, "rows", rows)
+    object.__setattr__(thing, "limits", limits)
