@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from plunit.pieces.fixed.quantizing import quantize
     from plunit.pieces.formats.c_header import save_c
     from plunit.pieces.formats.csv_json import load_csv, load_json, save_csv, save_json
-    from plunit.pieces.formats.loading import load
+    from plunit.pieces.formats.loading import load, load_nnet
     from plunit.pieces.formats.model_objects import from_keras, from_sklearn
     from plunit.pieces.formats.onnx_writing import save_onnx
     from plunit.pieces.formats.saving import save
+    from plunit.pieces.formats.vnnlib import load_vnnlib
     from plunit.pieces.proofs.highs import Contradiction
     from plunit.pieces.proofs.maximising import Optimum, Undecided
+    from plunit.pieces.proofs.properties import Case, Condition, Property
     from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
     from plunit.pieces.proofs.steepness import is_monotone, lipschitz
     from plunit.pieces.segments.fit import Segments, Trial, fit_segments
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Activation",
     "Bounds",
+    "Case",
+    "Condition",
     "Contradiction",
     "Counts",
     "Curve",
@@ -51,6 +55,7 @@ __all__ = [
     "Network",
     "Optimum",
     "Polygons",
+    "Property",
     "Segments",
     "Simplified",
     "Trial",
@@ -79,6 +84,8 @@ __all__ = [
     "load",
     "load_csv",
     "load_json",
+    "load_nnet",
+    "load_vnnlib",
     "maximum",
     "minimum",
     "network",
@@ -99,9 +106,12 @@ __all__ = [
 
 _LATER = {
     "Bounds": "proofs.questions",
+    "Case": "proofs.properties",
+    "Condition": "proofs.properties",
     "Contradiction": "proofs.highs",
     "FixedNetwork": "fixed.integers",
     "Optimum": "proofs.maximising",
+    "Property": "proofs.properties",
     "Segments": "segments.fit",
     "Simplified": "simplifying",
     "Trial": "segments.fit",
@@ -118,6 +128,8 @@ _LATER = {
     "load": "formats.loading",
     "load_csv": "formats.csv_json",
     "load_json": "formats.csv_json",
+    "load_nnet": "formats.loading",
+    "load_vnnlib": "formats.vnnlib",
     "maximum": "proofs.questions",
     "minimum": "proofs.questions",
     "quantize": "fixed.quantizing",
