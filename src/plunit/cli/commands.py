@@ -41,7 +41,7 @@ _COMMANDS = (
     lab.compare,
     lab.report,
     pieces.pieces_of,
-    prove.prove,
+    prove.prove_,
     lab.data,
     lab.list_,
 )

@@ -23,7 +23,7 @@ CODES = {"proved": 0, "refuted": 10, "undecided": 30}
 Thing = TypeVar("Thing")
 
 
-def prove(
+def prove_(
     net: Annotated[Path, typer.Argument(metavar="NET", help="A network: ONNX, .nnet, JSON, or by torch.save.")],
     formula: Annotated[
         Path, typer.Argument(metavar="PROPERTY.vnnlib", help="What must not happen, in VNN-LIB 1.0; may end in .gz.")
