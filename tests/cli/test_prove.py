@@ -14,8 +14,8 @@ from plunit.cli import prove
 from plunit.pieces import activation, load, load_vnnlib, network, save_json
 
 HOLDING = "plunit.pieces.proofs.holding"
-TENT = network([([[1.0], [1.0]], [0.0, -1.0]), activation.relu(), ([[1.0, -2.0]], [0.0])])
-"""x up to 1, then 2 - x; 0 below 0."""
+TENT = network([([[1.0], [1.0]], [0.0, -1.0]), activation.relu(), ([[1.0, -2.0]], [10.0])])
+"""10 + x from 0 to 1, then 12 - x; 10 below 0."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ def files(tmp_path):
     """Write the tent, and properties that hold and do not."""
     save_json(TENT, tmp_path / "net.json")
     head = "(declare-const X_0 Real) (declare-const Y_0 Real) (assert (>= X_0 -1)) (assert (<= X_0 3))"
-    (tmp_path / "holds.vnnlib").write_text(f"{head} (assert (>= Y_0 1.5))")
-    (tmp_path / "fails.vnnlib").write_text(f"{head} (assert (>= Y_0 0.75))")
-    (tmp_path / "other.vnnlib").write_text(f"{head} (declare-const Y_1 Real) (assert (>= Y_0 0.75))")
+    (tmp_path / "holds.vnnlib").write_text(f"{head} (assert (>= Y_0 11.5))")
+    (tmp_path / "fails.vnnlib").write_text(f"{head} (assert (>= Y_0 10.75))")
+    (tmp_path / "other.vnnlib").write_text(f"{head} (declare-const Y_1 Real) (assert (>= Y_0 10.75))")
     return tmp_path
 
 

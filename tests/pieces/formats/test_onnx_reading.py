@@ -428,6 +428,11 @@ REFUSED = {
         "its output has shape [3, 3] for one sample",
     ),
     "features in place of the batch": ([node("Reshape", "x", "s")], {"s": np.array([3, -1])}, "shape [3, 1] for one"),
+    "an axis of the first versions": (
+        [node("Add", "x", "b", broadcast=1, axis=1)],
+        {"b": BIAS},
+        "it broadcasts along an axis, as versions before 7 did",
+    ),
     "integers": ([node("Cast", "x", to=7)], {}, "Cast: it rounds to other numbers than float32"),
     "a division by 0": ([node("Div", "x", "b")], {"b": np.float32(0)}, "Div: it divides by 0"),
     "a division by x": ([node("Div", "b", "x")], {"b": TWO}, "Div: its input 1 must be an array"),
@@ -473,8 +478,9 @@ def test_vectors_are_multiplied_from_both_sides(tmp_path):
 
 
 def test_broadcasting_of_the_first_versions(tmp_path):
-    path = write(tmp_path / "model", [node("Sub", "x", "b", broadcast=1)], {"b": BIAS}, version=6)
-    np.testing.assert_allclose(load(path)(POINTS), POINTS - BIAS, rtol=1e-6)
+    nodes = [node("Sub", "x", "b", out="d", broadcast=1), node("Gemm", "d", "w", "b", broadcast=1)]
+    path = write(tmp_path / "model", nodes, {"b": BIAS, "w": WEIGHT}, version=6)
+    np.testing.assert_allclose(load(path)(POINTS), (POINTS - BIAS) @ WEIGHT + BIAS, rtol=1e-5, atol=1e-5)
 
 
 def residual(count):
@@ -506,18 +512,23 @@ WIDTHS = {
     ),
     "the inputs are carried if they are fewer": (
         [
-            node("Gemm", "x", "v", "b", out="z"),
-            node("Relu", "z", out="u"),
-            node("Add", "u", "z", out="p"),
-            node("Sub", "u", "z", out="q"),
-            node("Relu", "q", out="r"),
-            node("Gemm", "r", "w", out="c"),
-            node("Relu", "c", out="d"),
-            node("Gemm", "x", "v", out="k"),
-            node("MatMul", "k", "w", out="e"),
-            node("Add", "d", "e"),
+            node("Relu", "x", out="u"),
+            node("Gemm", "u", "v", out="d"),
+            node("Gemm", "x", "v", "b", out="k"),
+            node("Add", "d", "k"),
         ],
-        (3, 10, 6, 3),
+        (3, 6, 7),
+    ),
+    "what is made of inputs that are carried is not carried itself": (
+        [
+            node("Gemm", "x", "v", out="z"),
+            node("Relu", "z", out="u"),
+            node("MatMul", "u", "w", out="c"),
+            node("Add", "c", "x", out="p"),
+            node("ReduceSum", "x", "one", out="q"),
+            node("Concat", "p", "q", axis=1),
+        ],
+        (3, 10, 4),
     ),
     "units that nobody takes are left out": (
         [

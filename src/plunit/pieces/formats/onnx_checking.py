@@ -44,6 +44,10 @@ def computed(node: Any, values: Mapping[str, Any], version: int) -> list[Any]:
         return [np.asarray(values[node.input[0]], dtype=np.float64)]
     if node.op_type == "Clip":
         return [_clipped(node, values)]
+    if any(attribute.name == "broadcast" for attribute in node.attribute):
+        # of versions before 7, and always so since
+        whole, node = node, type(node)(op_type=node.op_type, input=node.input, output=node.output)
+        node.attribute.extend(attribute for attribute in whole.attribute if attribute.name != "broadcast")
     named = {name: _widened(values[name]) for name in node.input if name}
     results: list[Any] = ReferenceEvaluator(node, opsets={"": version}).run(None, named)  # type: ignore[assignment]
     return results

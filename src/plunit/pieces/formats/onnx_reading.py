@@ -111,6 +111,8 @@ class Follower:
 
     def _compute(self, node: Any, values: list[Any]) -> None:
         """Follow a node that computes a function of each number of its inputs."""
+        if "axis" in attributes(node):
+            raise ValueError("it broadcasts along an axis, as versions before 7 did; export a later version")
         shape = np.broadcast_shapes(*(_shape_of(value) for value in values if value is not None))
         self._room.take("its result", 8 * math.prod(shape))
         for i, value in enumerate(values):
@@ -265,10 +267,10 @@ def _shape_of(value: Any) -> tuple[int, ...]:
     return value.shape if isinstance(value, Signal) else np.shape(value)
 
 
-def _node(kind: str, inputs: Sequence[str], output: str, given: Mapping[str, Any] | None = None, name: str = "") -> Any:
+def _node(kind: str, inputs: Sequence[str], output: str, given: Mapping[str, Any] | None = None) -> Any:
     from onnx.helper import make_node
 
-    return make_node(kind, inputs, [output], name, **(given or {}))
+    return make_node(kind, inputs, [output], **(given or {}))
 
 
 _FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 26: 2}
@@ -321,9 +323,8 @@ def _read(path: Path) -> Network:
         raise ValueError(f"it has {len(inputs)} inputs and {len(graph.output)} outputs; a network has one of each")
     version = max((entry.version for entry in model.opset_import if entry.domain in _DOMAINS), default=1)
     shape, batch = _shape(inputs[0])
-    nodes = [_modern(node) for node in graph.node]
     follower = Follower(inputs[0].name, shape, constants, version)
-    for node in nodes:
+    for node in graph.node:
         follower.follow(node)
     name = graph.output[0].name
     net = build(chain(follower.output(name)))
@@ -332,18 +333,8 @@ def _read(path: Path) -> Network:
         raise ValueError(
             f"its output has shape {list(found)} for one sample, and its first axis must be that of the batch"
         )
-    check_network(net, nodes, (inputs[0].name, name), shape, (follower.values, version))
+    check_network(net, graph.node, (inputs[0].name, name), shape, (follower.values, version))
     return net
-
-
-def _modern(node: Any) -> Any:
-    """Return a node without what versions before 7 had to say about axes that are broadcast."""
-    given = attributes(node)
-    if "broadcast" not in given or "axis" in given:
-        return node
-    return _node(
-        node.op_type, node.input, node.output[0], {k: v for k, v in given.items() if k != "broadcast"}, node.name
-    )
 
 
 def _load_arrays(graph: Any, folder: Path) -> None:
