@@ -185,6 +185,8 @@ def _matmul(call: Call) -> Map:
     matrix = call.array(1 if right else 0).astype(np.float64)
     if matrix.ndim == 2:
         _check_matrix(matrix if right else matrix.T, shape[-1 if right or len(shape) == 1 else -2])
+    inner = max(1, shape[-1 if right or len(shape) == 1 else -2])
+    check_bytes("its result", 8 * (math.prod(shape) // inner) * (matrix.size // inner))
     zeros = np.zeros(shape)
     bias = np.zeros(np.shape(zeros @ matrix if right else matrix @ zeros))
     # a vector is a row on the left and a column on the right; arrays of more axes are broadcast over the others
@@ -219,8 +221,13 @@ def _conv(call: Call) -> Map:
     picked: Any = (..., *(slice(None, None, step) for step in steps), *(slice(None, None, gap) for gap in gaps))
     over = [1, *range(2 + axes, 2 + 2 * axes)]
 
+    padded = math.prod(size + sum(ends) for size, ends in zip(shape, around, strict=True))
+    check_bytes("its padded input", 8 * padded * math.prod(kernel.shape[2:]))
+
     def mapped(x: Floats) -> Floats:
-        places = sliding_window_view(np.pad(x.reshape(-1, *shape[1:]), around), windows, axis=tuple(range(2, 2 + axes)))
+        if len(x) > 1:  # all windows of all rows would need much memory
+            return np.concatenate([mapped(row[None]) for row in x])
+        places = sliding_window_view(np.pad(x.reshape(shape), around), windows, axis=tuple(range(2, 2 + axes)))
         parts = zip(np.split(places[picked], groups, axis=1), np.split(kernel, groups), strict=True)
         sums = [np.tensordot(part, weights, (over, range(1, axes + 2))) for part, weights in parts]
         return np.moveaxis(np.concatenate(sums, axis=-1), -1, 1)
@@ -276,14 +283,14 @@ def folded(node: Any, values: list[Any], version: int, room: Room) -> list[Any]:
 
     if node.op_type not in _FOLDED.split():
         raise ValueError(f"it is not known; known are {KNOWN}")
-    room.take("its result", 8 * _size(node, values))
+    room.take("its result", 8 * largest_size(node, values))
     named = {name: value for name, value in zip(node.input, values, strict=True) if name}
     results: Any = ReferenceEvaluator(node, opsets={"": version}).run(None, named)
     return list(results)
 
 
-def _size(node: Any, values: list[Any]) -> int:
-    """Return the most numbers that the result of a folded node can have; ValueError if that is not known."""
+def largest_size(node: Any, values: list[Any]) -> int:
+    """Return the most numbers that the results of a node on arrays can have; ValueError if that is not known."""
     given = attributes(node)
     if node.op_type == "Cast" and given.get("to") not in _NUMBERS:
         raise ValueError("it makes other things than numbers of an array")
@@ -295,9 +302,10 @@ def _size(node: Any, values: list[Any]) -> int:
         return sum(math.prod(value.dims) if name == "value" else np.size(value) for name, value in given.items())
     if node.op_type == "ConstantOfShape":
         return int(math.prod(np.ravel(values[0]).tolist()))
-    if node.op_type in ("Expand", "Gather"):
-        behind = np.ravel(values[1]).tolist() if node.op_type == "Expand" else np.shape(values[1])
-        return int(np.size(values[0]) * math.prod(behind))
+    if node.op_type == "Expand":
+        return math.prod(np.broadcast_shapes(np.shape(values[0]), tuple(np.ravel(values[1]).tolist())))
+    if node.op_type == "Gather":
+        return int(np.size(values[0]) * np.size(values[1]))
     shapes: list[tuple[int, ...]] = [np.shape(value) for value in values if value is not None]
     rank = max(map(len, shapes), default=0)
     together = [max(axis) for axis in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True)]

@@ -15,7 +15,7 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Content, Importer, Room, build, check_bytes
 from plunit.pieces.formats.layering import Tensor, chain
 from plunit.pieces.formats.onnx_checking import LinearMap, UnitNodes, check_linear, check_network, computed
-from plunit.pieces.formats.onnx_ops import ELEMENTWISE, KNOWN, LINEAR, PICKED, Call, attributes, folded
+from plunit.pieces.formats.onnx_ops import ELEMENTWISE, KNOWN, LINEAR, PICKED, Call, attributes, folded, largest_size
 from plunit.pieces.formats.waves import Wave
 from plunit.pieces.networks import Network
 
@@ -219,22 +219,20 @@ class Follower:
         }
         signals = [value for value in data.values() if isinstance(value, Signal)]
         arrays = [np.asarray(value, dtype=np.float64) for value in data.values() if not isinstance(value, Signal)]
-        if node.op_type == "Expand":
-            self._room.take("its result", 8 * math.prod(np.ravel(values[1]).tolist()))
         places, start = {}, 0
         for name in sorted(data, key=lambda name: not isinstance(data[name], Signal)):
             shape = _shape_of(data[name])
             places[name] = np.arange(start, start + math.prod(shape)).reshape(shape)
             start += math.prod(shape)
+        moved = [places.get(name, value) for name, value in zip(node.input, values, strict=True)]
+        self._room.take("its result", 8 * largest_size(node, moved))
         results = computed(node, ChainMap(places, self.values), self.version)
         count = sum(signal.tensor.size for signal in signals)
         for name, index in zip(node.output, results, strict=False):
-            self._room.take("its result", 8 * index.size)
             flat = index.ravel()
             if len(signals) == 1 and not arrays and np.array_equal(flat, np.arange(count)):
-                moved = Signal(name, signals[0].tensor, signals[0].wave, index.shape)
-                self._step(node, moved)
-                self.values[name] = moved
+                self.values[name] = Signal(name, signals[0].tensor, signals[0].wave, index.shape)
+                self._step(node, self.values[name])
                 continue
             bias = np.concatenate([np.zeros(count), *map(np.ravel, arrays)])[flat]
             tensors = tuple(self._tensor(signal) for signal in signals)
