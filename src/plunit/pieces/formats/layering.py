@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def chain(output: Tensor) -> list[LayerLike]:
     for level, (held, wanted) in enumerate(stages):
         layers += [_activation(held, level)] if level else []
         layers.append(_affine(wanted, held, room))
-    return _pruned(layers)
+    return slimmed(layers)
 
 
 def _held(wanted: Sequence[Tensor], level: int) -> list[Tensor]:
@@ -126,7 +127,11 @@ def _affine(wanted: Sequence[Tensor], held: Sequence[Tensor], room: Room) -> tup
 def _activation(held: Sequence[Tensor], level: int) -> Activation:
     """Return the functions of the units of a level, and the identity for what passes them."""
     functions = [each.activation if each.level == level else None for each in held]
-    parts = [(f or identity()).spread(each.size) for f, each in zip(functions, held, strict=True)]
+    return _joined([(f or identity()).spread(each.size) for f, each in zip(functions, held, strict=True)])
+
+
+def _joined(parts: Sequence[Activation]) -> Activation:
+    """Return the activations of all units of these parts."""
     most = max(part.knots.shape[1] for part in parts)
 
     def padded(array: Floats, width: int, last: Floats | float) -> Floats:
@@ -139,11 +144,76 @@ def _activation(held: Sequence[Tensor], level: int) -> Activation:
     )
 
 
-def _pruned(layers: list[LayerLike]) -> list[LayerLike]:
-    """Return the layers without the units that no later layer uses."""
-    for i in range(len(layers) - 3, -1, -2):
-        (weight, bias), f, (after, shift) = layers[i : i + 3]  # type: ignore[misc]
-        used = (after != 0).any(axis=0)
-        if used.any() and not used.all():
-            layers[i : i + 3] = [(weight[used], bias[used]), f.part(used), (after[:, used], shift)]  # type: ignore
-    return layers
+_Affine = tuple[Floats, Floats]
+_Stage = tuple[_Affine, Activation, _Affine]
+"""(weight, bias), the activation, and (weight, bias) of the next layer."""
+
+
+def slimmed(layers: list[LayerLike]) -> list[LayerLike]:
+    """Return layers of the same function with fewer units: opposite ReLUs share one, identities are as few as found.
+
+    max(a, b) is often written by relu(z) and relu(-z) with z = a - b. As relu(-z) = relu(z) - z, one of them is enough.
+    """
+    found: list[Any] = list(layers)
+    places = range(0, len(found) - 2, 2)
+    units = -1
+    # fewer units in one layer make equal ones in the next
+    while units != (units := sum(len(found[i][1]) for i in places)):
+        for step, order in (
+            (_without_opposites, places),
+            (_without_unused, places[::-1]),
+            (_with_few_identities, places),
+        ):
+            for i in order:
+                found[i : i + 3] = step(*found[i : i + 3])
+    return found
+
+
+def _without_opposites(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
+    """Replace ReLU of z or -z, where another unit is ReLU of z, by that unit and the identity of z."""
+    weight, bias, taken = layer[0].copy(), layer[1].copy(), after[0].copy()
+    knots, slopes = f.knots.copy(), f.slopes.copy()
+    is_relu = (f.at_zero == 0) & (f.slopes[:, 0] == 0) & (f.slopes[:, 1:] == 1).all(axis=1)
+    is_relu &= (f.knots[:, :1] == 0).all(axis=1) & (f.knots.shape[1] > 0)
+    rows = np.column_stack([weight, bias]) + 0.0
+    seen: dict[bytes, int] = {}
+    for unit in np.flatnonzero(is_relu).tolist():
+        if (same := seen.get(rows[unit].tobytes())) is not None:
+            taken[:, same] += taken[:, unit]
+            taken[:, unit] = 0.0
+        elif (other := seen.get((0.0 - rows[unit]).tobytes())) is not None:
+            taken[:, other] += taken[:, unit]
+            taken[:, unit] *= -1
+            weight[unit], bias[unit], knots[unit], slopes[unit] = weight[other], bias[other], np.inf, 1.0
+        else:
+            seen[rows[unit].tobytes()] = unit
+    return (weight, bias), Activation(knots, slopes, f.at_zero), (taken, after[1])
+
+
+def _without_unused(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
+    """Leave out the units that the next layer does not take."""
+    used = (after[0] != 0).any(axis=0)
+    if not used.any():
+        return layer, f, after
+    return (layer[0][used], layer[1][used]), f.part(used), (after[0][:, used], after[1])
+
+
+def _with_few_identities(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
+    """Carry what identities are made of, or what is made of them, if that is less."""
+    (weight, bias), (taken, shift) = layer, after
+    carries = (f.slopes == 1).all(axis=1) & (f.at_zero == 0)
+    source = np.flatnonzero((weight[carries] != 0).any(axis=0))
+    sums, place = np.unique(taken[:, carries], axis=0, return_inverse=True)
+    if min(len(source), len(sums)) >= carries.sum() or (carries.all() and not len(source)):
+        return layer, f, after
+    if len(source) <= len(sums):
+        rows, shifts = np.eye(weight.shape[1])[source], np.zeros(len(source))
+        columns = taken[:, carries] @ weight[carries][:, source]
+        shift = shift + taken[:, carries] @ bias[carries]
+    else:
+        rows, shifts = sums @ weight[carries], sums @ bias[carries]
+        columns = np.eye(len(sums))[place.reshape(-1)]
+    kept = ~carries
+    first = np.concatenate([weight[kept], rows]), np.concatenate([bias[kept], shifts])
+    units = _joined([f.part(kept), identity().spread(len(rows))])
+    return _without_unused(first, units, (np.concatenate([taken[:, kept], columns], axis=1), shift))
