@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import plunit
-from plunit.cli import Stopped, fit, lab, pieces, play
+from plunit.cli import Stopped, fit, lab, pieces, play, prove
 
 app = typer.Typer(
     add_completion=False,
@@ -41,6 +41,7 @@ _COMMANDS = (
     lab.compare,
     lab.report,
     pieces.pieces_of,
+    prove.prove_,
     lab.data,
     lab.list_,
 )

@@ -2,8 +2,7 @@
 
 A `Network` enters; a `Curve`, `Polygons`, a proved bound or a file leaves. Open `networks.py` first, then
 `exact_curves.py`; `exact/` is the geometry, `proofs/` the questions, `fixed/` integers, `formats/` files, `segments/`
-fits of data. NumPy only, and a compiled program where there is one. Proofs and formats are loaded when
-used.
+fits of data. NumPy only; proofs run in a compiled program where there is one.
 
 >>> net = network([([[1.0], [2.0]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.5])])
 >>> f = curve(net, -3, 3)
@@ -16,24 +15,24 @@ from typing import TYPE_CHECKING, Any
 
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
-from plunit.pieces.drawing import draw_curve, draw_polygons
 from plunit.pieces.exact.polygon_set import Polygons, polygon_counts, polygons
 from plunit.pieces.exact_curves import Counts, Curve, along, compose, counts, curve, curves, inverse, solve
 from plunit.pieces.networks import Ensemble, Layer, Network, ensemble, network, plane
-from plunit.pieces.rewriting import combination, difference, rescaled, to_relu
 
 if TYPE_CHECKING:
+    from plunit.pieces.drawing import draw_curve, draw_polygons
     from plunit.pieces.fixed.integers import FixedNetwork
     from plunit.pieces.fixed.proving import error_bound
     from plunit.pieces.fixed.quantizing import quantize
     from plunit.pieces.formats.c_header import save_c
     from plunit.pieces.formats.csv_json import load_csv, load_json, save_csv, save_json
-    from plunit.pieces.formats.loading import load
+    from plunit.pieces.formats.loading import load, load_nnet
     from plunit.pieces.formats.model_objects import from_keras, from_sklearn
     from plunit.pieces.formats.onnx_writing import save_onnx
     from plunit.pieces.formats.saving import save
+    from plunit.pieces.formats.vnnlib import load_vnnlib
     from plunit.pieces.proofs.holding import Verdict, holds
-    from plunit.pieces.proofs.properties import Property
+    from plunit.pieces.proofs.properties import Case, Condition, Property
     from plunit.pieces.proofs.questions import (
         Bounds,
         Optimum,
@@ -45,12 +44,42 @@ if TYPE_CHECKING:
         minimum,
     )
     from plunit.pieces.proofs.steepness import is_monotone, lipschitz
+    from plunit.pieces.rewriting import combination, difference, rescaled, to_relu
     from plunit.pieces.segments.fit import Segments, Trial, fit_segments
     from plunit.pieces.simplifying import Simplified, simplify
+
+_LATER = {
+    "drawing": "draw_curve draw_polygons",
+    "fixed.integers": "FixedNetwork",
+    "fixed.proving": "error_bound",
+    "fixed.quantizing": "quantize",
+    "formats.c_header": "save_c",
+    "formats.csv_json": "load_csv load_json save_csv save_json",
+    "formats.loading": "load load_nnet",
+    "formats.model_objects": "from_keras from_sklearn",
+    "formats.onnx_writing": "save_onnx",
+    "formats.saving": "save",
+    "formats.vnnlib": "load_vnnlib",
+    "proofs.holding": "Verdict holds",
+    "proofs.properties": "Case Condition Property",
+    "proofs.questions": "Bounds Optimum Undecided bounds counterexample distance maximum minimum",
+    "proofs.steepness": "is_monotone lipschitz",
+    "rewriting": "combination difference rescaled to_relu",
+    "segments.fit": "Segments Trial fit_segments",
+    "simplifying": "Simplified simplify",
+}
+"""Modules that are loaded when one of their names is used first; the imports above are for type checkers.
+
+A stored cell of the lab depends on all that is imported here (see `plunit.lab.cell`): so not on proofs and files.
+"""
+
+_MODULES = {name: module for module, names in _LATER.items() for name in names.split()}
 
 __all__ = [
     "Activation",
     "Bounds",
+    "Case",
+    "Condition",
     "Counts",
     "Curve",
     "Ensemble",
@@ -90,6 +119,8 @@ __all__ = [
     "load",
     "load_csv",
     "load_json",
+    "load_nnet",
+    "load_vnnlib",
     "maximum",
     "minimum",
     "network",
@@ -108,46 +139,11 @@ __all__ = [
     "to_relu",
 ]
 
-_LATER = {
-    "Bounds": "proofs.questions",
-    "FixedNetwork": "fixed.integers",
-    "Optimum": "proofs.questions",
-    "Property": "proofs.properties",
-    "Segments": "segments.fit",
-    "Simplified": "simplifying",
-    "Trial": "segments.fit",
-    "Undecided": "proofs.questions",
-    "Verdict": "proofs.holding",
-    "bounds": "proofs.questions",
-    "counterexample": "proofs.questions",
-    "distance": "proofs.questions",
-    "error_bound": "fixed.proving",
-    "fit_segments": "segments.fit",
-    "from_keras": "formats.model_objects",
-    "from_sklearn": "formats.model_objects",
-    "holds": "proofs.holding",
-    "is_monotone": "proofs.steepness",
-    "lipschitz": "proofs.steepness",
-    "load": "formats.loading",
-    "load_csv": "formats.csv_json",
-    "load_json": "formats.csv_json",
-    "maximum": "proofs.questions",
-    "minimum": "proofs.questions",
-    "quantize": "fixed.quantizing",
-    "save": "formats.saving",
-    "save_c": "formats.c_header",
-    "save_csv": "formats.csv_json",
-    "save_json": "formats.csv_json",
-    "save_onnx": "formats.onnx_writing",
-    "simplify": "simplifying",
-}
-"""The modules of names that are loaded at first use; the imports above are for type checkers."""
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,7 @@
-"""Random elementwise graphs of ONNX: what `load` accepts is the function of onnxruntime, also where two sides tie.
+"""Random graphs of ONNX: what `load` accepts is the function of onnxruntime, also where two sides tie.
 
-All constants and points are multiples of 1/4 and the graphs are shallow, so float32 is exact and kinks are hit.
+In elementwise graphs all constants and points are multiples of 1/4, and they are shallow, so float32 is exact and kinks
+are hit. Graphs of layers have matrices of -1, 0 and 1, and join values of any layers.
 """
 
 import numpy as np
@@ -61,10 +62,10 @@ def model_of(nodes):
     return make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=8).SerializeToString()
 
 
-def ran(model):
+def ran(model, x=POINTS):
     options = onnxruntime.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 3, 1
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]).run(None, {"x": POINTS})[0]
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -84,3 +85,64 @@ def test_what_is_accepted_is_the_function_of_onnxruntime(seed, tmp_path):
             net(POINTS), ran(model), rtol=0, atol=1e-6, err_msg=onnx.printer.to_text(onnx.load_from_string(model))
         )
     assert accepted > 20
+
+
+WIDTH = 3
+SIGNS = np.random.default_rng(0).integers(-1, 2, size=(6, WIDTH, WIDTH)).astype(np.float32)
+TABLES = {f"w{i}": matrix for i, matrix in enumerate(SIGNS)} | {"b": np.float32([0.5, -1.0, 0.0])}
+TABLES |= {"first": np.array([0]), "rest": np.array([1]), "all": np.array([WIDTH]), "axis": np.array([1])}
+
+
+def random_layers(rng):
+    """Return a graph x -> y of maps, activations and joins, each of any values before it."""
+    nodes, values = [], ["x"]
+
+    def add(kind, *inputs, out=None, **attributes):
+        name = out or f"n{len(nodes)}"
+        nodes.append(make.make_node(kind, inputs, [name], **attributes))
+        return name
+
+    def value():
+        # mostly new ones, so that graphs are deep
+        return values[-min(len(values), int(rng.geometric(0.6)))]
+
+    for _ in range(int(rng.integers(3, 25))):
+        kind = str(
+            rng.choice(
+                ["Gemm", "Gemm", "MatMul", "Relu", "Relu", "Abs", "Add", "Add", "Sub", "Max", "Min", "turn", "bias"]
+            )
+        )
+        if kind == "Gemm":
+            values.append(add(kind, value(), f"w{rng.integers(6)}", "b", transB=int(rng.integers(2))))
+        elif kind == "MatMul":
+            values.append(add(kind, value(), f"w{rng.integers(6)}"))
+        elif kind in ("Relu", "Abs"):
+            values.append(add(kind, value()))
+        elif kind == "bias":
+            values.append(add("Add", "b", value()))
+        elif kind == "turn":
+            one, other = value(), value()
+            start, end = add("Slice", one, "first", "rest", "axis"), add("Slice", other, "rest", "all", "axis")
+            values.append(add("Concat", end, start, axis=1))
+        else:
+            values.append(add(kind, value(), str(rng.choice(values))))
+    add("Sum", values[-1], str(rng.choice(values)), out="y")
+    return nodes
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_layers_that_are_joined_are_the_function_of_onnxruntime(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    x, y = (make.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", WIDTH]) for name in "xy")
+    graph = make.make_graph(
+        random_layers(rng), "g", [x], [y], [to_proto(array, name) for name, array in TABLES.items()]
+    )
+    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    (tmp_path / "model").write_bytes(model)
+    points = (rng.integers(-12, 13, size=(200, WIDTH)) / 4).astype(np.float32)
+    np.testing.assert_allclose(
+        load(tmp_path / "model")(points),
+        ran(model, points),
+        rtol=1e-6,
+        err_msg=onnx.printer.to_text(onnx.load_from_string(model)),
+    )

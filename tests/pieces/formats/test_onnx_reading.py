@@ -1,12 +1,13 @@
-"""Reading ONNX: every operator against onnxruntime, all forms of PLU, and what is no chain of pieces."""
+"""Reading ONNX: every operator against onnxruntime, all forms of PLU, and what is refused."""
 
 import numpy as np
 import pytest
 from model_files import POINTS, export, onnx_values
 
 from plunit.pieces import load
-from plunit.pieces.formats.onnx_checking import NUMBERS
-from plunit.pieces.formats.onnx_ops import AFFINE, ELEMENTWISE, SHAPES
+from plunit.pieces.formats import onnx_reading
+from plunit.pieces.formats.layering import chain
+from plunit.pieces.formats.onnx_ops import ELEMENTWISE, LINEAR, PICKED
 from plunit.pieces.formats.waves import Wave
 
 onnx = pytest.importorskip("onnx")
@@ -133,6 +134,84 @@ OPERATORS = {
     "Flatten": ([node("Flatten", "x", out="f"), node("Relu", "f")], {}),
     "Reshape": ([node("Reshape", "x", "s", out="r"), node("Relu", "r")], {"s": np.array([-1, 3])}),
     "Reshape, the batch kept": ([node("Reshape", "x", "s", out="r"), node("Relu", "r")], {"s": np.array([0, -1])}),
+    "Reshape to the shape of another": (
+        [node("Relu", "x", out="r"), node("Shape", "x", out="s"), node("Reshape", "r", "s")],
+        {},
+    ),
+    "MatMul, the matrix on the left": (
+        [node("Transpose", "x", out="t"), node("MatMul", "w", "t", out="m"), node("Transpose", "m")],
+        {"w": WEIGHT},
+    ),
+    "Conv": (
+        [
+            node("Unsqueeze", "x", "one", out="p"),
+            node("Conv", "p", "k", "b", out="v", pads=[1, 3], dilations=[2], strides=[2]),
+            node("Flatten", "v"),
+        ],
+        {"one": np.array([1]), "k": WEIGHT[:1, None, :2], "b": BIAS[:1]},
+    ),
+    "Conv in groups": (
+        [node("Reshape", "x", "s", out="p"), node("Conv", "p", "k", out="v", group=3), node("Flatten", "v")],
+        {"s": np.array([-1, 3, 1, 1]), "k": WEIGHT[:, :1, None, None]},
+    ),
+    "ReduceSum": ([node("ReduceSum", "x", "one", out="s"), node("Add", "s", "x")], {"one": np.array([1])}),
+    "ReduceMean": ([node("ReduceMean", "x", out="s", axes=[-1], keepdims=1), node("Sub", "x", "s")], {}),
+    "Slice, Concat": (
+        [
+            node("Slice", "x", "l", "h", "one", out="s"),
+            node("Relu", "x", out="r"),
+            node("Concat", "s", "r", "s", out="j", axis=1),
+            node("Gather", "j", "i", axis=1),
+        ],
+        {"l": np.array([1]), "h": np.array([3]), "one": np.array([1]), "i": np.array([4, 0, 6])},
+    ),
+    "Split": (
+        [make.make_node("Split", ["x", "n"], ["s", "t"], axis=1), node("Concat", "t", "s", axis=1)],
+        {"n": np.array([1, 2])},
+    ),
+    "Squeeze, Unsqueeze, Transpose": (
+        [
+            node("Unsqueeze", "x", "two", out="p"),
+            node("Transpose", "p", out="t", perm=[2, 0, 1]),
+            node("Squeeze", "t", "zero"),
+        ],
+        {"two": np.array([2]), "zero": np.array([0])},
+    ),
+    "Expand": (
+        [
+            node("ReduceSum", "x", "one", out="s"),
+            node("Shape", "x", out="n"),
+            node("Expand", "s", "n", out="e"),
+            node("Mul", "e", "b"),
+        ],
+        {"one": np.array([1]), "b": PARTS},
+    ),
+    "a sum of several layers": (
+        [
+            node("Gemm", "x", "w", "b", out="g"),
+            node("Relu", "g", out="r"),
+            node("Sum", "x", "r", "b", "x", out="s"),
+            node("Sub", "b", "s", out="d"),
+            node("Sub", "d", "r"),
+        ],
+        {"w": WEIGHT, "b": BIAS},
+    ),
+    "Max over layers": (
+        [node("Gemm", "x", "w", "b", out="g"), node("Max", "x", "b", "g")],
+        {"w": WEIGHT, "b": BIAS},
+    ),
+    "Min over layers": ([node("MatMul", "x", "w", out="g"), node("Min", "g", "x")], {"w": WEIGHT}),
+    "a shift, and kinks on both sides of it": (
+        [
+            node("Add", "x", "b", out="a"),
+            node("Relu", "a", out="p"),
+            node("Sub", "x", "b", out="c"),
+            node("Mul", "c", "two", out="d"),
+            node("Relu", "d", out="q"),
+            node("Sub", "p", "q"),
+        ],
+        {"b": BIAS, "two": TWO},
+    ),
 }
 
 
@@ -151,8 +230,9 @@ def test_every_operator_is_that_of_onnxruntime(name, behind, tmp_path):
     np.testing.assert_allclose(load(path)(POINTS), onnx_values(path), rtol=1e-5, atol=2e-5)
 
 
-def test_every_operator_is_stated_twice():
-    assert set(NUMBERS) == {*AFFINE, *ELEMENTWISE, *SHAPES}
+def test_every_operator_has_a_row():
+    used = {each.op_type for nodes, _ in OPERATORS.values() for each in nodes}
+    assert {*ELEMENTWISE, *LINEAR, *PICKED} <= used
 
 
 def test_older_models_have_the_ends_of_clip_as_attributes(tmp_path):
@@ -251,11 +331,44 @@ def test_a_reader_that_takes_an_operator_for_another_is_found(kind, tmp_path, mo
     masks = ("And", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or")
     wrong = (lambda call: Wave.line(0.0, 1.0) - right(call)) if kind in masks else lambda call: right(call) + slope
     monkeypatch.setitem(ELEMENTWISE, kind, wrong)
-    uses = [name for name, (nodes, _) in OPERATORS.items() if any(each.op_type == kind for each in nodes)]
+    kinds = {name: {each.op_type for each in nodes} for name, (nodes, _) in OPERATORS.items()}
+    # linear maps join layers, and sums over layers are linear maps
+    uses = [name for name, used in kinds.items() if kind in used and not used & {*LINEAR}]
     assert uses
     for name in uses:
         with pytest.raises(ValueError, match="is an ONNX model: "):
             load(write(tmp_path / "model", *OPERATORS[name]))
+
+
+@pytest.mark.parametrize("kind", sorted(LINEAR))
+def test_a_linear_map_that_is_read_wrongly_is_found(kind, tmp_path, monkeypatch):
+    right = LINEAR[kind]
+
+    def wrong(call):
+        linear, bias = right(call)
+        return lambda x: 1.001 * linear(x), bias
+
+    monkeypatch.setitem(LINEAR, kind, wrong)
+    name = next(name for name, (nodes, _) in OPERATORS.items() if any(each.op_type == kind for each in nodes))
+    with pytest.raises(ValueError, match=f"{kind}: it is not the linear map that was read of it"):
+        load(write(tmp_path / "model", *OPERATORS[name]))
+
+
+def test_layers_that_are_put_together_wrongly_are_found(tmp_path, monkeypatch):
+    def wrong(output):
+        (weight, bias), *rest = chain(output)
+        return [(1.01 * weight, bias), *rest]
+
+    monkeypatch.setattr(onnx_reading, "chain", wrong)
+    with pytest.raises(ValueError, match="is not the function of its graph"):
+        load(write(tmp_path / "model", *OPERATORS["Max over layers"]))
+
+
+def test_arrays_are_joined_with_signals(tmp_path):
+    nodes = [node("Relu", "x", out="r"), node("Concat", "b", "r", "x", axis=1)]
+    net = load(write(tmp_path / "model", nodes, {"b": BIAS[None]}, (1, 3)))
+    wanted = np.concatenate([np.tile(BIAS, (len(POINTS), 1)), np.maximum(POINTS, 0), POINTS], axis=1)
+    np.testing.assert_allclose(net(POINTS), wanted, rtol=1e-6)
 
 
 REFUSED = {
@@ -283,22 +396,43 @@ REFUSED = {
         {"a": np.float32(0.1), "b": np.float32(0.2), "c": np.float32(0.3)},
         "GreaterOrEqual: it compares two functions of the input that are equal but for rounding",
     ),
-    "a sum over two layers": (
-        [node("Gemm", "x", "w", out="h"), node("Add", "h", "x")],
+    "a comparison of two layers": (
+        [node("Gemm", "x", "w", out="h"), node("Greater", "h", "x", out="m"), node("Where", "m", "h", "x")],
         {"w": WEIGHT},
-        "Add: it joins values of different layers",
+        "Greater: it joins values of different layers, and only sums, Max, Min and Concat may",
     ),
-    "a branch": (
-        [node("Gemm", "x", "w", out="h"), node("Gemm", "x", "w")],
+    "a product of two layers": (
+        [node("Gemm", "x", "w", out="h"), node("MatMul", "h", "x")],
         {"w": WEIGHT},
-        "Gemm: it takes a value of an earlier layer",
+        "MatMul: two functions of the input are multiplied",
     ),
-    "a matrix from the left": ([node("MatMul", "w", "x")], {"w": WEIGHT}, "MatMul: its input 1 must be an array"),
+    "a convolution that pads by itself": (
+        [node("Unsqueeze", "x", "one", out="u"), node("Conv", "u", "k", auto_pad="SAME_UPPER")],
+        {"one": np.array([1]), "k": WEIGHT[:1, None]},
+        "pads by numbers alone",
+    ),
+    "channels that do not fit": (
+        [node("Unsqueeze", "x", "one", out="u"), node("Conv", "u", "k")],
+        {"one": np.array([1]), "k": WEIGHT[None]},
+        "its kernel has shape (1, 3, 3), but 1 channels come in",
+    ),
     "features that do not fit": ([node("MatMul", "x", "w")], {"w": WEIGHT[:2]}, "its matrix has shape (2, 3), but 3"),
-    "a transposed batch": ([node("Gemm", "x", "w", transA=1)], {"w": WEIGHT}, "mixes the samples of a batch"),
-    "a constant for each sample": ([node("Add", "x", "w")], {"w": WEIGHT}, "does not fit features of shape (3,)"),
-    "another shape": ([node("Reshape", "x", "s")], {"s": np.array([3, -1, 1])}, "it reshapes to [3, -1, 1]"),
-    "features of one axis less": ([node("Flatten", "x", axis=0)], {}, "it flattens from axis 0"),
+    "a transposed batch": (
+        [node("Gemm", "x", "w", transA=1)],
+        {"w": WEIGHT},
+        "that is not transposed, got shape [1, 3]",
+    ),
+    "a constant for each sample": (
+        [node("Add", "x", "w")],
+        {"w": WEIGHT},
+        "its output has shape [3, 3] for one sample",
+    ),
+    "features in place of the batch": ([node("Reshape", "x", "s")], {"s": np.array([3, -1])}, "shape [3, 1] for one"),
+    "an axis of the first versions": (
+        [node("Add", "x", "b", broadcast=1, axis=1)],
+        {"b": BIAS},
+        "it broadcasts along an axis, as versions before 7 did",
+    ),
     "integers": ([node("Cast", "x", to=7)], {}, "Cast: it rounds to other numbers than float32"),
     "a division by 0": ([node("Div", "x", "b")], {"b": np.float32(0)}, "Div: it divides by 0"),
     "a division by x": ([node("Div", "b", "x")], {"b": TWO}, "Div: its input 1 must be an array"),
@@ -314,20 +448,115 @@ REFUSED = {
         "Add: its result has 3,200,000,000 bytes",
     ),
     "an operator on arrays": ([node("RandomNormal", out="r", shape=[3]), node("Add", "x", "r")], {}, "it is not known"),
-    "no input": ([node("Identity", "w")], {"w": WEIGHT}, "its output 'y' must have shape [batch, features]"),
+    "no input": ([node("Identity", "w")], {"w": WEIGHT}, "its output 'y' must depend on its input"),
     "not a number": ([node("Add", "x", "b")], {"b": np.array([1, np.nan, 1], np.float32)}, "must be finite"),
     "a name that is not there": ([node("Add", "x", "b")], {}, "node 'y', Add: 'b'"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_chain_of_pieces_is_one_line(name, tmp_path):
+def test_what_has_no_pieces_is_one_line(name, tmp_path):
     nodes, arrays, reason = REFUSED[name]
     path = write(tmp_path / "model", nodes, arrays)
     with pytest.raises(ValueError, match="is an ONNX model: ") as error:
         load(path)
     assert reason in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (1, 1, 1, 3), ("n", 3), (3, 1)], ids=str)
+def test_the_input_is_a_vector_or_one_sample(shape, tmp_path):
+    arrays = {"s": np.array([1, 3]), "w": WEIGHT}
+    path = write(tmp_path / "model", [node("Reshape", "x", "s", out="r"), node("MatMul", "r", "w")], arrays, shape)
+    np.testing.assert_allclose(load(path)(POINTS), POINTS @ WEIGHT, rtol=1e-5, atol=1e-6)
+
+
+def test_vectors_are_multiplied_from_both_sides(tmp_path):
+    nodes = [node("MatMul", "w", "x", out="a"), node("Relu", "a", out="r"), node("MatMul", "r", "w")]
+    net = load(write(tmp_path / "model", nodes, {"w": WEIGHT}, (3,)))
+    np.testing.assert_allclose(net(POINTS), np.maximum(POINTS @ WEIGHT.T, 0) @ WEIGHT, rtol=1e-5, atol=1e-6)
+
+
+def test_broadcasting_of_the_first_versions(tmp_path):
+    nodes = [node("Sub", "x", "b", out="d", broadcast=1), node("Gemm", "d", "w", "b", broadcast=1)]
+    path = write(tmp_path / "model", nodes, {"b": BIAS, "w": WEIGHT}, version=6)
+    np.testing.assert_allclose(load(path)(POINTS), (POINTS - BIAS) @ WEIGHT + BIAS, rtol=1e-5, atol=1e-5)
+
+
+def residual(count):
+    """Return the nodes of x + W relu(V x + b), several times."""
+    nodes = []
+    for i in range(count):
+        h, z, u, s = ("x" if i == 0 else f"h{i - 1}"), f"z{i}", f"u{i}", f"s{i}"
+        nodes += [node("Gemm", h, "v", "b", out=z), node("Relu", z, out=u), node("Gemm", u, "w", out=s)]
+        nodes += [node("Add", h, s, out="y" if i == count - 1 else f"h{i}")]
+    return nodes
+
+
+WIDE = RNG.normal(scale=0.3, size=(3, 7)).astype(np.float32)
+WIDTHS = {
+    "affine maps in a row": (
+        [node("Gemm", "x", "v", "b", out="a"), node("MatMul", "a", "w", out="c"), node("Relu", "c")],
+        (3, 3, 3),
+    ),
+    "sums over three layers": (residual(3), (3, 10, 10, 10, 3)),
+    "what is narrower behind a matrix is carried behind it": (
+        [
+            node("Gemm", "x", "v", "b", out="z"),
+            node("Relu", "z", out="u"),
+            node("MatMul", "u", "w", out="c"),
+            node("Relu", "c", out="d"),
+            node("Add", "d", "c"),
+        ],
+        (3, 7, 3, 3),
+    ),
+    "the inputs are carried if they are fewer": (
+        [
+            node("Relu", "x", out="u"),
+            node("Gemm", "u", "v", out="d"),
+            node("Gemm", "x", "v", "b", out="k"),
+            node("Add", "d", "k"),
+        ],
+        (3, 6, 7),
+    ),
+    "what is made of inputs that are carried is not carried itself": (
+        [
+            node("Gemm", "x", "v", out="z"),
+            node("Relu", "z", out="u"),
+            node("MatMul", "u", "w", out="c"),
+            node("Add", "c", "x", out="p"),
+            node("ReduceSum", "x", "one", out="q"),
+            node("Concat", "p", "q", axis=1),
+        ],
+        (3, 10, 4),
+    ),
+    "units that nobody takes are left out": (
+        [
+            node("Gemm", "x", "v", "b", out="z"),
+            node("Relu", "z", out="u"),
+            node("Slice", "u", "two", "four", "one"),
+        ],
+        (3, 2, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_a_network_is_no_wider_than_it_has_to_be(name, tmp_path):
+    nodes, widths = WIDTHS[name]
+    numbers = {word: np.array([i]) for word, i in (("one", 1), ("two", 2), ("four", 4))}
+    arrays = {"v": WIDE, "w": WIDE.T.copy(), "b": WIDE[0], **numbers}
+    path = write(tmp_path / "model", nodes, arrays)
+    net = load(path)
+    np.testing.assert_allclose(net(POINTS), onnx_values(path), rtol=1e-5, atol=1e-4)
+    assert net.widths == widths
+
+
+def test_a_bias_is_not_left_to_the_kinks(tmp_path):
+    nodes = [node("MatMul", "x", "w", out="z"), node("Add", "z", "b", out="a"), node("Relu", "a")]
+    ((_, f),) = load(write(tmp_path / "model", nodes, {"w": WEIGHT, "b": BIAS})).hidden
+    assert f.knots.tolist() == [[0.0]] * 3
+    assert f.slopes.tolist() == [[0.0, 1.0]] * 3
 
 
 @pytest.mark.parametrize("shape", [("n", "features"), ("n",), ("n", 0), (), ("n", 10**9)], ids=str)

@@ -79,6 +79,35 @@ def bottlenecks(path):
     onnx_model(path, steps, {"v": ROW.T.copy(), "w": ROW})
 
 
+def expanded_input(path):
+    """The input many times."""
+    onnx_model(path, [("Expand", ["x", "n"], "y", {})], {"n": np.array([10_000, 256])})
+
+
+def gathered_input(path):
+    """A row of the input many times."""
+    onnx_model(path, [("Gather", ["x", "i"], "y", {"axis": 0})], {"i": np.zeros(50_000, np.int64)})
+
+
+def joined_input(path):
+    """The input after itself, again and again."""
+    names = ["x", *(f"h{i}" for i in range(20)), "y"]
+    steps = [("Concat", [a, a], b, {"axis": 1}) for a, b in itertools.pairwise(names)]
+    onnx_model(path, steps, {})
+
+
+def outer(path):
+    """Each input times each number of a row."""
+    steps = [("Transpose", ["x"], "t", {}), ("MatMul", ["t", "r"], "y", {})]
+    onnx_model(path, steps, {"r": np.ones((1, 300), np.float32)} | {"unused": ROW})
+
+
+def padded(path):
+    """A small picture with a large frame."""
+    steps = [("Reshape", ["x", "s"], "p", {}), ("Conv", ["p", "k"], "y", {"pads": [10**4] * 4})]
+    onnx_model(path, steps, {"s": np.array([1, 1, 16, 16]), "k": np.ones((1, 1, 1, 1), np.float32)})
+
+
 def beside(path):
     """An array without a length, in a large file."""
     with (path.parent / "data.bin").open("wb") as file:
@@ -141,7 +170,7 @@ def activations(path):
 
 
 FILES = [chained, at_once, one_matrix, doubled, bottlenecks, expanded, in_many_places, recompressed]
-FILES += [activations, longer]
+FILES += [activations, longer, expanded_input, gathered_input, joined_input, outer, padded]
 
 
 @pytest.mark.parametrize("write", FILES, ids=lambda write: write.__name__)

@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
+from plunit.pieces.arrays import Floats
 from plunit.pieces.formats import csv_json, nnet_text, onnx_reading
 from plunit.pieces.formats.importer import Content, Importer, check_bytes
 from plunit.pieces.networks import Network
@@ -50,6 +51,19 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{path} is {importer.name}: {reason}; {importer.remedy}") from None
+
+
+def load_nnet(path: str | Path) -> tuple[Network, Floats | None]:
+    """Return the network of a .nnet file, and the box of its inputs [in, 2], or None if the file has none.
+
+    Errors are those of `load`, and ValueError if the file has another format.
+    """
+    net, path = load(path), Path(path)
+    if not nnet_text.IMPORTER.recognises(Content.of(path)):
+        raise ValueError(
+            f"{path} is no .nnet file; plunit.pieces.load reads the network, and other formats have no box"
+        )
+    return net, nnet_text.box_of(path)
 
 
 _BEFORE_1_6 = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."

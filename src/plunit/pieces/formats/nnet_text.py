@@ -1,8 +1,9 @@
 """Networks from .nnet files, the text format of ReLU networks around Reluplex and Marabou.
 
-Comments after //, then lines of numbers that end in a comma: layers, inputs, outputs, largest layer; the size of every
-layer; a flag; least and largest value of every input; mean and range of every input, and of all outputs; then the
-rows of the weights of each layer, and its biases one by one. Hidden layers are ReLU.
+Comments after //, then lines of numbers with commas: layers, inputs, outputs, largest layer; the size of every layer; a
+flag; least and largest value of every input; mean and range of every input, and of all outputs; then the rows of the
+weights of each layer, and its biases one by one. Hidden layers are ReLU. Older files have a single 0 in place of the
+values of the inputs, or of means and ranges, leave out the lines of means and ranges, or repeat the last size.
 """
 
 from __future__ import annotations
@@ -34,6 +35,15 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(path: Path) -> Network:
+    return _parsed(path)[0]
+
+
+def box_of(path: Path) -> Floats | None:
+    """Return least and largest value of every input, [in, 2]; None if the file does not say."""
+    return _parsed(path)[1]
+
+
+def _parsed(path: Path) -> tuple[Network, Floats | None]:
     text = path.read_text(encoding="utf-8-sig")
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("//")]
     if lines[0].endswith(",") and not lines[-1].endswith(","):
@@ -41,14 +51,17 @@ def _read(path: Path) -> Network:
     rows = _rows(text)
     count, inputs, outputs, _ = (int(word) for word in next(rows))
     sizes = [int(word) for word in next(rows)]
+    if sizes[count + 1 :] == [outputs]:
+        sizes.pop()
     if (len(sizes), sizes[0], sizes[-1]) != (count + 1, inputs, outputs):
         raise ValueError(f"it has {count} layers from {inputs} inputs to {outputs} outputs, but the sizes {sizes}")
     next(rows, None)
-    least, largest = _numbers(rows, inputs, "the least values"), _numbers(rows, inputs, "the largest values")
-    if (least > largest).any():
-        raise ValueError(f"the least values {least.tolist()} must not be above the largest, {largest.tolist()}")
-    mean = _numbers(rows, inputs + 1, "the means")
-    spread = _numbers(rows, inputs + 1, "the ranges")
+    box = np.array([_header(rows, inputs, f"the {word} values", np.nan) for word in ("least", "largest")]).T
+    if (box[:, 0] > box[:, 1]).any():
+        raise ValueError(f"the least values {box[:, 0].tolist()} must not be above the largest, {box[:, 1].tolist()}")
+    mean, spread = np.zeros(inputs + 1), np.ones(inputs + 1)
+    if len(lines) != 5 + 2 * sum(sizes[1:]):
+        mean, spread = _header(rows, inputs + 1, "the means", 0.0), _header(rows, inputs + 1, "the ranges", 1.0)
     if not spread.all():
         raise ValueError("a range must not be 0, because inputs are divided by it")
     layers: list[LayerLike] = []
@@ -62,7 +75,15 @@ def _read(path: Path) -> Network:
         layers += [(weight, bias), activation.relu()]
     if next(rows, None) is not None:
         raise ValueError(f"it continues after the biases of its last layer, which is layer {count - 1}")
-    return build(layers[:-1])
+    return build(layers[:-1]), None if np.isnan(box).any() else box
+
+
+def _header(rows: Iterator[list[str]], count: int, what: str, default: float) -> Floats:
+    """Return the numbers of the next line, or the default if it is a single 0."""
+    row = next(rows, [])
+    if count > 1 and [word.strip() for word in row] == ["0"]:
+        return np.full(count, default)
+    return _numbers(iter([row]), count, what)
 
 
 def _numbers(rows: Iterator[list[str]], count: int, what: str) -> Floats:

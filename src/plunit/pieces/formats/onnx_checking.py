@@ -1,14 +1,14 @@
-"""Compare layers with the nodes of the graph that they were read from, evaluated one by one in NumPy.
+"""Compare what was read of a graph with its nodes, evaluated one by one in NumPy by the reference of onnx.
 
-`waves` has functions as pieces. Here every operator is stated once more, on numbers, without pieces. A graph on
-which the two differ is refused: between its kinks, on both sides of each, and at each.
+`waves` has functions as pieces, and `onnx_ops` states linear maps. Here each operator is that of the reference, on
+numbers in float64. A graph on which the two differ is refused: between its kinks, on both sides of each, and at each;
+for linear maps and for the whole network, at random points.
 """
 
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,83 +16,55 @@ import numpy as np
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import check_bytes
-from plunit.pieces.networks import LayerLike
+from plunit.pieces.formats.onnx_ops import PICKED, attributes
+from plunit.pieces.networks import Network, terms
 
 _NEAR = 1e-5  # functions of float32 constants may jump by 1e-6 at each kink (see `waves`)
 _ROUNDING = 1e-9
+_ROUGH = 1e-4  # jumps of several layers add up
 _NUMBERS = 2**20
 _PARTS = np.array([0.03, 0.29, 0.5, 0.83])
 
-_Numbers = Callable[..., Any]
+Signals = Sequence[tuple[str, tuple[int, ...]]]
+"""Names and shapes of the inputs of a node that depend on the input of the network."""
+
+LinearMap = tuple[Callable[..., Floats], Floats]
+"""What is linear, of [n, size] of every such input, and the bias, which has the shape of the result."""
+
+Graph = tuple[dict[str, Any], int]
+"""The arrays of a graph by name, and the version of its operators."""
 
 
-def _gemm(a: Any, b: Any, c: Any = 0.0, alpha: float = 1.0, beta: float = 1.0, **how: int) -> Any:
-    return alpha * (a @ (b.T if how.get("transB", 0) else b)) + beta * (0.0 if c is None else c)
+def computed(node: Any, values: Mapping[str, Any], version: int) -> list[Any]:
+    """Return the results of a node, in float64."""
+    from onnx.reference import ReferenceEvaluator
+
+    if node.op_type == "Cast" and attributes(node).get("to") in (1, 10, 11, 16):
+        # the pieces are those of real numbers, so no step rounds
+        return [np.asarray(values[node.input[0]], dtype=np.float64)]
+    if node.op_type == "Clip":
+        return [_clipped(node, values)]
+    if any(attribute.name == "broadcast" for attribute in node.attribute):
+        # of versions before 7, and always so since
+        whole, node = node, type(node)(op_type=node.op_type, input=node.input, output=node.output)
+        node.attribute.extend(attribute for attribute in whole.attribute if attribute.name != "broadcast")
+    named = {name: _widened(values[name]) for name in node.input if name}
+    results: list[Any] = ReferenceEvaluator(node, opsets={"": version}).run(None, named)  # type: ignore[assignment]
+    return results
 
 
-def _clip(x: Any, low: Any = None, high: Any = None, **ends: float) -> Any:
-    low = ends.get("min", -np.inf) if low is None else low
-    return np.minimum(np.maximum(x, low), ends.get("max", np.inf) if high is None else high)
+def _clipped(node: Any, values: Mapping[str, Any]) -> Any:
+    """Return the result of Clip, whose limits the reference takes only as inputs, and only of the type of x."""
+    x, *limits = ([_widened(values[name])] if name else [] for name in node.input)
+    given = attributes(node)
+    low, high = (*limits, [], [])[:2]
+    low, high = low or [given.get("min", -np.inf)], high or [given.get("max", np.inf)]
+    return np.minimum(np.maximum(x[0], low[0]), high[0])
 
 
-def _normalised(x: Any, scale: Any, bias: Any, mean: Any, var: Any, epsilon: float = 1e-5, **_: Any) -> Any:
-    axes = (1, -1, *[1] * (x.ndim - 2))
-    scale, bias, mean, var = (part.reshape(axes) for part in (scale, bias, mean, var))
-    return scale * (x - mean) / np.sqrt(var + epsilon) + bias
-
-
-def _hard_sigmoid(x: Any, alpha: float = 0.2, beta: float = 0.5) -> Any:
-    return np.clip(alpha * x + beta, 0, 1)
-
-
-NUMBERS: dict[str, _Numbers] = {
-    "Abs": np.abs,
-    "Add": np.add,
-    "And": np.logical_and,
-    "BatchNormalization": _normalised,
-    # the pieces are those of real numbers, so no step rounds
-    "Cast": lambda x, **_: x.astype(np.float64),
-    "Clip": _clip,
-    "Div": np.divide,
-    "Dropout": lambda x, *_, **__: x,
-    "Flatten": lambda x, **_: x.reshape(len(x), -1),
-    "Gemm": _gemm,
-    "Greater": np.greater,
-    "GreaterOrEqual": np.greater_equal,
-    "HardSigmoid": _hard_sigmoid,
-    "Identity": lambda x: x,
-    "LeakyRelu": lambda x, alpha=0.01: np.where(x < 0, alpha * x, x),
-    "Less": np.less,
-    "LessOrEqual": np.less_equal,
-    "MatMul": np.matmul,
-    "Max": lambda *parts: reduce(np.maximum, parts),
-    "Min": lambda *parts: reduce(np.minimum, parts),
-    "Mul": np.multiply,
-    "Neg": np.negative,
-    "Not": np.logical_not,
-    "Or": np.logical_or,
-    "PRelu": lambda x, slope: np.where(x < 0, slope * x, x),
-    "Relu": lambda x: np.maximum(x, 0),
-    "Reshape": lambda x, shape, **_: x.reshape(len(x), -1),
-    "Sign": np.sign,
-    "Sub": np.subtract,
-    "Sum": lambda *parts: reduce(np.add, parts),
-    "Where": np.where,
-}
-"""What every operator that can be read computes, of arrays in float64 and of masks."""
-
-
-def _computed(node: Any, values: Mapping[str, Any]) -> Any:
-    """Return the value of a node."""
-    inputs = [None if not name else _widened(values[name]) for name in node.input]
-    return NUMBERS[node.op_type](*inputs, **attributes(node))
-
-
-def attributes(node: Any) -> dict[str, Any]:
-    """Return the attributes of a node by name."""
-    from onnx.helper import get_attribute_value
-
-    return {attribute.name: get_attribute_value(attribute) for attribute in node.attribute}
+def _widened(value: Any) -> Any:
+    array = np.asarray(value)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
 def probes(waves: Iterable[Floats], units: int) -> Floats:
@@ -111,29 +83,33 @@ def probes(waves: Iterable[Floats], units: int) -> Floats:
 
 
 class UnitNodes:
-    """The nodes after an affine layer, or after the input, whose values depend on it."""
+    """The nodes after a linear map, or after the input, that compute functions of each of its numbers."""
 
-    def __init__(self, source: str, shape: tuple[int, ...]) -> None:
-        self.source, self.shape = source, shape
-        self.nodes: list[Any] = []
-        self.knots: list[Floats] = []
+    def __init__(self, source: str, shape: tuple[int, ...], version: int) -> None:
+        self.source, self.shape, self.version = source, shape, version
+        self.steps: list[tuple[Any, tuple[int, ...], Floats]] = []
 
-    def add(self, node: Any, knots: Floats) -> None:
-        """Add a node, and the knots of its value as a function of the source."""
-        self.nodes.append(node)
-        self.knots.append(knots)
+    def add(self, node: Any, shape: tuple[int, ...], knots: Floats) -> None:
+        """Add a node, the shape of its result, and the knots of that as a function of the source."""
+        self.steps.append((node, shape, knots))
 
-    def check(self, output: str, layers: list[LayerLike], constants: dict[str, Any]) -> None:
-        """Raise ValueError if the layers are not what the nodes compute for the value named `output`."""
-        points = probes(self.knots, int(np.prod(self.shape)))
-        many = points.shape[1] * max([len(self.nodes) + 1, *(part.shape[1] for part in self.knots)])
+    def check(self, output: str, line: tuple[Floats, Floats], f: Activation | None, constants: dict[str, Any]) -> None:
+        """Raise ValueError if a value is not f(slope z + shift) of the source z, for a line (slope, shift)."""
+        steps: list[Any] = []
+        needed = {output}
+        for step in reversed(self.steps):
+            if step[0].output[0] in needed:
+                steps.insert(0, step)
+                needed.update(step[0].input)
+        points = probes((knots for *_, knots in steps), int(np.prod(self.shape)))
+        many = points.shape[1] * max([len(steps) + 1, *(knots.shape[1] for *_, knots in steps)])
         check_bytes("the values at one point of each unit", 8 * many)
         rows = max(1, _NUMBERS // many)
         for start in range(0, len(points), rows):
             z = points[start : start + rows]
             with np.errstate(all="ignore"):
-                graph, terms = self._values(output, z, constants)
-                found, size = _values(layers, z)
+                graph, terms = self._values(steps, output, z, constants)
+                found, size = _values(line, f, z)
             wrong = ~(np.abs(graph - found) <= _NEAR * size + _ROUNDING * terms)
             if wrong.any():
                 i = tuple(int(axis[0]) for axis in np.nonzero(wrong))
@@ -142,49 +118,75 @@ class UnitNodes:
                     "found for it: its function jumps there, or rounding decides a comparison of equal values"
                 )
 
-    def _values(self, output: str, z: Floats, constants: dict[str, Any]) -> tuple[Floats, Floats]:
+    def _values(self, steps: Any, output: str, z: Floats, constants: dict[str, Any]) -> tuple[Floats, Floats]:
         """Return the value of a name for the source z [n, units], and the largest size of any value on the way."""
         values: dict[str, Any] = {self.source: z.reshape(len(z), *self.shape)}
         terms = np.abs(z)
-        for node in self.nodes:
-            result = _computed(node, ChainMap(values, constants))
-            values[node.output[0]] = result
+        for node, shape, _ in steps:
+            # with a first axis for the points, all signals need the same axes behind it
+            axes = max(len(shape), *(np.ndim(constants[name]) for name in node.input if name and name not in values), 0)
+            lifted = {
+                name: value.reshape(len(z), *[1] * (axes + 1 - value.ndim), *value.shape[1:])
+                for name, value in values.items()
+                if name in node.input
+            }
+            if node.op_type in PICKED:
+                result = next(iter(lifted.values()))
+            else:
+                result = computed(node, ChainMap(lifted, constants), self.version)[0]
+            values[node.output[0]] = result.reshape(len(z), *shape)
             terms = np.maximum(terms, np.abs(result.astype(np.float64)).reshape(z.shape))
         return values[output].astype(np.float64).reshape(z.shape), terms
 
 
-def check_affine(node: Any, weight: Floats, bias: Floats, values: dict[str, Any]) -> None:
-    """Raise ValueError if a node is not weight h + bias for the h of its first input."""
-    h = np.random.default_rng(0).normal(size=(3, weight.shape[1]))
-    graph = np.asarray(_computed(node, ChainMap({node.input[0]: h}, values)))
-    size = np.abs(h) @ np.abs(weight.T) + np.abs(bias)
-    if graph.shape != size.shape or (np.abs(graph - (h @ weight.T + bias)) > _ROUNDING * size).any():
-        raise ValueError("it is not the product with a matrix that was read; write it as MatMul and Add")
+def _values(line: tuple[Floats, Floats], f: Activation | None, z: Floats) -> tuple[Floats, Floats]:
+    """Return f(slope z + shift) for z [n, units], and the size of the terms."""
+    slope, shift = line
+    size = np.abs(slope * z) + np.abs(shift)
+    z = slope * z + shift
+    if f is None:
+        return z, size
+    knots, slopes, intercepts = (np.atleast_2d(part) for part in (f.knots, f.slopes, f.intercepts))
+    beyond = np.sum(z[:, :, None] > knots, axis=2)
+    unit = np.arange(z.shape[1]) if len(knots) > 1 else 0
+    slope, intercept = slopes[unit, beyond], intercepts[unit, beyond]
+    finite = np.where(np.isfinite(knots), knots, 0.0)
+    ends = (np.abs(slopes[:, :-1] * finite) + np.abs(intercepts[:, :-1])).max(axis=1, initial=0.0)
+    return slope * z + intercept, np.abs(slope) * size + np.abs(intercept) + ends
 
 
-def _widened(value: Any) -> Any:
-    array = np.asarray(value)
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
+def check_linear(node: Any, signals: Signals, result: LinearMap, constants: dict[str, Any], version: int) -> None:
+    """Raise ValueError if a node is not linear(h) + bias of its inputs h, given by name and shape."""
+    rng = np.random.default_rng(0)
+    linear, bias = result
+    for _ in range(3):
+        values = {name: rng.normal(size=shape) for name, shape in signals}
+        found = linear(*(values[name].reshape(1, -1) for name, _ in signals)).reshape(bias.shape) + bias
+        graph = np.asarray(computed(node, ChainMap(values, constants), version)[0])
+        if (
+            graph.shape != found.shape
+            or not (np.abs(graph - found) <= _ROUNDING * np.abs(graph).max(initial=0.0)).all()
+        ):
+            raise ValueError("it is not the linear map that was read of it; write it as MatMul and Add")
 
 
-def _values(layers: list[LayerLike], z: Floats) -> tuple[Floats, Floats]:
-    """Return what the layers are for z [n, units], and the size of the terms."""
-    size = np.abs(z)
-    for layer in layers:
-        if isinstance(layer, Activation):
-            slopes, intercepts = (np.atleast_2d(part) for part in (layer.slopes, layer.intercepts))
-            knots = np.atleast_2d(layer.knots)
-            beyond = np.sum(z[:, :, None] > knots, axis=2)
-            slope, intercept = (_pieces(part, beyond) for part in (slopes, intercepts))
-            finite = np.where(np.isfinite(knots), knots, 0.0)
-            ends = (np.abs(slopes[:, :-1] * finite) + np.abs(intercepts[:, :-1])).max(axis=1, initial=0.0)
-            z, size = slope * z + intercept, np.abs(slope * z) + np.abs(intercept) + ends
-        else:
-            factor, shift = np.diagonal(layer[0]), layer[1]
-            z, size = factor * z + shift, np.abs(factor * z) + np.abs(shift)
-    return z, size
-
-
-def _pieces(part: Floats, beyond: Any) -> Floats:
-    """Return the number of each unit's piece: part [units or 1, pieces], beyond [n, units]."""
-    return np.asarray(part[np.arange(beyond.shape[1]) if len(part) > 1 else 0, beyond])
+def check_network(
+    net: Network, nodes: Sequence[Any], ends: tuple[str, str], shape: tuple[int, ...], graph: Graph
+) -> None:
+    """Raise ValueError if a network is not what the nodes compute from the first to the last name, at random points."""
+    rng = np.random.default_rng(0)
+    source, output = ends
+    constants, version = graph
+    for scale in (0.01, 0.1, 1.0, 1.0, 10.0, 100.0):
+        x = scale * rng.normal(size=shape)
+        values: dict[str, Any] = {source: x}
+        with np.errstate(all="ignore"):
+            for node in nodes:
+                if any(name in values for name in node.input):
+                    values.update(zip(node.output, computed(node, ChainMap(values, constants), version), strict=False))
+        wanted, found = np.ravel(values[output]), net(x.reshape(1, -1))
+        size = terms(net.alone, x.reshape(1, -1), np.zeros(0, dtype=np.int64))
+        # large values may cancel on the way
+        most = max(float(np.abs(np.asarray(value, dtype=np.float64)).max(initial=0.0)) for value in values.values())
+        if not (np.abs(found - wanted) <= _ROUGH * size + _ROUNDING * most).all():
+            raise ValueError("the network that was read is not the function of its graph; report this file as a bug")

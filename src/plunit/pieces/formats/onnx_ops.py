@@ -1,4 +1,8 @@
-"""The operators of ONNX that are piecewise-linear: one entry of a table for each."""
+"""The operators of ONNX that are piecewise-linear: one entry of a table for each.
+
+`ELEMENTWISE` are functions of each number, `LINEAR` maps of a whole tensor, and `PICKED` move numbers around: onnx
+itself says where to, asked about their indices. `folded` computes arrays that do not depend on the input.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +13,24 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from plunit.pieces.arrays import Floats
+from plunit.pieces.formats.importer import Room, check_bytes
 from plunit.pieces.formats.waves import Wave
 
 _LARGEST = float(np.finfo(np.float32).max)
 _ZERO = Wave.line(0.0, 0.0)
 _ONE = Wave.line(0.0, 1.0)
+Map = tuple[Callable[[Floats], Floats], Floats]
+"""What is linear, of x [n, *shape], and what is added to it, which has the shape of the result."""
+
 _FLOATS = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 
 
 @dataclass(frozen=True)
 class Call:
-    """One node: its inputs (waves, arrays or None), its attributes, and the axes of the features without the batch."""
+    """One node: its inputs (waves, arrays or None), its attributes, and the shape that its inputs have together."""
 
     values: list[Any]
     attributes: dict[str, Any]
@@ -51,19 +60,23 @@ class Call:
         return None if np.abs(limit) >= largest else constant(limit, self.shape)
 
 
+def attributes(node: Any) -> dict[str, Any]:
+    """Return the attributes of a node by name."""
+    from onnx.helper import get_attribute_value
+
+    return {attribute.name: get_attribute_value(attribute) for attribute in node.attribute}
+
+
 def constant(array: Any, shape: tuple[int, ...]) -> Wave:
-    """Return an array as constants of the units, for features of this shape after the axis of the batch."""
+    """Return an array as constants of the units of a tensor of this shape."""
     array = np.asarray(array)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"it takes an array of {array.dtype}, not of real numbers")
     if np.isnan(array).any():
         raise ValueError("it takes an array with NaN, and numbers must be finite")
-    # the batch may have any length, so a constant must have length 1 on that axis
-    if array.ndim > len(shape) + 1 or (array.ndim == len(shape) + 1 and array.shape[0] != 1):
-        raise ValueError(f"it takes an array of shape {array.shape}, which does not fit features of shape {shape}")
     if array.size == 1:
         return Wave.line(0.0, array.reshape(1).astype(np.float64))
-    return Wave.line(0.0, np.broadcast_to(array, (1, *shape)).reshape(-1).astype(np.float64))
+    return Wave.line(0.0, np.broadcast_to(array, shape).reshape(-1).astype(np.float64))
 
 
 def _divided(call: Call) -> Wave:
@@ -101,17 +114,6 @@ def _dropout(call: Call) -> Wave:
     return call.wave(0)
 
 
-def _batch_norm(call: Call) -> Wave:
-    """(x - mean) / sqrt(var + epsilon) * scale + bias, along the first axis after that of the batch."""
-    if call.attributes.get("training_mode", 0):
-        raise ValueError("it is in training mode; export the model in eval mode")
-    scale, bias, mean, var = (call.array(i).astype(np.float64) for i in range(1, 5))
-    factor = scale / np.sqrt(var + call.attributes.get("epsilon", 1e-5))
-    axes = (1, -1, *[1] * (len(call.shape) - 1))
-    factor, shift = factor.reshape(axes), (bias - factor * mean).reshape(axes)
-    return call.wave(0) * constant(factor, call.shape) + constant(shift, call.shape)
-
-
 def _of_waves(function: Callable[..., Wave]) -> Callable[[Call], Wave]:
     return lambda call: function(*call.waves())
 
@@ -124,7 +126,6 @@ ELEMENTWISE: dict[str, Callable[[Call], Wave]] = {
     "Abs": _of_waves(lambda z: z.maximum(-z)),
     "Add": _of_waves(lambda a, b: a + b),
     "And": _of_waves(lambda a, b: a.minimum(b)),
-    "BatchNormalization": _batch_norm,
     "Cast": _cast,
     "Clip": _clip,
     "Div": _divided,
@@ -154,41 +155,159 @@ ELEMENTWISE: dict[str, Callable[[Call], Wave]] = {
 }
 
 
-def gemm(call: Call) -> tuple[Floats, Floats]:
-    """Return weight [out, in] and bias of alpha x B + beta C."""
-    if call.attributes.get("transA", 0):
-        raise ValueError("it transposes its input, which mixes the samples of a batch")
-    matrix = call.array(1).astype(np.float64) * call.attributes.get("alpha", 1.0)
-    weight = matrix if call.attributes.get("transB", 0) else matrix.T
-    if len(call.values) < 3 or call.values[2] is None:
-        return weight, np.zeros(len(weight))
-    bias = call.array(2).astype(np.float64) * call.attributes.get("beta", 1.0)
-    return weight, constant(bias, weight.shape[:1]).intercepts[:, 0]
+def _scaled(call: Call, i: int, name: str) -> Floats:
+    return np.asarray(call.array(i).astype(np.float64) * call.attributes.get(name, 1.0))
 
 
-def matmul(call: Call) -> tuple[Floats, Floats]:
-    """Return weight [out, in] and bias of x B."""
-    weight = call.array(1).astype(np.float64).T
-    return weight, np.zeros(weight.shape[:1])
+def _gemm(call: Call) -> Map:
+    """Return alpha x B + beta C."""
+    shape = call.shape
+    if call.attributes.get("transA", 0) or len(shape) < 2:
+        raise ValueError(f"it takes an input [1, features] that is not transposed, got shape {list(shape)}")
+    matrix = _scaled(call, 1, "alpha")
+    weight = matrix.T if call.attributes.get("transB", 0) else matrix
+    _check_matrix(weight, shape[-1])
+    bias = _scaled(call, 2, "beta") if len(call.values) > 2 and call.values[2] is not None else np.zeros(())
+    return lambda x: x @ weight, np.broadcast_to(bias, (*shape[:-1], weight.shape[1]))
 
 
-def flatten(call: Call) -> tuple[int, ...]:
-    """Return the axes of the features after Flatten."""
-    if call.attributes.get("axis", 1) != 1:
-        raise ValueError(
-            f"it flattens from axis {call.attributes['axis']}, not from axis 1, the first after that of the batch"
+def _check_matrix(weight: Floats, features: int) -> None:
+    if weight.ndim != 2 or len(weight) != features:
+        raise ValueError(f"its matrix has shape {weight.shape}, but {features} features come in")
+    # a later layer may need a square matrix
+    check_bytes(f"a layer of {weight.shape[1]:,} units", 8 * weight.shape[1] ** 2)
+
+
+def _matmul(call: Call) -> Map:
+    """Return x B, or A x."""
+    shape = call.shape
+    right = isinstance(call.values[0], Wave)
+    matrix = call.array(1 if right else 0).astype(np.float64)
+    if matrix.ndim == 2:
+        _check_matrix(matrix if right else matrix.T, shape[-1 if right or len(shape) == 1 else -2])
+    inner = max(1, shape[-1 if right or len(shape) == 1 else -2])
+    check_bytes("its result", 8 * (math.prod(shape) // inner) * (matrix.size // inner))
+    zeros = np.zeros(shape)
+    bias = np.zeros(np.shape(zeros @ matrix if right else matrix @ zeros))
+    # a vector is a row on the left and a column on the right; arrays of more axes are broadcast over the others
+    lifted = ((1, *shape) if right else (*shape, 1)) if len(shape) == 1 else shape
+    lifted = (1,) * (matrix.ndim - len(lifted)) + lifted
+
+    def mapped(x: Floats) -> Floats:
+        stack = x.reshape(-1, *lifted)
+        return stack @ matrix if right else matrix @ stack
+
+    return mapped, bias
+
+
+def _conv(call: Call) -> Map:
+    """The sum of x times the kernel over all its places, for each group of channels."""
+    shape = call.shape
+    kernel = call.array(1).astype(np.float64)
+    axes = kernel.ndim - 2
+    if (
+        call.attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID")
+        or len(shape) != axes + 2
+        or shape[0] != 1
+    ):
+        raise ValueError(f"it takes an input [1, channels, ...] and pads by numbers alone, got shape {list(shape)}")
+    pads = call.attributes.get("pads", [0] * 2 * axes)
+    steps, gaps = (call.attributes.get(name, [1] * axes) for name in ("strides", "dilations"))
+    groups = call.attributes.get("group", 1)
+    if kernel.shape[1] * groups != shape[1] or len(kernel) % groups:
+        raise ValueError(f"its kernel has shape {kernel.shape}, but {shape[1]} channels come in")
+    windows = [(size - 1) * gap + 1 for size, gap in zip(kernel.shape[2:], gaps, strict=True)]
+    around = [(0, 0), (0, 0), *zip(pads[:axes], pads[axes:], strict=True)]
+    picked: Any = (..., *(slice(None, None, step) for step in steps), *(slice(None, None, gap) for gap in gaps))
+    over = [1, *range(2 + axes, 2 + 2 * axes)]
+
+    padded = math.prod(size + sum(ends) for size, ends in zip(shape, around, strict=True))
+    check_bytes("its padded input", 8 * padded * math.prod(kernel.shape[2:]))
+
+    def mapped(x: Floats) -> Floats:
+        if len(x) > 1:  # all windows of all rows would need much memory
+            return np.concatenate([mapped(row[None]) for row in x])
+        places = sliding_window_view(np.pad(x.reshape(shape), around), windows, axis=tuple(range(2, 2 + axes)))
+        parts = zip(np.split(places[picked], groups, axis=1), np.split(kernel, groups), strict=True)
+        sums = [np.tensordot(part, weights, (over, range(1, axes + 2))) for part, weights in parts]
+        return np.moveaxis(np.concatenate(sums, axis=-1), -1, 1)
+
+    result = mapped(np.zeros(shape)).shape
+    check_bytes("its result", 8 * math.prod(result) ** 2)
+    bias = call.array(2).astype(np.float64) if len(call.values) > 2 and call.values[2] is not None else np.zeros(1)
+    return mapped, np.broadcast_to(bias.reshape(1, -1, *[1] * axes), result)
+
+
+def _reduced(function: Callable[..., Floats]) -> Callable[[Call], Map]:
+    """Return the sum or the mean over axes, which are an attribute or in later versions an input."""
+
+    def linear(call: Call) -> Map:
+        shape = call.shape
+        given = (
+            call.attributes.get("axes") if len(call.values) < 2 or call.values[1] is None else call.array(1).tolist()
         )
-    return (math.prod(call.shape),)
+        keeps = bool(call.attributes.get("keepdims", 1))
+        if given is None and call.attributes.get("noop_with_empty_axes", 0):
+            raise ValueError("it reduces no axis; leave it out")
+        axes = tuple(range(len(shape))) if given is None else tuple(axis % len(shape) for axis in given)
+        bias = np.zeros(np.shape(function(np.zeros(shape), axis=axes, keepdims=keeps)))
+        behind = tuple(axis + 1 for axis in axes)
+        return lambda x: function(x.reshape(-1, *shape), axis=behind, keepdims=keeps), bias
+
+    return linear
 
 
-def reshape(call: Call) -> tuple[int, ...]:
-    """Return the axes of the features after Reshape, which must be [batch, all features]."""
-    units, target = math.prod(call.shape), call.array(1).reshape(-1).tolist()
-    if len(target) != 2 or target[1] not in (units, -1) or target == [-1, -1]:
-        raise ValueError(f"it reshapes to {target}; [batch, {units}] keeps the samples of a batch apart")
-    return (units,)
+LINEAR: dict[str, Callable[[Call], Map]] = {
+    "Conv": _conv,
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+    "ReduceMean": _reduced(np.mean),
+    "ReduceSum": _reduced(np.sum),
+}
+PICKED = ("Concat", "Expand", "Flatten", "Gather", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
+KNOWN = ", ".join(sorted((*ELEMENTWISE, *LINEAR, *PICKED, "BatchNormalization")))
+
+_FOLDED = """
+    Add And Cast Clip Concat Constant ConstantOfShape Div Equal Exp Expand Flatten Gather Greater Identity Less Max Min
+    Mul Neg Not Or Reciprocal Reshape Shape Sigmoid Slice Split Sqrt Squeeze Sub Transpose Unsqueeze Where
+"""
+"""Operators on arrays that do not depend on the input: exporters write a learned slope of PLU as a sigmoid."""
+
+_CONSTANTS = {"value", "value_float", "value_floats", "value_int", "value_ints"}
+_NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16}  # floats, integers and bool, as TensorProto numbers them
 
 
-AFFINE = {"Gemm": gemm, "MatMul": matmul}
-SHAPES = {"Flatten": flatten, "Reshape": reshape}
-KNOWN = ", ".join(sorted((*ELEMENTWISE, *AFFINE, *SHAPES)))
+def folded(node: Any, values: list[Any], version: int, room: Room) -> list[Any]:
+    """Compute the results of a node from arrays."""
+    from onnx.reference import ReferenceEvaluator
+
+    if node.op_type not in _FOLDED.split():
+        raise ValueError(f"it is not known; known are {KNOWN}")
+    room.take("its result", 8 * largest_size(node, values))
+    named = {name: value for name, value in zip(node.input, values, strict=True) if name}
+    results: Any = ReferenceEvaluator(node, opsets={"": version}).run(None, named)
+    return list(results)
+
+
+def largest_size(node: Any, values: list[Any]) -> int:
+    """Return the most numbers that the results of a node on arrays can have; ValueError if that is not known."""
+    given = attributes(node)
+    if node.op_type == "Cast" and given.get("to") not in _NUMBERS:
+        raise ValueError("it makes other things than numbers of an array")
+    if node.op_type == "Constant":
+        if set(given) - _CONSTANTS:
+            raise ValueError(
+                f"it has {', '.join(sorted(given))}; an array must be one of {', '.join(sorted(_CONSTANTS))}"
+            )
+        return sum(math.prod(value.dims) if name == "value" else np.size(value) for name, value in given.items())
+    if node.op_type == "ConstantOfShape":
+        return int(math.prod(np.ravel(values[0]).tolist()))
+    if node.op_type == "Expand":
+        return math.prod(np.broadcast_shapes(np.shape(values[0]), tuple(np.ravel(values[1]).tolist())))
+    if node.op_type == "Gather":
+        return int(np.size(values[0]) * np.size(values[1]))
+    shapes: list[tuple[int, ...]] = [np.shape(value) for value in values if value is not None]
+    rank = max(map(len, shapes), default=0)
+    together = [max(axis) for axis in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True)]
+    # arrays are broadcast, or put one after the other
+    return int(max(math.prod(together), sum(map(math.prod, shapes))))

@@ -1,159 +1,274 @@
-"""Networks from ONNX models: a value of the graph is an array, or a function of each unit of the last affine layer."""
+"""Networks from ONNX models: a value of the graph is an array, or a function of each number of an affine tensor."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Content, Importer, Room, build, check_bytes
-from plunit.pieces.formats.onnx_checking import UnitNodes, attributes, check_affine
-from plunit.pieces.formats.onnx_ops import AFFINE, ELEMENTWISE, KNOWN, SHAPES, Call
+from plunit.pieces.formats.layering import Tensor, chain
+from plunit.pieces.formats.onnx_checking import LinearMap, UnitNodes, check_linear, check_network, computed
+from plunit.pieces.formats.onnx_ops import ELEMENTWISE, KNOWN, LINEAR, PICKED, Call, attributes, folded, largest_size
 from plunit.pieces.formats.waves import Wave
-from plunit.pieces.networks import LayerLike, Network
-
-_FOLDED = """
-    Add And Cast Clip Concat Constant Div Equal Exp Greater Identity Less Max Min Mul Neg Not Or Reciprocal Reshape
-    Sigmoid Sqrt Squeeze Sub Transpose Unsqueeze Where
-"""
-"""Operators on arrays that do not depend on the input: exporters write a learned slope of PLU as a sigmoid."""
-
-_CONSTANTS = {"value", "value_float", "value_floats", "value_int", "value_ints"}
-_NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16}  # floats, integers and bool, as TensorProto numbers them
+from plunit.pieces.networks import Network
 
 
 @dataclass(frozen=True, eq=False)
 class Signal:
-    """A value that depends on the input: wave(z) for the outputs z of affine layer `layer`, with these feature axes."""
+    """A value that depends on the input: wave(z) of each number z of a tensor."""
 
-    layer: int
-    shape: tuple[int, ...]
+    name: str
+    tensor: Tensor
     wave: Wave
+    shape: tuple[int, ...]
 
 
-class GraphChain:
-    """The affine layers found so far, and the values of the graph by name."""
+class Follower:
+    """Follows a graph node by node, for one sample: the values found so far by name, arrays and signals."""
 
     def __init__(self, name: str, shape: tuple[int, ...], constants: Mapping[str, Any], version: int) -> None:
-        self.values: dict[str, Any] = {**constants, name: Signal(0, shape, Wave.line(1.0, 0.0))}
+        self.values: dict[str, Any] = dict(constants)
         self.version = version
-        self._layers: list[LayerLike] = []
-        self._affine = 0
-        self._steps = UnitNodes(name, shape)
+        self._steps: dict[int, UnitNodes] = {}
+        self._lines: dict[int, tuple[Tensor, Floats, Floats]] = {}
+        self._made: dict[tuple[int, int], Tensor] = {}
+        self._checked: set[str] = set()
         self._room = Room()
+        self._start(name, Tensor(math.prod(shape)), shape)
 
     def follow(self, node: Any) -> None:
-        """Compute the value of one node; ValueError, with the node's name, if it is not piecewise-linear."""
+        """Compute the values of one node; ValueError, with the node's name, if it is not piecewise-linear."""
         try:
-            values = [self.values[name] if name else None for name in node.input]
-            if any(isinstance(value, Signal) for value in values):
-                result = self._signal(node, values)
+            values: list[Any] = [self.values[name] if name else None for name in node.input]
+            if not any(isinstance(value, Signal) for value in values):
+                self.values.update(zip(node.output, folded(node, values, self.version, self._room), strict=False))
+            elif node.op_type in PICKED:
+                self._pick(node, values)
+            elif node.op_type in LINEAR:
+                self._map(node, values)
+            elif node.op_type == "BatchNormalization":
+                self._normalise(node, values)
+            elif node.op_type in ELEMENTWISE:
+                self._compute(node, values)
+            elif node.op_type == "Shape":
+                empty = np.broadcast_to(0.0, values[0].shape)
+                self.values[node.output[0]] = computed(node, {node.input[0]: empty}, self.version)[0]
+            elif node.op_type in ("IsInf", "IsNaN"):
+                self.values[node.output[0]] = np.array(False)  # of finite numbers
             else:
-                result = self._folded(node, values)
+                raise ValueError(f"it is not piecewise-linear, or not known; known are {KNOWN}")
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"node {node.name or node.output[0]!r}, {node.op_type}: {error}") from None
-        self.values[node.output[0]] = result
-        if isinstance(result, Signal):
-            self._room.take("a function of the units", result.wave.nbytes)
-        if isinstance(result, Signal) and node.op_type in AFFINE:
-            self._steps = UnitNodes(node.output[0], result.shape)
-        elif isinstance(result, Signal) and result.layer == self._affine:
-            self._steps.add(node, result.wave.knots)
 
-    def layers(self, output: str) -> list[LayerLike]:
-        """Return all layers up to the value of this name."""
-        result = self.values.get(output)
-        if not isinstance(result, Signal) or len(result.shape) != 1:
-            raise ValueError(f"its output {output!r} must have shape [batch, features] and depend on the input")
-        return [*self._layers, *self._ended(output)]
+    def output(self, name: str) -> Tensor:
+        """Return the tensor of a value."""
+        result = self.values.get(name)
+        if not isinstance(result, Signal):
+            raise ValueError(f"its output {name!r} must depend on its input")
+        return self._tensor(result)
 
-    def _signal(self, node: Any, values: list[Any]) -> Any:
-        """Compute a value that depends on the input."""
-        kind = node.op_type
+    def _start(self, name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
+        """Add a signal that is a tensor itself."""
+        self._checked.add(name)
+        self.values[name] = Signal(name, tensor, _SAME, shape)
+        self._steps[tensor.number] = UnitNodes(name, shape, self.version)
+
+    def _tensor(self, signal: Signal) -> Tensor:
+        """Return the numbers of a signal as a tensor: units, unless all are lines. The nodes are compared with it."""
+        root, slope, shift = self._root(signal.tensor)
+        wave, f = signal.wave, signal.wave.activation() if signal.wave.knots.shape[1] else None
+        key = signal.tensor.number, id(wave)
+        if key not in self._made and f is not None:
+            self._made[key] = Tensor(signal.tensor.size, (signal.tensor,), activation=f)
+        elif f is None and wave is not _SAME:
+            factor, offset = wave.slopes[:, 0], wave.intercepts[:, 0]
+            slope, shift = factor * slope, factor * shift + offset
+            self._made.setdefault(key, _line(signal.tensor, factor, offset))
+        if signal.name not in self._checked:
+            self._steps[root.number].check(signal.name, (slope, shift), f, self.values)
+            self._checked.add(signal.name)
+        return self._made.get(key, signal.tensor)
+
+    def _root(self, tensor: Tensor) -> tuple[Tensor, Floats, Floats]:
+        """Return the tensor that a tensor is slope z + shift of, by nodes that shift and scale each number."""
+        slope, shift = np.ones(1), np.zeros(1)
+        while tensor.number in self._lines:
+            tensor, factor, offset = self._lines[tensor.number]
+            slope, shift = slope * factor, slope * offset + shift
+        return tensor, slope, shift
+
+    def _step(self, node: Any, signal: Signal) -> None:
+        """Note a node that computes a function of each number of a tensor, or only gives it another shape."""
+        root, slope, shift = self._root(signal.tensor)
+        self._steps[root.number].add(node, signal.shape, signal.wave.composed(slope, shift).knots)
+
+    def _compute(self, node: Any, values: list[Any]) -> None:
+        """Follow a node that computes a function of each number of its inputs."""
+        if "axis" in attributes(node):
+            raise ValueError("it broadcasts along an axis, as versions before 7 did; export a later version")
+        shape = np.broadcast_shapes(*(_shape_of(value) for value in values if value is not None))
+        self._room.take("its result", 8 * math.prod(shape))
+        for i, value in enumerate(values):
+            if isinstance(value, Signal) and value.tensor.size != math.prod(shape):
+                node, values = self._expanded(node, i, shape), [*values]
+                values[i] = self.values[node.input[i]]
         signals = [value for value in values if isinstance(value, Signal)]
-        layer, shape = signals[0].layer, signals[0].shape
-        if any((signal.layer, signal.shape) != (layer, shape) for signal in signals):
-            raise ValueError("it joins values of different layers, and only a chain of layers can be read")
-        waves = [value.wave if isinstance(value, Signal) else value for value in values]
-        call = Call(waves, attributes(node), shape)
-        if kind in AFFINE:
-            self._room.take("its matrix", 8 * call.array(1).size)
-            return self._multiplied(AFFINE[kind](call), node)
-        if kind in SHAPES:
-            return Signal(layer, SHAPES[kind](call), call.wave(0))
-        if kind in ELEMENTWISE:
-            return Signal(layer, shape, ELEMENTWISE[kind](call))
-        if kind in ("IsInf", "IsNaN"):
-            return np.array(False)  # of finite numbers
-        raise ValueError(f"it is not piecewise-linear, or not known; known are {KNOWN}")
+        tensor, waves = self._on_one_tensor(signals)
+        if tensor is None:
+            self._join(node, values, shape)
+            return
+        found = iter(waves)
+        call = Call([next(found) if isinstance(value, Signal) else value for value in values], attributes(node), shape)
+        wave = ELEMENTWISE[node.op_type](call)
+        self._room.take("a function of the units", wave.nbytes)
+        name = node.output[0]
+        signal = Signal(name, tensor, wave, shape)
+        self._step(node, signal)
+        if wave.knots.shape[1] == 0 and (wave.slopes > 0).all():
+            # later kinks are then where they were written, and not shifted by the bias
+            slope, shift = wave.slopes[:, 0], wave.intercepts[:, 0]
+            if (slope != 1).any() or shift.any():
+                line = _line(tensor, slope, shift)
+                self._lines[line.number] = tensor, slope, shift
+                tensor = line
+            signal = Signal(name, tensor, _SAME, shape)
+        self.values[name] = signal
 
-    def _multiplied(self, affine: tuple[Any, Any], node: Any) -> Signal:
-        """Add an affine layer after a signal."""
-        source = self.values[node.input[0]]
-        if not isinstance(source, Signal) or len(source.shape) != 1:
-            raise ValueError("it must multiply values [batch, features] by a matrix from the right")
-        weight, bias = affine
-        if weight.ndim != 2 or weight.shape[1] != source.shape[0]:
-            raise ValueError(f"its matrix has shape {weight.shape[::-1]}, but {source.shape[0]} features come in")
-        check_bytes(f"a layer of {len(weight):,} units", 8 * len(weight) ** 2)
-        bias = np.broadcast_to(bias, weight.shape[:1])
-        check_affine(node, weight, bias, self.values)
-        self._layers += [*self._ended(node.input[0]), (weight, bias)]
-        self._affine += 1
-        return Signal(self._affine, weight.shape[:1], Wave.line(1.0, 0.0))
+    def _on_one_tensor(self, signals: list[Signal]) -> tuple[Tensor | None, list[Wave]]:
+        """Return signals as functions of the numbers of one tensor; None if there is no such tensor."""
+        pairs = [(signal.tensor, signal.wave) for signal in signals]
+        while len({tensor.number for tensor, _ in pairs}) > 1:
+            i = max(range(len(pairs)), key=lambda i: pairs[i][0].number)
+            tensor, wave = pairs[i]
+            if tensor.number not in self._lines:
+                return None, []
+            tensor, slope, shift = self._lines[tensor.number]
+            pairs[i] = tensor, wave.composed(slope, shift)
+        return pairs[0][0], [wave for _, wave in pairs]
 
-    def _ended(self, name: str) -> list[LayerLike]:
-        """Return the function between the last affine layer and the next one."""
-        signal = self.values[name]
-        if signal.layer != self._affine:
-            raise ValueError("it takes a value of an earlier layer, and only a chain of layers can be read")
-        wave, units = signal.wave, math.prod(signal.shape)
-        found = [] if self._layers else [_diagonal(units, 1.0, 0.0)]
-        if wave.knots.shape[1]:
-            found.append(wave.activation())
-        elif (wave.slopes != 1).any() or wave.intercepts.any():
-            found = [_diagonal(units, wave.slopes, wave.intercepts[:, 0])]
-        self._steps.check(name, found, self.values)
-        return found
+    def _join(self, node: Any, values: list[Any], shape: tuple[int, ...]) -> None:
+        """Follow a node that takes values of several tensors: a sum, Max, which is b + relu(a - b), or Min."""
+        kind = node.op_type
+        if kind in ("Add", "Sub", "Sum"):
+            signs = [-1.0 if kind == "Sub" and i else 1.0 for i in range(len(values))]
+            parts = [(sign, value) for sign, value in zip(signs, values, strict=True) if isinstance(value, Signal)]
+            others = [sign * value for sign, value in zip(signs, values, strict=True) if not isinstance(value, Signal)]
+            bias = sum(others, np.zeros(shape))
 
-    def _folded(self, node: Any, values: list[Any]) -> Any:
-        """Compute an array from arrays."""
-        from onnx.reference import ReferenceEvaluator
+            def total(*xs: Floats) -> Floats:
+                return np.asarray(sum(sign * x for (sign, _), x in zip(parts, xs, strict=True)))
 
-        if node.op_type not in _FOLDED.split():
-            raise ValueError(f"it is not known; known are {KNOWN}")
-        self._room.take("its result", 8 * _size(node, values))
-        named = {name: value for name, value in zip(node.input, values, strict=True) if name}
-        results: Any = ReferenceEvaluator(node, opsets={"": self.version}).run(None, named)
-        return results[0]
+            self._affine(node, [value for _, value in parts], (total, bias))
+        elif kind in ("Max", "Min"):
+            name, (*before, b) = node.output[0], node.input
+            a = before[0] if len(before) == 1 else f"{name} before {b}"
+            if len(before) > 1:
+                self.follow(_node(kind, before, a))
+            self.follow(_node("Sub", [a, b], f"{name} difference"))
+            self.follow(_node("Relu", [f"{name} difference"], f"{name} excess"))
+            last, rest = ("Add", b) if kind == "Max" else ("Sub", a)
+            self.follow(_node(last, [rest, f"{name} excess"], name))
+        else:
+            raise ValueError("it joins values of different layers, and only sums, Max, Min and Concat may")
+
+    def _expanded(self, node: Any, i: int, shape: tuple[int, ...]) -> Any:
+        """Return a node with an input broadcast to a shape."""
+        name, sizes = f"{node.input[i]} as {shape}", f"shape {shape}"
+        self.values[sizes] = np.array(shape)
+        self.follow(_node("Expand", [node.input[i], sizes], name))
+        inputs = [name if j == i else each for j, each in enumerate(node.input)]
+        return _node(node.op_type, inputs, node.output[0], attributes(node))
+
+    def _normalise(self, node: Any, values: list[Any]) -> None:
+        """Follow (x - mean) / sqrt(var + epsilon) * scale + bias, along axis 1."""
+        given = attributes(node)
+        if given.get("training_mode", 0):
+            raise ValueError("it is in training mode; export the model in eval mode")
+        call = Call(values, given, ())
+        scale, bias, mean, var = (call.array(i).astype(np.float64) for i in range(1, 5))
+        factor = scale / np.sqrt(var + given.get("epsilon", 1e-5))
+        axes = (1, -1, *[1] * (len(values[0].shape) - 2))
+        name = node.output[0]
+        self.values[f"{name} factor"] = factor.reshape(axes)
+        self.values[f"{name} shift"] = (bias - factor * mean).reshape(axes)
+        self.follow(_node("Mul", [node.input[0], f"{name} factor"], f"{name} scaled"))
+        self.follow(_node("Add", [f"{name} scaled", f"{name} shift"], name))
+
+    def _map(self, node: Any, values: list[Any]) -> None:
+        """Follow a linear map of a tensor."""
+        (signal, *more) = [value for value in values if isinstance(value, Signal)]
+        if more:
+            raise ValueError("two functions of the input are multiplied, which is not piecewise-linear")
+        call = Call([value.wave if value is signal else value for value in values], attributes(node), signal.shape)
+        linear, bias = LINEAR[node.op_type](call)
+        self._affine(node, [signal], (lambda x: linear(x.reshape(-1, *signal.shape)).reshape(len(x), -1), bias))
+
+    def _pick(self, node: Any, values: list[Any]) -> None:
+        """Follow a node that moves numbers: onnx moves their indices, those of signals first, then those of arrays."""
+        data = {
+            name: value
+            for name, value in zip(node.input, values, strict=True)
+            if isinstance(value, Signal) or node.op_type == "Concat"
+        }
+        signals = [value for value in data.values() if isinstance(value, Signal)]
+        arrays = [np.asarray(value, dtype=np.float64) for value in data.values() if not isinstance(value, Signal)]
+        places, start = {}, 0
+        for name in sorted(data, key=lambda name: not isinstance(data[name], Signal)):
+            shape = _shape_of(data[name])
+            places[name] = np.arange(start, start + math.prod(shape)).reshape(shape)
+            start += math.prod(shape)
+        moved = [places.get(name, value) for name, value in zip(node.input, values, strict=True)]
+        self._room.take("its result", 8 * largest_size(node, moved))
+        results = computed(node, ChainMap(places, self.values), self.version)
+        count = sum(signal.tensor.size for signal in signals)
+        for name, index in zip(node.output, results, strict=False):
+            flat = index.ravel()
+            if len(signals) == 1 and not arrays and np.array_equal(flat, np.arange(count)):
+                self.values[name] = Signal(name, signals[0].tensor, signals[0].wave, index.shape)
+                self._step(node, self.values[name])
+                continue
+            bias = np.concatenate([np.zeros(count), *map(np.ravel, arrays)])[flat]
+            tensors = tuple(self._tensor(signal) for signal in signals)
+
+            def linear(*xs: Floats, flat: Any = flat, start: int = start) -> Floats:
+                zeros = np.zeros((len(xs[0]), start - count))
+                return np.concatenate([*xs, zeros], axis=1)[:, flat]
+
+            self._start(name, Tensor(len(flat), tensors, linear, bias), index.shape)
+
+    def _affine(self, node: Any, signals: list[Signal], result: LinearMap) -> None:
+        """Add the tensor of a node that is affine in signals."""
+        linear, bias = result
+        self._room.take("its result", 8 * bias.size)
+        named = [(signal.name, signal.shape) for signal in signals]
+        check_linear(node, named, result, self.values, self.version)
+        tensors = tuple(self._tensor(signal) for signal in signals)
+        self._start(node.output[0], Tensor(bias.size, tensors, linear, bias.reshape(-1)), bias.shape)
 
 
-def _size(node: Any, values: list[Any]) -> int:
-    """Return the most numbers that the result of a folded node can have; ValueError if that is not known."""
-    given = attributes(node)
-    if node.op_type == "Cast" and given.get("to") not in _NUMBERS:
-        raise ValueError("it makes other things than numbers of an array")
-    if node.op_type == "Constant":
-        if set(given) - _CONSTANTS:
-            raise ValueError(
-                f"it has {', '.join(sorted(given))}; an array must be one of {', '.join(sorted(_CONSTANTS))}"
-            )
-        return sum(math.prod(value.dims) if name == "value" else np.size(value) for name, value in given.items())
-    shapes: list[tuple[int, ...]] = [np.shape(value) for value in values if value is not None]
-    rank = max(map(len, shapes), default=0)
-    together = [max(axis) for axis in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True)]
-    # arrays are broadcast, or put one after the other
-    return int(max(math.prod(together), sum(map(math.prod, shapes))))
+_SAME = Wave.line(1.0, 0.0)
 
 
-def _diagonal(units: int, slopes: Any, shifts: Any) -> LayerLike:
-    """Return the affine layer slope z + shift of every unit."""
-    check_bytes(f"a layer of {units:,} units", 8 * units**2)
-    return np.eye(units) * slopes, np.broadcast_to(shifts, (units,))
+def _line(tensor: Tensor, slope: Floats, shift: Floats) -> Tensor:
+    """Return slope z + shift of every number z of a tensor."""
+    return Tensor(tensor.size, (tensor,), lambda x: slope * x, np.broadcast_to(shift, (tensor.size,)))
+
+
+def _shape_of(value: Any) -> tuple[int, ...]:
+    return value.shape if isinstance(value, Signal) else np.shape(value)
+
+
+def _node(kind: str, inputs: Sequence[str], output: str, given: Mapping[str, Any] | None = None) -> Any:
+    from onnx.helper import make_node
+
+    return make_node(kind, inputs, [output], **(given or {}))
 
 
 _FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 26: 2}
@@ -205,10 +320,19 @@ def _read(path: Path) -> Network:
     if len(inputs) != 1 or len(graph.output) != 1:
         raise ValueError(f"it has {len(inputs)} inputs and {len(graph.output)} outputs; a network has one of each")
     version = max((entry.version for entry in model.opset_import if entry.domain in _DOMAINS), default=1)
-    chain = GraphChain(inputs[0].name, _shape(inputs[0]), constants, version)
+    shape, batch = _shape(inputs[0])
+    follower = Follower(inputs[0].name, shape, constants, version)
     for node in graph.node:
-        chain.follow(node)
-    return build(chain.layers(graph.output[0].name))
+        follower.follow(node)
+    name = graph.output[0].name
+    net = build(chain(follower.output(name)))
+    found = follower.values[name].shape
+    if batch and found[:1] != (1,):
+        raise ValueError(
+            f"its output has shape {list(found)} for one sample, and its first axis must be that of the batch"
+        )
+    check_network(net, graph.node, (inputs[0].name, name), shape, (follower.values, version))
+    return net
 
 
 def _load_arrays(graph: Any, folder: Path) -> None:
@@ -236,17 +360,19 @@ def _is_used(graph: Any, domain: str) -> bool:
     return any(node.domain == domain for node in graph.node)
 
 
-def _shape(value: Any) -> tuple[int, ...]:
-    """Return the axes of the input without that of the batch."""
+def _shape(value: Any) -> tuple[tuple[int, ...], bool]:
+    """Return the shape of the input for one sample, and whether its first axis is a batch of any length."""
     axes = value.type.tensor_type.shape.dim
-    sizes = tuple(axis.dim_value for axis in axes)[1:]
+    sizes = [axis.dim_value for axis in axes]
+    batch = len(sizes) > 1 and sizes[0] < 1
+    sizes = [1, *sizes[1:]] if batch else sizes
     if not sizes or min(sizes) < 1:
         text = ", ".join(axis.dim_param or str(axis.dim_value) for axis in axes)
         raise ValueError(f"its input {value.name!r} has shape [{text}]; it must be [batch, features] with a number")
-    check_bytes(f"a layer for an input of shape {list(sizes)}", 8 * math.prod(sizes) ** 2)
-    return tuple(np.asarray(sizes).tolist())
+    check_bytes(f"a layer for an input of shape {sizes}", 8 * math.prod(sizes) ** 2)
+    return tuple(np.asarray(sizes).tolist()), batch
 
 
 IMPORTER = Importer(
-    "an ONNX model", _recognises, _read, "a chain of affine layers and piecewise-linear activations can be read"
+    "an ONNX model", _recognises, _read, "affine maps, sums over layers and piecewise-linear activations can be read"
 )

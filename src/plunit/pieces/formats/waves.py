@@ -80,6 +80,12 @@ class Wave:
         mask, a, b = _joined(self, yes, no)
         return _picked(mask.intercepts > 0.5, a, b)
 
+    def composed(self, slope: Floats, shift: Floats) -> Wave:
+        """f(slope z + shift), for positive slopes [units or 1]."""
+        slope, shift = slope[:, None], shift[:, None]
+        # no knot is -0.0
+        return Wave((self.knots - shift) / slope + 0.0, self.slopes * slope, self.intercepts + self.slopes * shift)
+
     def activation(self) -> Activation:
         """Return this function as an activation; ValueError if it jumps."""
         knots = np.where(np.isfinite(self.knots), self.knots, 0.0)

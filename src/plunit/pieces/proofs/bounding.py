@@ -84,7 +84,7 @@ class Task:
 
     def forward(self, x: Floats) -> tuple[Floats, list[Floats]]:
         """Return f(x) [n, out] at x [n, in], and the slope of each unit, layer by layer; at a knot that below it."""
-        y, slopes = x, []
+        y, slopes = x, list[Floats]()
         for weight, bias, f in self._layers:
             z = y @ weight.T + bias
             if f is None:
@@ -107,7 +107,9 @@ class Task:
 
     @cached_property
     def _layers(self) -> list[tuple[Floats, Floats, tuple[Floats, Floats, Floats] | None]]:
-        functions = [layer.activation and Functions.of(layer.activation).of_units() for layer in self.net.layers]
+        functions = [
+            None if f is None else Functions.of(f).of_units() for f in (one.activation for one in self.net.layers)
+        ]
         return [(layer.weight, layer.bias, f) for layer, f in zip(self.net.layers, functions, strict=True)]
 
     @property

@@ -148,8 +148,7 @@ def _terms(node: _Node, k: int) -> Floats:
 
 def _lines(node: _Node, start: int, count: int) -> Lines:
     """Return the lines of the units of a layer on their ranges."""
-    slope, constant, gap = np.zeros((3, 2, count))
-    found = Lines(slope, constant, gap, np.full((2, count), -1), np.zeros(count))
+    found = Lines(*(np.zeros((2, count)) for _ in range(3)), knot=np.full((2, count), -1), size=np.zeros(count))
     for i in range(count):
         low, high = node.low[start + i], node.high[start + i]
         knots, slopes = node.task.tables.knots[start + i], node.task.tables.slopes[start + i]

@@ -1,0 +1,296 @@
+"""Properties from VNN-LIB 1.0 files, the format of VNN-COMP: a formula over inputs X_i and outputs Y_i.
+
+A file declares its variables and asserts comparisons of linear terms, joined by and/or to any depth. All of it together
+describes what must not happen. It is brought into disjunctive normal form, and parts with the same inputs become one
+`Case`. Numbers are float64, and terms are added in float64. Nothing recurses deeper than `DEPTH`, and sizes are checked
+before the form grows.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces.arrays import Floats
+from plunit.pieces.proofs.properties import Case, Condition, Property
+
+BYTES = 2**26
+"""The largest file, and the largest content of a .gz file, in bytes: 64 MiB."""
+
+DEPTH = 100
+"""The deepest nesting of parentheses."""
+
+CASES = 100_000
+"""The largest number of parts of the disjunctive normal form."""
+
+COMPARISONS = 2_000_000
+"""The largest number of comparisons in all parts together."""
+
+_TOKEN = re.compile(r"[()]|[^\s()]+")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_VARIABLE = re.compile(r"([XY])_(0|[1-9]\d{0,6})")
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """sum of factors times variables <= limit, or < if strict; outputs are numbered after the inputs."""
+
+    factors: tuple[tuple[int, float], ...]
+    limit: float
+    strict: bool
+
+
+_Parts = list[tuple[_Comparison, ...]]
+"""A disjunction of conjunctions."""
+
+
+def load_vnnlib(path: str | Path) -> Property:
+    """Return the property of a VNN-LIB 1.0 file (.vnnlib or .vnnlib.gz): no x may fulfil its formula.
+
+    ValueError, in one line with the file, if it is not such a formula, if an input has no lower or no upper bound, if a
+    comparison mixes inputs and outputs, or if it is larger than `BYTES`, `DEPTH`, `CASES` or `COMPARISONS`.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is a folder, a device or a pipe; give a .vnnlib file")
+    try:
+        return parse(_text(path))
+    except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} is no property in VNN-LIB 1.0: {' '.join(str(error).split())}") from None
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        packed = file.read(2) == _GZIP
+    with gzip.open(path) if packed else path.open("rb") as file:
+        content = file.read(BYTES + 1)
+    if len(content) > BYTES:
+        raise ValueError(f"it has more than {BYTES:,} bytes, the limit; split its cases into several files")
+    return bytes(content).decode()
+
+
+def parse(text: str) -> Property:
+    """Return the property of a text in VNN-LIB 1.0; ValueError says what is wrong with it.
+
+    >>> lines = "(declare-const X_0 Real) (declare-const Y_0 Real) (assert (<= 0 X_0)) (assert (<= X_0 1))"
+    >>> len(parse(lines + "(assert (or (>= Y_0 3) (<= Y_0 -3)))").cases[0].conditions)
+    2
+    """
+    names: dict[str, int] = {}
+    asserted = []
+    for command in _expressions(text):
+        word = command[0] if isinstance(command, list) and command else command
+        if word == "assert" and len(command) == 2:
+            asserted.append(command[1])
+        elif word in ("declare-const", "declare-fun") and command[2:] in (["Real"], [[], "Real"]):
+            name = command[1]
+            if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
+                raise ValueError(f"variables are X_0, X_1, ... and Y_0, Y_1, ..., got {_shown(name)}")
+            if name in names:
+                raise ValueError(f"{name} is declared twice; declare each variable once")
+            names[name] = len(names)
+        else:
+            raise ValueError(f"a line must be declare-const or assert, got {_shown(command)}")
+    inputs, outputs = (_count(names, letter) for letter in "XY")
+    numbers = {name: int(name[2:]) + (inputs if name[0] == "Y" else 0) for name in names}
+    return _Formula(numbers, inputs, outputs).property(asserted)
+
+
+def _count(names: dict[str, int], letter: str) -> int:
+    """Return how many variables of a letter there are; ValueError if there is none, or one is missing."""
+    given = {name for name in names if name[0] == letter}
+    if not given or (missing := {f"{letter}_{i}" for i in range(len(given))} - given):
+        first = min(missing, key=lambda name: int(name[2:])) if given else f"{letter}_0"
+        raise ValueError(f"{first} is not declared; declare all of {letter}_0, {letter}_1, ... as Real")
+    return len(given)
+
+
+def _expressions(text: str) -> Iterator[Any]:
+    """Yield the expressions of a text, as nested lists of words."""
+    stack: list[list[Any]] = []
+    for line in text.splitlines():
+        for token in _TOKEN.findall(line.partition(";")[0]):
+            if token == "(":
+                stack.append([])
+                if len(stack) > DEPTH:
+                    raise ValueError(f"its parentheses are nested deeper than {DEPTH}; write it flatter")
+            elif token == ")":
+                if not stack:
+                    raise ValueError("it closes a parenthesis that is not open")
+                done = stack.pop()
+                if not stack:
+                    yield done
+                else:
+                    stack[-1].append(done)
+            elif not stack:
+                raise ValueError(f"a line must be declare-const or assert, got {_shown(token)}")
+            else:
+                stack[-1].append(token)
+    if stack:
+        raise ValueError(f"{len(stack)} parentheses are not closed at its end; the file may be cut")
+
+
+def _shown(expression: Any) -> str:
+    """Return the start of an expression as text."""
+    words: list[str] = []
+    todo = [expression]
+    while todo and len(words) < 12:
+        part = todo.pop()
+        if isinstance(part, list):
+            todo += [")", *reversed(part), "("]
+        else:
+            words.append(part[:40])
+    text = " ".join(words) + (" ..." if todo else "")
+    return text.replace("( ", "(").replace(" )", ")")
+
+
+class _Formula:
+    """Comparisons over numbered variables, the inputs first, and their disjunctive normal form."""
+
+    def __init__(self, numbers: dict[str, int], inputs: int, outputs: int) -> None:
+        self.numbers, self.inputs, self.outputs = numbers, inputs, outputs
+
+    def property(self, asserted: Sequence[Any]) -> Property:
+        """Return the property of all assertions together."""
+        parts = self._together([self._normal(expression) for expression in asserted])
+        cases: dict[bytes, tuple[Floats, Floats, Floats, list[Condition]]] = {}
+        empty = ""
+        for part in parts:
+            box, rows, limits, condition = self._case(part)
+            if (wrong := np.flatnonzero(box[:, 0] > box[:, 1])).size:
+                low, high = box[wrong[0]].tolist()
+                empty = f"X_{wrong[0]} must be at least {low} and at most {high}"
+                continue
+            key = b"".join((box.tobytes(), rows.tobytes(), limits.tobytes()))
+            cases.setdefault(key, (box, rows, limits, []))[3].append(condition)
+        if not cases:
+            raise ValueError(f"no x fulfils it{': ' + empty if empty else ''}; correct the bounds of the inputs")
+        return Property(tuple(Case(*case[:3], tuple(case[3])) for case in cases.values()))
+
+    def _normal(self, expression: Any) -> _Parts:
+        """Return the disjunctive normal form of an expression."""
+        if not isinstance(expression, list) or not expression:
+            raise ValueError(f"an assertion must be a comparison, and or or, got {_shown(expression)}")
+        word, inner = expression[0], expression[1:]
+        if word == "and":
+            return self._together([self._normal(part) for part in inner])
+        if word == "or":
+            found = [part for each in inner for part in self._normal(each)]
+            _check(len(found), sum(map(len, found)))
+            return found
+        return [self._compared(expression)]
+
+    def _together(self, factors: list[_Parts]) -> _Parts:
+        """Return the conjunction of forms: each part of one with each part of the others."""
+        shared = tuple(each for parts in factors if len(parts) == 1 for each in parts[0])
+        found: _Parts = [()]
+        for parts in (parts for parts in factors if len(parts) != 1):
+            longest = max(map(len, found), default=0) + max(map(len, parts), default=0)
+            _check(len(found) * len(parts), len(found) * len(parts) * longest)
+            found = [(*one, *other) for one in found for other in parts]
+        _check(len(found), len(found) * len(shared))
+        return [(*shared, *part) for part in found]
+
+    def _compared(self, expression: list[Any]) -> tuple[_Comparison, ...]:
+        if len(expression) != 3 or expression[0] not in ("<=", ">=", "<", ">", "="):
+            raise ValueError(f"known are and, or, and <=, >=, <, >, = of two terms, got {_shown(expression)}")
+        word, left, right = expression
+        if word == "=":
+            return (*self._compared(["<=", left, right]), *self._compared([">=", left, right]))
+        if word[0] == ">":
+            left, right = right, left
+        one, other = self._term(left), self._term(right)
+        factors = dict(one)
+        for number, factor in other.items():
+            factors[number] = factors.get(number, 0.0) - factor
+        limit = 0.0 - factors.pop(-1, 0.0)
+        terms = tuple((number, factor) for number, factor in sorted(factors.items()) if factor)
+        if not all(map(math.isfinite, (limit, *(factor for _, factor in terms)))):
+            raise ValueError(f"its numbers are too large: {_shown(expression)}")
+        if not terms:
+            raise ValueError(f"a comparison has no variable: {_shown(expression)}; leave it out")
+        if terms[0][0] < self.inputs <= terms[-1][0]:
+            raise ValueError(
+                f"a comparison has inputs and outputs: {_shown(expression)}; compare inputs with inputs, and outputs "
+                "with outputs"
+            )
+        strict = len(word) == 1
+        if strict and terms[0][0] < self.inputs:
+            raise ValueError(f"inputs have closed bounds, got {_shown(expression)}; write <= or >=")
+        return (_Comparison(terms, limit, strict),)
+
+    def _term(self, term: Any) -> dict[int, float]:
+        """Return the factor of each variable in a term; that of number -1 is the constant."""
+        if isinstance(term, str):
+            if term in self.numbers:
+                return {self.numbers[term]: 1.0}
+            if not _NUMBER.fullmatch(term):
+                raise ValueError(f"{_shown(term)} is neither a number nor a variable that is declared")
+            return {-1: float(term)}
+        word, parts = (term[0], [self._term(part) for part in term[1:]]) if term else (None, [])
+        if word == "-" and len(parts) == 1:
+            return {number: -factor for number, factor in parts[0].items()}
+        if word in ("+", "-") and parts:
+            total = dict(parts[0])
+            for part in parts[1:]:
+                for number, factor in part.items():
+                    total[number] = total.get(number, 0.0) + (factor if word == "+" else -factor)
+            return total
+        if word == "*" and parts:
+            scale = math.prod(part.get(-1, 0.0) for part in parts if set(part) <= {-1})
+            varying = [part for part in parts if not set(part) <= {-1}]
+            if len(varying) > 1:
+                raise ValueError(f"two variables are multiplied, and terms must be linear: {_shown(term)}")
+            return {number: scale * factor for number, factor in (varying or [{-1: 1.0}])[0].items()}
+        raise ValueError(f"a term is a number, a variable, or +, - or * of terms, got {_shown(term)}")
+
+    def _case(self, part: tuple[_Comparison, ...]) -> tuple[Floats, Floats, Floats, Condition]:
+        """Return the box, the constraints on inputs and the condition on outputs of a conjunction."""
+        low, high = [-math.inf] * self.inputs, [math.inf] * self.inputs
+        on_inputs, on_outputs = [], []
+        for each in part:
+            (number, factor), *more = each.factors
+            if number >= self.inputs:
+                on_outputs.append(each)
+            elif more:
+                on_inputs.append(each)
+            elif factor > 0:
+                high[number] = min(high[number], each.limit / factor)
+            else:
+                low[number] = max(low[number], each.limit / factor)
+        box = np.array([low, high]).T + 0.0  # no bound is -0.0, so that equal boxes have equal bytes
+        if not np.isfinite(box).all():
+            i, side = (int(axis[0]) for axis in np.nonzero(~np.isfinite(box)))
+            raise ValueError(
+                f"X_{i} has no {('lower', 'upper')[side]} bound in a case; bound every input from both sides"
+            )
+        strict = {each.strict for each in on_outputs}
+        if len(strict) > 1:
+            raise ValueError("a case has < and <= on outputs together; write all of them one way")
+        rows, limits = _rows(on_outputs, self.inputs, self.outputs)
+        return box, *_rows(on_inputs, 0, self.inputs), Condition(rows, limits, strict == {True})
+
+
+def _rows(comparisons: list[_Comparison], first: int, count: int) -> tuple[Floats, Floats]:
+    rows = np.zeros((len(comparisons), count))
+    for i, each in enumerate(comparisons):
+        for number, factor in each.factors:
+            rows[i, number - first] = factor
+    return rows, np.array([each.limit for each in comparisons], dtype=np.float64)
+
+
+def _check(cases: int, comparisons: int) -> None:
+    if cases > CASES or comparisons > COMPARISONS:
+        raise ValueError(
+            f"it has {cases:,} cases with {comparisons:,} comparisons, and at most {CASES:,} and {COMPARISONS:,} are "
+            "read; split it into several files"
+        )

@@ -1,0 +1,118 @@
+"""`plunit prove`: the answer, the exit code and the witness in the form of VNN-COMP; errors are one line."""
+
+import re
+
+import numpy as np
+import pytest
+from commands import run
+
+from plunit import pieces
+from plunit.cli import prove
+from plunit.pieces import Verdict, activation, load, load_vnnlib, network, save_json
+
+TENT = network([([[1.0], [1.0]], [0.0, -1.0]), activation.relu(), ([[1.0, -2.0]], [10.0])])
+"""10 + x from 0 to 1, then 12 - x; 10 below 0."""
+
+
+@pytest.fixture
+def prover(monkeypatch):
+    """Return a function that replaces the prover."""
+    return lambda holds: monkeypatch.setattr(pieces, "holds", holds, raising=False)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Write the tent, and properties that hold and do not."""
+    save_json(TENT, tmp_path / "net.json")
+    head = "(declare-const X_0 Real) (declare-const Y_0 Real) (assert (>= X_0 -1)) (assert (<= X_0 3))"
+    (tmp_path / "holds.vnnlib").write_text(f"{head} (assert (>= Y_0 11.5))")
+    (tmp_path / "fails.vnnlib").write_text(f"{head} (assert (>= Y_0 10.75))")
+    (tmp_path / "other.vnnlib").write_text(f"{head} (declare-const Y_1 Real) (assert (>= Y_0 10.75))")
+    return tmp_path
+
+
+def test_unsat(files):
+    assert run("prove", "net.json", "holds.vnnlib", "--witness", "w", folder=files) == (0, "unsat\n", "")
+    assert (files / "w").read_text() == "unsat\n"
+
+
+def test_sat_with_the_counterexample(files):
+    code, out, err = run("prove", "net.json", "fails.vnnlib", "--witness", "w", folder=files)
+    assert (code, err) == (10, "")
+    assert (files / "w").read_text() == out
+    found = re.fullmatch(r"sat\n\(\(X_0 (\S+)\)\n \(Y_0 (\S+)\)\)\n", out)
+    x, y = ([float(word)] for word in found.groups())
+    np.testing.assert_allclose(load(files / "net.json")(x), y, rtol=1e-12)
+    assert load_vnnlib(files / "fails.vnnlib").contains(x, y)
+
+
+def test_unknown_with_the_reason(files, prover):
+    prover(lambda *_, **__: Verdict("undecided", None, None, 2.0, "the time limit of 2 s is over"))
+    code, out, err = run("prove", "net.json", "fails.vnnlib", "--witness", "w", folder=files)
+    assert (code, out, err) == (30, "unknown\nthe time limit of 2 s is over\n", "")
+    assert (files / "w").read_text() == "unknown\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "limit"), [((), 60.0), (("--time-limit", "2.5"), 2.5), (("--time-limit", "0"), None)]
+)
+def test_the_prover_is_told_the_limit_and_shows_how_far_it_is(words, limit, files, prover):
+    calls = []
+
+    def holds(net, unwanted, *, time_limit, progress):
+        progress(0.5, "half")
+        calls.append((net.widths, unwanted.inputs, time_limit))
+        return Verdict("proved", None, None, 0.0)
+
+    prover(holds)
+    assert run("prove", "net.json", "holds.vnnlib", *words, folder=files)[0] == 0
+    assert calls == [((1, 2, 1), 1, limit)]
+
+
+def test_ctrl_c_is_one_line_and_writes_nothing(files, prover):
+    def holds(*_, **__):
+        raise KeyboardInterrupt
+
+    prover(holds)
+    assert run("prove", "net.json", "holds.vnnlib", "--witness", "w", folder=files) == (130, "", "plunit: stopped\n")
+    assert not (files / "w").exists()
+
+
+WRONG = {
+    "no network": (("none.json", "holds.vnnlib"), "none.json: No such file or directory; give the file of a network"),
+    "no property": (("net.json", "none.vnnlib"), "none.vnnlib: No such file or directory; give a .vnnlib file"),
+    "another file": (("holds.vnnlib", "holds.vnnlib"), "holds.vnnlib has no known format"),
+    "no formula": (("net.json", "net.json"), "net.json is no property in VNN-LIB 1.0"),
+    "other outputs": (("net.json", "other.vnnlib"), "do not fit: the property is of 1 inputs and 2 outputs"),
+    "no folder": (("net.json", "holds.vnnlib", "--witness", "no/w"), "--witness no/w must be a file in a folder"),
+    "a folder": (("net.json", "holds.vnnlib", "--witness", "."), "--witness . must be a file"),
+    "a file that is read": (("net.json", "holds.vnnlib", "--witness", "net.json"), "would replace a file that is read"),
+    "a limit below 0": (("net.json", "holds.vnnlib", "--time-limit", "-1"), "Invalid value for '--time-limit'"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_bad_input_is_found_before_any_work(name, files, prover):
+    prover(lambda *_, **__: pytest.fail("it began to work"))
+    words, reason = WRONG[name]
+    before = {path.name: path.read_bytes() for path in files.iterdir()}
+    code, out, err = run("prove", *words, folder=files)
+    assert (code, out) == (2, "")
+    assert reason in " ".join(err.split())
+    assert "Traceback" not in err
+    assert {path.name: path.read_bytes() for path in files.iterdir()} == before
+
+
+def test_an_error_of_the_prover_is_one_line(files, prover):
+    def holds(*_, **__):
+        raise ValueError("the box is too large; take a smaller one")
+
+    prover(holds)
+    code, out, err = run("prove", "net.json", "holds.vnnlib", folder=files)
+    assert (code, out, err) == (2, "", "plunit: the box is too large; take a smaller one\n")
+
+
+def test_the_help_has_the_exit_codes():
+    _, out, _ = run("prove", "--help")
+    for status, code in prove.CODES.items():
+        assert f"{code}: {prove.WORDS[status]}" in " ".join(out.split())
