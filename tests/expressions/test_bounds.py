@@ -7,8 +7,8 @@ import pytest
 
 from plunit.expressions import parse
 from plunit.expressions.expression import enclosure, slope_enclosure
-from plunit.expressions.functions import FUNCTIONS
 from plunit.expressions.intervals import LARGEST, Interval
+from plunit.expressions.vocabulary import FUNCTIONS
 
 EACH = [
     *(f"{name}(x)" for name, item in FUNCTIONS.items() if len(item.arguments) == 1),

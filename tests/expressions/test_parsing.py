@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from plunit.expressions import Expression, ExpressionError, finite_values, parse
-from plunit.expressions.functions import FUNCTIONS, OPERATORS, OTHER_NAMES, SIGNS
 from plunit.expressions.parsing import DEPTH, STEPS
 from plunit.expressions.rules import IMAGES
 from plunit.expressions.slopes import SLOPES
+from plunit.expressions.vocabulary import FUNCTIONS, OPERATORS, OTHER_NAMES, SIGNS
 
 X = np.linspace(-2.5, 2.5, 41)
 Y = np.linspace(0.25, 3.0, 41)

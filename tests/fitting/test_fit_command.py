@@ -15,7 +15,7 @@ import pytest
 from commands import PROGRAM, fit
 
 from plunit import pieces
-from plunit.expressions.functions import FUNCTIONS
+from plunit.expressions.vocabulary import FUNCTIONS
 
 pytest.importorskip("typer")
 pytest.importorskip("sklearn")

@@ -21,6 +21,8 @@ from itertools import chain, islice
 import numpy as np
 import numpy.typing as npt
 
+from plunit.base.errors import quoted
+
 Array = npt.NDArray[np.float64]
 
 MAX_TEXT = 2**30  # bytes after decompression
@@ -57,15 +59,6 @@ class TableFault(Exception):
 
 class _DecimalCommaError(Exception):
     """The file writes 3,5 for 3.5."""
-
-
-def quoted(value: str) -> str:
-    """Return a field or a column name in quotes, shortened to 40 characters.
-
-    >>> quoted("x" * 50)
-    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
-    """
-    return repr(value if len(value) <= 40 else value[:40] + "...")
 
 
 def is_number(field: str, delimiter: str) -> bool:

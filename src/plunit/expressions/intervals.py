@@ -86,10 +86,14 @@ class Interval:
         return loosely(f(self.low), f(self.high), self)
 
 
+def between(low: Floats, high: Floats) -> Interval:
+    """Return the numbers from low to high, at all of which there is a value."""
+    return Interval(low, high, np.zeros(low.shape, dtype=bool))
+
+
 def constant(value: Any, like: Interval) -> Interval:
     """Return one number, as an interval for each of those of another."""
-    ends = np.full_like(like.low, value)
-    return Interval(ends, ends, np.zeros(ends.shape, dtype=bool))
+    return between(*[np.full_like(like.low, value)] * 2)
 
 
 def whole(like: Interval) -> Interval:
