@@ -111,7 +111,7 @@ def test_ctrl_c_while_files_are_written_says_what_is_there(tmp_path, monkeypatch
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("plunit.fitting.output.write_page", interrupted)
+    monkeypatch.setattr("plunit.fitting.output._page", interrupted)
     code, out, err = fit(tmp_path, "sin(x)", "--quick", "--save", "f.json")
     assert code == 130
     assert "stopped while files were written; run the command again for those that are missing" in err
@@ -222,7 +222,7 @@ REFUSED = {
     "no column": (["{one}"], "is a table: name the column to learn, as in --target y"),
     "wrong column": (["{one}", "--target", "why"], "has no column 'why'"),
     "no such file": (["none.csv", "--target", "y"], "none.csv"),
-    "target of a function": (["sin(x)", "--target", "y"], "--target and --inputs are for tables"),
+    "target of a function": (["sin(x)", "--target", "y"], "--target, --inputs and --splits are for tables"),
     "not a function": (["sin(x", "--quick"], "sin(x"),
     "code": (["__import__('os').system('true')"], "1"),
     "no variable": (["1 + 2"], "has no variable"),
@@ -250,8 +250,8 @@ REFUSED = {
     "range of a table": (["{one}", "--target", "y", "--low", "0"], "--low and --high are for functions"),
     "starts": (["x", "--starts", "1000000000"], "(n_init is --starts)"),
     "infinity": (["inf"], "column 1: 'inf' is no finite number and cannot be a variable"),
-    "long": (["x" + " + x" * 300, "--plot", "a.doc"], "--plot a.doc must end in one of .png"),
-    "plot": (["x", "--plot", "a.doc"], "--plot a.doc must end in one of .png"),
+    "long": (["x" + " + x" * 300, "--plot", "a.doc"], "a.doc must end in one of .png"),
+    "plot": (["x", "--plot", "a.doc"], "a.doc must end in one of .png"),
 }
 
 

@@ -118,7 +118,7 @@ def test_the_command_runs(tmp_path, target):
     given, _ = trained(target, "plu", steps=1)
     command = next(line[4:] for line in export(*given, "fit").payload.decode().splitlines() if "plunit fit" in line)
     (tmp_path / "rows.csv").write_text(TARGETS["table"]["text"])
-    words = [sys.executable, "-m", "plunit.cli", "fit", "--splits=0", *shlex.split(command)[2:]]
+    words = [sys.executable, "-m", "plunit.cli", "fit", *shlex.split(command)[2:]]
     run = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
 

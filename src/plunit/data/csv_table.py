@@ -311,7 +311,7 @@ def _blocks(content: bytes, skip: int = 0) -> Lines:
 
 
 def _opened(content: bytes) -> io.TextIOWrapper:
-    """Return the text, with every line end as "\\n" and without its byte order mark; gzip is known by two bytes."""
+    """Return the text, with every line end as a newline, and without its byte order mark."""
     stream = _stream(content)
     is_wide = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     stream.seek(0)

@@ -32,7 +32,7 @@ class Step(NamedTuple):
 
 
 def _run(steps: Sequence[Step], inputs: Sequence[Any], number: Callable[[Any], Any], apply: Callable[..., Any]) -> Any:
-    """Run the stack machine on inputs of some kind; number(value) and apply(name, function, arguments) are of it too."""
+    """Run the stack machine on values of any kind, made by number(value) and apply(name, function, arguments)."""
     stack: list[Any] = []
     with np.errstate(all="ignore"):
         for name, value in steps:

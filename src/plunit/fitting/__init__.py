@@ -1,7 +1,7 @@
 """`plunit fit`: the best small network for a table or a function, its error, and its exact formula.
 
-A `Problem` enters `solve` (open `problems`, then `solving`) and leaves as `Found`; `reducing` finds curves with few
-pieces, `output` and `drawing` write text, files and the page. What needs scikit-learn is loaded when it is used.
+A `Problem` enters `solve` (open `problems`, then `solving`) and leaves as `Found`; `output` writes text, files and the
+page, with the figure of `picture`. What needs scikit-learn is loaded when it is used.
 """
 
 from typing import TYPE_CHECKING, Any
