@@ -107,19 +107,16 @@ def watch(event, arguments):
         written.append(str(arguments[0]))
 sys.addaudithook(watch)
 from calls import called
-from plunit.play.server import started
-server, thread = started()
+from plunit.play.server import serving
 table = {"kind": "csv", "text": "x,y\\n" + "".join(f"{n},{n * n}\\n" for n in range(20)), "name": "/tmp/x.csv"}
-for target in TARGETS + [table]:
-    settings = {"target": target, "networks": 4, "activations": ["plu"]}
-    name = called(server, "start", {"settings": settings})[0]["session"]
-    called(server, "frame", {"session": name})
-    early = sorted(sys.modules)
-    for form in ("c", "onnx", "json", "torch", "fit"):
-        called(server, "export", {"session": name, "activation": "plu", "format": form})
-server.shutdown()
-server.server_close()
-thread.join()
+with serving() as server:
+    for target in TARGETS + [table]:
+        settings = {"target": target, "networks": 4, "activations": ["plu"]}
+        name = called(server, "start", {"settings": settings})[0]["session"]
+        called(server, "frame", {"session": name})
+        early = sorted(sys.modules)
+        for form in ("c", "onnx", "json", "torch", "fit"):
+            called(server, "export", {"session": name, "activation": "plu", "format": form})
 heavy = [n for n in ("torch", "matplotlib", "sklearn", "pandas", "scipy", "onnx", "jax", "anywidget") if n in early]
 print(json.dumps([written, heavy]))
 """

@@ -4,7 +4,7 @@ import pytest
 from playground import choose, passed, wait_for_step
 from waiting import wait_until
 
-from plunit.play.server import started
+from plunit.play.server import serving
 
 MESSAGE = "[data-part=message]"
 
@@ -12,12 +12,9 @@ MESSAGE = "[data-part=message]"
 @pytest.fixture
 def ending(browser, opened):
     """A server that a test may end."""
-    server, thread = started()
-    opened.address = server.address
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving() as server:
+        opened.address = server.address
+        yield server
 
 
 @pytest.mark.parametrize("way", ["ended", "killed"])

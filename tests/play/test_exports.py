@@ -14,8 +14,7 @@ from plunit.ensemble import ACTIVATIONS, MLP, forward, initial
 from plunit.ensemble.standardizing import in_units
 from plunit.play.exports import export, torch_code
 from plunit.play.session import Session
-from plunit.play.settings import settings_of
-from plunit.play.targets import task_of
+from plunit.play.targets import settings_of, task_of
 
 ROWS = np.random.default_rng(0).uniform(-3, 5, (600, 2))
 TARGETS = {

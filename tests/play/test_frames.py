@@ -7,8 +7,7 @@ import pytest
 from plunit.play.frames import Painter, problem_of
 from plunit.play.panels import view_of
 from plunit.play.session import _trainings
-from plunit.play.settings import Settings
-from plunit.play.targets import task_of
+from plunit.play.targets import Settings, task_of
 
 TARGETS = {
     "line": {"kind": "expression", "text": "exp(x)", "low": 0, "high": 1},

@@ -8,8 +8,7 @@ from plunit.ensemble.standardizing import in_units
 from plunit.play import panels
 from plunit.play.live_training import LiveTraining, Snapshot
 from plunit.play.panels import HEIGHT, MOST, WIDTH, Panel, cloud_of, pixels, share_of_dead_units, view_of
-from plunit.play.settings import Settings
-from plunit.play.targets import task_of
+from plunit.play.targets import Settings, task_of
 
 SINE = {"kind": "expression", "text": "30 * sin(x)", "low": 0, "high": 12}
 PLANE = {"kind": "expression", "text": "x - 3 * y", "low": -2, "high": 3}

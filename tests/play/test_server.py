@@ -14,7 +14,7 @@ from waiting import wait_until
 
 from plunit.play import server as module
 from plunit.play.frames import Reply
-from plunit.play.server import HEADERS, Handler, Server, started
+from plunit.play.server import HEADERS, Handler, Server, serving
 
 
 def test_it_listens_on_loopback_only(idle):
@@ -277,11 +277,8 @@ def test_a_slow_head_is_given_up(monkeypatch, site, begun, drip):
 def crowded(monkeypatch):
     """A server for three connections at once."""
     monkeypatch.setattr(module, "CONNECTIONS", 3)
-    made, thread = started()
-    yield made
-    made.shutdown()
-    made.server_close()
-    thread.join()
+    with serving() as server:
+        yield server
 
 
 def test_connections_without_a_token_keep_no_page_out(crowded):

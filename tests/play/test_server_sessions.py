@@ -10,7 +10,7 @@ from calls import SMALL, asked, called, threads
 from waiting import wait_until
 
 from plunit.play import workshop
-from plunit.play.server import started
+from plunit.play.server import serving
 
 
 def test_a_session_over_http(site):
@@ -58,9 +58,7 @@ def test_two_pages_have_their_own_training(site):
 
 
 def test_a_server_that_stops_in_the_middle_of_frames():
-    before = threads()
-    made, thread = started()
-    replies = []
+    before, replies = threads(), []
 
     def ask():
         name, after = called(made, "start", {"settings": SMALL})[0]["session"], 0
@@ -73,13 +71,11 @@ def test_a_server_that_stops_in_the_middle_of_frames():
         except OSError:
             replies.append("gone")
 
-    pages = [threading.Thread(target=ask) for _ in range(3)]
-    for page in pages:
-        page.start()
-    time.sleep(0.7)
-    made.shutdown()
-    made.server_close()
-    thread.join()
+    with serving() as made:
+        pages = [threading.Thread(target=ask) for _ in range(3)]
+        for page in pages:
+            page.start()
+        wait_until(lambda: len(made.workshop._sessions) == 3)
     for page in pages:
         page.join(10)
     assert len(replies) == 3

@@ -1,7 +1,7 @@
 import pytest
 
 from plunit.base.errors import UserError
-from plunit.play.settings import Settings, settings_of
+from plunit.play.targets import Settings, settings_of
 
 TARGET = {"kind": "paper", "name": "sine"}
 
