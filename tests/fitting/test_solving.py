@@ -4,8 +4,8 @@ import signal
 import numpy as np
 import pytest
 
-from plunit.fitting import FitSettings, of_expression, of_table, solve
-from plunit.fitting.solving import Found
+from plunit.fitting.problems import of_expression, of_table
+from plunit.fitting.solving import FitSettings, Found, solve
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 import socket
 import threading
-import time
 
 import pytest
 from calls import SMALL, asked, called, threads

@@ -18,7 +18,7 @@ from plunit.cli import Stopped
 from plunit.ensemble.nonlinearities import ACTIVATIONS
 
 if TYPE_CHECKING:
-    from plunit.fitting import Problem
+    from plunit.fitting.problems import Problem
 
 
 def fit_(
@@ -75,8 +75,8 @@ def fit_(
     The best of many random starts is kept. With --pieces or --error, for one input, the files hold the curve with so
     many pieces, or with the fewest. A file that is named is replaced. Ctrl-C keeps the best so far.
     """
-    from plunit.fitting import FitSettings, solve
     from plunit.fitting.output import OutputFiles, check_files, told, write_files
+    from plunit.fitting.solving import FitSettings, solve
 
     console = Console(stderr=True)
     problem = _problem(source, target, inputs, low, high, splits, console)

@@ -99,65 +99,20 @@ class Expression:
 
     def __call__(self, *inputs: Any) -> Floats:
         """f: arrays [...], one for each name -> [...]."""
-        arrays = self._arrays(inputs)
+        if self.names and len(inputs) != len(self.names):
+            wanted = f"{len(self.names)} ({', '.join(self.names)})"
+            raise TypeError(f"{quoted(self.text)} needs one array for each variable, {wanted}, got {len(inputs)}")
+        given = [np.asarray(item) for item in inputs]
+        if wrong := [array.dtype for array in given if array.dtype.kind not in "biuf"]:
+            raise TypeError(f"variables must be real numbers, got an array of {wrong[0]}")
+        arrays = np.broadcast_arrays(*(array.astype(np.float64) for array in given))
         shape = arrays[0].shape if arrays else ()
         flat = [array.reshape(-1) for array in arrays]
         result = np.empty(shape).reshape(-1)
         for part in blocks(result.size, CHUNK):
-            inputs = [array[part] for array in flat]
-            result[part] = _run(self.steps, inputs, float, lambda _, function, given: function.compute(*given))
+            values = [array[part] for array in flat]
+            result[part] = _run(self.steps, values, float, lambda _, function, given: function.compute(*given))
         return result.reshape(shape)
-
-    def bound(self, low: Any, high: Any) -> tuple[float, float]:
-        """Return numbers that no value of f in a box exceeds; infinite where there is no such number.
-
-        Args:
-            low: the lower end of each variable, in the order of `names`; a number if there is only one.
-            high: the upper ends.
-
-        By interval arithmetic (see `enclosure`), so the numbers need not be the closest ones.
-
-        >>> from plunit.expressions import parse
-        >>> [round(end, 6) for end in parse("cos(x) + x / 2").bound(0, 1)], parse("1 / x").bound(-1, 1)
-        ([0.540302, 1.5], (-inf, inf))
-        """
-        found = enclosure(self.steps, *self._box(low, high))
-        return float(found.low[0]), float(found.high[0])
-
-    def slope_bound(self, low: float, high: float) -> tuple[float, float]:
-        """Return numbers between which (f(b) - f(a)) / (b - a) lies for all a < b in [low, high].
-
-        Infinite where no such numbers are found: at jumps (`where`, `sign`, `floor`), at vertical slopes, and where f
-        may be undefined.
-
-        >>> from plunit.expressions import parse
-        >>> [round(end, 6) for end in parse("abs(x)").slope_bound(-1, 2)], parse("floor(x)").slope_bound(0, 1)
-        ([-1.0, 1.0], (-inf, inf))
-        """
-        if len(self.names) > 1:
-            raise ValueError(f"a slope needs one variable, but {quoted(self.text)} has {', '.join(self.names)}")
-        found = slope_enclosure(self.steps, *(end[:1] for end in self._box(low, high)))[1]
-        return float(found.low[0]), float(found.high[0])
-
-    def _arrays(self, inputs: Sequence[Any]) -> tuple[Floats, ...]:
-        if self.names and len(inputs) != len(self.names):
-            wanted = f"{len(self.names)} ({', '.join(self.names)})"
-            raise TypeError(f"{quoted(self.text)} needs one array for each variable, {wanted}, got {len(inputs)}")
-        arrays = [np.asarray(item) for item in inputs]
-        for array in arrays:
-            if array.dtype.kind not in "biuf":
-                raise TypeError(f"variables must be real numbers, got an array of {array.dtype}")
-        return np.broadcast_arrays(*(array.astype(np.float64) for array in arrays))
-
-    def _box(self, low: Any, high: Any) -> tuple[Floats, Floats]:
-        """Return the ends [max(names, 1), 1] of a box."""
-        ends = np.atleast_1d(np.asarray(low, dtype=np.float64)), np.atleast_1d(np.asarray(high, dtype=np.float64))
-        wanted = (max(len(self.names), 1),)
-        if ends[0].shape != wanted or ends[1].shape != wanted:
-            raise ValueError(f"low and high need a number for each variable, shape {wanted}, got {low!r} and {high!r}")
-        if not (np.isfinite(ends).all() and (ends[0] <= ends[1]).all()):
-            raise ValueError(f"low <= high must hold, and both must be finite, got {low!r} and {high!r}")
-        return ends[0][:, None], ends[1][:, None]
 
 
 def finite_values(expression: Expression, *inputs: Any) -> Floats:

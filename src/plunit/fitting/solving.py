@@ -183,7 +183,8 @@ def _rmse(model: PLURegressor, x: Array, y: Array) -> float:
 def _largest(f: Expression, problem: Problem, model: PLURegressor, curve: Curve | None) -> SupError:
     if curve is not None:
         return sup_error(f, curve, *problem.box[0].tolist())
-    x = np.random.default_rng(1).uniform(*problem.box.T, (SAMPLES, len(problem.inputs)))
+    low, high = problem.box.T
+    x = np.random.default_rng(1).uniform(low, high, (SAMPLES, len(problem.inputs)))
     return SupError(float(np.abs(model.predict(x) - f(*x.T)).max()), math.nan, None, 0)
 
 
