@@ -244,10 +244,10 @@ LIMITS = {
     "bytes of a file": (
         tables,
         "MAX_FILE",
-        96,
+        100,
         text_of({}),
         text_of({}) + "\n",
-        ["has more than 96 bytes", "fewer rows"],
+        ["has more than 100 bytes", "fewer rows"],
     ),
     "bytes of text": (csv_table, "MAX_TEXT", 100, text_of({}), text_of({}) + "\n", ["more than 100 bytes of text"]),
     "numbers": (csv_table, "MAX_NUMBERS", 36, text_of({}), text_of({}, rows=13), ["more than 36 numbers", "inputs"]),

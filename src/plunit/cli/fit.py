@@ -109,7 +109,7 @@ def fit_(
     except KeyboardInterrupt:
         raise Stopped("stopped while files were written; run the command again for those that are missing") from None
     finally:
-        print(*map(shown, lines), sep="\n")
+        print(*lines, sep="\n")
 
 
 def _problem(

@@ -69,7 +69,8 @@ def of_table(
     """Return the problem of learning one column of a table from others; see `read_table`."""
     table = read_table(path, target, inputs, say, content=content)
     box = np.stack([table.x.min(0), table.x.max(0)], axis=1)
-    return Problem(shown(path.name), table.x, table.y, table.inputs, table.target, box)
+    # what a terminal, a page and a picture show: a name may hold anything
+    return Problem(shown(path.name), table.x, table.y, tuple(map(shown, table.inputs)), shown(table.target), box)
 
 
 def of_expression(text: str, low: float, high: float, axis: int | None = None) -> Problem:
