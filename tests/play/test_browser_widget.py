@@ -49,7 +49,7 @@ def notebook(opened):
 
 def test_widget_trains_and_draws(notebook, kept):
     page, _ = notebook
-    wait_for_step(page, 50)
+    wait_for_step(page, 5)
     kept(page, "widget")
     assert sorted(table_of(page)) == ["PLU", "ReLU", "tanh"]
     assert page.locator("[name=text]").is_visible()  # sections are open where there is room

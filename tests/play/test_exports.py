@@ -99,7 +99,9 @@ def test_the_lines_name_the_command_where_there_is_one(name):
     assert commands == ([COMMANDS[name]] if name in COMMANDS else [])
 
 
-@pytest.mark.parametrize("target", [TARGETS["table"], {"kind": "expression", "text": "-x**2"}], ids=["table", "minus"])
+@pytest.mark.parametrize(
+    "target", [TARGETS["table"], {"kind": "expression", "text": "-abs(x)"}], ids=["table", "minus"]
+)
 def test_the_command_runs(tmp_path, target):
     given, _ = trained(target, "plu", steps=1)
     command = next(line[4:] for line in export(*given, "fit").payload.decode().splitlines() if "plunit fit" in line)
