@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ larger end and of a number whose square is not 0."""
 ENDINGS = (".csv", ".tsv", ".txt", *parquet_table.ENDINGS)
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """Rows x [n, in] and y [n], the names of their columns, the box [in, 2] of x, and the function, if it is known."""
 
     title: str

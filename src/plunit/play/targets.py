@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -139,7 +139,7 @@ def _table(text: Annotated[str, Range(0, 10_000_000)], name: Annotated[str, Rang
     if len(found.inputs) > 2:
         raise UserError(f"the table has {len(found.inputs)} inputs that vary; keep one or two before the last column")
     order = np.random.default_rng(0).permutation(len(found.y))  # batches want rows in random order
-    return _task([replace(found, title=name, x=found.x[order], y=found.y[order])], notes)
+    return _task([found._replace(title=name, x=found.x[order], y=found.y[order])], notes)
 
 
 KINDS: dict[str, Callable[..., Task]] = {"expression": _written, "paper": _paper, "drawn": _drawn, "csv": _table}
