@@ -160,6 +160,7 @@ def finished(folder):
     return {path.name: path.stat().st_mtime_ns for path in (folder / "cells").glob("*.npz")}
 
 
+@pytest.mark.kills
 def test_a_run_killed_again_and_again_ends_with_the_same_table(tmp_path):
     """Kill -9 and Ctrl-C, at moments of the run's own; then to the end."""
     experiment = ["run", "sine", "--seeds", "1000", "--set", "steps=400"]

@@ -28,11 +28,13 @@ HOST = """async ([module, markup, style]) => {
 
 
 @pytest.fixture
-def notebook(opened):
+def notebook(opened, monkeypatch):
     """Return a page that holds the widget, and its workshop."""
+    from plunit.play import session
     from plunit.play.widget import Widget
     from plunit.play.workshop import Workshop
 
+    monkeypatch.setattr(session, "PATIENCE", 0.02)  # the browser waits while Python answers
     workshop = Workshop()
 
     def answer(kind, body):
