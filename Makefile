@@ -35,7 +35,7 @@ unit: $(VENV)/dev
 
 # Ctrl-C, kills and full disks, with nothing else running: they wait for what other processes do
 kills: $(VENV)/dev
-	$(BIN)/python -m pytest -m kills tests/lab
+	$(BIN)/python -m pytest -m kills tests/lab tests/test_cli.py
 
 tensorflow: $(VENV)/tensorflow
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -k keras tests/test_keras.py tests/test_array_functions.py

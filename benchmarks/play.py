@@ -23,10 +23,9 @@ from urllib.parse import quote
 
 from benchmarks.timing import Bar, show
 from plunit.play.live_training import advance_all
-from plunit.play.server import Server, started
+from plunit.play.server import Server, serving
 from plunit.play.session import _trainings
-from plunit.play.settings import settings_of
-from plunit.play.targets import task_of
+from plunit.play.targets import settings_of, task_of
 
 SETTINGS = {"target": {"kind": "paper", "name": "sine"}, "activations": ["tanh", "relu", "plu"], "networks": 1000}
 SECONDS = 5.0
@@ -89,21 +88,15 @@ def chromium(server: Server) -> Iterator[None]:
 
 def with_page(page: Callable[[Server], Any]) -> tuple[float, float]:
     """Return frames and steps a second while a page shows them."""
-    server, thread = started()
-    try:
-        with page(server):
-            while not server.workshop._sessions:
-                time.sleep(0.05)
-            time.sleep(1.5)
-            (session,) = server.workshop._sessions.values()
-            start, frames, step = time.perf_counter(), session._painter.frames, session._trainings[0].step
-            time.sleep(SECONDS)
-            spent = time.perf_counter() - start
-            return (session._painter.frames - frames) / spent, (session._trainings[0].step - step) / spent
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving() as server, page(server):
+        while not server.workshop._sessions:
+            time.sleep(0.05)
+        time.sleep(1.5)
+        (session,) = server.workshop._sessions.values()
+        start, frames, step = time.perf_counter(), session._painter.frames, session._trainings[0].step
+        time.sleep(SECONDS)
+        spent = time.perf_counter() - start
+        return (session._painter.frames - frames) / spent, (session._trainings[0].step - step) / spent
 
 
 def first_frame() -> float:

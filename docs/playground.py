@@ -13,7 +13,7 @@ from urllib.parse import quote
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-from plunit.play.server import started
+from plunit.play.server import serving
 
 SETTINGS = {"target": {"kind": "paper", "name": "sine"}, "activations": ["tanh", "relu", "plu"], "networks": 1000}
 STEP = "() => Number(document.querySelector('[data-part=step]').textContent.replaceAll(',', '')) >= 2000"
@@ -33,17 +33,11 @@ def taken(browser: Browser, address: str) -> Image.Image:
 
 def main(file: Path) -> None:
     """Start the server and Chromium, and save the picture."""
-    server, thread = started()
-    try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-            few = taken(browser, server.address).quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-            few.save(file, optimize=True)
-            browser.close()
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving() as server, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        few = taken(browser, server.address).quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few.save(file, optimize=True)
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -169,20 +169,17 @@ def test_without_pytorch_and_a_compiler_the_wheel_is_pure_and_the_build_says_so(
     assert "plunit: no PyTorch in this environment, the native op is left out" in said
 
 
-def test_a_failed_rebuild_packs_no_stale_binary(checkout, tmp_path):
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_failed_rebuild_leaves_and_packs_no_stale_binary(checkout, tmp_path, in_place):
     pytest.importorskip("torch")
-    leave_binaries(checkout)
-    wheel, said = built("wheel", checkout, tmp_path, CXX="false")
-    assert BINARY not in zipfile.ZipFile(wheel).namelist()
+    *_, stale = leave_binaries(checkout)
+    if in_place:
+        said = run(checkout, "setup.py", "build_ext", "--inplace", CXX="false").stderr
+        assert not stale.exists()
+    else:
+        wheel, said = built("wheel", checkout, tmp_path, CXX="false")
+        assert BINARY not in zipfile.ZipFile(wheel).namelist()
     assert "plunit: the native op was not built" in said
-
-
-def test_a_failed_rebuild_in_place_leaves_no_stale_binary(checkout):
-    pytest.importorskip("torch")
-    *_, in_place = leave_binaries(checkout)
-    done = run(checkout, "setup.py", "build_ext", "--inplace", CXX="false")
-    assert "plunit: the native op was not built" in done.stderr
-    assert not in_place.exists()
 
 
 def test_an_old_setuptools_is_one_line(checkout, tmp_path):
@@ -200,33 +197,27 @@ LIBRARIES = {f"{LIB}{name}" for name in compiling.file_names()}
 WHEEL = {"plunit/a.py", "plunit/csrc/a.h", "plunit-1.dist-info/METADATA"} | LIBRARIES
 
 
-@pytest.mark.parametrize(
-    ("kind", "names", "faults"),
-    [
-        ("sdist", SDIST, []),
-        ("sdist", SDIST - {"tests/test_a.py"}, ["the sdist lacks tests/test_a.py; add it to MANIFEST.in"]),
-        ("sdist", SDIST | {"notes.txt"}, ["the sdist has notes.txt, which git does not know"]),
-        ("wheel", WHEEL, []),
-        ("wheel", WHEEL - {"plunit/csrc/a.h"}, ["the wheel lacks plunit/csrc/a.h; see setup.py and package-data"]),
-        (
-            "wheel",
-            WHEEL - {f"{LIB}sources.sha256"},
-            [f"the wheel lacks {LIB}sources.sha256; see setup.py and package-data"],
-        ),
-        ("wheel", WHEEL | {"tests/test_a.py"}, ["the wheel has tests/test_a.py, which is no file of the package"]),
-    ],
-)
-def test_make_dist_names_what_is_missing_or_too_much(kind, names, faults):
-    dist = runpy.run_path(str(ROOT / "tools" / "dist.py"))
-    given = ("plunit-1-py3-none-linux_x86_64.whl",) if kind == "wheel" else ()
-    assert dist[f"{kind}_faults"](*given, names, TRACKED) == faults
+NAME = "plunit-1-py3-none-linux_x86_64.whl"
+FAULTS = [
+    ("sdist_faults", (SDIST,), []),
+    ("sdist_faults", (SDIST - {"tests/test_a.py"},), ["the sdist lacks tests/test_a.py"]),
+    ("sdist_faults", (SDIST | {"notes.txt"},), ["the sdist has notes.txt"]),
+    ("wheel_faults", (NAME, WHEEL), []),
+    ("wheel_faults", (NAME, WHEEL - {"plunit/csrc/a.h"}), ["the wheel lacks plunit/csrc/a.h"]),
+    ("wheel_faults", (NAME, WHEEL - {f"{LIB}sources.sha256"}), [f"the wheel lacks {LIB}sources.sha256"]),
+    ("wheel_faults", (NAME, WHEEL | {"tests/test_a.py"}), ["the wheel has tests/test_a.py"]),
+    *(
+        ("wheel_faults", (f"plunit-1-{tag}.whl", WHEEL), [f"the wheel plunit-1-{tag}.whl must be for every Python"])
+        for tag in ("py3-none-any", "cp311-cp311-linux_x86_64")
+    ),
+]
 
 
-@pytest.mark.parametrize("tag", ["py3-none-any", "cp311-cp311-linux_x86_64"])
-def test_make_dist_names_a_tag_that_is_not_for_every_python_of_a_platform(tag):
-    dist = runpy.run_path(str(ROOT / "tools" / "dist.py"))
-    (fault,) = dist["wheel_faults"](f"plunit-1-{tag}.whl", WHEEL, TRACKED)
-    assert fault == f"the wheel plunit-1-{tag}.whl must be for every Python of one platform: py3-none-PLATFORM"
+@pytest.mark.parametrize(("check", "given", "faults"), FAULTS)
+def test_make_dist_names_what_is_missing_too_much_or_for_one_python(check, given, faults):
+    found = runpy.run_path(str(ROOT / "tools" / "dist.py"))[check](*given, TRACKED)
+    assert len(found) == len(faults)
+    assert all(line.startswith(fault) for line, fault in zip(found, faults, strict=True))
 
 
 def test_everything_that_development_needs_is_pinned():

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from calls import SINE, called
+from commands import run
 from waiting import wait_until
 
 from plunit.ensemble import why_not_native
@@ -22,11 +23,11 @@ PLAY = [sys.executable, "-m", "plunit.cli", "play", "--no-open"]
 def running():
     made = []
 
-    def run(*words):
+    def start(*words):
         made.append(subprocess.Popen([*PLAY, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
         return made[-1], made[-1].stdout.readline()
 
-    yield run
+    yield start
     for process in made:
         process.kill()
         process.communicate()
@@ -66,36 +67,29 @@ def test_trainings_that_have_ended_keep_no_memory(running):
     wait_until(lambda: megabytes() < first + 60, seconds=20)  # without a thought for it 180 more are kept
 
 
-def test_the_port_that_is_asked_for(running):
+def test_a_port_and_a_link_are_taken(running):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    _, line = running("--port", str(port))
+    _, line = running("--port", str(port), "http://127.0.0.1:1/#settings=%7B%22seed%22%3A7%7D")
     assert line.startswith(f"plunit play: http://127.0.0.1:{port}/#token=")
+    assert line.strip().endswith("&settings=%7B%22seed%22%3A7%7D")
 
 
-def test_a_port_that_is_taken(running):
+def test_a_port_that_is_taken():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        process, _ = running("--port", str(port))
-        _, err = process.communicate(timeout=20)
-    assert process.returncode == 2
+        code, _, err = run("play", "--no-open", "--port", port)
+    assert code == 2
     assert err == f"plunit: port {port} is taken; choose another with --port, or any free one with --port 0\n"
 
 
-def test_a_link_restores_its_settings(running):
-    _, line = running("http://127.0.0.1:1/#settings=%7B%22seed%22%3A7%7D")
-    assert line.strip().endswith("&settings=%7B%22seed%22%3A7%7D")
-
-
 @pytest.mark.parametrize("link", ["http://127.0.0.1:1/", "settings=%7B%7D", "#settings=<script>"])
-def test_a_link_without_settings(running, link):
-    process, _ = running(link)
-    _, err = process.communicate(timeout=20)
-    assert process.returncode == 2
-    assert "has no settings; copy the link from the page" in err
+def test_a_link_without_settings(link):
+    code, _, err = run("play", "--no-open", link)
+    assert (code, "has no settings; copy the link from the page" in err) == (2, True)
 
 
 # what a page does, in a process that notes the files that are opened for writing
@@ -107,19 +101,16 @@ def watch(event, arguments):
         written.append(str(arguments[0]))
 sys.addaudithook(watch)
 from calls import called
-from plunit.play.server import started
-server, thread = started()
+from plunit.play.server import serving
 table = {"kind": "csv", "text": "x,y\\n" + "".join(f"{n},{n * n}\\n" for n in range(20)), "name": "/tmp/x.csv"}
-for target in TARGETS + [table]:
-    settings = {"target": target, "networks": 4, "activations": ["plu"]}
-    name = called(server, "start", {"settings": settings})[0]["session"]
-    called(server, "frame", {"session": name})
-    early = sorted(sys.modules)
-    for form in ("c", "onnx", "json", "torch", "fit"):
-        called(server, "export", {"session": name, "activation": "plu", "format": form})
-server.shutdown()
-server.server_close()
-thread.join()
+with serving() as server:
+    for target in TARGETS + [table]:
+        settings = {"target": target, "networks": 4, "activations": ["plu"]}
+        name = called(server, "start", {"settings": settings})[0]["session"]
+        called(server, "frame", {"session": name})
+        early = sorted(sys.modules)
+        for form in ("c", "onnx", "json", "torch", "fit"):
+            called(server, "export", {"session": name, "activation": "plu", "format": form})
 heavy = [n for n in ("torch", "matplotlib", "sklearn", "pandas", "scipy", "onnx", "jax", "anywidget") if n in early]
 print(json.dumps([written, heavy]))
 """
@@ -131,8 +122,8 @@ def test_nothing_is_written_and_nothing_heavy_is_loaded(tmp_path):
         ', "onnx", "jax"', ', "jax"'
     )
     code = f"import sys; sys.path.insert(0, {str(sys.modules['calls'].__file__.rpartition('/')[0])!r})\n{code}"
-    run = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, cwd=tmp_path)
-    assert run.stdout == "[[], []]\n", run.stdout + run.stderr
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout == "[[], []]\n", done.stdout + done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

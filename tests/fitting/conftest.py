@@ -12,4 +12,5 @@ def tables(tmp_path_factory):
     u = rng.uniform(-1, 1, (300, 3))
     rows = np.column_stack([u, u[:, 0] * u[:, 1] + u[:, 2]])
     np.savetxt(folder / "three.csv", rows, delimiter=",", header="a,b,c,z", comments="")
+    (folder / "esc.csv").write_text("\x1b[31mx,y\n" + "".join(f"{n},{n * n}\n" for n in range(12)))
     return folder

@@ -4,8 +4,10 @@ import signal
 import numpy as np
 import pytest
 
-from plunit.fitting import FitSettings, of_expression, of_table, solve
-from plunit.fitting.solving import Found
+from plunit.fitting import solving
+from plunit.fitting.problems import of_expression, of_table
+from plunit.fitting.solving import FitSettings, Found, reduced, solve
+from plunit.pieces import Curve
 
 
 @pytest.fixture
@@ -33,6 +35,26 @@ def test_ctrl_c_ends_all_of_it_with_the_best_so_far(rows, during):
     assert (found.stopped, seen[-1]) == (True, during)
     assert len(found.tests) == {"16 starts": 0, "test 2 of 3": 1}[during]
     assert found.rmse < 1000
+
+
+def test_the_seed_chooses_the_splits(rows, monkeypatch):
+    seen, trained = [], solving._trained
+
+    def note(problem, settings, chosen, stop, what):
+        seen.append(tuple(chosen))
+        return trained(problem, settings, chosen, stop, what)
+
+    monkeypatch.setattr(solving, "_trained", note)
+    for seed in (0, 1, 0):
+        solve(rows, FitSettings(hidden=(2,), starts=2, splits=1, seed=seed))
+    first, other, again = seen[1::2]
+    assert (len(first), first == again, first == other) == (48, True, False)
+
+
+def test_what_the_lines_through_a_function_miss_is_taken_off_the_error(monkeypatch):
+    monkeypatch.setattr(solving, "KNOTS", 15)  # whose lines are 0.02 away from the sine
+    flat = Curve([-3, 3], [[0], [0]], [[0]])
+    assert 0.02 < reduced(of_expression("sin(x)", -3, 3), flat, None, 0.05).bound <= 0.05
 
 
 def test_progress_ends_it():

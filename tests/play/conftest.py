@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from calls import threads
 
-from plunit.play.server import started
+from plunit.play.server import serving
 
 FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -44,34 +44,25 @@ def browser():
 @pytest.fixture(scope="module")
 def served():
     """A server for all tests of a file that leave it running."""
-    server, thread = started()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving() as server:
+        yield server
 
 
 @pytest.fixture
 def site():
     """A server for one test, after which no thread is left."""
     before = threads()
-    made, thread = started()
-    yield made
-    made.shutdown()
-    made.server_close()
-    thread.join()
+    with serving() as server:
+        yield server
     assert threads() == before
 
 
 @pytest.fixture(scope="module")
 def idle():
     """A server for requests that train nothing."""
-    made, thread = started()
-    yield made
-    assert not made.workshop._sessions
-    made.shutdown()
-    made.server_close()
-    thread.join()
+    with serving() as server:
+        yield server
+        assert not server.workshop._sessions
 
 
 class Opened:

@@ -41,30 +41,23 @@ def _unit(knots, slopes, zero, x):
     return zero + rise(x) - rise(np.zeros(1))
 
 
-@pytest.mark.parametrize("name", ["sine", "saddle"])
-def test_exported_c_gives_the_values_of_the_exported_json(opened, tmp_path, name):
-    page = paused(opened({"target": {"kind": "paper", "name": name}}))
+def test_exported_c_gives_the_values_of_the_exported_json(opened, tmp_path):
+    page = paused(opened({"target": {"kind": "paper", "name": "saddle"}}))
     header = saved(page, "[data-take=c]", tmp_path)
     network = layers_in(saved(page, "[data-take=json]", tmp_path))
     step = page.locator("[data-part=step]").inner_text().replace(",", "")
     assert header.name == f"plu_{step}.h"
-    x = np.random.default_rng(0).uniform(-3, 3, (1000, 1 if name == "sine" else 2))
+    x = np.random.default_rng(0).uniform(-3, 3, (1000, 2))
     np.testing.assert_allclose(call_c(header.stem, x, 1, tmp_path), network(x), rtol=1e-9, atol=1e-9)
 
 
-def test_exported_network_has_the_loss_that_the_page_shows(opened, tmp_path):
+def test_exported_networks_agree_and_have_the_loss_that_the_page_shows(opened, tmp_path):
+    onnxruntime, torch = pytest.importorskip("onnxruntime"), pytest.importorskip("torch")
     page = paused(opened({"target": {"kind": "expression", "text": "abs(x)", "low": -2, "high": 2}}))
     network = layers_in(saved(page, "[data-take=json]", tmp_path))
     shown = page.locator("[data-activation=plu] .muted").inner_text().split("best ")[1]
     x = np.linspace(-2, 2, 2001)[:, None]
     assert np.mean((network(x) - np.abs(x)) ** 2) == pytest.approx(float(shown), rel=0.3, abs=1e-5)
-
-
-def test_exported_onnx_and_pytorch_agree_with_json(opened, tmp_path):
-    onnxruntime, torch = pytest.importorskip("onnxruntime"), pytest.importorskip("torch")
-    page = paused(opened({}))
-    network = layers_in(saved(page, "[data-take=json]", tmp_path))
-    x = np.linspace(-6, 6, 101)[:, None]
     session = onnxruntime.InferenceSession(saved(page, "[data-take=onnx]", tmp_path))
     given = session.get_inputs()[0]
     (y,) = session.run(None, {given.name: x.astype(np.float64 if "double" in given.type else np.float32)})
@@ -148,15 +141,12 @@ def test_link_restores_the_settings_and_holds_no_token(opened, served):
     assert other.locator(".panels figure").count() == 3
 
 
-def test_link_restores_a_drawing(opened):
+def test_link_restores_a_drawing_and_without_a_token_says_what_to_do(opened, served):
     points = [[x / 8, abs(x) / 32 - 1] for x in range(-32, 33)]
     page = opened({"target": {"kind": "drawn", "points": points}})
     wait_for_step(page, 10)
     np.testing.assert_allclose(settings_of(page.url)["target"]["points"], points, atol=1e-3)
     assert page.locator("[data-part=pad]").is_visible()
-
-
-def test_link_without_a_token_says_what_to_do(opened, served):
     page = opened(address=f"http://127.0.0.1:{served.server_port}/#settings=%7B%7D")
     page.locator("[data-part=message]:has-text('plunit play')").wait_for()
 

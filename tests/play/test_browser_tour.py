@@ -20,7 +20,7 @@ def test_five_steps_with_live_networks(opened, kept):
         assert page.locator("[data-part=tour-count]").inner_text() == f"Step {number} of 5"
         wait_for_settings(page, activations=activations)
         page.locator(f"[data-part=tour-live]:has-text('{live}')").wait_for()
-        wait_for_step(page, 50)
+        wait_for_step(page, 10)
         assert page.evaluate("() => document.activeElement.tagName") == "H2"
         kept(page, f"tour-{number}")
         page.locator("[data-do=tour-next]").click()

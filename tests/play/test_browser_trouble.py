@@ -4,7 +4,7 @@ import pytest
 from playground import choose, passed, wait_for_step
 from waiting import wait_until
 
-from plunit.play.server import started
+from plunit.play.server import serving
 
 MESSAGE = "[data-part=message]"
 
@@ -12,12 +12,9 @@ MESSAGE = "[data-part=message]"
 @pytest.fixture
 def ending(browser, opened):
     """A server that a test may end."""
-    server, thread = started()
-    opened.address = server.address
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving() as server:
+        opened.address = server.address
+        yield server
 
 
 @pytest.mark.parametrize("way", ["ended", "killed"])
@@ -38,37 +35,23 @@ def test_server_that_is_gone(opened, ending, kept, way):
     opened.forgiven = "ERR_"  # the browser's own words
 
 
-def test_bad_expression_is_said_and_mended(opened):
-    page = opened({})
-    wait_for_step(page, 10)
-    choose(page, "expression")
-    for text, words in {"sin(x": "sin(x", "foo(x)": "foo", "log(x)": ""}.items():
-        page.fill("[name=text]", text)
-        page.locator(f"{MESSAGE}:visible").wait_for()
-        assert words in page.locator(MESSAGE).inner_text()
-        page.fill("[name=text]", "cos(x)")
-        page.locator(MESSAGE).wait_for(state="hidden")
-        wait_for_step(page, 10)
+def test_what_is_wrong_is_said_and_mended(opened):
     opened.forgiven = "400"  # the browser's own words
-
-
-def test_settings_out_of_range_are_said(opened):
-    page = opened({"networks": 5000})
+    page = opened({"networks": 5000, "activations": ["plu"]})
     page.locator(f"{MESSAGE}:has-text('4')").wait_for()
     page.fill("[name=networks]", "50")
-    page.locator(f"{MESSAGE}").wait_for(state="hidden")
-    wait_for_step(page, 10)
-    opened.forgiven = "400"  # the browser's own words
-
-
-def test_no_activation_is_said(opened):
-    page = opened({"activations": ["plu"]})
+    page.locator(MESSAGE).wait_for(state="hidden")
     wait_for_step(page, 10)
     page.locator("[name=activation][value=plu]").uncheck()
     page.locator(f"{MESSAGE}:has-text('activation')").wait_for()
     page.locator("[name=activation][value=relu]").check()
-    page.locator(f"{MESSAGE}").wait_for(state="hidden")
-    opened.forgiven = "400"  # the browser's own words
+    page.locator(MESSAGE).wait_for(state="hidden")
+    choose(page, "expression")
+    page.fill("[name=text]", "foo(x)")
+    page.locator(f"{MESSAGE}:has-text('foo')").wait_for()
+    page.fill("[name=text]", "cos(x)")
+    page.locator(MESSAGE).wait_for(state="hidden")
+    wait_for_step(page, 10)
 
 
 def test_session_that_was_stopped_starts_again(opened, served):
@@ -89,15 +72,10 @@ def test_settings_in_a_link_that_cannot_be_read(opened, served):
     opened.forgiven = "400"  # the browser's own words
 
 
-def test_page_that_closes_stops_its_training(opened, served):
-    page = opened({})
-    wait_for_step(page, 10)
-    sessions = set(served.workshop._sessions)
-    page.goto("about:blank")
-    wait_until(lambda: set(served.workshop._sessions) < sessions)
-
-
-def test_two_pages_train_at_once(opened):
+def test_two_pages_train_at_once_and_one_that_closes_stops_its_training(opened, served):
     pages = [opened({"seed": seed}) for seed in (1, 2)]
     for page in pages:
         wait_for_step(page, 30)
+    sessions = set(served.workshop._sessions)
+    pages[0].goto("about:blank")
+    wait_until(lambda: set(served.workshop._sessions) < sessions)

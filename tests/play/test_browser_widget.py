@@ -28,11 +28,13 @@ HOST = """async ([module, markup, style]) => {
 
 
 @pytest.fixture
-def notebook(opened):
+def notebook(opened, monkeypatch):
     """Return a page that holds the widget, and its workshop."""
+    from plunit.play import session
     from plunit.play.widget import Widget
     from plunit.play.workshop import Workshop
 
+    monkeypatch.setattr(session, "PATIENCE", 0.02)  # the browser waits while Python answers
     workshop = Workshop()
 
     def answer(kind, body):
@@ -49,7 +51,7 @@ def notebook(opened):
 
 def test_widget_trains_and_draws(notebook, kept):
     page, _ = notebook
-    wait_for_step(page, 50)
+    wait_for_step(page, 5)
     kept(page, "widget")
     assert sorted(table_of(page)) == ["PLU", "ReLU", "tanh"]
     assert page.locator("[name=text]").is_visible()  # sections are open where there is room

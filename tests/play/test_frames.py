@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from plunit.play.frames import Painter, problem_of
+from plunit.play.live_training import advance_all
 from plunit.play.panels import view_of
 from plunit.play.session import _trainings
-from plunit.play.settings import Settings
-from plunit.play.targets import task_of
+from plunit.play.targets import Settings, task_of
 
 TARGETS = {
     "line": {"kind": "expression", "text": "exp(x)", "low": 0, "high": 1},
@@ -51,12 +51,18 @@ def test_at_most_a_thousand_rows_are_shown():
     assert len(content["dots"]) == 1000
 
 
+def painting(name, networks, activations=("relu", "plu")):
+    """Return the painter of networks that have not begun, their trainings and their snapshots."""
+    task, settings = task_of(TARGETS[name]), Settings(TARGETS[name], activations, networks=networks)
+    trainings = _trainings(task, settings, 0)
+    snapshots = [training.snapshot() for training in trainings]
+    return Painter(task, settings, snapshots), trainings, snapshots
+
+
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_parts_of_a_frame_lie_in_its_payload_and_do_not_overlap(name):
-    task = task_of(TARGETS[name])
-    settings = Settings(TARGETS[name], ("relu", "plu", "tanh"), networks=8)
-    snapshots = [training.snapshot() for training in _trainings(task, settings, 0)]
-    content, payload = Painter(task, settings, snapshots).paint(snapshots)
+    painter, _, snapshots = painting(name, 8, ("relu", "plu", "tanh"))
+    content, payload = painter.paint(snapshots)
     json.dumps(content, allow_nan=False)
     assert [panel["activation"] for panel in content["panels"]] == ["relu", "plu", "tanh"]
     images = [
@@ -67,15 +73,13 @@ def test_the_parts_of_a_frame_lie_in_its_payload_and_do_not_overlap(name):
     assert all(offset % 4 == 0 for offset, _ in parts)
     assert all(start + size <= after for (start, size), (after, _) in pairwise(parts))
     assert sum(parts[-1]) == len(payload)
-    assert len(edges) == (2 if task.inputs == 2 else 0)
+    assert len(edges) == (2 if name in ("surface", "places") else 0)
 
 
 def test_histograms_have_common_bars_and_all_networks():
-    target = TARGETS["line"]
-    task, settings = task_of(target), Settings(target, ("relu", "plu"), networks=50)
-    snapshots = [training.snapshot() for training in _trainings(task, settings, 0)]
+    painter, _, snapshots = painting("line", 50)
     snapshots[0].loss[:3] = np.nan
-    content, _ = Painter(task, settings, snapshots).paint(snapshots)
+    content, _ = painter.paint(snapshots)
     relu, plu = (panel["histogram"] for panel in content["panels"])
     assert relu["edges"] == plu["edges"]
     assert (sum(relu["counts"]), sum(plu["counts"])) == (47, 50)
@@ -85,27 +89,17 @@ def test_histograms_have_common_bars_and_all_networks():
 
 
 def test_one_activation_after_the_other_gets_new_lines():
-    target = TARGETS["line"]
-    task, settings = task_of(target), Settings(target, ("relu", "plu"), networks=4)
-    trainings = _trainings(task, settings, 0)
-    painter = Painter(task, settings, [training.snapshot() for training in trainings])
-    lines = []
+    (painter, trainings, _), lines = painting("line", 4), []
     for _ in range(3):
-        for training in trainings:
-            training.advance(5)
+        advance_all(trainings, 5)
         frame = painter.paint([training.snapshot() for training in trainings])
         lines.append([panel["best"]["line"] for panel in frame.content["panels"]])
-    assert [[a == b for a, b in zip(*pair, strict=True)] for pair in pairwise(lines)] == [
-        [False, True],
-        [True, False],
-    ]
+    same = [[a == b for a, b in zip(*pair, strict=True)] for pair in pairwise(lines)]
+    assert same == [[False, True], [True, False]]
 
 
 def test_a_frame_without_numbers_has_the_pictures_only():
-    target = TARGETS["line"]
-    task, settings = task_of(target), Settings(target, ("relu", "plu"), networks=4)
-    snapshots = [training.snapshot() for training in _trainings(task, settings, 0)]
-    painter = Painter(task, settings, snapshots)
+    painter, _, snapshots = painting("line", 4)
     (_, whole), (_, bare) = (painter.paint(snapshots, numbers).content["panels"] for numbers in (True, False))
     assert set(bare) == {"activation", "best", "median", "image", "edges"}
     assert set(whole) == {*bare, "losses", "pieces", "dead", "diverged", "histogram", "alpha", "c"}

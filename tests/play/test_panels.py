@@ -8,13 +8,19 @@ from plunit.ensemble.standardizing import in_units
 from plunit.play import panels
 from plunit.play.live_training import LiveTraining, Snapshot
 from plunit.play.panels import HEIGHT, MOST, WIDTH, Panel, cloud_of, pixels, share_of_dead_units, view_of
-from plunit.play.settings import Settings
-from plunit.play.targets import task_of
+from plunit.play.targets import Settings, task_of
 
 SINE = {"kind": "expression", "text": "30 * sin(x)", "low": 0, "high": 12}
 PLANE = {"kind": "expression", "text": "x - 3 * y", "low": -2, "high": 3}
 CURVE = {"kind": "paper", "name": "parametric"}
 DIGITS = 1e-4
+
+
+def panel_of(widths, activation, networks):
+    """Return a panel of networks that learn the sine, their form, and their start."""
+    network = MLP(widths, activation)
+    theta = initial(network, [np.random.default_rng(seed) for seed in range(networks)])
+    return Panel(network, task_of(SINE), Settings(SINE, networks=networks)), network, theta
 
 
 def painted(target, activation, *, networks=24, steps=60, width=3):
@@ -30,25 +36,20 @@ def painted(target, activation, *, networks=24, steps=60, width=3):
 
 
 @pytest.mark.parametrize("activation", ["relu", "plu", "plu_learned", "hardtanh"])
-@pytest.mark.parametrize("which", ["best", "median"])
-def test_the_line_of_a_network_is_the_network(activation, which):
+def test_the_lines_are_the_networks_and_each_knot_bends(activation):
     (panel, _, _), task, now, theta = painted(SINE, activation)
-    drawn = panel[which]
-    x, y = np.array(drawn["line"]).T
-    at = np.random.default_rng(0).uniform(*task.box[0], 500)
-    values = forward(now.network, theta[:, [drawn["member"]]], at[None], 0.2, 0.8)[0, :, 0]
-    np.testing.assert_allclose(np.interp(at, x, y), values, atol=30 * DIGITS)
-    assert drawn["pieces"] == len(drawn["line"]) - 1 > 1
+    for drawn in (panel["best"], panel["median"]):
+        x, y = np.array(drawn["line"]).T
+        at = np.random.default_rng(0).uniform(*task.box[0], 500)
+        values = forward(now.network, theta[:, [drawn["member"]]], at[None], 0.2, 0.8)[0, :, 0]
+        np.testing.assert_allclose(np.interp(at, x, y), values, atol=30 * DIGITS)
+        assert drawn["pieces"] == len(drawn["line"]) - 1 > 1
+        assert (np.abs(np.diff(np.diff(y) / np.diff(x))) > 1e-4).all()
 
 
-def test_each_knot_bends():
-    (panel, _, _), *_ = painted(SINE, "plu")
-    x, y = np.array(panel["best"]["line"]).T
-    slopes = np.diff(y) / np.diff(x)
-    assert (np.abs(np.diff(slopes)) > 1e-4).all()
-
-
-def test_a_smooth_network_is_sampled():
+def test_a_smooth_network_is_sampled_and_its_surface_has_no_edges():
+    (panel, _, edges), *_ = painted(PLANE, "tanh", steps=5)
+    assert (edges, "line" in panel["best"]) == (None, False)
     (panel, _, _), _, now, theta = painted(SINE, "tanh")
     x, y = np.array(panel["median"]["line"]).T
     values = forward(now.network, theta[:, [panel["median"]["member"]]], x[None])[0, :, 0]
@@ -124,19 +125,10 @@ def test_edges_are_where_the_slope_of_the_surface_changes():
     assert (np.abs(slopes[0] - slopes[1]) > 1e-6).all()
 
 
-def test_without_edges_there_is_no_kink_of_a_smooth_surface():
-    (panel, _, edges), *_ = painted(PLANE, "tanh", steps=5)
-    assert edges is None
-    assert "line" not in panel["best"]
-
-
 def test_networks_that_diverged_are_counted_and_nothing_breaks():
-    task, settings = task_of(SINE), Settings(SINE, networks=5)
-    network = MLP((1, 3, 3, 1), "plu")
-    theta = initial(network, [np.random.default_rng(seed) for seed in range(5)])
+    panel, network, theta = panel_of((1, 3, 3, 1), "plu", 5)
     theta[:, 2:] = np.nan
     loss = np.array([np.inf, 0.5, np.nan, np.nan, np.nan])
-    panel = Panel(network, task, settings)
     found, image, _ = panel.paint(Snapshot(network, 3, theta, loss), True)
     assert (found["diverged"], found["best"]["member"], found["best"]["loss"]) == (4, 1, 0.5)
     json.dumps(found, allow_nan=False)
@@ -147,10 +139,7 @@ def test_networks_that_diverged_are_counted_and_nothing_breaks():
 
 
 def test_a_long_course_keeps_its_form():
-    task, settings = task_of(SINE), Settings(SINE, networks=3)
-    network = MLP((1, 1, 1), "tanh")
-    panel = Panel(network, task, settings)
-    theta = initial(network, [np.random.default_rng(seed) for seed in range(3)])
+    panel, network, theta = panel_of((1, 1, 1), "tanh", 3)
     for step in range(1, 1001):
         found, *_ = panel.paint(Snapshot(network, step, theta, np.full(3, 1 / step)), False)
     losses = found["losses"]
@@ -163,10 +152,7 @@ def test_a_long_course_keeps_its_form():
 
 
 def test_the_median_network_stays_while_it_is_in_the_middle():
-    task, settings = task_of(SINE), Settings(SINE, networks=101)
-    network = MLP((1, 1, 1), "tanh")
-    panel = Panel(network, task, settings)
-    theta = initial(network, [np.random.default_rng(seed) for seed in range(101)])
+    panel, network, theta = panel_of((1, 1, 1), "tanh", 101)
     members = []
     for shift in (0, 3, 30):
         loss = np.roll(np.arange(101.0), shift)
@@ -175,10 +161,7 @@ def test_the_median_network_stays_while_it_is_in_the_middle():
 
 
 def test_the_losses_of_best_and_median_are_the_newest_while_lines_wait_for_their_turn():
-    task, settings = task_of(SINE), Settings(SINE, networks=9)
-    network = MLP((1, 2, 1), "relu")
-    panel = Panel(network, task, settings)
-    theta = initial(network, [np.random.default_rng(seed) for seed in range(9)])
+    panel, network, theta = panel_of((1, 2, 1), "relu", 9)
     first = panel.paint(Snapshot(network, 1, theta, np.arange(1.0, 10)), True)[0]
     second = panel.paint(Snapshot(network, 2, 2 * theta, np.arange(9.0, 0, -1) / 100), False)[0]
     assert (second["best"]["member"], second["best"]["loss"]) == (8, 0.01)
@@ -190,19 +173,19 @@ def test_the_losses_of_best_and_median_are_the_newest_while_lines_wait_for_their
 
 # weights and biases of two hidden units, the output's weights and bias; x in [-1, 1]
 @pytest.mark.parametrize(
-    ("activation", "biases", "share"),
-    [("relu", (-2.0, 0.0), 0.5), ("relu", (-2.0, -3.0), 1.0), ("relu", (2.0, 0.0), 0.0), ("plu", (-9.0, 9.0), 0.0)],
+    ("activation", "biases", "alpha", "share"),
+    [
+        ("relu", (-2.0, 0.0), 0.1, 0.5),
+        ("relu", (-2.0, -3.0), 0.1, 1.0),
+        ("relu", (2.0, 0.0), 0.1, 0.0),
+        ("plu", (-9.0, 9.0), 0.1, 0.0),
+        ("plu", (-9.0, 0.0), 0.0, 0.5),
+    ],
 )
-def test_dead_units_have_no_slope_at_any_point(activation, biases, share):
-    network = MLP((1, 2, 1), activation)
+def test_dead_units_have_no_slope_at_any_point(activation, biases, alpha, share):
     theta = np.array([1, -1, *biases, 1, 1, 0], dtype=np.float32)[:, None]
-    assert share_of_dead_units(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None]) == share
-
-
-def test_plu_without_slope_outside_has_dead_units():
-    network = MLP((1, 2, 1), "plu")
-    theta = np.array([1, -1, -9, 0, 1, 1, 0], dtype=np.float32)[:, None]
-    assert share_of_dead_units(network, theta, np.linspace(-1, 1, 11, dtype=np.float32)[None], alpha=0.0) == 0.5
+    x = np.linspace(-1, 1, 11, dtype=np.float32)[None]
+    assert share_of_dead_units(MLP((1, 2, 1), activation), theta, x, alpha) == share
 
 
 CLOUDS = {

@@ -1,4 +1,4 @@
-"""Ten thousand random requests: nothing is executed, and each has an answer."""
+"""Four thousand random requests: nothing is executed, and each has an answer."""
 
 import io
 import json
@@ -69,7 +69,7 @@ def random_call(rng, site):
     ).encode() + content
 
 
-def test_ten_thousand_random_requests(idle, monkeypatch, tmp_path):
+def test_random_requests(idle, monkeypatch, tmp_path):
     """All are answered with a status that says what is wrong; nothing is executed, and no answer is a fault of ours."""
 
     class NoSession:
@@ -98,7 +98,7 @@ def test_ten_thousand_random_requests(idle, monkeypatch, tmp_path):
     monkeypatch.setattr(workshop, "SESSIONS", 10**6)
     monkeypatch.setattr(workshop, "MEMORY", 2**60)
     monkeypatch.chdir(tmp_path)
-    for _ in range(10_000):
+    for _ in range(4_000):
         if rng.random() < 0.4:
             content = "".join(rng.choices(WORDS, k=rng.randrange(1, 15))).encode("latin-1")
         else:
@@ -116,13 +116,13 @@ def test_ten_thousand_random_requests(idle, monkeypatch, tmp_path):
     for name in list(idle.workshop._sessions):
         idle.workshop.call("command", {"session": name, "command": "stop"})
     assert {"200", "400", "403", "404", "408"} < set(statuses), statuses
-    assert len(started_) > 50
+    assert len(started_) > 20
     assert list(tmp_path.iterdir()) == []
     assert called(idle, "info", {})[0]["limits"]
 
 
 def test_random_bytes_on_the_wire(idle):
     rng = random.Random(1)
-    for _ in range(100):
+    for _ in range(40):
         raw(idle, rng.randbytes(rng.randrange(1, 300)) + b"\r\n\r\n", timeout=0.2)
     assert called(idle, "info", {})[0]["limits"]

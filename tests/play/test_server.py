@@ -9,24 +9,28 @@ import threading
 import time
 
 import pytest
-from calls import SMALL, asked, called, raw
+from calls import SMALL, asked, called, raw, threads
 from waiting import wait_until
 
 from plunit.play import server as module
+from plunit.play import workshop
 from plunit.play.frames import Reply
-from plunit.play.server import HEADERS, Handler, Server, started
+from plunit.play.server import HEADERS, Handler, Server, serving
 
 
-def test_it_listens_on_loopback_only(idle):
+def head(server, *more, path="info", length=None):
+    """Return the head of a call as a page sends it, with other headers after its own."""
+    lines = [f"POST /call/{path} HTTP/1.1", f"Host: 127.0.0.1:{server.server_port}", f"X-Plunit-Token: {server.token}"]
+    lines += [*more, *([] if length is None else [f"Content-Length: {length}"])]
+    return "".join(line + "\r\n" for line in [*lines, ""]).encode(errors="replace")
+
+
+def test_it_listens_on_loopback_only_and_its_address_has_a_token_of_its_own(idle):
     assert idle.socket.getsockname()[0] == "127.0.0.1"
-
-
-def test_the_address_has_the_token_in_its_fragment(idle):
     assert idle.address == f"http://127.0.0.1:{idle.server_port}/#token={idle.token}"
     assert len(idle.token) >= 32
     with Server() as other:
         assert other.token != idle.token
-        other.workshop.close()
 
 
 @pytest.mark.parametrize("path", ["/", "/index.html", "/boot.js", "/style.css"])
@@ -37,30 +41,14 @@ def test_the_page_needs_no_token(idle, path):
 
 
 def test_one_connection_serves_many_calls(idle):
-    request = json.dumps({}).encode()
-    head = (
-        f"POST /call/info HTTP/1.1\r\nHost: 127.0.0.1:{idle.server_port}\r\nX-Plunit-Token: {idle.token}\r\n"
-        f"Content-Length: {len(request)}\r\n\r\n"
-    )
-    last = head.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n")
-    found = raw(idle, head.encode() + request + head.encode() + request + last.encode() + request)
+    found = raw(idle, (head(idle, length=2) + b"{}") * 2 + head(idle, "Connection: close", length=2) + b"{}")
     assert found.count(b"HTTP/1.1 200 OK") == 3
 
 
 HOSTS = [
-    "evil.example",
-    "evil.example:{port}",
-    "127.0.0.1",
-    "localhost",
-    "127.0.0.1:{other}",
-    "localhost.evil.example:{port}",
-    "127.0.0.1.:{port}",
-    "0.0.0.0:{port}",
-    "127.0.0.2:{port}",
-    "[::]:{port}",
-    "127.0.0.1:{port}@evil.example",
-    "",
-    None,
+    *("evil.example", "evil.example:{port}", "127.0.0.1", "localhost", "127.0.0.1:{other}", "127.0.0.1.:{port}"),
+    *("localhost.evil.example:{port}", "0.0.0.0:{port}", "127.0.0.2:{port}", "[::]:{port}"),
+    *("127.0.0.1:{port}@evil.example", "", None),
 ]
 
 
@@ -121,9 +109,12 @@ REPLIES = {
 def test_every_reply_is_locked_down(idle, method, path, body, more):
     _, headers, _ = asked(idle, method, path, body, **more)
     assert {name: headers.get(name) for name in HEADERS} == HEADERS
-    assert "default-src 'self'" in headers["Content-Security-Policy"]
-    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
-    assert "unsafe" not in headers["Content-Security-Policy"]
+    policy = headers["Content-Security-Policy"]
+    assert [word in policy for word in ("default-src 'self'", "frame-ancestors 'none'", "unsafe")] == [
+        True,
+        True,
+        False,
+    ]
     assert headers["Cache-Control"] == "no-store"
     assert not [name for name in headers if name.lower().startswith("access-control")]
     assert "Python" not in headers["Server"]
@@ -149,22 +140,9 @@ def test_what_is_no_request_gets_the_same_headers(idle, content):
 
 
 PATHS = [
-    "/../server.py",
-    "/page/../../server.py",
-    "/..%2fserver.py",
-    "/%2e%2e/server.py",
-    "//etc/passwd",
-    "/etc/passwd",
-    "/..\\server.py",
-    "/index.html/",
-    "/index.html%00",
-    "/INDEX.HTML",
-    "/index.html?x=1",
-    "/server.py",
-    "/page/index.html",
-    "http://evil.example/",
-    "*",
-    "/" + "a" * 5000,
+    *("/../server.py", "/page/../../server.py", "/..%2fserver.py", "/%2e%2e/server.py", "//etc/passwd", "/etc/passwd"),
+    *("/..\\server.py", "/index.html/", "/index.html%00", "/INDEX.HTML", "/index.html?x=1", "/server.py"),
+    *("/page/index.html", "http://evil.example/", "*", "/" + "a" * 5000),
 ]
 
 
@@ -206,31 +184,26 @@ def test_too_large_a_body_is_refused_before_it_arrives(idle, length):
 
 @pytest.mark.parametrize("length", [None, "-1", "x", "1e3", "٣", "0x10", " "])
 def test_a_body_needs_a_length(idle, length):
-    more = "" if length is None else f"Content-Length: {length}\r\n"
-    head = f"POST /call/info HTTP/1.1\r\nHost: 127.0.0.1:{idle.server_port}\r\nX-Plunit-Token: {idle.token}\r\n"
-    assert raw(idle, f"{head}{more}\r\n{{}}".encode(errors="replace")).startswith(b"HTTP/1.1 411")
+    assert raw(idle, head(idle, length=length) + b"{}").startswith(b"HTTP/1.1 411")
 
 
 def test_a_body_in_chunks_is_refused(idle):
-    head = f"POST /call/info HTTP/1.1\r\nHost: 127.0.0.1:{idle.server_port}\r\nX-Plunit-Token: {idle.token}\r\n"
-    body = "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
-    found = raw(idle, (head + body).encode())
-    assert found.startswith(b"HTTP/1.1 411")
-    assert found.count(b"HTTP/1.1") == 1
+    found = raw(idle, head(idle, "Transfer-Encoding: chunked", length=2) + b"2\r\n{}\r\n0\r\n\r\n")
+    assert (found.startswith(b"HTTP/1.1 411"), found.count(b"HTTP/1.1")) == (True, 1)
 
 
-@pytest.mark.parametrize("wrong", ["X-Plunit-Token: x", "X-Plunit-Token: {token}\r\nOrigin: http://evil.example"])
+@pytest.mark.parametrize("wrong", ["X-Plunit-Token: x", "Origin: http://evil.example"])
 def test_the_body_of_a_refused_call_is_no_request(idle, wrong):
-    inner = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{idle.server_port}\r\n\r\n"
-    head = f"POST /call/info HTTP/1.1\r\nHost: 127.0.0.1:{idle.server_port}\r\n{wrong.format(token=idle.token)}\r\n"
-    found = raw(idle, f"{head}Content-Length: {len(inner)}\r\n\r\n{inner}".encode())
-    assert found.startswith(b"HTTP/1.1 403")
-    assert found.count(b"HTTP/1.1") == 1
+    inner = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{idle.server_port}\r\n\r\n".encode()
+    call = head(idle, "Origin: http://evil.example", length=len(inner))
+    if wrong.startswith("X-Plunit"):
+        call = head(idle, length=len(inner)).replace(idle.token.encode(), b"x")
+    found = raw(idle, call + inner)
+    assert (found.startswith(b"HTTP/1.1 403"), found.count(b"HTTP/1.1")) == (True, 1)
 
 
 def test_ten_megabytes_arrive(site):
-    row = "0.123456,0.654321\n"
-    text = "x,y\n1,2\n" + row * 520_000
+    text = "x,y\n1,2\n" + "0.123456,0.654321\n" * 520_000
     body = json.dumps({"settings": {**SMALL, "target": {"kind": "csv", "text": text}}}).encode()
     assert 9_800_000 < len(body) < 10_000_000
     status, _, content = asked(site, "POST", "/call/start", body)
@@ -255,17 +228,12 @@ def connected(server):
 @pytest.mark.parametrize("drip", [False, True])
 def test_a_slow_body_is_given_up(monkeypatch, site, drip):
     monkeypatch.setattr(Handler, "timeout", 0.5)
-    head = (
-        f"POST /call/info HTTP/1.1\r\nHost: 127.0.0.1:{site.server_port}\r\nX-Plunit-Token: {site.token}\r\n"
-        "Content-Length: 1000\r\n\r\n"
-    )
     with connected(site) as connection:
-        connection.sendall(head.encode())
+        connection.sendall(head(site, length=1000) + b"1")
         assert given_up(connection, drip).startswith(b"HTTP/1.1 408")
 
 
-@pytest.mark.parametrize("drip", [False, True])
-@pytest.mark.parametrize("begun", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nX: "])
+@pytest.mark.parametrize(("begun", "drip"), [(b"", False), (b"GET / HT", True), (b"GET / HTTP/1.1\r\nX: ", True)])
 def test_a_slow_head_is_given_up(monkeypatch, site, begun, drip):
     monkeypatch.setattr(Handler, "timeout", 0.5)
     with connected(site) as connection:
@@ -277,11 +245,8 @@ def test_a_slow_head_is_given_up(monkeypatch, site, begun, drip):
 def crowded(monkeypatch):
     """A server for three connections at once."""
     monkeypatch.setattr(module, "CONNECTIONS", 3)
-    made, thread = started()
-    yield made
-    made.shutdown()
-    made.server_close()
-    thread.join()
+    with serving() as server:
+        yield server
 
 
 def test_connections_without_a_token_keep_no_page_out(crowded):
@@ -318,3 +283,73 @@ def test_so_many_calls_and_no_more(crowded, monkeypatch):
     assert "too many connections are open; close a page" in json.loads(body)["error"]
     assert replies == [{"waited": True}] * 3
     wait_until(lambda: asked(crowded, "GET", "/")[0] == 200)
+
+
+# Sessions over HTTP: pages that come and go, and a server that stops
+
+
+def test_a_session_over_http(site):
+    started_, payload = called(site, "start", {"settings": {**SMALL, "target": {"kind": "paper", "name": "saddle"}}})
+    assert len(payload) == 96 * 80
+    name, after = started_["session"], 0
+    for _ in range(3):
+        frame, payload = called(site, "frame", {"session": name, "after": after})
+        assert frame["frame"] == after + 1
+        after = frame["frame"]
+        assert sum(96 * 80 + 16 * panel["edges"]["count"] for panel in frame["panels"]) == len(payload)
+    file, content = called(site, "export", {"session": name, "activation": "plu", "format": "c"})
+    stem = file["name"].removesuffix(".h")
+    assert stem.startswith("plu_")
+    assert stem.removeprefix("plu_").isdecimal()
+    assert file["mime"] == "text/x-c"
+    assert f"static inline void {stem}(".encode() in content
+    assert called(site, "command", {"session": name, "command": "stop"})[0]["paused"] is True
+    assert called(site, "frame", {"session": name})[0] == 404
+
+
+def test_a_page_closed_in_the_middle_of_training(monkeypatch, site):
+    monkeypatch.setattr(workshop, "SECONDS", 0.5)
+    name = called(site, "start", {"settings": SMALL})[0]["session"]
+    body = json.dumps({"session": name, "after": 0}).encode()
+    with connected(site) as connection:
+        connection.sendall(head(site, path="frame", length=len(body)) + body)
+        connection.recv(100)  # and no more: the page goes away in the middle of a frame
+    wait_until(lambda: not site.workshop._sessions)
+    assert called(site, "frame", {"session": name})[0] == 404
+
+
+def test_two_pages_have_their_own_training(site):
+    one, two = (called(site, "start", {"settings": {**SMALL, "seed": seed}})[0]["session"] for seed in (0, 1))
+    frames = [called(site, "frame", {"session": name})[0] for name in (one, two)]
+    assert [frame["session"] for frame in frames] == [one, two]
+    assert frames[0]["panels"][0]["losses"] != frames[1]["panels"][0]["losses"]
+    called(site, "command", {"session": one, "command": "stop"})
+    assert called(site, "frame", {"session": one})[0] == 404
+    assert called(site, "frame", {"session": two, "after": 1})[0]["ended"] == ""
+
+
+def test_a_server_that_stops_in_the_middle_of_frames():
+    before, replies = threads(), []
+
+    def ask():
+        name, after = called(made, "start", {"settings": SMALL})[0]["session"], 0
+        try:
+            while True:
+                frame, _ = called(made, "frame", {"session": name, "after": after})
+                if frame == 404 or frame["ended"]:
+                    return replies.append("ended")
+                after = frame["frame"]
+        except OSError:
+            replies.append("gone")
+
+    with serving() as made:
+        pages = [threading.Thread(target=ask) for _ in range(3)]
+        for page in pages:
+            page.start()
+        wait_until(lambda: len(made.workshop._sessions) == 3)
+    for page in pages:
+        page.join(10)
+    assert len(replies) == 3
+    assert threads() == before
+    with pytest.raises(ConnectionRefusedError):
+        asked(made, "GET", "/")

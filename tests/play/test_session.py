@@ -8,8 +8,7 @@ from plunit.ensemble import forward
 from plunit.ensemble.standardizing import in_units
 from plunit.play import panels, session
 from plunit.play.session import Session, bytes_of
-from plunit.play.settings import settings_of
-from plunit.play.targets import task_of
+from plunit.play.targets import settings_of, task_of
 
 
 def test_a_round_that_was_planned_before_a_pause_does_nothing():

@@ -1,12 +1,14 @@
 import json
 import math
+import re
 
 import numpy as np
 import pytest
+from calls import SINE
 
 from plunit.base.errors import UserError
 from plunit.lab.train import fit as run
-from plunit.play.targets import task_of
+from plunit.play.targets import Settings, settings_of, task_of
 
 NAMES = {"sine": "sine", "parametric": "curve", "saddle": "saddle"}
 
@@ -77,8 +79,8 @@ def test_no_name_of_a_table_opens_a_file(tmp_path):
 
 
 def test_a_table_without_a_header_is_read_with_a_note():
-    task = task_of(table([(n, 2 * n) for n in range(10)], header=""))
-    assert "the first row is data" in task.notes[0]
+    task = task_of({**table([(n, 2 * n) for n in range(10)], header=""), "name": "mine.csv"})
+    assert task.notes[0].startswith("mine.csv: the first row is data")
 
 
 WRONG = {
@@ -98,10 +100,7 @@ WRONG = {
     "tiny": ({"kind": "expression", "text": "1e-165*sin(x)"}, "the target varies by 2e-165, the limit is 1e-30"),
     "tiny drawing": ({"kind": "drawn", "points": [[0, 0], [1, 1e-31]]}, "the target varies by 1e-31"),
     "huge": ({"kind": "expression", "text": "exp(50 * x)"}, "the limit is 1e30"),
-    "unknown of the paper": (
-        {"kind": "paper", "name": "cosine"},
-        "unknown function of the paper 'cosine'",
-    ),
+    "unknown of the paper": ({"kind": "paper", "name": "cosine"}, "unknown function of the paper 'cosine'"),
     "no points": ({"kind": "drawn", "points": {}}, "a drawing is a list of at most 1,000,000 points"),
     "one place": ({"kind": "drawn", "points": [[1, 1], [1, 2]]}, "two places x or more, got 1"),
     "texts as points": ({"kind": "drawn", "points": [["a", "b"]]}, "pairs [x, y] of finite numbers"),
@@ -131,6 +130,25 @@ def test_messages(target, message):
     assert "--" not in str(error.value)  # a page has no options
 
 
-def test_notes_have_the_name_of_the_table():
-    target = {**table([(n, 2 * n) for n in range(10)], header=""), "name": "mine.csv"}
-    assert task_of(target).notes[0].startswith("mine.csv: the first row is data")
+def test_settings_have_defaults_and_what_is_said_is_taken():
+    assert settings_of({"target": SINE}) == Settings(SINE)
+    numbers = {"depth": 1, "width": 7, "alpha": 0, "c": 2.5, "lr": 0.1, "networks": 9, "seed": 3}
+    given = {"target": SINE, "paused": True, "activations": ["relu", "plu"], **numbers}
+    found = settings_of(given)
+    assert {**vars(found), "activations": list(found.activations)} == given
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"lr": "0.1"}, "lr must be a number (1e-05 to 1), got '0.1'"),
+        ({"networks": 4097}, "networks must be a whole number (1 to 4096), got 4097"),
+        ({"activations": []}, "activations must be a list of names"),
+        ({"activations": ["plu", "os"]}, "unknown activation 'os'; there are tanh, relu"),
+        ({"activations": ["plu", "plu"]}, "each activation can be named once, got plu, plu"),
+        ({"activations": ["plu_learned"], "alpha": 0}, "learned PLU needs 0 < alpha < 1"),
+    ],
+)
+def test_messages_of_settings(given, said):
+    with pytest.raises(UserError, match=re.escape(said)):
+        settings_of({"target": SINE, **given})

@@ -11,7 +11,7 @@ import pytest
 from plunit import cli
 
 PROGRAM = [sys.executable, "-c", "from plunit.cli import main; main()"]
-SHORT = ["--starts", "4", "--splits", "0", "--quick"]
+SHORT = ["--starts", "4", "--quick"]
 
 
 def run(*words, folder=None):

@@ -24,15 +24,9 @@ from plunit.base.files import PART, sweep, write_atomically
 
 def user_cache() -> Path:
     """Return plunit's folder in the user's cache; it need not exist."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or _platform_cache(), "plunit")
-
-
-def _platform_cache() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    return Path.home() / ".cache"
+    named = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else "")
+    usual = {"darwin": "Library/Caches", "win32": "AppData/Local"}.get(sys.platform, ".cache")
+    return Path(named or Path.home() / usual, "plunit")
 
 
 def private_folder() -> Path:
@@ -45,23 +39,19 @@ def private_folder() -> Path:
         folder = user_cache()
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-        reason = why_not_private(folder)
+        reason = _why_not_private(folder)
     except (OSError, RuntimeError):  # RuntimeError: the user has no home folder
         return _session_folder()
     if reason:
-        warnings.warn(
-            f"the cache folder {folder} is not used for compiled programs, because {reason}; until then every process "
-            "compiles its own",
-            stacklevel=2,
-        )
-        return _session_folder()
-    if not os.access(folder, os.W_OK):
+        text = f"the cache folder {folder} is not used for compiled programs, because {reason}"
+        warnings.warn(f"{text}; until then every process compiles its own", stacklevel=2)
+    if reason or not os.access(folder, os.W_OK):
         return _session_folder()
     sweep(folder)
     return folder
 
 
-def why_not_private(path: Path) -> str:
+def _why_not_private(path: Path) -> str:
     """Return why other users can write to a file or folder, with the remedy; "" if they cannot, or on Windows."""
     if not hasattr(os, "getuid"):
         return ""
@@ -78,7 +68,7 @@ def verified(path: Path) -> bool:
     """Return whether the file is what this user's `write_verified` wrote: its checksum fits, its owner is the user."""
     try:
         expected = _checksum_path(path).read_text(encoding="ascii").split()[:1]
-        return not why_not_private(path) and expected == [hashlib.sha256(path.read_bytes()).hexdigest()]
+        return not _why_not_private(path) and expected == [hashlib.sha256(path.read_bytes()).hexdigest()]
     except (OSError, ValueError):
         return False
 

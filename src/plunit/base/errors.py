@@ -22,22 +22,30 @@ def shown(value: object) -> str:
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
+def quoted(text: str) -> str:
+    """Return a text of a user for a message: in quotes, in one line, and shortened to 40 characters.
+
+    >>> quoted("x" * 50)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
+    """
+    return repr(text if len(text) <= 40 else text[:40] + "...")
+
+
 def missing(
     error: ModuleNotFoundError, package: str, *, user: str | None = None, extra: str | None = None
 ) -> ModuleNotFoundError:
     """Return the error of a package that is not installed, with the extra that installs it.
 
-    If it was another package that was not found, the error is returned as it is. `user` is what needs the package, by
-    default the module of plunit of the same name; `extra` the extra, by default of the same name too.
+    If it was another package that was not found, the error is returned as it is. `user`, what needs the package, is by
+    default the module of plunit of the same name, and so is `extra`.
 
     >>> missing(ModuleNotFoundError(name="flax"), "flax")
     ModuleNotFoundError("plunit.flax needs flax, which is not installed; pip install 'plunit[flax]'")
     """
     if error.name != package:
         return error
-    user, extra = user or f"plunit.{package}", extra or package
-    text = f"{user} needs {package}, which is not installed; pip install 'plunit[{extra}]'"
-    return ModuleNotFoundError(text, name=package)
+    needed = f"{user or f'plunit.{package}'} needs {package}, which is not installed"
+    return ModuleNotFoundError(f"{needed}; pip install 'plunit[{extra or package}]'", name=package)
 
 
 def is_installed(package: str) -> bool:

@@ -21,8 +21,18 @@ class Stopped(Exception):
 def main() -> None:
     """Run the command line; a user's error is one line and exit code 2, Ctrl-C one line and 130."""
     try:
+        _run()
+    except SystemExit as end:
+        # one more Ctrl-C ends the process at once: what Python runs at exit would answer with tracebacks
+        if end.code == 130 and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        raise
+
+
+def _run() -> None:
+    try:
         with contextlib.suppress(BrokenPipeError):
-            _run()
+            _command()
     except ModuleNotFoundError as missing:
         package = str(missing.name).removeprefix("plunit.").partition(".")[0]
         if package not in _EXTRA:
@@ -30,22 +40,24 @@ def main() -> None:
         extra = "play" if sys.argv[1:2] == ["play"] else "lab"
         _end(f"{package} is not installed: pip install 'plunit[{extra}]'")
     except (KeyboardInterrupt, Stopped) as stop:
-        _end_at_the_next_ctrl_c()
         _end(str(stop) or "stopped", 130)
-    except SystemExit as end:
-        if end.code == 130:
-            _end_at_the_next_ctrl_c()
-        raise
     except MemoryError:
         _end("this machine has too little memory; ask for less, or for fewer seeds at once")
 
 
-def _run() -> None:
+def _command() -> None:
     from plunit.base.errors import UserError
-    from plunit.cli.commands import app
+    from plunit.cli.commands import UsageError, app
 
     try:
-        app()
+        if code := app(standalone_mode=False, prog_name="plunit"):
+            raise SystemExit(code)
+    except UsageError as error:
+        if len(sys.argv) < 2:  # its text is the list of commands
+            error.show()
+            raise SystemExit(2) from None
+        hint = f"; see {error.ctx.command_path} --help" if error.ctx else ""
+        _end(error.format_message().rstrip(".") + hint)
     except UserError as error:
         _end(str(error))
     except BrokenPipeError:
@@ -59,12 +71,9 @@ def _run() -> None:
         _end(f"{error.filename}: {error.strerror}; correct that, or choose another place")
 
 
-def _end_at_the_next_ctrl_c() -> None:
-    """Let one more Ctrl-C end the process at once: what Python runs at exit would answer with tracebacks."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def _end(line: str, code: int = 2) -> None:
-    print(f"plunit: {' '.join(line.split())}", file=sys.stderr)
+    """Print one line, in which what a terminal would obey is escaped, and end."""
+    from plunit.base.errors import shown
+
+    print(f"plunit: {shown(' '.join(line.split()))}", file=sys.stderr)
     raise SystemExit(code)

@@ -11,6 +11,9 @@ import typer
 import plunit
 from plunit.cli import Stopped, fit, lab, pieces, play, prove
 
+UsageError: Any = typer.BadParameter.__base__
+"""What typer raises for options and arguments that it cannot take; it exports the class's child only."""
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -33,21 +36,9 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-_COMMANDS = (
-    fit.fit_,
-    play.play_,
-    lab.reproduce,
-    lab.run,
-    lab.compare,
-    lab.report,
-    pieces.pieces_of,
-    prove.prove_,
-    lab.data,
-    lab.list_,
-)
 _STORING = (lab.reproduce, lab.run, lab.compare)
 _KEPT = "finished work is stored; the same command continues from there"
-for _command in _COMMANDS:
+for _command in (fit.fit_, play.play_, *_STORING, lab.report, pieces.pieces_of, prove.prove_, lab.data, lab.list_):
     _kind = pieces.BoxCommand if _command is pieces.pieces_of else None
     app.command(_command.__name__.removesuffix("_of").removesuffix("_"), cls=_kind)(_stoppable(_command))
 

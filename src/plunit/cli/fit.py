@@ -7,18 +7,18 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from plunit.base.errors import UserError, shown
-from plunit.base.files import ending
 from plunit.base.progress import bars
 from plunit.cli import Stopped
 from plunit.ensemble.nonlinearities import ACTIVATIONS
 
-PLOTS = (".png", ".svg", ".pdf")
+if TYPE_CHECKING:
+    from plunit.fitting.problems import Problem
 
 
 def fit_(
@@ -41,16 +41,23 @@ def fit_(
     hidden: Annotated[
         str, typer.Option(help="Units of the hidden layers; 8,8 for one input and 16,16 for more by default.")
     ] = "",
-    starts: Annotated[int, typer.Option(min=1, help="Number of random starts; the best is kept.")] = 256,
+    starts: Annotated[
+        int | None, typer.Option(min=1, help="Number of random starts; the best is kept.", show_default="256")
+    ] = None,
     best: Annotated[int, typer.Option(min=1, help="How many of the best networks to average, up to --starts.")] = 1,
     splits: Annotated[
-        int, typer.Option(min=0, max=100, help="For a table: number of random splits that test the error.")
-    ] = 5,
+        int | None,
+        typer.Option(
+            min=0, max=100, help="For a table: number of random splits that test the error.", show_default="5"
+        ),
+    ] = None,
     activation: Annotated[
         str, typer.Option(help=f"Activation of the hidden layers: {', '.join(ACTIVATIONS)}.")
     ] = "plu",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts and splits.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="32 starts and 2 splits, for a first look.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="For a first look: 32 starts and 2 splits, unless given.")
+    ] = False,
     save: Annotated[
         list[Path] | None,
         typer.Option(help="Write the model: .h (C), .onnx, .json or .csv; may be repeated."),
@@ -68,67 +75,58 @@ def fit_(
     The best of many random starts is kept. With --pieces or --error, for one input, the files hold the curve with so
     many pieces, or with the fewest. A file that is named is replaced. Ctrl-C keeps the best so far.
     """
-    from plunit.fitting import FitSettings, solve
-    from plunit.fitting.drawing import drawn
-    from plunit.fitting.output import (
-        check_packages,
-        check_places,
-        content_of,
-        free_page,
-        told,
-        write_page,
-        write_plot,
-        writer_of,
-    )
+    from plunit.fitting.output import OutputFiles, check_files, told, write_files
+    from plunit.fitting.solving import FitSettings, solve
 
     console = Console(stderr=True)
-    problem = _problem(source, target, inputs, low, high, console)
-    few = pieces is not None or error is not None
+    problem = _problem(source, target, inputs, low, high, splits, console)
     _check(problem, pieces, error, activation)
-    page = page or free_page()
-    check_places(source, [page, *([plot] if plot else []), *(save or ())])
-    if plot is not None and ending(plot) not in PLOTS:
-        raise UserError(f"--plot {shown(plot)} must end in one of {' '.join(PLOTS)}")
-    check_packages(save or ())
-    writers = [(path, writer_of(path, few, len(problem.inputs), activation)) for path in save or ()]
+    files = OutputFiles(save or (), pieces is not None or error is not None, plot, page)
+    check_files(files, source, problem, activation)
     settings = FitSettings(
         _widths(hidden),
-        min(starts, 32) if quick else starts,
+        starts or (32 if quick else 256),
         best,
-        min(splits, 2) if quick else splits,
+        splits if splits is not None else 2 if quick else 5,
         pieces,
         error,
         activation,
         seed,
     )
     console.print(f"training {settings.starts} starts; Ctrl-C keeps the best so far", style="dim")
-    with _watched(console) as progress:
-        found = _solved(solve, problem, settings, progress)
+    try:
+        with _watched(console) as progress:
+            found = solve(problem, settings, progress)
+    except ValueError as wrong:
+        raise UserError(f"{wrong} (n_init is --starts)" if "n_init" in str(wrong) else str(wrong)) from None
+    except KeyboardInterrupt:
+        raise Stopped("stopped; nothing was written") from None
     lines = told(problem, settings, found)
+    hint = f"; --pieces {found.reduced.curve.pieces} saves the curve" if found.reduced and not files.few else ""
     try:  # files first: the output may be a pipe that nobody reads
-        for path, write in writers:
-            write(found, problem, path)
-            hint = f"; --pieces {found.reduced.curve.pieces} saves the curve" if found.reduced and not few else ""
-            lines.append(f"saved {shown(path)}, {content_of(found, few)}{hint}")
-        figure = drawn(problem, found)
-        if plot is not None:
-            write_plot(plot, figure)
-            lines.append(f"saved {shown(plot)}")
-        write_page(page, problem, found, lines, figure, shlex.join(map(shown, ["plunit", *sys.argv[1:]])))
-        lines.append(f"saved {shown(page)}")
+        for line in write_files(files, problem, found, lines, shlex.join(map(shown, ["plunit", *sys.argv[1:]]))):
+            lines.append(line + hint if line.endswith(", the network") else line)
     except KeyboardInterrupt:
         raise Stopped("stopped while files were written; run the command again for those that are missing") from None
     finally:
         print(*lines, sep="\n")
 
 
-def _problem(source: str, target: str, inputs: str, low: float | None, high: float | None, console: Console) -> Any:
+def _problem(
+    source: str,
+    target: str,
+    inputs: str,
+    low: float | None,
+    high: float | None,
+    splits: int | None,
+    console: Console,
+) -> Problem:
     from plunit.fitting.problems import looks_like_a_file, of_expression, of_table
 
     if not looks_like_a_file(source):
-        if target or inputs:
+        if target or inputs or splits is not None:
             raise UserError(
-                f"--target and --inputs are for tables, and {source!r} is no file, so it is taken for a function"
+                f"--target, --inputs and --splits are for tables; {source!r} is no file, so it is taken for a function"
             )
         return of_expression(source, -6.0 if low is None else low, 6.0 if high is None else high)
     if low is not None or high is not None:
@@ -141,7 +139,7 @@ def _problem(source: str, target: str, inputs: str, low: float | None, high: flo
     return of_table(Path(source), target, chosen, console.print)
 
 
-def _check(problem: Any, pieces: int | None, error: float | None, activation: str) -> None:
+def _check(problem: Problem, pieces: int | None, error: float | None, activation: str) -> None:
     from plunit.ensemble.mlp import PIECEWISE
 
     if pieces is None and error is None:
@@ -162,15 +160,6 @@ def _widths(text: str) -> tuple[int, ...]:
     if not all(part.isdecimal() and 1 <= int(part) <= 256 for part in parts):
         raise UserError(f"--hidden must be numbers of units from 1 to 256 with commas, as in 8,8; got {text!r}")
     return tuple(map(int, parts))
-
-
-def _solved(solve: Any, problem: Any, settings: Any, progress: Any) -> Any:
-    try:
-        return solve(problem, settings, progress)
-    except ValueError as error:
-        raise UserError(f"{error} (n_init is --starts)" if "n_init" in str(error) else str(error)) from None
-    except KeyboardInterrupt:
-        raise Stopped("stopped; nothing was written") from None
 
 
 @contextmanager

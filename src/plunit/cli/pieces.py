@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,28 +33,21 @@ class BoxCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Join the numbers that follow --box: an option of typer takes a fixed number of arguments."""
         start = args.index("--box") + 1 if "--box" in args else len(args)
-        numbers = list(itertools.takewhile(_is_number, args[start:]))
+        numbers = list(itertools.takewhile(re.compile(r"[-+]?(inf|[\d.]+(e[-+]?\d+)?)$", re.I).match, args[start:]))
         joined = [" ".join(numbers)] if numbers else []
         return super().parse_args(ctx, [*args[:start], *joined, *args[start + len(numbers) :]])
 
 
-def _is_number(word: str) -> bool:
-    with contextlib.suppress(ValueError):
-        return not math.isnan(float(word))
-    return False
-
-
 def pieces_of(
     model: Annotated[Path, typer.Argument(help="A network: ONNX, JSON, .nnet, or an nn.Sequential by torch.save.")],
-    low: Annotated[float, typer.Option(help="Lower end of the domain of every input.")] = -math.tau,
-    high: Annotated[float, typer.Option(help="Upper end.")] = math.tau,
     box: Annotated[
-        str | None,
+        str,
         typer.Option(
             metavar="LOW HIGH ...",
-            help="Low and high for all inputs (-2 2) or for each (-2 2 0 1), instead of --low and --high.",
+            help="Low and high for all inputs (-2 2) or for each (-2 2 0 1).",
+            show_default="-2 pi to 2 pi",
         ),
-    ] = None,
+    ] = f"{-math.tau} {math.tau}",
     shape: Annotated[
         str | None,
         typer.Option(metavar="C,H,W", help="Shape of the input of a PyTorch model with convolutions or pooling."),
@@ -65,16 +59,18 @@ def pieces_of(
     maximum: Annotated[bool, typer.Option("--maximum", help="Print the first output's largest value, proved.")] = False,
 ) -> None:
     """Print the linear pieces of a saved network, exactly: knots, slopes and intercepts, or its polygons."""
-    net = _load(model, shape)
-    domain = domain_of(net, (low, high), box)
+    with _one_line(model, "give the file of a model"):
+        net = pieces.load(model, _shape(shape))
+    domain = domain_of(net, box)
     if net.inputs > 2 and save is None and not maximum:
         raise UserError(
             f"the model has {net.inputs} inputs, a table needs 1 or 2; --maximum and --save take any number, and in "
             "Python plunit.pieces.along(net, a, b) takes a line and plunit.pieces.plane(net, origin, u, v) a plane"
         )
     if save is not None:
-        _save(net, save, domain)
-    with bars(Console(stderr=True)) as bar:
+        with _one_line(save, "choose another place with --save"):
+            pieces.save(net, save, domain)
+    with bars(Console(stderr=True)) as bar, _one_line(model, "give the file of a model"):
         task = bar.add_task("pieces", total=1.0)
 
         def show(done: float, text: str) -> None:
@@ -82,16 +78,34 @@ def pieces_of(
 
         found = lines(net, domain, show) if net.inputs <= 2 else []
         if maximum:
-            found.append(largest(net, domain, show))
+            found.append(_largest(net, domain, show))
     if save is not None:
         found.append(f"saved as {save}")
     print(*found, sep="\n")
 
 
-def domain_of(net: Network, ends: tuple[float, float], box: str | None) -> Box:
-    """Return low and high of every input: those of --box, two numbers or two for each input, or of --low and --high."""
+@contextlib.contextmanager
+def _one_line(path: Path, remedy: str) -> Iterator[None]:
+    """Turn what the library raises into a line for the user."""
     try:
-        numbers = list(ends) if box is None else [float(word) for word in box.replace(",", " ").split()]
+        yield
+    except (ImportError, ValueError, pieces.Contradiction) as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; {remedy}") from None
+
+
+def _shape(text: str | None) -> tuple[int, ...] | None:
+    words = [] if text is None else text.replace(",", " ").split()
+    if text is not None and not (words and all(word.isdecimal() and int(word) > 0 for word in words)):
+        raise UserError(f"--shape needs positive integers, as in 3,32,32, got {text!r}")
+    return tuple(map(int, words)) or None
+
+
+def domain_of(net: Network, box: str) -> Box:
+    """Return low and high of every input from a text of two numbers, or of two for each input."""
+    try:
+        numbers = [float(word) for word in box.replace(",", " ").split()]
     except ValueError:
         numbers = []
     if not numbers:
@@ -100,51 +114,23 @@ def domain_of(net: Network, ends: tuple[float, float], box: str | None) -> Box:
         count = "one input" if net.inputs == 1 else f"{net.inputs} inputs"
         rule = "low and high" if net.inputs == 1 else f"2 numbers for all or {2 * net.inputs} for each"
         raise UserError(f"the model has {count}, so --box needs {rule}, got {len(numbers)} numbers")
-    if len(numbers) == 2:
-        numbers *= net.inputs
-    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+    pairs = tuple(zip(numbers[::2], numbers[1::2], strict=True))
+    return pairs * net.inputs if len(pairs) == 1 else pairs
 
 
 def lines(net: Network, domain: Box, progress: Progress | None = None) -> list[str]:
     """Return the pieces of a network of one input, or the polygons of one of two inputs."""
-    try:
-        if net.inputs == 1:
-            return list(_curve(curve(net, *domain[0], progress=progress)))
-        return list(_polygons(polygons(net, (domain[0], domain[1]), progress=progress)))
-    except ValueError as error:
-        raise UserError(str(error)) from None
+    if net.inputs == 1:
+        return list(_curve(curve(net, *domain[0], progress=progress)))
+    return list(_polygons(polygons(net, (domain[0], domain[1]), progress=progress)))
 
 
-def largest(net: Network, domain: Box, progress: Progress | None = None) -> str:
+def _largest(net: Network, domain: Box, progress: Progress) -> str:
     """Return the largest value on the domain, where it is, and whether it is proved."""
-    try:
-        found = pieces.maximum(net, domain, progress=progress)
-    except (ImportError, ValueError, pieces.Contradiction) as error:
-        raise UserError(str(error)) from None
+    found = pieces.maximum(net, domain, progress=progress)
     place = ", ".join(f"{number:.6g}" for number in np.atleast_1d(found.x))
     proof = "proved" if found.proved else f"not proved: at most {found.bound:.9g}"
     return f"maximum {found.value:.9g} at x = [{place}], {proof}"
-
-
-def _load(path: Path, shape: str | None) -> Network:
-    words = [] if shape is None else shape.replace(",", " ").split()
-    if shape is not None and not (words and all(word.isdecimal() and int(word) > 0 for word in words)):
-        raise UserError(f"--shape needs positive integers, as in 3,32,32, got {shape!r}")
-    try:
-        return pieces.load(path, tuple(map(int, words)) or None)
-    except (ImportError, ValueError) as error:
-        raise UserError(str(error)) from None
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; give the file of a model") from None
-
-
-def _save(net: Network, path: Path, domain: Box) -> None:
-    try:
-        pieces.save(net, path, domain)
-    except (ImportError, ValueError) as error:
-        raise UserError(str(error)) from None
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; choose another place with --save") from None
 
 
 def _curve(f: Curve) -> Iterator[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import re
-import sys
 import threading
 import webbrowser
 from typing import Annotated, Any
@@ -13,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from plunit.base.errors import UserError
+from plunit.base.machine import return_freed_memory
 
 
 def play_(
@@ -22,7 +21,7 @@ def play_(
 ) -> None:
     """Open a local page on which networks fit a function that you type, draw or drop, live. Ctrl-C ends it."""
     settings = _settings(link)
-    _return_memory()
+    return_freed_memory()
     try:
         server = _server(port)
         address = server.address + settings
@@ -43,15 +42,6 @@ def _settings(link: str) -> str:
     if link and not found:
         raise UserError(f"{link[:100]!r} has no settings; copy the link from the page, with #settings= in it")
     return f"&settings={found[1]}" if found else ""
-
-
-def _return_memory() -> None:
-    """Let freed arrays of a megabyte or more go back to the system at once.
-
-    glibc does so at first, but keeps arrays that are as large as one that was freed before.
-    """
-    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
-        library.mallopt(-3, 2**20)  # M_MMAP_THRESHOLD; once set, it stays
 
 
 def _server(port: int) -> Any:

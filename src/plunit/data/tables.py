@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from plunit.base.errors import UserError, shown
+from plunit.base.errors import UserError, quoted, shown
 from plunit.data import parquet_table
-from plunit.data.csv_table import Array, CsvTable, TableFault, is_number, quoted
+from plunit.data.csv_table import Array, CsvTable, TableFault, is_number
 
 __all__ = ["Table", "read_table"]
 

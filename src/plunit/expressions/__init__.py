@@ -13,7 +13,7 @@ and intervals of slopes; `sup_error` compares it with a curve.
 
 from plunit.expressions.distance import SupError, sup_error
 from plunit.expressions.expression import Expression, finite_values
-from plunit.expressions.functions import ExpressionError
 from plunit.expressions.parsing import parse
+from plunit.expressions.vocabulary import ExpressionError
 
 __all__ = ["Expression", "ExpressionError", "SupError", "finite_values", "parse", "sup_error"]

@@ -15,21 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from plunit.base.errors import quoted
 from plunit.expressions.expression import CHUNK, Expression, enclosure, finite_values, slope_enclosure
-from plunit.expressions.functions import shown
-from plunit.expressions.intervals import Interval, choose, hull, meet
+from plunit.expressions.intervals import Interval, between, choose, hull, meet
 from plunit.pieces.arrays import Floats, Ints, blocks
 from plunit.pieces.exact_curves import Curve
 
-SAMPLES = 4096
-PER_PIECE = 16
-PEAKS = 256
-"""So many of the highest samples are followed to the top of their hill."""
-
+SAMPLES, PER_PIECE = 4096, 16  # points on the interval, and on each piece of the curve
+PEAKS = 256  # of the highest samples are followed to the top of their hill
 CLOSENESS = 1e-3
-WORK = 2**23
-"""At most so many parts times steps of the expression."""
-
+WORK = 2**23  # parts times steps of the expression, at most
 HALVINGS = 60
 _ROUNDING = 256 * float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
@@ -69,33 +64,18 @@ def sup_error(
     finite, such as that of 1 / x, is an error if it is found. An error that samples do not tell apart from 0 is bounded
     to 1e-3 `closeness` of the first bound.
     """
-    _check(expression, curve, low, high)
-    x, value = _search(expression, curve, _places(curve, low, high))
-    bound, parts, x, value = _bounded(expression, curve, _ends(curve, low, high), x, value, closeness)
-    return SupError(value, x, max(bound, value) if np.isfinite(bound) else None, parts)
-
-
-def _check(expression: Expression, curve: Curve, low: float, high: float) -> None:
     if len(expression.names) > 1:
-        raise ValueError(f"a curve has one variable, but {shown(expression.text)} has {', '.join(expression.names)}")
+        raise ValueError(f"a curve has one variable, but {quoted(expression.text)} has {', '.join(expression.names)}")
     if curve.values.shape[1] != 1:
         raise ValueError(f"the curve must have one output, got {curve.values.shape[1]}; pick one with .output(i)")
     if not curve.low <= low < high <= curve.high:
         raise ValueError(f"low < high must lie in the curve's domain [{curve.low}, {curve.high}], got {low} and {high}")
-
-
-def _ends(curve: Curve, low: float, high: float) -> Floats:
-    """Return the ends of the pieces in [low, high]."""
-    inner = curve.knots[(curve.knots > low) & (curve.knots < high)]
-    return np.concatenate([[low], inner, [high]])
-
-
-def _places(curve: Curve, low: float, high: float) -> Floats:
-    """Return points to look at: the knots, an even grid, and some on each piece."""
-    ends = _ends(curve, low, high)
-    share = np.arange(PER_PIECE) / PER_PIECE
-    within = ends[:-1, None] + np.diff(ends)[:, None] * share
-    return np.unique(np.concatenate([np.linspace(low, high, SAMPLES + 1), within.ravel(), ends]))
+    ends = np.concatenate([[low], curve.knots[(curve.knots > low) & (curve.knots < high)], [high]])
+    within = ends[:-1, None] + np.diff(ends)[:, None] * (np.arange(PER_PIECE) / PER_PIECE)
+    cuts = np.unique(np.append(within, ends[-1]))
+    x, value = _search(expression, curve, np.unique(np.append(np.linspace(low, high, SAMPLES + 1), cuts)))
+    bound, parts, x, value = _bounded(expression, curve, cuts, x, value, closeness)
+    return SupError(value, x, max(bound, value) if np.isfinite(bound) else None, parts)
 
 
 def _errors(expression: Expression, curve: Curve, x: Floats) -> Floats:
@@ -118,11 +98,9 @@ def _search(expression: Expression, curve: Curve, x: Floats) -> tuple[float, flo
 
 
 def _bounded(
-    expression: Expression, curve: Curve, ends: Floats, x: float, value: float, closeness: float
+    expression: Expression, curve: Curve, cuts: Floats, x: float, value: float, closeness: float
 ) -> tuple[float, int, float, float]:
     """Return the bound, the number of parts, and the largest error found with its place."""
-    share = np.arange(PER_PIECE + 1) / PER_PIECE
-    cuts = np.unique(np.append(ends[:-1, None] + np.diff(ends)[:, None] * share[:-1], ends[-1]))
     a, b = cuts[:-1], cuts[1:]
     size, bound, parts = float(np.abs(curve.values).max() + value), 0.0, 0
     # closer than this the bound is lost in the widths of the intervals
@@ -170,7 +148,7 @@ def _part_bounds(expression: Expression, curve: Curve, a: Floats, b: Floats) -> 
 
 
 def _exact(x: Floats) -> Interval:
-    return Interval(x, x, np.zeros(x.shape, dtype=bool))
+    return between(x, x)
 
 
 def _point(expression: Expression, curve: Curve, x: Floats, piece: Ints) -> Interval:

@@ -7,60 +7,18 @@ division by 0), f has no value and nothing is said; a part that `where` does not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from plunit.expressions.functions import Function, shown
-from plunit.expressions.intervals import Interval, choose, constant, whole
+from plunit.base.errors import quoted
+from plunit.expressions.intervals import Interval, between, choose, constant, whole
 from plunit.expressions.rules import IMAGES, compare
 from plunit.expressions.slopes import SLOPES
+from plunit.expressions.vocabulary import Function
 from plunit.pieces.arrays import Floats, blocks
-
-
-def enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Interval:
-    """Return intervals [n] that hold the values of f in the boxes low <= inputs <= high, [names, n] each."""
-    inputs = [Interval(a, b, np.zeros(a.shape, dtype=bool)) for a, b in zip(low, high, strict=True)]
-    stack: list[Any] = []
-    with np.errstate(all="ignore"):
-        for name, value in steps:
-            if isinstance(value, Function):
-                count = len(value.arguments)
-                stack[-count:] = [_image(name, value, stack[-count:])]
-            else:
-                stack.append(inputs[int(value)] if name == "input" else constant(value, inputs[0]))
-    return stack[0]  # type: ignore[no-any-return]
-
-
-def slope_enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> tuple[Interval, Interval]:
-    """Return intervals [n] that hold the values and the slopes of f, a function of one variable; low, high: [1, n]."""
-    x = Interval(low[0], high[0], np.zeros(low[0].shape, dtype=bool))
-    stack: list[tuple[Any, Any]] = []
-    with np.errstate(all="ignore"):
-        for name, value in steps:
-            if isinstance(value, Function):
-                count = len(value.arguments)
-                given = stack[-count:]
-                image = _image(name, value, [pair[0] for pair in given])
-                stack[-count:] = [(image, None if value.compares else _slope(name, image, given))]
-            elif name == "input":
-                stack.append((x, constant(1.0, x)))
-            else:
-                stack.append((constant(value, x), constant(0.0, x)))
-    return stack[0]
-
-
-def _image(name: str, function: Function, values: Sequence[Any]) -> Any:
-    return compare(name, *values) if function.compares else IMAGES[name](*values)
-
-
-def _slope(name: str, image: Interval, given: Sequence[tuple[Any, Any]]) -> Interval:
-    found = SLOPES[name](image, *(part for pair in given for part in pair))
-    unknown = image.partial | np.isnan(found.low) | np.isnan(found.high)
-    return choose(unknown, whole(image), found)
-
 
 CHUNK = 2**14
 """So many points at a time: a text of 10,000 characters may need hundreds of arrays at once."""
@@ -71,6 +29,50 @@ class Step(NamedTuple):
 
     name: str
     value: float | int | Function
+
+
+def _run(steps: Sequence[Step], inputs: Sequence[Any], number: Callable[[Any], Any], apply: Callable[..., Any]) -> Any:
+    """Run the stack machine on values of any kind, made by number(value) and apply(name, function, arguments)."""
+    stack: list[Any] = []
+    with np.errstate(all="ignore"):
+        for name, value in steps:
+            if isinstance(value, Function):
+                count = len(value.arguments)
+                stack[-count:] = [apply(name, value, stack[-count:])]
+            else:
+                stack.append(inputs[int(value)] if name == "input" else number(value))
+    return stack[0]
+
+
+def enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Interval:
+    """Return intervals [n] that hold the values of f in the boxes low <= inputs <= high, [names, n] each."""
+    inputs = [between(*ends) for ends in zip(low, high, strict=True)]
+    found: Interval = _run(steps, inputs, lambda value: constant(value, inputs[0]), _image)
+    return found
+
+
+def slope_enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> tuple[Interval, Interval]:
+    """Return intervals [n] that hold the values and the slopes of f, a function of one variable; low, high: [1, n]."""
+    x = between(low[0], high[0])
+
+    def apply(name: str, function: Function, given: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+        image = _image(name, function, [pair[0] for pair in given])
+        return image, None if function.compares else _slope(name, image, given)
+
+    found: tuple[Interval, Interval] = _run(
+        steps, [(x, constant(1.0, x))], lambda value: (constant(value, x), constant(0.0, x)), apply
+    )
+    return found
+
+
+def _image(name: str, function: Function, values: Sequence[Any]) -> Any:
+    return compare(name, *values) if function.compares else IMAGES[name](*values)
+
+
+def _slope(name: str, image: Interval, given: Sequence[tuple[Any, Any]]) -> Interval:
+    found = SLOPES[name](image, *(part for pair in given for part in pair))
+    unknown = image.partial | np.isnan(found.low) | np.isnan(found.high)
+    return choose(unknown, whole(image), found)
 
 
 @dataclass(frozen=True)
@@ -97,65 +99,20 @@ class Expression:
 
     def __call__(self, *inputs: Any) -> Floats:
         """f: arrays [...], one for each name -> [...]."""
-        arrays = self._arrays(inputs)
+        if self.names and len(inputs) != len(self.names):
+            wanted = f"{len(self.names)} ({', '.join(self.names)})"
+            raise TypeError(f"{quoted(self.text)} needs one array for each variable, {wanted}, got {len(inputs)}")
+        given = [np.asarray(item) for item in inputs]
+        if wrong := [array.dtype for array in given if array.dtype.kind not in "biuf"]:
+            raise TypeError(f"variables must be real numbers, got an array of {wrong[0]}")
+        arrays = np.broadcast_arrays(*(array.astype(np.float64) for array in given))
         shape = arrays[0].shape if arrays else ()
         flat = [array.reshape(-1) for array in arrays]
         result = np.empty(shape).reshape(-1)
-        with np.errstate(all="ignore"):
-            for part in blocks(result.size, CHUNK):
-                result[part] = _run(self.steps, [array[part] for array in flat])
+        for part in blocks(result.size, CHUNK):
+            values = [array[part] for array in flat]
+            result[part] = _run(self.steps, values, float, lambda _, function, given: function.compute(*given))
         return result.reshape(shape)
-
-    def bound(self, low: Any, high: Any) -> tuple[float, float]:
-        """Return numbers that no value of f in a box exceeds; infinite where there is no such number.
-
-        Args:
-            low: the lower end of each variable, in the order of `names`; a number if there is only one.
-            high: the upper ends.
-
-        By interval arithmetic (see `enclosure`), so the numbers need not be the closest ones.
-
-        >>> from plunit.expressions import parse
-        >>> [round(end, 6) for end in parse("cos(x) + x / 2").bound(0, 1)], parse("1 / x").bound(-1, 1)
-        ([0.540302, 1.5], (-inf, inf))
-        """
-        found = enclosure(self.steps, *self._box(low, high))
-        return float(found.low[0]), float(found.high[0])
-
-    def slope_bound(self, low: float, high: float) -> tuple[float, float]:
-        """Return numbers between which (f(b) - f(a)) / (b - a) lies for all a < b in [low, high].
-
-        Infinite where no such numbers are found: at jumps (`where`, `sign`, `floor`), at vertical slopes, and where f
-        may be undefined.
-
-        >>> from plunit.expressions import parse
-        >>> [round(end, 6) for end in parse("abs(x)").slope_bound(-1, 2)], parse("floor(x)").slope_bound(0, 1)
-        ([-1.0, 1.0], (-inf, inf))
-        """
-        if len(self.names) > 1:
-            raise ValueError(f"a slope needs one variable, but {shown(self.text)} has {', '.join(self.names)}")
-        found = slope_enclosure(self.steps, *(end[:1] for end in self._box(low, high)))[1]
-        return float(found.low[0]), float(found.high[0])
-
-    def _arrays(self, inputs: Sequence[Any]) -> tuple[Floats, ...]:
-        if self.names and len(inputs) != len(self.names):
-            wanted = f"{len(self.names)} ({', '.join(self.names)})"
-            raise TypeError(f"{shown(self.text)} needs one array for each variable, {wanted}, got {len(inputs)}")
-        arrays = [np.asarray(item) for item in inputs]
-        for array in arrays:
-            if array.dtype.kind not in "biuf":
-                raise TypeError(f"variables must be real numbers, got an array of {array.dtype}")
-        return np.broadcast_arrays(*(array.astype(np.float64) for array in arrays))
-
-    def _box(self, low: Any, high: Any) -> tuple[Floats, Floats]:
-        """Return the ends [max(names, 1), 1] of a box."""
-        ends = np.atleast_1d(np.asarray(low, dtype=np.float64)), np.atleast_1d(np.asarray(high, dtype=np.float64))
-        wanted = (max(len(self.names), 1),)
-        if ends[0].shape != wanted or ends[1].shape != wanted:
-            raise ValueError(f"low and high need a number for each variable, shape {wanted}, got {low!r} and {high!r}")
-        if not (np.isfinite(ends).all() and (ends[0] <= ends[1]).all()):
-            raise ValueError(f"low <= high must hold, and both must be finite, got {low!r} and {high!r}")
-        return ends[0][:, None], ends[1][:, None]
 
 
 def finite_values(expression: Expression, *inputs: Any) -> Floats:
@@ -169,17 +126,6 @@ def finite_values(expression: Expression, *inputs: Any) -> Floats:
     place = ", ".join(f"{name} = {array[first]!s}" for name, array in zip(expression.names, arrays, strict=False))
     found = "too large or infinite" if np.isinf(values[first]) else "undefined or no real number"
     raise ValueError(
-        f"{shown(expression.text)} is {found} at {place or 'every place'}; choose a domain on which it is finite, or "
+        f"{quoted(expression.text)} is {found} at {place or 'every place'}; choose a domain on which it is finite, or "
         "name another value there with where(condition, a, b)"
     )
-
-
-def _run(steps: Sequence[Step], inputs: Sequence[Floats]) -> Any:
-    stack: list[Any] = []
-    for step in steps:
-        if isinstance(step.value, Function):
-            count = len(step.value.arguments)
-            stack[-count:] = [step.value.compute(*stack[-count:])]
-        else:
-            stack.append(inputs[int(step.value)] if step.name == "input" else step.value)
-    return stack[0]

@@ -86,10 +86,14 @@ class Interval:
         return loosely(f(self.low), f(self.high), self)
 
 
+def between(low: Floats, high: Floats) -> Interval:
+    """Return the numbers from low to high, at all of which there is a value."""
+    return Interval(low, high, np.zeros(low.shape, dtype=bool))
+
+
 def constant(value: Any, like: Interval) -> Interval:
     """Return one number, as an interval for each of those of another."""
-    ends = np.full_like(like.low, value)
-    return Interval(ends, ends, np.zeros(ends.shape, dtype=bool))
+    return between(*[np.full_like(like.low, value)] * 2)
 
 
 def whole(like: Interval) -> Interval:
@@ -117,21 +121,17 @@ def meet(a: Interval, b: Interval) -> Interval:
 
 def outward(low: Floats, high: Floats, *given: Interval) -> Interval:
     """Return the interval with ends one number further out: those of an operation that rounds to the nearest."""
-    return _marked(np.nextafter(low, -np.inf), np.nextafter(high, np.inf), given)
+    return exactly(np.nextafter(low, -np.inf), np.nextafter(high, np.inf), *given)
 
 
 def loosely(low: Floats, high: Floats, *given: Interval) -> Interval:
     """Return the interval with ends 8 units in the last place further out: those of a library function."""
     low, high = np.minimum(low, LARGEST), np.maximum(high, -LARGEST)
-    return _marked(low - (_SLACK * np.abs(low) + _TINY), high + (_SLACK * np.abs(high) + _TINY), given)
+    return exactly(low - (_SLACK * np.abs(low) + _TINY), high + (_SLACK * np.abs(high) + _TINY), *given)
 
 
 def exactly(low: Floats, high: Floats, *given: Interval) -> Interval:
     """Return the interval with these ends: those of a function without rounding, such as floor."""
-    return _marked(low, high, given)
-
-
-def _marked(low: Floats, high: Floats, given: tuple[Interval, ...]) -> Interval:
     # what is unbounded may be infinite, and inf - inf is NaN in the next step
     partial = ~(np.isfinite(low) & np.isfinite(high))
     for interval in given:

@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import NamedTuple
 
+from plunit.base.errors import quoted
 from plunit.expressions.expression import Expression, Step
-from plunit.expressions.functions import (
+from plunit.expressions.vocabulary import (
     CONSTANTS,
     FUNCTIONS,
     NAMES,
@@ -28,7 +29,6 @@ from plunit.expressions.functions import (
     SIGNS,
     ExpressionError,
     Function,
-    shown,
 )
 
 LENGTH = 10_000
@@ -85,20 +85,20 @@ class _Word(NamedTuple):
     column: int
 
     def __str__(self) -> str:
-        return "the end of the text" if self.kind == "end" else shown(self.text)
+        return "the end of the text" if self.kind == "end" else quoted(self.text)
 
 
 def parse(text: str) -> Expression:
     """Return the function that a text means, e.g. "where(x < 0, exp(x), 1 + x)".
 
     Numbers, variables, + - * / ** ( ), comparisons, `where`, the constants pi and e, and NumPy's functions in
-    `functions`. Raises ExpressionError, a ValueError, with the column and the remedy.
+    `vocabulary`. Raises ExpressionError, a ValueError, with the column and the remedy.
 
     >>> parse("-x**2 + a * x")(3, 1).tolist()
     -6.0
     >>> parse("x^2")
     Traceback (most recent call last):
-    plunit.expressions.functions.ExpressionError: column 2: '^' cannot stand in an expression; write ** for a power
+    plunit.expressions.vocabulary.ExpressionError: column 2: '^' cannot stand in an expression; write ** for a power
     """
     if not isinstance(text, str):
         raise TypeError(f"an expression must be a text, got {type(text).__name__}")
@@ -107,9 +107,9 @@ def parse(text: str) -> Expression:
     try:
         tree = ast.parse(source, mode="eval").body
     except (RecursionError, MemoryError):
-        raise ExpressionError(1, f"{shown(text)} is nested too deeply; use fewer signs and powers") from None
+        raise ExpressionError(1, f"{quoted(text)} is nested too deeply; use fewer signs and powers") from None
     if isinstance(tree, ast.Compare):
-        raise ExpressionError(1, f"{shown(text)} is a comparison, not a number; write where(condition, 1, 0)")
+        raise ExpressionError(1, f"{quoted(text)} is a comparison, not a number; write where(condition, 1, 0)")
     nodes, todo = [], [tree]
     while todo:
         nodes.append(todo.pop())
@@ -158,7 +158,7 @@ def _words(text: str) -> Iterator[_Word]:
         found = _WORD.match(text, at)
         if found is None:
             remedy = _REMEDIES.get(text[at], "only numbers, ASCII names, + - * / ** ( ) , and < <= > >= == != can")
-            raise ExpressionError(at + 1, f"{shown(text[at])} cannot stand in an expression; {remedy}")
+            raise ExpressionError(at + 1, f"{quoted(text[at])} cannot stand in an expression; {remedy}")
         yield _Word(str(found.lastgroup), found.group(), at + 1)
         at = found.end()
     yield _Word("end", "", len(text) + 1)
@@ -191,7 +191,7 @@ def _check_opening(word: _Word, depth: int, variables: set[str]) -> None:
         close = get_close_matches(name[:30], NAMES, n=3, cutoff=0.5)
         remedy = f"did you mean {' or '.join(close)}" if close else f"there are {', '.join(NAMES)}"
         times = f"; to multiply, write {name} * (" if name in variables or name in CONSTANTS else ""
-        raise ExpressionError(word.column, f"there is no function {shown(name)}; {remedy}{times}")
+        raise ExpressionError(word.column, f"there is no function {quoted(name)}; {remedy}{times}")
 
 
 def _read_behind_value(word: _Word, opened: list[_Word]) -> bool:

@@ -14,6 +14,8 @@ from plunit.expressions.intervals import Interval, choose, constant, hull, loose
 from plunit.expressions.rules import IMAGES, Truth, apart, power, turns, whole_number
 from plunit.pieces.arrays import Bools
 
+_root = IMAGES["sqrt"]
+
 
 def _chain(derivative: Callable[[Interval, Interval], Interval]) -> Callable[..., Interval]:
     """Return the rule f(x)' = f'(x) x' from f', which is given x and y = f(x)."""
@@ -30,17 +32,9 @@ def _one(like: Interval) -> Interval:
     return constant(1.0, like)
 
 
-def _root(x: Interval) -> Interval:
-    return IMAGES["sqrt"](x)
-
-
 def _jump(flat: Bools, like: Interval) -> Interval:
     """Return 0 where a function is constant, and no bound elsewhere."""
     return choose(flat, constant(0.0, like), whole(like))
-
-
-def _step(y: Interval, x: Interval, dx: Interval) -> Interval:
-    return _jump(y.low == y.high, y)
 
 
 def _absolute(y: Interval, x: Interval, dx: Interval) -> Interval:
@@ -69,21 +63,9 @@ def _power(y: Interval, a: Interval, da: Interval, b: Interval, db: Interval) ->
     return b * power(a, less) * da + y * IMAGES["log"](a) * db
 
 
-def _hypot(y: Interval, a: Interval, da: Interval, b: Interval, db: Interval) -> Interval:
-    return (a / y).cut(-1.0, 1.0) * da + (b / y).cut(-1.0, 1.0) * db
-
-
-def _arctan2(z: Interval, y: Interval, dy: Interval, x: Interval, dx: Interval) -> Interval:
-    return choose(apart(y, x), (x * dy - y * dx) / (x.square() + y.square()), whole(z))
-
-
 def _mod(y: Interval, a: Interval, da: Interval, b: Interval, db: Interval) -> Interval:
     once, count = turns(a, b)
     return choose(once, da - count * db, whole(a))
-
-
-def _heaviside(y: Interval, x: Interval, dx: Interval, middle: Interval, dmiddle: Interval) -> Interval:
-    return _jump((x.low > 0) | (x.high < 0), x)
 
 
 def _where(y: Interval, truth: Truth, _: None, a: Interval, da: Interval, b: Interval, db: Interval) -> Interval:
@@ -91,7 +73,7 @@ def _where(y: Interval, truth: Truth, _: None, a: Interval, da: Interval, b: Int
 
 
 SLOPES: dict[str, Callable[..., Interval]] = {
-    **dict.fromkeys(("ceil", "floor", "round", "sign", "trunc"), _step),
+    **dict.fromkeys(("ceil", "floor", "round", "sign", "trunc"), lambda y, x, dx: _jump(y.low == y.high, y)),
     "+": lambda y, a, da, b, db: da + db,
     "-": lambda y, a, da, b, db: da - db,
     "*": lambda y, a, da, b, db: da * b + a * db,
@@ -105,7 +87,7 @@ SLOPES: dict[str, Callable[..., Interval]] = {
     "arcsin": _chain(lambda x, y: _one(x) / _root(_one(x) - x.square())),
     "arcsinh": _chain(lambda x, y: _one(x) / _root(_one(x) + x.square())),
     "arctan": _chain(lambda x, y: _one(x) / (_one(x) + x.square())),
-    "arctan2": _arctan2,
+    "arctan2": lambda z, y, dy, x, dx: choose(apart(y, x), (x * dy - y * dx) / (x.square() + y.square()), whole(z)),
     "arctanh": _chain(lambda x, y: _one(x) / (_one(x) - x.square())),
     "cbrt": _chain(lambda x, y: _one(x) / (constant(3.0, x) * y.square())),
     "clip": _clip,
@@ -114,8 +96,8 @@ SLOPES: dict[str, Callable[..., Interval]] = {
     "exp": _chain(lambda x, y: y),
     "exp2": _chain(lambda x, y: y * _number(float(np.log(2.0)), x)),
     "expm1": _chain(lambda x, y: y + _one(x)),
-    "heaviside": _heaviside,
-    "hypot": _hypot,
+    "heaviside": lambda y, x, dx, middle, dmiddle: _jump((x.low > 0) | (x.high < 0), x),
+    "hypot": lambda y, a, da, b, db: (a / y).cut(-1.0, 1.0) * da + (b / y).cut(-1.0, 1.0) * db,
     "log": _chain(lambda x, y: x.reciprocal()),
     "log10": _chain(lambda x, y: x.reciprocal() / _number(float(np.log(10.0)), x)),
     "log1p": _chain(lambda x, y: (_one(x) + x).reciprocal()),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ larger end and of a number whose square is not 0."""
 ENDINGS = (".csv", ".tsv", ".txt", *parquet_table.ENDINGS)
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """Rows x [n, in] and y [n], the names of their columns, the box [in, 2] of x, and the function, if it is known."""
 
     title: str
@@ -69,7 +67,8 @@ def of_table(
     """Return the problem of learning one column of a table from others; see `read_table`."""
     table = read_table(path, target, inputs, say, content=content)
     box = np.stack([table.x.min(0), table.x.max(0)], axis=1)
-    return Problem(shown(path.name), table.x, table.y, table.inputs, table.target, box)
+    # what a terminal, a page and a picture show: a name may hold anything
+    return Problem(shown(path.name), table.x, table.y, tuple(map(shown, table.inputs)), shown(table.target), box)
 
 
 def of_expression(text: str, low: float, high: float, axis: int | None = None) -> Problem:

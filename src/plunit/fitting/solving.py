@@ -1,26 +1,29 @@
-"""Train the networks, measure the error, and find the fewest pieces."""
+"""Train the networks, measure the error, and find a curve with few pieces for problems of one input."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
 from plunit.base.errors import UserError
 from plunit.ensemble.mlp import PIECEWISE
-from plunit.expressions import SupError, sup_error
+from plunit.expressions import Expression, SupError, sup_error
 from plunit.fitting.problems import Array, Problem, root_mean_square
-from plunit.fitting.reducing import Reduced, reduced
-from plunit.pieces import Curve
+from plunit.pieces import Curve, fit_segments, simplify
 from plunit.sklearn import PLURegressor
 
 SAMPLES = 100_000
 """So many random points show the error of a network of several inputs against a function."""
 
-Progress = Callable[[str, float, float], bool]
+KNOTS = 2001
+"""A function is followed by the straight lines between its values at so many points."""
+
+Watch = Callable[[str, float, float], bool]
 """Called with what is done, the part of it that is done and the least loss; it returns whether to stop."""
 
 
@@ -49,6 +52,22 @@ class FitSettings:
     seed: int = 0
 
 
+class Reduced(NamedTuple):
+    """A curve with few pieces.
+
+    Attributes:
+        curve: the curve.
+        of: what it is close to: "f", "the rows" or "the network".
+        error: its largest distance from it; for "the rows" the root mean square error.
+        bound: a proved bound of the error, if there is one.
+    """
+
+    curve: Curve
+    of: str
+    error: float
+    bound: float | None = None
+
+
 @dataclass(frozen=True)
 class Found:
     """What was found.
@@ -69,7 +88,7 @@ class Found:
     largest: SupError | None = None
     reduced: Reduced | None = None
     missing: str = ""
-    stopped: bool = field(default=False)
+    stopped: bool = False
 
     @property
     def curve(self) -> Curve:
@@ -80,69 +99,53 @@ class Found:
     def interval(self) -> tuple[float, float]:
         """Return mean and half the width of the 95 % interval of the errors on test rows."""
         n = len(self.tests)
-        if n < 2:
-            return float(np.mean(self.tests)), math.nan
-        spread = np.std(self.tests, ddof=1) / math.sqrt(n)
+        spread = np.std(self.tests, ddof=1) / math.sqrt(n) if n > 1 else math.nan
         return float(np.mean(self.tests)), float(stdtrit(n - 1, 0.975) * spread)  # the quantile of Student's t
+
+
+class _Stop:
+    """Passes progress on, and remembers whether it, or Ctrl-C, asked to stop."""
+
+    def __init__(self, progress: Watch) -> None:
+        self.progress, self.what, self.asked = progress, "", False
+
+    def __call__(self, done: float, best: float) -> bool:
+        self.asked = bool(self.progress(self.what, done, best)) or self.asked
+        return self.asked
 
 
 class Watched(PLURegressor):
     """An estimator that reports to, and is stopped by, a `_Stop`; it notes Ctrl-C there instead of warning of it."""
 
     watch: _Stop
-    what = ""
 
     def _progress(self, starts: int) -> Callable[[float, float], object]:
-        return self.watch.during(self.what)
+        return self.watch
 
     def _warn(self, note: str) -> None:
         self.watch.asked |= bool(note)
 
 
-def solve(problem: Problem, settings: FitSettings, progress: Progress = lambda what, done, best: False) -> Found:
+def solve(problem: Problem, settings: FitSettings, progress: Watch = lambda what, done, best: False) -> Found:
     """Fit the problem; when `progress` returns true, or at Ctrl-C, return what has been found so far."""
     stop = _Stop(progress)
     model = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
     tests = () if problem.expression else tuple(_tests(problem, settings, stop))
     curve = model.curve_ if len(problem.inputs) == 1 and settings.activation in PIECEWISE else None
-    return Found(
-        model,
-        _rmse(model, problem.x, problem.y),
-        tests,
-        _largest(problem, model, curve) if problem.expression else None,
-        *(_reduced(problem, curve, settings) if curve is not None else (None, "")),
-        stop.asked,
-    )
-
-
-def _reduced(problem: Problem, curve: Curve, settings: FitSettings) -> tuple[Reduced | None, str]:
-    """Return the curve with fewer pieces; or None and why, if nobody asked for it."""
+    few, missing = None, ""
     try:
-        return reduced(problem, curve, settings.pieces, settings.error), ""
+        few = None if curve is None else reduced(problem, curve, settings.pieces, settings.error)
     except UserError as error:
-        if settings.pieces is None and settings.error is None:
-            return None, str(error)
-        raise
-
-
-class _Stop:
-    """Passes progress on, and remembers whether it, or Ctrl-C, asked to stop."""
-
-    def __init__(self, progress: Progress) -> None:
-        self.progress, self.asked = progress, False
-
-    def during(self, what: str) -> Callable[[float, float], object]:
-        def call(done: float, best: float) -> bool:
-            self.asked = bool(self.progress(what, done, best)) or self.asked
-            return self.asked
-
-        return call
+        if settings.pieces is not None or settings.error is not None:
+            raise
+        missing = str(error)
+    largest = _largest(problem.expression, problem, model, curve) if problem.expression else None
+    return Found(model, _rmse(model, problem.x, problem.y), tests, largest, few, missing, stop.asked)
 
 
 def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, what: str) -> PLURegressor:
-    hidden = settings.hidden or ((8, 8) if len(problem.inputs) == 1 else (16, 16))
     model = Watched(
-        hidden,
+        settings.hidden or ((8, 8) if len(problem.inputs) == 1 else (16, 16)),
         settings.activation,
         n_init=settings.starts,
         n_best=settings.best,
@@ -150,9 +153,9 @@ def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, 
         weight_decay=0.0 if problem.expression else "auto",  # a function has no noise
         random_state=settings.seed,
     )
-    model.watch, model.what = stop, what
+    model.watch, stop.what = stop, what
     model.fit(problem.x[rows], problem.y[rows])
-    del model.watch, model.what
+    del model.watch
     return model
 
 
@@ -177,11 +180,51 @@ def _rmse(model: PLURegressor, x: Array, y: Array) -> float:
     return root_mean_square(model.predict(x) - y)
 
 
-def _largest(problem: Problem, model: PLURegressor, curve: Curve | None) -> SupError:
-    assert problem.expression is not None
+def _largest(f: Expression, problem: Problem, model: PLURegressor, curve: Curve | None) -> SupError:
     if curve is not None:
-        return sup_error(problem.expression, curve, *problem.box[0].tolist())
+        return sup_error(f, curve, *problem.box[0].tolist())
     low, high = problem.box.T
     x = np.random.default_rng(1).uniform(low, high, (SAMPLES, len(problem.inputs)))
-    errors = np.abs(model.predict(x) - problem.expression(*x.T))
-    return SupError(float(errors.max()), math.nan, None, 0)
+    return SupError(float(np.abs(model.predict(x) - f(*x.T)).max()), math.nan, None, 0)
+
+
+def reduced(problem: Problem, curve: Curve, pieces: int | None, error: float | None) -> Reduced:
+    """Return the curve with `pieces` pieces, or with the fewest within `error`, or what shows most with few pieces.
+
+    For a function it is close to the function itself. For a table with `pieces`, or with neither, it is fitted to the
+    rows. For a table with `error` it is within the error of the network.
+    """
+    try:
+        if problem.expression is not None:
+            return _of_function(problem.expression, curve, pieces, error)
+        if error is not None:
+            found = simplify(curve, tolerance=error)
+            return Reduced(found.curve, "the network", found.error)
+        fitted = fit_segments(problem.x[:, 0], problem.y, pieces).curve
+    except ValueError as wrong:
+        raise UserError(str(wrong)) from None
+    return Reduced(fitted, "the rows", root_mean_square(fitted(problem.x[:, 0])[:, 0] - problem.y))
+
+
+def _of_function(f: Expression, curve: Curve, pieces: int | None, error: float | None) -> Reduced:
+    low, high = float(curve.knots[0]), float(curve.knots[-1])
+    x = np.linspace(low, high, KNOTS)
+    y = f(x)
+    dense = Curve(x, y[:, None], (np.diff(y) / np.diff(x))[:, None])
+    if pieces is None:
+        away = sup_error(f, dense, low, high)
+        reach = away.value if away.bound is None else away.bound
+        # as good as the network by default
+        allowed = sup_error(f, curve, low, high).value if error is None else error
+        if reach >= allowed:
+            away_from = f"{KNOTS - 1} straight lines through the function are {reach:.3g} away from it"
+            if error is None:
+                raise UserError(f"no curve with the fewest pieces: {away_from}. Take a shorter interval")
+            raise UserError(
+                f"an error of {error:.3g} is too small: {away_from}. Take a larger error or a shorter interval"
+            )
+        found = simplify(dense, tolerance=allowed - reach).curve
+    else:
+        found = simplify(dense, pieces=pieces).curve
+    distance = sup_error(f, found, low, high)
+    return Reduced(found, "f", distance.value, distance.bound)

@@ -145,7 +145,7 @@ def load(folder: Path) -> Plan:
             return {}
         if path.stat().st_size > _LONGEST:
             raise UserError(f"{path} has {path.stat().st_size:,} bytes, and at most {_LONGEST:,} are read")
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_text() if path.is_file() else "")  # a pipe could be endless
         version, parts = content["plunit"], dict(content["experiments"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path} was not written by plunit; choose another folder") from error

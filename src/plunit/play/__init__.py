@@ -20,7 +20,3 @@ def __getattr__(name: str) -> Any:
     from plunit.play.widget import Widget
 
     return Widget
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

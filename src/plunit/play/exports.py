@@ -20,8 +20,7 @@ from plunit.pieces.formats.c_header import network_header
 from plunit.pieces.limits import box_array
 from plunit.play.frames import Reply
 from plunit.play.live_training import Snapshot
-from plunit.play.settings import Settings
-from plunit.play.targets import Task
+from plunit.play.targets import Settings, Task
 
 _TORCH_PROGRAM = """\
 import torch
@@ -37,24 +36,6 @@ with torch.no_grad():
     for old, new in zip(model.parameters(), parameters, strict=True):
         old.copy_(torch.tensor(new, dtype=torch.float64))
 """
-
-
-def torch_code(network: MLP, theta: Array, alpha: float = 0.1, c: float = 1.0) -> str:
-    """Return a program that makes `model`, an nn.Sequential in float64, of one member theta [rows, 1]."""
-    alphas, cs = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
-    kind = module_of(network.activation)
-    modules, parameters = [], []
-    for i, (weight, bias) in enumerate(network.layers(theta)):
-        if i:
-            plu = f"PLU(alpha={float(alphas[i - 1, 0])!r}, c={float(cs[i - 1, 0])!r})"
-            modules.append(plu if kind == "PLU" else f"nn.{kind}()")
-        modules.append(f"nn.Linear({weight.shape[1]}, {weight.shape[0]})")
-        parameters += [weight[..., 0].tolist(), bias[:, 0].tolist()]
-    return _TORCH_PROGRAM.format(
-        imports="\nfrom plunit.torch import PLU\n" if kind == "PLU" else "",
-        modules="\n".join(f"    {module}," for module in modules),
-        parameters="\n".join(f"    {numbers}," for numbers in parameters),
-    )
 
 
 _FIT_PROGRAM = """\
@@ -78,6 +59,24 @@ theta = in_units(network, trained.theta, *task.scales)
 error = forward(network, theta, task.x.T, **shape)[:, :, 0].T - task.y
 print(f"mean square error {{np.mean(error**2):.4g}}")
 """
+
+
+def torch_code(network: MLP, theta: Array, alpha: float = 0.1, c: float = 1.0) -> str:
+    """Return a program that makes `model`, an nn.Sequential in float64, of one member theta [rows, 1]."""
+    alphas, cs = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
+    kind = module_of(network.activation)
+    modules, parameters = [], []
+    for i, (weight, bias) in enumerate(network.layers(theta)):
+        if i:
+            plu = f"PLU(alpha={float(alphas[i - 1, 0])!r}, c={float(cs[i - 1, 0])!r})"
+            modules.append(plu if kind == "PLU" else f"nn.{kind}()")
+        modules.append(f"nn.Linear({weight.shape[1]}, {weight.shape[0]})")
+        parameters += [weight[..., 0].tolist(), bias[:, 0].tolist()]
+    return _TORCH_PROGRAM.format(
+        imports="\nfrom plunit.torch import PLU\n" if kind == "PLU" else "",
+        modules="\n".join(f"    {module}," for module in modules),
+        parameters="\n".join(f"    {numbers}," for numbers in parameters),
+    )
 
 
 class Best(NamedTuple):

@@ -10,8 +10,7 @@ import numpy as np
 from plunit.ensemble.arrays import Array
 from plunit.play.live_training import Snapshot
 from plunit.play.panels import Panel, pixels, surface_bytes, view_of
-from plunit.play.settings import Settings
-from plunit.play.targets import Task
+from plunit.play.targets import Settings, Task
 
 BARS = 24  # of a histogram of losses
 DOTS = 1000  # rows that are shown, at most

@@ -21,11 +21,10 @@ from plunit.ensemble.standardizing import in_units
 from plunit.pieces import Ensemble as Exact
 from plunit.pieces import counts, curves, polygon_counts, polygons
 from plunit.play.live_training import LOOKED, Snapshot
-from plunit.play.settings import Settings
-from plunit.play.targets import Task
+from plunit.play.targets import Settings, Task
 from plunit.programs.loading import why_not_native
 
-WIDTH, HEIGHT = 96, 80  # pixels of an image
+SIZE = WIDTH, HEIGHT = 96, 80  # pixels of an image
 QUANTILES = {"low": 0.05, "middle": 0.5, "high": 0.95}
 MOST = 120  # points of a loss curve; then every second one is left out
 PIECES = 2000  # a network with more pieces is drawn without them
@@ -182,16 +181,13 @@ class Cloud:
         members: their number.
         x: inputs [1, n]. With one output they are the columns of the image; two outputs are the plane of the image.
         ends: the ends of the image for each output, [out, 2].
-        size: columns and rows.
         alpha: the outer slope of PLU.
         c: the half-width of its inner piece.
     """
 
-    def __init__(
-        self, network: MLP, members: int, x: Array, ends: Array, size: tuple[int, int], alpha: float, c: float
-    ) -> None:
-        self._network, self._x, self._size, self._shape = network, x.astype(np.float32), size, (alpha, c)
-        (low, high), pixels = ends.T[..., None, None], np.array(size[-len(ends) :])[:, None, None]
+    def __init__(self, network: MLP, members: int, x: Array, ends: Array, alpha: float, c: float) -> None:
+        self._network, self._x, self._shape = network, x.astype(np.float32), (alpha, c)
+        (low, high), pixels = ends.T[..., None, None], np.array(SIZE[-len(ends) :])[:, None, None]
         # place = factor z + offset for an output z; 0 and the one after the last are outside
         self._factors, self._last = (pixels / (high - low)).astype(np.float32), (pixels + 1).astype(np.float32)
         self._offsets = (1 - pixels * low / (high - low)).astype(np.float32)
@@ -200,25 +196,25 @@ class Cloud:
         parts = math.ceil(members * network.parameters * x.shape[1] / (WORK // 4 if slow else WORK))
         self._renewed = math.ceil(members / parts / VECTOR) * VECTOR
         # how many members of each part of the ensemble are in each pixel, [parts, columns * rows], and of all
-        self._parts = np.zeros((math.ceil(members / self._renewed), (size[0] + 2) * (size[1] + 2)), dtype=np.int32)
+        self._parts = np.zeros((math.ceil(members / self._renewed), (WIDTH + 2) * (HEIGHT + 2)), dtype=np.int32)
         self._all, self._next = self._parts[0].copy(), 0
         self._bytes = np.rint(255 * np.log1p(np.arange(members + 1)) / np.log1p(members)).astype(np.uint8)
 
     def image(self, theta: Array) -> Array:
         """Return bytes [rows, columns], the top first: 0 where no member is, 255 where all are, by the logarithm."""
-        (width, height), start = self._size, self._next * self._renewed
+        start = self._next * self._renewed
         with np.errstate(all="ignore"):
             z = self._values(self._network, theta[:, start : start + self._renewed], self._x, *self._shape)
             z *= self._factors
             z += self._offsets
             # fmax takes the number where the other one is NaN
             *columns, row = np.fmin(np.fmax(z, 0, out=z), self._last, out=z).astype(np.intp)
-        column = columns[0] if columns else np.arange(1, width + 1)[:, None]
-        counts = np.bincount((column * (height + 2) + row).ravel(), minlength=len(self._all))
+        column = columns[0] if columns else np.arange(1, WIDTH + 1)[:, None]
+        counts = np.bincount((column * (HEIGHT + 2) + row).ravel(), minlength=len(self._all))
         self._all += counts - self._parts[self._next]
         self._parts[self._next] = counts
         self._next = (self._next + 1) % len(self._parts)
-        inside = self._all.reshape(width + 2, height + 2)[1:-1, -2:0:-1].T
+        inside = self._all.reshape(WIDTH + 2, HEIGHT + 2)[1:-1, -2:0:-1].T
         return np.asarray(self._bytes[np.minimum(inside, len(self._bytes) - 1)])
 
 
@@ -235,7 +231,7 @@ def cloud_of(network: MLP, task: Task, settings: Settings) -> Cloud:
     low, high = task.box[0].tolist()
     x = task.scales[0](np.linspace(low, high, WIDTH * task.outputs)[:, None]).T
     ends = task.scales[1](view_of(task)[-task.outputs :].T).T
-    return Cloud(network, settings.networks, x, ends, (WIDTH, HEIGHT), settings.alpha, settings.c)
+    return Cloud(network, settings.networks, x, ends, settings.alpha, settings.c)
 
 
 def pixels(box: Array) -> Array:
@@ -264,12 +260,3 @@ def share_of_dead_units(network: MLP, theta: Array, x: Array, alpha: float = 0.1
 
 def _number(value: float) -> float | None:
     return float(f"{value:.5g}") if math.isfinite(value) else None
-
-
-def dead_share(network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0) -> float:
-    """Return the share of hidden units with slope 0 at every point of x [in, batch]: nothing moves their weights."""
-    with np.errstate(all="ignore"):
-        *hidden, _ = preactivations(network, theta, x, alpha, c)
-        shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
-        slopes = [network.function.slope(z, a, b) for z, a, b in zip(hidden, *shapes, strict=True)]
-    return float(np.mean(np.concatenate([(slope == 0).all(axis=1) for slope in slopes])))

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from typing import Any
@@ -251,9 +251,14 @@ class Handler(BaseHTTPRequestHandler):
         """Print nothing: the terminal shows the address."""
 
 
-def started(port: int = 0) -> tuple[Server, threading.Thread]:
-    """Return a server and the thread in which it serves."""
-    server = Server(port)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="plunit server")
-    thread.start()
-    return server, thread
+@contextlib.contextmanager
+def serving() -> Iterator[Server]:
+    """Yield a server on a free port that serves in a thread; at the end nothing of it is left."""
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="plunit server")
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()

@@ -14,8 +14,7 @@ from plunit.ensemble import MLP, Rows, initial, why_not_native
 from plunit.play.exports import export
 from plunit.play.frames import Painter, Reply, problem_of
 from plunit.play.live_training import LOOKED, LiveTraining, Snapshot, advance_all
-from plunit.play.settings import Settings
-from plunit.play.targets import Task
+from plunit.play.targets import Settings, Task
 
 BATCH = 128  # rows of a step, of tables with more than `LOOKED`
 RATE = 26.0  # frames a second, at most

@@ -1,10 +1,10 @@
-"""What the networks learn: a function given as text, one of the paper's, a drawing, or a table."""
+"""What a page asks for: networks, and what they learn, which is a function given as text, a drawing, or a table."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,12 +14,13 @@ import numpy as np
 from plunit.base.errors import UserError
 from plunit.base.fields import known, made
 from plunit.base.ranges import DOMAIN, Range
+from plunit.ensemble import ACTIVATIONS
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.standardizing import Scale
 from plunit.expressions import Expression
 from plunit.fitting.problems import Problem, of_drawing, of_expression, of_table
-from plunit.play.settings import Settings
 
+MEMBERS = Range(1, 4096)
 POINTS = 1_000_000  # of a drawing or a table, at most
 AXIS = (100, 20)  # points of each axis, for functions of one and of two variables
 TURN = 2 * math.pi
@@ -31,6 +32,36 @@ PAPER = {
     "saddle": (("x ** 2 - y ** 2",), -3.0, 3.0, 21),
 }
 """The functions of the paper: each output as text, the ends of every variable, and the points of each axis."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The target as `task_of` takes it, and the networks: `depth` hidden layers of `width` units.
+
+    Network i of each activation starts with the generator of (seed, i). `paused` waits for a command.
+    """
+
+    target: Any
+    activations: tuple[str, ...] = ("tanh", "relu", "plu")
+    depth: Annotated[int, Range(1, 6)] = 2
+    width: Annotated[int, Range(1, 32)] = 3
+    alpha: Annotated[float, Range(0, 1)] = 0.1
+    c: Annotated[float, Range(0.01, 10)] = 1.0
+    lr: Annotated[float, Range(1e-5, 1)] = 0.01
+    networks: Annotated[int, MEMBERS] = 1000
+    seed: Annotated[int, Range(0, 2**31 - 1)] = 0
+    paused: bool = False
+
+
+def settings_of(given: Any) -> Settings:
+    """Return the settings of a page, or raise UserError with what is wrong."""
+    found = made("settings", Settings, given)
+    names = [known("activation", name, ACTIVATIONS) for name in found.activations]
+    if len(set(names)) < len(names):
+        raise UserError(f"each activation can be named once, got {', '.join(names)}")
+    if "plu_learned" in names and not 1e-6 <= found.alpha <= 1 - 1e-6:
+        raise UserError(f"learned PLU needs 0 < alpha < 1 at the start, got {found.alpha:g}; take 0.1")
+    return found
 
 
 @dataclass(frozen=True)
@@ -108,7 +139,7 @@ def _table(text: Annotated[str, Range(0, 10_000_000)], name: Annotated[str, Rang
     if len(found.inputs) > 2:
         raise UserError(f"the table has {len(found.inputs)} inputs that vary; keep one or two before the last column")
     order = np.random.default_rng(0).permutation(len(found.y))  # batches want rows in random order
-    return _task([replace(found, title=name, x=found.x[order], y=found.y[order])], notes)
+    return _task([found._replace(title=name, x=found.x[order], y=found.y[order])], notes)
 
 
 KINDS: dict[str, Callable[..., Task]] = {"expression": _written, "paper": _paper, "drawn": _drawn, "csv": _table}

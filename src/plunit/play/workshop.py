@@ -14,8 +14,7 @@ from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
 from plunit.play.frames import Reply
 from plunit.play.session import Session, bytes_of
-from plunit.play.settings import MEMBERS, Settings, settings_of
-from plunit.play.targets import POINTS, TURN, task_of
+from plunit.play.targets import MEMBERS, POINTS, TURN, Settings, settings_of, task_of
 
 SESSIONS = 8  # pages that train at once
 MEMORY = 2**28  # bytes of one session; all together may have four times as much

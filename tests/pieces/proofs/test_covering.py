@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from plunit.pieces.proofs.covering import Cover, certain_value, curve_cover, polygon_cover, upper_bound
 from random_networks import dense_network
 from rational_networks import forward, rational
 
 from plunit.pieces import Undecided, activation, bounds, counterexample, curve, maximum, minimum, network, polygons
-from plunit.pieces.proofs.covering import Cover, certain_value, curve_cover, polygon_cover, upper_bound
 
 
 def random_net(seed, *widths, f=None, outputs=1):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from plunit.pieces.proofs.encoding import encode
 
 from plunit.pieces import activation, network
-from plunit.pieces.proofs.encoding import encode
 
 pytest.importorskip("highspy")
 

@@ -12,6 +12,9 @@ from functools import partial
 
 import numpy as np
 import pytest
+from plunit.pieces.proofs.highs import Contradiction, Solution
+from plunit.pieces.proofs.program import Program
+from plunit.pieces.proofs.regions import starts
 from random_networks import dense_network
 
 from plunit.pieces import (
@@ -28,9 +31,6 @@ from plunit.pieces import (
 )
 from plunit.pieces.proofs import maximising
 from plunit.pieces.proofs.domain import Domain
-from plunit.pieces.proofs.highs import Contradiction, Solution
-from plunit.pieces.proofs.program import Program
-from plunit.pieces.proofs.regions import starts
 
 pytest.importorskip("highspy")
 

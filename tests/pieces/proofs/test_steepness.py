@@ -5,6 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from plunit.pieces.proofs.encoding import encode
+from plunit.pieces.proofs.highs import Solution
+from plunit.pieces.proofs.program import Program
 
 from plunit.pieces import (
     Contradiction,
@@ -19,9 +22,6 @@ from plunit.pieces import (
     polygons,
 )
 from plunit.pieces.proofs import steepness
-from plunit.pieces.proofs.encoding import encode
-from plunit.pieces.proofs.highs import Solution
-from plunit.pieces.proofs.program import Program
 from plunit.pieces.proofs.steepness import along, dual_norm, exclude, gradient_form
 
 pytest.importorskip("highspy")

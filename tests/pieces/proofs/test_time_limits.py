@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 import pytest
+from plunit.pieces.proofs.highs import Solver
 from random_networks import dense_network
 
 from plunit.pieces import lipschitz, maximum
-from plunit.pieces.proofs.highs import Solver
 
 pytest.importorskip("highspy")
 

@@ -148,7 +148,8 @@ def _terms(node: _Node, k: int) -> Floats:
 
 def _lines(node: _Node, start: int, count: int) -> Lines:
     """Return the lines of the units of a layer on their ranges."""
-    found = Lines(*(np.zeros((2, count)) for _ in range(3)), knot=np.full((2, count), -1), size=np.zeros(count))
+    zero = np.zeros((2, count))
+    found = Lines(zero, zero.copy(), zero.copy(), np.full((2, count), -1), np.zeros(count))
     for i in range(count):
         low, high = node.low[start + i], node.high[start + i]
         knots, slopes = node.task.tables.knots[start + i], node.task.tables.slopes[start + i]

@@ -16,11 +16,6 @@ class ExpressionError(ValueError):
         super().__init__(f"column {column}: {problem}")
 
 
-def shown(text: str) -> str:
-    """Return a text for a message: quoted, in one line, and not too long."""
-    return repr(text if len(text) <= 30 else text[:30] + "...")
-
-
 @dataclass(frozen=True)
 class Function:
     """A function of numbers.
