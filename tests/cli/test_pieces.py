@@ -17,7 +17,7 @@ from plunit.base.errors import UserError
 from plunit.cli import pieces
 from plunit.cli.pieces import domain_of
 from plunit.pieces import activation, load_csv, load_json, network, polygons, save_json, save_onnx
-from plunit.pieces.formats.saving import EXPORTERS
+from plunit.pieces.formats.exporter import EXPORTERS
 from plunit.torch import PLU, to_network
 
 USUAL = (-2 * torch.pi, 2 * torch.pi)

@@ -18,7 +18,7 @@ from plunit import pieces
 from plunit.base.errors import UserError
 from plunit.base.progress import bars
 from plunit.pieces import Curve, Network, Polygons, curve, polygons
-from plunit.pieces.formats.saving import EXPORTERS
+from plunit.pieces.formats.exporter import EXPORTERS
 from plunit.pieces.limits import Progress
 
 ROWS = 40

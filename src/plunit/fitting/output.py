@@ -21,7 +21,7 @@ from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.reducing import Reduced
 from plunit.fitting.solving import SAMPLES, FitSettings, Found
 from plunit.pieces import Curve, save, save_c, save_csv, save_json, save_onnx
-from plunit.pieces.formats.saving import EXPORTERS, c_name
+from plunit.pieces.formats.exporter import EXPORTERS, c_name
 
 WINNERS = 5
 ROWS = 40

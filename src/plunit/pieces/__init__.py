@@ -2,8 +2,7 @@
 
 A `Network` enters; a `Curve`, `Polygons`, a proved bound or a file leaves. Open `networks.py` first, then
 `exact_curves.py`; `exact/` is the geometry, `proofs/` the questions, `fixed/` integers, `formats/` files, `segments/`
-fits of data. NumPy only; more than two inputs need the solver HiGHS (extra `exact`). Proofs and formats are loaded when
-used.
+fits of data. NumPy only; more than two inputs need the solver HiGHS (extra `exact`).
 
 >>> net = network([([[1.0], [2.0]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.5])])
 >>> f = curve(net, -3, 3)
@@ -16,26 +15,26 @@ from typing import TYPE_CHECKING, Any
 
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
-from plunit.pieces.drawing import draw_curve, draw_polygons
 from plunit.pieces.exact.polygon_set import Polygons, polygon_counts, polygons
 from plunit.pieces.exact_curves import Counts, Curve, along, compose, counts, curve, curves, inverse, solve
 from plunit.pieces.networks import Ensemble, Layer, Network, ensemble, network, plane
-from plunit.pieces.rewriting import combination, difference, rescaled, to_relu
 
 if TYPE_CHECKING:
     from plunit.pieces.fixed.integers import FixedNetwork
     from plunit.pieces.fixed.proving import error_bound
     from plunit.pieces.fixed.quantizing import quantize
     from plunit.pieces.formats.c_header import save_c
-    from plunit.pieces.formats.csv_json import load_csv, load_json, save_csv, save_json
+    from plunit.pieces.formats.csv_json import load_json, save_csv, save_json
+    from plunit.pieces.formats.exporter import save
     from plunit.pieces.formats.loading import load
     from plunit.pieces.formats.model_objects import from_keras, from_sklearn
     from plunit.pieces.formats.onnx_writing import save_onnx
-    from plunit.pieces.formats.saving import save
+    from plunit.pieces.pictures import draw_curve, draw_polygons
     from plunit.pieces.proofs.highs import Contradiction
     from plunit.pieces.proofs.maximising import Optimum, Undecided
     from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
     from plunit.pieces.proofs.steepness import is_monotone, lipschitz
+    from plunit.pieces.rewriting import combination, difference, rescaled, to_relu
     from plunit.pieces.segments.fit import Segments, Trial, fit_segments
     from plunit.pieces.simplifying import Simplified, simplify
 
@@ -77,7 +76,6 @@ __all__ = [
     "is_monotone",
     "lipschitz",
     "load",
-    "load_csv",
     "load_json",
     "maximum",
     "minimum",
@@ -97,44 +95,23 @@ __all__ = [
     "to_relu",
 ]
 
-_LATER = {
-    "Bounds": "proofs.questions",
-    "Contradiction": "proofs.highs",
-    "FixedNetwork": "fixed.integers",
-    "Optimum": "proofs.maximising",
-    "Segments": "segments.fit",
-    "Simplified": "simplifying",
-    "Trial": "segments.fit",
-    "Undecided": "proofs.maximising",
-    "bounds": "proofs.questions",
-    "counterexample": "proofs.questions",
-    "distance": "proofs.questions",
-    "error_bound": "fixed.proving",
-    "fit_segments": "segments.fit",
-    "from_keras": "formats.model_objects",
-    "from_sklearn": "formats.model_objects",
-    "is_monotone": "proofs.steepness",
-    "lipschitz": "proofs.steepness",
-    "load": "formats.loading",
-    "load_csv": "formats.csv_json",
-    "load_json": "formats.csv_json",
-    "maximum": "proofs.questions",
-    "minimum": "proofs.questions",
-    "quantize": "fixed.quantizing",
-    "save": "formats.saving",
-    "save_c": "formats.c_header",
-    "save_csv": "formats.csv_json",
-    "save_json": "formats.csv_json",
-    "save_onnx": "formats.onnx_writing",
-    "simplify": "simplifying",
-}
-"""The modules of names that are loaded at first use; the imports above are for type checkers."""
+_LATER = """
+    pictures rewriting simplifying segments.fit fixed.integers fixed.quantizing fixed.proving proofs.highs
+    proofs.maximising proofs.questions proofs.steepness formats.csv_json formats.model_objects formats.c_header
+    formats.onnx_writing formats.exporter formats.loading
+"""
+"""The modules that define the names of `__all__` that are not imported above.
+
+A stored cell of the lab depends on all that is imported above (see `plunit.lab.cell`): so not on proofs and files.
+"""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    for module in _LATER.split() if name in __all__ else ():
+        found = getattr(import_module(f"{__name__}.{module}"), name, None)
+        if getattr(found, "__module__", "") == f"{__name__}.{module}":
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

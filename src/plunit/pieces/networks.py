@@ -207,7 +207,11 @@ def ensemble(layers: Sequence[LayerLike]) -> Ensemble:
             weights[-1], biases[-1] = part[0] @ before, (part[0] @ biases[-1][..., None])[..., 0] + part[1]
     return Ensemble(
         tuple(
-            Layer(_identity(members, bias.shape[1]) if weight is None else weight, bias, f)
+            Layer(
+                np.broadcast_to(np.eye(bias.shape[1]), (*bias.shape, bias.shape[1])) if weight is None else weight,
+                bias,
+                f,
+            )
             for weight, bias, f in zip(weights, biases, [*activations, None], strict=True)
         )
     )
@@ -234,21 +238,18 @@ def check_network(net: Network) -> None:
     if isinstance(net, Ensemble):
         raise TypeError(f"this needs one network, got an ensemble of {net.members}; pick one with .member(i)")
     if not isinstance(net, Network):
-        raise TypeError(_remedy(net))
+        raise TypeError(
+            f"this needs a plunit.pieces.Network, got {type(net).__name__}; plunit.torch.to_network makes one from a "
+            "PyTorch model, plunit.pieces.network from arrays"
+        )
 
 
 def as_ensemble(nets: Network | Ensemble) -> Ensemble:
     """Return an ensemble, of one member if a network is given; TypeError if it is neither."""
-    if not isinstance(nets, (Network, Ensemble)):
-        raise TypeError(_remedy(nets))
-    return nets.alone if isinstance(nets, Network) else nets
-
-
-def _remedy(thing: object) -> str:
-    return (
-        f"this needs a plunit.pieces.Network, got {type(thing).__name__}; plunit.torch.to_network makes one from a "
-        "PyTorch model, plunit.pieces.network from arrays"
-    )
+    if isinstance(nets, Ensemble):
+        return nets
+    check_network(nets)
+    return nets.alone
 
 
 def interval(ends: Any, name: str, side: str = "") -> tuple[float, float]:
@@ -269,8 +270,7 @@ def check_size(net: Network | Ensemble, size: Floats) -> None:
         bound = np.maximum(size, 1.0)
         for layer in net.layers:
             bound = np.einsum("...oi,...i->...o", np.abs(layer.weight), bound) + np.abs(layer.bias)
-            if layer.activation is not None:
-                f = layer.activation
+            if (f := layer.activation) is not None:
                 bound = np.abs(f.slopes).max(axis=-1) * bound + np.abs(f.at_zero)
             if not (bound < 1e300).all():
                 raise ValueError(
@@ -301,7 +301,3 @@ def _affine(i: int, weight: Any, bias: Any) -> tuple[Floats, Floats]:
     if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
         raise ValueError(f"layer {i}: weight and bias must be finite, got NaN or inf; check the training run")
     return np.ascontiguousarray(np.moveaxis(weight, 2, 0)), np.ascontiguousarray(bias.T)
-
-
-def _identity(members: int, units: int) -> Floats:
-    return np.broadcast_to(np.eye(units), (members, units, units))

@@ -51,18 +51,13 @@ def trace(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Progr
         if progress:
             progress(i / layers, f"layer {i + 1} of {layers}: {len(line.t):,} knots")
         line = _moved(Affine(layer.weight, layer.bias), line)
-        with limited(limit, i + 1, layers):
+        with limited(i + 1, layers):
             line = _through(Units.of(f), line, lambda pieces: check_count(pieces - extra, limit))
     last = nets.layers[-1]
     line = _distinct(_moved(Affine(last.weight, last.bias), line))
-    with limited(limit, layers, layers):
+    with limited(layers, layers):
         check_count(len(line.t) - nets.members, limit)
     return line
-
-
-def inputs(line: Polyline, t: Floats, points: Floats) -> Floats:
-    """Return x [n, in] at the points of a line along the polyline through points [m, in] at parameters t [m]."""
-    return np.stack([np.interp(line.t, t, column) for column in points.T], axis=1)
 
 
 def _start(members: int, t: Floats, points: Floats) -> Polyline:

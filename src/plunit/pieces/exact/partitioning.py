@@ -57,7 +57,7 @@ def partition(
             if progress:
                 progress((i + part) / len(others), f"layer {i + 1} of {len(others)}: {polygons:,} polygons")
 
-        with limited(limit, i + 1, len(others)):
+        with limited(i + 1, len(others)):
             mesh, parent, above, tree = _LayerWork(Units.of(f), after, limit, tell).applied(mesh)
         patterns = [*(pattern[:, parent] for pattern in patterns), above]
         trees.append(tree)

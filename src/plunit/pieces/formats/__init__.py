@@ -1,7 +1,7 @@
 """Networks and curves as files, and models of other packages as networks.
 
-`load` (loading.py) finds the format of a file by its content and returns a `Network`; `save` (saving.py) writes a
+`load` (loading.py) finds the format of a file by its content and returns a `Network`; `save` (exporter.py) writes a
 `Network`, or its curve, in the format of the file's ending. Every other module is one format: C (c_header.py), ONNX,
-CSV and JSON, .nnet, and the objects of Keras and scikit-learn. Open loading.py and saving.py first; a new format
-follows the check-lists of `Importer` (importer.py) and `Exporter` (saving.py).
+CSV and JSON, .nnet, and the objects of Keras and scikit-learn. Open loading.py and exporter.py first; a new format
+follows the check-lists of `Importer` (importer.py) and `Exporter` (exporter.py).
 """

@@ -9,7 +9,7 @@ from random_networks import random_network
 from plunit.pieces import load, save
 from plunit.pieces.formats.importer import Content
 from plunit.pieces.formats.loading import IMPORTERS
-from plunit.pieces.formats.saving import EXPORTERS
+from plunit.pieces.formats.exporter import EXPORTERS
 
 BOX = (-2.0, 3.0)
 PACKAGES = {".onnx": "onnx"}
