@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from plunit.pieces.proofs.questions import Bounds, bounds, counterexample, distance, maximum, minimum
     from plunit.pieces.proofs.steepness import is_monotone, lipschitz
     from plunit.pieces.rewriting import combination, difference, rescaled, to_relu
-    from plunit.pieces.segments.fit import Segments, Trial, fit_segments
+    from plunit.pieces.segments.least_squares import Segments, Trial, fit_segments
     from plunit.pieces.simplifying import Simplified, simplify
 
 __all__ = [
@@ -96,7 +96,7 @@ __all__ = [
 ]
 
 _LATER = """
-    pictures rewriting simplifying segments.fit fixed.integers fixed.quantizing fixed.proving proofs.highs
+    pictures rewriting simplifying segments.least_squares fixed.integers fixed.quantizing fixed.proving proofs.highs
     proofs.maximising proofs.questions proofs.steepness formats.csv_json formats.model_objects formats.c_header
     formats.onnx_writing formats.exporter formats.loading
 """

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.segments.sums import Parabola, Parts, Sums, chains, extended, joined
+from plunit.pieces.segments.sums import Parabola, Parts, Sums, chained, extended, joined
 
 PLACES = 64
 """The number of places for knots, about; up to twice as many for few points, because then the points are places."""
@@ -32,6 +32,20 @@ MANY = 240
 TUNED, SPREAD, NEAR = 3, 0.006, 6.0
 """The most sets of knots that are tuned; how far apart they are, as a part of half the interval; and how much larger
 their errors may be than the least, as a part and times the number of points."""
+
+CLOSEST = 1e-6
+"""Knots stay at least that far apart, as a part of half the interval."""
+
+NEWTON_STEPS, _NEWTON_WORTH = 20, 1e-7
+"""The most steps, which end when they lower no error by more than this part."""
+
+EVEN, GROWING = np.arange(17.0), np.append(0, np.geomspace(1 / 64, 3, 16))
+DISTANCES = (6 * EVEN, EVEN / 2, EVEN / 8, GROWING)
+"""How far the places of a window are from its knot, one program for each; 1 is the distance of two points of the data.
+With growing distances one knot can move far while its neighbours move a little."""
+
+_WINDOW_ROUNDS, _WINDOW_WORTH, _WINDOW_STEPS = 4, 1e-8, 6
+"""The most rounds, the part by which a round must lower the error if another one is to follow, and its Newton steps."""
 
 
 def places(x: Floats, segments: int, shift: bool = False, knots: Floats | None = None) -> Floats:
@@ -151,14 +165,6 @@ def apart(sets: Floats) -> list[Floats]:
     return chosen
 
 
-CLOSEST = 1e-6
-"""Knots stay at least that far apart, as a part of half the interval."""
-
-NEWTON_STEPS = 20
-_NEWTON_WORTH = 1e-7
-"""The steps end when they lower no error by more than this part."""
-
-
 class Fit(NamedTuple):
     """Least-squares fits with given knots: values [..., k + 1], squared errors [...], and what they came from."""
 
@@ -260,21 +266,9 @@ def refined(sums: Sums, knots: Floats, steps: int) -> tuple[Floats, Floats]:
     return knots, fit.error
 
 
-EVEN, GROWING = np.arange(17.0), np.append(0, np.geomspace(1 / 64, 3, 16))
-DISTANCES = (6 * EVEN, EVEN / 2, EVEN / 8, GROWING)
-"""How far the places of a window are from its knot, one program for each; 1 is the distance of two points of the data.
-With growing distances one knot can move far while its neighbours move a little."""
-
-_WINDOW_ROUNDS, _WINDOW_WORTH = 4, 1e-8
-"""The most rounds, and the part by which a round must lower the error if another one is to follow."""
-
-_WINDOW_STEPS = 6
-"""The Gauss-Newton steps of each round."""
-
-
 def tuned(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
     """Return better knots [k + 1] and their squared error."""
-    error = chains(sums, knots).error
+    _, error = chained(sums, knots)
     for _ in range(_WINDOW_ROUNDS if len(knots) > 2 else 0):
         for distances in DISTANCES:
             knots = chosen(sums, knots, windows(distinct, knots, distances))
@@ -325,8 +319,8 @@ def chosen(sums: Sums, knots: Floats, place: Floats) -> Floats:
     For each place of a knot the place of the knot before is that with the least error of the whole curve, if the knots
     behind stay where they are.
     """
-    ridge, chain, columns = sums.ridge, chains(sums, knots), np.arange(place.shape[1])
-    ends = Parabola(*(part[2:, None] for part in chain.behind))
+    ridge, columns = sums.ridge, np.arange(place.shape[1])
+    ends = Parabola(*(part[2:, None] for part in chained(sums, knots)[0]))
     behind = extended(ends, sums.between(place, knots[2:, None]).reversed(), ridge)
     between = sums.between(place[:-1, :, None], place[1:, None])
     path = extended(Parabola(ridge, 0.0, 0.0), sums.between(knots[:1], place[0]), ridge)

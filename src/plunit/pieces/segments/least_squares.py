@@ -38,6 +38,9 @@ PARAMETERS = 2
 were tried: 1.75 and 2 find the number about equally often, smaller costs find too many segments, larger ones too
 few."""
 
+_POLISH_STEPS, ENOUGH = 12, 1e-12
+"""The most Gauss-Newton steps in the end, which end when they lower the error by less than this part."""
+
 
 class Trial(NamedTuple):
     """A number of segments that was tried; the lowest criterion wins."""
@@ -141,11 +144,6 @@ def _result(data: Data, fit: Polished, tried: list[Trial]) -> Segments:
     curve = Curve(place, values[:, None], slopes[:, None])
     table = tuple(trial._replace(squared_error=trial.squared_error * data.unit) for trial in tried)
     return Segments(curve, fit.error * data.unit, table)
-
-
-_POLISH_STEPS = 12
-ENOUGH = 1e-12
-"""The steps end when they lower the error by less than this part."""
 
 
 class Polished(NamedTuple):
