@@ -45,15 +45,10 @@ def _is_number(word: str) -> bool:
 
 def pieces_of(
     model: Annotated[Path, typer.Argument(help="A network: ONNX, JSON, .nnet, or an nn.Sequential by torch.save.")],
-    low: Annotated[float, typer.Option(help="Lower end of the domain of every input.")] = -math.tau,
-    high: Annotated[float, typer.Option(help="Upper end.")] = math.tau,
     box: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LOW HIGH ...",
-            help="Low and high for all inputs (-2 2) or for each (-2 2 0 1), instead of --low and --high.",
-        ),
-    ] = None,
+        str,
+        typer.Option(metavar="LOW HIGH ...", help="Low and high for all inputs (-2 2) or for each (-2 2 0 1)."),
+    ] = f"{-math.tau} {math.tau}",
     shape: Annotated[
         str | None,
         typer.Option(metavar="C,H,W", help="Shape of the input of a PyTorch model with convolutions or pooling."),
@@ -65,15 +60,17 @@ def pieces_of(
     maximum: Annotated[bool, typer.Option("--maximum", help="Print the first output's largest value, proved.")] = False,
 ) -> None:
     """Print the linear pieces of a saved network, exactly: knots, slopes and intercepts, or its polygons."""
-    net = _load(model, shape)
-    domain = domain_of(net, (low, high), box)
+    with _one_line("give the file of a model"):
+        net = pieces.load(model, _shape_of(shape))
+    domain = domain_of(net, box)
     if net.inputs > 2 and save is None and not maximum:
         raise UserError(
             f"the model has {net.inputs} inputs, a table needs 1 or 2; --maximum and --save take any number, and in "
             "Python plunit.pieces.along(net, a, b) takes a line and plunit.pieces.plane(net, origin, u, v) a plane"
         )
     if save is not None:
-        _save(net, save, domain)
+        with _one_line("choose another place with --save"):
+            pieces.save(net, save, domain)
     with bars(Console(stderr=True)) as bar:
         task = bar.add_task("pieces", total=1.0)
 
@@ -88,10 +85,10 @@ def pieces_of(
     print(*found, sep="\n")
 
 
-def domain_of(net: Network, ends: tuple[float, float], box: str | None) -> Box:
-    """Return low and high of every input: those of --box, two numbers or two for each input, or of --low and --high."""
+def domain_of(net: Network, box: str) -> Box:
+    """Return low and high of every input from --box: two numbers for all inputs, or two for each."""
     try:
-        numbers = list(ends) if box is None else [float(word) for word in box.replace(",", " ").split()]
+        numbers = [float(word) for word in box.replace(",", " ").split()]
     except ValueError:
         numbers = []
     if not numbers:
@@ -107,44 +104,37 @@ def domain_of(net: Network, ends: tuple[float, float], box: str | None) -> Box:
 
 def lines(net: Network, domain: Box, progress: Progress | None = None) -> list[str]:
     """Return the pieces of a network of one input, or the polygons of one of two inputs."""
-    try:
+    with _one_line():
         if net.inputs == 1:
             return list(_curve(curve(net, *domain[0], progress=progress)))
         return list(_polygons(polygons(net, (domain[0], domain[1]), progress=progress)))
-    except ValueError as error:
-        raise UserError(str(error)) from None
 
 
 def largest(net: Network, domain: Box, progress: Progress | None = None) -> str:
     """Return the largest value on the domain, where it is, and whether it is proved."""
-    try:
+    with _one_line():
         found = pieces.maximum(net, domain, progress=progress)
-    except (ImportError, ValueError, pieces.Contradiction) as error:
-        raise UserError(str(error)) from None
     place = ", ".join(f"{number:.6g}" for number in np.atleast_1d(found.x))
     proof = "proved" if found.proved else f"not proved: at most {found.bound:.9g}"
     return f"maximum {found.value:.9g} at x = [{place}], {proof}"
 
 
-def _load(path: Path, shape: str | None) -> Network:
-    words = [] if shape is None else shape.replace(",", " ").split()
-    if shape is not None and not (words and all(word.isdecimal() and int(word) > 0 for word in words)):
-        raise UserError(f"--shape needs positive integers, as in 3,32,32, got {shape!r}")
-    try:
-        return pieces.load(path, tuple(map(int, words)) or None)
-    except (ImportError, ValueError) as error:
-        raise UserError(str(error)) from None
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; give the file of a model") from None
+def _shape_of(text: str | None) -> tuple[int, ...] | None:
+    words = [] if text is None else text.replace(",", " ").split()
+    if text is not None and not (words and all(word.isdecimal() and int(word) > 0 for word in words)):
+        raise UserError(f"--shape needs positive integers, as in 3,32,32, got {text!r}")
+    return tuple(map(int, words)) or None
 
 
-def _save(net: Network, path: Path, domain: Box) -> None:
+@contextlib.contextmanager
+def _one_line(remedy: str = "") -> Iterator[None]:
+    """Turn the errors of `plunit.pieces` into errors of the user; the remedy is that for a file."""
     try:
-        pieces.save(net, path, domain)
-    except (ImportError, ValueError) as error:
+        yield
+    except (ImportError, ValueError, pieces.Contradiction) as error:
         raise UserError(str(error)) from None
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; choose another place with --save") from None
+        raise UserError(f"{error.filename}: {error.strerror}; {remedy}") from None
 
 
 def _curve(f: Curve) -> Iterator[str]:
@@ -154,8 +144,8 @@ def _curve(f: Curve) -> Iterator[str]:
     names = [f"{word} {i + 1}" if len(outputs) > 1 else word for i in outputs for word in ("slope", "intercept")]
     yield _row("from", "to", *names)
     lines = np.stack([shown.slopes, shown.intercepts], axis=-1).reshape(shown.pieces, -1)
-    for low, high, line in list(zip(shown.knots, shown.knots[1:], lines, strict=False))[:ROWS]:
-        yield _row(*(f"{number:.6g}" for number in (low, high, *line)))
+    for row in np.column_stack([shown.knots[:-1], shown.knots[1:], lines])[:ROWS]:
+        yield _row(*(f"{number:.6g}" for number in row))
     if shown.pieces > ROWS:
         yield f"... {shown.pieces - ROWS} more"
     yield f"{f.pieces} pieces, {f.patterns} activation patterns on [{f.low:.6g}, {f.high:.6g}]"

@@ -82,10 +82,8 @@ def piecewise(knots: Any, slopes: Any, at_zero: Any = 0.0) -> Activation:
     [-0.9, 0.0, 0.9]
     """
     parts = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (*knots, *slopes, at_zero)))
-    k = len(knots)
-    shape = parts[0].shape
-    stacked = np.stack(parts, axis=-1)
-    return Activation(stacked[..., :k].reshape(*shape, k), stacked[..., k:-1], stacked[..., -1])
+    stacked, k = np.stack(parts, axis=-1), len(knots)
+    return Activation(stacked[..., :k], stacked[..., k:-1], stacked[..., -1])
 
 
 def plu(alpha: Any = 0.1, c: Any = 1.0) -> Activation:

@@ -73,14 +73,14 @@ class Curve:
             raise ValueError(
                 f"tolerance must have a number for each slope {slopes.shape}, or for each output, got {tolerance.shape}"
             ) from None
-        vars(self).update(knots=knots, values=values, slopes=slopes, tolerance=tolerance)
+        patterns = as_count("patterns", self.patterns) or n
+        vars(self).update(knots=knots, values=values, slopes=slopes, tolerance=tolerance, patterns=patterns)
         _check_numbers(self)
-        vars(self).update(patterns=self.patterns or n)
         check_agreement(knots, values, slopes, tolerance)
 
     @classmethod
     def traced(cls, knots: Floats, values: Floats, slopes: Floats, patterns: int, tolerance: Floats) -> Curve:
-        """Return a curve that has been checked already, together with others (see `line`)."""
+        """Return a curve that has been checked already."""
         curve = object.__new__(cls)
         vars(curve).update(knots=knots, values=values, slopes=slopes, patterns=patterns, tolerance=tolerance)
         return curve
@@ -180,8 +180,6 @@ def _check_numbers(curve: Curve) -> None:
         raise ValueError(f"knots must be increasing, got {curve.knots[at]} before {curve.knots[at + 1]}; sort them")
     if (curve.tolerance < 0).any():
         raise ValueError(f"tolerance must be >= 0, got {curve.tolerance.min()}")
-    if isinstance(curve.patterns, bool) or not isinstance(curve.patterns, int) or curve.patterns < 0:
-        raise ValueError(f"patterns must be a positive integer, or 0 if it is not known, got {curve.patterns!r}")
 
 
 def solve(f: Curve, y: float, output: int = 0) -> Floats:

@@ -20,13 +20,14 @@ from plunit.pieces.exact.layer import Units, affine
 LayerLike = Activation | tuple[Any, Any]
 """What a network is built from: an activation, or (weight [out, in], bias [out])."""
 
+Nets = TypeVar("Nets", "Network", "Ensemble")
+
 
 @dataclass(frozen=True, eq=False)
 class Layer:
     """z = weight x + bias, and y = f(z) unless the activation f is None.
 
-    weight: [out, in]; bias: [out]; the activation has leading shape [out]. In an ensemble all three have a first axis
-    for the members.
+    weight: [out, in]; bias: [out]; the activation has leading shape [out]. An ensemble has the members on a first axis.
     """
 
     weight: Floats
@@ -162,9 +163,6 @@ def terms(nets: Ensemble, rows: Floats, member: Ints) -> Floats:
     return affine(np.abs(last.weight), np.abs(last.bias), hidden, member)
 
 
-Nets = TypeVar("Nets", Network, Ensemble)
-
-
 def network(layers: Sequence[LayerLike]) -> Network:
     """Build a network from its layers in order: (weight [out, in], bias [out]) or an activation.
 
@@ -189,48 +187,37 @@ def ensemble(layers: Sequence[LayerLike]) -> Ensemble:
     members, first = shapes[0][0], shapes[0][2]
     if any(shape[0] != members for shape in shapes):
         raise ValueError(f"all layers must have the same number of members, got {[shape[0] for shape in shapes]}")
+    found: list[Layer] = []
     # None is the identity, which needs no product
-    weights: list[Floats | None] = [None]
-    biases: list[Floats] = [np.zeros((members, first))]
-    activations: list[Activation | None] = []
+    weight: Floats | None = None
+    bias = np.zeros((members, first))
     for i, part in enumerate(chain):
-        units = biases[-1].shape[1]
+        units = bias.shape[1]
         if isinstance(part, Activation):
-            activations.append(part.spread(units, members))
-            weights.append(None)
-            biases.append(np.zeros((members, units)))
+            found.append(Layer(_filled(weight, bias), bias, part.spread(units, members)))
+            weight, bias = None, np.zeros((members, units))
         elif part[0].shape[2] != units:
             raise ValueError(f"layer {i} takes {part[0].shape[2]} inputs, but {units} come before it")
-        elif (before := weights[-1]) is None:
-            weights[-1], biases[-1] = part
+        elif weight is None:
+            weight, bias = part
         else:
-            weights[-1], biases[-1] = part[0] @ before, (part[0] @ biases[-1][..., None])[..., 0] + part[1]
-    return Ensemble(
-        tuple(
-            Layer(
-                np.broadcast_to(np.eye(bias.shape[1]), (*bias.shape, bias.shape[1])) if weight is None else weight,
-                bias,
-                f,
-            )
-            for weight, bias, f in zip(weights, biases, [*activations, None], strict=True)
-        )
-    )
+            weight, bias = part[0] @ weight, (part[0] @ bias[..., None])[..., 0] + part[1]
+    return Ensemble((*found, Layer(_filled(weight, bias), bias)))
+
+
+def _filled(weight: Floats | None, bias: Floats) -> Floats:
+    return np.broadcast_to(np.eye(bias.shape[1]), (*bias.shape, bias.shape[1])) if weight is None else weight
 
 
 def plane(net: Nets, origin: Any, u: Any, v: Any) -> Nets:
     """g(s, t) = f(origin + s u + t v): the network on a plane through its input space, as a network of two inputs."""
     as_ensemble(net)
-    axes = np.stack([np.asarray(axis, dtype=np.float64) for axis in (u, v)], axis=-1)
-    origin = np.asarray(origin, dtype=np.float64)
-    if origin.shape != (net.inputs,) or axes.shape != (net.inputs, 2):
-        raise ValueError(
-            f"origin, u and v must be points with {net.inputs} coordinates, got {origin.shape}, {axes.shape}"
-        )
-    if not (np.isfinite(axes).all() and np.isfinite(origin).all()):
-        raise ValueError("origin, u and v must be finite")
-    first = net.layers[0]
-    start = Layer(first.weight @ axes, first.bias + first.weight @ origin, first.activation)
-    return type(net)((start, *net.layers[1:]))
+    points = [np.asarray(point, dtype=np.float64) for point in (origin, u, v)]
+    if any(point.shape != (net.inputs,) or not np.isfinite(point).all() for point in points):
+        raise ValueError(f"origin, u and v must be points with {net.inputs} finite coordinates, got {points}")
+    start, axes, first = points[0], np.stack(points[1:], axis=-1), net.layers[0]
+    moved = Layer(first.weight @ axes, first.bias + first.weight @ start, first.activation)
+    return type(net)((moved, *net.layers[1:]))
 
 
 def check_network(net: Network) -> None:
@@ -253,7 +240,7 @@ def as_ensemble(nets: Network | Ensemble) -> Ensemble:
 
 
 def interval(ends: Any, name: str, side: str = "") -> tuple[float, float]:
-    """Return (low, high) as floats; raise ValueError if they are not two finite numbers in order."""
+    """Return (low, high) as floats; ValueError if they are not two finite numbers in order."""
     try:
         low, high = (float(end) for end in ends)
     except (TypeError, ValueError):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints, Words, blocks
-from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Affine, Units, of_members
+from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Units, affine_with_error, of_members
 from plunit.pieces.networks import Ensemble
 
 BLOCK = 2**12
@@ -54,7 +54,7 @@ def _maps(nets: Ensemble, patterns: Sequence[Words], member: Ints) -> Maps:
         state[:, 1] *= np.abs(slope)
         constant += (state[:, 0] * of_members(layer.bias, who)).sum(axis=1)
         weight = layer.weight.swapaxes(1, 2)
-        state = Affine(weight, np.zeros(weight.shape[:2])).of(state, who)
+        state = affine_with_error(weight, np.zeros(weight.shape[:2]), state, who)
     state = state.reshape(len(member), outputs, 2, nets.inputs)
     return Maps(state[:, :, 0], constant.reshape(len(member), outputs), SAFETY * state[:, :, 1] + TINY)
 

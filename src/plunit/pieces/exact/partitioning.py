@@ -12,11 +12,11 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
 from plunit.pieces.exact.crossing import Points
-from plunit.pieces.exact.layer import Affine, Units
+from plunit.pieces.exact.layer import Units, affine_with_error
 from plunit.pieces.exact.mesh import Mesh, cut_edges, faces_of
 from plunit.pieces.exact.splitting import Patch, Splits, least_polygons, split
 from plunit.pieces.limits import Progress, check_count, check_memory, limited
-from plunit.pieces.networks import Ensemble
+from plunit.pieces.networks import Ensemble, Layer
 
 ROWS = 2**10
 
@@ -49,8 +49,8 @@ def partition(
     """Return the mesh with the outputs as values, and for each layer the pattern of the polygons and the tree."""
     patterns: list[Words] = []
     trees: list[Tree] = []
-    first, *others = (Affine(layer.weight, layer.bias) for layer in nets.layers)
-    mesh = replace(mesh, state=first.of(mesh.state, mesh.member))
+    first, *others = nets.layers
+    mesh = replace(mesh, state=affine_with_error(first.weight, first.bias, mesh.state, mesh.member))
     for i, ((_, f), after) in enumerate(zip(nets.hidden, others, strict=True)):
 
         def tell(part: float, polygons: int, i: int = i) -> None:
@@ -64,19 +64,10 @@ def partition(
     return mesh, patterns, trees
 
 
-def onward(points: Points, units: Units, after: Affine) -> Floats:
-    """Return W f(z) + b with its error, a few points at a time, so that f(z) stays in the processor's caches."""
-    state = np.empty((len(points), 2, len(after.bias[0])))
-    for block in blocks(len(points), ROWS):
-        part = points.take(block)
-        state[block] = after.of(units.forward(part.state, part.member), part.member)
-    return state
-
-
 class _LayerWork:
     """The work on one layer, with the part of the mesh after it that is finished."""
 
-    def __init__(self, units: Units, after: Affine, limit: int, tell: Callable[[float, int], None]) -> None:
+    def __init__(self, units: Units, after: Layer, limit: int, tell: Callable[[float, int], None]) -> None:
         self._units, self._after, self._limit, self._tell = units, after, limit, tell
         self._found: dict[str, list[Any]] = defaultdict(list)
         self._vertices = self._edges = self._nodes = self._polygons = self._expected = 0
@@ -119,9 +110,17 @@ class _LayerWork:
         self._vertices += len(points)
         self._edges += len(ends)
         own = numbers[0] if vertex is None else np.append(vertex, numbers[0])
-        self._keep(place=points.place.copy(), member=points.member.copy(), ends=own[ends])
-        self._keep(state=onward(points, self._units, self._after))
+        self._keep(place=points.place.copy(), member=points.member.copy(), ends=own[ends], state=self._onward(points))
         return numbers
+
+    def _onward(self, points: Points) -> Floats:
+        """Return W f(z) + b with its error, a few points at a time, so that f(z) stays in the processor's caches."""
+        after, state = self._after, np.empty((len(points), 2, len(self._after.bias[0])))
+        for block in blocks(len(points), ROWS):
+            part = points.take(block)
+            y = self._units.forward(part.state, part.member)
+            state[block] = affine_with_error(after.weight, after.bias, y, part.member)
+        return state
 
     def _done(self, splits: Splits, edge: Ints) -> None:
         """Keep the polygons that are done, and the splits that led to them."""

@@ -19,7 +19,7 @@ import numpy as np
 from plunit.base.files import save_whole
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.exact_curves import NEAR, Curve
+from plunit.pieces.exact_curves import Curve
 from plunit.pieces.formats.importer import Importer, build
 from plunit.pieces.networks import Layer, Network, check_network
 
@@ -104,10 +104,9 @@ def _curve(content: dict[str, Any]) -> Curve:
     if missing := {*ARRAYS, "patterns"} - set(content):
         raise ValueError(f"it lacks {', '.join(sorted(missing))}")
     arrays = {name: _array(name, content[name], axes) for name, axes in ARRAYS.items()}
-    intercepts = arrays.pop("intercepts")
-    curve = Curve(**arrays, patterns=content["patterns"])
-    _check_intercepts(curve, intercepts)
-    return curve
+    # intercepts are for other programs, and follow from the rest
+    del arrays["intercepts"]
+    return Curve(**arrays, patterns=content["patterns"])
 
 
 def _layer(place: int, layer: dict[str, Any]) -> Any:
@@ -131,20 +130,6 @@ def _array(name: str, content: Any, axes: int) -> Floats:
     if array.ndim != axes or array.dtype.kind not in "if":
         raise ValueError(f"{name} must be numbers in lists of equal lengths, nested {axes} deep")
     return array.astype(np.float64)
-
-
-def _check_intercepts(curve: Curve, intercepts: Floats) -> None:
-    """Raise ValueError if the intercepts in a file are not those of its slopes and values."""
-    if intercepts.shape != curve.slopes.shape:
-        raise ValueError(f"intercepts must have a number for each slope, got shape {intercepts.shape}")
-    size = np.abs(curve.values[:-1]) + np.abs(curve.slopes * curve.knots[:-1, None])
-    wrong = ~(np.abs(intercepts - curve.intercepts) <= NEAR * size)
-    if wrong.any():
-        i, output = (int(index[0]) for index in np.nonzero(wrong))
-        raise ValueError(
-            f"intercept {intercepts[i, output]} of piece {i} contradicts its slope and values, by which it is "
-            f"{curve.intercepts[i, output]}"
-        )
 
 
 def _through(curve: Curve) -> Network:
