@@ -38,9 +38,7 @@ class Activation:
             raise ValueError(f"at_zero must have shape {self.knots.shape[:-1]}, got {self.at_zero.shape}")
         finite = np.isfinite(self.slopes).all() and np.isfinite(self.at_zero).all()
         if not finite or np.isnan(self.knots).any() or (self.knots == -np.inf).any():
-            raise ValueError(
-                "slopes and at_zero must be finite and knots numbers or +inf; check the parameters for NaN"
-            )
+            raise ValueError("slopes and at_zero must be finite and knots numbers or +inf; look for NaN")
         if (self.knots[..., 1:] < self.knots[..., :-1]).any():
             raise ValueError(f"knots must be in order along the last axis, got {self.knots}; sort them")
 
@@ -64,8 +62,7 @@ class Activation:
         shape = self.at_zero.shape + (1,) * (2 - self.at_zero.ndim)
         if len(shape) > 2 or shape[0] not in (1, units) or shape[1] not in (1, members):
             raise ValueError(
-                f"an activation for {self.at_zero.shape} units does not fit a layer of {units} units and {members} "
-                "members; give one function for all, or one for each unit"
+                f"an activation for {self.at_zero.shape} units does not fit {units} units and {members} members"
             )
 
         def spread(array: Floats, *tail: int) -> Floats:

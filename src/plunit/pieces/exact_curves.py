@@ -62,16 +62,14 @@ class Curve:
             or not values.size
         ):
             shapes = knots.shape, values.shape, slopes.shape
-            raise ValueError(
-                f"a curve needs knots [n + 1], values [n + 1, out] and slopes [n, out], got shapes {shapes}"
-            )
+            raise ValueError(f"a curve needs knots [n + 1], values [n + 1, out] and slopes [n, out], got {shapes}")
         if not tolerance.size:
             tolerance = NEAR * np.abs(slopes).max(axis=0, keepdims=True)
         try:
             tolerance = np.broadcast_to(tolerance, slopes.shape)
         except ValueError:
             raise ValueError(
-                f"tolerance must have a number for each slope {slopes.shape}, or for each output, got {tolerance.shape}"
+                f"tolerance must have a number for each slope {slopes.shape}, got {tolerance.shape}"
             ) from None
         patterns = as_count("patterns", self.patterns) or n
         vars(self).update(knots=knots, values=values, slopes=slopes, tolerance=tolerance, patterns=patterns)
@@ -164,9 +162,7 @@ class Curve:
         x = np.asarray(x, dtype=np.float64)
         outside = x[(x < self.low) | (x > self.high)]
         if outside.size:
-            raise ValueError(
-                f"x = {outside.flat[0]} is outside [{self.low}, {self.high}]; build the curve on a larger interval"
-            )
+            raise ValueError(f"x = {outside.flat[0]} is outside [{self.low}, {self.high}]; take a larger interval")
         return x, np.searchsorted(self.knots[1:-1], x, side="right")
 
 
@@ -206,10 +202,7 @@ def solve(f: Curve, y: float, output: int = 0) -> Floats:
 def distance(f: Curve, g: Curve) -> float:
     """Return sup |f(x) - g(x)| over the domain and all outputs; it is reached at a knot of one of them."""
     if (f.low, f.high) != (g.low, g.high) or f.values.shape[1] != g.values.shape[1]:
-        raise ValueError(
-            f"curves need the same domain and outputs, got [{f.low}, {f.high}] with {f.values.shape[1]} and "
-            f"[{g.low}, {g.high}] with {g.values.shape[1]}"
-        )
+        raise ValueError(f"curves need the same domain and outputs, got [{f.low}, {f.high}] and [{g.low}, {g.high}]")
     x = np.union1d(f.knots, g.knots)
     return float(np.abs(f(x) - g(x)).max())
 

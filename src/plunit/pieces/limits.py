@@ -45,9 +45,7 @@ def box_array(net: Network, box: Any) -> Floats:
 def check_count(pieces: int, limit: int) -> None:
     """Raise Unlisted if there are more pieces than the limit."""
     if pieces > limit:
-        raise Unlisted(
-            f"{pieces:,} pieces or more, more than limit={limit} allows; take a smaller domain, or raise limit"
-        )
+        raise Unlisted(f"{pieces:,} pieces or more, but limit={limit}; take a smaller domain, or raise limit")
 
 
 def check_memory(points: int, numbers: int) -> None:

@@ -43,15 +43,9 @@ class Layer:
             if not np.isfinite(numbers).all():
                 raise ValueError(f"the {name} of a layer must be finite, got NaN or inf; check the training run")
         if self.weight.ndim not in (2, 3) or self.bias.shape != self.weight.shape[:-1]:
-            raise ValueError(
-                f"a layer needs weight [out, in] and bias [out] (in an ensemble a first axis for its members), got "
-                f"{self.weight.shape} and {self.bias.shape}"
-            )
+            raise ValueError(f"weight must be [out, in] and bias [out], got {self.weight.shape} and {self.bias.shape}")
         if self.activation is not None and self.activation.at_zero.shape != self.bias.shape:
-            raise ValueError(
-                f"an activation of this layer needs leading shape {self.bias.shape}, got "
-                f"{self.activation.at_zero.shape}; use .spread(units)"
-            )
+            raise ValueError(f"the activation needs leading shape {self.bias.shape}; use .spread(units)")
 
     def part(self, pick: slice | int | None) -> Layer:
         """Return this layer for some members, or one; None adds the axis of the members."""
@@ -67,20 +61,14 @@ class _Layers:
 
     def __post_init__(self) -> None:
         if not self.layers or [f.activation is None for f in self.layers] != [False] * (len(self.layers) - 1) + [True]:
-            raise ValueError(
-                f"a network needs one or more layers, all with an activation except the last, got {len(self.layers)}"
-            )
+            raise ValueError("a network needs one or more layers, all with an activation except the last")
         if any(layer.weight.ndim != self.axes for layer in self.layers):
             raise ValueError(
-                f"the weights of {type(self).__name__} need {self.axes} axes, got "
-                f"{[layer.weight.ndim for layer in self.layers]}; an Ensemble has a first axis for its members"
+                f"the weights of {type(self).__name__} need {self.axes} axes; an Ensemble has a first for its members"
             )
         for i, (before, layer) in enumerate(pairwise(self.layers), 1):
             if (*layer.weight.shape[:-2], layer.weight.shape[-1]) != before.bias.shape:
-                raise ValueError(
-                    f"layer {i} needs weights for the outputs {before.bias.shape} of the layer before it, got "
-                    f"{layer.weight.shape}"
-                )
+                raise ValueError(f"layer {i} needs weights for {before.bias.shape} outputs, got {layer.weight.shape}")
 
     @property
     def hidden(self) -> tuple[tuple[Layer, Activation], ...]:
@@ -260,17 +248,12 @@ def check_size(net: Network | Ensemble, size: Floats) -> None:
             if (f := layer.activation) is not None:
                 bound = np.abs(f.slopes).max(axis=-1) * bound + np.abs(f.at_zero)
             if not (bound < 1e300).all():
-                raise ValueError(
-                    f"values may reach {bound.max():.1e} on this domain, more than 1e300; scale the weights"
-                )
+                raise ValueError(f"values may reach {bound.max():.1e} on this domain; scale the weights")
 
 
 def _one_member(i: int, layer: tuple[Any, Any]) -> tuple[Any, Any]:
     if not isinstance(layer, tuple) or len(layer) != 2:
-        raise TypeError(
-            f"layer {i} must be a pair (weight, bias) or an Activation, got {type(layer).__name__}; "
-            "plunit.torch.to_network takes PyTorch models"
-        )
+        raise TypeError(f"layer {i} must be (weight, bias) or an Activation, got {type(layer).__name__}")
     return np.asarray(layer[0])[..., None], np.asarray(layer[1])[..., None]
 
 
@@ -281,10 +264,7 @@ def _affine(i: int, weight: Any, bias: Any) -> tuple[Floats, Floats]:
         raise TypeError(f"layer {i}: weight and bias must be real numbers, got {odd[0]}")
     weight, bias = np.asarray(weight, dtype=np.float64), np.asarray(bias, dtype=np.float64)
     if weight.ndim != 3 or bias.shape != (weight.shape[0], weight.shape[2]) or 0 in weight.shape:
-        raise ValueError(
-            f"layer {i}: weight must be [out, in] and bias [out] (an ensemble adds a last axis for its members), got "
-            f"{weight.shape} and {bias.shape}"
-        )
+        raise ValueError(f"layer {i}: weight must be [out, in] and bias [out], got {weight.shape} and {bias.shape}")
     if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
         raise ValueError(f"layer {i}: weight and bias must be finite, got NaN or inf; check the training run")
     return np.ascontiguousarray(np.moveaxis(weight, 2, 0)), np.ascontiguousarray(bias.T)

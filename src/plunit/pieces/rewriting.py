@@ -38,13 +38,7 @@ def rescaled(
     """
     check_network(net)
     down, width = _numbers(shift, net.inputs, "shift"), _numbers(scale, net.inputs, "scale")
-    up, height = (
-        _numbers(output_shift, net.outputs, "output_shift"),
-        _numbers(output_scale, net.outputs, "output_scale"),
-    )
-    for name, numbers in (("scale", width), ("output_scale", height)):
-        if any(number == 0 for number in numbers):
-            raise ValueError(f"{name} must not be 0, got {[float(number) for number in numbers]}")
+    up, height = _numbers(output_shift, net.outputs, "shift"), _numbers(output_scale, net.outputs, "scale")
     parts = [(_exact(layer.weight), _exact(layer.bias)) for layer in net.layers]
     weight = parts[0][0] / width
     parts[0] = weight, parts[0][1] - weight @ down
@@ -61,7 +55,9 @@ def rescaled(
 def _numbers(values: Any, count: int, name: str) -> Any:
     array = np.asarray(values, dtype=np.float64)
     if array.shape not in ((), (1,), (count,)) or not np.isfinite(array).all():
-        raise ValueError(f"{name} must be a finite number or {count} of them, got {values!r}")
+        raise ValueError(f"a {name} must be a finite number or {count} of them, got {values!r}")
+    if name == "scale" and not array.all():
+        raise ValueError(f"a scale must not be 0, got {values!r}")
     return _exact(np.broadcast_to(array, (count,)))
 
 
@@ -98,10 +94,7 @@ def difference(one: Network, other: Network) -> Network:
     for net in (one, other):
         check_network(net)
     if (one.inputs, one.outputs) != (other.inputs, other.outputs):
-        raise ValueError(
-            f"a difference needs networks of the same inputs and outputs, got {one.inputs} -> {one.outputs} and "
-            f"{other.inputs} -> {other.outputs}"
-        )
+        raise ValueError(f"a difference needs networks of the same inputs and outputs, got {one} and {other}")
     depth = max(len(one.layers), len(other.layers))
     pairs = list(zip(_lengthened(one, depth), _lengthened(other, depth), strict=True))
     layers = [Layer(_diagonal(f.weight, g.weight), *_beside(f, g)) for f, g in pairs]

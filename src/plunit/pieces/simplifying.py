@@ -151,8 +151,7 @@ class Funnel:
 
     def __init__(self) -> None:
         self.floor, self.roof = Hull(1), Hull(-1)
-        self.steep: Line | None = None
-        self.flat: Line | None = None
+        self.steep, self.flat = Line(0.0, inf, 0.0), Line(0.0, -inf, 0.0)
         self.last = (-inf, -inf, inf)
 
     def add(self, x: float, low: float, high: float) -> tuple[Line, int] | None:
@@ -160,13 +159,13 @@ class Funnel:
 
         Then return the last line, and the wall that it meets: 1 for the upper wall, -1 for the lower one.
         """
-        if self.steep and self.steep.at(x) < low - SLACK:
+        if self.steep.at(x) < low - SLACK:
             return self.steep, -1
-        if self.flat and self.flat.at(x) > high + SLACK:
+        if self.flat.at(x) > high + SLACK:
             return self.flat, 1
-        if self.floor.points and high < inf and (self.steep is None or self.steep.at(x) > high):
+        if self.floor.points and self.steep.at(x) > high:
             self.steep = self.floor.tangent(x, high)
-        if self.roof.points and low > -inf and (self.flat is None or self.flat.at(x) < low):
+        if self.roof.points and self.flat.at(x) < low:
             self.flat = self.roof.tangent(x, low)
         if low > -inf:
             self.floor.add(x, low)
@@ -178,8 +177,6 @@ class Funnel:
     def middle(self) -> Line:
         """Return the line between the steepest and the flattest."""
         steep, flat, x = self.steep, self.flat, self.last[0]
-        assert steep is not None
-        assert flat is not None
         return Line(x, (steep.at(x) + flat.at(x)) / 2, (steep.slope + flat.slope) / 2)
 
 

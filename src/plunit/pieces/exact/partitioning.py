@@ -13,8 +13,7 @@ import numpy as np
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
 from plunit.pieces.exact.crossing import Points
 from plunit.pieces.exact.layer import Units, affine_with_error
-from plunit.pieces.exact.mesh import Mesh, cut_edges, faces_of
-from plunit.pieces.exact.splitting import Patch, Splits, least_polygons, split
+from plunit.pieces.exact.mesh import Mesh, Patch, Splits, cut_edges, faces_of, least_polygons, split
 from plunit.pieces.limits import Progress, check_count, check_memory, limited
 from plunit.pieces.networks import Ensemble, Layer
 

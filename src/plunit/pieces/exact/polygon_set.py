@@ -117,9 +117,7 @@ class Polygons:
         polygon = self.locate(points)
         points = np.asarray(points, dtype=np.float64)
         if (polygon < 0).any():
-            raise ValueError(
-                f"point {points[polygon < 0][0].tolist()} is outside the box {self.box}; take a larger box"
-            )
+            raise ValueError(f"point {points[polygon < 0][0].tolist()} is outside the box {self.box}")
         found = np.einsum("...oi,...i->...o", self.gradients[polygon], points) + self.intercepts[polygon]
         # on a steep polygon rounding could lead beyond the values at its corners
         low, high = self._ranges
@@ -191,9 +189,7 @@ def polygon_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit:
 def _checked(net: Network | Ensemble, box: Any, limit: int) -> tuple[Range, Range]:
     as_count("limit", limit, 1, np.inf)
     if net.inputs != 2:
-        raise ValueError(
-            f"this network has {net.inputs} inputs, polygons(net, box) needs 2; use plane(net, origin, u, v)"
-        )
+        raise ValueError(f"the network has {net.inputs} inputs, polygons need 2; use plane(net, origin, u, v)")
     try:
         x, y = box
         len(x), len(y)

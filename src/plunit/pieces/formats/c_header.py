@@ -114,9 +114,7 @@ def save_c(
     """
     chosen = name if name is not None else "curve" if isinstance(function, Curve) else "network"
     if not c_text.is_name(chosen):
-        raise ValueError(
-            f"name must be a C identifier and not a keyword of C or C++, got {chosen!r}; take another name"
-        )
+        raise ValueError(f"name must be a C identifier and not a keyword of C or C++, got {chosen!r}")
     options = sorted(scaling) + ["box"] * (box is not None)
     if isinstance(function, Curve):
         if options:

@@ -57,9 +57,7 @@ def save(net: Network, path: str | Path, box: Any = None) -> None:
         raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(EXPORTERS)}")
     exporter = EXPORTERS[ending(path)]
     if box is None and exporter.needs_box:
-        raise ValueError(
-            f"a {path.suffix} file needs a box, a pair (low, high) for each input; give save(net, path, box)"
-        )
+        raise ValueError(f"a {path.suffix} file needs a box, (low, high) for each input; give save(net, path, box)")
     if exporter.inputs and net.inputs not in exporter.inputs:
         raise ValueError(
             f"{path.suffix} holds a function of {exporter.inputs[0]} input, and the network has {net.inputs}; "

@@ -135,7 +135,7 @@ def paths(sums: Sums, where: Floats, count: int) -> Floats:
     return np.asarray(where[np.array(list(found))])
 
 
-def searched(sums: Sums, distinct: Floats, count: int, knots: Floats | None = None) -> Floats:
+def best_knots(sums: Sums, distinct: Floats, count: int, knots: Floats | None = None) -> Floats:
     """Return the best knots [count + 1] found, from given knots or from none.
 
     The best knots of each round are among the places of the next one. So a program can exchange any of them for others.
@@ -199,22 +199,16 @@ def fit_values(sums: Sums, knots: Floats) -> Fit:
     return Fit(values, np.maximum(error, 0.0), parts, inverse)
 
 
-def slopes_of(knots: Floats, values: Floats) -> Floats:
-    """Return the slopes [..., k] of curves with these values at their knots."""
-    return (values[..., 1:] - values[..., :-1]) / (knots[..., 1:] - knots[..., :-1])
-
-
-def knot_step(slope: Floats, fit: Fit, damping: Floats) -> Floats:
+def knot_step(knots: Floats, values: Floats, fit: Fit, damping: Floats) -> Floats:
     """Return the Gauss-Newton step of the inner knots [..., k - 1], damped, with the values always at their best.
 
     The derivative of f by the knot j is -slope times its hat function, with the slope of each side. The values are
     eliminated from the equations (variable projection).
 
-    Args:
-        slope: [..., k], of the curve.
-        fit: the best values of the curve for the data, or of a correction for what the curve leaves of them.
-        damping: [..., k - 1], or a shape that can be broadcast.
+    The curve has these values at its knots [..., k + 1]. The fit has the best values of the curve for the data, or of a
+    correction for what the curve leaves of them. The damping is [..., k - 1], or a shape that can be broadcast.
     """
+    slope = (values[..., 1:] - values[..., :-1]) / (knots[..., 1:] - knots[..., :-1])
     a, b, c, d, e = fit.parts
     v, count = fit.values, slope.shape[-1] - 1
     left, right = slope[..., :-1], slope[..., 1:]
@@ -255,7 +249,7 @@ def refined(sums: Sums, knots: Floats, steps: int) -> tuple[Floats, Floats]:
     fit = fit_values(sums, knots)
     damping = np.full(len(knots), 1e-2)
     for _ in range(steps if knots.shape[-1] > 2 else 0):
-        trial = moved(knots, knot_step(slopes_of(knots, fit.values), fit, damping[:, None]))
+        trial = moved(knots, knot_step(knots, fit.values, fit, damping[:, None]))
         new = fit_values(sums, trial)
         better = new.error < fit.error
         gained = fit.error - new.error > _NEWTON_WORTH * fit.error
@@ -289,7 +283,7 @@ def settled(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]
     fit, damping = fit_values(sums, knots), 0.0
     for _ in range(_WINDOW_STEPS):
         free = (low < knots[1:-1]) & (knots[1:-1] < high)
-        trial = moved(knots, knot_step(slopes_of(knots, fit.values), fit, np.where(free, damping, 1e30)))
+        trial = moved(knots, knot_step(knots, fit.values, fit, np.where(free, damping, 1e30)))
         trial[1:-1] = np.clip(trial[1:-1], low, high)
         new = fit_values(sums, trial)
         gain = fit.error - new.error

@@ -94,13 +94,9 @@ def checked_pieces(pieces: int, distinct: int) -> int:
     """Return the number of segments; an error if it is not a positive integer, or too large for the data."""
     count = as_count("pieces", pieces, 1, np.inf)
     if count >= distinct:
-        raise ValueError(
-            f"pieces must be between 1 and {distinct - 1}, one less than the number of different x, got {count}"
-        )
+        raise ValueError(f"pieces must be between 1 and {distinct - 1}, the different x less one, got {count}")
     if count > MANY and count < distinct - 1:
-        raise ValueError(
-            f"pieces must be at most {MANY}, got {count}; divide the data, or simplify the curve through them"
-        )
+        raise ValueError(f"pieces must be at most {MANY}, got {count}; divide the data, or simplify a curve")
     return count
 
 
