@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plunit.pieces import Curve, fit_segments
-from plunit.pieces.segments.search import refined, best_knots
+from plunit.pieces.segments.search import best_knots, refined
 from plunit.pieces.segments.sums import Sums
 
 
