@@ -63,21 +63,14 @@ def is_plain(net, only_relu):
     return True
 
 
-@pytest.mark.parametrize("only_relu", [False, True])
-@pytest.mark.parametrize("seed", range(24))
-def test_the_function_stays_the_same(seed, only_relu):
-    net = random_network(seed, 2, 6, 3, 2)
-    plain = to_relu(net, only_relu=only_relu)
-    assert is_plain(plain, only_relu)
-    size = np.abs(POINTS).max(axis=1, keepdims=True) + 1
-    np.testing.assert_allclose(plain(POINTS) / size, net(POINTS) / size, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("only_relu", [False, True])
-@pytest.mark.parametrize("seed", range(8))
-def test_units_of_different_kinds(seed, only_relu):
+def mixed_units(seed):
     rng = np.random.default_rng(seed)
-    net = network([(rng.normal(size=(7, 2)), rng.normal(size=7)), mixture(rng, 7), (rng.normal(size=(1, 7)), [0.5])])
+    return network([(rng.normal(size=(7, 2)), rng.normal(size=7)), mixture(rng, 7), (rng.normal(size=(1, 7)), [0.5])])
+
+
+@pytest.mark.parametrize("only_relu", [False, True])
+@pytest.mark.parametrize("net", [*(random_network(i, 2, 6, 3, 2) for i in range(24)), *map(mixed_units, range(8))])
+def test_the_function_stays_the_same(net, only_relu):
     plain = to_relu(net, only_relu=only_relu)
     assert is_plain(plain, only_relu)
     size = np.abs(POINTS).max(axis=1, keepdims=True) + 1

@@ -3,7 +3,7 @@ import pytest
 
 from plunit.pieces import activation, network
 from plunit.pieces.exact.crossing import Points, Pool, cuts, joined
-from plunit.pieces.exact.layer import Affine, Units
+from plunit.pieces.exact.layer import Units, affine_with_error
 
 
 def random_points(units, f, n, seed):
@@ -14,7 +14,7 @@ def random_points(units, f, n, seed):
     state = np.stack([place, 0 * place], axis=1)
     member = np.zeros(n, dtype=np.int64)
     layer = net.alone.layers[0]
-    state = Affine(layer.weight, layer.bias).of(state, member)
+    state = affine_with_error(layer.weight, layer.bias, state, member)
     state[:, 1] = 0
     found = Units.of(layer.activation)
     return found, Points.at(found, place, state, member)
