@@ -104,13 +104,6 @@ def test_units_are_as_few_as_said(name, only_relu):
     np.testing.assert_allclose(found(x), net(x), rtol=1e-13, atol=1e-13)
 
 
-def test_plu_has_two_relu_and_one_that_passes():
-    found = to_relu(network([([[1.0]], [0.0]), activation.plu(), ([[1.0]], [0.0])]))
-    ((_, f),) = found.hidden
-    assert sorted(f.knots[:, 0].tolist()) == [0.0, 0.0, np.inf]
-    np.testing.assert_allclose(sorted(found.layers[1].weight.ravel()), [-0.9, 0.1, 0.9])
-
-
 @pytest.mark.parametrize("only_relu", [False, True])
 @pytest.mark.parametrize("far", [1e9, 1e18, 1e300])
 def test_a_knot_far_away_costs_no_digits(far, only_relu):

@@ -61,24 +61,22 @@ def test_an_error_ends_where_a_unit_saturates():
     assert polygons(net, BOX)([[0.2, 0.0], [0.4, 0.0]]).ravel().tolist() == [-1, 1]
 
 
-def staircase(kinks, size):
+def staircase(inputs, kinks, size):
     """Return x + 2 + size sum relu(x - k), with kinks k in (0, 1): each bends by less than rounding can tell."""
-    at = np.linspace(0.0, 1.0, kinks + 2)[1:-1]
-    weight = np.ones((kinks + 1, 1))
-    return weight, np.concatenate([[2.0], -at]), np.concatenate([[1.0], np.full(kinks, size)])[None]
+    bias = np.concatenate([[2.0], -np.linspace(0.0, 1.0, kinks + 2)[1:-1]])
+    out = np.concatenate([[1.0], np.full(kinks, size)])
+    return network([(np.eye(1, inputs).repeat(kinks + 1, axis=0), bias), activation.relu(), (out[None], [0.0])])
 
 
 def test_tiny_kinks_do_not_add_up_in_a_curve():
-    weight, bias, out = staircase(1000, 6e-15)
-    found = curve(network([(weight, bias), activation.relu(), (out, [0.0])]), -1.0, 2.0)
+    found = curve(staircase(1, 1000, 6e-15), -1.0, 2.0)
     x = np.linspace(-1, 2, 1001)
     assert np.abs(found.merged()(x) - found(x)).max() < 1e-13
     assert 1 < found.pieces < 1000
 
 
 def test_tiny_kinks_do_not_add_up_in_polygons():
-    weight, bias, out = staircase(300, 2e-14)
-    net = network([(np.hstack([weight, 0 * weight]), bias), activation.relu(), (out, [0.0])])
+    net = staircase(2, 300, 2e-14)
     found = polygons(net, BOX)
     first = np.unique(found.labels, return_index=True)[1]
     assert np.abs(found.gradients - found.gradients[first[found.labels]]).max() < 1e-12
@@ -101,7 +99,7 @@ def test_a_large_weight_elsewhere_hides_no_kink(inputs):
 
 @pytest.mark.parametrize("inputs", [1, 2])
 def test_rounding_is_carried_through_the_layers(inputs):
-    """D = relu(1e8 x + 0.3) - relu(1e8 x) = 0.3 up to 1e-8 for x > 0: a unit with its knot at 0.3 adds no piece."""
+    """Where relu(1e8 x + 0.3) - relu(1e8 x) = 0.3 up to 1e-8, a unit with its knot at 0.3 adds no piece."""
     first = np.zeros((7, inputs))
     first[:, 0] = [1e8, 1e8, 1, 1, 1, 1, 1]
     bias = [0.3, 0.0, *(-i / 7 for i in range(1, 6))]

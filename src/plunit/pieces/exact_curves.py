@@ -13,8 +13,7 @@ import numpy as np
 
 from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Bools, Floats, Ints, blocks, runs
-from plunit.pieces.exact.checking import agreeing, check_agreement, checked_line
-from plunit.pieces.exact.gradients import group_starts
+from plunit.pieces.exact.checking import agreeing, check_agreement, checked_line, group_starts
 from plunit.pieces.exact.layer import EPS, SAFETY
 from plunit.pieces.limits import LIMIT, Progress, Unlisted
 from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, interval

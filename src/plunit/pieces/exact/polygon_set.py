@@ -15,8 +15,7 @@ import numpy as np
 
 from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Floats, Ints, Words, blocks, runs, starts
-from plunit.pieces.exact.checking import mesh_faults
-from plunit.pieces.exact.gradients import Maps, maps, same_maps
+from plunit.pieces.exact.checking import Maps, maps, mesh_faults, same_maps
 from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Units
 from plunit.pieces.exact.mesh import Faces, box_mesh
 from plunit.pieces.exact.partitioning import ROWS, Tree, partition
