@@ -94,7 +94,7 @@ VALUES = {
         (lambda: Curve(*SLOPE, [[2]]), "values and slopes must agree: between x = 0.0 and 1.0 output 0"),
         (lambda: Curve(*SLOPE, [[1]], patterns=-1), "patterns must be an integer"),
         (lambda: Curve(*SLOPE, [[1]], tolerance=[[-1]]), "tolerance must be >= 0"),
-        (lambda: Curve(*SLOPE, [[1]], tolerance=[1, 2, 3]), "tolerance must have a number for each slope"),
+        (lambda: Curve(*SLOPE, [[1]], tolerance=[1, 2, 3]), "tolerance must have shape (1, 1)"),
         (lambda: solve(TENT, np.nan), "finite"),
         (lambda: distance(TENT, Curve(*SLOPE, [[1]])), "same domain"),
         (lambda: compose(Curve(*SLOPE, [[1]]), Curve([0, 1], [[0], [2]], [[2]])), "outside"),

@@ -52,14 +52,8 @@ class Curve:
     def __post_init__(self) -> None:
         arrays = (np.asarray(part, dtype=np.float64) for part in (self.knots, self.values, self.slopes, self.tolerance))
         knots, values, slopes, tolerance = arrays
-        n = len(knots) - 1 if knots.ndim == 1 else 0
-        if (
-            n < 1
-            or values.ndim != 2
-            or len(values) != n + 1
-            or slopes.shape != (n, *values.shape[1:])
-            or not values.size
-        ):
+        n, outputs = slopes.shape if slopes.ndim == 2 else (0, 0)
+        if n * outputs == 0 or knots.shape != (n + 1,) or values.shape != (n + 1, outputs):
             shapes = knots.shape, values.shape, slopes.shape
             raise ValueError(f"a curve needs knots [n + 1], values [n + 1, out] and slopes [n, out], got {shapes}")
         if not tolerance.size:
@@ -67,9 +61,7 @@ class Curve:
         try:
             tolerance = np.broadcast_to(tolerance, slopes.shape)
         except ValueError:
-            raise ValueError(
-                f"tolerance must have a number for each slope {slopes.shape}, got {tolerance.shape}"
-            ) from None
+            raise ValueError(f"tolerance must have shape {slopes.shape} of the slopes, got {tolerance.shape}") from None
         patterns = as_count("patterns", self.patterns) or n
         vars(self).update(knots=knots, values=values, slopes=slopes, tolerance=tolerance, patterns=patterns)
         _check_numbers(self)
