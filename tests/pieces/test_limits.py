@@ -48,6 +48,14 @@ def test_the_limit_names_the_layer_and_the_count_before_the_work():
     assert told == []
 
 
+def test_lines_that_end_in_one_point_of_the_box_do_not_cross(monkeypatch):
+    """Three lines through (-3, 1), which is on the left side of the box, make four polygons."""
+    monkeypatch.setattr("plunit.pieces.exact.mesh.MANY", 0)
+    a, b = np.array([0.1, 0.5, -0.5]), np.ones(3)
+    net = network([(np.stack([a, b], axis=1), 3 * a - b), activation.relu(), (np.ones((1, 3)), [0.0])])
+    assert len(polygons(net, BOX, limit=4)) == 4
+
+
 def test_memory_is_asked_before_it_is_used(monkeypatch):
     monkeypatch.setattr("plunit.pieces.limits.MEMORY", 2**24)
     net = dense_network(3, 2, 60, 2000, 1)

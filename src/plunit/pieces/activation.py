@@ -61,9 +61,7 @@ class Activation:
             return self.spread(units, 1).part(0)
         shape = self.at_zero.shape + (1,) * (2 - self.at_zero.ndim)
         if len(shape) > 2 or shape[0] not in (1, units) or shape[1] not in (1, members):
-            raise ValueError(
-                f"an activation for {self.at_zero.shape} units does not fit {units} units and {members} members"
-            )
+            raise ValueError(f"an activation for {self.at_zero.shape} units does not fit ({units}, {members} members)")
 
         def spread(array: Floats, *tail: int) -> Floats:
             return np.broadcast_to(array.reshape(*shape, *tail), (units, members, *tail)).swapaxes(0, 1)

@@ -63,9 +63,7 @@ class _Layers:
         if not self.layers or [f.activation is None for f in self.layers] != [False] * (len(self.layers) - 1) + [True]:
             raise ValueError("a network needs one or more layers, all with an activation except the last")
         if any(layer.weight.ndim != self.axes for layer in self.layers):
-            raise ValueError(
-                f"the weights of {type(self).__name__} need {self.axes} axes; an Ensemble has a first for its members"
-            )
+            raise ValueError(f"the weights of {type(self).__name__} need {self.axes} axes; members are the first of 3")
         for i, (before, layer) in enumerate(pairwise(self.layers), 1):
             if (*layer.weight.shape[:-2], layer.weight.shape[-1]) != before.bias.shape:
                 raise ValueError(f"layer {i} needs weights for {before.bias.shape} outputs, got {layer.weight.shape}")

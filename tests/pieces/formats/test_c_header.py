@@ -242,6 +242,11 @@ def test_a_name_of_one_letter_has_a_self_test(name, tmp_path):
     assert subprocess.run([program]).returncode == 0
 
 
+def test_a_box_without_a_float_inside_has_one_point(tmp_path):
+    save_c(NETS["no knots"], tmp_path / "f.h", "f", dtype="float", box=[(0.1, 0.1 + 1e-10)] * 2)
+    assert "/* 1 points of the box" in (tmp_path / "f.h").read_text()
+
+
 def test_headers_go_together(tmp_path):
     """A curve and networks in double and in fixed point, whose names differ in case alone."""
     (net, box), fixed = FIXED["mixed 0"], quantized("mixed 0")

@@ -44,10 +44,9 @@ def maps(nets: Ensemble, patterns: Sequence[Words], member: Ints) -> Maps:
 
     The tolerance is 32 times the rounding error of the gradient, by the rule of `layer` from the last layer back.
     """
-    found = [
-        _maps(nets, [above[:, block] for above in patterns], member[block]) for block in blocks(len(member), BLOCK)
-    ]
-    return Maps(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    parts = (([above[:, part] for above in patterns], member[part]) for part in blocks(len(member), BLOCK))
+    found = (_maps(nets, *part) for part in parts)
+    return Maps(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
 
 def _maps(nets: Ensemble, patterns: Sequence[Words], member: Ints) -> Maps:
@@ -60,9 +59,8 @@ def _maps(nets: Ensemble, patterns: Sequence[Words], member: Ints) -> Maps:
     constant = np.broadcast_to(of_members(last.bias, member), (len(member), outputs)).reshape(-1).copy()
     for (layer, f), pattern in zip(nets.hidden[::-1], patterns[::-1], strict=True):
         units = Units.of(f)
-        slope, shift = (
-            np.repeat(units.chosen(part, pattern, member), outputs, axis=0) for part in (units.slopes, units.intercepts)
-        )
+        both = (units.chosen(part, pattern, member) for part in (units.slopes, units.intercepts))
+        slope, shift = (np.repeat(part, outputs, axis=0) for part in both)
         constant += (state[:, 0] * shift).sum(axis=1)
         state[:, 0] *= slope
         state[:, 1] *= np.abs(slope)

@@ -194,9 +194,8 @@ def least_polygons(points: Points, faces: Faces) -> int:
 
     Crossings are counted only in polygons with many corners; those of other polygons are too few to matter for limits.
     """
-    many = np.flatnonzero(faces.sizes > MANY)
     total = len(faces)
-    for polygon in many:
+    for polygon in np.flatnonzero(faces.sizes > MANY):
         corners = faces.tails[faces.offsets[polygon] : faces.offsets[polygon + 1]]
         above, below = (unpack(side[:, corners], side.shape[0] * WORD) for side in points.sides)
         through = np.flatnonzero(above.any(axis=0) & below.any(axis=0))
@@ -206,14 +205,13 @@ def least_polygons(points: Points, faces: Faces) -> int:
 
 def _crossings(above: Bools) -> int:
     """Return how many pairs of lines cross, given which corners of a polygon are above each, [corners, lines]."""
-    corners = len(above)
     rising = above & ~np.roll(above, 1, axis=0)
     falling = ~above & np.roll(above, 1, axis=0)
     ends = np.sort(np.stack([rising.argmax(axis=0), falling.argmax(axis=0)]), axis=0)
     start, stop = ends[:, np.argsort(ends[0], kind="stable")]
     # chords cross if the second begins strictly inside the first and ends strictly outside
     inside = (start[None] > start[:, None]) & (start[None] < stop[:, None]) & (stop[None] > stop[:, None])
-    return int(np.count_nonzero(inside)) if corners else 0
+    return int(np.count_nonzero(inside))
 
 
 def _collected(parts: list[Patch], last: Patch) -> Patch:

@@ -36,14 +36,13 @@ def save_csv(curve: Curve, path: str | Path) -> None:
     The number of activation patterns is that of the whole curve, and stands in every row.
     """
     parts = (curve.slopes, curve.intercepts, curve.values[:-1], curve.values[1:], curve.tolerance)
-    columns = np.stack(parts, axis=2).reshape(len(curve.slopes), -1).tolist()
+    columns = np.stack(parts, axis=2).reshape(len(curve.slopes), -1)
+    table = np.column_stack([curve.knots[:-1], curve.knots[1:], columns]).tolist()
     names = [f"{name}_{i}" for i in range(curve.values.shape[1]) for name in COLUMNS]
-    knots, text = curve.knots.tolist(), io.StringIO(newline="")
+    text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(["low", "high", "patterns", *names])
-    writer.writerows(
-        [low, high, curve.patterns, *row] for low, high, row in zip(knots[:-1], knots[1:], columns, strict=True)
-    )
+    writer.writerows([low, high, curve.patterns, *row] for low, high, *row in table)
     save_whole(path, text.getvalue())
 
 
