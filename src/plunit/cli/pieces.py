@@ -65,8 +65,7 @@ def pieces_of(
     domain = domain_of(net, box)
     if net.inputs > 2 and save is None and not maximum:
         raise UserError(
-            f"the model has {net.inputs} inputs, a table needs 1 or 2; --maximum and --save take any number, and in "
-            "Python plunit.pieces.along(net, a, b) takes a line and plunit.pieces.plane(net, origin, u, v) a plane"
+            f"the model has {net.inputs} inputs, a table needs 1 or 2; --maximum and --save take any number"
         )
     if save is not None:
         with _one_line("choose another place with --save"):

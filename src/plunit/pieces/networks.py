@@ -212,8 +212,7 @@ def check_network(net: Network) -> None:
         raise TypeError(f"this needs one network, got an ensemble of {net.members}; pick one with .member(i)")
     if not isinstance(net, Network):
         raise TypeError(
-            f"this needs a plunit.pieces.Network, got {type(net).__name__}; plunit.torch.to_network makes one from a "
-            "PyTorch model, plunit.pieces.network from arrays"
+            f"this needs a plunit.pieces.Network, got {type(net).__name__}; plunit.torch.to_network makes one"
         )
 
 

@@ -44,12 +44,8 @@ def rescaled(
     parts[0] = weight, parts[0][1] - weight @ down
     weight, bias = parts[-1]
     parts[-1] = weight * height[:, None], bias * height + up
-    return Network(
-        tuple(
-            Layer(_rounded(weight, "weight"), _rounded(bias, "bias"), layer.activation)
-            for (weight, bias), layer in zip(parts, net.layers, strict=True)
-        )
-    )
+    rounded = ((_rounded(weight, "weight"), _rounded(bias, "bias")) for weight, bias in parts)
+    return Network(tuple(Layer(*part, layer.activation) for part, layer in zip(rounded, net.layers, strict=True)))
 
 
 def _numbers(values: Any, count: int, name: str) -> Any:

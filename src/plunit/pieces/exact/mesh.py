@@ -23,8 +23,7 @@ from plunit.pieces.exact.crossing import Points, Pool, cuts, joined
 from plunit.pieces.exact.layer import EPS, Units
 from plunit.pieces.limits import check_count
 
-MANY = 400
-"""Corners of a polygon above which the crossings of the lines through it are counted before the work."""
+MANY = 400  # corners of a polygon above which the crossings of the lines through it are counted before the work
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,26 +144,15 @@ class Patch:
         return Patch(self.points, self.faces.where(keep), self.root[keep], self.node[keep], self.above[:, keep])
 
 
-@dataclass(frozen=True, eq=False)
-class Splits:
-    """The result of splitting a patch: polygons that no line passes through, and polygons that are left for later.
-
-    Both have the vertices and edges that were given, and the new ones after them.
-    parent, line, child: split i divides node parent[i] by line[i] into child[i] below it and child[i] + 1 above it.
-    """
-
-    done: Patch
-    left: Patch
-    parent: Ints
-    line: Ints
-    child: Ints
-
-
-def split(units: Units, part: Patch, next_node: int, check: Callable[[int], None], most: int) -> Splits:
+def split(
+    units: Units, part: Patch, next_node: int, check: Callable[[int], None], most: int
+) -> tuple[Patch, Patch, Ints]:
     """Split polygons, their edges cut, until no unit is below a knot in one corner and above it in another.
 
     `next_node` is the number of the first new node. `check` is called with a lower bound on the number of polygons, and
-    raises if it is too large. With more than `most` vertices, the remaining polygons are left for later.
+    raises if it is too large. With more than `most` vertices, the remaining polygons are left for later. Return those
+    that are done and those that are left, both with the new vertices and edges after the given ones, and (parent, line,
+    child) of each split, [3, splits]: child is below the line, child + 1 above it.
     """
     pool, faces, root, node = Pool(part.points), part.faces, part.root, part.node
     done, tree = [part.where(np.zeros(len(faces), dtype=np.bool_))], [np.zeros((3, 0), dtype=np.int64)]
@@ -186,7 +174,7 @@ def split(units: Units, part: Patch, next_node: int, check: Callable[[int], None
         root, node = np.repeat(left.root, 2), np.stack([child, child + 1], axis=1).reshape(-1)
         next_node += len(node)
         faces = _halve(units, pool, left.faces, *_chord(points, left.faces, word, mask), check)
-    return Splits(_collected(done, left), left, *np.concatenate(tree, axis=1))
+    return _collected(done, left), left, np.concatenate(tree, axis=1)
 
 
 def least_polygons(points: Points, faces: Faces) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
 from plunit.pieces.exact.crossing import Points
 from plunit.pieces.exact.layer import Units, affine_with_error
-from plunit.pieces.exact.mesh import Mesh, Patch, Splits, cut_edges, faces_of, least_polygons, split
+from plunit.pieces.exact.mesh import Mesh, Patch, cut_edges, faces_of, least_polygons, split
 from plunit.pieces.limits import Progress, check_count, check_memory, limited
 from plunit.pieces.networks import Ensemble, Layer
 
@@ -91,13 +91,13 @@ class _LayerWork:
         A block whose polygons become many is divided again, to bound the memory.
         """
         for block, own_vertex, own_edge in _blocks(part, vertex, edge):
-            splits = split(self._units, block, self._nodes, self._check, 4 * _corners(block))
-            points, faces = splits.done.points.take(slice(len(own_vertex), None)), splits.done.faces
-            new_vertex, new_edge = self._added(points, faces.ends[len(own_edge) :], own_vertex)
+            done, left, tree = split(self._units, block, self._nodes, self._check, 4 * _corners(block))
+            points = done.points.take(slice(len(own_vertex), None))
+            new_vertex, new_edge = self._added(points, done.faces.ends[len(own_edge) :], own_vertex)
             own_vertex, own_edge = np.append(own_vertex, new_vertex), np.append(own_edge, new_edge)
-            self._done(splits, own_edge)
-            if len(splits.left.faces):
-                self._split(splits.left, own_vertex, own_edge)
+            self._done(done, tree, own_edge)
+            if len(left.faces):
+                self._split(left, own_vertex, own_edge)
 
     def _check(self, polygons: int) -> None:
         check_count(self._polygons + polygons, self._limit)
@@ -121,12 +121,12 @@ class _LayerWork:
             state[block] = affine_with_error(after.weight, after.bias, y, part.member)
         return state
 
-    def _done(self, splits: Splits, edge: Ints) -> None:
+    def _done(self, done: Patch, tree: Ints, edge: Ints) -> None:
         """Keep the polygons that are done, and the splits that led to them."""
-        done, faces = splits.done, splits.done.faces
+        faces, (parent, line, child) = done.faces, tree
         self._keep(halves=2 * edge[faces.halves >> 1] + (faces.halves & 1), sizes=faces.sizes, above=done.above)
-        self._keep(root=done.root, node=done.node, parent=splits.parent, line=splits.line, child=splits.child)
-        self._nodes += 2 * len(splits.line)
+        self._keep(root=done.root, node=done.node, parent=parent, line=line, child=child)
+        self._nodes += 2 * len(line)
         self._polygons += len(faces)
         self._tell(min(self._polygons / self._expected, 1.0), self._polygons)
 
