@@ -69,7 +69,8 @@ class Pool:
             # room that is not used costs nothing
             room = 4 * self._count
             rows = (np.empty((room, *part.shape[1:]), part.dtype) for part in (old.place, old.state, old.member))
-            self._room = Points(*rows, np.empty((*old.sides.shape[:2], room), dtype=np.uint64))
+            place, state, member = rows
+            self._room = Points(place, state, member, np.empty((*old.sides.shape[:2], room), dtype=np.uint64))
             self._put(old, slice(start))
         self._put(new, slice(start, self._count))
 
