@@ -218,7 +218,7 @@ BAD = {
     ),
     "a curve of five inputs": (
         lambda path: [path / "wide.bin", "--save", path / "net.csv"],
-        ".csv takes 1 input, and the network has 5",
+        ".csv holds a function of one input, and the network has 5",
     ),
     "a folder that is not there": (
         lambda path: [path / "tent.bin", "--save", path / "no/net.csv"],

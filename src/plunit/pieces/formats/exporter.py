@@ -59,7 +59,9 @@ def save(net: Network, path: str | Path, box: Any = None) -> None:
     if box is None and exporter.needs_box:
         raise ValueError(f"a {path.suffix} file needs a box, (low, high) for each input; give save(net, path, box)")
     if exporter.inputs and net.inputs not in exporter.inputs:
-        raise ValueError(f"{path.suffix} takes 1 input, and the network has {net.inputs}; see plunit.pieces.along")
+        raise ValueError(
+            f"{path.suffix} holds a function of one input, and the network has {net.inputs}; see plunit.pieces.along"
+        )
     exporter.write(net, None if box is None else box_array(net, box), path)
 
 
