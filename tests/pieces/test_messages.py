@@ -127,7 +127,7 @@ VALUES = {
         (lambda: polygons(TWO, BOX).locate([1.0, 2.0, 3.0]), "[..., 2]"),
     ],
     "networks of networks": [
-        (lambda: difference(ONE, TWO), "Network(1 - 1 - 1) and Network(2 - 2 - 1)"),
+        (lambda: difference(ONE, TWO), "1 -> 1 and 2 -> 1"),
         (lambda: combination(ONE, [1.0]), "rows must be"),
         (lambda: combination(ONE, [[1.0, 2.0]]), "rows must be"),
         (lambda: combination(ONE, [[1.0]], [1.0, 2.0]), "broadcast"),

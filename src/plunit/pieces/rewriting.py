@@ -90,7 +90,8 @@ def difference(one: Network, other: Network) -> Network:
     for net in (one, other):
         check_network(net)
     if (one.inputs, one.outputs) != (other.inputs, other.outputs):
-        raise ValueError(f"a difference needs networks of the same inputs and outputs, got {one} and {other}")
+        sizes = " and ".join(f"{net.inputs} -> {net.outputs}" for net in (one, other))
+        raise ValueError(f"a difference needs networks of the same inputs and outputs, got {sizes}")
     depth = max(len(one.layers), len(other.layers))
     pairs = list(zip(_lengthened(one, depth), _lengthened(other, depth), strict=True))
     layers = [Layer(_diagonal(f.weight, g.weight), *_beside(f, g)) for f, g in pairs]
