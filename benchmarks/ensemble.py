@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -16,7 +15,7 @@ import torch
 from torch import nn
 
 import plunit.torch
-from benchmarks.timing import Bar, ratio, show
+from benchmarks.timing import Bar, best, ratio, show
 from plunit import ensemble
 from plunit.programs import loading
 
@@ -24,17 +23,6 @@ SEEDS, STEPS = 1024, 2048
 ALONE = 512  # steps of the plain loop that are timed
 WIDTHS = (1, 3, 3, 1)
 X = np.linspace(-2 * math.pi, 2 * math.pi, 50, dtype=np.float32)
-
-
-def best(call: Callable[[], object], repeat: int = 3) -> float:
-    """Return the shortest of some times in seconds, after one call that is not timed."""
-    call()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def training(activation: str, seeds: int, steps: int, stride: int, engine: str | None) -> Callable[[], object]:
@@ -47,7 +35,7 @@ def training(activation: str, seeds: int, steps: int, stride: int, engine: str |
 
 def ours(activation: str, seeds: int = SEEDS, steps: int = STEPS, engine: str | None = None) -> float:
     """Seed-steps per second of the ensemble, the loss recorded every 16 steps."""
-    return seeds * steps / best(training(activation, seeds, steps, 16, engine))
+    return seeds * steps / best(training(activation, seeds, steps, 16, engine), 4)[0]
 
 
 def history_cost(activation: str, stride: int) -> float:
@@ -75,7 +63,7 @@ def plain_loop(activation: str) -> float:
     rates = []
     for count in {1, threads}:
         torch.set_num_threads(count)
-        rates.append(ALONE / best(train))
+        rates.append(ALONE / best(train, 4)[0])
     torch.set_num_threads(threads)
     return max(rates)
 
@@ -117,7 +105,7 @@ def jax_scan(activation: str) -> float:
 
     program = jax.jit(jax.vmap(train))
     keys = jax.random.split(jax.random.key(0), SEEDS)
-    return SEEDS * STEPS / best(lambda: program(keys).block_until_ready(), repeat=2)
+    return SEEDS * STEPS / best(lambda: program(keys).block_until_ready(), 3)[0]
 
 
 def products(widths: Sequence[int], points: int) -> int:
@@ -132,14 +120,14 @@ def wider(hidden: Sequence[int], members: int = 64, rows: int = 800, inputs: int
     scales = [1 / math.sqrt(width) for width in network.widths[:-1]]
     start = ensemble.initial(network, [np.random.default_rng(seed) for seed in range(members)], scales=scales)
     x = rng.standard_normal((inputs, rows), dtype=np.float32)
-    seconds = best(lambda: ensemble.train(network, start, (x, x[:1] * x[1:2]), steps=steps), repeat=7)
+    seconds, _ = best(lambda: ensemble.train(network, start, (x, x[:1] * x[1:2]), steps=steps), 8)
     return members * steps * products(network.widths, rows) / seconds / 1e9
 
 
 def limit(n: int = 1024) -> float:
     """GFLOP/s of a large matrix product in PyTorch, the most that one can hope for."""
     a, b = torch.randn(n, n), torch.randn(n, n)
-    return 2 * n**3 / best(lambda: a @ b, repeat=21) / 1e9
+    return 2 * n**3 / best(lambda: a @ b, 22)[0] / 1e9
 
 
 def flops() -> None:

@@ -21,6 +21,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from benchmarks.tables import Fold, Table
+from plunit.base.files import save_whole
 
 RESTARTS = 20
 SETTINGS: dict[str, Any] = {
@@ -135,9 +136,7 @@ class Store:
         if self.path:
             today = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
             text = json.dumps({"date": today, **self.made_with, "results": self.results})
-            temporary = self.path.with_name(self.path.name + ".part")
-            temporary.write_text(text)
-            temporary.replace(self.path)
+            save_whole(self.path, text)
 
     def __str__(self) -> str:
         if not self.read:

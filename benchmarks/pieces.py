@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from benchmarks.timing import Bar, show
+from benchmarks.timing import Bar, best, has_one_core, show
 from plunit.ensemble import MLP, initial, train
 from plunit.ensemble.mlp import exact
 from plunit.pieces import (
@@ -28,7 +23,6 @@ from plunit.pieces import (
     quantize,
 )
 
-ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 BOX = ((-3.0, 3.0), (-3.0, 3.0))
 
 
@@ -50,16 +44,6 @@ def sine_members(members: int, seed: int = 0) -> Ensemble:
         return rng.standard_normal((out, before, members)), np.zeros((out, members))
 
     return ensemble([pair(3, 1), activation.plu(), pair(3, 3), activation.plu(), pair(1, 3)])
-
-
-def best(call: Callable[[], Any], repeat: int = 5) -> tuple[float, Any]:
-    """Return the shortest of some times in seconds, and the result."""
-    times, result = [], None
-    for _ in range(repeat):
-        start = time.perf_counter()
-        result = call()
-        times.append(time.perf_counter() - start)
-    return min(times), result
 
 
 def table() -> None:
@@ -121,13 +105,11 @@ def fixed_point() -> None:
 
 
 def main() -> None:
-    """Print all tables; in a process of its own, because NumPy reads the number of threads when it is imported."""
-    if ONE_CORE.items() <= os.environ.items():
+    """Print all tables."""
+    if has_one_core("benchmarks.pieces"):
         table()
         scaling()
         fixed_point()
-    else:
-        subprocess.run([sys.executable, "-m", "benchmarks.pieces"], env={**os.environ, **ONE_CORE}, check=True)
 
 
 if __name__ == "__main__":

@@ -126,8 +126,7 @@ def painting() -> float:
     painter = Painter(task, settings, [training.snapshot() for training in trainings])
     times = []
     for _ in range(60):
-        for training in trainings:
-            training.advance(5)
+        advance_all(trainings, 5)
         snapshots = [training.snapshot() for training in trainings]
         start = time.thread_time()
         painter.paint(snapshots)

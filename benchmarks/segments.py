@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -16,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.timing import Bar, show
+from benchmarks.timing import Bar, has_one_core, show
 from plunit.pieces import fit_segments
 
-ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 PIECES = range(3, 13)
 FEW = range(3, 7)
 """Numbers of segments for which fitfast is quick."""
@@ -119,8 +116,11 @@ def found_without_being_told(signals: int) -> None:
     show(f"number of segments found, kinks of {CLEAR:g} or more times the noise", share, Bar(0.9, True))
 
 
-def run(full: bool) -> None:
+def main() -> None:
     """Print both tables."""
+    full = ["--full"] if "--full" in sys.argv else []
+    if not has_one_core("benchmarks.segments", *full):
+        return
     if find_spec("pwlf") is None:
         print("against pwlf: left out, because pwlf is not installed; pip install 'plunit[bench]'")
     else:
@@ -128,14 +128,5 @@ def run(full: bool) -> None:
     found_without_being_told(2400 if full else 240)
 
 
-def main() -> None:
-    """Run in a process of its own, because NumPy reads the number of threads when it is imported."""
-    full = ["--full"] if "--full" in sys.argv else []
-    subprocess.run([sys.executable, "-m", "benchmarks.segments", *full], env={**os.environ, **ONE_CORE}, check=True)
-
-
 if __name__ == "__main__":
-    if ONE_CORE.items() <= os.environ.items():
-        run("--full" in sys.argv)
-    else:
-        main()
+    main()

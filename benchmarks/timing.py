@@ -1,9 +1,36 @@
-"""Ratios of two timings taken in alternation, so that a noisy machine slows both alike."""
+"""Ratios of two timings taken in alternation, so that a noisy machine slows both alike; shortest times; one core."""
 
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+def has_one_core(module: str, *options: str) -> bool:
+    """Return whether this process uses one core; if not, run the module in one that does, and return False.
+
+    NumPy reads the number of threads when it is imported.
+    """
+    if ONE_CORE.items() <= os.environ.items():
+        return True
+    subprocess.run([sys.executable, "-m", module, *options], env={**os.environ, **ONE_CORE}, check=True)
+    return False
+
+
+def best(call: Callable[[], Any], repeat: int = 5) -> tuple[float, Any]:
+    """Return the shortest of some times in seconds, and the last result."""
+    times, result = [], None
+    for _ in range(repeat):
+        start = time.perf_counter()
+        result = call()
+        times.append(time.perf_counter() - start)
+    return min(times), result
 
 
 def ratio(ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 41, seconds: float = 0.01) -> float:

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
+from plunit.base.files import save_whole
+
 
 @dataclass(frozen=True)
 class Training:
@@ -43,18 +45,14 @@ class Store:
             sys.exit(f"{error}; the peers come with: pip install zuko nflows")
         self.trainings: dict[str, Training] = {}
         if path and path.exists():
-            self._read(path)
+            versions, self.trainings = read(path)
+            if versions != self.versions:
+                sys.exit(f"{path} was made with {versions}, this run has {self.versions}: name another file")
 
     def take(self, path: Path, models: set[str]) -> None:
         """Take over the trainings of these models from another file, whatever versions made it; it stays as it is."""
         _, others = read(path)
         self.trainings |= {key: one for key, one in others.items() if key.split(";")[0] in models}
-
-    def _read(self, path: Path) -> None:
-        versions, found = read(path)
-        if versions != self.versions:
-            sys.exit(f"{path} was made with {versions}, this run has {self.versions}: name another file")
-        self.trainings |= found
 
     @staticmethod
     def key(model: str, toy: str, seed: int, steps: int) -> str:
@@ -82,6 +80,4 @@ class Store:
             for key in sorted(self.trainings)
         }
         text = json.dumps({"date": now, "versions": self.versions, "trainings": rounded}, indent=1)
-        temporary = self.path.with_name(self.path.name + ".part")
-        temporary.write_text(text + "\n")
-        temporary.replace(self.path)
+        save_whole(self.path, text + "\n")

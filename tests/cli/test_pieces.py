@@ -1,10 +1,10 @@
 """The lines of `plunit pieces`: a table of pieces, or a summary of regions."""
 
 import io
-import os
 import pickle
 import re
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,13 +14,12 @@ from rich.console import Console
 from torch import nn
 
 from plunit import pieces as library
+from plunit.base.errors import UserError
 from plunit.cli import pieces
 from plunit.cli.pieces import domain_of
-from plunit.pieces import activation, load_csv, load_json, network, polygons, save_json, save_onnx
-from plunit.pieces.formats.saving import EXPORTERS
+from plunit.pieces import activation, load_json, network, polygons, save_json, save_onnx
+from plunit.pieces.formats.exporter import EXPORTERS
 from plunit.torch import PLU, to_network
-
-USUAL = f"{-2 * torch.pi} {2 * torch.pi}"
 
 
 def lines(net, box):
@@ -54,29 +53,40 @@ def test_the_pieces_are_rows_of_a_table():
 @pytest.mark.parametrize(("units", "more"), [(50, ["... 11 more"]), (40, ["... 1 more"]), (39, [])])
 def test_a_long_table_is_cut_after_40_rows(units, more):
     first = linear([[1.0]] * units, torch.linspace(6, -6, units).tolist())
-    head, *rows, last = lines(net(first, nn.ReLU(), linear([[1.0] * units] * 2, [0.0, 1.0])), USUAL)
+    head, *rows, last = lines(net(first, nn.ReLU(), linear([[1.0] * units] * 2, [0.0, 1.0])), "-6.5 6.5")
     assert re.split(r"\s{2,}", head.strip()) == ["from", "to", "slope 1", "intercept 1", "slope 2", "intercept 2"]
     assert rows[40:] == more
     assert len(rows) == 40 + len(more)
-    assert last == f"{units + 1} pieces, {units + 1} activation patterns on [-6.28319, 6.28319]"
+    assert last == f"{units + 1} pieces, {units + 1} activation patterns on [-6.5, 6.5]"
 
 
 QUARTERS = linear([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), nn.ReLU(), linear([[2.0, 0.0]], [0.0])
 
 
+def test_a_network_of_two_inputs_has_polygons():
+    head, area, steepness, last = lines(net(*QUARTERS), "-1 3, -1 1")
+    assert head.split() == ["least", "median", "largest"]
+    assert area.split() == ["area", "1", "2", "3"]
+    assert steepness.split() == ["steepness", "0", "1", "2"]
+    assert last == "2 pieces, 4 polygons (activation patterns) on [-1, 3] x [-1, 1], area 8"
+
+
 @pytest.mark.parametrize(
-    ("box", "areas", "expected"),
+    ("inputs", "box", "text"),
     [
-        (USUAL, "39.4784 39.4784 39.4784", "2 pieces, 4 polygons (activation patterns) on [-6.28319, 6.28319] x [-6."),
-        ("-1 3, -1 1", "1 2 3", "2 pieces, 4 polygons (activation patterns) on [-1, 3] x [-1, 1], area 8"),
-        ("1 2", "1 1 1", "1 pieces, 1 polygons (activation patterns) on [1, 2] x [1, 2], area 1"),
+        (1, "3 1", "an interval needs finite low < high, got [3.0, 1.0]"),
+        (1, "0 inf", "an interval needs finite low < high"),
+        (1, "0 1 0 1", "the model has one input, so --box needs low and high, got 4 numbers"),
+        (2, "0 1 1 0", "a box needs finite low < high, got [1.0, 0.0] for y"),
+        (2, "0 1 1", "the model has 2 inputs, so --box needs 2 numbers for all or 4 for each, got 3 numbers"),
+        (2, "0 one", "--box needs numbers, low and high of all inputs or of each, got '0 one'"),
+        (2, " ", "--box needs numbers, low and high of all inputs or of each, got ' '"),
     ],
 )
-def test_a_network_of_two_inputs_has_polygons(box, areas, expected):
-    head, area, steepness, last = lines(net(*QUARTERS), box)
-    assert head.split() == ["least", "median", "largest"]
-    assert (area.split()[1:], steepness.split()[-1]) == (areas.split(), "2")
-    assert last.startswith(expected)
+def test_a_bad_domain_is_one_line(inputs, box, text):
+    with pytest.raises(UserError) as error:
+        lines(net(nn.Linear(inputs, 1)), box)
+    assert str(error.value).startswith(text)
 
 
 def test_a_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
@@ -92,19 +102,19 @@ def test_a_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
 def test_an_activation_may_stand_in_several_places(tmp_path, capsys):
     act, middle = PLU(alpha=0.0), linear([[1.0]], [0.5])
     torch.save(nn.Sequential(linear([[1.0]], [0.0]), act, middle, act), tmp_path / "model.pt")
-    pieces.pieces_of(tmp_path / "model.pt", "-2 2")
-    # clip(clip(x) + 1/2): kinks at -1 and 1/2, not at 1
-    found = capsys.readouterr()
-    assert "3 pieces, 4 activation patterns on [-2, 2]" in found.out
-    assert found.err == ""  # without a terminal there is no progress
+    pieces.pieces_of(tmp_path / "model.pt", box="-2 2")
+    # clip(clip(x) + 1/2): kinks at -1 and 1/2, not at 1; without a terminal there is no progress
+    shown = capsys.readouterr()
+    assert "3 pieces, 4 activation patterns on [-2, 2]" in shown.out
+    assert shown.err == ""
 
 
 @pytest.mark.parametrize(("inputs", "text"), [(1, "pieces there are too short"), (2, "layer 1 of 1 makes 2 pieces")])
 def test_what_stops_the_work_is_one_line(inputs, text, monkeypatch):
     layers = linear([[1e17] * inputs], [-3e16]), nn.Hardtanh(), linear([[1.0]], [0.0])
     monkeypatch.setattr("plunit.cli.pieces.polygons", lambda net, box, progress: polygons(net, box, limit=1))
-    with pytest.raises(ValueError, match=text):
-        lines(net(*layers), USUAL)
+    with pytest.raises(UserError, match=text):
+        lines(net(*layers), "-6 6")
 
 
 @pytest.mark.parametrize(
@@ -135,20 +145,13 @@ def wide(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("box", [["--box", "-1", "2"], ["--box=-1,2"], ["--box", "-1 2"], ["--box", "-1.e0", "+.2E1"]])
-def test_any_format_and_any_form_of_box(box, tent):
-    code, out, err = run("pieces", tent, *box)
-    assert (code, err) == (0, "")
-    assert out.splitlines()[-1] == "2 pieces, 2 activation patterns on [-1, 2]"
-
-
+@pytest.mark.parametrize("box", [["--box", "-1", "2"], ["--box=-1,2"], ["--box", "-1 2"], []])
 @pytest.mark.parametrize("order", [1, -1])
-def test_four_numbers_for_two_inputs(order, tmp_path):
-    save_onnx(net(*QUARTERS), tmp_path / "model")
-    parts = [[tmp_path / "model"], ["--box", "-1", "3", "-1", "1"]][::order]
-    code, out, _ = run("pieces", *(word for part in parts for word in part))
-    assert code == 0
-    assert out.splitlines()[-1] == "2 pieces, 4 polygons (activation patterns) on [-1, 3] x [-1, 1], area 8"
+def test_any_format_and_any_form_of_box(box, order, tent):
+    code, out, err = run("pieces", *[word for part in [[tent], box][::order] for word in part])
+    assert (code, err) == (0, "")
+    domain = "[-1, 2]" if box else "[-6.28319, 6.28319]"
+    assert out.splitlines()[-1] == f"2 pieces, 2 activation patterns on {domain}"
 
 
 @pytest.mark.parametrize("ending", EXPORTERS)
@@ -158,7 +161,7 @@ def test_a_file_of_every_ending(ending, tent, tmp_path):
     assert (code, err) == (0, "")
     assert out.splitlines()[-1] == f"saved as {target}"
     value = {
-        ".csv": lambda: load_csv(target)(1.5),
+        ".csv": lambda: 1.5 * target.read_text().splitlines()[2].startswith("0.0,2.0,2,1.0,0.0,0.0,2.0,"),
         ".json": lambda: load_json(target)(1.5),
         ".h": lambda: 1.5 * ("void out(const double *x, double *y)" in target.read_text()),
     }.get(ending, lambda: library.load(target)([1.5]))
@@ -177,27 +180,20 @@ def test_a_model_of_images_needs_its_shape(tmp_path):
     assert "it needs the shape of its input; give shape=(channels, length)" in err
 
 
-def test_the_maximum_is_proved(wide):
-    pytest.importorskip("highspy")
-    code, out, _ = run("pieces", wide, "--maximum", "--box", "-2 2")
-    found = library.maximum(library.load(wide), [(-2, 2)] * 5)
-    assert code == 0
-    assert out.startswith(f"maximum {found.value:.9g} at x = [")
-    assert out.endswith("], proved\n")
+@pytest.mark.parametrize("shape", ["", "a", "0,3", "-1", "1.5", ","])
+def test_a_shape_is_positive_integers(shape, tent):
+    code, _, err = run("pieces", tent, "--shape", shape)
+    assert (code, err) == (2, f"plunit: --shape needs positive integers, as in 3,32,32, got {shape!r}\n")
 
 
-class Found:
-    value, bound, x, proved = 1.25, 1.5, np.array([2.0, -1.0, 0.0, 0.5, 1.0]), True
-
-
-@pytest.mark.parametrize(("proved", "said"), [(True, "proved"), (False, "not proved: at most 1.5")])
-def test_the_maximum_is_one_line(wide, monkeypatch, proved, said):
-    asked = []
-    monkeypatch.setattr(Found, "proved", proved)
-    monkeypatch.setattr(library, "maximum", lambda net, box, progress: asked.append((net.inputs, box)) or Found)
-    code, out, _ = run("pieces", wide, "--maximum", "--box", "-2 2")
-    assert (code, out) == (0, f"maximum 1.25 at x = [2, -1, 0, 0.5, 1], {said}\n")
-    assert asked == [(5, ((-2.0, 2.0),) * 5)]
+@pytest.mark.parametrize(("proved", "proof"), [(True, "proved"), (False, "not proved: at most 1.5")])
+@pytest.mark.parametrize(("file", "inputs", "above"), [("wide", 5, 0), ("tent", 1, 4)])
+def test_the_maximum_is_one_line(file, inputs, above, proved, proof, request, monkeypatch):
+    asked, found = [], SimpleNamespace(value=1.25, bound=1.5, x=np.array([2.0, -1.0, 0.5]), proved=proved)
+    monkeypatch.setattr(library, "maximum", lambda net, box, progress: asked.append((net.inputs, box)) or found)
+    code, out, _ = run("pieces", request.getfixturevalue(file), "--maximum", "--box", "-2 2")
+    assert (code, out.splitlines()[above:]) == (0, [f"maximum 1.25 at x = [2, -1, 0.5], {proof}"])
+    assert asked == [(inputs, ((-2.0, 2.0),) * inputs)]
 
 
 @pytest.mark.parametrize("error", [ValueError("no\nsolution"), ImportError("highspy is missing")])
@@ -222,41 +218,19 @@ BAD = {
     ),
     "a curve of five inputs": (
         lambda path: [path / "wide.bin", "--save", path / "net.csv"],
-        ".csv holds a curve, a function of one input, and the network has 5",
+        ".csv holds a function of one input, and the network has 5",
     ),
     "a folder that is not there": (
         lambda path: [path / "tent.bin", "--save", path / "no/net.csv"],
         "is missing; make it first",
     ),
-    "a pipe": (lambda path: [path / "pipe"], "is a folder, a device or a pipe; give the file of a model"),
-    **{
-        f"the shape {shape!r}": (
-            lambda path, shape=shape: [path / "tent.bin", "--shape", shape],
-            f"3,32,32, got {shape!r}",
-        )
-        for shape in ("", "a", "0,3", "-1", "1.5", ",")
-    },
-    **{
-        f"the box {box!r}": (lambda path, box=box, file=file: [path / file, "--box", box], text)
-        for file, box, text in (
-            ("tent.bin", "0 1 0 1", "the model has one input, so --box needs low and high, got 4 numbers"),
-            ("tent.bin", "3 1", "an interval needs finite low < high, got [3.0, 1.0]"),
-            ("tent.bin", "1,1", "needs finite low < high"),
-            ("tent.bin", "0 inf", "an interval needs finite low < high"),
-            ("quarters", "0 1 1 0", "a box needs finite low < high, got [1.0, 0.0] for y"),
-            ("quarters", "0 1 1", "2 inputs, so --box needs 2 numbers for all or 4 for each, got 3 numbers"),
-            ("quarters", "0 one", "--box needs numbers, low and high of all inputs or of each, got '0 one'"),
-            ("quarters", " ", "--box needs numbers"),
-        )
-    },
+    "a box of three numbers": (lambda path: [path / "tent.bin", "--box", "1,2,3"], "got 3 numbers"),
 }
 
 
 @pytest.mark.usefixtures("tent", "wide")
 @pytest.mark.parametrize("name", BAD)
 def test_a_user_s_error_is_one_line(name, tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    save_onnx(net(*QUARTERS), tmp_path / "quarters")
     (tmp_path / "text").write_text("hello")
     (tmp_path / "pickle").write_bytes(pickle.dumps([1]))
     arguments, text = BAD[name]

@@ -1,17 +1,8 @@
-import itertools
-
 import numpy as np
 import pytest
 
 import plunit
-from plunit.pieces import (
-    Layer,
-    Network,
-    activation,
-    ensemble,
-    network,
-    polygons,
-)
+from plunit.pieces import Layer, Network, activation, ensemble, network, polygons
 
 Z = np.concatenate([np.linspace(-8, 8, 1001), [-6, -3, -1, 0, 1, 3, 6]])
 
@@ -70,54 +61,34 @@ def test_members_of_an_ensemble():
     assert (group.members, group.inputs, group.outputs) == (6, 1, 3)
     alone = [network([(weight[..., i], bias[..., i]), activation.plu()]) for i in range(6)]
     np.testing.assert_array_equal([group.member(i)([0.7]) for i in range(6)], [one([0.7]) for one in alone])
-    with pytest.raises(IndexError, match="member 6 of an ensemble of 6"):
+    with pytest.raises(IndexError):
         group.member(6)
 
 
-def _members(count, *units):
-    """Return an ensemble of PLU networks with so many units."""
-    layers = []
-    for inputs, outputs in itertools.pairwise(units):
-        layers += [(np.ones((outputs, inputs, count)), np.zeros((outputs, count))), activation.plu()]
-    return ensemble(layers[:-1])
-
-
-@pytest.mark.parametrize(
-    ("thing", "text"),
-    [
-        (_members(1, 300, 200, 1).member(0), "Network(300 - 200 - 1)"),
-        (_members(32, 2, 16, 16, 3), "Ensemble(2 - 16 - 16 - 3, 32 members)"),
-        (polygons(_members(1, 2, 4, 1).member(0), ((-1, 1), (0, 2.5))), "Polygons(2 on [-1, 1] x [0, 2.5])"),
-    ],
-)
-def test_a_representation_is_one_short_line(thing, text):
-    assert repr(thing) == text
-
-
-W, B, F = np.ones((2, 3)), np.ones(2), activation.relu().spread(2)
-FIRST, LAST = Layer(W, B, F), Layer(W[:, :2], B)
+def test_a_representation_is_one_short_line():
+    net = network([(np.ones((4, 2)), np.zeros(4)), activation.plu(), (np.ones((1, 4)), [0.0])])
+    assert repr(net) == "Network(2 - 4 - 1)"
+    assert repr(ensemble([(np.ones((3, 2, 32)), np.zeros((3, 32)))])) == "Ensemble(2 - 3, 32 members)"
+    assert repr(polygons(net, ((-1, 1), (0, 2.5)))) == "Polygons(2 on [-1, 1] x [0, 2.5])"
 
 
 def test_a_network_whose_shapes_fit_is_built():
-    net = Network((FIRST, LAST))
+    weight, bias = np.ones((2, 3)), np.ones(2)
+    net = Network((Layer(weight, bias, activation.relu().spread(2)), Layer(weight[:, :2], bias)))
     assert net(np.ones(3)).tolist() == [9.0, 9.0]
     assert (net.widths, net.alone.members) == ((3, 2, 2), 1)
 
 
-@pytest.mark.parametrize("odd", [1j, "1"])
-def test_numbers_that_are_not_real_are_refused(odd):
-    with pytest.raises(TypeError):
-        network([([[odd]], [0.0])])
-    with pytest.raises(TypeError):
-        Layer(np.array([[odd]]), np.zeros(1))
-
-
-@pytest.mark.parametrize("odd", [np.nan, np.inf])
-def test_layers_are_finite(odd):
-    with pytest.raises(ValueError, match="finite"):
-        Layer(np.array([[odd]]), np.zeros(1))
-    with pytest.raises(ValueError, match="finite"):
-        Layer(np.ones((1, 1)), np.array([odd]))
+@pytest.mark.parametrize(
+    ("odd", "error"), [(1j, TypeError), ("1", TypeError), (np.nan, ValueError), (np.inf, ValueError)]
+)
+def test_numbers_are_real_and_finite(odd, error):
+    for call in (lambda: network([([[odd]], [0.0])]), lambda: network([([[1.0]], [odd])])):
+        with pytest.raises(error):
+            call()
+    for weight, bias in ((odd, 0.0), (1.0, odd)):
+        with pytest.raises(error):
+            Layer(np.array([[weight]]), np.array([bias]))
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")

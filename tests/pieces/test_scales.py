@@ -32,9 +32,7 @@ def test_a_flat_piece_is_exact_behind_a_steep_one(weight):
 
 @pytest.mark.parametrize("weight", [1e17, 1e18, 1e30])
 def test_a_step_between_neighbouring_numbers_is_refused(weight):
-    with pytest.raises(
-        ValueError, match=r"between x = .* and .* f goes from -?1 to -?1, but its slope is 0: pieces there are"
-    ):
+    with pytest.raises(ValueError, match=r"f goes from -?1 to -?1, but its slope is 0: pieces there are"):
         curve(step(weight), -3.0, 3.0)
     assert [number.tolist() for number in counts(step(weight), -3.0, 3.0)] == [[0], [0]]
 
@@ -55,36 +53,30 @@ def saturated(inputs):
     )
 
 
-def test_an_error_ends_where_a_unit_saturates_on_a_curve():
-    found = curve(saturated(1), -3.0, 3.0)
-    np.testing.assert_allclose(found([0.5, 0.9, 3.0]).ravel(), [0.25, 0.45, 1.0], rtol=1e-9)
-
-
-def test_an_error_ends_where_a_unit_saturates_in_polygons():
-    found = polygons(saturated(2), BOX)
-    np.testing.assert_allclose(found([[0.5, 0.0], [0.9, 0.5], [3.0, -1.0]]).ravel(), [0.25, 0.45, 1.0], rtol=1e-9)
+def test_an_error_ends_where_a_unit_saturates():
+    line, plane = curve(saturated(1), -3.0, 3.0), polygons(saturated(2), BOX)
+    np.testing.assert_allclose(line([0.5, 0.9, 3.0]).ravel(), [0.25, 0.45, 1.0], rtol=1e-9)
+    np.testing.assert_allclose(plane([[0.5, 0.0], [0.9, 0.5], [3.0, -1.0]]).ravel(), [0.25, 0.45, 1.0], rtol=1e-9)
     net = network([([[1e13, 0.0]], [-3e12]), activation.hardtanh(), ([[1.0]], [0.0])])
     assert polygons(net, BOX)([[0.2, 0.0], [0.4, 0.0]]).ravel().tolist() == [-1, 1]
 
 
-def staircase(kinks, size):
+def staircase(inputs, kinks, size):
     """Return x + 2 + size sum relu(x - k), with kinks k in (0, 1): each bends by less than rounding can tell."""
-    at = np.linspace(0.0, 1.0, kinks + 2)[1:-1]
-    weight = np.ones((kinks + 1, 1))
-    return weight, np.concatenate([[2.0], -at]), np.concatenate([[1.0], np.full(kinks, size)])[None]
+    bias = np.concatenate([[2.0], -np.linspace(0.0, 1.0, kinks + 2)[1:-1]])
+    out = np.concatenate([[1.0], np.full(kinks, size)])
+    return network([(np.eye(1, inputs).repeat(kinks + 1, axis=0), bias), activation.relu(), (out[None], [0.0])])
 
 
 def test_tiny_kinks_do_not_add_up_in_a_curve():
-    weight, bias, out = staircase(1000, 6e-15)
-    found = curve(network([(weight, bias), activation.relu(), (out, [0.0])]), -1.0, 2.0)
+    found = curve(staircase(1, 1000, 6e-15), -1.0, 2.0)
     x = np.linspace(-1, 2, 1001)
     assert np.abs(found.merged()(x) - found(x)).max() < 1e-13
     assert 1 < found.pieces < 1000
 
 
 def test_tiny_kinks_do_not_add_up_in_polygons():
-    weight, bias, out = staircase(300, 2e-14)
-    net = network([(np.hstack([weight, 0 * weight]), bias), activation.relu(), (out, [0.0])])
+    net = staircase(2, 300, 2e-14)
     found = polygons(net, BOX)
     first = np.unique(found.labels, return_index=True)[1]
     assert np.abs(found.gradients - found.gradients[first[found.labels]]).max() < 1e-12
@@ -105,6 +97,22 @@ def test_a_large_weight_elsewhere_hides_no_kink(inputs):
     assert (curve(net, -1.0, 2.0) if inputs == 1 else polygons(net, BOX)).pieces == 6
 
 
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_rounding_is_carried_through_the_layers(inputs):
+    """Where relu(1e8 x + 0.3) - relu(1e8 x) = 0.3 up to 1e-8, a unit with its knot at 0.3 adds no piece."""
+    first = np.zeros((7, inputs))
+    first[:, 0] = [1e8, 1e8, 1, 1, 1, 1, 1]
+    bias = [0.3, 0.0, *(-i / 7 for i in range(1, 6))]
+    second = np.eye(6, 7, 1)
+    second[0, :2] = [1, -1]
+    last = [(np.eye(6), [-0.3, 0, 0, 0, 0, 0]), activation.relu(), (np.ones((1, 6)), [0.0])]
+    net = network([(first, bias), activation.relu(), (second, np.zeros(6)), activation.identity(), *last])
+    if inputs == 1:
+        np.testing.assert_allclose(curve(net, 0.01, 1.0).knots[1:-1], np.arange(1, 6) / 7, rtol=1e-12)
+    else:
+        assert polygons(net, ((0.01, 1.0), (0.0, 1.0))).patterns == 6
+
+
 @pytest.mark.parametrize("weight", [1e154, 1e160, 1e290])
 def test_weights_whose_squares_are_no_numbers(weight):
     net = network([([[weight], [1.0]], [0.0, -1.0]), activation.relu(), ([[1 / weight, 1.0]], [0.0])])
@@ -118,7 +126,7 @@ def test_weights_whose_squares_are_no_numbers(weight):
 
 def test_too_large_for_any_number():
     net = network([([[1e200]], [0.0]), activation.plu(), ([[1e200]], [0.0])])
-    with pytest.raises(ValueError, match=r"values may reach inf .*scale the weights"):
+    with pytest.raises(ValueError, match="values may reach inf"):
         curve(net, -1.0, 1.0)
 
 
@@ -131,19 +139,8 @@ def lost(inputs):
     return network([(first, [-1e8, -1.0]), bend, second, activation.relu(), ([[1.0, -1.0]], [0.0])])
 
 
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (
-            lambda: curve(lost(1), 0.5, 1.5),
-            r"between x = 1\.0 and 1\.00000001\d* f goes from 0 to 1, but its slope is 0",
-        ),
-        (
-            lambda: polygons(lost(2), ((0.5, 1.5), (0.0, 1.0))),
-            r"at x = 1, \d f is 0, but by the map of the polygon beside it 1",
-        ),
-    ],
-)
-def test_a_step_that_an_error_covers_is_refused(call, text):
-    with pytest.raises(ValueError, match=text):
-        call()
+def test_a_step_that_an_error_covers_is_refused():
+    with pytest.raises(ValueError, match=r"x = 1\.0 and 1\.00000001\d* f goes from 0 to 1, but its slope is 0"):
+        curve(lost(1), 0.5, 1.5)
+    with pytest.raises(ValueError, match=r"at x = 1, \d f is 0, but by the map of the polygon beside it 1"):
+        polygons(lost(2), ((0.5, 1.5), (0.0, 1.0)))

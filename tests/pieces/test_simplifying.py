@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from random_networks import random_network, scaled_network
 
-from plunit.pieces import Curve, Simplified, curve, distance, simplify
+from plunit.pieces import Curve, curve, distance, simplify
 
 
 def random_curve(seed, pieces, whole=False):
@@ -14,9 +14,6 @@ def random_curve(seed, pieces, whole=False):
     knots = np.concatenate([[-1.0], np.sort(rng.uniform(-1, 1, pieces - 1)), [2.0]])
     values = rng.integers(-3, 4, (pieces + 1, 1)).astype(float) if whole else rng.normal(size=(pieces + 1, 1))
     return Curve(knots, values, np.diff(values, axis=0) / np.diff(knots)[:, None])
-
-
-TENT = Curve([0, 1, 2], [[0], [1], [0]], [[1], [-1]])
 
 
 def hats(knots, x):
@@ -66,11 +63,9 @@ def test_no_other_knots_have_a_smaller_error(seed, pieces, whole, most, grid):
     assert best <= found.error + 0.02
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_one_piece_is_the_best_line(seed):
-    f = random_curve(seed, 8)
-    best = least_error(f, np.array([f.low, f.high]))
-    assert simplify(f, pieces=1).error == pytest.approx(best, rel=1e-9)
+def test_one_piece_is_the_best_line():
+    for f in (random_curve(seed, 8) for seed in range(6)):
+        assert simplify(f, pieces=1).error == pytest.approx(least_error(f, np.array([f.low, f.high])), rel=1e-9)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7])
@@ -106,7 +101,7 @@ def fewest_on_grid(f, e):
     return count
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("e", [0.15, 0.3, 0.6, 1.0])
 def test_no_chain_on_a_grid_has_fewer_pieces(seed, e):
     f = random_curve(seed, 4 + seed % 5, seed % 2 == 1)
@@ -115,7 +110,7 @@ def test_no_chain_on_a_grid_has_fewer_pieces(seed, e):
     assert len(found.curve.slopes) <= fewest_on_grid(f, e)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_more_pieces_and_less_error_go_together(seed):
     f = random_curve(seed, 40)
     errors = [simplify(f, pieces=most).error for most in range(1, 41)]
@@ -128,11 +123,10 @@ def test_more_pieces_and_less_error_go_together(seed):
         assert len(simplify(f, tolerance=error * (1 - 1e-6)).curve.slopes) > most
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_the_curve_of_a_network(seed):
     f = curve(random_network(seed, 1, 12, 3), -3.0, 3.0)
     found = simplify(f, tolerance=0.1)
-    assert isinstance(found, Simplified)
     assert (found.curve.low, found.curve.high) == (-3.0, 3.0)
     assert found.error == distance(f, found.curve) <= 0.1 + 1e-12
     assert found.curve.pieces <= f.pieces
@@ -159,24 +153,23 @@ def test_where_rounding_is_more_than_the_tolerance_the_curve_stays():
     assert found.error == 0
 
 
-def test_a_tent():
-    error, height = 0.25, simplify(TENT, pieces=1)
-    assert height.error == 0.5
-    assert height.curve.values.tolist() == [[0.5], [0.5]]
-    assert simplify(TENT, tolerance=error).curve.pieces == 2
-    assert simplify(TENT, tolerance=0.5).curve.pieces == 1
+# the kink at 0.5 is dead
+TENT = Curve([0, 0.5, 1, 2], [[0], [0.5], [1], [0]], [[1], [1], [-1]])
+CONSTANT = Curve([0, 1], [[7], [7]], [[0]])
 
 
-@pytest.mark.parametrize("request_", [{"pieces": 2}, {"pieces": 99}, {"tolerance": 0.0}, {"tolerance": 0.01}])
-def test_a_curve_that_has_no_more_pieces_stays(request_):
-    """The kink at 0.5 is dead."""
-    f = Curve([0, 0.5, 1, 2], [[0], [0.5], [1], [0]], [[1], [1], [-1]])
-    found = simplify(f, **request_)
-    assert found.curve.knots.tolist() == [0, 1, 2]
-    assert found.error == 0
-
-
-@pytest.mark.parametrize("request_", [{"pieces": 1}, {"tolerance": 0.0}, {"tolerance": 1.0}])
-def test_a_constant(request_):
-    found = simplify(Curve([0, 1], [[7], [7]], [[0]]), **request_)
-    assert (found.curve.pieces, found.error) == (1, 0.0)
+@pytest.mark.parametrize(
+    ("f", "asked", "knots", "error"),
+    [
+        (TENT, {"pieces": 1}, [0, 2], 0.5),
+        (TENT, {"tolerance": 0.5}, [0, 2], 0.5),
+        *(
+            (TENT, asked, [0, 1, 2], 0)
+            for asked in ({"pieces": 2}, {"pieces": 99}, {"tolerance": 0}, {"tolerance": 0.01})
+        ),
+        *((CONSTANT, asked, [0, 1], 0) for asked in ({"pieces": 1}, {"tolerance": 0.0}, {"tolerance": 1.0})),
+    ],
+)
+def test_a_tent_and_a_constant(f, asked, knots, error):
+    found = simplify(f, **asked)
+    assert (found.curve.knots.tolist(), found.error) == (knots, error)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +18,7 @@ from plunit import pieces
 from plunit.base.errors import UserError
 from plunit.base.progress import bars
 from plunit.pieces import Curve, Network, Polygons, curve, polygons
-from plunit.pieces.formats.saving import EXPORTERS
+from plunit.pieces.formats.exporter import EXPORTERS
 from plunit.pieces.limits import Progress
 
 ROWS = 40
@@ -33,20 +32,22 @@ class BoxCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Join the numbers that follow --box: an option of typer takes a fixed number of arguments."""
         start = args.index("--box") + 1 if "--box" in args else len(args)
-        numbers = list(itertools.takewhile(re.compile(r"[-+]?(inf|[\d.]+(e[-+]?\d+)?)$", re.I).match, args[start:]))
+        numbers = list(itertools.takewhile(_is_number, args[start:]))
         joined = [" ".join(numbers)] if numbers else []
         return super().parse_args(ctx, [*args[:start], *joined, *args[start + len(numbers) :]])
+
+
+def _is_number(word: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return not math.isnan(float(word))
+    return False
 
 
 def pieces_of(
     model: Annotated[Path, typer.Argument(help="A network: ONNX, JSON, .nnet, or an nn.Sequential by torch.save.")],
     box: Annotated[
         str,
-        typer.Option(
-            metavar="LOW HIGH ...",
-            help="Low and high for all inputs (-2 2) or for each (-2 2 0 1).",
-            show_default="-2 pi to 2 pi",
-        ),
+        typer.Option(metavar="LOW HIGH ...", help="Low and high for all inputs (-2 2) or for each (-2 2 0 1)."),
     ] = f"{-math.tau} {math.tau}",
     shape: Annotated[
         str | None,
@@ -59,18 +60,17 @@ def pieces_of(
     maximum: Annotated[bool, typer.Option("--maximum", help="Print the first output's largest value, proved.")] = False,
 ) -> None:
     """Print the linear pieces of a saved network, exactly: knots, slopes and intercepts, or its polygons."""
-    with _one_line(model, "give the file of a model"):
-        net = pieces.load(model, _shape(shape))
+    with _one_line("give the file of a model"):
+        net = pieces.load(model, _shape_of(shape))
     domain = domain_of(net, box)
     if net.inputs > 2 and save is None and not maximum:
         raise UserError(
-            f"the model has {net.inputs} inputs, a table needs 1 or 2; --maximum and --save take any number, and in "
-            "Python plunit.pieces.along(net, a, b) takes a line and plunit.pieces.plane(net, origin, u, v) a plane"
+            f"the model has {net.inputs} inputs, a table needs 1 or 2; --maximum and --save take any number"
         )
     if save is not None:
-        with _one_line(save, "choose another place with --save"):
+        with _one_line("choose another place with --save"):
             pieces.save(net, save, domain)
-    with bars(Console(stderr=True)) as bar, _one_line(model, "give the file of a model"):
+    with bars(Console(stderr=True)) as bar:
         task = bar.add_task("pieces", total=1.0)
 
         def show(done: float, text: str) -> None:
@@ -78,32 +78,14 @@ def pieces_of(
 
         found = lines(net, domain, show) if net.inputs <= 2 else []
         if maximum:
-            found.append(_largest(net, domain, show))
+            found.append(largest(net, domain, show))
     if save is not None:
         found.append(f"saved as {save}")
     print(*found, sep="\n")
 
 
-@contextlib.contextmanager
-def _one_line(path: Path, remedy: str) -> Iterator[None]:
-    """Turn what the library raises into a line for the user."""
-    try:
-        yield
-    except (ImportError, ValueError, pieces.Contradiction) as error:
-        raise UserError(str(error)) from None
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; {remedy}") from None
-
-
-def _shape(text: str | None) -> tuple[int, ...] | None:
-    words = [] if text is None else text.replace(",", " ").split()
-    if text is not None and not (words and all(word.isdecimal() and int(word) > 0 for word in words)):
-        raise UserError(f"--shape needs positive integers, as in 3,32,32, got {text!r}")
-    return tuple(map(int, words)) or None
-
-
 def domain_of(net: Network, box: str) -> Box:
-    """Return low and high of every input from a text of two numbers, or of two for each input."""
+    """Return low and high of every input from --box: two numbers for all inputs, or two for each."""
     try:
         numbers = [float(word) for word in box.replace(",", " ").split()]
     except ValueError:
@@ -114,23 +96,44 @@ def domain_of(net: Network, box: str) -> Box:
         count = "one input" if net.inputs == 1 else f"{net.inputs} inputs"
         rule = "low and high" if net.inputs == 1 else f"2 numbers for all or {2 * net.inputs} for each"
         raise UserError(f"the model has {count}, so --box needs {rule}, got {len(numbers)} numbers")
-    pairs = tuple(zip(numbers[::2], numbers[1::2], strict=True))
-    return pairs * net.inputs if len(pairs) == 1 else pairs
+    if len(numbers) == 2:
+        numbers *= net.inputs
+    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def lines(net: Network, domain: Box, progress: Progress | None = None) -> list[str]:
     """Return the pieces of a network of one input, or the polygons of one of two inputs."""
-    if net.inputs == 1:
-        return list(_curve(curve(net, *domain[0], progress=progress)))
-    return list(_polygons(polygons(net, (domain[0], domain[1]), progress=progress)))
+    with _one_line():
+        if net.inputs == 1:
+            return list(_curve(curve(net, *domain[0], progress=progress)))
+        return list(_polygons(polygons(net, (domain[0], domain[1]), progress=progress)))
 
 
-def _largest(net: Network, domain: Box, progress: Progress) -> str:
+def largest(net: Network, domain: Box, progress: Progress | None = None) -> str:
     """Return the largest value on the domain, where it is, and whether it is proved."""
-    found = pieces.maximum(net, domain, progress=progress)
+    with _one_line():
+        found = pieces.maximum(net, domain, progress=progress)
     place = ", ".join(f"{number:.6g}" for number in np.atleast_1d(found.x))
     proof = "proved" if found.proved else f"not proved: at most {found.bound:.9g}"
     return f"maximum {found.value:.9g} at x = [{place}], {proof}"
+
+
+def _shape_of(text: str | None) -> tuple[int, ...] | None:
+    words = [] if text is None else text.replace(",", " ").split()
+    if text is not None and not (words and all(word.isdecimal() and int(word) > 0 for word in words)):
+        raise UserError(f"--shape needs positive integers, as in 3,32,32, got {text!r}")
+    return tuple(map(int, words)) or None
+
+
+@contextlib.contextmanager
+def _one_line(remedy: str = "") -> Iterator[None]:
+    """Turn the errors of `plunit.pieces` into errors of the user; the remedy is that for a file."""
+    try:
+        yield
+    except (ImportError, ValueError) as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}; {remedy}") from None
 
 
 def _curve(f: Curve) -> Iterator[str]:
@@ -140,8 +143,8 @@ def _curve(f: Curve) -> Iterator[str]:
     names = [f"{word} {i + 1}" if len(outputs) > 1 else word for i in outputs for word in ("slope", "intercept")]
     yield _row("from", "to", *names)
     lines = np.stack([shown.slopes, shown.intercepts], axis=-1).reshape(shown.pieces, -1)
-    for low, high, line in list(zip(shown.knots, shown.knots[1:], lines, strict=False))[:ROWS]:
-        yield _row(*(f"{number:.6g}" for number in (low, high, *line)))
+    for row in np.column_stack([shown.knots[:-1], shown.knots[1:], lines])[:ROWS]:
+        yield _row(*(f"{number:.6g}" for number in row))
     if shown.pieces > ROWS:
         yield f"... {shown.pieces - ROWS} more"
     yield f"{f.pieces} pieces, {f.patterns} activation patterns on [{f.low:.6g}, {f.high:.6g}]"

@@ -20,7 +20,7 @@ from plunit.fitting.picture import drawn
 from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.solving import SAMPLES, FitSettings, Found, Reduced
 from plunit.pieces import Curve, save, save_c, save_csv, save_json, save_onnx
-from plunit.pieces.formats.saving import EXPORTERS, c_name
+from plunit.pieces.formats.exporter import EXPORTERS, c_name
 
 WINNERS, ROWS = 5, 40  # starts that are named, and pieces that the page lists, at most
 PLOTS = (".png", ".svg", ".pdf")

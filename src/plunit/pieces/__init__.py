@@ -20,17 +20,17 @@ from plunit.pieces.exact_curves import Counts, Curve, along, compose, counts, cu
 from plunit.pieces.networks import Ensemble, Layer, Network, ensemble, network, plane
 
 if TYPE_CHECKING:
-    from plunit.pieces.drawing import draw_curve, draw_polygons
     from plunit.pieces.fixed.integers import FixedNetwork
     from plunit.pieces.fixed.proving import error_bound
     from plunit.pieces.fixed.quantizing import quantize
     from plunit.pieces.formats.c_header import save_c
-    from plunit.pieces.formats.csv_json import load_csv, load_json, save_csv, save_json
+    from plunit.pieces.formats.csv_json import load_json, save_csv, save_json
+    from plunit.pieces.formats.exporter import save
     from plunit.pieces.formats.loading import load, load_nnet
     from plunit.pieces.formats.model_objects import from_keras, from_sklearn
     from plunit.pieces.formats.onnx_writing import save_onnx
-    from plunit.pieces.formats.saving import save
     from plunit.pieces.formats.vnnlib import load_vnnlib
+    from plunit.pieces.pictures import draw_curve, draw_polygons
     from plunit.pieces.proofs.holding import Verdict, holds
     from plunit.pieces.proofs.properties import Case, Condition, Property
     from plunit.pieces.proofs.questions import (
@@ -45,27 +45,27 @@ if TYPE_CHECKING:
     )
     from plunit.pieces.proofs.steepness import is_monotone, lipschitz
     from plunit.pieces.rewriting import combination, difference, rescaled, to_relu
-    from plunit.pieces.segments.fit import Segments, Trial, fit_segments
+    from plunit.pieces.segments.least_squares import Segments, Trial, fit_segments
     from plunit.pieces.simplifying import Simplified, simplify
 
 _LATER = {
-    "drawing": "draw_curve draw_polygons",
+    "pictures": "draw_curve draw_polygons",
     "fixed.integers": "FixedNetwork",
     "fixed.proving": "error_bound",
     "fixed.quantizing": "quantize",
     "formats.c_header": "save_c",
-    "formats.csv_json": "load_csv load_json save_csv save_json",
+    "formats.csv_json": "load_json save_csv save_json",
     "formats.loading": "load load_nnet",
     "formats.model_objects": "from_keras from_sklearn",
     "formats.onnx_writing": "save_onnx",
-    "formats.saving": "save",
+    "formats.exporter": "save",
     "formats.vnnlib": "load_vnnlib",
     "proofs.holding": "Verdict holds",
     "proofs.properties": "Case Condition Property",
     "proofs.questions": "Bounds Optimum Undecided bounds counterexample distance maximum minimum",
     "proofs.steepness": "is_monotone lipschitz",
     "rewriting": "combination difference rescaled to_relu",
-    "segments.fit": "Segments Trial fit_segments",
+    "segments.least_squares": "Segments Trial fit_segments",
     "simplifying": "Simplified simplify",
 }
 """Modules that are loaded when one of their names is used first; the imports above are for type checkers.
@@ -117,7 +117,6 @@ __all__ = [
     "is_monotone",
     "lipschitz",
     "load",
-    "load_csv",
     "load_json",
     "load_nnet",
     "load_vnnlib",

@@ -38,9 +38,7 @@ class Activation:
             raise ValueError(f"at_zero must have shape {self.knots.shape[:-1]}, got {self.at_zero.shape}")
         finite = np.isfinite(self.slopes).all() and np.isfinite(self.at_zero).all()
         if not finite or np.isnan(self.knots).any() or (self.knots == -np.inf).any():
-            raise ValueError(
-                "slopes and at_zero must be finite and knots numbers or +inf; check the parameters for NaN"
-            )
+            raise ValueError("slopes and at_zero must be finite and knots numbers or +inf; look for NaN")
         if (self.knots[..., 1:] < self.knots[..., :-1]).any():
             raise ValueError(f"knots must be in order along the last axis, got {self.knots}; sort them")
 
@@ -63,10 +61,7 @@ class Activation:
             return self.spread(units, 1).part(0)
         shape = self.at_zero.shape + (1,) * (2 - self.at_zero.ndim)
         if len(shape) > 2 or shape[0] not in (1, units) or shape[1] not in (1, members):
-            raise ValueError(
-                f"an activation for {self.at_zero.shape} units does not fit a layer of {units} units and {members} "
-                "members; give one function for all, or one for each unit"
-            )
+            raise ValueError(f"an activation for {self.at_zero.shape} units does not fit ({units}, {members} members)")
 
         def spread(array: Floats, *tail: int) -> Floats:
             return np.broadcast_to(array.reshape(*shape, *tail), (units, members, *tail)).swapaxes(0, 1)
@@ -82,10 +77,8 @@ def piecewise(knots: Any, slopes: Any, at_zero: Any = 0.0) -> Activation:
     [-0.9, 0.0, 0.9]
     """
     parts = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (*knots, *slopes, at_zero)))
-    k = len(knots)
-    shape = parts[0].shape
-    stacked = np.stack(parts, axis=-1)
-    return Activation(stacked[..., :k].reshape(*shape, k), stacked[..., k:-1], stacked[..., -1])
+    stacked, k = np.stack(parts, axis=-1), len(knots)
+    return Activation(stacked[..., :k], stacked[..., k:-1], stacked[..., -1])
 
 
 def plu(alpha: Any = 0.1, c: Any = 1.0) -> Activation:

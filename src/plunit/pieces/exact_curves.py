@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Bools, Floats, Ints, blocks, runs
-from plunit.pieces.exact.checking import agreeing, check_agreement, checked_line
-from plunit.pieces.exact.gradients import group_starts
+from plunit.pieces.exact.checking import agreeing, check_agreement, checked_line, group_starts
 from plunit.pieces.exact.layer import EPS, SAFETY
-from plunit.pieces.limits import LIMIT, Progress, Unlisted, check_limit
+from plunit.pieces.limits import LIMIT, Progress, Unlisted
 from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, interval
-from plunit.pieces.tracing import Polyline, inputs, trace
+from plunit.pieces.tracing import Polyline, trace
 
 NEAR = 512 * EPS
 """The default tolerance: numbers closer than that, relative to the largest, are equal."""
@@ -50,19 +50,26 @@ class Curve:
     tolerance: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
-        for name in ("knots", "values", "slopes", "tolerance"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
-        _check_shapes(self.knots, self.values, self.slopes)
-        if self.tolerance.size == 0:
-            object.__setattr__(self, "tolerance", NEAR * np.abs(self.slopes).max(axis=0, keepdims=True))
+        arrays = (np.asarray(part, dtype=np.float64) for part in (self.knots, self.values, self.slopes, self.tolerance))
+        knots, values, slopes, tolerance = arrays
+        n, outputs = slopes.shape if slopes.ndim == 2 else (0, 0)
+        if n * outputs == 0 or knots.shape != (n + 1,) or values.shape != (n + 1, outputs):
+            shapes = knots.shape, values.shape, slopes.shape
+            raise ValueError(f"a curve needs knots [n + 1], values [n + 1, out] and slopes [n, out], got {shapes}")
+        if not tolerance.size:
+            tolerance = NEAR * np.abs(slopes).max(axis=0, keepdims=True)
+        try:
+            tolerance = np.broadcast_to(tolerance, slopes.shape)
+        except ValueError:
+            raise ValueError(f"tolerance must have shape {slopes.shape} of the slopes, got {tolerance.shape}") from None
+        patterns = as_count("patterns", self.patterns) or n
+        vars(self).update(knots=knots, values=values, slopes=slopes, tolerance=tolerance, patterns=patterns)
         _check_numbers(self)
-        object.__setattr__(self, "tolerance", _spread(self.tolerance, self.slopes.shape))
-        object.__setattr__(self, "patterns", self.patterns or len(self.slopes))
-        check_agreement(self.knots, self.values, self.slopes, self.tolerance)
+        check_agreement(knots, values, slopes, tolerance)
 
     @classmethod
     def traced(cls, knots: Floats, values: Floats, slopes: Floats, patterns: int, tolerance: Floats) -> Curve:
-        """Return a curve that has been checked already, together with others (see `line`)."""
+        """Return a curve that has been checked already."""
         curve = object.__new__(cls)
         vars(curve).update(knots=knots, values=values, slopes=slopes, patterns=patterns, tolerance=tolerance)
         return curve
@@ -95,15 +102,13 @@ class Curve:
     def merged(self) -> Curve:
         """Return the same function without the knots that bend no output."""
         keep = np.concatenate([[True], self.kinks, [True]])
-        first = keep[:-1]
-        knots, values, slopes = self.knots[keep], self.values[keep], self.slopes[first]
-        tolerance = agreeing(knots, values, slopes, self.tolerance[first])
+        knots, values, slopes = self.knots[keep], self.values[keep], self.slopes[keep[:-1]]
+        tolerance = agreeing(knots, values, slopes, self.tolerance[keep[:-1]])
         return self.traced(knots, values, slopes, self.patterns, tolerance)
 
     def output(self, index: int) -> Curve:
         """Return one output as a curve."""
-        columns = [index]
-        values, slopes, tolerance = self.values[:, columns], self.slopes[:, columns], self.tolerance[:, columns]
+        values, slopes, tolerance = (part[:, [index]] for part in (self.values, self.slopes, self.tolerance))
         return self.traced(self.knots, values, slopes, self.patterns, tolerance)
 
     def __call__(self, x: Any) -> Floats:
@@ -129,34 +134,27 @@ class Curve:
 
     def maximum(self, output: int = 0) -> tuple[float, float]:
         """(x, f(x)) where an output is largest; the first such knot."""
-        top = int(np.argmax(self.values[:, output]))
+        top = np.argmax(self.values[:, output])
         return float(self.knots[top]), float(self.values[top, output])
 
     def minimum(self, output: int = 0) -> tuple[float, float]:
         """(x, f(x)) where an output is smallest; the first such knot."""
-        bottom = int(np.argmin(self.values[:, output]))
+        bottom = np.argmin(self.values[:, output])
         return float(self.knots[bottom]), float(self.values[bottom, output])
 
     def _primitive(self, x: float) -> Floats:
         at, i = self._find(x)
-        widths = np.diff(self.knots[: int(i) + 1])[:, None]
-        whole = (0.5 * (self.values[: int(i)] + self.values[1 : int(i) + 1]) * widths).sum(axis=0)
+        widths = np.diff(self.knots[: i + 1])[:, None]
+        whole = (0.5 * (self.values[:i] + self.values[1 : i + 1]) * widths).sum(axis=0)
         return np.asarray(whole + 0.5 * (at - self.knots[i]) * (self.values[i] + self(at)))
 
     def _find(self, x: Any) -> tuple[Floats, Ints]:
         """Return x as an array and the piece that holds it."""
         x = np.asarray(x, dtype=np.float64)
-        if ((x < self.low) | (x > self.high)).any():
-            worst = x[(x < self.low) | (x > self.high)].flat[0]
-            raise ValueError(f"x = {worst} is outside [{self.low}, {self.high}]; build the curve on a larger interval")
+        outside = x[(x < self.low) | (x > self.high)]
+        if outside.size:
+            raise ValueError(f"x = {outside.flat[0]} is outside [{self.low}, {self.high}]; take a larger interval")
         return x, np.searchsorted(self.knots[1:-1], x, side="right")
-
-
-def _check_shapes(knots: Floats, values: Floats, slopes: Floats) -> None:
-    n = len(knots) - 1 if knots.ndim == 1 else 0
-    if n < 1 or values.ndim != 2 or len(values) != n + 1 or slopes.shape != (n, *values.shape[1:]) or not slopes.size:
-        shapes = knots.shape, values.shape, slopes.shape
-        raise ValueError(f"a curve needs knots [n + 1], values [n + 1, out] and slopes [n, out], got shapes {shapes}")
 
 
 def _check_numbers(curve: Curve) -> None:
@@ -169,17 +167,6 @@ def _check_numbers(curve: Curve) -> None:
         raise ValueError(f"knots must be increasing, got {curve.knots[at]} before {curve.knots[at + 1]}; sort them")
     if (curve.tolerance < 0).any():
         raise ValueError(f"tolerance must be >= 0, got {curve.tolerance.min()}")
-    if isinstance(curve.patterns, bool) or not isinstance(curve.patterns, int) or curve.patterns < 0:
-        raise ValueError(f"patterns must be a positive integer, or 0 if it is not known, got {curve.patterns!r}")
-
-
-def _spread(tolerance: Floats, shape: tuple[int, ...]) -> Floats:
-    try:
-        return np.broadcast_to(tolerance, shape)
-    except ValueError:
-        raise ValueError(
-            f"tolerance must have a number for each slope {shape}, or for each output, got {tolerance.shape}"
-        ) from None
 
 
 def solve(f: Curve, y: float, output: int = 0) -> Floats:
@@ -206,10 +193,7 @@ def solve(f: Curve, y: float, output: int = 0) -> Floats:
 def distance(f: Curve, g: Curve) -> float:
     """Return sup |f(x) - g(x)| over the domain and all outputs; it is reached at a knot of one of them."""
     if (f.low, f.high) != (g.low, g.high) or f.values.shape[1] != g.values.shape[1]:
-        raise ValueError(
-            f"curves need the same domain and outputs, got [{f.low}, {f.high}] with {f.values.shape[1]} and "
-            f"[{g.low}, {g.high}] with {g.values.shape[1]}"
-        )
+        raise ValueError(f"curves need the same domain and outputs, got [{f.low}, {f.high}] and [{g.low}, {g.high}]")
     x = np.union1d(f.knots, g.knots)
     return float(np.abs(f(x) - g(x)).max())
 
@@ -305,7 +289,6 @@ def counts(nets: Network | Ensemble, low: float, high: float, *, limit: int = LI
     """
     nets = as_ensemble(nets)
     t = _interval(nets, low, high)
-    check_limit(limit)
     parts = [_counts(part, t, limit) for part in _parts(nets)]
     return Counts(*(np.concatenate(numbers) for numbers in zip(*parts, strict=True)))
 
@@ -342,36 +325,36 @@ def _parts(nets: Ensemble) -> list[Ensemble]:
     return [nets.part(block) for block in blocks(nets.members, 1024)]
 
 
+def _traced(
+    nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Progress | None = None
+) -> tuple[Polyline, Ints, dict[int, str]]:
+    """Return the pieces along a polyline, the number of patterns of each member, and its faults by member."""
+    as_count("limit", limit, 1, np.inf)
+    line = trace(nets, t, points, limit, progress)
+    x = np.stack([np.interp(line.t, t, column) for column in points.T], axis=1)
+    line, faults = checked_line(nets, line, x)
+    return line, 1 + np.bincount(line.member[line.turn], minlength=nets.members), faults
+
+
 def _counts(nets: Ensemble, t: Floats, limit: int) -> Counts:
-    line = trace(nets, t, t[:, None], limit)
-    line, faults = checked_line(nets, line, line.t[:, None])
-    found = Counts(_patterns(line, nets.members), _pieces(line, nets.members))
+    line, patterns, faults = _traced(nets, t, t[:, None], limit)
+    pieces = np.flatnonzero(~line.last)
+    fresh = np.concatenate([[True], line.last[pieces[1:] - 1]])
+    first = group_starts(line.slope[pieces, 0], SAFETY * line.slope[pieces, 1], fresh)
+    found = Counts(patterns, np.bincount(line.member[pieces[first]], minlength=nets.members))
     for member in faults:
         found.patterns[member] = found.pieces[member] = 0
     return found
 
 
-def _patterns(line: Polyline, members: int) -> Ints:
-    return np.asarray(1 + np.bincount(line.member[line.turn], minlength=members))
-
-
-def _pieces(line: Polyline, members: int) -> Ints:
-    pieces = np.flatnonzero(~line.last)
-    fresh = np.concatenate([[True], line.last[pieces[1:] - 1]])
-    first = group_starts(line.slope[pieces, 0], SAFETY * line.slope[pieces, 1], fresh)
-    return np.bincount(line.member[pieces[first]], minlength=members)
-
-
 def _curves(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Progress | None = None) -> list[Curve]:
-    check_limit(limit)
-    line = trace(nets, t, points, limit, progress)
-    line, faults = checked_line(nets, line, inputs(line, t, points))
+    line, patterns, faults = _traced(nets, t, points, limit, progress)
     for member, reason in faults.items():
         raise Unlisted(reason if nets.members == 1 else f"member {member}: {reason}")
-    patterns, ends = _patterns(line, nets.members).tolist(), (np.flatnonzero(line.last) + 1).tolist()
+    ends = (np.flatnonzero(line.last) + 1).tolist()
     tolerance = SAFETY * line.slope[:, 1]
     result = []
-    for count, start, end in zip(patterns, [0, *ends[:-1]], ends, strict=True):
+    for count, start, end in zip(patterns.tolist(), [0, *ends[:-1]], ends, strict=True):
         knots, values, slopes = line.t[start:end], line.value[start:end, 0], line.slope[start : end - 1, 0]
         result.append(Curve.traced(knots, values, slopes, count, tolerance[start : end - 1]))
     return result

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Floats
 from plunit.pieces.networks import Network, interval
 
-Pairs = tuple[tuple[float, float], ...]
-"""(low, high) of every input."""
+LIMIT = 2_000_000
+"""The most pieces that are allowed, by default."""
+
+MEMORY = 2**31
+"""The most bytes that the points of one layer may need."""
+
+Progress = Callable[[float, str], None]
+"""Is called with the part of the work that is done, from 0 to 1, and with what is being done."""
+
+
+class Unlisted(ValueError):
+    """The pieces cannot be listed: they are too many, or too short for double precision."""
 
 
 def box_array(net: Network, box: Any, *, fixed: bool = False) -> Floats:
@@ -36,61 +44,25 @@ def box_array(net: Network, box: Any, *, fixed: bool = False) -> Floats:
     return np.array([interval(pair, "a box", f" for input {i}", fixed=fixed) for i, pair in enumerate(pairs)])
 
 
-def box_pairs(net: Network, box: Any) -> Pairs:
-    """Return a box as pairs of floats."""
-    return tuple((low, high) for low, high in box_array(net, box).tolist())
-
-
-LIMIT = 2_000_000
-"""The most pieces that are allowed, by default."""
-
-MEMORY = 2**31
-"""The most bytes that the points of one layer may need."""
-
-Progress = Callable[[float, str], None]
-"""Is called with the part of the work that is done, from 0 to 1, and with what is being done."""
-
-
-class Unlisted(ValueError):
-    """The pieces cannot be listed: they are too many, or too short for double precision."""
-
-
-class Crowded(Exception):
-    """There are more pieces than the limit. The exception has a lower bound on their number."""
-
-
-class Heavy(Exception):
-    """There are more points than there is memory for."""
-
-
-def check_limit(limit: int) -> None:
-    """Raise ValueError if the limit is not a positive integer."""
-    as_count("limit", limit, 1, math.inf)
-
-
 def check_count(pieces: int, limit: int) -> None:
-    """Raise Crowded if there are more pieces than the limit."""
+    """Raise Unlisted if there are more pieces than the limit."""
     if pieces > limit:
-        raise Crowded(f"{pieces:,}")
+        raise Unlisted(f"{pieces:,} pieces or more, but limit={limit}; take a smaller domain, or raise limit")
 
 
 def check_memory(points: int, numbers: int) -> None:
-    """Raise Heavy if `points` points with `numbers` numbers each need more than `MEMORY`."""
+    """Raise Unlisted if `points` points with `numbers` numbers each need more than `MEMORY`."""
     if 8 * points * numbers > MEMORY:
-        raise Heavy(f"{points:,} points or more with {numbers:,} numbers each, {8e-9 * points * numbers:.1f} GB")
+        raise Unlisted(
+            f"{points:,} points or more with {numbers:,} numbers each, {8e-9 * points * numbers:.1f} GB, more than the "
+            f"{1e-9 * MEMORY:.1f} GB allowed; take a smaller domain or a narrower network"
+        )
 
 
 @contextmanager
-def limited(limit: int, layer: int, layers: int) -> Iterator[None]:
-    """Add the layer, the count and the limit to the errors `Crowded` and `Heavy`."""
-    place = f"layer {layer} of {layers} makes"
+def limited(layer: int, layers: int) -> Iterator[None]:
+    """Name the layer in what `check_count` and `check_memory` raise."""
     try:
         yield
-    except Crowded as count:
-        raise Unlisted(
-            f"{place} {count} pieces or more, more than limit={limit} allows; take a smaller domain, or raise limit"
-        ) from None
-    except Heavy as size:
-        raise Unlisted(
-            f"{place} {size}, more than the {1e-9 * MEMORY:.1f} GB allowed; take a smaller domain or a narrower network"
-        ) from None
+    except Unlisted as error:
+        raise Unlisted(f"layer {layer} of {layers} makes {error}") from None

@@ -20,13 +20,14 @@ from plunit.pieces.exact.layer import Units, affine
 LayerLike = Activation | tuple[Any, Any]
 """What a network is built from: an activation, or (weight [out, in], bias [out])."""
 
+Nets = TypeVar("Nets", "Network", "Ensemble")
+
 
 @dataclass(frozen=True, eq=False)
 class Layer:
     """z = weight x + bias, and y = f(z) unless the activation f is None.
 
-    weight: [out, in]; bias: [out]; the activation has leading shape [out]. In an ensemble all three have a first axis
-    for the members.
+    weight: [out, in]; bias: [out]; the activation has leading shape [out]. An ensemble has the members on a first axis.
     """
 
     weight: Floats
@@ -42,15 +43,9 @@ class Layer:
             if not np.isfinite(numbers).all():
                 raise ValueError(f"the {name} of a layer must be finite, got NaN or inf; check the training run")
         if self.weight.ndim not in (2, 3) or self.bias.shape != self.weight.shape[:-1]:
-            raise ValueError(
-                f"a layer needs weight [out, in] and bias [out] (in an ensemble a first axis for its members), got "
-                f"{self.weight.shape} and {self.bias.shape}"
-            )
+            raise ValueError(f"weight must be [out, in] and bias [out], got {self.weight.shape} and {self.bias.shape}")
         if self.activation is not None and self.activation.at_zero.shape != self.bias.shape:
-            raise ValueError(
-                f"an activation of this layer needs leading shape {self.bias.shape}, got "
-                f"{self.activation.at_zero.shape}; use .spread(units)"
-            )
+            raise ValueError(f"the activation needs leading shape {self.bias.shape}; use .spread(units)")
 
     def part(self, pick: slice | int | None) -> Layer:
         """Return this layer for some members, or one; None adds the axis of the members."""
@@ -66,20 +61,12 @@ class _Layers:
 
     def __post_init__(self) -> None:
         if not self.layers or [f.activation is None for f in self.layers] != [False] * (len(self.layers) - 1) + [True]:
-            raise ValueError(
-                f"a network needs one or more layers, all with an activation except the last, got {len(self.layers)}"
-            )
+            raise ValueError("a network needs one or more layers, all with an activation except the last")
         if any(layer.weight.ndim != self.axes for layer in self.layers):
-            raise ValueError(
-                f"the weights of {type(self).__name__} need {self.axes} axes, got "
-                f"{[layer.weight.ndim for layer in self.layers]}; an Ensemble has a first axis for its members"
-            )
+            raise ValueError(f"the weights of {type(self).__name__} need {self.axes} axes; members are the first of 3")
         for i, (before, layer) in enumerate(pairwise(self.layers), 1):
             if (*layer.weight.shape[:-2], layer.weight.shape[-1]) != before.bias.shape:
-                raise ValueError(
-                    f"layer {i} needs weights for the outputs {before.bias.shape} of the layer before it, got "
-                    f"{layer.weight.shape}"
-                )
+                raise ValueError(f"layer {i} needs weights for {before.bias.shape} outputs, got {layer.weight.shape}")
 
     @property
     def hidden(self) -> tuple[tuple[Layer, Activation], ...]:
@@ -162,9 +149,6 @@ def terms(nets: Ensemble, rows: Floats, member: Ints) -> Floats:
     return affine(np.abs(last.weight), np.abs(last.bias), hidden, member)
 
 
-Nets = TypeVar("Nets", Network, Ensemble)
-
-
 def network(layers: Sequence[LayerLike]) -> Network:
     """Build a network from its layers in order: (weight [out, in], bias [out]) or an activation.
 
@@ -189,44 +173,37 @@ def ensemble(layers: Sequence[LayerLike]) -> Ensemble:
     members, first = shapes[0][0], shapes[0][2]
     if any(shape[0] != members for shape in shapes):
         raise ValueError(f"all layers must have the same number of members, got {[shape[0] for shape in shapes]}")
+    found: list[Layer] = []
     # None is the identity, which needs no product
-    weights: list[Floats | None] = [None]
-    biases: list[Floats] = [np.zeros((members, first))]
-    activations: list[Activation | None] = []
+    weight: Floats | None = None
+    bias = np.zeros((members, first))
     for i, part in enumerate(chain):
-        units = biases[-1].shape[1]
+        units = bias.shape[1]
         if isinstance(part, Activation):
-            activations.append(part.spread(units, members))
-            weights.append(None)
-            biases.append(np.zeros((members, units)))
+            found.append(Layer(_filled(weight, bias), bias, part.spread(units, members)))
+            weight, bias = None, np.zeros((members, units))
         elif part[0].shape[2] != units:
             raise ValueError(f"layer {i} takes {part[0].shape[2]} inputs, but {units} come before it")
-        elif (before := weights[-1]) is None:
-            weights[-1], biases[-1] = part
+        elif weight is None:
+            weight, bias = part
         else:
-            weights[-1], biases[-1] = part[0] @ before, (part[0] @ biases[-1][..., None])[..., 0] + part[1]
-    return Ensemble(
-        tuple(
-            Layer(_identity(members, bias.shape[1]) if weight is None else weight, bias, f)
-            for weight, bias, f in zip(weights, biases, [*activations, None], strict=True)
-        )
-    )
+            weight, bias = part[0] @ weight, (part[0] @ bias[..., None])[..., 0] + part[1]
+    return Ensemble((*found, Layer(_filled(weight, bias), bias)))
+
+
+def _filled(weight: Floats | None, bias: Floats) -> Floats:
+    return np.broadcast_to(np.eye(bias.shape[1]), (*bias.shape, bias.shape[1])) if weight is None else weight
 
 
 def plane(net: Nets, origin: Any, u: Any, v: Any) -> Nets:
     """g(s, t) = f(origin + s u + t v): the network on a plane through its input space, as a network of two inputs."""
     as_ensemble(net)
-    axes = np.stack([np.asarray(axis, dtype=np.float64) for axis in (u, v)], axis=-1)
-    origin = np.asarray(origin, dtype=np.float64)
-    if origin.shape != (net.inputs,) or axes.shape != (net.inputs, 2):
-        raise ValueError(
-            f"origin, u and v must be points with {net.inputs} coordinates, got {origin.shape}, {axes.shape}"
-        )
-    if not (np.isfinite(axes).all() and np.isfinite(origin).all()):
-        raise ValueError("origin, u and v must be finite")
-    first = net.layers[0]
-    start = Layer(first.weight @ axes, first.bias + first.weight @ origin, first.activation)
-    return type(net)((start, *net.layers[1:]))
+    points = [np.asarray(point, dtype=np.float64) for point in (origin, u, v)]
+    if any(point.shape != (net.inputs,) or not np.isfinite(point).all() for point in points):
+        raise ValueError(f"origin, u and v must be points with {net.inputs} finite coordinates, got {points}")
+    start, axes, first = points[0], np.stack(points[1:], axis=-1), net.layers[0]
+    moved = Layer(first.weight @ axes, first.bias + first.weight @ start, first.activation)
+    return type(net)((moved, *net.layers[1:]))
 
 
 def check_network(net: Network) -> None:
@@ -234,21 +211,17 @@ def check_network(net: Network) -> None:
     if isinstance(net, Ensemble):
         raise TypeError(f"this needs one network, got an ensemble of {net.members}; pick one with .member(i)")
     if not isinstance(net, Network):
-        raise TypeError(_remedy(net))
+        raise TypeError(
+            f"this needs a plunit.pieces.Network, got {type(net).__name__}; plunit.torch.to_network makes one"
+        )
 
 
 def as_ensemble(nets: Network | Ensemble) -> Ensemble:
     """Return an ensemble, of one member if a network is given; TypeError if it is neither."""
-    if not isinstance(nets, (Network, Ensemble)):
-        raise TypeError(_remedy(nets))
-    return nets.alone if isinstance(nets, Network) else nets
-
-
-def _remedy(thing: object) -> str:
-    return (
-        f"this needs a plunit.pieces.Network, got {type(thing).__name__}; plunit.torch.to_network makes one from a "
-        "PyTorch model, plunit.pieces.network from arrays"
-    )
+    if isinstance(nets, Ensemble):
+        return nets
+    check_network(nets)
+    return nets.alone
 
 
 def interval(ends: Any, name: str, side: str = "", *, fixed: bool = False) -> tuple[float, float]:
@@ -269,21 +242,15 @@ def check_size(net: Network | Ensemble, size: Floats) -> None:
         bound = np.maximum(size, 1.0)
         for layer in net.layers:
             bound = np.einsum("...oi,...i->...o", np.abs(layer.weight), bound) + np.abs(layer.bias)
-            if layer.activation is not None:
-                f = layer.activation
+            if (f := layer.activation) is not None:
                 bound = np.abs(f.slopes).max(axis=-1) * bound + np.abs(f.at_zero)
             if not (bound < 1e300).all():
-                raise ValueError(
-                    f"values may reach {bound.max():.1e} on this domain, more than 1e300; scale the weights"
-                )
+                raise ValueError(f"values may reach {bound.max():.1e} on this domain; scale the weights")
 
 
 def _one_member(i: int, layer: tuple[Any, Any]) -> tuple[Any, Any]:
     if not isinstance(layer, tuple) or len(layer) != 2:
-        raise TypeError(
-            f"layer {i} must be a pair (weight, bias) or an Activation, got {type(layer).__name__}; "
-            "plunit.torch.to_network takes PyTorch models"
-        )
+        raise TypeError(f"layer {i} must be (weight, bias) or an Activation, got {type(layer).__name__}")
     return np.asarray(layer[0])[..., None], np.asarray(layer[1])[..., None]
 
 
@@ -294,14 +261,7 @@ def _affine(i: int, weight: Any, bias: Any) -> tuple[Floats, Floats]:
         raise TypeError(f"layer {i}: weight and bias must be real numbers, got {odd[0]}")
     weight, bias = np.asarray(weight, dtype=np.float64), np.asarray(bias, dtype=np.float64)
     if weight.ndim != 3 or bias.shape != (weight.shape[0], weight.shape[2]) or 0 in weight.shape:
-        raise ValueError(
-            f"layer {i}: weight must be [out, in] and bias [out] (an ensemble adds a last axis for its members), got "
-            f"{weight.shape} and {bias.shape}"
-        )
+        raise ValueError(f"layer {i}: weight must be [out, in] and bias [out], got {weight.shape} and {bias.shape}")
     if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
         raise ValueError(f"layer {i}: weight and bias must be finite, got NaN or inf; check the training run")
     return np.ascontiguousarray(np.moveaxis(weight, 2, 0)), np.ascontiguousarray(bias.T)
-
-
-def _identity(members: int, units: int) -> Floats:
-    return np.broadcast_to(np.eye(units), (members, units, units))

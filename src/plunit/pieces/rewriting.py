@@ -8,7 +8,6 @@ to_relu         f with ReLU as its only activation
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +17,10 @@ from plunit.pieces import activation
 from plunit.pieces.activation import Activation, identity
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact.layer import Units
-from plunit.pieces.networks import Layer, Network, check_network, network
+from plunit.pieces.networks import Layer, LayerLike, Network, check_network, network
+
+FAR = 1024.0
+"""A sum that starts at a knot of this size loses three digits of a z near 1."""
 
 
 def rescaled(
@@ -36,30 +38,22 @@ def rescaled(
     """
     check_network(net)
     down, width = _numbers(shift, net.inputs, "shift"), _numbers(scale, net.inputs, "scale")
-    up, height = (
-        _numbers(output_shift, net.outputs, "output_shift"),
-        _numbers(output_scale, net.outputs, "output_scale"),
-    )
-    for name, numbers in (("scale", width), ("output_scale", height)):
-        if any(number == 0 for number in numbers):
-            raise ValueError(f"{name} must not be 0, got {[float(number) for number in numbers]}")
+    up, height = _numbers(output_shift, net.outputs, "shift"), _numbers(output_scale, net.outputs, "scale")
     parts = [(_exact(layer.weight), _exact(layer.bias)) for layer in net.layers]
     weight = parts[0][0] / width
     parts[0] = weight, parts[0][1] - weight @ down
     weight, bias = parts[-1]
     parts[-1] = weight * height[:, None], bias * height + up
-    return Network(
-        tuple(
-            Layer(_rounded(weight, "weight"), _rounded(bias, "bias"), layer.activation)
-            for (weight, bias), layer in zip(parts, net.layers, strict=True)
-        )
-    )
+    rounded = ((_rounded(weight, "weight"), _rounded(bias, "bias")) for weight, bias in parts)
+    return Network(tuple(Layer(*part, layer.activation) for part, layer in zip(rounded, net.layers, strict=True)))
 
 
 def _numbers(values: Any, count: int, name: str) -> Any:
     array = np.asarray(values, dtype=np.float64)
     if array.shape not in ((), (1,), (count,)) or not np.isfinite(array).all():
-        raise ValueError(f"{name} must be a finite number or {count} of them, got {values!r}")
+        raise ValueError(f"a {name} must be a finite number or {count} of them, got {values!r}")
+    if name == "scale" and not array.all():
+        raise ValueError(f"a scale must not be 0, got {values!r}")
     return _exact(np.broadcast_to(array, (count,)))
 
 
@@ -96,10 +90,8 @@ def difference(one: Network, other: Network) -> Network:
     for net in (one, other):
         check_network(net)
     if (one.inputs, one.outputs) != (other.inputs, other.outputs):
-        raise ValueError(
-            f"a difference needs networks of the same inputs and outputs, got {one.inputs} -> {one.outputs} and "
-            f"{other.inputs} -> {other.outputs}"
-        )
+        sizes = " and ".join(f"{net.inputs} -> {net.outputs}" for net in (one, other))
+        raise ValueError(f"a difference needs networks of the same inputs and outputs, got {sizes}")
     depth = max(len(one.layers), len(other.layers))
     pairs = list(zip(_lengthened(one, depth), _lengthened(other, depth), strict=True))
     layers = [Layer(_diagonal(f.weight, g.weight), *_beside(f, g)) for f, g in pairs]
@@ -142,10 +134,6 @@ def _widened(f: Activation, knots: int) -> tuple[Floats, Floats, Floats]:
     return np.pad(f.knots, more, constant_values=np.inf), np.pad(f.slopes, more, mode="edge"), f.at_zero
 
 
-FAR = 1024.0
-"""A sum that starts at a knot of this size loses three digits of a z near 1."""
-
-
 def to_relu(net: Network, *, only_relu: bool = False) -> Network:
     """PLU(z) = alpha z + (1 - alpha) (relu(z + c) - relu(z - c) - c): the same function with ReLU as only activation.
 
@@ -172,91 +160,56 @@ def to_relu(net: Network, *, only_relu: bool = False) -> Network:
     (3, [-4.0, 1.0, 4.0])
     """
     check_network(net)
-    layers: list[Activation | tuple[Floats, Floats]] = []
+    layers: list[LayerLike] = []
     for layer in net.layers:
         layers.append((layer.weight, layer.bias))
         if layer.activation is not None:
-            terms, units = _Terms(), len(layer.bias)
-            for unit in range(units):
-                _expand(terms, unit, layer.activation, only_relu)
-            before, spread = terms.matrices(units)
-            layers += [before, terms.activation(), spread]
+            layers += _sums(layer.activation, only_relu)
     return network(layers)
 
 
-@dataclass
-class _Terms:
-    """f_u(z_u) = constants[u] + sum of factor g(sign z_u - shift) over its terms; g is ReLU or the identity."""
-
-    terms: list[tuple[int, float, float, float, bool]] = field(default_factory=list)
-    constants: list[float] = field(default_factory=list)
-
-    def add(self, unit: int, factor: float, sign: float, shift: float, passed: bool = False) -> None:
-        """Add factor g(sign z - shift), unless the factor is 0."""
-        if factor != 0:
-            self.terms.append((unit, factor, sign, shift, passed))
-
-    def matrices(self, units: int) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-        """Return the affine layers before and after the terms."""
-        # a layer without terms is constant, but a layer needs a unit
-        terms = self.terms or [(0, 0.0, 1.0, 0.0, False)]
-        before, spread = np.zeros((len(terms), units)), np.zeros((units, len(terms)))
-        for row, (unit, factor, sign, _, _) in enumerate(terms):
-            before[row, unit], spread[unit, row] = sign, factor
-        return (before, -np.array([shift for *_, shift, _ in terms])), (spread, np.array(self.constants))
-
-    def activation(self) -> Activation:
-        """Return ReLU, or ReLU and identity, unit by unit."""
-        passed = np.array([passed for *_, passed in self.terms])
-        if not passed.any():
-            return activation.relu()
-        return activation.piecewise([np.where(passed, np.inf, 0.0)], [passed.astype(float), 1.0])
+def _sums(f: Activation, only_relu: bool) -> list[LayerLike]:
+    """Return f_u(z) = constant + sum of factor g(sign z - shift) as layers; g is ReLU, or the identity if passed."""
+    constants, terms = np.zeros(len(f.knots)), []
+    for unit in range(len(f.knots)):
+        constants[unit], found = _terms(f, unit, only_relu)
+        terms += [(unit, *term) for term in found if term[0] != 0]
+    # a layer without terms is constant, but a layer needs a unit
+    terms = terms or [(0, 0.0, 1.0, 0.0, False)]
+    before, after = np.zeros((len(terms), len(constants))), np.zeros((len(constants), len(terms)))
+    for row, (unit, factor, sign, _, _) in enumerate(terms):
+        before[row, unit], after[unit, row] = sign, factor
+    *_, shift, passed = np.array(terms).T
+    g = activation.piecewise([np.where(passed, np.inf, 0.0)], [passed, 1.0]) if passed.any() else activation.relu()
+    return [(before, -shift), g, (after, constants)]
 
 
-def _expand(terms: _Terms, unit: int, f: Activation, only_relu: bool) -> None:
-    """Add the terms of one unit."""
+def _terms(f: Activation, unit: int, only_relu: bool) -> tuple[float, list[tuple[float, float, float, bool]]]:
+    """Return the constant of one unit, and (factor, sign, shift, passed) of its terms."""
     knots = np.unique(f.knots[unit])
     knots = knots[np.isfinite(knots)]
     # if several knots are at one place, the slope after the last counts
     behind = [np.sum(f.knots[unit] <= knot) for knot in knots]
     slopes = f.slopes[unit][[0, *behind]]
-    bends = slopes[1:] - slopes[:-1]
-    first = _start(knots)
-    rest = [j for j in range(len(knots)) if j != first]
-    home = int((knots < 0).sum()) if first is None else first
-    if first is None:
-        terms.constants.append(float(f.at_zero[unit]))
-        _line(terms, unit, slopes[home], only_relu)
-    elif only_relu:
-        terms.constants.append(_at(f, unit, knots[first]))
-        terms.add(unit, -slopes[first], -1.0, -knots[first])
-        terms.add(unit, slopes[first + 1], 1.0, knots[first])
+    bends, near = np.diff(slopes), np.flatnonzero(np.abs(knots) <= FAR)
+    if len(near):
+        first = home = int(near[0])
+        start, slope = float(knots[first]), slopes[first]
+        one = Units.of(f.part(slice(unit, unit + 1)))
+        constant = float(one.values(np.array([[start]]), np.zeros(1, dtype=np.int64))[0, 0])
+        if only_relu:
+            terms = [(-slope, -1.0, -start, False), (slopes[first + 1], 1.0, start, False)]
+        else:
+            constant -= float(slope * start)
+            terms = [(slope, 1.0, 0.0, True), (bends[first], 1.0, start, False)]
     else:
-        terms.constants.append(_at(f, unit, knots[first]) - float(slopes[first] * knots[first]))
-        _line(terms, unit, slopes[first], only_relu)
-        terms.add(unit, bends[first], 1.0, knots[first])
-    for j in rest:
+        first, home, constant = None, int((knots < 0).sum()), float(f.at_zero[unit])
+        slope = slopes[home]
+        both = [(slope, 1.0, 0.0, False), (-slope, -1.0, 0.0, False)]
+        terms = both if only_relu else [(slope, 1.0, 0.0, True)]
+    for j in range(len(knots)):
         # a bend left of the start of the sum changes f only for z on the left of the bend
         sign = -1.0 if j < home else 1.0
-        terms.add(unit, bends[j], sign, sign * knots[j])
-
-
-def _start(knots: Floats) -> int | None:
-    """Return the knot at which the sum starts: the first of at most `FAR` in size; None if there is none."""
-    near = np.flatnonzero(np.abs(knots) <= FAR)
-    return int(near[0]) if len(near) else None
-
-
-def _line(terms: _Terms, unit: int, slope: float, only_relu: bool) -> None:
-    """Add slope z."""
-    if only_relu:
-        terms.add(unit, slope, 1.0, 0.0)
-        terms.add(unit, -slope, -1.0, 0.0)
-    else:
-        terms.add(unit, slope, 1.0, 0.0, passed=True)
-
-
-def _at(f: Activation, unit: int, z: float) -> float:
-    """Return f(z) of one unit."""
-    units = Units.of(f)
-    return float(units.values(np.full((1, len(f.knots)), z), np.zeros(1, dtype=np.int64))[0, unit])
+        if j != first:
+            terms.append((bends[j], sign, sign * knots[j], False))
+    return constant, terms

@@ -58,22 +58,25 @@ def simplify(curve: Curve, *, pieces: int | None = None, tolerance: float | None
     if (pieces is None) == (tolerance is None):
         raise ValueError(f"give pieces or tolerance, got pieces={pieces!r} and tolerance={tolerance!r}")
     most = None if pieces is None else as_count("pieces", pieces, 1, np.inf)
-    allowed = None if tolerance is None else _checked_tolerance(tolerance)
+    if tolerance is not None and not 0 <= tolerance < np.inf:
+        raise ValueError(f"tolerance must be a number >= 0, got {tolerance}")
     merged = curve.merged()
     bottom, top = float(merged.values.min()), float(merged.values.max())
     middle, half = bottom / 2 + top / 2, top / 2 - bottom / 2
-    x, y = merged.knots.tolist(), ((merged.values[:, 0] - middle) / (half or 1.0)).tolist()
-    corners = _closest(x, y, len(merged.slopes), most, None if allowed is None else allowed / (half or 1.0))
+    unit = half or 1.0
+    x, y = merged.knots.tolist(), ((merged.values[:, 0] - middle) / unit).tolist()
+    corners = _closest(x, y, most, None if tolerance is None else float(tolerance) / unit)
     found = merged if corners is None else _through(corners, middle, half)
     error = distance(curve, found)
-    if allowed is not None and error > allowed + ROUNDING * float(np.abs(curve.values).max()):
+    if tolerance is not None and error > tolerance + ROUNDING * float(np.abs(curve.values).max()):
         # on a very steep piece the rounding of a knot is more than the tolerance
         return Simplified(curve, 0.0)
     return Simplified(found, error)
 
 
-def _closest(x: list[float], y: list[float], all_of: int, most: int | None, e: float | None) -> list[Point] | None:
+def _closest(x: list[float], y: list[float], most: int | None, e: float | None) -> list[Point] | None:
     """Return the corners of the closest chain of lines, |y| <= 1; None if the curve has no more pieces than that."""
+    all_of = len(x) - 1
     if all_of == 1 or (e is not None and e <= SLACK) or (most is not None and most >= all_of):
         return None
     high = 1.0 if e is None else min(e, 1.0)
@@ -103,12 +106,6 @@ def _through(corners: list[Point], middle: float, half: float) -> Curve:
     return Curve(knots, values, slopes, tolerance=4 * EPS * size / step)
 
 
-def _checked_tolerance(tolerance: float) -> float:
-    if not 0 <= float(tolerance) < np.inf:
-        raise ValueError(f"tolerance must be a number >= 0, got {tolerance}")
-    return float(tolerance)
-
-
 class Line(NamedTuple):
     """y + slope (t - x)."""
 
@@ -119,13 +116,6 @@ class Line(NamedTuple):
     def at(self, t: float) -> float:
         """Return the value at t."""
         return self.y + self.slope * (t - self.x)
-
-
-class Blocked(NamedTuple):
-    """The last line, and the wall that it meets: 1 for the upper wall, -1 for the lower one."""
-
-    line: Line
-    side: int
 
 
 class Hull:
@@ -147,16 +137,13 @@ class Hull:
 
     def tangent(self, x: float, y: float) -> Line:
         """Return the line that touches the hull, from a point on the right; later calls look no further to the left."""
-        best = self._slope(self.first, x, y)
-        while self.first + 1 < len(self.points):
-            slope = self._slope(self.first + 1, x, y)
+        best = self.side * inf
+        for i in range(self.first, len(self.points)):
+            slope = (y - self.points[i][1]) / (x - self.points[i][0])
             if self.side * slope > self.side * best:
                 break
-            best, self.first = slope, self.first + 1
+            best, self.first = slope, i
         return Line(x, y, best)
-
-    def _slope(self, i: int, x: float, y: float) -> float:
-        return (y - self.points[i][1]) / (x - self.points[i][0])
 
 
 class Funnel:
@@ -164,19 +151,21 @@ class Funnel:
 
     def __init__(self) -> None:
         self.floor, self.roof = Hull(1), Hull(-1)
-        self.steep: Line | None = None
-        self.flat: Line | None = None
+        self.steep, self.flat = Line(0.0, inf, 0.0), Line(0.0, -inf, 0.0)
         self.last = (-inf, -inf, inf)
 
-    def add(self, x: float, low: float, high: float) -> Blocked | None:
-        """Add an interval, whose ends may be infinite; unless no line goes through it."""
-        if self.steep and self.steep.at(x) < low - SLACK:
-            return Blocked(self.steep, -1)
-        if self.flat and self.flat.at(x) > high + SLACK:
-            return Blocked(self.flat, 1)
-        if self.floor.points and high < inf and (self.steep is None or self.steep.at(x) > high):
+    def add(self, x: float, low: float, high: float) -> tuple[Line, int] | None:
+        """Add an interval, whose ends may be infinite; unless no line goes through it.
+
+        Then return the last line, and the wall that it meets: 1 for the upper wall, -1 for the lower one.
+        """
+        if self.steep.at(x) < low - SLACK:
+            return self.steep, -1
+        if self.flat.at(x) > high + SLACK:
+            return self.flat, 1
+        if self.floor.points and self.steep.at(x) > high:
             self.steep = self.floor.tangent(x, high)
-        if self.roof.points and low > -inf and (self.flat is None or self.flat.at(x) < low):
+        if self.roof.points and self.flat.at(x) < low:
             self.flat = self.roof.tangent(x, low)
         if low > -inf:
             self.floor.add(x, low)
@@ -188,8 +177,6 @@ class Funnel:
     def middle(self) -> Line:
         """Return the line between the steepest and the flattest."""
         steep, flat, x = self.steep, self.flat, self.last[0]
-        assert steep is not None
-        assert flat is not None
         return Line(x, (steep.at(x) + flat.at(x)) / 2, (steep.slope + flat.slope) / 2)
 
 
@@ -213,17 +200,16 @@ def chain(x: Sequence[float], y: Sequence[float], e: float, most: int) -> list[P
             continue
         if len(lines) + 1 == most:
             return None
-        start = blocked.line.x, blocked.line.y
-        end = _meets(funnel, blocked, x[i], y[i], e)
-        lines.append(blocked.line)
+        line, side = blocked
+        start, end = (line.x, line.y), _meets(funnel, line, side, x[i], y[i], e)
+        lines.append(line)
         windows.append((start, end))
-        funnel = _behind(start, end, blocked.side, x, y, i, e)
+        funnel = _behind(start, end, side, x, y, i, e)
     return _corners([*lines, funnel.middle()], windows, x[0], x[-1])
 
 
-def _meets(funnel: Funnel, blocked: Blocked, x: float, y: float, e: float) -> Point:
+def _meets(funnel: Funnel, line: Line, side: int, x: float, y: float, e: float) -> Point:
     """Return where the last line meets the wall between the funnel's last interval and that around (x, y)."""
-    line, side = blocked
     before, low, high = funnel.last
     wall = high if side > 0 else low
     inside, outside = max(side * (wall - line.at(before)), 0.0), side * (line.at(x) - y) - e
@@ -239,21 +225,16 @@ def _behind(start: Point, end: Point, side: int, x: Sequence[float], y: Sequence
 
     They stay beyond the wall that the last line touches, and at `end` within the tube.
     """
-    near = [(a, b - side * e) for a, b in _between(start[0], end[0], x, y, i)]
+    first = i
+    while first > 0 and x[first - 1] > start[0]:
+        first -= 1
+    near = [(x[k], y[k] - side * e) for k in range(first, i) if x[k] < end[0]]
     funnel = Funnel()
     for a, wall in [start] * (start[0] < end[0]) + near:
         funnel.add(a, *((wall, inf) if side > 0 else (-inf, wall)))
     low = end[1] - (1 + side) * e
     funnel.add(end[0], low, low + 2 * e)
     return funnel
-
-
-def _between(low: float, high: float, x: Sequence[float], y: Sequence[float], i: int) -> list[Point]:
-    """Return the knots before knot i that lie between low and high, in order."""
-    first = i
-    while first > 0 and x[first - 1] > low:
-        first -= 1
-    return [(x[k], y[k]) for k in range(first, i) if x[k] < high]
 
 
 def _corners(lines: list[Line], windows: list[tuple[Point, Point]], low: float, high: float) -> list[Point]:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from plunit.pieces.arrays import Bools, Floats, Ints, Words
+from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.exact.crossing import Points, cuts, joined
-from plunit.pieces.exact.layer import EPS, Affine, Units
+from plunit.pieces.exact.layer import EPS, Units, affine_with_error
 from plunit.pieces.limits import Progress, check_count, limited
-from plunit.pieces.networks import Ensemble, check_size
+from plunit.pieces.networks import Ensemble, Layer, check_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,19 +50,13 @@ def trace(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Progr
     for i, (layer, f) in enumerate(nets.hidden):
         if progress:
             progress(i / layers, f"layer {i + 1} of {layers}: {len(line.t):,} knots")
-        line = _moved(Affine(layer.weight, layer.bias), line)
-        with limited(limit, i + 1, layers):
+        line = _moved(layer, line)
+        with limited(i + 1, layers):
             line = _through(Units.of(f), line, lambda pieces: check_count(pieces - extra, limit))
-    last = nets.layers[-1]
-    line = _distinct(_moved(Affine(last.weight, last.bias), line))
-    with limited(limit, layers, layers):
+    line = _distinct(_moved(nets.layers[-1], line))
+    with limited(layers, layers):
         check_count(len(line.t) - nets.members, limit)
     return line
-
-
-def inputs(line: Polyline, t: Floats, points: Floats) -> Floats:
-    """Return x [n, in] at the points of a line along the polyline through points [m, in] at parameters t [m]."""
-    return np.stack([np.interp(line.t, t, column) for column in points.T], axis=1)
 
 
 def _start(members: int, t: Floats, points: Floats) -> Polyline:
@@ -78,10 +72,11 @@ def _start(members: int, t: Floats, points: Floats) -> Polyline:
     )
 
 
-def _moved(layer: Affine, line: Polyline) -> Polyline:
-    """Apply an affine layer."""
-    linear = Affine(layer.weight, np.zeros_like(layer.bias))
-    return replace(line, value=layer.of(line.value, line.member), slope=linear.of(line.slope, line.member))
+def _moved(layer: Layer, line: Polyline) -> Polyline:
+    """Apply W x + b to the values, and W to the slopes."""
+    value = affine_with_error(layer.weight, layer.bias, line.value, line.member)
+    slope = affine_with_error(layer.weight, np.zeros_like(layer.bias), line.slope, line.member)
+    return replace(line, value=value, slope=slope)
 
 
 def _through(units: Units, line: Polyline, check: Callable[[int], None]) -> Polyline:
@@ -104,15 +99,10 @@ def _through(units: Units, line: Polyline, check: Callable[[int], None]) -> Poly
     rise = line.slope[origin]
     rise[:, 0] *= slope
     rise[:, 1] *= np.abs(slope)
-    turn = line.turn[origin] & ~inserted | _turns(above, last)
+    # the pattern changes also where the piece that ends and the piece that starts are above different knots
+    turn = line.turn[origin] & ~inserted
+    turn[1:] |= (above[:, 1:] != above[:, :-1]).any(axis=0) & ~last[1:] & ~last[:-1]
     return Polyline(points.place[:, 0], points.member, last, turn, units.forward(points.state, points.member), rise)
-
-
-def _turns(above: Words, last: Bools) -> Bools:
-    """Return the points where the piece that ends and the piece that starts are above different knots."""
-    turns = np.zeros(len(last), dtype=np.bool_)
-    turns[1:] = (above[:, 1:] != above[:, :-1]).any(axis=0) & ~last[1:] & ~last[:-1]
-    return turns
 
 
 def _distinct(line: Polyline) -> Polyline:

@@ -149,7 +149,7 @@ def _torch(best: Best) -> str:
 
 
 def _c(best: Best) -> str:
-    return network_header(best.exact, best.name, "double", box_array(best.exact, best.task.box.tolist()), 16)
+    return network_header(best.exact, best.name, "double", box_array(best.exact, best.task.box.tolist()))
 
 
 FORMATS: dict[str, tuple[str, str, Callable[[Best], Any]]] = {

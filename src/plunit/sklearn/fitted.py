@@ -142,6 +142,6 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         .h is C source with a bound on its rounding errors in the range of the data, .onnx the network. .json is the
         curve over that range for one input, else the network.
         """
-        from plunit.pieces.formats.saving import save
+        from plunit.pieces.formats.exporter import save
 
         save(self.network_, path, self.box_)

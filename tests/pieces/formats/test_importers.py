@@ -161,7 +161,7 @@ OTHERS = {
     "an HDF5 file": (lambda path: path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100)), "plunit.pieces.from_keras"),
     "a safetensors file": (lambda path: path.write_bytes(b"\x02" + bytes(7) + b"{}"), "plunit.torch.to_network"),
     "an archive of NumPy arrays": (numpy_archive, "plunit.pieces.save_json"),
-    "a curve in CSV": (lambda path: save_csv(LINE, path), "plunit.pieces.load_csv reads it"),
+    "a curve in CSV": (lambda path: save_csv(LINE, path), "save the network itself, or its curve, as .json"),
     "a TorchScript program": (lambda path: zipped(path, "m/data.pkl", "m/constants.pkl"), "torch.save(model, path)"),
     "a program of torch.export": (lambda path: zipped(path, "m/archive_format", "m/data.pkl"), "torch.onnx.export"),
 }

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from plunit.pieces import Curve, fit_segments
-from plunit.pieces.segments.search import refined, searched
+from plunit.pieces import fit_segments
+from plunit.pieces.segments.search import best_knots, refined
 from plunit.pieces.segments.sums import Sums
 
 
@@ -30,7 +30,7 @@ def known(seed, pieces, points, noise):
     return x, np.interp(x, knots, values) + noise * rng.normal(size=points), knots, values
 
 
-@pytest.mark.parametrize("pieces", [1, 2, 3, 5, 8, 12])
+@pytest.mark.parametrize("pieces", [1, 2, 5, 12])
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e9])
 def test_a_curve_without_noise_is_recovered(pieces, told, scale):
@@ -50,19 +50,10 @@ def test_the_values_are_the_best_for_the_knots_and_the_error_is_right(pieces):
     assert found.squared_error == pytest.approx(float(w @ (y - found.curve(x)[:, 0]) ** 2), rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_one_segment_is_the_regression_line(seed):
-    rng = np.random.default_rng(seed)
-    x, y = rng.normal(size=50), rng.normal(size=50)
-    slope, intercept = np.polyfit(x, y, 1)
-    found = fit_segments(x, y, 1).curve
-    np.testing.assert_allclose([found.slopes[0, 0], found.intercepts[0, 0]], [slope, intercept], rtol=1e-9)
-
-
-@pytest.mark.parametrize("pieces", [3, 6, 9, 12])
+@pytest.mark.parametrize("pieces", [3, 6, 12])
 def test_the_number_of_segments_is_found(pieces):
-    found = [len(fit_segments(*known(seed, pieces, 1000, 0.2)[:2]).curve.slopes) for seed in range(10)]
-    assert found.count(pieces) >= 9
+    found = [len(fit_segments(*known(seed, pieces, 1000, 0.2)[:2]).curve.slopes) for seed in range(8)]
+    assert found.count(pieces) >= 7
 
 
 def test_the_table_holds_what_was_tried():
@@ -95,22 +86,17 @@ def test_a_search_leads_away_from_a_bad_start(pieces):
     sums = Sums.of(x[order], y[order], np.ones(500))
     bad = np.concatenate([knots[:1], np.linspace(knots[-2], knots[-1], pieces)])
     assert refined(sums, bad[None], 20)[1][0] > 5 * least_error(x, y, np.ones(500), knots)
-    found = searched(sums, np.unique(x), pieces, bad)
+    found = best_knots(sums, np.unique(x), pieces, bad)
     assert least_error(x, y, np.ones(500), found) <= least_error(x, y, np.ones(500), knots)
     np.testing.assert_allclose(found, knots, atol=0.1)
 
 
-def test_the_same_data_give_the_same_bits():
-    x, y, _, _ = known(3, 6, 500, 0.3)
-    first, second = (fit_segments(x, y).curve for _ in range(2))
-    assert first.knots.tobytes() == second.knots.tobytes()
-    assert first.values.tobytes() == second.values.tobytes()
-
-
-def test_points_of_weight_zero_are_left_out():
+def test_points_of_weight_zero_are_left_out_and_the_same_data_give_the_same_bits():
     x, y, _, _ = known(4, 3, 100, 0.1)
     left = fit_segments(np.append(x, [50.0, 2.0]), np.append(y, [1e6, -1e6]), 3, np.append(np.ones(100), [0, 0]))
-    np.testing.assert_array_equal(left.curve.knots, fit_segments(x, y, 3).curve.knots)
+    again = fit_segments(x, y, 3)
+    assert left.curve.knots.tobytes() == again.curve.knots.tobytes()
+    assert left.curve.values.tobytes() == again.curve.values.tobytes()
 
 
 @pytest.mark.parametrize("points", [2, 3, 4, 5, 7])
@@ -118,14 +104,14 @@ def test_points_of_weight_zero_are_left_out():
 def test_few_points_are_met(points, told):
     x, y = np.arange(points) ** 1.5, (-1.0) ** np.arange(points)
     found = fit_segments(x, y, points - 1 if told else None)
-    assert isinstance(found.curve, Curve)
+    assert (found.curve.low, found.curve.high) == (x[0], x[-1])
     if told:
         np.testing.assert_allclose(found.curve(x)[:, 0], y, atol=1e-12)
 
 
 def test_more_segments_never_have_a_larger_error():
     rng = np.random.default_rng(5)
-    x, y = np.arange(500), np.cumsum(rng.normal(size=500))
+    x, y = np.arange(200), np.cumsum(rng.normal(size=200))
     errors = [fit_segments(x, y, pieces).squared_error for pieces in range(1, 16)]
     assert (np.diff(errors) <= 0).all()
 
@@ -151,17 +137,11 @@ def test_knots_that_coincide_are_one():
 
 
 def test_many_segments_follow_a_random_walk():
-    walk = np.cumsum(np.random.default_rng(0).normal(size=1000))
-    found = fit_segments(np.arange(1000), walk, 100)
-    even = np.linspace(0, 999, 101)
-    assert len(found.curve.slopes) == 100
-    assert found.squared_error < 0.7 * least_error(np.arange(1000), walk, np.ones(1000), even)
-
-
-def test_a_gap_in_x_is_crossed():
-    x = np.concatenate([np.linspace(0, 1, 50), np.linspace(99, 100, 50)])
-    found = fit_segments(x, np.abs(x - 50.0), 2)
-    assert found.curve.knots[1] == pytest.approx(50, rel=1e-9)
+    walk = np.cumsum(np.random.default_rng(0).normal(size=500))
+    found = fit_segments(np.arange(500), walk, 60)
+    even = np.linspace(0, 499, 61)
+    assert len(found.curve.slopes) == 60
+    assert found.squared_error < 0.7 * least_error(np.arange(500), walk, np.ones(500), even)
 
 
 @pytest.mark.parametrize(
@@ -199,13 +179,13 @@ def test_a_cluster_of_points_does_no_harm(seed):
         (([1, 2, 3], [1, 2, 3], 3), "between 1 and 2, .* got 3"),
         (([1, 1, 2], [1, 2, 3], 2), "between 1 and 1, .* got 2"),
         (([1, 2, 3], [1, 2, 3], 0), "at least 1, got 0"),
-        ((range(1000), range(1000), 301), "at most 300, got 301"),
         (([0, 5e-324], [0, 1]), "units"),
         (([-1e308, 1e308], [0, 1]), "units"),
         (([0, 1, 2], [1e200, 0, 1]), "units"),
         (([1, 2, 3], [1, 2, 3], None, [1, -1, 1]), "weights must be >= 0, got -1"),
         (([1, 2, 3], [1, 2, 3], None, [0, 0, 1]), "two or more different x, got 1"),
         (([1, 2, 3], [1, 2, 3], None, [1, 1]), "equal lengths"),
+        (([1, 2, 3, 4], [1, 2, 3, 4], 2.5), r"at least 1, got 2\.5"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(arguments, message):
@@ -213,6 +193,8 @@ def test_what_cannot_be_fitted_is_refused(arguments, message):
         fit_segments(*arguments)
 
 
-def test_the_number_of_pieces_is_whole():
-    with pytest.raises(ValueError, match=r"at least 1, got 2\.5"):
-        fit_segments([1, 2, 3, 4], [1, 2, 3, 4], 2.5)
+def test_three_hundred_segments_are_the_most_unless_all_points_are_knots():
+    x = np.arange(303.0)
+    assert len(fit_segments(x, x**2, 302).curve.slopes) == 302
+    with pytest.raises(ValueError, match="at most 300"):
+        fit_segments(x, x**2, 301)

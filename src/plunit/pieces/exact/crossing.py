@@ -68,12 +68,9 @@ class Pool:
         if self._count > len(self._room):
             # room that is not used costs nothing
             room = 4 * self._count
-            self._room = Points(
-                np.empty((room, old.place.shape[1])),
-                np.empty((room, *old.state.shape[1:])),
-                np.empty(room, dtype=np.int64),
-                np.empty((*old.sides.shape[:2], room), dtype=np.uint64),
-            )
+            rows = (np.empty((room, *part.shape[1:]), part.dtype) for part in (old.place, old.state, old.member))
+            place, state, member = rows
+            self._room = Points(place, state, member, np.empty((*old.sides.shape[:2], room), dtype=np.uint64))
             self._put(old, slice(start))
         self._put(new, slice(start, self._count))
 

@@ -49,38 +49,24 @@ def of_members(array: Floats, member: Ints) -> Floats:
     return array[0] if len(array) == 1 else array[member]
 
 
-@dataclass(frozen=True, eq=False)
-class Affine:
-    """W x + b with its rounding error; weight [members, out, in], bias [members, out]."""
-
-    weight: Floats
-    bias: Floats
-
-    def of(self, x: Floats, member: Ints) -> Floats:
-        """Return W x + b with its error, [n, 2, out], of x with its error, [n, 2, in]."""
-        rows, error = x[:, 0], x[:, 1]
-        found = np.empty((len(x), 2, self.weight.shape[1]))
-        np.add(_times(self.weight, rows, member), of_members(self.bias, member), out=found[:, 0])
-        # squares of very large or very small numbers overflow or vanish: `unit` and `_scale` keep them near 1
-        unit = max(float(error.max(initial=0.0)), EPS * float(np.abs(rows).max(initial=0.0)), TINY)
-        squares = error / unit
-        squares *= squares
-        fresh = rows * (EPS / unit * np.sqrt(self.weight.shape[2]))
-        fresh *= fresh
-        squares += fresh
-        np.sqrt(_times(self._squares, squares, member), out=found[:, 1])
-        found[:, 1] *= of_members(unit * self._scale, member)
-        found[:, 1] += of_members(EPS * np.abs(self.bias), member)
-        return found
-
-    @cached_property
-    def _scale(self) -> Floats:
-        largest = np.abs(self.weight).max(axis=2)
-        return np.where(largest > 0, largest, 1.0)
-
-    @cached_property
-    def _squares(self) -> Floats:
-        return np.asarray((self.weight / self._scale[..., None]) ** 2)
+def affine_with_error(weight: Floats, bias: Floats, x: Floats, member: Ints) -> Floats:
+    """W x + b with its error, [n, 2, out], of x with its error, [n, 2, in]; see `affine`."""
+    rows, error = x[:, 0], x[:, 1]
+    found = np.empty((len(x), 2, weight.shape[1]))
+    np.add(_times(weight, rows, member), of_members(bias, member), out=found[:, 0])
+    # squares of very large or very small numbers overflow or vanish: `unit` and `scale` keep them near 1
+    unit = max(float(error.max(initial=0.0)), EPS * float(np.abs(rows).max(initial=0.0)), TINY)
+    scale = np.abs(weight).max(axis=2)
+    scale[scale == 0] = 1.0
+    squares = error / unit
+    squares *= squares
+    fresh = rows * (EPS / unit * np.sqrt(weight.shape[2]))
+    fresh *= fresh
+    squares += fresh
+    np.sqrt(_times((weight / scale[..., None]) ** 2, squares, member), out=found[:, 1])
+    found[:, 1] *= of_members(unit * scale, member)
+    found[:, 1] += of_members(EPS * np.abs(bias), member)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

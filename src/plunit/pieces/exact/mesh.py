@@ -1,22 +1,29 @@
-"""A partition of a box into convex polygons that share vertices and edges, and its edges cut by a layer's knots.
+"""A partition of a box into convex polygons that share vertices and edges, split along the knots of a layer.
 
 Edge e runs from vertex ends[e, 0] to ends[e, 1]. Half-edge h = 2 e + flip is that edge in the direction of `flip`, so
 its tail is ends.ravel()[h] and its head ends.ravel()[h ^ 1]. A polygon is a run of half-edges,
 counter-clockwise. The sides of a vertex are decided once (see `layer`) for all polygons that share the vertex. So
 polygons neither overlap nor leave gaps.
+
+A layer first cuts all edges (`cut_edges`). So a line on which a unit is on a knot enters and leaves a polygon at a
+vertex. The polygon is split along the chord between the two vertices, and the other lines cut the chord. One round of
+`split` splits all polygons that have a line through them, each by its first line; the two parts wait for the next.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from plunit.pieces.arrays import Bools, Floats, Ints, runs, starts
-from plunit.pieces.exact.crossing import Points, cuts, joined
+from plunit.pieces.arrays import WORD, Bools, Floats, Ints, Words, lowest_bit, runs, starts, unpack
+from plunit.pieces.exact.crossing import Points, Pool, cuts, joined
 from plunit.pieces.exact.layer import EPS, Units
 from plunit.pieces.limits import check_count
+
+MANY = 400  # corners of a polygon above which the crossings of the lines through it are counted before the work
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,3 +123,154 @@ def subdivide(ends: Ints, edge: Ints, vertex: Ints) -> tuple[Ints, Ints, Ints]:
     parts[slot + 1, 0] = vertex
     parts[first + count, 1] = ends[:, 1]
     return parts, first, count
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """Some polygons with their vertices and edges.
+
+    root, node: [polygons], the polygon before the layer that each is a part of, and where it is in the tree of splits.
+    above: [words, polygons], the knots that each polygon is above.
+    """
+
+    points: Points
+    faces: Faces
+    root: Ints
+    node: Ints
+    above: Words
+
+    def where(self, keep: Bools) -> Patch:
+        """Return the polygons that are kept, with all vertices and edges."""
+        return Patch(self.points, self.faces.where(keep), self.root[keep], self.node[keep], self.above[:, keep])
+
+
+def split(
+    units: Units, part: Patch, next_node: int, check: Callable[[int], None], most: int
+) -> tuple[Patch, Patch, Ints]:
+    """Split polygons, their edges cut, until no unit is below a knot in one corner and above it in another.
+
+    `next_node` is the number of the first new node. `check` is called with a lower bound on the number of polygons, and
+    raises if it is too large. With more than `most` vertices, the remaining polygons are left for later. Return those
+    that are done and those that are left, both with the new vertices and edges after the given ones, and (parent, line,
+    child) of each split, [3, splits]: child is below the line, child + 1 above it.
+    """
+    pool, faces, root, node = Pool(part.points), part.faces, part.root, part.node
+    done, tree = [part.where(np.zeros(len(faces), dtype=np.bool_))], [np.zeros((3, 0), dtype=np.int64)]
+    finished = 0
+    while True:
+        points = pool.points
+        above, crossed = _sides(points, faces)
+        ready = (crossed == 0).all(axis=0)
+        now = Patch(points, faces, root, node, above)
+        done.append(now.where(ready))
+        left = now.where(~ready)
+        finished += len(done[-1].faces)
+        check(finished + 2 * len(left.faces))
+        if not len(left.faces) or (len(points) > most and len(left.faces) > 1):
+            break
+        word, mask = lowest_bit(crossed[:, ~ready])
+        child = next_node + 2 * np.arange(len(left.faces))
+        tree.append(np.stack([left.node, word * WORD + np.log2(mask.astype(np.float64)).astype(np.int64), child]))
+        root, node = np.repeat(left.root, 2), np.stack([child, child + 1], axis=1).reshape(-1)
+        next_node += len(node)
+        faces = _halve(units, pool, left.faces, *_chord(points, left.faces, word, mask), check)
+    return _collected(done, left), left, np.concatenate(tree, axis=1)
+
+
+def least_polygons(points: Points, faces: Faces) -> int:
+    """Return how many polygons there will be, or somewhat fewer: lines through one make 1 + lines + crossings of it.
+
+    Crossings are counted only in polygons with many corners; those of other polygons are too few to matter for limits.
+    """
+    total = len(faces)
+    for polygon in np.flatnonzero(faces.sizes > MANY):
+        corners = faces.tails[faces.offsets[polygon] : faces.offsets[polygon + 1]]
+        above, below = (unpack(side[:, corners], side.shape[0] * WORD) for side in points.sides)
+        through = np.flatnonzero(above.any(axis=0) & below.any(axis=0))
+        total += len(through) + _crossings(above[:, through])
+    return total
+
+
+def _crossings(above: Bools) -> int:
+    """Return how many pairs of lines cross, given which corners of a polygon are above each, [corners, lines]."""
+    rising = above & ~np.roll(above, 1, axis=0)
+    falling = ~above & np.roll(above, 1, axis=0)
+    ends = np.sort(np.stack([rising.argmax(axis=0), falling.argmax(axis=0)]), axis=0)
+    start, stop = ends[:, np.argsort(ends[0], kind="stable")]
+    # chords cross if the second begins strictly inside the first and ends strictly outside
+    inside = (start[None] > start[:, None]) & (start[None] < stop[:, None]) & (stop[None] > stop[:, None])
+    return int(np.count_nonzero(inside))
+
+
+def _collected(parts: list[Patch], last: Patch) -> Patch:
+    """Return all polygons of the parts, with the vertices and edges of the last."""
+    halves, sizes = (np.concatenate([getattr(part.faces, name) for part in parts]) for name in ("halves", "sizes"))
+    root, node = (np.concatenate([getattr(part, name) for part in parts]) for name in ("root", "node"))
+    above = np.concatenate([part.above for part in parts], axis=1)
+    return Patch(last.points, faces_of(last.faces.ends, halves, sizes), root, node, above)
+
+
+def _sides(points: Points, faces: Faces) -> tuple[Words, Words]:
+    """Return the lines that each polygon is above in some corner, and those that pass through it."""
+    corners, first = faces.tails, faces.offsets[:-1]
+    above, below = np.bitwise_or.reduceat(points.sides[:, :, corners], first, axis=2)
+    return above, above & below
+
+
+def _chord(points: Points, faces: Faces, word: Ints, mask: Words) -> tuple[Ints, Ints]:
+    """Return the corners at which the line of each polygon goes from above to below, and back, counter-clockwise.
+
+    Both are on the line, because the edges are cut: so the line passes through neither part, and splitting ends.
+    """
+    corners = faces.tails
+    polygon = faces.owner
+    over, under = points.sides[:, word[polygon], corners] & mask[polygon] != 0
+    down, up = turns(faces, over, under)
+    return following(faces, down), following(faces, up)
+
+
+def turns(faces: Faces, over: Bools, under: Bools) -> tuple[Ints, Ints]:
+    """Return the last corner over a line before the next one is under it, and the other way round, of each polygon.
+
+    Every polygon must have both. Rounding can put a corner on the line although both its neighbours are over the line,
+    if an edge is almost parallel to the line. Such a corner is skipped.
+    """
+    polygon = faces.owner
+    off = np.flatnonzero(over | under)
+    count = np.bincount(polygon[off], minlength=len(faces))
+    after = np.arange(1, len(off) + 1)
+    after[starts(count) + count - 1] = starts(count)
+    turn = np.flatnonzero(over[off] != over[off][after])
+    first = np.searchsorted(polygon[off][turn], np.arange(len(faces)))
+    one, two = off[turn[first]], off[turn[first + 1]]
+    return np.where(over[one], one, two), np.where(over[one], two, one)
+
+
+def following(faces: Faces, corner: Ints) -> Ints:
+    """Return the corner after corner[i] of polygon i."""
+    return np.where(corner + 1 == faces.offsets[1:], faces.offsets[:-1], corner + 1)
+
+
+def _halve(units: Units, pool: Pool, faces: Faces, down: Ints, up: Ints, check: Callable[[int], None]) -> Faces:
+    """Replace each polygon by its part below the chord from corner `down` to corner `up`, and its part above."""
+    corners, sizes = faces.tails, faces.sizes
+    chords = np.stack([corners[down], corners[up]], axis=1)
+    points = pool.points
+    # in the end every vertex has three or more edges, so there are at most two vertices for each polygon
+    parts, chord = cuts(units, points, chords[:, 0], chords[:, 1], lambda new: check(new // 2))
+    pieces, first, count = subdivide(chords, chord, len(points) + np.arange(len(chord)))
+    polygon = faces.owner
+    rank = (np.arange(len(polygon)) - down[polygon]) % sizes[polygon]
+    arc = (up - down) % sizes
+    length = np.stack([arc, sizes - arc], axis=1) + count[:, None] + 1
+    start = starts(length.reshape(-1)).reshape(-1, 2)
+    halves = np.empty(length.sum(), dtype=np.int64)
+    below = rank < arc[polygon]
+    halves[np.where(below, start[polygon, 0] + rank, start[polygon, 1] + rank - arc[polygon])] = faces.halves
+    polygon, rank = runs(count + 1)
+    edge = len(faces.ends) + first[polygon]
+    halves[start[polygon, 0] + arc[polygon] + rank] = 2 * (edge + count[polygon] - rank) + 1
+    halves[start[polygon, 1] + (sizes - arc)[polygon] + rank] = 2 * (edge + rank)
+    for part in parts:
+        pool.append(part)
+    return faces_of(np.concatenate([faces.ends, pieces]), halves, length.reshape(-1))

@@ -12,11 +12,10 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
 from plunit.pieces.exact.crossing import Points
-from plunit.pieces.exact.layer import Affine, Units
-from plunit.pieces.exact.mesh import Mesh, cut_edges, faces_of
-from plunit.pieces.exact.splitting import Patch, Splits, least_polygons, split
+from plunit.pieces.exact.layer import Units, affine_with_error
+from plunit.pieces.exact.mesh import Mesh, Patch, cut_edges, faces_of, least_polygons, split
 from plunit.pieces.limits import Progress, check_count, check_memory, limited
-from plunit.pieces.networks import Ensemble
+from plunit.pieces.networks import Ensemble, Layer
 
 ROWS = 2**10
 
@@ -49,34 +48,25 @@ def partition(
     """Return the mesh with the outputs as values, and for each layer the pattern of the polygons and the tree."""
     patterns: list[Words] = []
     trees: list[Tree] = []
-    first, *others = (Affine(layer.weight, layer.bias) for layer in nets.layers)
-    mesh = replace(mesh, state=first.of(mesh.state, mesh.member))
+    first, *others = nets.layers
+    mesh = replace(mesh, state=affine_with_error(first.weight, first.bias, mesh.state, mesh.member))
     for i, ((_, f), after) in enumerate(zip(nets.hidden, others, strict=True)):
 
         def tell(part: float, polygons: int, i: int = i) -> None:
             if progress:
                 progress((i + part) / len(others), f"layer {i + 1} of {len(others)}: {polygons:,} polygons")
 
-        with limited(limit, i + 1, len(others)):
+        with limited(i + 1, len(others)):
             mesh, parent, above, tree = _LayerWork(Units.of(f), after, limit, tell).applied(mesh)
         patterns = [*(pattern[:, parent] for pattern in patterns), above]
         trees.append(tree)
     return mesh, patterns, trees
 
 
-def onward(points: Points, units: Units, after: Affine) -> Floats:
-    """Return W f(z) + b with its error, a few points at a time, so that f(z) stays in the processor's caches."""
-    state = np.empty((len(points), 2, len(after.bias[0])))
-    for block in blocks(len(points), ROWS):
-        part = points.take(block)
-        state[block] = after.of(units.forward(part.state, part.member), part.member)
-    return state
-
-
 class _LayerWork:
     """The work on one layer, with the part of the mesh after it that is finished."""
 
-    def __init__(self, units: Units, after: Affine, limit: int, tell: Callable[[float, int], None]) -> None:
+    def __init__(self, units: Units, after: Layer, limit: int, tell: Callable[[float, int], None]) -> None:
         self._units, self._after, self._limit, self._tell = units, after, limit, tell
         self._found: dict[str, list[Any]] = defaultdict(list)
         self._vertices = self._edges = self._nodes = self._polygons = self._expected = 0
@@ -101,13 +91,13 @@ class _LayerWork:
         A block whose polygons become many is divided again, to bound the memory.
         """
         for block, own_vertex, own_edge in _blocks(part, vertex, edge):
-            splits = split(self._units, block, self._nodes, self._check, 4 * _corners(block))
-            points, faces = splits.done.points.take(slice(len(own_vertex), None)), splits.done.faces
-            new_vertex, new_edge = self._added(points, faces.ends[len(own_edge) :], own_vertex)
+            done, left, tree = split(self._units, block, self._nodes, self._check, 4 * _corners(block))
+            points = done.points.take(slice(len(own_vertex), None))
+            new_vertex, new_edge = self._added(points, done.faces.ends[len(own_edge) :], own_vertex)
             own_vertex, own_edge = np.append(own_vertex, new_vertex), np.append(own_edge, new_edge)
-            self._done(splits, own_edge)
-            if len(splits.left.faces):
-                self._split(splits.left, own_vertex, own_edge)
+            self._done(done, tree, own_edge)
+            if len(left.faces):
+                self._split(left, own_vertex, own_edge)
 
     def _check(self, polygons: int) -> None:
         check_count(self._polygons + polygons, self._limit)
@@ -119,16 +109,24 @@ class _LayerWork:
         self._vertices += len(points)
         self._edges += len(ends)
         own = numbers[0] if vertex is None else np.append(vertex, numbers[0])
-        self._keep(place=points.place.copy(), member=points.member.copy(), ends=own[ends])
-        self._keep(state=onward(points, self._units, self._after))
+        self._keep(place=points.place.copy(), member=points.member.copy(), ends=own[ends], state=self._onward(points))
         return numbers
 
-    def _done(self, splits: Splits, edge: Ints) -> None:
+    def _onward(self, points: Points) -> Floats:
+        """Return W f(z) + b with its error, a few points at a time, so that f(z) stays in the processor's caches."""
+        after, state = self._after, np.empty((len(points), 2, len(self._after.bias[0])))
+        for block in blocks(len(points), ROWS):
+            part = points.take(block)
+            y = self._units.forward(part.state, part.member)
+            state[block] = affine_with_error(after.weight, after.bias, y, part.member)
+        return state
+
+    def _done(self, done: Patch, tree: Ints, edge: Ints) -> None:
         """Keep the polygons that are done, and the splits that led to them."""
-        done, faces = splits.done, splits.done.faces
+        faces, (parent, line, child) = done.faces, tree
         self._keep(halves=2 * edge[faces.halves >> 1] + (faces.halves & 1), sizes=faces.sizes, above=done.above)
-        self._keep(root=done.root, node=done.node, parent=splits.parent, line=splits.line, child=splits.child)
-        self._nodes += 2 * len(splits.line)
+        self._keep(root=done.root, node=done.node, parent=parent, line=line, child=child)
+        self._nodes += 2 * len(line)
         self._polygons += len(faces)
         self._tell(min(self._polygons / self._expected, 1.0), self._polygons)
 

@@ -13,17 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Floats, Ints, Words, blocks, runs, starts
-from plunit.pieces.exact.checking import mesh_faults
-from plunit.pieces.exact.gradients import Maps, maps, same_maps
+from plunit.pieces.exact.checking import Maps, maps, mesh_faults, same_maps
 from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Units
 from plunit.pieces.exact.mesh import Faces, box_mesh
 from plunit.pieces.exact.partitioning import ROWS, Tree, partition
 from plunit.pieces.exact_curves import Counts
-from plunit.pieces.limits import LIMIT, Progress, Unlisted, check_limit
+from plunit.pieces.limits import LIMIT, Progress, Unlisted
 from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, check_size, interval
 
 Range = tuple[float, float]
+
+STEPS = 1000
+"""The most edges that a walk crosses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +73,11 @@ class Polygons:
 
     @cached_property
     def areas(self) -> Floats:
-        """The area of each polygon."""
-        return polygon_areas(self.vertices, self.faces)
+        """The area of each polygon: 1/2 sum (p_i - p_0) x (p_{i+1} - p_0) over its corners p."""
+        faces = self.faces
+        origin = self.vertices[faces.tails[np.repeat(faces.offsets[:-1], faces.sizes)]]
+        a, b = self.vertices[faces.tails] - origin, self.vertices[faces.heads] - origin
+        return np.asarray(0.5 * np.add.reduceat(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0], faces.offsets[:-1]))
 
     @property
     def gradients(self) -> Floats:
@@ -95,11 +101,11 @@ class Polygons:
 
     def locate(self, points: Any) -> Ints:
         """Return the polygon of each point [..., 2]; on a common edge one of the two, outside the box -1."""
-        points = self._points(points)
-        rows = points.reshape(-1, 2)
-        (left, right), (bottom, top) = self.box
-        x, y = rows.T
-        inside = np.flatnonzero((x >= left) & (x <= right) & (y >= bottom) & (y <= top))
+        points = np.asarray(points, dtype=np.float64)
+        if points.ndim == 0 or points.shape[-1] != 2:
+            raise ValueError(f"points must have shape [..., 2], got {points.shape}")
+        rows, (low, high) = points.reshape(-1, 2), np.transpose(self.box)
+        inside = np.flatnonzero(((rows >= low) & (rows <= high)).all(axis=1))
         found = np.full(len(rows), -1)
         for block in blocks(len(inside), ROWS):
             found[inside[block]] = self._polygon(rows[inside[block]])
@@ -108,11 +114,9 @@ class Polygons:
     def __call__(self, points: Any) -> Floats:
         """f(x): [..., 2] -> [..., out], from the map of the polygon that holds x."""
         polygon = self.locate(points)
-        points = self._points(points)
+        points = np.asarray(points, dtype=np.float64)
         if (polygon < 0).any():
-            raise ValueError(
-                f"point {points[polygon < 0][0].tolist()} is outside the box {self.box}; take a larger box"
-            )
+            raise ValueError(f"point {points[polygon < 0][0].tolist()} is outside the box {self.box}")
         found = np.einsum("...oi,...i->...o", self.gradients[polygon], points) + self.intercepts[polygon]
         # on a steep polygon rounding could lead beyond the values at its corners
         low, high = self._ranges
@@ -134,23 +138,14 @@ class Polygons:
         The signs of z lead to it where numbers are exact. Rounding blurs a line such as 1 + 1e-12 x = 1, which is drawn
         at one of many possible places. Then z can put a point on one side of the line, and the drawing on the other.
         """
-        blur = SAFETY * EPS * float(np.abs(self.box).max())
-        return walked(self.vertices, self.faces, rows, self._leaf(rows), blur)
-
-    def _leaf(self, rows: Floats) -> Ints:
-        polygon = np.zeros(len(rows), dtype=np.int64)
+        polygon, y = np.zeros(len(rows), dtype=np.int64), rows
         for (layer, f), tree in zip(self.network.hidden, self.trees, strict=True):
             units = Units.of(f)
-            z = rows @ layer.weight.T + layer.bias
+            z = y @ layer.weight.T + layer.bias
             polygon = tree.polygon[tree.descend(units, z, polygon)]
-            rows = units.values(z, polygon)
-        return polygon
-
-    def _points(self, points: Any) -> Floats:
-        array: Floats = np.asarray(points, dtype=np.float64)
-        if array.ndim == 0 or array.shape[-1] != 2:
-            raise ValueError(f"points must have shape [..., 2], got {array.shape}")
-        return array
+            y = units.values(z, polygon)
+        blur = SAFETY * EPS * float(np.abs(self.box).max())
+        return walked(self.vertices, self.faces, rows, polygon, blur)
 
 
 def polygons(
@@ -168,8 +163,7 @@ def polygons(
     (4, 2, [1.0, 1.0, 1.0, 1.0])
     """
     check_network(net)
-    box = _box(net, box)
-    check_limit(limit)
+    box = _checked(net, box, limit)
     mesh, bits, trees = partition(net.alone, box_mesh(*box, 1), limit, progress)
     for reason in mesh_faults(net.alone, mesh, bits).values():
         raise Unlisted(reason)
@@ -179,8 +173,7 @@ def polygons(
 def polygon_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit: int = LIMIT) -> Counts:
     """Count patterns and pieces on the box in every member of an ensemble of two-input networks."""
     nets = as_ensemble(nets)
-    box = _box(nets, box)
-    check_limit(limit)
+    box = _checked(nets, box, limit)
     mesh, bits, _ = partition(nets, box_mesh(*box, nets.members), limit)
     faces = mesh.faces
     member = mesh.member[faces.tails[faces.offsets[:-1]]]
@@ -192,11 +185,10 @@ def polygon_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit:
     return found
 
 
-def _box(net: Network | Ensemble, box: Any) -> tuple[Range, Range]:
+def _checked(net: Network | Ensemble, box: Any, limit: int) -> tuple[Range, Range]:
+    as_count("limit", limit, 1, np.inf)
     if net.inputs != 2:
-        raise ValueError(
-            f"this network has {net.inputs} inputs, polygons(net, box) needs 2; use plane(net, origin, u, v)"
-        )
+        raise ValueError(f"the network has {net.inputs} inputs, polygons need 2; use plane(net, origin, u, v)")
     try:
         x, y = box
         len(x), len(y)
@@ -207,22 +199,11 @@ def _box(net: Network | Ensemble, box: Any) -> tuple[Range, Range]:
     return sides
 
 
-def polygon_areas(vertices: Floats, faces: Faces) -> Floats:
-    """1/2 sum (p_i - p_0) x (p_{i+1} - p_0) over the corners p of each polygon."""
-    origin = vertices[faces.tails[np.repeat(faces.offsets[:-1], faces.sizes)]]
-    a, b = vertices[faces.tails] - origin, vertices[faces.heads] - origin
-    return np.asarray(0.5 * np.add.reduceat(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0], faces.offsets[:-1]))
-
-
 def adjacent(faces: Faces) -> Ints:
     """Return the pairs of polygons with a common edge, [n, 2]."""
     sides = np.sort(faces.beside, axis=1)
     code = np.unique((sides[:, 0] * len(faces) + sides[:, 1])[sides[:, 0] >= 0])
     return np.stack(np.divmod(code, len(faces)), axis=1)
-
-
-STEPS = 1000
-"""The most edges that a walk crosses."""
 
 
 def walked(vertices: Floats, faces: Faces, points: Floats, polygon: Ints, blur: float) -> Ints:

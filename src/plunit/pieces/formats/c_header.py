@@ -22,9 +22,64 @@ from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import rescaled
 from plunit.pieces.rounding import rounding_bound
 
+POINTS = 16
+"""The points that a self-test stores."""
+
 _ROUNDED = "(this program with its rounded tables, rounding to nearest, with or without fused multiply-add, against the"
 _FITTED = "This does not bound the distance to a formula or data that were fitted."
 """Every bound on rounding errors is followed by this, because a reader may take it for the error of the fit."""
+
+_IS_NEAR = """ {{
+            const {real} {name}_gap = {name}_result[{name}_j] - {name}_test_y[{name}_point][{name}_j];
+            if (!({name}_gap <= {name}_test_error[{name}_j] && -{name}_gap <= {name}_test_error[{name}_j])) return 1;
+        }}"""
+
+_IS_EQUAL = "\n            if ({name}_result[{name}_j] != {name}_test_y[{name}_point][{name}_j]) return 1;"
+
+_CURVE = """\
+/* y[0..{last}] = {name}(x) */
+static inline void {name}({real} x, {real} *y) {{
+    int low = 0, high = {pieces} - 1;
+    while (low < high) {{
+        int middle = (low + high + 1) / 2;
+        if (x >= {name}_knots[middle]) low = middle;
+        else high = middle - 1;
+    }}
+    for (int i = 0; i < {outputs}; i++)
+        y[i] = {name}_values[low][i] + {name}_slopes[low][i] * (x - {name}_knots[low]);
+}}
+"""
+
+_FIXED = """\
+/* floor(z / 2^bits + 1/2) for |z| < 2^61: what is shifted is never negative. */
+static inline int64_t {name}_rounded(int64_t z, int bits) {{
+    const int64_t large = (int64_t)1 << 62;
+    return ((z + (((int64_t)1 << bits) >> 1) + large) >> bits) - (large >> bits);
+}}
+
+/* y[0..{last_output}] for integers x[0..{last_input}]; x is clipped to the box. */
+static inline void {name}_fixed(const int16_t *x, int32_t *y) {{
+    int16_t clipped[{inputs}];
+{scratch}    for (int i = 0; i < {inputs}; i++)
+        clipped[i] = x[i] < {name}_low[i] ? {name}_low[i] : x[i] > {name}_high[i] ? {name}_high[i] : x[i];
+{loops}}}
+
+/* y[0..{last_output}] = {name}(x[0..{last_input}]) for real numbers; NaN counts as the low end. */
+static inline void {name}(const double *x, double *y) {{
+    int16_t given[{inputs}];
+    int32_t found[{outputs}];
+    for (int i = 0; i < {inputs}; i++) {{
+        double z = x[i] > {name}_box[i][0] ? x[i] : {name}_box[i][0];
+        z = z < {name}_box[i][1] ? z : {name}_box[i][1];
+        z = (z - {name}_offset[i]) * {name}_scale[i];
+        const int32_t whole = (int32_t)z;
+        const double rest = z - (double)whole;
+        given[i] = (int16_t)(rest >= 0.5 ? whole + 1 : rest < -0.5 ? whole - 1 : whole);
+    }}
+    {name}_fixed(given, found);
+    for (int i = 0; i < {outputs}; i++) y[i] = found[i] * {unit!r};
+}}
+"""
 
 
 def save_c(
@@ -34,7 +89,6 @@ def save_c(
     *,
     dtype: str = "double",
     box: Any = None,
-    self_test: int = 16,
     about: str = "",
     **scaling: Any,
 ) -> None:
@@ -42,30 +96,25 @@ def save_c(
 
     - A Curve becomes `void name(double x, double *y)`, by default with the name curve. Dead kinks are left out.
     - A Network becomes `void name(const double *x, double *y)`, by default with the name network.
-    - A FixedNetwork becomes the same, and `void name_fixed(const int16_t *x, int32_t *y)` for integers.
+    - A FixedNetwork, made by `quantize`, becomes the same, and `void name_fixed(const int16_t *x, int32_t *y)`.
 
     The header has static const tables, no other globals, no malloc and no libm. It compiles as C99 and as C++. Headers
     with different names can be used together, also if only their case differs.
 
     Args:
-        function: a curve, or a single network of any number of inputs, with any activation for each unit, or what
-            `quantize` made of one. In fixed point the header states its formats and a proved bound on the error.
+        function: in fixed point the header states its formats and a proved bound on the error.
         path: the file to write.
         name: the name of the function in C.
         dtype: "double" or "float", of a curve or a network.
         box: for a network, ((low, high), ...) of the inputs that the function takes. With it the header states a proved
-            bound on the rounding error for all x in the box (see `plunit.pieces.rounding`), and has a self-test.
-        self_test: the number of points that the self-test stores; 0 for none. A program that includes the header with
-            `name_SELF_TEST` defined has a main() that returns 0 if the values at these points are right.
+            bound on the rounding error for all x in the box (see `plunit.pieces.rounding`), and has a self-test: a
+            program that includes it with `name_SELF_TEST` defined has a main() that returns 0 if the values are right.
         about: a line for the comment at the top, such as what the function was made from.
-        **scaling: `shift`, `scale`, `output_shift`, `output_scale`, as `plunit.pieces.rescaled` takes them: the
-            function takes raw inputs x, gives the network (x - shift) / scale, and returns
-            output_shift + output_scale y.
+        **scaling: `shift`, `scale`, `output_shift`, `output_scale` of `plunit.pieces.rescaled`, for raw inputs.
     """
     chosen = name if name is not None else "curve" if isinstance(function, Curve) else "network"
-    c_text.check_name(chosen)
-    if isinstance(self_test, bool) or not isinstance(self_test, int) or self_test < 0:
-        raise ValueError(f"self_test must be a number of points, 0 or more, got {self_test!r}")
+    if not c_text.is_name(chosen):
+        raise ValueError(f"name must be a C identifier and not a keyword of C or C++, got {chosen!r}")
     options = sorted(scaling) + ["box"] * (box is not None)
     if isinstance(function, Curve):
         if options:
@@ -74,23 +123,17 @@ def save_c(
     elif isinstance(function, FixedNetwork):
         if options or dtype != "double":
             raise ValueError(f"a network in fixed point takes no {', '.join(options or ['dtype'])}; quantize has them")
-        text = fixed_header(function, chosen, self_test)
+        text = fixed_header(function, chosen)
     else:
         check_network(function)
         net = rescaled(function, **scaling) if scaling else function
-        text = network_header(net, chosen, dtype, None if box is None else box_array(net, box), self_test)
+        text = network_header(net, chosen, dtype, None if box is None else box_array(net, box))
     first = c_text.comment([" ".join(about.replace("*/", "* /").split())]) + "\n" if about else ""
     save_whole(path, first + text)
 
 
-_IS_NEAR = """ {{
-            const {real} {name}_gap = {name}_result[{name}_j] - {name}_test_y[{name}_point][{name}_j];
-            if (!({name}_gap <= {name}_test_error[{name}_j] && -{name}_gap <= {name}_test_error[{name}_j])) return 1;
-        }}"""
-
-
-def network_header(net: Network, name: str, dtype: str, box: Floats | None, points: int) -> str:
-    """Return the text of a header that defines `void name(const real *x, real *y)`, with `points` for its self-test."""
+def network_header(net: Network, name: str, dtype: str, box: Floats | None) -> str:
+    """Return the text of a header that defines `void name(const real *x, real *y)`."""
     layers = _network_layers(net, dtype)
     program = f"""\
 /* y[0..{net.outputs - 1}] = {name}(x[0..{net.inputs - 1}]); x and y must not overlap. */
@@ -108,7 +151,7 @@ static inline void {name}(const {dtype} *x, {dtype} *y) {{
             _ROUNDED,
             f"network of that hash). {_FITTED}",
         ]
-        test = _network_test(net, name, dtype, box, bound, points) if points else ""
+        test = _network_test(net, name, dtype, box, bound)
     return c_text.header(name, lines, c_text.layer_tables(layers), program, test)
 
 
@@ -126,9 +169,9 @@ def _network_layers(net: Network, dtype: str) -> list[CLayer]:
     return found
 
 
-def _network_test(net: Network, name: str, dtype: str, box: Floats, bound: Floats, points: int) -> str:
+def _network_test(net: Network, name: str, dtype: str, box: Floats, bound: Floats) -> str:
     rng = np.random.default_rng(0)
-    x = rounded(rng.uniform(box[:, 0], box[:, 1], (points, len(box))), dtype)
+    x = rounded(rng.uniform(box[:, 0], box[:, 1], (POINTS, len(box))), dtype)
     # a number next to the end of the box may be rounded to one beyond it
     inside = ((x >= box[:, 0]) & (x <= box[:, 1])).all(axis=1)
     x = x[inside] if inside.any() else x[:1]
@@ -146,21 +189,6 @@ def _widths(net: Network) -> str:
 
 def _stated(bound: Floats) -> str:
     return ", ".join(f"{number:.3e}" for number in bound * 1.001)
-
-
-_CURVE = """\
-/* y[0..{last}] = {name}(x) */
-static inline void {name}({real} x, {real} *y) {{
-    int low = 0, high = {pieces} - 1;
-    while (low < high) {{
-        int middle = (low + high + 1) / 2;
-        if (x >= {name}_knots[middle]) low = middle;
-        else high = middle - 1;
-    }}
-    for (int i = 0; i < {outputs}; i++)
-        y[i] = {name}_values[low][i] + {name}_slopes[low][i] * (x - {name}_knots[low]);
-}}
-"""
 
 
 def curve_header(curve: Curve, name: str, dtype: str) -> str:
@@ -205,41 +233,7 @@ def _curve_bound(curve: Curve, tables: dict[str, NDArray[Any]]) -> float:
     return float(np.max(found) + info.tiny)
 
 
-_FIXED = """\
-/* floor(z / 2^bits + 1/2) for |z| < 2^61: what is shifted is never negative. */
-static inline int64_t {name}_rounded(int64_t z, int bits) {{
-    const int64_t large = (int64_t)1 << 62;
-    return ((z + (((int64_t)1 << bits) >> 1) + large) >> bits) - (large >> bits);
-}}
-
-/* y[0..{last_output}] for integers x[0..{last_input}]; x is clipped to the box. */
-static inline void {name}_fixed(const int16_t *x, int32_t *y) {{
-    int16_t clipped[{inputs}];
-{scratch}    for (int i = 0; i < {inputs}; i++)
-        clipped[i] = x[i] < {name}_low[i] ? {name}_low[i] : x[i] > {name}_high[i] ? {name}_high[i] : x[i];
-{loops}}}
-
-/* y[0..{last_output}] = {name}(x[0..{last_input}]) for real numbers; NaN counts as the low end. */
-static inline void {name}(const double *x, double *y) {{
-    int16_t given[{inputs}];
-    int32_t found[{outputs}];
-    for (int i = 0; i < {inputs}; i++) {{
-        double z = x[i] > {name}_box[i][0] ? x[i] : {name}_box[i][0];
-        z = z < {name}_box[i][1] ? z : {name}_box[i][1];
-        z = (z - {name}_offset[i]) * {name}_scale[i];
-        const int32_t whole = (int32_t)z;
-        const double rest = z - (double)whole;
-        given[i] = (int16_t)(rest >= 0.5 ? whole + 1 : rest < -0.5 ? whole - 1 : whole);
-    }}
-    {name}_fixed(given, found);
-    for (int i = 0; i < {outputs}; i++) y[i] = found[i] * {unit!r};
-}}
-"""
-
-_IS_EQUAL = "\n            if ({name}_result[{name}_j] != {name}_test_y[{name}_point][{name}_j]) return 1;"
-
-
-def fixed_header(fixed: FixedNetwork, name: str, points: int) -> str:
+def fixed_header(fixed: FixedNetwork, name: str) -> str:
     """Return the text of a header that defines `name` for real numbers and `name_fixed` for integers."""
     inputs, outputs, layers = fixed.net.inputs, fixed.net.outputs, _fixed_layers(fixed, name)
     (low, high), scale = fixed.ends, np.ldexp(1.0, fixed.fraction)
@@ -264,12 +258,9 @@ def fixed_header(fixed: FixedNetwork, name: str, points: int) -> str:
         loops=c_text.loops(name, layers, "clipped"),
         unit=float(np.ldexp(1.0, -fixed.layers[-1].fraction)),
     )
-    test = ""
-    if points:
-        x = np.random.default_rng(0).integers(low, high + 1, (points, len(low)))
-        stored: Tables = {"x": ("int16_t", x), "y": ("int32_t", fixed.integers(x))}
-        judge = "the simulation; returns 0 if all are equal"
-        test = c_text.self_test(name, f"{name}_fixed", stored, judge, _IS_EQUAL)
+    x = np.random.default_rng(0).integers(low, high + 1, (POINTS, len(low)))
+    stored: Tables = {"x": ("int16_t", x), "y": ("int32_t", fixed.integers(x))}
+    test = c_text.self_test(name, f"{name}_fixed", stored, "the simulation; returns 0 if all are equal", _IS_EQUAL)
     return c_text.header(name, about, tables, program, test, include="\n#include <stdint.h>\n")
 
 

@@ -35,11 +35,9 @@ Tables = dict[str, tuple[str, NDArray[Any]]]
 """The type in C and the numbers of each table, by its name without that of the function."""
 
 
-def check_name(name: str) -> None:
-    """Raise ValueError if no function in C and C++ can have this name."""
-    valid = isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII)
-    if not valid or name in _TAKEN.split():
-        raise ValueError(f"name must be a C identifier and not a keyword of C or C++, got {name!r}; take another name")
+def is_name(name: str) -> bool:
+    """Return whether a function in C and C++ can have this name."""
+    return re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII) is not None and name not in _TAKEN.split()
 
 
 def rounded(array: Any, dtype: str) -> NDArray[Any]:
@@ -55,10 +53,11 @@ def rounded(array: Any, dtype: str) -> NDArray[Any]:
 
 def tables_text(name: str, tables: Tables) -> str:
     """Return `static const kind name_part[...] = {...};` of each table; decimals that read back as the same bits."""
-    shapes = {part: "".join(f"[{length}]" for length in array.shape) for part, (_, array) in tables.items()}
-    return "\n".join(
-        f"static const {kind} {name}_{part}{shapes[part]} = {_braces(array)};" for part, (kind, array) in tables.items()
-    )
+    lines = []
+    for part, (kind, array) in tables.items():
+        shape = "".join(f"[{length}]" for length in array.shape)
+        lines.append(f"static const {kind} {name}_{part}{shape} = {_braces(array)};")
+    return "\n".join(lines)
 
 
 def _braces(array: NDArray[Any]) -> str:
@@ -81,11 +80,9 @@ def comment(lines: Iterable[str]) -> str:
 
 def origin(net: Network) -> str:
     """Return plunit's version and a hash of the network's numbers."""
-    digest = hashlib.sha256()
-    alone = net.alone
-    arrays = [*(layer.weight for layer in alone.layers), *(layer.bias for layer in alone.layers)]
-    arrays += [part for _, f in alone.hidden for part in (f.knots, f.slopes, f.at_zero)]
-    for array in arrays:
+    digest, alone = hashlib.sha256(), net.alone
+    arrays = [layer.weight for layer in alone.layers] + [layer.bias for layer in alone.layers]
+    for array in arrays + [part for _, f in alone.hidden for part in (f.knots, f.slopes, f.at_zero)]:
         digest.update(repr(array.shape).encode() + np.ascontiguousarray(array, dtype="<f8").tobytes())
     return f"plunit {plunit.__version__}; first 32 hex digits of the numbers' SHA-256: {digest.hexdigest()[:32]}"
 

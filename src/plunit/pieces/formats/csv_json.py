@@ -1,7 +1,7 @@
-"""Curves as CSV, and curves and networks as JSON: every number reads back as the same bits.
+"""Curves as CSV, and curves and networks as JSON, whose numbers read back as the same bits.
 
-A curve in CSV is a row for each piece. A curve in JSON is an object of its arrays, `knots` first; a network is an
-object with the list `layers`. What a JSON file holds is decided by these keys, in one reader, `_parsed`.
+A curve in CSV is a row for each piece, for spreadsheets. A curve in JSON is an object of its arrays, `knots` first; a
+network is an object with the list `layers`. These keys decide what a JSON file holds.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +19,9 @@ import numpy as np
 from plunit.base.files import save_whole
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.exact_curves import NEAR, Curve
+from plunit.pieces.exact_curves import Curve
 from plunit.pieces.formats.importer import Importer, build
-from plunit.pieces.networks import Network, check_network
+from plunit.pieces.networks import Layer, Network, check_network
 
 COLUMNS = ("slope", "intercept", "start", "end", "tolerance")
 """The columns of each output in CSV; start and end are f(low) and f(high)."""
@@ -37,61 +35,15 @@ def save_csv(curve: Curve, path: str | Path) -> None:
 
     The number of activation patterns is that of the whole curve, and stands in every row.
     """
-    pieces = len(curve.slopes)
     parts = (curve.slopes, curve.intercepts, curve.values[:-1], curve.values[1:], curve.tolerance)
-    columns = np.stack(parts, axis=2).reshape(pieces, -1).tolist()
-    ends = zip(curve.knots[:-1].tolist(), curve.knots[1:].tolist(), strict=True)
+    columns = np.stack(parts, axis=2).reshape(len(curve.slopes), -1)
+    table = np.column_stack([curve.knots[:-1], curve.knots[1:], columns]).tolist()
+    names = [f"{name}_{i}" for i in range(curve.values.shape[1]) for name in COLUMNS]
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(_header(curve.values.shape[1]))
-    writer.writerows([low, high, curve.patterns, *row] for (low, high), row in zip(ends, columns, strict=True))
+    writer.writerow(["low", "high", "patterns", *names])
+    writer.writerows([low, high, curve.patterns, *row] for low, high, *row in table)
     save_whole(path, text.getvalue())
-
-
-def load_csv(path: str | Path) -> Curve:
-    """Read what `save_csv` wrote; ValueError if the file is not a curve."""
-    # a spreadsheet may put a byte-order mark first
-    with _reading(path, "save_csv"), Path(path).open(newline="", encoding="utf-8-sig") as file:
-        table, patterns = _table(list(csv.reader(file)))
-        parts = table[:, 2:].reshape(len(table), -1, len(COLUMNS)).transpose(2, 0, 1)
-        slopes, intercepts, start, end, tolerance = parts
-        _check_joined("high", "low", table[:, 1:2], table[:, 0:1])
-        _check_joined("end", "start", end, start)
-        knots = np.append(table[:, 0], table[-1, 1])
-        curve = Curve(knots, np.concatenate([start, end[-1:]]), slopes, patterns, tolerance)
-        _check_intercepts(curve, intercepts)
-        return curve
-
-
-def _header(outputs: int) -> list[str]:
-    return ["low", "high", "patterns", *(f"{name}_{i}" for i in range(outputs) for name in COLUMNS)]
-
-
-def _table(rows: list[list[str]]) -> tuple[Floats, int]:
-    """Return the numbers of all columns but `patterns`, and the number that stands there."""
-    header, *pieces = [row for row in rows if row] or [[]]
-    outputs = (len(header) - 3) // len(COLUMNS)
-    if outputs < 1 or header != _header(outputs):
-        raise ValueError(f"it starts {','.join(header)[:60]!r}, not low,high,patterns,slope_0,...")
-    if not pieces:
-        raise ValueError("it has a header but no pieces")
-    for i, row in enumerate(pieces):
-        if len(row) != len(header):
-            raise ValueError(f"piece {i} has {len(row)} columns, but the header has {len(header)}")
-    patterns = {row[2] for row in pieces}
-    if len(patterns) != 1 or not (text := patterns.pop()).isdecimal():
-        raise ValueError("the column patterns must hold one positive integer in all rows")
-    return np.array([[float(number) for number in (*row[:2], *row[3:])] for row in pieces]), int(text)
-
-
-def _check_joined(last: str, first: str, before: Floats, after: Floats) -> None:
-    """Raise ValueError if a piece does not start where the one before it ends."""
-    wrong = np.flatnonzero((before[:-1] != after[1:]).any(axis=1))
-    if len(wrong):
-        i = int(wrong[0])
-        raise ValueError(
-            f"piece {i + 1} has {first} {after[i + 1].tolist()}, but piece {i} has {last} {before[i].tolist()}"
-        )
 
 
 def save_json(function: Curve | Network, path: str | Path) -> None:
@@ -106,61 +58,54 @@ def save_json(function: Curve | Network, path: str | Path) -> None:
 
 def text_of(function: Curve | Network) -> str:
     """Return what `save_json` writes."""
-    content = _of_network(function) if isinstance(function, Network) else _of_curve(function)
+    if isinstance(function, Curve):
+        content = {name: getattr(function, name).tolist() for name in ARRAYS} | {"patterns": function.patterns}
+    else:
+        check_network(function)
+        content = {"layers": [part for layer in function.layers for part in _parts(layer)]}
     return json.dumps(content, indent=1) + "\n"
+
+
+def _parts(layer: Layer) -> list[dict[str, Any]]:
+    affine = {"weight": layer.weight.tolist(), "bias": layer.bias.tolist()}
+    if (f := layer.activation) is None:
+        return [affine]
+    knots = [[knot if math.isfinite(knot) else None for knot in unit] for unit in f.knots.tolist()]
+    return [affine, {"knots": knots, "slopes": f.slopes.tolist(), "at_zero": f.at_zero.tolist()}]
 
 
 def load_json(path: str | Path) -> Any:
     """Read what `save_json` wrote, a Curve or a Network; ValueError if the file is neither."""
-    with _reading(path, "save_json", "a curve or a network"):
-        content = _content(Path(path))
-    with _reading(path, "save_json", "a network" if "layers" in content else "a curve"):
-        return _parsed(content)
+    try:
+        return _parsed(Path(path))
+    except OSError:
+        raise
+    # a file of any content can fail in any way
+    except Exception as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        raise ValueError(f"{path} is not a curve or a network: {reason}; save_json writes such files") from None
 
 
-def _content(path: Path) -> dict[str, Any]:
+def _parsed(path: Path) -> Curve | Network:
     # an editor may put a byte-order mark first
     content = json.loads(path.read_text(encoding="utf-8-sig"))
     if not isinstance(content, dict):
         raise ValueError(f"it holds a {type(content).__name__}, not an object")
-    return content
+    if "layers" not in content:
+        return _curve(content)
+    layers = content["layers"]
+    if not isinstance(layers, list) or not all(isinstance(layer, dict) for layer in layers):
+        raise ValueError("layers must be a list of objects")
+    return build([_layer(i, layer) for i, layer in enumerate(layers)])
 
 
-def _parsed(content: dict[str, Any]) -> Curve | Network:
-    """Return a network if the object has `layers`, else a curve."""
-    return _to_network(content["layers"]) if "layers" in content else _to_curve(content)
-
-
-def _of_curve(curve: Curve) -> dict[str, Any]:
-    return {**{name: getattr(curve, name).tolist() for name in ARRAYS}, "patterns": curve.patterns}
-
-
-def _to_curve(content: dict[str, Any]) -> Curve:
-    missing = {*ARRAYS, "patterns"} - set(content)
-    if missing:
+def _curve(content: dict[str, Any]) -> Curve:
+    if missing := {*ARRAYS, "patterns"} - set(content):
         raise ValueError(f"it lacks {', '.join(sorted(missing))}")
     arrays = {name: _array(name, content[name], axes) for name, axes in ARRAYS.items()}
-    intercepts = arrays.pop("intercepts")
-    curve = Curve(**arrays, patterns=content["patterns"])
-    _check_intercepts(curve, intercepts)
-    return curve
-
-
-def _of_network(net: Network) -> dict[str, Any]:
-    check_network(net)
-    layers: list[dict[str, Any]] = []
-    for layer in net.layers:
-        layers.append({"weight": layer.weight.tolist(), "bias": layer.bias.tolist()})
-        if (f := layer.activation) is not None:
-            knots = [[knot if math.isfinite(knot) else None for knot in unit] for unit in f.knots.tolist()]
-            layers.append({"knots": knots, "slopes": f.slopes.tolist(), "at_zero": f.at_zero.tolist()})
-    return {"layers": layers}
-
-
-def _to_network(content: Any) -> Network:
-    if not isinstance(content, list) or not all(isinstance(layer, dict) for layer in content):
-        raise ValueError("layers must be a list of objects")
-    return build([_layer(i, layer) for i, layer in enumerate(content)])
+    # intercepts are for other programs, and follow from the rest
+    del arrays["intercepts"]
+    return Curve(**arrays, patterns=content["patterns"])
 
 
 def _layer(place: int, layer: dict[str, Any]) -> Any:
@@ -186,34 +131,6 @@ def _array(name: str, content: Any, axes: int) -> Floats:
     return array.astype(np.float64)
 
 
-@contextmanager
-def _reading(path: str | Path, writer: str, what: str = "a curve") -> Iterator[None]:
-    """Turn any exception from a file's content into one line with the file and the function that writes such files."""
-    try:
-        yield
-    except OSError:
-        raise
-    except RecursionError:
-        raise ValueError(f"{path} is not {what}: it is nested too deeply; {writer} writes such files") from None
-    except Exception as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(f"{path} is not {what}: {reason}; {writer} writes such files") from None
-
-
-def _check_intercepts(curve: Curve, intercepts: Floats) -> None:
-    """Raise ValueError if the intercepts in a file are not those of its slopes and values."""
-    if intercepts.shape != curve.slopes.shape:
-        raise ValueError(f"intercepts must have a number for each slope, got shape {intercepts.shape}")
-    size = np.abs(curve.values[:-1]) + np.abs(curve.slopes * curve.knots[:-1, None])
-    wrong = ~(np.abs(intercepts - curve.intercepts) <= NEAR * size)
-    if wrong.any():
-        i, output = (int(index[0]) for index in np.nonzero(wrong))
-        raise ValueError(
-            f"intercept {intercepts[i, output]} of piece {i} contradicts its slope and values, by which it is "
-            f"{curve.intercepts[i, output]}"
-        )
-
-
 def _through(curve: Curve) -> Network:
     """Return a curve as a network of one unit for each output; its first and last piece go on beyond the ends."""
     merged = curve.merged()
@@ -227,7 +144,7 @@ def _through(curve: Curve) -> Network:
 
 
 def _read(path: Path) -> Network:
-    found = _parsed(_content(path))
+    found = _parsed(path)
     return found if isinstance(found, Network) else _through(found)
 
 

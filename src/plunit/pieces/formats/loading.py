@@ -169,7 +169,7 @@ REFUSED: tuple[Importer, ...] = (
         "a curve in CSV",
         lambda content: content.text().startswith("low,high,patterns,"),
         "it holds a curve, not a network",
-        "plunit.pieces.load_csv reads it",
+        "save the network itself, or its curve, as .json",
     ),
 )
 """The formats that are known and not read: why, and what to do instead."""

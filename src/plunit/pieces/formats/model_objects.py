@@ -30,19 +30,13 @@ def from_sklearn(model: Any) -> Network:
     """
     kind = type(model).__name__
     if not hasattr(model, "coefs_") or not hasattr(model, "intercepts_"):
-        raise ValueError(
-            f"this needs a fitted MLPRegressor or MLPClassifier, got {kind} without coefs_; call fit first"
-        )
+        raise ValueError(f"this needs a fitted MLPRegressor or MLPClassifier, got {kind} without coefs_")
     if model.activation not in _HIDDEN:
-        raise ValueError(
-            f"{kind} has activation={model.activation!r}, which is not piecewise-linear; train with relu or identity"
-        )
+        raise ValueError(f"{kind} has activation={model.activation!r}; only relu and identity are piecewise-linear")
     # a classifier's network gives logits, so what follows them is left out
     last = getattr(model, "out_activation_", "identity")
     if last != "identity" and not hasattr(model, "classes_"):
-        raise ValueError(
-            f"{kind} ends in out_activation_={last!r}, which is not piecewise-linear; train with loss='squared_error'"
-        )
+        raise ValueError(f"{kind} ends in {last}, which is not piecewise-linear; train with loss='squared_error'")
     layers: list[LayerLike] = []
     for weight, bias in zip(model.coefs_, model.intercepts_, strict=True):
         layers += [(np.asarray(weight).T, np.asarray(bias)), _HIDDEN[model.activation]()]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.segments.sums import Parabola, Parts, Sums, chains, extended, joined
+from plunit.pieces.segments.sums import Parabola, Parts, Sums, chained, extended, joined
 
 PLACES = 64
 """The number of places for knots, about; up to twice as many for few points, because then the points are places."""
@@ -32,6 +32,20 @@ MANY = 240
 TUNED, SPREAD, NEAR = 3, 0.006, 6.0
 """The most sets of knots that are tuned; how far apart they are, as a part of half the interval; and how much larger
 their errors may be than the least, as a part and times the number of points."""
+
+CLOSEST = 1e-6
+"""Knots stay at least that far apart, as a part of half the interval."""
+
+NEWTON_STEPS, _NEWTON_WORTH = 20, 1e-7
+"""The most steps, which end when they lower no error by more than this part."""
+
+EVEN, GROWING = np.arange(17.0), np.append(0, np.geomspace(1 / 64, 3, 16))
+DISTANCES = (6 * EVEN, EVEN / 2, EVEN / 8, GROWING)
+"""How far the places of a window are from its knot, one program for each; 1 is the distance of two points of the data.
+With growing distances one knot can move far while its neighbours move a little."""
+
+_WINDOW_ROUNDS, _WINDOW_WORTH, _WINDOW_STEPS = 4, 1e-8, 6
+"""The most rounds, the part by which a round must lower the error if another one is to follow, and its Newton steps."""
 
 
 def places(x: Floats, segments: int, shift: bool = False, knots: Floats | None = None) -> Floats:
@@ -121,7 +135,7 @@ def paths(sums: Sums, where: Floats, count: int) -> Floats:
     return np.asarray(where[np.array(list(found))])
 
 
-def searched(sums: Sums, distinct: Floats, count: int, knots: Floats | None = None) -> Floats:
+def best_knots(sums: Sums, distinct: Floats, count: int, knots: Floats | None = None) -> Floats:
     """Return the best knots [count + 1] found, from given knots or from none.
 
     The best knots of each round are among the places of the next one. So a program can exchange any of them for others.
@@ -149,14 +163,6 @@ def apart(sets: Floats) -> list[Floats]:
         if len(chosen) < TUNED and all(np.abs(knots - other).max() > SPREAD for other in chosen):
             chosen.append(knots)
     return chosen
-
-
-CLOSEST = 1e-6
-"""Knots stay at least that far apart, as a part of half the interval."""
-
-NEWTON_STEPS = 20
-_NEWTON_WORTH = 1e-7
-"""The steps end when they lower no error by more than this part."""
 
 
 class Fit(NamedTuple):
@@ -193,22 +199,16 @@ def fit_values(sums: Sums, knots: Floats) -> Fit:
     return Fit(values, np.maximum(error, 0.0), parts, inverse)
 
 
-def slopes_of(knots: Floats, values: Floats) -> Floats:
-    """Return the slopes [..., k] of curves with these values at their knots."""
-    return (values[..., 1:] - values[..., :-1]) / (knots[..., 1:] - knots[..., :-1])
-
-
-def knot_step(slope: Floats, fit: Fit, damping: Floats) -> Floats:
+def knot_step(knots: Floats, values: Floats, fit: Fit, damping: Floats) -> Floats:
     """Return the Gauss-Newton step of the inner knots [..., k - 1], damped, with the values always at their best.
 
     The derivative of f by the knot j is -slope times its hat function, with the slope of each side. The values are
     eliminated from the equations (variable projection).
 
-    Args:
-        slope: [..., k], of the curve.
-        fit: the best values of the curve for the data, or of a correction for what the curve leaves of them.
-        damping: [..., k - 1], or a shape that can be broadcast.
+    The curve has these values at its knots [..., k + 1]. The fit has the best values of the curve for the data, or of a
+    correction for what the curve leaves of them. The damping is [..., k - 1], or a shape that can be broadcast.
     """
+    slope = (values[..., 1:] - values[..., :-1]) / (knots[..., 1:] - knots[..., :-1])
     a, b, c, d, e = fit.parts
     v, count = fit.values, slope.shape[-1] - 1
     left, right = slope[..., :-1], slope[..., 1:]
@@ -249,7 +249,7 @@ def refined(sums: Sums, knots: Floats, steps: int) -> tuple[Floats, Floats]:
     fit = fit_values(sums, knots)
     damping = np.full(len(knots), 1e-2)
     for _ in range(steps if knots.shape[-1] > 2 else 0):
-        trial = moved(knots, knot_step(slopes_of(knots, fit.values), fit, damping[:, None]))
+        trial = moved(knots, knot_step(knots, fit.values, fit, damping[:, None]))
         new = fit_values(sums, trial)
         better = new.error < fit.error
         gained = fit.error - new.error > _NEWTON_WORTH * fit.error
@@ -260,21 +260,9 @@ def refined(sums: Sums, knots: Floats, steps: int) -> tuple[Floats, Floats]:
     return knots, fit.error
 
 
-EVEN, GROWING = np.arange(17.0), np.append(0, np.geomspace(1 / 64, 3, 16))
-DISTANCES = (6 * EVEN, EVEN / 2, EVEN / 8, GROWING)
-"""How far the places of a window are from its knot, one program for each; 1 is the distance of two points of the data.
-With growing distances one knot can move far while its neighbours move a little."""
-
-_WINDOW_ROUNDS, _WINDOW_WORTH = 4, 1e-8
-"""The most rounds, and the part by which a round must lower the error if another one is to follow."""
-
-_WINDOW_STEPS = 6
-"""The Gauss-Newton steps of each round."""
-
-
 def tuned(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
     """Return better knots [k + 1] and their squared error."""
-    error = chains(sums, knots).error
+    _, error = chained(sums, knots)
     for _ in range(_WINDOW_ROUNDS if len(knots) > 2 else 0):
         for distances in DISTANCES:
             knots = chosen(sums, knots, windows(distinct, knots, distances))
@@ -295,7 +283,7 @@ def settled(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]
     fit, damping = fit_values(sums, knots), 0.0
     for _ in range(_WINDOW_STEPS):
         free = (low < knots[1:-1]) & (knots[1:-1] < high)
-        trial = moved(knots, knot_step(slopes_of(knots, fit.values), fit, np.where(free, damping, 1e30)))
+        trial = moved(knots, knot_step(knots, fit.values, fit, np.where(free, damping, 1e30)))
         trial[1:-1] = np.clip(trial[1:-1], low, high)
         new = fit_values(sums, trial)
         gain = fit.error - new.error
@@ -325,8 +313,8 @@ def chosen(sums: Sums, knots: Floats, place: Floats) -> Floats:
     For each place of a knot the place of the knot before is that with the least error of the whole curve, if the knots
     behind stay where they are.
     """
-    ridge, chain, columns = sums.ridge, chains(sums, knots), np.arange(place.shape[1])
-    ends = Parabola(*(part[2:, None] for part in chain.behind))
+    ridge, columns = sums.ridge, np.arange(place.shape[1])
+    ends = Parabola(*(part[2:, None] for part in chained(sums, knots)[0]))
     behind = extended(ends, sums.between(place, knots[2:, None]).reversed(), ridge)
     between = sums.between(place[:-1, :, None], place[1:, None])
     path = extended(Parabola(ridge, 0.0, 0.0), sums.between(knots[:1], place[0]), ridge)

@@ -30,6 +30,9 @@ MANY = 300
 LEAST = 1e-150
 """The least span of x; the squares of smaller numbers, and of the reciprocals of such, may not be numbers."""
 
+RIDGE = 1e-12
+"""Added to the diagonal of the equations, as a part of the weight of all points: a segment may hold no point."""
+
 
 class Data(NamedTuple):
     """Sorted data in the units of the search: x in [-1, 1], |y| <= 1, weights of mean 1; and how to go back."""
@@ -41,11 +44,6 @@ class Data(NamedTuple):
     scale: tuple[float, float]
     ends: tuple[float, float]
     unit: float
-
-
-def read_data(x: Any, y: Any, weights: Any) -> Data:
-    """Return the data in the units of the search; ValueError if they cannot be fitted."""
-    return _scaled(*_checked(x, y, weights))
 
 
 def _checked(x: Any, y: Any, weights: Any) -> tuple[Floats, Floats, Floats]:
@@ -66,7 +64,9 @@ def _checked(x: Any, y: Any, weights: Any) -> tuple[Floats, Floats, Floats]:
     return arrays["x"][order], arrays["y"][order], arrays["weights"][order]
 
 
-def _scaled(x: Floats, y: Floats, w: Floats) -> Data:
+def read_data(x: Any, y: Any, weights: Any) -> Data:
+    """Return the data in the units of the search; ValueError if they cannot be fitted."""
+    x, y, w = _checked(x, y, weights)
     if len(x) < 2 or x[0] == x[-1]:
         raise ValueError(f"a fit needs points at two or more different x, got {len(np.unique(x))} with weight > 0")
     middle, half = x[0] / 2 + x[-1] / 2, x[-1] / 2 - x[0] / 2
@@ -94,18 +94,10 @@ def checked_pieces(pieces: int, distinct: int) -> int:
     """Return the number of segments; an error if it is not a positive integer, or too large for the data."""
     count = as_count("pieces", pieces, 1, np.inf)
     if count >= distinct:
-        raise ValueError(
-            f"pieces must be between 1 and {distinct - 1}, one less than the number of different x, got {count}"
-        )
+        raise ValueError(f"pieces must be between 1 and {distinct - 1}, the different x less one, got {count}")
     if count > MANY and count < distinct - 1:
-        raise ValueError(
-            f"pieces must be at most {MANY}, got {count}; divide the data, or simplify the curve through them"
-        )
+        raise ValueError(f"pieces must be at most {MANY}, got {count}; divide the data, or simplify a curve")
     return count
-
-
-RIDGE = 1e-12
-"""Added to the diagonal of the equations, as a part of the weight of all points: a segment may hold no point."""
 
 
 class Parts(NamedTuple):
@@ -199,23 +191,14 @@ def joined(left: Parabola, right: Parabola, ridge: float) -> Floats:
     return np.asarray(left.c + right.c - (left.b + right.b) ** 2 / (left.a + right.a + ridge))
 
 
-class Chains(NamedTuple):
-    """For each knot of one curve the parabolas of the parts before and after it, [3, k + 1]; the error of the curve."""
-
-    before: Floats
-    behind: Floats
-    error: float
-
-
-def chains(sums: Sums, knots: Floats) -> Chains:
-    """Return the parabolas at the knots [k + 1] of one curve."""
+def chained(sums: Sums, knots: Floats) -> tuple[Floats, float]:
+    """Return the parabolas [3, k + 1] of the parts of a curve behind its knots [k + 1], and the error of the curve."""
     # numbers, because arrays without axes are ten times slower
     segments = [Parts(*numbers) for numbers in np.transpose(sums.parts(knots)).tolist()]
     ridge = sums.ridge
-    before, behind = [Parabola(ridge, 0.0, 0.0)], [Parabola(ridge, 0.0, 0.0)]
+    before, behind = Parabola(ridge, 0.0, 0.0), [Parabola(ridge, 0.0, 0.0)]
     for first, last in zip(segments, reversed(segments), strict=True):
-        before.append(extended(before[-1], first, ridge))
+        before = extended(before, first, ridge)
         behind.append(extended(behind[-1], last.reversed(), ridge))
-    end = before[-1]
-    error = sums.total + end.c - end.b * end.b / (end.a + ridge)
-    return Chains(np.array(before).T, np.array(behind[::-1]).T, error)
+    error = sums.total + before.c - before.b * before.b / (before.a + ridge)
+    return np.array(behind[::-1]).T, error

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from plunit.pieces.exact.gradients import Maps, group_starts, same_maps
+from plunit.pieces.exact.checking import Maps, group_starts, same_maps
 
 
 @pytest.mark.parametrize(
@@ -11,12 +11,13 @@ from plunit.pieces.exact.gradients import Maps, group_starts, same_maps
         ([1, 1.1, 0.95, 1.0], 0.1, [0]),
         ([0, 1, 2, 3, 4, 5, 6], 0.5, [0, 2, 4, 6]),
         ([0, 1, 2, 1, 0, 9, 9.5, 10.1], 0.5, [0, 2, 4, 5, 7]),
+        ([0, 1, 2], [0.9, 0.2, 0.2], [0, 2]),
         ([3], 0.0, [0]),
     ],
 )
 def test_a_group_stays_near_its_start(slopes, tolerance, starts):
-    slopes = np.array(slopes, dtype=float)[:, None]
-    found = group_starts(slopes, np.full_like(slopes, tolerance), np.arange(len(slopes)) == 0)
+    tolerance = np.broadcast_to(tolerance, len(slopes)).astype(float)[:, None]
+    found = group_starts(np.array(slopes, dtype=float)[:, None], tolerance, np.arange(len(slopes)) == 0)
     assert np.flatnonzero(found).tolist() == starts
 
 
@@ -24,11 +25,6 @@ def test_fresh_pieces_start_groups_and_any_output_counts():
     slopes = np.array([[1.0, 5.0], [1.0, 5.0], [1.0, 5.0], [1.0, 6.0]])
     fresh = np.array([True, False, True, False])
     assert np.flatnonzero(group_starts(slopes, 0 * slopes, fresh)).tolist() == [0, 2, 3]
-
-
-def test_tolerances_are_those_of_the_two_pieces():
-    slopes, tolerance = np.array([[0.0], [1.0], [2.0]]), np.array([[0.9], [0.2], [0.2]])
-    assert np.flatnonzero(group_starts(slopes, tolerance, np.array([True, False, False]))).tolist() == [0, 2]
 
 
 @pytest.mark.parametrize(

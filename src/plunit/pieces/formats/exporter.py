@@ -11,10 +11,10 @@ from typing import Any
 from plunit.base.files import ending
 from plunit.pieces.exact_curves import curve
 from plunit.pieces.formats.c_header import save_c
-from plunit.pieces.formats.c_text import check_name
+from plunit.pieces.formats.c_text import is_name
 from plunit.pieces.formats.csv_json import save_csv, save_json
 from plunit.pieces.formats.onnx_writing import save_onnx
-from plunit.pieces.limits import Pairs, box_pairs
+from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, check_network
 
 __all__ = ["Exporter"]
@@ -25,8 +25,8 @@ class Exporter:
     """A format that `save` writes, by the ending of the file.
 
     To add one: write a module with a function `save_NAME(net, path)`, and a line in `EXPORTERS` below. `save`,
-    `plunit pieces --save` and `plunit fit --save` take it from there, and tests/pieces/formats/test_saving.py runs the
-    same tests on every format. Check-list:
+    `plunit pieces --save` and `plunit fit --save` take it from there, and tests/pieces/formats/test_exporter.py runs
+    the same tests on every format. Check-list:
 
     - The file is a function of the network, the box and the file's name alone: the same bytes each time.
     - Numbers keep all their digits (`repr` of a float), or the file says how far off they are.
@@ -34,12 +34,12 @@ class Exporter:
     - A format that is read, too, has an `Importer` in the same module, and what was written comes back.
 
     Attributes:
-        write: writes the network to the path; its second argument is the box, () if none was given.
+        write: writes the network to the path; its second argument is the box [in, 2], or None.
         inputs: the numbers of inputs that the format takes; () if it takes any number.
         needs_box: whether the box must be given.
     """
 
-    write: Callable[[Network, Pairs, Path], None]
+    write: Callable[[Network, Any, Path], None]
     inputs: tuple[int, ...] = ()
     needs_box: bool = False
 
@@ -57,35 +57,28 @@ def save(net: Network, path: str | Path, box: Any = None) -> None:
         raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(EXPORTERS)}")
     exporter = EXPORTERS[ending(path)]
     if box is None and exporter.needs_box:
+        raise ValueError(f"a {path.suffix} file needs a box, (low, high) for each input; give save(net, path, box)")
+    if exporter.inputs and net.inputs not in exporter.inputs:
         raise ValueError(
-            f"a {path.suffix} file needs a box, a pair (low, high) for each input; give save(net, path, box)"
+            f"{path.suffix} holds a function of one input, and the network has {net.inputs}; see plunit.pieces.along"
         )
-    exporter.write(net, () if box is None else box_pairs(net, box), path)
+    exporter.write(net, None if box is None else box_array(net, box), path)
 
 
 def c_name(path: Path) -> str:
     """Return the name of the C function: that of the file, if C allows it."""
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
-    try:
-        check_name(name)
-    except ValueError:
-        return "network"
-    return name
+    return name if is_name(name) else "network"
 
 
-def _csv(net: Network, box: Pairs, path: Path) -> None:
-    if net.inputs != 1:
-        raise ValueError(
-            f"{path.suffix} holds a curve, a function of one input, and the network has {net.inputs}; "
-            "plunit.pieces.along(net, a, b) takes a line through them"
-        )
-    save_csv(curve(net, *box[0]), path)
+def _save_json(net: Network, box: Any, path: Path) -> None:
+    save_json(net if box is None or net.inputs > 1 else curve(net, *box[0]), path)
 
 
 EXPORTERS: dict[str, Exporter] = {
-    ".h": Exporter(lambda net, box, path: save_c(net, path, c_name(path), box=box or None)),
+    ".h": Exporter(lambda net, box, path: save_c(net, path, c_name(path), box=box)),
     ".onnx": Exporter(lambda net, box, path: save_onnx(net, path)),
-    ".csv": Exporter(_csv, inputs=(1,), needs_box=True),
-    ".json": Exporter(lambda net, box, path: save_json(curve(net, *box[0]) if net.inputs == 1 and box else net, path)),
+    ".csv": Exporter(lambda net, box, path: save_csv(curve(net, *box[0]), path), inputs=(1,), needs_box=True),
+    ".json": Exporter(_save_json),
 }
 """The formats that `save` writes, by the file's ending."""

@@ -13,18 +13,7 @@ import numpy as np
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact.layer import EPS
 from plunit.pieces.exact_curves import Curve
-from plunit.pieces.segments.search import (
-    NEWTON_STEPS,
-    Fit,
-    fit_values,
-    knot_step,
-    moved,
-    places,
-    refined,
-    searched,
-    slopes_of,
-    starts,
-)
+from plunit.pieces.segments import search
 from plunit.pieces.segments.sums import Data, Sums, checked_pieces, read_data
 
 MOST = 30
@@ -37,6 +26,9 @@ PARAMETERS = 2
 """The cost of a segment in the criterion BIC (Schwarz, 1978): two parameters, a place and a value. Costs from 1 to 3
 were tried: 1.75 and 2 find the number about equally often, smaller costs find too many segments, larger ones too
 few."""
+
+_POLISH_STEPS, ENOUGH = 12, 1e-12
+"""The most Gauss-Newton steps in the end, which end when they lower the error by less than this part."""
 
 
 class Trial(NamedTuple):
@@ -87,7 +79,7 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
 
 def _fitted(data: Data, sums: Sums, distinct: Floats, count: int) -> Polished:
     """Return the fit with so many segments; where points are too close for them, one with fewer and a segment split."""
-    fit = polished(sums, data.y, distinct if count == len(distinct) - 1 else searched(sums, distinct, count))
+    fit = polished(sums, data.y, distinct if count == len(distinct) - 1 else search.best_knots(sums, distinct, count))
     if count == 1 or fit.error <= (1 + 1e-9) * polished(sums, data.y, distinct[[0, -1]]).error + _floor(data):
         return fit
     fewer = _fitted(data, sums, distinct, count - 1)
@@ -100,8 +92,8 @@ def _chosen(data: Data, sums: Sums, distinct: Floats) -> tuple[Polished, list[Tr
     """Return the fit with the lowest criterion, and what was tried."""
     most = max(1, min(MOST, (len(distinct) - 1) // 2))
     sets, tried = list[Floats](), list[Trial]()
-    for count, knots in enumerate(starts(sums, places(distinct, most), most), 1):
-        found, errors = refined(sums, knots[None], NEWTON_STEPS)
+    for count, knots in enumerate(search.starts(sums, search.places(distinct, most), most), 1):
+        found, errors = search.refined(sums, knots[None], search.NEWTON_STEPS)
         sets.append(found[0])
         tried.append(_trial(data, count, float(errors[0])))
         if count - _lowest(tried) > PATIENCE:
@@ -110,7 +102,7 @@ def _chosen(data: Data, sums: Sums, distinct: Floats) -> tuple[Polished, list[Tr
     # the best number and its neighbours are searched more thoroughly
     while near := {_lowest(tried) + step for step in (-1, 0, 1)} & set(range(1, len(tried) + 1)) - set(fits):
         for count in sorted(near):
-            fits[count] = polished(sums, data.y, searched(sums, distinct, count, sets[count - 1]))
+            fits[count] = polished(sums, data.y, search.best_knots(sums, distinct, count, sets[count - 1]))
             tried[count - 1] = _trial(data, count, fits[count].error)
     return fits[_lowest(tried)], tried
 
@@ -143,11 +135,6 @@ def _result(data: Data, fit: Polished, tried: list[Trial]) -> Segments:
     return Segments(curve, fit.error * data.unit, table)
 
 
-_POLISH_STEPS = 12
-ENOUGH = 1e-12
-"""The steps end when they lower the error by less than this part."""
-
-
 class Polished(NamedTuple):
     """A fit: knots and values [k + 1], and sum w (y - f)^2 from the data themselves."""
 
@@ -161,8 +148,8 @@ def polished(sums: Sums, y: Floats, knots: Floats) -> Polished:
     best, left = _settled(sums, y, knots)
     damping = 1e-6
     for _ in range(_POLISH_STEPS if len(knots) > 2 else 0):
-        step = knot_step(slopes_of(best.knots, best.values), left, np.array(damping))
-        trial, trial_left = _settled(sums, y, moved(best.knots, step))
+        step = search.knot_step(best.knots, best.values, left, np.array(damping))
+        trial, trial_left = _settled(sums, y, search.moved(best.knots, step))
         gain = best.error - trial.error
         if gain > 0:
             best, left, damping = trial, trial_left, damping / 10
@@ -175,11 +162,11 @@ def polished(sums: Sums, y: Floats, knots: Floats) -> Polished:
     return best
 
 
-def _settled(sums: Sums, y: Floats, knots: Floats) -> tuple[Polished, Fit]:
+def _settled(sums: Sums, y: Floats, knots: Floats) -> tuple[Polished, search.Fit]:
     """Return the best values at the knots, corrected until they do not change, and the last correction."""
     values, rest = np.zeros(len(knots)), y
     for _ in range(2):
-        values = values + fit_values(sums.with_y(rest), knots).values
+        values = values + search.fit_values(sums.with_y(rest), knots).values
         rest = y - np.interp(sums.x, knots, values)
     left = sums.with_y(rest)
-    return Polished(knots, values, left.total), fit_values(left, knots)
+    return Polished(knots, values, left.total), search.fit_values(left, knots)
