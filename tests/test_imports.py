@@ -16,7 +16,8 @@ import plunit
 ROOT = Path(plunit.__file__).parent
 ORDER = [
     ["base", "functional", "learned", "smooth", "numpy", "gains"],
-    ["programs", "pieces", "data"],
+    ["programs", "data"],
+    ["pieces"],  # proofs run in a compiled program
     ["expressions", "torch", "jax", "keras", "ensemble"],
     ["densities"],  # between the ensemble, whose arrays it uses, and those that use it
     ["dispatch", "equinox", "flax", "flowjax", "invertible"],

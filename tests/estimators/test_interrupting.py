@@ -70,7 +70,8 @@ def test_before_anything_is_known_it_raises(kind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_the_best_so_far_are_kept_and_a_second_ctrl_c_raises(kind):
+def test_the_best_so_far_are_kept_and_a_second_ctrl_c_raises(kind, monkeypatch):
+    monkeypatch.setattr("plunit.sklearn.density.splits.processors", lambda: 1)  # so that presses come one by one
     model = pressing(kind, known)
     with pytest.warns(UserWarning, match="Training interrupted by user after") as caught:
         assert model.fit(X, Y[kind]) is model

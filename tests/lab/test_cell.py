@@ -137,7 +137,7 @@ def test_a_name_that_is_loaded_later_counts_where_it_is_used(tmp_path):
     assert "exact_curves.py" in files
     assert not files & {"questions.py", "loading.py"}
     module.write_text("from plunit.pieces import maximum\n")
-    assert {"questions.py", "encoding.py", "highs.py"} <= {path.name for path in closure(module)}
+    assert {"questions.py", "bounding.py", "linear.py"} <= {path.name for path in closure(module)}
 
 
 def test_versions_of_libraries_are_in_the_key(monkeypatch):
