@@ -181,7 +181,15 @@ def bound(task: Task, nodes: Nodes, engine: str) -> Answer:
     found = Answer(np.zeros((n, inputs)), np.full((n, 2), -1, dtype=np.int64), np.zeros((n, inputs, 2)))
     if engine == "numpy":
         bound_in_numpy(task, nodes, found)
-        return found
+    else:
+        _bound_compiled(task, nodes, found)
+    nodes.bounds[np.isnan(nodes.bounds)] = np.inf  # overflow proves nothing
+    found.gradient[np.isnan(found.gradient).any(axis=2)] = -np.inf, np.inf
+    return found
+
+
+def _bound_compiled(task: Task, nodes: Nodes, found: Answer) -> None:
+    n = len(nodes)
     net, tables, domain, counter = task.net, task.tables, task.domain, ctypes.c_int64(0)
     question = ProofTask(
         depth=len(net.layers),
@@ -218,7 +226,6 @@ def bound(task: Task, nodes: Nodes, engine: str) -> Answer:
     )
     call = library("prove").plunit_prove, ctypes.byref(question), ctypes.byref(parts), ctypes.byref(counter)
     together(lambda: called(*call), min(processors(), n))
-    return found
 
 
 def prover() -> str:

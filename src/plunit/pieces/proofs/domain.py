@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,13 @@ class Domain:
         size = np.abs(self.rows) @ np.abs(self.box).max(axis=1) + np.abs(self.limits)
         within = (x >= self.box[:, 0]) & (x <= self.box[:, 1])
         return np.asarray(within.all(axis=1) & (x @ self.rows.T <= self.limits + 1e-9 * size).all(axis=1))
+
+    def contains(self, x: Floats) -> bool:
+        """Whether x [in] is in the domain, in exact arithmetic."""
+        point = [Fraction(number) for number in x.tolist()]
+        inside = all(low <= number <= high for number, (low, high) in zip(point, self.box.tolist(), strict=True))
+        sums = (sum(Fraction(a) * v for a, v in zip(row, point, strict=True)) for row in self.rows.tolist())
+        return inside and all(total <= limit for total, limit in zip(sums, self.limits.tolist(), strict=True))
 
     def points(self, count: int) -> Floats:
         """Return random points, [n, in], n from 1 to `count`; ValueError if no x meets the constraints."""

@@ -91,11 +91,10 @@ def _limits(node: _Node, nodes: Nodes, n: int, k: int, *, pinned: bool) -> list[
     start = sum(node.task.net.widths[1 : k + 1])
     stop = start + node.task.net.widths[k + 1]
     if pinned:  # all units are on one piece, whose ends cut the region
-        knots = node.task.tables.knots[start:stop]
-        middle = node.low[start:stop] / 2 + node.high[start:stop] / 2
+        knots, low, high = node.task.tables.knots[start:stop], node.low[start:stop], node.high[start:stop]
         ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
-        on = (knots < middle[:, None]).sum(axis=1)
-        known = [(start + i, ends[i, on[i]], ends[i, on[i] + 1]) for i in range(len(knots))]
+        on = (knots <= low[:, None]).sum(axis=1)  # not by the middle, which may round to a knot
+        known = [(start + i, ends[i, on[i]], ends[i, on[i] + 1]) for i in np.flatnonzero(ends[range(len(on)), on + 1] >= high)]
     else:
         splits = zip(nodes.split_unit[n], nodes.split_low[n], nodes.split_high[n], strict=True)
         known = [split for split in splits if start <= split[0] < stop]
@@ -297,7 +296,9 @@ def _choose(node: _Node, scores: Floats) -> tuple[int, int]:
         scores = gap.sum(axis=0)
     if not (scores > 0).any():
         return -1, -1
-    parts = np.abs(node.shapes) * (node.region.high - node.region.low)
+    middle = (node.region.low + node.region.high) / 2
+    divisible = (middle > node.region.low) & (middle < node.region.high)
+    parts = np.abs(node.shapes) * np.where(divisible, node.region.high - node.region.low, 0.0)
     whole = parts.sum(axis=1)
     shares = (scores / np.where(whole > 0, whole, np.inf)) @ parts
     unit, axis = int(scores.argmax()), int(shares.argmax())

@@ -20,7 +20,7 @@ from plunit.pieces.proofs.bounding import Answer, Nodes, Task
 from plunit.pieces.proofs.branching import SECONDS, Effort, Found, gradients, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
 from plunit.pieces.proofs.exact_values import certain_value
-from plunit.pieces.proofs.linear import NEVER, UNIT
+from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT
 from plunit.pieces.rewriting import difference
 
 PROVED = 1e-6
@@ -48,8 +48,9 @@ class Optimum:
     @classmethod
     def of(cls, found: Found, seconds: float) -> Optimum:
         """Compare the value with its bound."""
-        proved = found.bound - found.value <= PROVED * max(found.scale, abs(found.value))
-        return cls(found.x, found.value, max(found.bound, found.value), proved, seconds)
+        near = PROVED * max(found.scale, abs(found.value)) + FLOOR
+        proved = bool(np.isfinite(found.value) and found.bound - found.value <= near)
+        return cls(found.x, found.value, float(max(found.bound, found.value)), proved, seconds)
 
     def __float__(self) -> float:
         return self.value
@@ -104,7 +105,7 @@ class LargestGoal:
         """Return the bounds, which are relative to the floor."""
         excess = nodes.bounds[:, 0]
         found = (least + excess) + 2 * UNIT * (abs(least) + np.abs(np.where(excess > NEVER, excess, 0.0)))
-        return np.where(excess > NEVER, found, NEVER)
+        return np.where(excess > NEVER, found if least > NEVER else np.inf, NEVER)
 
 
 def maximum(
@@ -234,7 +235,7 @@ def counterexample(
     aim = LargestGoal(net, Domain.of(net, box, constraints), goal)
 
     def exceeds(x: Floats, case: int) -> bool:
-        return certain_value(net, x, goal) > 0
+        return certain_value(net, x, goal) > 0 and aim.domain.contains(x)
 
     found = search(aim, aim.domain.box[None], Effort.of(time_limit, progress), least=0.0, enough=exceeds)
     answer = Optimum.of(found, time.monotonic() - start)

@@ -14,13 +14,13 @@ from functools import cached_property
 
 import numpy as np
 
-from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Task
 from plunit.pieces.proofs.branching import SECONDS, Effort, Found, gradients, search, slopes_at
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
-from plunit.pieces.proofs.linear import NEVER, UNIT, gamma
+from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT, gamma
 from plunit.pieces.proofs.questions import PROVED, Optimum, Undecided, checked_index, largest_of, shares
 
 SAMPLES = 5000
@@ -51,7 +51,10 @@ def lipschitz(
     order = {1: np.inf, 2: 2, np.inf: 1}[norm]
 
     def largest(gradients: Floats) -> Floats:
-        return np.asarray(np.linalg.norm(np.abs(gradients).max(axis=-1), order, axis=-1) * (1 + 1e-14 * net.inputs))
+        parts = np.abs(gradients).max(axis=-1)
+        most = parts.max(axis=-1, keepdims=True)  # squares neither overflow nor underflow
+        shares = np.divide(parts, most, out=np.ones_like(parts), where=(most > 0) & np.isfinite(most))
+        return np.asarray(np.linalg.norm(shares, order, axis=-1) * most[..., 0] * (1 + 1e-14 * net.inputs))
 
     found = []
     for goal, share in shares(list(np.eye(net.outputs)), effort):
@@ -88,7 +91,8 @@ def is_monotone(
 
     def fails(x: Floats, case: int) -> bool:
         slope, error = _gradient(net, x, goal)
-        return bool(sign * slope[feature] > error[feature])
+        wrong = bool(sign * slope[feature] > error[feature]) and bool(_off_knots(net, x[None])[0])
+        return wrong and domain.contains(x)
 
     points, start = domain.points(SAMPLES), time.monotonic()
     flat = PROVED * float(np.abs(gradients(net, points, goal)[:, feature]).max())
@@ -134,7 +138,7 @@ class Steepness:
     def values(self, x: Floats, case: Ints) -> Floats:
         """Return the measure of the gradients at x, -inf outside of the domain and on a knot."""
         slopes = gradients(self.net, x, self.goal)
-        return np.where(self.domain.holds(x), self.measure(np.stack([slopes, slopes], axis=-1)), NEVER)
+        return np.where(self.domain.holds(x) & _off_knots(self.net, x), self.measure(np.stack([slopes, slopes], axis=-1)), NEVER)
 
     def slopes(self, x: Floats, case: Ints) -> Floats:
         """Return a direction in which to look for another region: that of the gradient itself."""
@@ -149,8 +153,25 @@ class Steepness:
         return np.where(nodes.bounds[:, 0] > NEVER, self.measure(answer.gradient), NEVER)
 
 
+def _off_knots(net: Network, x: Floats) -> Bools:
+    """Return which of x [n, in] have every unit clear of its knots, beyond rounding; a unit that is constant may not."""
+    y, error, felt = x, np.zeros_like(x), np.ones_like(x)
+    found = np.ones(len(x), dtype=np.bool_)
+    for (layer, f), slopes in zip(net.hidden, slopes_at(net, x), strict=True):
+        weight, bends = np.abs(layer.weight).T, np.isfinite(f.knots) & (np.diff(f.slopes) != 0)
+        z, felt = y @ layer.weight.T + layer.bias, felt @ weight
+        error = error @ weight + gamma(len(weight) + 8) * (np.abs(y) @ weight + np.abs(layer.bias)) + FLOOR
+        near = np.abs(z[..., None] - f.knots) <= error[..., None] + 4 * UNIT * np.abs(z[..., None])
+        found &= ~((near & bends).any(axis=-1) & (felt > 0)).any(axis=1)
+        intercepts = f.intercepts[np.arange(z.shape[1]), (z[..., None] > f.knots).sum(axis=-1)]
+        error = np.abs(f.slopes).max(axis=-1) * error + gamma(8) * (np.abs(slopes * z) + np.abs(intercepts))
+        error = error + gamma(8) * np.abs(f.intercepts).max(axis=-1)  # these are rounded sums
+        y, felt = slopes * z + intercepts, felt * np.abs(slopes)
+    return found
+
+
 def _gradient(net: Network, x: Floats, goal: Floats) -> tuple[Floats, Floats]:
-    """Return the gradient at x [in] and a bound on its rounding error; infinite if a unit may be on a knot."""
+    """Return the gradient at x [in], where no unit is on a knot, and a bound on its rounding error."""
     size = np.abs(goal) @ np.abs(net.layers[-1].weight)
     for layer, slopes in zip(net.layers[-2::-1], slopes_at(net, x[None])[::-1], strict=True):
         size = (size * np.abs(slopes[0])) @ np.abs(layer.weight)

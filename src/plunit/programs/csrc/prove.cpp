@@ -222,8 +222,8 @@ class Worker {
         add(nodes.split_unit[s], nodes.split_low[s], nodes.split_high[s]);
     for (int64_t i = base; i < end && pinned; ++i) {
       const double* knot = q.knot + i * q.knots;
-      const int64_t on = piece(i, low[i] / 2 + high[i] / 2);
-      add(i, on ? knot[on - 1] : NEVER, on < q.knots ? knot[on] : -NEVER);
+      const int64_t on = piece(i, low[i]);
+      if (on == q.knots || knot[on] >= high[i]) add(i, on ? knot[on - 1] : NEVER, on < q.knots ? knot[on] : -NEVER);
     }
     return found;
   }
@@ -281,11 +281,11 @@ class Worker {
     }
   }
 
-  // the piece of z, counted from the left
+  // the piece above z, counted from the left
   int64_t piece(int64_t i, double z) const {
     const double* knot = q.knot + i * q.knots;
     int64_t found = 0;
-    while (found < q.knots && knot[found] < z) ++found;
+    while (found < q.knots && knot[found] <= z) ++found;
     return found;
   }
 
@@ -564,6 +564,12 @@ class Worker {
     std::copy_n(x.begin(), inputs, nodes.x + n * inputs);
   }
 
+  // the width of an input; 0 if its halves would be no smaller
+  double divisible(int64_t j) const {
+    const double middle = (region.low[j] + region.high[j]) / 2;
+    return middle > region.low[j] && middle < region.high[j] ? region.high[j] - region.low[j] : 0;
+  }
+
   void choose() {
     // where the goals are exact, the cuts need not be
     if (std::none_of(score.begin(), score.end(), [](double one) { return one > 0; }))
@@ -577,10 +583,9 @@ class Worker {
       whole += score[i];
       if (score[i] > best) best = score[i], unit = i;
       double sum = 0;
-      for (int64_t j = 0; j < inputs; ++j) sum += std::fabs(shape[i * inputs + j]) * (region.high[j] - region.low[j]);
+      for (int64_t j = 0; j < inputs; ++j) sum += std::fabs(shape[i * inputs + j]) * divisible(j);
       if (!(sum > 0)) continue;
-      for (int64_t j = 0; j < inputs; ++j)
-        share[j] += score[i] * std::fabs(shape[i * inputs + j]) * (region.high[j] - region.low[j]) / sum;
+      for (int64_t j = 0; j < inputs; ++j) share[j] += score[i] * std::fabs(shape[i * inputs + j]) * divisible(j) / sum;
     }
     if (unit < 0) return;
     double most = 0;
