@@ -99,13 +99,23 @@ class LargestGoal:
 
     def floors(self, case: Ints, least: float) -> Floats:
         """Return the value that matters."""
-        return np.full((len(case), 1), least)
+        return np.full((len(case), 1), max(least, self._lowest))
 
     def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
         """Return the bounds, which are relative to the floor."""
-        excess = nodes.bounds[:, 0]
+        excess, least = nodes.bounds[:, 0], max(least, self._lowest)
         found = (least + excess) + 2 * UNIT * (abs(least) + np.abs(np.where(excess > NEVER, excess, 0.0)))
-        return np.where(excess > NEVER, found if least > NEVER else np.inf, NEVER)
+        return np.where(excess > NEVER, found, NEVER)
+
+    @cached_property
+    def _lowest(self) -> float:
+        """A number that no value is below: what matters until the first point of the domain is found."""
+        size = np.abs(self.domain.box).max(axis=1)
+        for layer in self.net.layers:
+            size = np.abs(layer.weight) @ size + np.abs(layer.bias)
+            if layer.activation is not None:
+                size = np.abs(layer.activation.slopes).max(axis=-1) * size + np.abs(layer.activation.at_zero)
+        return -1.001 * float(np.abs(self.goal) @ size) - FLOOR
 
 
 def maximum(

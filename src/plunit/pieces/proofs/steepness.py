@@ -138,7 +138,9 @@ class Steepness:
     def values(self, x: Floats, case: Ints) -> Floats:
         """Return the measure of the gradients at x, -inf outside of the domain and on a knot."""
         slopes = gradients(self.net, x, self.goal)
-        return np.where(self.domain.holds(x) & _off_knots(self.net, x), self.measure(np.stack([slopes, slopes], axis=-1)), NEVER)
+        return np.where(
+            self.domain.holds(x) & _off_knots(self.net, x), self.measure(np.stack([slopes, slopes], axis=-1)), NEVER
+        )
 
     def slopes(self, x: Floats, case: Ints) -> Floats:
         """Return a direction in which to look for another region: that of the gradient itself."""
@@ -154,7 +156,7 @@ class Steepness:
 
 
 def _off_knots(net: Network, x: Floats) -> Bools:
-    """Return which of x [n, in] have every unit clear of its knots, beyond rounding; a unit that is constant may not."""
+    """Return at which of x [n, in] every unit that depends on x is off its knots, beyond rounding."""
     y, error, felt = x, np.zeros_like(x), np.ones_like(x)
     found = np.ones(len(x), dtype=np.bool_)
     for (layer, f), slopes in zip(net.hidden, slopes_at(net, x), strict=True):
