@@ -153,9 +153,7 @@ def _verdicts(seed, net, box, constraints, exact):
     ]:
         status = holds(net, always, time_limit=SECONDS).status
         if status == ("refuted" if truth else "proved"):
-            return (
-                f"wrong: {name} of {limit!r} is {status}, the maximum is {near!r} + {float(high - Fraction(near)):.3g}"
-            )
+            return f"wrong: {name} of {limit!r} is {status}, the maximum {near!r} + {float(high - Fraction(near)):.3g}"
         clear = abs(high - Fraction(limit)) > Fraction(1e-6) * max(abs(low), abs(high)) + Fraction(1e-12) * _terms(
             net, box
         )
@@ -180,9 +178,7 @@ def _lipschitz(net, box, gradients):
         sizes = [_dual(norm, gradient) for row in gradients for gradient in row]
         power = 2 if norm == 2 else 1
         if Fraction(float(found.bound)) ** power < max(sizes):
-            return (
-                f"wrong: the {norm}-norm has bound {found.bound!r}, but {float(max(sizes)) ** (1 / power)!r} is reached"
-            )
+            return f"wrong: the {norm}-norm has bound {found.bound!r}, but reaches {float(max(sizes)) ** (1 / power)!r}"
         reached = max(found.value * (1 - 1e-9) - 1e-12 * _paths(net), 0.0)
         if Fraction(reached) ** power > max(sizes):
             return f"wrong: the {norm}-norm {found.value!r} is not reached, {float(max(sizes)) ** (1 / power)!r} is"

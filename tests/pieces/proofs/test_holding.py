@@ -151,7 +151,7 @@ def test_a_simplex_that_lies_proves_nothing_false(seed, monkeypatch):
         return wrong, wrong, x
 
     net, box = random_network(seed, 2, 3, 2), [(-2.0, 2.0), (-1.0, 1.5)]
-    ((low, high),) = rational_networks.extremes(net, box)
+    ((_, high),) = rational_networks.extremes(net, box)
     monkeypatch.setattr(linear._Simplex, "solve", lie)
     monkeypatch.setattr("plunit.pieces.proofs.branching.prover", lambda: "numpy")
     for limit in (float(high) + 1e-3, float(high) - 1e-3, float(high)):

@@ -91,8 +91,7 @@ class Domain:
         radius, x, _ = region.shrunk().maximise(np.append(np.zeros(len(self.box)), 1.0), 0.0)
         if radius == NEVER:
             raise Impossible("no x in the box meets the constraints; take a larger box or fewer constraints")
+        # t counts the widths of the box that the cuts have shrunk
         widths = (self.box[:, 1] - self.box[:, 0], region.high - region.low)
-        left = np.divide(
-            widths[1], widths[0], out=np.ones(len(self.box)), where=widths[0] > 0
-        )  # of what the cuts shrank
+        left = np.divide(widths[1], widths[0], out=np.ones(len(self.box)), where=widths[0] > 0)
         return self.clip(x[:-1]), float(x[-1] * left.min())

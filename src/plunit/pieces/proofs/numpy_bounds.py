@@ -96,7 +96,7 @@ def _limits(node: _Node, nodes: Nodes, n: int, k: int, *, pinned: bool) -> list[
         on = (knots <= low[:, None]).sum(axis=1)  # not by the middle, which may round to a knot
         known = [
             (start + i, ends[i, on[i]], ends[i, on[i] + 1])
-            for i in np.flatnonzero(ends[range(len(on)), on + 1] >= high)
+            for i in np.flatnonzero(ends[range(len(on)), on + 1] >= high).tolist()
         ]
     else:
         splits = zip(nodes.split_unit[n], nodes.split_low[n], nodes.split_high[n], strict=True)
