@@ -61,7 +61,7 @@ soak: $(VENV)/dev
 	$(BIN)/plunit data cifar10
 	$(BIN)/python -m pytest -m soak -s tests/lab/test_soak.py
 
-# 100,000 random texts as expressions; 52,000 random networks against rational arithmetic: a quarter of an hour on two
+# 100,000 random texts as expressions; 62,000 random networks against rational arithmetic: twenty minutes on two
 # cores
 fuzz: $(VENV)/dev
 	$(BIN)/python -m pytest -m soak tests/expressions

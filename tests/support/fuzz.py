@@ -1,10 +1,10 @@
-"""Curves and polygons of random networks against rational arithmetic: right, refused with a reason, or wrong.
+"""Curves, polygons and proofs of random networks against rational arithmetic: right, refused with a reason, or wrong.
 
-    python tests/support/fuzz.py                     # 40,000 curves, 12,000 partitions; every second of wild scales
-    python tests/support/fuzz.py --curves 1000 --polygons 0 --seed 7
-    python tests/support/fuzz.py --curve 1663        # one network, again; --polygon likewise
+    python tests/support/fuzz.py                     # 40,000 curves, 12,000 partitions, 10,000 proofs; half are wild
+    python tests/support/fuzz.py --curves 1000 --polygons 0 --proofs 0 --seed 7
+    python tests/support/fuzz.py --curve 1663        # one network, again; --polygon, --proof likewise
 
-What is right stands in `judges`.
+What is right stands in `judges` and `proof_judges`.
 """
 
 import argparse
@@ -15,23 +15,31 @@ import time
 from collections import Counter
 
 from judges import JUDGES, verdict
+from proof_judges import judge_proofs, judge_slopes
+
+JUDGES.update(values=judge_proofs, slopes=judge_slopes)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--curves", type=int, default=40_000)
     parser.add_argument("--polygons", type=int, default=12_000)
+    parser.add_argument("--proofs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--curve", type=int, help="judge one curve, the one with this seed")
     parser.add_argument("--polygon", type=int, help="judge the polygons of one network, the one with this seed")
+    parser.add_argument("--proof", type=int, help="judge the proofs about one network, the one with this seed")
     chosen = parser.parse_args()
-    for kind, seed in (("curve", chosen.curve), ("polygons", chosen.polygon)):
+    asked = {"curve": chosen.curve, "polygons": chosen.polygon, "values": chosen.proof, "slopes": chosen.proof}
+    for kind, seed in asked.items():
         if seed is not None:
             print(f"{kind} {seed}: {JUDGES[kind](seed)}")
-            return
+    if any(seed is not None for seed in asked.values()):
+        return
     tasks = [("curve", chosen.seed + i) for i in range(chosen.curves)]
     tasks += [("polygons", chosen.seed + i) for i in range(chosen.polygons)]
+    tasks += [("slopes" if i % 5 > 3 else "values", chosen.seed + i) for i in range(chosen.proofs)]
     sys.exit(report(tasks, chosen.processes))
 
 

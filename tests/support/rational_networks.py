@@ -112,11 +112,10 @@ def merged(found):
     return 1 + sum(one[2] != two[2] for one, two in pairwise(found))
 
 
-def polygons(net, box):
-    """Return all polygons of the box with the maps of the outputs: (corners, maps)."""
-    (a, b), (c, d) = (tuple(Fraction(x) for x in side) for side in box)
+def polygons(net, box, corners=None):
+    """Return all polygons of the box, or of the polygon with these corners, with the maps of the outputs."""
     one, zero = Fraction(1), Fraction(0)
-    found = [([(a, c), (b, c), (b, d), (a, d)], [(one, zero, zero), (zero, one, zero)])]
+    found = [(clipped(box) if corners is None else corners, [(one, zero, zero), (zero, one, zero)])]
     for weight, bias, f in rational(net):
         found = [(corners, combine(weight, bias, maps)) for corners, maps in found]
         for unit, (knots, _, _) in enumerate(f or []):
@@ -181,3 +180,42 @@ def merged_polygons(found, same=eq):
                 if i < j and min(high, high2) > max(low, low2) and same(found[i][1], found[j][1]):
                     root[find(i)] = find(j)
     return sum(find(i) == i for i in range(len(found)))
+
+
+def clipped(box, constraints=None):
+    """Return the corners of a box of two inputs with rows x <= limits; empty if no x is left."""
+    (a, b), (c, d) = (tuple(Fraction(x) for x in side) for side in box)
+    corners = [(a, c), (b, c), (b, d), (a, d)]
+    for row, limit in zip(*(constraints or ((), ())), strict=True):
+        line = [(*(Fraction(float(number)) for number in row), Fraction(0))]
+        limit = Fraction(float(limit))
+        if min(value(line[0], corner) for corner in corners) > limit:
+            return []
+        if max(value(line[0], corner) for corner in corners) > limit:
+            touching = [corner for corner in corners if value(line[0], corner) <= limit]
+            crossing = min(value(line[0], corner) for corner in corners) < limit
+            corners = cut_polygon(corners, line, 0, limit)[0][0] if crossing else touching
+    return corners
+
+
+def pieces(net, box, constraints=None):
+    """Return all (corners, maps) of a network of one or two inputs."""
+    if net.inputs == 1 and box[0][0] == box[0][1]:
+        x = Fraction(box[0][0])
+        return [([(x,)], [(Fraction(0), number) for number in forward(rational(net), [x])])]
+    if net.inputs == 1:
+        return [([(low,), (high,)], maps) for low, high, maps in intervals(net, *box[0])]
+    return polygons(net, box, clipped(box, constraints) if constraints else None)
+
+
+def extremes(net, box, constraints=None):
+    """Return the least and the largest value of each output over a box, [(low, high), ...], in Fractions."""
+    found = pieces(net, box, constraints)
+    values = [[value(affine, corner) for affine in maps] for corners, maps in found for corner in corners]
+    return [(min(column), max(column)) for column in zip(*values, strict=True)]
+
+
+def steepest(net, box):
+    """Return the gradients of the outputs on all pieces of positive size, [(gradient of each output), ...]."""
+    size = (lambda corners: corners[1][0] - corners[0][0]) if net.inputs == 1 else area
+    return [[affine[:-1] for affine in maps] for corners, maps in pieces(net, box) if size(corners) > 0]

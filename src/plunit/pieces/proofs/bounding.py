@@ -85,7 +85,7 @@ class Task:
     def forward(self, x: Floats) -> tuple[Floats, list[Floats]]:
         """Return f(x) [n, out] at x [n, in], and the slope of each unit, layer by layer; at a knot that below it."""
         y, slopes = x, list[Floats]()
-        for weight, bias, f in self._layers:
+        for weight, bias, f in self.layers:
             z = y @ weight.T + bias
             if f is None:
                 return z, slopes
@@ -106,7 +106,8 @@ class Task:
         return np.broadcast_to(found, (len(slopes[0]) if slopes else 1, self.net.inputs))
 
     @cached_property
-    def _layers(self) -> list[tuple[Floats, Floats, tuple[Floats, Floats, Floats] | None]]:
+    def layers(self) -> list[tuple[Floats, Floats, tuple[Floats, Floats, Floats] | None]]:
+        """Weight, bias, and the units' knots, slopes and intercepts, or None, of each layer."""
         functions = [
             None if f is None else Functions.of(f).of_units() for f in (one.activation for one in self.net.layers)
         ]
@@ -213,7 +214,15 @@ def bound(task: Task, nodes: Nodes, engine: str) -> Answer:
     found = Answer(np.zeros((n, inputs)), np.full((n, 2), -1, dtype=np.int64), np.zeros((n, inputs, 2)))
     if engine == "numpy":
         bound_in_numpy(task, nodes, found)
-        return found
+    else:
+        _bound_compiled(task, nodes, found)
+    nodes.bounds[np.isnan(nodes.bounds)] = np.inf  # overflow proves nothing
+    found.gradient[np.isnan(found.gradient).any(axis=2)] = -np.inf, np.inf
+    return found
+
+
+def _bound_compiled(task: Task, nodes: Nodes, found: Answer) -> None:
+    n = len(nodes)
     net, tables, domain, counter = task.net, task.tables, task.domain, ctypes.c_int64(0)
     question = ProofTask(
         depth=len(net.layers),
@@ -250,7 +259,6 @@ def bound(task: Task, nodes: Nodes, engine: str) -> Answer:
     )
     call = library("prove").plunit_prove, ctypes.byref(question), ctypes.byref(parts), ctypes.byref(counter)
     together(lambda: called(*call), min(processors(), n))
-    return found
 
 
 def prover() -> str:

@@ -151,7 +151,8 @@ def _first_points(aim: Aim, boxes: Floats) -> tuple[Floats, int, float, float]:
         better = values > top
         best, top = np.where(better[:, None], x, best), np.where(better, values, top)
     winner = int(top.argmax())
-    return best[winner], int(case[winner]), float(top[winner]), max(scale, abs(float(top[winner])))
+    value = float(top[winner])
+    return best[winner], int(case[winner]), value, max(scale, abs(value)) if np.isfinite(value) else scale
 
 
 def _starts(domain: Domain, boxes: Floats) -> tuple[Floats, Ints]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,13 @@ class Domain:
         within = (x >= self.box[:, 0]) & (x <= self.box[:, 1])
         return np.asarray(within.all(axis=1) & (x @ self.rows.T <= self.limits + 1e-9 * size).all(axis=1))
 
+    def contains(self, x: Floats) -> bool:
+        """Whether x [in] is in the domain, in exact arithmetic."""
+        point = [Fraction(number) for number in x.tolist()]
+        inside = all(low <= number <= high for number, (low, high) in zip(point, self.box.tolist(), strict=True))
+        sums = (sum(Fraction(a) * v for a, v in zip(row, point, strict=True)) for row in self.rows.tolist())
+        return inside and all(total <= limit for total, limit in zip(sums, self.limits.tolist(), strict=True))
+
     def points(self, count: int) -> Floats:
         """Return random points, [n, in], n from 1 to `count`; ValueError if no x meets the constraints."""
         rng, (low, high) = np.random.default_rng(0), self.box.T
@@ -83,4 +91,7 @@ class Domain:
         radius, x, _ = region.shrunk().maximise(np.append(np.zeros(len(self.box)), 1.0), 0.0)
         if radius == NEVER:
             raise Impossible("no x in the box meets the constraints; take a larger box or fewer constraints")
-        return self.clip(x[:-1]), float(x[-1])
+        # t counts the widths of the box that the cuts have shrunk
+        widths = (self.box[:, 1] - self.box[:, 0], region.high - region.low)
+        left = np.divide(widths[1], widths[0], out=np.ones(len(self.box)), where=widths[0] > 0)
+        return self.clip(x[:-1]), float(x[-1] * left.min())

@@ -12,7 +12,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.limits import Progress
-from plunit.pieces.networks import Network, check_network
+from plunit.pieces.networks import Network, check_network, check_size
 from plunit.pieces.proofs.bounding import Answer, Nodes, Task
 from plunit.pieces.proofs.branching import SECONDS, Effort, search
 from plunit.pieces.proofs.domain import Domain, Impossible
@@ -60,6 +60,7 @@ def holds(
     """
     check_network(net)
     property.check_fits(net)
+    check_size(net, np.abs([case.box for case in property.cases]).max(axis=(0, 2)))
     effort, start = Effort.of(time_limit, progress), time.monotonic()
     reasons = []
     for cases in _groups(property):
@@ -155,9 +156,7 @@ class Margin:
         size = np.abs(self.task.goals).sum(axis=1).max() * np.abs(y).max() + np.abs(self.limits[case]).max()
         if self.climb(x[None], np.array([case]))[0][0] < -NEAR * size:
             return False
-        point = [Fraction(number) for number in x.tolist()]
-        inside = all(low <= number <= high for number, (low, high) in zip(point, asked.box.tolist(), strict=True))
-        if not inside or not _all_at_most(asked.rows, point, asked.limits):
+        if not Domain(asked.box, asked.rows, asked.limits).contains(x):
             return False
         exact = exact_outputs(self.net, x)
         return any(_all_at_most(one.rows, exact, one.limits, strict=one.strict) for one in asked.conditions)

@@ -136,7 +136,8 @@ class _Simplex:
     def solve(self) -> tuple[Floats, Floats | None, Floats]:
         """Return multipliers, a proof that there is no x if it seems so, and x."""
         ray = None
-        slack = 1e-11 * (1 + np.abs(self.region.limits))
+        reach = np.maximum(np.abs(self.region.low), np.abs(self.region.high))
+        slack = 1e-11 * (np.abs(self.region.rows) @ reach + np.abs(self.region.limits))
         allowed = np.append(1e-9 * self.width[: self.inputs], slack)
         for _ in range(20 * (self.inputs + self.region.cuts)):
             above = self.right - self.width[self.basic]

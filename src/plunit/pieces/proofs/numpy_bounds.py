@@ -91,11 +91,13 @@ def _limits(node: _Node, nodes: Nodes, n: int, k: int, *, pinned: bool) -> list[
     start = sum(node.task.net.widths[1 : k + 1])
     stop = start + node.task.net.widths[k + 1]
     if pinned:  # all units are on one piece, whose ends cut the region
-        knots = node.task.tables.knots[start:stop]
-        middle = node.low[start:stop] / 2 + node.high[start:stop] / 2
+        knots, low, high = node.task.tables.knots[start:stop], node.low[start:stop], node.high[start:stop]
         ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
-        on = (knots < middle[:, None]).sum(axis=1)
-        known = [(start + i, ends[i, on[i]], ends[i, on[i] + 1]) for i in range(len(knots))]
+        on = (knots <= low[:, None]).sum(axis=1)  # not by the middle, which may round to a knot
+        known = [
+            (start + i, ends[i, on[i]], ends[i, on[i] + 1])
+            for i in np.flatnonzero(ends[range(len(on)), on + 1] >= high).tolist()
+        ]
     else:
         splits = zip(nodes.split_unit[n], nodes.split_low[n], nodes.split_high[n], strict=True)
         known = [split for split in splits if start <= split[0] < stop]
@@ -127,14 +129,13 @@ def _bound_layer(node: _Node, k: int, limits: list[tuple[int, float, float]]) ->
         return
     forms, constants = _unit_forms(node, k, np.repeat(units, 2), np.tile([1.0, -1.0], len(units)))
     for r, (form, constant) in enumerate(zip(forms, constants, strict=True)):
-        unit, top = units[r // 2], region.over_box(form, constant)
-        if region.cuts:
-            top = min(top, region.maximise(form, constant)[0])
-        if r % 2:
-            low[unit] = max(low[unit], -top)
-        else:
-            high[unit], node.shapes[start + unit] = min(high[unit], top), form
-        region.empty |= bool(top == NEVER or low[unit] > high[unit])
+        unit, end, sign = units[r // 2], (high, low)[r % 2], (1.0, -1.0)[r % 2]
+        if end is high:
+            node.shapes[start + unit] = form
+        end[unit] = sign * min(sign * end[unit], region.over_box(form, constant))
+        if region.cuts and ((knots[unit] > low[unit]) & (knots[unit] < high[unit])).any():
+            end[unit] = sign * min(sign * end[unit], region.maximise(form, constant)[0])
+        region.empty |= bool(low[unit] > high[unit])
     if not region.empty:
         node.lines.append(_lines(node, start, count))
 
@@ -300,7 +301,9 @@ def _choose(node: _Node, scores: Floats) -> tuple[int, int]:
         knots = node.task.tables.knots
         inside = np.argwhere((knots > node.low[:, None]) & (knots < node.high[:, None]))
         return (node.shapes.shape[1] + int(inside[0, 0]), int(inside[0, 1])) if len(inside) else (-1, -1)
-    parts = np.abs(node.shapes) * (node.region.high - node.region.low)
+    middle = (node.region.low + node.region.high) / 2
+    divisible = (middle > node.region.low) & (middle < node.region.high)
+    parts = np.abs(node.shapes) * np.where(divisible, node.region.high - node.region.low, 0.0)
     whole = parts.sum(axis=1)
     shares = (scores / np.where(whole > 0, whole, np.inf)) @ parts
     unit, axis = int(scores.argmax()), int(shares.argmax())

@@ -20,7 +20,7 @@ from plunit.pieces.proofs.bounding import Answer, Nodes, Task
 from plunit.pieces.proofs.branching import SECONDS, Effort, Found, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
 from plunit.pieces.proofs.exact_values import certain_value
-from plunit.pieces.proofs.linear import NEVER, UNIT
+from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT
 from plunit.pieces.rewriting import difference
 
 PROVED = 1e-6
@@ -48,8 +48,9 @@ class Optimum:
     @classmethod
     def of(cls, found: Found, value: float, seconds: float) -> Optimum:
         """Compare the value with its bound."""
-        proved = found.bound - value <= PROVED * max(found.scale, abs(value))
-        return cls(found.x, value, max(found.bound, value), proved, seconds)
+        near = PROVED * max(found.scale, abs(value)) + FLOOR
+        proved = bool(np.isfinite(value) and found.bound - value <= near)
+        return cls(found.x, value, float(max(found.bound, value)), proved, seconds)
 
     def __float__(self) -> float:
         return self.value
@@ -95,13 +96,23 @@ class LargestGoal:
 
     def floors(self, case: Ints, least: float) -> Floats:
         """Return the value that matters."""
-        return np.full((len(case), 1), least)
+        return np.full((len(case), 1), max(least, self._lowest))
 
     def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
         """Return the bounds, which are relative to the floor."""
-        excess = nodes.bounds[:, 0]
+        excess, least = nodes.bounds[:, 0], max(least, self._lowest)
         found = (least + excess) + 2 * UNIT * (abs(least) + np.abs(np.where(excess > NEVER, excess, 0.0)))
         return np.where(excess > NEVER, found, NEVER)
+
+    @cached_property
+    def _lowest(self) -> float:
+        """A number that no value is below: what matters until the first point of the domain is found."""
+        size = np.abs(self.domain.box).max(axis=1)
+        for layer in self.net.layers:
+            size = np.abs(layer.weight) @ size + np.abs(layer.bias)
+            if layer.activation is not None:
+                size = np.abs(layer.activation.slopes).max(axis=-1) * size + np.abs(layer.activation.at_zero)
+        return -1.001 * float(np.abs(self.goal) @ size) - FLOOR
 
 
 def maximum(
@@ -231,7 +242,7 @@ def counterexample(
     aim = LargestGoal(net, Domain.of(net, box, constraints), goal)
 
     def exceeds(x: Floats, case: int) -> bool:
-        return certain_value(net, x, goal) > 0
+        return certain_value(net, x, goal) > 0 and aim.domain.contains(x)
 
     found = search(aim, aim.domain.box[None], Effort.of(time_limit, progress), least=0.0, enough=exceeds)
     answer = Optimum.of(found, float(net(found.x) @ goal), time.monotonic() - start)

@@ -14,13 +14,13 @@ from functools import cached_property
 
 import numpy as np
 
-from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Task
 from plunit.pieces.proofs.branching import SECONDS, Effort, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
-from plunit.pieces.proofs.linear import NEVER, gamma
+from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT, gamma
 from plunit.pieces.proofs.questions import PROVED, Optimum, Undecided, checked_index, largest_of, shares
 
 SAMPLES = 5000
@@ -51,7 +51,10 @@ def lipschitz(
     order = {1: np.inf, 2: 2, np.inf: 1}[norm]
 
     def largest(gradients: Floats) -> Floats:
-        return np.asarray(np.linalg.norm(np.abs(gradients).max(axis=-1), order, axis=-1) * (1 + 1e-14 * net.inputs))
+        parts = np.abs(gradients).max(axis=-1)
+        most = parts.max(axis=-1, keepdims=True)  # squares neither overflow nor underflow
+        shares = np.divide(parts, most, out=np.ones_like(parts), where=(most > 0) & np.isfinite(most))
+        return np.asarray(np.linalg.norm(shares, order, axis=-1) * most[..., 0] * (1 + 1e-14 * net.inputs))
 
     found = []
     for goal, share in shares(list(np.eye(net.outputs)), effort):
@@ -88,7 +91,8 @@ def is_monotone(
 
     def fails(x: Floats, case: int) -> bool:
         slope, error = _gradient(aim.task, x)
-        return bool(sign * slope[feature] > error[feature])
+        wrong = bool(sign * slope[feature] > error[feature]) and bool(_off_knots(aim.task, x[None])[0])
+        return wrong and domain.contains(x)
 
     points, start = domain.points(SAMPLES), time.monotonic()
     aim = Steepness(net, domain, goal, wrong)
@@ -129,9 +133,10 @@ class Steepness:
         return Task.of(self.net, self.domain, [self.goal[None]], gradient=True)
 
     def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
-        """Return the measure of the gradients at x, -inf outside of the domain, and the gradients as a way to go."""
+        """Return the measure of the gradients at x, -inf outside of the domain and on a knot; the gradients as a way."""
         slopes = self.task.gradients(self.task.forward(x)[1], self.goal)
-        return np.where(self.domain.holds(x), self.measure(np.stack([slopes, slopes], axis=-1)), NEVER), slopes
+        inside = self.domain.holds(x) & _off_knots(self.task, x)
+        return np.where(inside, self.measure(np.stack([slopes, slopes], axis=-1)), NEVER), slopes
 
     def floors(self, case: Ints, least: float) -> Floats:
         """Return nothing that a value must reach."""
@@ -142,10 +147,31 @@ class Steepness:
         return np.where(nodes.bounds[:, 0] > NEVER, self.measure(answer.gradient), NEVER)
 
 
+def _off_knots(task: Task, x: Floats) -> Bools:
+    """Return at which of x [n, in] every unit that depends on x is off its knots, beyond rounding."""
+    y, error, felt = x, np.zeros_like(x), np.ones_like(x)
+    found = np.ones(len(x), dtype=np.bool_)
+    for weight, bias, f in task.layers:
+        if f is None:
+            break
+        knots, slopes, intercepts = f
+        size, bends = np.abs(weight).T, np.diff(slopes) != 0
+        z, felt = y @ weight.T + bias, felt @ size
+        error = error @ size + gamma(len(size) + 8) * (np.abs(y) @ size + np.abs(bias)) + FLOOR
+        near = np.abs(z[..., None] - knots) <= error[..., None] + 4 * UNIT * np.abs(z[..., None])
+        found &= ~((near & bends).any(axis=-1) & (felt > 0)).any(axis=1)
+        unit, piece = np.arange(z.shape[1]), (z[..., None] > knots).sum(axis=-1)
+        slope, intercept = slopes[unit, piece], intercepts[unit, piece]
+        error = np.abs(slopes).max(axis=-1) * error + gamma(8) * (np.abs(slope * z) + np.abs(intercept))
+        error = error + gamma(8) * np.abs(intercepts).max(axis=-1)  # these are rounded, too
+        y, felt = slope * z + intercept, felt * np.abs(slope)
+    return found
+
+
 def _gradient(task: Task, x: Floats) -> tuple[Floats, Floats]:
-    """Return the gradient at x [in], by the pieces that its units seem to be on, and a bound on its rounding error."""
+    """Return the gradient at x [in], where no unit is on a knot, and a bound on its rounding error."""
     slopes = task.forward(x[None])[1]
     size = np.abs(task.goals[0]) @ np.abs(task.net.layers[-1].weight)
     for layer, slope in zip(task.net.layers[-2::-1], slopes[::-1], strict=True):
         size = (size * np.abs(slope[0])) @ np.abs(layer.weight)
-    return task.gradients(slopes, task.goals[0])[0], gamma(4 * sum(task.net.widths) + 64) * size
+    return task.gradients(slopes, task.goals[0])[0], gamma(4 * sum(task.net.widths) + 64) * size + FLOOR

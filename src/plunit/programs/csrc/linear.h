@@ -115,7 +115,7 @@ class Region {
   }
 
  private:
-  std::vector<double> rows, limits, table, right, cost, dual, ray;
+  std::vector<double> rows, limits, table, right, cost, dual, ray, scales;
   std::vector<int64_t> basic, other;  // variables: inputs first, then the slack of each cut
   std::vector<char> top;              // whether an input is at its upper end
   std::vector<std::pair<double, int64_t>> order;
@@ -172,7 +172,13 @@ class Region {
     top.assign(n, 0);
     dual.assign(m, 0.0);
     ray.assign(m, 0.0);
-    for (int64_t i = 0; i < m; ++i) basic[i] = n + i;
+    scales.resize(m);
+    for (int64_t i = 0; i < m; ++i) {
+      basic[i] = n + i;
+      scales[i] = std::fabs(limits[i]);
+      for (int64_t j = 0; j < n; ++j)
+        scales[i] += std::fabs(rows[i * n + j]) * std::max(std::fabs(low[j]), std::fabs(high[j]));
+    }
     for (int64_t j = 0; j < n; ++j) {
       other[j] = j;
       for (int64_t i = 0; i < m; ++i) right[i] -= table[i * n + j] * low[j];
@@ -184,7 +190,7 @@ class Region {
       bool above = false;
       double worst = 0;
       for (int64_t i = 0; i < m; ++i) {
-        const double scale = basic[i] < n ? 1e-9 * (high[basic[i]] - low[basic[i]]) : 1e-11 * (1 + std::fabs(limits[basic[i] - n]));
+        const double scale = basic[i] < n ? 1e-9 * (high[basic[i]] - low[basic[i]]) : 1e-11 * scales[basic[i] - n];
         const double under = -right[i], over = basic[i] < n ? right[i] - (high[basic[i]] - low[basic[i]]) : -1;
         if (std::max(under, over) - scale > worst) {
           worst = std::max(under, over) - scale;

@@ -180,6 +180,12 @@ class Worker : Ranges {
     std::copy_n(x.begin(), inputs, nodes.x + n * inputs);
   }
 
+  // the width of an input; 0 if its halves would be no smaller
+  double divisible(int64_t j) const {
+    const double middle = (region.low[j] + region.high[j]) / 2;
+    return middle > region.low[j] && middle < region.high[j] ? region.high[j] - region.low[j] : 0;
+  }
+
   void choose() {
     // where the goals are exact, the cuts need not be
     if (std::none_of(score.begin(), score.end(), [](double one) { return one > 0; }))
@@ -193,10 +199,9 @@ class Worker : Ranges {
       whole += score[i];
       if (score[i] > best) best = score[i], unit = i;
       double sum = 0;
-      for (int64_t j = 0; j < inputs; ++j) sum += std::fabs(shape[i * inputs + j]) * (region.high[j] - region.low[j]);
+      for (int64_t j = 0; j < inputs; ++j) sum += std::fabs(shape[i * inputs + j]) * divisible(j);
       if (!(sum > 0)) continue;
-      for (int64_t j = 0; j < inputs; ++j)
-        share[j] += score[i] * std::fabs(shape[i * inputs + j]) * (region.high[j] - region.low[j]) / sum;
+      for (int64_t j = 0; j < inputs; ++j) share[j] += score[i] * std::fabs(shape[i * inputs + j]) * divisible(j) / sum;
     }
     if (unit < 0) {  // nothing matters, or numbers are too large: any unit that may cross a knot
       for (int64_t i = 0; i < total && unit < 0; ++i)

@@ -202,8 +202,8 @@ class Ranges {
         add(nodes.split_unit[s], nodes.split_low[s], nodes.split_high[s]);
     for (int64_t i = base; i < end && pinned; ++i) {
       const double* knot = q.knot + i * q.knots;
-      const int64_t on = piece(i, low[i] / 2 + high[i] / 2);
-      add(i, on ? knot[on - 1] : NEVER, on < q.knots ? knot[on] : -NEVER);
+      const int64_t on = piece(i, low[i]);
+      if (on == q.knots || knot[on] >= high[i]) add(i, on ? knot[on - 1] : NEVER, on < q.knots ? knot[on] : -NEVER);
     }
     return found;
   }
@@ -261,11 +261,11 @@ class Ranges {
     }
   }
 
-  // the piece of z, counted from the left
+  // the piece above z, counted from the left
   int64_t piece(int64_t i, double z) const {
     const double* knot = q.knot + i * q.knots;
     int64_t found = 0;
-    while (found < q.knots && knot[found] < z) ++found;
+    while (found < q.knots && knot[found] <= z) ++found;
     return found;
   }
 

@@ -1,0 +1,157 @@
+"""One step of the branch and bound: the compiled program against NumPy, and both against rational arithmetic."""
+
+from dataclasses import fields
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import rational_networks
+from random_networks import dense_network, random_network
+
+from plunit.pieces import activation, network
+from plunit.pieces.proofs import linear
+from plunit.pieces.proofs.bounding import Nodes, Tables, Task, bound
+from plunit.pieces.proofs.domain import Domain
+from plunit.programs.loading import choose_engine
+
+SHAPES = [
+    activation.plu(),
+    activation.relu(),
+    activation.absolute(),
+    activation.hardtanh(-0.5, 1.5),
+    activation.piecewise([-1.0, -0.5, 0.0, 0.5, 1.0], [0.0, 2.0, -1.0, 3.0, 0.5, 1.0], 0.25),
+]
+
+
+@pytest.fixture(scope="module")
+def native():
+    if choose_engine(None, "prove") == "numpy":
+        pytest.skip("no compiler")
+    return "native"
+
+
+def asked(seed, inputs, goals=1, gradient=False, constraints=None):
+    net = dense_network(seed, inputs, 6, 5, 2, f=SHAPES[seed % len(SHAPES)], weight=1.5, bias=0.5)
+    domain = Domain.of(net, [(-2, 1.5)] * inputs, constraints)
+    rows = np.random.default_rng(seed).normal(size=(goals, 2))
+    return Task.of(net, domain, [rows], gradient=gradient)
+
+
+def copied(nodes):
+    return Nodes(*(getattr(nodes, field.name).copy() for field in fields(nodes)))
+
+
+@pytest.mark.parametrize("gradient", [False, True], ids=["values", "gradients"])
+@pytest.mark.parametrize("goals", [1, 2])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_compiled_program_does_what_numpy_does(seed, goals, gradient, native):
+    constraints = ([[1.0] * 3], [1.0]) if seed % 3 == 0 else None
+    task = asked(seed, 3, 1 if gradient else goals, gradient, constraints)
+    nodes = Nodes.roots(task, task.domain.box[None])
+    nodes.floors[:] = -np.inf if gradient else -1.0
+    for _ in range(5):
+        other = copied(nodes)
+        one, two = bound(task, nodes, native), bound(task, other, "numpy")
+        first, second = (np.where(part.bounds < 0, -np.inf, part.bounds) for part in (nodes, other))
+        np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-11)
+        alive = first[:, 0] > -np.inf
+        np.testing.assert_allclose(nodes.box[alive], other.box[alive], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(one.gradient[alive], two.gradient[alive], rtol=1e-9, atol=1e-11)
+        same = (one.branch[alive] == two.branch[alive]).all(axis=1)
+        assert (~same).sum() <= 1  # scores may tie
+        left = alive & (one.branch[:, 0] >= 0)
+        nodes = nodes[left].halves(one.branch[left], task.tables.knots)
+        if not len(nodes):
+            break
+
+
+@pytest.mark.parametrize("engine", ["native", "numpy"])
+@pytest.mark.parametrize("seed", range(24))
+def test_a_root_is_not_bounded_too_low(seed, engine, native):
+    net, box = random_network(seed, 2, 4, 2), [(-2.0, 2.0), (-1.0, 1.5)]
+    task = Task.of(net, Domain.of(net, box), [np.array([[1.0]])])
+    nodes = Nodes.roots(task, task.domain.box[None])
+    floor = nodes.floors[0, 0] = -1e3
+    bound(task, nodes, engine)
+    (_, high), *_ = rational_networks.extremes(net, box)
+    assert Fraction(float(nodes.bounds[0, 0])) + Fraction(floor) >= high
+
+
+@pytest.mark.parametrize("engine", ["native", "numpy"])
+def test_units_on_a_piece_between_adjacent_knots_stay_there(engine, native):
+    """Z in [1, 1 + eps]: the middle of the two rounds to 1, and the piece is still the one between them."""
+    eps = 2.0**-52
+    f = activation.piecewise([1.0, 1.0 + eps], [0.0, 1.0, 0.0])
+    task = Task.of(net := network([([[1.0]], [0.0]), f, ([[1.0]], [0.0])]), Domain.of(net, [(0, 2)]), [np.ones((1, 1))])
+    nodes = Nodes.roots(task, task.domain.box[None]).with_splits(2)
+    nodes.split_unit[:], nodes.split_low[:], nodes.split_high[:] = 0, [1.0, -np.inf], [np.inf, 1.0 + eps]
+    bound(task, nodes, engine)
+    assert nodes.bounds[0, 0] >= 1 + eps / 2 - 1
+    assert nodes.box[0, 0, 1] >= 1 + eps
+    np.testing.assert_array_equal(nodes.ranges[0, 0], [1.0, 1.0 + eps])
+
+
+@pytest.mark.parametrize("engine", ["native", "numpy"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_overflow_proves_nothing(engine, native):
+    net = network([([[1.0], [1.0]], [0.0, 0.5]), activation.relu(), ([[1e200, -1e200]], [0.0])])
+    task = Task.of(net, Domain.of(net, [(-1, 1)]), [np.array([[1e200]])])
+    nodes = Nodes.roots(task, task.domain.box[None])
+    bound(task, nodes, engine)
+    assert nodes.bounds[0, 0] == np.inf
+
+
+@pytest.mark.parametrize("engine", ["native", "numpy"])
+def test_an_input_that_cannot_be_halved_is_no_branch(engine, native):
+    net = network([([[1.0], [3.0]], [-1.0, -3.0]), activation.absolute(), ([[1.0, -0.3]], [0.0])])
+    task = Task.of(net, Domain.of(net, [(1 - 2.0**-53, 1 + 2.0**-52)]), [np.ones((1, 1))])
+    nodes = Nodes.roots(task, np.array([[[1.0, 1 + 2.0**-52]]]))
+    assert bound(task, nodes, engine).branch[0, 0] != 0
+
+
+def test_halves_cover_their_node():
+    task = asked(1, 2)
+    nodes = Nodes.roots(task, np.array([[[-1.0, 3.0], [0.0, 1.0]]] * 2))
+    both = nodes.halves(np.array([[0, -1], [2 + 3, 0]]), task.tables.knots)
+    np.testing.assert_array_equal(both.box[:2, 0], [[-1, 1], [1, 3]])
+    knot = task.tables.knots[3, 0]
+    np.testing.assert_array_equal(both.split_unit[2:, 0], [3, 3])
+    np.testing.assert_array_equal(both.split_low[2:, 0], [-np.inf, knot])
+    np.testing.assert_array_equal(both.split_high[2:, 0], [knot, np.inf])
+
+
+def test_tables_hold_the_exact_intercepts():
+    f = activation.piecewise([-0.1, 0.2, 0.2, 0.7], [0.1, 0.3, 5.0, 0.7, 1 / 3], 0.1)
+    net = network([([[1.0], [2.0]], [0.0, 1.0]), f, (np.ones((1, 2)), [0.0]), activation.relu(), ([[1.0]], [0.0])])
+    tables = Tables.of(net)
+    assert tables.knots.shape == (3, 4)
+    z = Fraction(1, 2)
+    exact, _ = rational_networks.activate(rational_networks.rational(net)[0][2][0], z)
+    rest = exact - Fraction(tables.slopes[0, 3]) * z
+    assert Fraction(tables.low[0, 3]) <= rest <= Fraction(tables.high[0, 3])
+    assert tables.high[0, 3] - tables.low[0, 3] <= 1e-16
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_simplex_that_lies_makes_no_bound_wrong(seed, monkeypatch):
+    """Multipliers at random, and every program is said to have no point."""
+    rng, honest = np.random.default_rng(seed), linear._Simplex.solve
+
+    def lie(self):
+        dual, _, x = honest(self)
+        return rng.exponential(size=len(dual)), rng.exponential(size=len(dual)) * rng.integers(0, 2, len(dual)), x
+
+    monkeypatch.setattr(linear._Simplex, "solve", lie)
+    net, box = random_network(seed, 2, 4, 2), [(-2.0, 2.0), (-1.0, 1.5)]
+    task = Task.of(net, Domain.of(net, box, ([[1.0, 1.0], [-1.0, 0.5]], [1.0, 2.0])), [np.array([[1.0]])])
+    nodes = Nodes.roots(task, task.domain.box[None])
+    nodes.floors[:] = -1e3
+    (_, high), *_ = rational_networks.extremes(net, box, ([[1.0, 1.0], [-1.0, 0.5]], [1.0, 2.0]))
+    for _ in range(4):
+        answer = bound(task, nodes, "numpy")
+        assert Fraction(float(nodes.bounds.max())) - 1000 >= high
+        inner = answer.branch[:, 0] >= 0
+        if not inner.all():
+            break
+        nodes = nodes.halves(answer.branch, task.tables.knots)
