@@ -99,11 +99,11 @@ class Task:
         raise AssertionError("the last layer has no activation")
 
     def gradients(self, slopes: list[Floats], rows: Floats) -> Floats:
-        """Return the gradient of rows f, [n, in], where the units have these slopes; rows [out], or [n, out]."""
+        """Return the gradients of rows f, rows [n, out], where the units have these slopes: [n, in]."""
         found = rows @ self.net.layers[-1].weight
         for layer, slope in zip(self.net.layers[-2::-1], slopes[::-1], strict=True):
             found = (found * slope) @ layer.weight
-        return np.broadcast_to(found, (len(slopes[0]) if slopes else 1, self.net.inputs))
+        return np.asarray(found)
 
     @cached_property
     def layers(self) -> list[tuple[Floats, Floats, tuple[Floats, Floats, Floats] | None]]:

@@ -92,7 +92,8 @@ class LargestGoal:
     def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
         """Return goal f(x), -inf outside of the domain, and its gradient."""
         y, slopes = self.task.forward(x)
-        return np.where(self.domain.holds(x), y @ self.goal, NEVER), self.task.gradients(slopes, self.goal)
+        rows = np.broadcast_to(self.goal, y.shape)
+        return np.where(self.domain.holds(x), y @ self.goal, NEVER), self.task.gradients(slopes, rows)
 
     def floors(self, case: Ints, least: float) -> Floats:
         """Return the value that matters."""

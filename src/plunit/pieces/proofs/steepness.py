@@ -96,7 +96,7 @@ def is_monotone(
 
     points, start = domain.points(SAMPLES), time.monotonic()
     aim = Steepness(net, domain, goal, wrong)
-    slopes = aim.task.gradients(aim.task.forward(points)[1], goal)[:, feature]
+    slopes = aim.task.gradients(aim.task.forward(points)[1], np.tile(goal, (len(points), 1)))[:, feature]
     flat = PROVED * float(np.abs(slopes).max())
     found = search(aim, domain.box[None], Effort.of(time_limit, progress), least=flat, enough=fails)
     if fails(found.x, found.case):
@@ -133,10 +133,11 @@ class Steepness:
         return Task.of(self.net, self.domain, [self.goal[None]], gradient=True)
 
     def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
-        """Return the measure of the gradients at x, -inf outside of the domain and on a knot; the gradients as a way."""
-        slopes = self.task.gradients(self.task.forward(x)[1], self.goal)
+        """Return the measure of the gradients at x, -inf outside of the domain or on a knot, and the gradients."""
+        y, slopes = self.task.forward(x)
+        found = self.task.gradients(slopes, np.broadcast_to(self.goal, y.shape))
         inside = self.domain.holds(x) & _off_knots(self.task, x)
-        return np.where(inside, self.measure(np.stack([slopes, slopes], axis=-1)), NEVER), slopes
+        return np.where(inside, self.measure(np.stack([found, found], axis=-1)), NEVER), found
 
     def floors(self, case: Ints, least: float) -> Floats:
         """Return nothing that a value must reach."""
@@ -174,4 +175,4 @@ def _gradient(task: Task, x: Floats) -> tuple[Floats, Floats]:
     size = np.abs(task.goals[0]) @ np.abs(task.net.layers[-1].weight)
     for layer, slope in zip(task.net.layers[-2::-1], slopes[::-1], strict=True):
         size = (size * np.abs(slope[0])) @ np.abs(layer.weight)
-    return task.gradients(slopes, task.goals[0])[0], gamma(4 * sum(task.net.widths) + 64) * size + FLOOR
+    return task.gradients(slopes, task.goals[:1])[0], gamma(4 * sum(task.net.widths) + 64) * size + FLOOR
