@@ -154,9 +154,8 @@ def _verdicts(seed, net, box, constraints, exact):
         status = holds(net, always, time_limit=SECONDS).status
         if status == ("refuted" if truth else "proved"):
             return f"wrong: {name} of {limit!r} is {status}, the maximum {near!r} + {float(high - Fraction(near)):.3g}"
-        clear = abs(high - Fraction(limit)) > Fraction(1e-6) * max(abs(low), abs(high)) + Fraction(1e-12) * _terms(
-            net, box
-        )
+        size = Fraction(1e-6) * max(abs(low), abs(high)) + Fraction(1e-12) * _terms(net, box) + Fraction(1e-290)
+        clear = abs(high - Fraction(limit)) > size
         if status == "undecided" and clear and seed % 2 == 0 and constraints is None:
             return f"wrong: {name} of {limit!r} is undecided, the maximum is {near!r}"
     return None

@@ -12,6 +12,7 @@ from plunit.pieces import activation, network
 from plunit.pieces.proofs import linear
 from plunit.pieces.proofs.bounding import Nodes, Tables, Task, bound
 from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.exact_values import exact_outputs
 from plunit.programs.loading import choose_engine
 
 SHAPES = [
@@ -78,6 +79,41 @@ def test_a_root_is_not_bounded_too_low(seed, engine, native):
 
 
 @pytest.mark.parametrize("engine", ["native", "numpy"])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_bound_without_gaps_is_rounded_up(seed, engine, native):
+    """A linear network in three layers: nothing but rounding is between the bound and the largest value."""
+    net, box = (
+        dense_network(seed, 2, 50, 50, 50, 1, f=activation.piecewise([-9e9], [1.0, 1.0])),
+        [(0.5, 1.0), (0.1, 0.3)],
+    )
+    task = Task.of(net, Domain.of(net, box), [np.array([[1.0]])])
+    ((_, high),) = rational_networks.extremes(net, box)
+    nodes = Nodes.roots(task, task.domain.box[None])
+    nodes.floors[:] = floor = float(high) - 1e-6
+    bound(task, nodes, engine)
+    excess = Fraction(float(nodes.bounds[0, 0])) + Fraction(floor) - high
+    assert 0 <= excess <= Fraction(1e-9)
+    narrow = Nodes.roots(task, np.array([[[high_end, high_end] for _, high_end in box]]))
+    corner = exact_outputs(net, np.array([high_end for _, high_end in box]))[0]
+    narrow.floors[:] = floor = float(corner) - 1e-9
+    bound(task, narrow, engine)
+    assert 0 <= Fraction(float(narrow.bounds[0, 0])) + Fraction(floor) - corner <= Fraction(1e-9)
+
+
+@pytest.mark.parametrize("engine", ["native", "numpy"])
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (1, 0, 2)])
+@pytest.mark.parametrize("one", [1.0, -1.0])
+def test_terms_that_cancel_count_by_their_size(one, order, engine, native):
+    """1e16 x + x - 1e16 x, of which floating point may make 0."""
+    last = np.array([1e16, one, -1e16])[list(order)]
+    net = network([([[1.0]] * 3, np.zeros(3)), activation.relu(), ([last], [0.0])])
+    task = Task.of(net, Domain.of(net, [(0.5, 1)]), [np.array([[one]])])
+    nodes = Nodes.roots(task, task.domain.box[None])
+    bound(task, nodes, engine)
+    assert 1 <= nodes.bounds[0, 0] <= 1e4
+
+
+@pytest.mark.parametrize("engine", ["native", "numpy"])
 def test_units_on_a_piece_between_adjacent_knots_stay_there(engine, native):
     """Z in [1, 1 + eps]: the middle of the two rounds to 1, and the piece is still the one between them."""
     eps = 2.0**-52
@@ -125,11 +161,11 @@ def test_tables_hold_the_exact_intercepts():
     net = network([([[1.0], [2.0]], [0.0, 1.0]), f, (np.ones((1, 2)), [0.0]), activation.relu(), ([[1.0]], [0.0])])
     tables = Tables.of(net)
     assert tables.knots.shape == (3, 4)
-    z = Fraction(1, 2)
-    exact, _ = rational_networks.activate(rational_networks.rational(net)[0][2][0], z)
-    rest = exact - Fraction(tables.slopes[0, 3]) * z
-    assert Fraction(tables.low[0, 3]) <= rest <= Fraction(tables.high[0, 3])
-    assert tables.high[0, 3] - tables.low[0, 3] <= 1e-16
+    unit = rational_networks.rational(net)[0][2][0]
+    for piece, z in [(0, Fraction(-1)), (1, Fraction(0)), (3, Fraction(1, 2)), (4, Fraction(2))]:
+        rest = rational_networks.activate(unit, z)[0] - Fraction(tables.slopes[0, piece]) * z
+        assert Fraction(tables.low[0, piece]) <= rest <= Fraction(tables.high[0, piece])
+        assert tables.high[0, piece] - tables.low[0, piece] <= 2e-16
 
 
 @pytest.mark.parametrize("seed", range(12))

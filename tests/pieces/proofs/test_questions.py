@@ -21,6 +21,7 @@ from plunit.pieces import (
     polygons,
 )
 from plunit.pieces.activation import Activation
+from plunit.pieces.proofs import branching
 from plunit.pieces.proofs.domain import Domain
 
 ACTIVATIONS = [
@@ -42,6 +43,14 @@ def random_net(seed, *widths, f=None, outputs=1):
 @pytest.mark.parametrize("seed", range(150))
 def test_values_and_verdicts_are_right(seed):
     """A short run of `make fuzz`."""
+    assert proof_judges.judge_proofs(seed).partition(":")[0] in ("right", "refused")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("seed", range(1, 120, 2))
+def test_adversaries_are_right_in_numpy(seed, monkeypatch):
+    monkeypatch.setattr(branching, "prover", lambda: "numpy")
+    monkeypatch.setattr(proof_judges, "SECONDS", 0.2)
     assert proof_judges.judge_proofs(seed).partition(":")[0] in ("right", "refused")
 
 
