@@ -10,7 +10,7 @@ from random_networks import dense_network, random_network
 
 from plunit.pieces import activation, network
 from plunit.pieces.proofs import linear
-from plunit.pieces.proofs.bounding import Nodes, Tables, Task, bound
+from plunit.pieces.proofs.bounding import Nodes, Query, Tables, bound
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.exact_values import exact_outputs
 from plunit.programs.loading import choose_engine
@@ -35,7 +35,7 @@ def asked(seed, inputs, goals=1, gradient=False, constraints=None):
     net = dense_network(seed, inputs, 6, 5, 2, f=SHAPES[seed % len(SHAPES)], weight=1.5, bias=0.5)
     domain = Domain.of(net, [(-2, 1.5)] * inputs, constraints)
     rows = np.random.default_rng(seed).normal(size=(goals, 2))
-    return Task.of(net, domain, [rows], gradient=gradient)
+    return Query.of(net, domain, [rows], gradient=gradient)
 
 
 def copied(nodes):
@@ -47,12 +47,12 @@ def copied(nodes):
 @pytest.mark.parametrize("seed", range(10))
 def test_the_compiled_program_does_what_numpy_does(seed, goals, gradient, native):
     constraints = ([[1.0] * 3], [1.0]) if seed % 3 == 0 else None
-    task = asked(seed, 3, 1 if gradient else goals, gradient, constraints)
-    nodes = Nodes.roots(task, task.domain.box[None])
+    query = asked(seed, 3, 1 if gradient else goals, gradient, constraints)
+    nodes = Nodes.roots(query, query.domain.box[None])
     nodes.floors[:] = -np.inf if gradient else -1.0
     for _ in range(5):
         other = copied(nodes)
-        one, two = bound(task, nodes, native), bound(task, other, "numpy")
+        one, two = bound(query, nodes, native), bound(query, other, "numpy")
         first, second = (np.where(part.bounds < 0, -np.inf, part.bounds) for part in (nodes, other))
         np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-11)
         alive = first[:, 0] > -np.inf
@@ -61,7 +61,7 @@ def test_the_compiled_program_does_what_numpy_does(seed, goals, gradient, native
         same = (one.branch[alive] == two.branch[alive]).all(axis=1)
         assert (~same).sum() <= 1  # scores may tie
         left = alive & (one.branch[:, 0] >= 0)
-        nodes = nodes[left].halves(one.branch[left], task.tables.knots)
+        nodes = nodes[left].halves(one.branch[left], query.tables.knots)
         if not len(nodes):
             break
 
@@ -70,10 +70,10 @@ def test_the_compiled_program_does_what_numpy_does(seed, goals, gradient, native
 @pytest.mark.parametrize("seed", range(24))
 def test_a_root_is_not_bounded_too_low(seed, engine, native):
     net, box = random_network(seed, 2, 4, 2), [(-2.0, 2.0), (-1.0, 1.5)]
-    task = Task.of(net, Domain.of(net, box), [np.array([[1.0]])])
-    nodes = Nodes.roots(task, task.domain.box[None])
+    query = Query.of(net, Domain.of(net, box), [np.array([[1.0]])])
+    nodes = Nodes.roots(query, query.domain.box[None])
     floor = nodes.floors[0, 0] = -1e3
-    bound(task, nodes, engine)
+    bound(query, nodes, engine)
     (_, high), *_ = rational_networks.extremes(net, box)
     assert Fraction(float(nodes.bounds[0, 0])) + Fraction(floor) >= high
 
@@ -86,17 +86,17 @@ def test_a_bound_without_gaps_is_rounded_up(seed, engine, native):
         dense_network(seed, 2, 50, 50, 50, 1, f=activation.piecewise([-9e9], [1.0, 1.0])),
         [(0.5, 1.0), (0.1, 0.3)],
     )
-    task = Task.of(net, Domain.of(net, box), [np.array([[1.0]])])
+    query = Query.of(net, Domain.of(net, box), [np.array([[1.0]])])
     ((_, high),) = rational_networks.extremes(net, box)
-    nodes = Nodes.roots(task, task.domain.box[None])
+    nodes = Nodes.roots(query, query.domain.box[None])
     nodes.floors[:] = floor = float(high) - 1e-6
-    bound(task, nodes, engine)
+    bound(query, nodes, engine)
     excess = Fraction(float(nodes.bounds[0, 0])) + Fraction(floor) - high
     assert 0 <= excess <= Fraction(1e-9)
-    narrow = Nodes.roots(task, np.array([[[high_end, high_end] for _, high_end in box]]))
+    narrow = Nodes.roots(query, np.array([[[high_end, high_end] for _, high_end in box]]))
     corner = exact_outputs(net, np.array([high_end for _, high_end in box]))[0]
     narrow.floors[:] = floor = float(corner) - 1e-9
-    bound(task, narrow, engine)
+    bound(query, narrow, engine)
     assert 0 <= Fraction(float(narrow.bounds[0, 0])) + Fraction(floor) - corner <= Fraction(1e-9)
 
 
@@ -107,9 +107,9 @@ def test_terms_that_cancel_count_by_their_size(one, order, engine, native):
     """1e16 x + x - 1e16 x, of which floating point may make 0."""
     last = np.array([1e16, one, -1e16])[list(order)]
     net = network([([[1.0]] * 3, np.zeros(3)), activation.relu(), ([last], [0.0])])
-    task = Task.of(net, Domain.of(net, [(0.5, 1)]), [np.array([[one]])])
-    nodes = Nodes.roots(task, task.domain.box[None])
-    bound(task, nodes, engine)
+    query = Query.of(net, Domain.of(net, [(0.5, 1)]), [np.array([[one]])])
+    nodes = Nodes.roots(query, query.domain.box[None])
+    bound(query, nodes, engine)
     assert 1 <= nodes.bounds[0, 0] <= 1e4
 
 
@@ -118,10 +118,12 @@ def test_units_on_a_piece_between_adjacent_knots_stay_there(engine, native):
     """Z in [1, 1 + eps]: the middle of the two rounds to 1, and the piece is still the one between them."""
     eps = 2.0**-52
     f = activation.piecewise([1.0, 1.0 + eps], [0.0, 1.0, 0.0])
-    task = Task.of(net := network([([[1.0]], [0.0]), f, ([[1.0]], [0.0])]), Domain.of(net, [(0, 2)]), [np.ones((1, 1))])
-    nodes = Nodes.roots(task, task.domain.box[None]).with_splits(2)
+    query = Query.of(
+        net := network([([[1.0]], [0.0]), f, ([[1.0]], [0.0])]), Domain.of(net, [(0, 2)]), [np.ones((1, 1))]
+    )
+    nodes = Nodes.roots(query, query.domain.box[None]).with_splits(2)
     nodes.split_unit[:], nodes.split_low[:], nodes.split_high[:] = 0, [1.0, -np.inf], [np.inf, 1.0 + eps]
-    bound(task, nodes, engine)
+    bound(query, nodes, engine)
     assert nodes.bounds[0, 0] >= 1 + eps / 2 - 1
     assert nodes.box[0, 0, 1] >= 1 + eps
     np.testing.assert_array_equal(nodes.ranges[0, 0], [1.0, 1.0 + eps])
@@ -131,26 +133,26 @@ def test_units_on_a_piece_between_adjacent_knots_stay_there(engine, native):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_overflow_proves_nothing(engine, native):
     net = network([([[1.0], [1.0]], [0.0, 0.5]), activation.relu(), ([[1e200, -1e200]], [0.0])])
-    task = Task.of(net, Domain.of(net, [(-1, 1)]), [np.array([[1e200]])])
-    nodes = Nodes.roots(task, task.domain.box[None])
-    bound(task, nodes, engine)
+    query = Query.of(net, Domain.of(net, [(-1, 1)]), [np.array([[1e200]])])
+    nodes = Nodes.roots(query, query.domain.box[None])
+    bound(query, nodes, engine)
     assert nodes.bounds[0, 0] == np.inf
 
 
 @pytest.mark.parametrize("engine", ["native", "numpy"])
 def test_an_input_that_cannot_be_halved_is_no_branch(engine, native):
     net = network([([[1.0], [3.0]], [-1.0, -3.0]), activation.absolute(), ([[1.0, -0.3]], [0.0])])
-    task = Task.of(net, Domain.of(net, [(1 - 2.0**-53, 1 + 2.0**-52)]), [np.ones((1, 1))])
-    nodes = Nodes.roots(task, np.array([[[1.0, 1 + 2.0**-52]]]))
-    assert bound(task, nodes, engine).branch[0, 0] != 0
+    query = Query.of(net, Domain.of(net, [(1 - 2.0**-53, 1 + 2.0**-52)]), [np.ones((1, 1))])
+    nodes = Nodes.roots(query, np.array([[[1.0, 1 + 2.0**-52]]]))
+    assert bound(query, nodes, engine).branch[0, 0] != 0
 
 
 def test_halves_cover_their_node():
-    task = asked(1, 2)
-    nodes = Nodes.roots(task, np.array([[[-1.0, 3.0], [0.0, 1.0]]] * 2))
-    both = nodes.halves(np.array([[0, -1], [2 + 3, 0]]), task.tables.knots)
+    query = asked(1, 2)
+    nodes = Nodes.roots(query, np.array([[[-1.0, 3.0], [0.0, 1.0]]] * 2))
+    both = nodes.halves(np.array([[0, -1], [2 + 3, 0]]), query.tables.knots)
     np.testing.assert_array_equal(both.box[:2, 0], [[-1, 1], [1, 3]])
-    knot = task.tables.knots[3, 0]
+    knot = query.tables.knots[3, 0]
     np.testing.assert_array_equal(both.split_unit[2:, 0], [3, 3])
     np.testing.assert_array_equal(both.split_low[2:, 0], [-np.inf, knot])
     np.testing.assert_array_equal(both.split_high[2:, 0], [knot, np.inf])
@@ -180,14 +182,14 @@ def test_a_simplex_that_lies_makes_no_bound_wrong(seed, monkeypatch):
 
     monkeypatch.setattr(linear._Simplex, "solve", lie)
     net, box = random_network(seed, 2, 4, 2), [(-2.0, 2.0), (-1.0, 1.5)]
-    task = Task.of(net, Domain.of(net, box, ([[1.0, 1.0], [-1.0, 0.5]], [1.0, 2.0])), [np.array([[1.0]])])
-    nodes = Nodes.roots(task, task.domain.box[None])
+    query = Query.of(net, Domain.of(net, box, ([[1.0, 1.0], [-1.0, 0.5]], [1.0, 2.0])), [np.array([[1.0]])])
+    nodes = Nodes.roots(query, query.domain.box[None])
     nodes.floors[:] = -1e3
     (_, high), *_ = rational_networks.extremes(net, box, ([[1.0, 1.0], [-1.0, 0.5]], [1.0, 2.0]))
     for _ in range(4):
-        answer = bound(task, nodes, "numpy")
+        answer = bound(query, nodes, "numpy")
         assert Fraction(float(nodes.bounds.max())) - 1000 >= high
         inner = answer.branch[:, 0] >= 0
         if not inner.all():
             break
-        nodes = nodes.halves(answer.branch, task.tables.knots)
+        nodes = nodes.halves(answer.branch, query.tables.knots)

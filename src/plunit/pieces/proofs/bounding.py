@@ -1,7 +1,6 @@
 """Bounds of a network on many parts of its domain at once: the step of the branch and bound, and the parts themselves.
 
-A `Task` is the network as tables, the domain's constraints, and goals: rows of the outputs that are bounded from above.
-Goals that must reach their floors together make a condition. `Nodes` are parts of the domain: a box, ranges of the
+A `Query` is the network as tables, the domain, and goals: rows of the outputs that are bounded from above. Goals that must reach their floors together make a condition. `Nodes` are parts of the domain: a box, ranges of the
 units, and splits, which put units on one side of a knot. `bound` narrows their boxes and ranges, bounds the goals, and
 says where to branch. It runs in the compiled program csrc/prove.cpp, or in NumPy (`numpy_bounds`), and in both the
 bounds hold for the network in exact arithmetic.
@@ -63,7 +62,7 @@ def _outward(number: Fraction) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class Query:
     """What is bounded: goals y, or the gradient of the first goal, for x in the domain.
 
     goals: [g, out]; the goals of condition c are those from first[c] to first[c + 1].
@@ -77,7 +76,7 @@ class Task:
     gradient: bool = False
 
     @classmethod
-    def of(cls, net: Network, domain: Domain, conditions: Sequence[Floats], *, gradient: bool = False) -> Task:
+    def of(cls, net: Network, domain: Domain, conditions: Sequence[Floats], *, gradient: bool = False) -> Query:
         """Take the goals of each condition, [m, out]."""
         first = np.cumsum([0, *map(len, conditions)], dtype=np.int64)
         return cls(net, Tables.of(net), domain, np.concatenate(conditions), first, gradient)
@@ -143,9 +142,9 @@ class Nodes:
     bounds: Floats
 
     @classmethod
-    def roots(cls, task: Task, boxes: Floats) -> Nodes:
+    def roots(cls, query: Query, boxes: Floats) -> Nodes:
         """Return a node for each box [n, in, 2]."""
-        n, inputs, units, goals = len(boxes), task.net.inputs, len(task.tables.knots), len(task.goals)
+        n, inputs, units, goals = len(boxes), query.net.inputs, len(query.tables.knots), len(query.goals)
         return cls(
             np.array(boxes, dtype=np.float64),
             np.broadcast_to([-np.inf, np.inf], (n, units, 2)).copy(),
@@ -155,7 +154,7 @@ class Nodes:
             np.zeros((n, goals)),
             np.arange(n),
             np.full((n, goals, inputs + 1), np.nan),
-            np.full((n, len(task.first) - 1), np.inf),
+            np.full((n, len(query.first) - 1), np.inf),
         )
 
     def __len__(self) -> int:
@@ -208,22 +207,22 @@ class Answer:
     gradient: Floats
 
 
-def bound(task: Task, nodes: Nodes, engine: str) -> Answer:
+def bound(query: Query, nodes: Nodes, engine: str) -> Answer:
     """Narrow the nodes, in place, and return what is known of them."""
-    n, inputs = len(nodes), task.net.inputs
+    n, inputs = len(nodes), query.net.inputs
     found = Answer(np.zeros((n, inputs)), np.full((n, 2), -1, dtype=np.int64), np.zeros((n, inputs, 2)))
     if engine == "numpy":
-        bound_in_numpy(task, nodes, found)
+        bound_in_numpy(query, nodes, found)
     else:
-        _bound_compiled(task, nodes, found)
+        _bound_compiled(query, nodes, found)
     nodes.bounds[np.isnan(nodes.bounds)] = np.inf  # overflow proves nothing
     found.gradient[np.isnan(found.gradient).any(axis=2)] = -np.inf, np.inf
     return found
 
 
-def _bound_compiled(task: Task, nodes: Nodes, found: Answer) -> None:
+def _bound_compiled(query: Query, nodes: Nodes, found: Answer) -> None:
     n = len(nodes)
-    net, tables, domain, counter = task.net, task.tables, task.domain, ctypes.c_int64(0)
+    net, tables, domain, counter = query.net, query.tables, query.domain, ctypes.c_int64(0)
     question = ProofTask(
         depth=len(net.layers),
         widths=np.array(net.widths, dtype=np.int64),
@@ -237,10 +236,10 @@ def _bound_compiled(task: Task, nodes: Nodes, found: Answer) -> None:
         constraints=len(domain.limits),
         rows=domain.rows,
         limits=domain.limits,
-        conditions=len(task.first) - 1,
-        first=task.first,
-        goals=task.goals,
-        gradient=task.gradient,
+        conditions=len(query.first) - 1,
+        first=query.first,
+        goals=query.goals,
+        gradient=query.gradient,
     )
     parts = ProofNodes(
         nodes=n,

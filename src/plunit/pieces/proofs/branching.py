@@ -17,7 +17,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.limits import MEMORY, Progress
-from plunit.pieces.proofs.bounding import Answer, Nodes, Task, bound, prover
+from plunit.pieces.proofs.bounding import Answer, Nodes, Query, bound, prover
 from plunit.pieces.proofs.domain import Domain
 
 SECONDS = 60.0
@@ -32,11 +32,11 @@ class Aim(Protocol):
     """What is made as large as possible, at points x [n, in]; -inf outside of the domain.
 
     Where several questions are asked at once, case [n] says which one is meant. Floors [n, g] are what the goals of the
-    task must reach if a value above `least` is wanted.
+    query must reach if a value above `least` is wanted.
     """
 
     @property
-    def task(self) -> Task:
+    def query(self) -> Query:
         """What is bounded."""
 
     def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
@@ -70,7 +70,7 @@ class Effort:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Extreme:
     """x [in] with the largest value found, of which case; no value is above the bound; scale: the largest |value| seen.
 
     ended: whether the search went on until nothing was left that could be above `least`.
@@ -92,7 +92,7 @@ def search(
     least: float = -np.inf,
     gap: float = 0.0,
     enough: Callable[[Floats, int], bool] = lambda x, case: False,
-) -> Found:
+) -> Extreme:
     """Return the largest value over boxes [n, in, 2], as far as values above `least` matter.
 
     Args:
@@ -103,23 +103,23 @@ def search(
         gap: parts are dropped, too, whose bound is above the best value by at most this part of the scale.
         enough: whether to stop at a new best x and its case.
     """
-    engine, task = prover(), aim.task
+    engine, query = prover(), aim.query
     start = time.monotonic()
     x, case, value, scale = _first_points(aim, boxes)
     if enough(x, case):
-        return Found(x, case, value, np.inf, scale, ended=False)
+        return Extreme(x, case, value, np.inf, scale, ended=False)
     rng = np.random.default_rng(0)
-    pool, closed, batch, rounds = _Pool(Nodes.roots(task, boxes)), -np.inf, 2, 0
+    pool, closed, batch, rounds = _Pool(Nodes.roots(query, boxes)), -np.inf, 2, 0
     while len(pool):
         level = max(least, value + gap * scale)
         if time.monotonic() - start > effort.seconds:
-            return Found(x, case, value, max(level, closed, pool.bound), scale, ended=False)
+            return Extreme(x, case, value, max(level, closed, pool.bound), scale, ended=False)
         if effort.progress is not None:
             _tell(effort, start, value, max(level, closed, pool.bound), len(pool))
         nodes, before = pool.take(batch, by_value=rounds % 2 == 1)
-        batch, rounds = min(2 * batch, task.batch), rounds + 1
+        batch, rounds = min(2 * batch, query.batch), rounds + 1
         nodes.floors[:] = aim.floors(nodes.case, level)
-        answer = bound(task, nodes, engine)
+        answer = bound(query, nodes, engine)
         bounds = np.fmin(aim.bounds(nodes, answer, level), before)  # NaN bounds nothing
         points, cases, values = _tries(aim, nodes, answer.x, rng)
         best = int(values.argmax())
@@ -127,20 +127,20 @@ def search(
         if values[best] > value:
             x, case, value = points[best], int(cases[best]), float(values[best])
             if enough(x, case):
-                return Found(x, case, value, np.inf, scale, ended=False)
+                return Extreme(x, case, value, np.inf, scale, ended=False)
             pool.drop(max(least, value + gap * scale))
         left = bounds > max(least, value + gap * scale)
         leaves = left & (answer.branch[:, 0] < 0)
         closed = max(closed, bounds[leaves].max(initial=-np.inf))
         left &= ~leaves
-        halves = nodes[left].halves(answer.branch[left], task.tables.knots)
+        halves = nodes[left].halves(answer.branch[left], query.tables.knots)
         pool.add(halves, np.repeat(bounds[left], 2), np.repeat(values[: len(nodes)][left], 2))
-    return Found(x, case, value, max(least, value + gap * scale, closed), scale, ended=True)
+    return Extreme(x, case, value, max(least, value + gap * scale, closed), scale, ended=True)
 
 
 def _first_points(aim: Aim, boxes: Floats) -> tuple[Floats, int, float, float]:
     """Return the best of some random points that climbed along their gradients: x, case, value; and the scale."""
-    x, case = _starts(aim.task.domain, boxes)
+    x, case = _starts(aim.query.domain, boxes)
     low, high = boxes[case, :, 0], boxes[case, :, 1]
     values, slopes = aim.climb(x, case)
     best, top = x, values

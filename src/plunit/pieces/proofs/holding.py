@@ -13,7 +13,7 @@ import numpy as np
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network, check_network, check_size
-from plunit.pieces.proofs.bounding import Answer, Nodes, Task
+from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import SECONDS, Effort, search
 from plunit.pieces.proofs.domain import Domain, Impossible
 from plunit.pieces.proofs.exact_values import exact_outputs
@@ -114,11 +114,11 @@ class Margin:
         return np.stack([case.box for case in self.cases])
 
     @cached_property
-    def task(self) -> Task:
+    def query(self) -> Query:
         """Goals -row y with the floors -limit; the domain is that of the only case, or holds all boxes."""
         case, outer = self.cases[0], np.stack([self.boxes[..., 0].min(axis=0), self.boxes[..., 1].max(axis=0)], axis=1)
         domain = Domain(outer, case.rows, case.limits)
-        return Task.of(self.net, domain, [-condition.rows for condition in case.conditions])
+        return Query.of(self.net, domain, [-condition.rows for condition in case.conditions])
 
     @cached_property
     def limits(self) -> Floats:
@@ -132,14 +132,14 @@ class Margin:
 
     def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
         """Return the margins, -inf outside of the domain, and the gradients of the rows that decide."""
-        y, slopes = self.task.forward(x)
-        excess, first, boxes = y @ self.task.goals.T - self.limits[case], self.task.first, self.boxes[case]
+        y, slopes = self.query.forward(x)
+        excess, first, boxes = y @ self.query.goals.T - self.limits[case], self.query.first, self.boxes[case]
         rows = np.stack([a + excess[:, a:b].argmin(axis=1) for a, b in pairwise(first)], axis=1)
         least = np.take_along_axis(excess, rows, axis=1)
         best = least.argmax(axis=1)[:, None]
         margin, row = (np.take_along_axis(part, best, axis=1)[:, 0] for part in (least, rows))
-        within = ((x >= boxes[..., 0]) & (x <= boxes[..., 1])).all(axis=1) & self.task.domain.holds(x)
-        return np.where(within, margin, NEVER), self.task.gradients(slopes, self.task.goals[row])
+        within = ((x >= boxes[..., 0]) & (x <= boxes[..., 1])).all(axis=1) & self.query.domain.holds(x)
+        return np.where(within, margin, NEVER), self.query.gradients(slopes, self.query.goals[row])
 
     def floors(self, case: Ints, least: float) -> Floats:
         """Return the limits."""
@@ -153,7 +153,7 @@ class Margin:
     def contains(self, x: Floats, case: int) -> bool:
         """Whether x is in the case, in exact arithmetic."""
         y, asked = self.net(x), self.cases[case]
-        size = np.abs(self.task.goals).sum(axis=1).max() * np.abs(y).max() + np.abs(self.limits[case]).max()
+        size = np.abs(self.query.goals).sum(axis=1).max() * np.abs(y).max() + np.abs(self.limits[case]).max()
         if self.climb(x[None], np.array([case]))[0][0] < -NEAR * size:
             return False
         if not Domain(asked.box, asked.rows, asked.limits).contains(x):

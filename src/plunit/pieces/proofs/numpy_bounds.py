@@ -21,7 +21,7 @@ from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT, Region, gamma, over
 
 if TYPE_CHECKING:
-    from plunit.pieces.proofs.bounding import Answer, Nodes, Task
+    from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 
 
 @dataclass(eq=False)
@@ -40,7 +40,7 @@ class Lines:
 
 @dataclass(eq=False)
 class _Node:
-    task: Task
+    query: Query
     region: Region
     low: Floats
     high: Floats
@@ -52,34 +52,34 @@ class _Node:
     @property
     def error(self) -> float:
         """The relative error of all operations of a form."""
-        return gamma(4 * sum(self.task.net.widths) + 64) * 1.0001
+        return gamma(4 * sum(self.query.net.widths) + 64) * 1.0001
 
 
-def bound_in_numpy(task: Task, nodes: Nodes, found: Answer) -> None:
+def bound_in_numpy(query: Query, nodes: Nodes, found: Answer) -> None:
     """Do what `bounding.bound` promises."""
     for n in range(len(nodes)):
-        _step(task, nodes, found, n, pinned=False)
+        _step(query, nodes, found, n, pinned=False)
         if found.branch[n, 0] < 0 and (nodes.bounds[n] >= 0).any():
-            _step(task, nodes, found, n, pinned=True)
+            _step(query, nodes, found, n, pinned=True)
 
 
-def _step(task: Task, nodes: Nodes, found: Answer, n: int, *, pinned: bool) -> None:
-    node = _Node(task, Region(nodes.box[n]), nodes.ranges[n, :, 0].copy(), nodes.ranges[n, :, 1].copy())
-    node.shapes = np.zeros((len(node.low), task.net.inputs))
+def _step(query: Query, nodes: Nodes, found: Answer, n: int, *, pinned: bool) -> None:
+    node = _Node(query, Region(nodes.box[n]), nodes.ranges[n, :, 0].copy(), nodes.ranges[n, :, 1].copy())
+    node.shapes = np.zeros((len(node.low), query.net.inputs))
     found.x[n], found.branch[n] = nodes.box[n].sum(axis=1) / 2, -1
-    for row, limit in zip(task.domain.rows, task.domain.limits, strict=True):
+    for row, limit in zip(query.domain.rows, query.domain.limits, strict=True):
         node.region.cut(row, limit)
     for form, least in zip(nodes.cuts[n], nodes.floors[n], strict=True):
         if not np.isnan(form[-1]):
             node.region.cut(-form[:-1], over(form[-1], least))
-    for k in range(len(task.net.hidden)):
+    for k in range(len(query.net.hidden)):
         if not node.region.empty:
             _bound_layer(node, k, _limits(node, nodes, n, k, pinned=pinned))
     if not node.region.empty:
-        node.terms.append(_terms(node, len(task.net.hidden)))
+        node.terms.append(_terms(node, len(query.net.hidden)))
         nodes.box[n] = np.stack([node.region.low, node.region.high], axis=1)
         nodes.ranges[n] = np.stack([node.low, node.high], axis=1)
-        scores = _bound_gradient(node, found, n) if task.gradient else _bound_goals(node, nodes, found, n)
+        scores = _bound_gradient(node, found, n) if query.gradient else _bound_goals(node, nodes, found, n)
     if node.region.empty:
         nodes.bounds[n] = NEVER
     else:
@@ -88,10 +88,10 @@ def _step(task: Task, nodes: Nodes, found: Answer, n: int, *, pinned: bool) -> N
 
 def _limits(node: _Node, nodes: Nodes, n: int, k: int, *, pinned: bool) -> list[tuple[int, float, float]]:
     """Return (unit, sign, value) for what is known of layer k: sign z >= sign value."""
-    start = sum(node.task.net.widths[1 : k + 1])
-    stop = start + node.task.net.widths[k + 1]
+    start = sum(node.query.net.widths[1 : k + 1])
+    stop = start + node.query.net.widths[k + 1]
     if pinned:  # all units are on one piece, whose ends cut the region
-        knots, low, high = node.task.tables.knots[start:stop], node.low[start:stop], node.high[start:stop]
+        knots, low, high = node.query.tables.knots[start:stop], node.low[start:stop], node.high[start:stop]
         ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
         on = (knots <= low[:, None]).sum(axis=1)  # not by the middle, which may round to a knot
         known = [
@@ -106,7 +106,7 @@ def _limits(node: _Node, nodes: Nodes, n: int, k: int, *, pinned: bool) -> list[
 
 
 def _bound_layer(node: _Node, k: int, limits: list[tuple[int, float, float]]) -> None:
-    net, region = node.task.net, node.region
+    net, region = node.query.net, node.region
     start, count = sum(net.widths[1 : k + 1]), net.widths[k + 1]
     node.first.append(start)
     node.terms.append(_terms(node, k))
@@ -121,7 +121,7 @@ def _bound_layer(node: _Node, k: int, limits: list[tuple[int, float, float]]) ->
         for form, constant, least in zip(*_unit_forms(node, k, units - start, signs), signs * values, strict=True):
             region.cut(-form, over(constant, least))
         region.shrink_all()
-    knots = node.task.tables.knots[start : start + count]
+    knots = node.query.tables.knots[start : start + count]
     low, high = node.low[start : start + count], node.high[start : start + count]
     crossing = ((knots > low[:, None]) & (knots < high[:, None])).any(axis=1)
     units = np.flatnonzero(crossing | ~np.isfinite(low) | ~np.isfinite(high))
@@ -142,7 +142,7 @@ def _bound_layer(node: _Node, k: int, limits: list[tuple[int, float, float]]) ->
 
 def _terms(node: _Node, k: int) -> Floats:
     """Return v >= |W| |y| + |b| of the units of layer k."""
-    layer = node.task.net.layers[k]
+    layer = node.query.net.layers[k]
     size = node.lines[k - 1].size if k else np.maximum(np.abs(node.region.low), np.abs(node.region.high))
     return np.asarray(np.abs(layer.weight) @ size + np.abs(layer.bias) + FLOOR * (size.sum() + 1))
 
@@ -153,8 +153,8 @@ def _lines(node: _Node, start: int, count: int) -> Lines:
     found = Lines(zero, zero.copy(), zero.copy(), np.full((2, count), -1), np.zeros(count))
     for i in range(count):
         low, high = node.low[start + i], node.high[start + i]
-        knots, slopes = node.task.tables.knots[start + i], node.task.tables.slopes[start + i]
-        below, above = node.task.tables.low[start + i], node.task.tables.high[start + i]
+        knots, slopes = node.query.tables.knots[start + i], node.query.tables.slopes[start + i]
+        below, above = node.query.tables.low[start + i], node.query.tables.high[start + i]
         inside = np.flatnonzero((knots > low) & (knots < high))
         on = int((knots <= low).sum())
         pieces = np.array([on, *inside, on + len(inside)])
@@ -188,7 +188,7 @@ def _hull_edge(z: Floats, value: Floats, middle: float, default: float) -> float
 
 def _unit_forms(node: _Node, k: int, units: Ints, signs: Floats) -> tuple[Floats, Floats]:
     """Return forms [n, in] and constants [n] that sign z of these units of layer k never exceeds."""
-    layer = node.task.net.layers[k]
+    layer = node.query.net.layers[k]
     start = signs[:, None] * layer.weight[units], signs * layer.bias[units], node.terms[k][units]
     return _substituted(node, k, *start)[:2]
 
@@ -197,7 +197,7 @@ def _substituted(node: _Node, k: int, a: Floats, constant: Floats, size: Floats)
     """Go back to x from a y + constant, y the inputs of layer k; also return a for each layer, the first one first."""
     felt: list[Floats] = []
     for i in range(k - 1, -1, -1):
-        layer, lines = node.task.net.layers[i], node.lines[i]
+        layer, lines = node.query.net.layers[i], node.lines[i]
         felt.insert(0, a)
         upper = a > 0
         b = a * np.where(upper, *lines.slope)
@@ -210,21 +210,21 @@ def _substituted(node: _Node, k: int, a: Floats, constant: Floats, size: Floats)
 
 
 def _goal_forms(node: _Node, goals: Floats) -> tuple[Floats, Floats, list[Floats]]:
-    last = node.task.net.layers[-1]
+    last = node.query.net.layers[-1]
     start = goals @ last.weight, goals @ last.bias, np.abs(goals) @ node.terms[-1]
     return _substituted(node, len(node.lines), *start)
 
 
 def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
     """Bound each condition and return how much each unit's gap matters for the one with the largest bound."""
-    task, region, best, floor = node.task, node.region, NEVER, nodes.floors[n]
-    forms, constants, felt = _goal_forms(node, task.goals)
+    query, region, best, floor = node.query, node.region, NEVER, nodes.floors[n]
+    forms, constants, felt = _goal_forms(node, query.goals)
     gap = np.concatenate([np.zeros((2, 0)), *(lines.gap for lines in node.lines)], axis=1)
     slopes = np.concatenate([np.zeros((len(forms), 0)), *felt], axis=1)
     scores = np.where(slopes > 0, gap[0], gap[1]) * np.abs(slopes)
     kept = np.zeros(len(node.low))
     for c in np.flatnonzero(nodes.bounds[n] > NEVER):
-        group = range(task.first[c], task.first[c + 1])
+        group = range(query.first[c], query.first[c + 1])
         least = min(region.over_box(forms[g], over(constants[g], floor[g])) for g in group)
         everything = region
         if len(group) > 1:  # the largest t >= 0 by which all goals exceed their floors
@@ -239,10 +239,10 @@ def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
             weights = np.ones(1)
         nodes.bounds[n, c] = top
         if top > best:
-            best, found.x[n] = top, x[: task.net.inputs]
+            best, found.x[n] = top, x[: query.net.inputs]
             kept = weights @ scores[group.start : group.stop]
     nodes.cuts[n] = np.nan
-    if len(task.first) == 2 and best > NEVER:
+    if len(query.first) == 2 and best > NEVER:
         nodes.cuts[n] = np.append(forms, constants[:, None], axis=1)
     return np.asarray(kept)
 
@@ -253,14 +253,14 @@ def _bound_gradient(node: _Node, found: Answer, n: int) -> Floats:
     Backwards, a unit on several pieces has slope s = middle + radius e with |e| <= 1, and s v = middle v + radius |v|
     e'. So the gradient lies in a zonotope: a centre, and one column for each such e'.
     """
-    task, net = node.task, node.task.net
+    query, net = node.query, node.query.net
     if node.region.cuts:
         wider = node.region.shrunk()
         top, x, _ = wider.maximise(np.append(np.zeros(net.inputs), 1.0), 0.0)
         node.region.empty |= top == NEVER
         found.x[n] = x[: net.inputs]
-    centre = task.goals[0] @ net.layers[-1].weight
-    terms = np.abs(task.goals[0]) @ np.abs(net.layers[-1].weight) + FLOOR
+    centre = query.goals[0] @ net.layers[-1].weight
+    terms = np.abs(query.goals[0]) @ np.abs(net.layers[-1].weight) + FLOOR
     columns, owners = np.zeros((0, len(centre))), np.zeros(0, dtype=np.int64)
     for k in range(len(net.hidden) - 1, -1, -1):
         start, weight = node.first[k], net.layers[k].weight
@@ -283,7 +283,7 @@ def _bound_gradient(node: _Node, found: Answer, n: int) -> Floats:
 
 def _slopes(node: _Node, start: int, count: int) -> tuple[Floats, Floats]:
     """Return the least and the largest slope of each unit of a layer on its range."""
-    knots, slopes = (table[start : start + count] for table in (node.task.tables.knots, node.task.tables.slopes))
+    knots, slopes = (table[start : start + count] for table in (node.query.tables.knots, node.query.tables.slopes))
     low, high = node.low[start : start + count, None], node.high[start : start + count, None]
     ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
     begin, end = ends[:, :-1], ends[:, 1:]
@@ -298,7 +298,7 @@ def _choose(node: _Node, scores: Floats) -> tuple[int, int]:
     if not (scores > 0).any():  # where the goals are exact, the cuts need not be
         scores = gap.sum(axis=0)
     if not (scores > 0).any():  # nothing matters, or numbers are too large: any unit that may cross a knot
-        knots = node.task.tables.knots
+        knots = node.query.tables.knots
         inside = np.argwhere((knots > node.low[:, None]) & (knots < node.high[:, None]))
         return (node.shapes.shape[1] + int(inside[0, 0]), int(inside[0, 1])) if len(inside) else (-1, -1)
     middle = (node.region.low + node.region.high) / 2
@@ -308,6 +308,6 @@ def _choose(node: _Node, scores: Floats) -> tuple[int, int]:
     shares = (scores / np.where(whole > 0, whole, np.inf)) @ parts
     unit, axis = int(scores.argmax()), int(shares.argmax())
     # a gradient's gap stays as wide as it is until the unit is on one piece
-    if (8.0 if node.task.gradient else 1.0) * scores[unit] < shares[axis]:
+    if (8.0 if node.query.gradient else 1.0) * scores[unit] < shares[axis]:
         return axis, -1
     return len(shares) + unit, int(knot[int(gap[0, unit] < gap[1, unit]), unit])

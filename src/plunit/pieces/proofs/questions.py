@@ -16,8 +16,8 @@ from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.exact_curves import Curve
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network, check_network
-from plunit.pieces.proofs.bounding import Answer, Nodes, Task
-from plunit.pieces.proofs.branching import SECONDS, Effort, Found, search
+from plunit.pieces.proofs.bounding import Answer, Nodes, Query
+from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
 from plunit.pieces.proofs.exact_values import certain_value
 from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT
@@ -46,7 +46,7 @@ class Optimum:
     seconds: float
 
     @classmethod
-    def of(cls, found: Found, value: float, seconds: float) -> Optimum:
+    def of(cls, found: Extreme, value: float, seconds: float) -> Optimum:
         """Compare the value with its bound."""
         near = PROVED * max(found.scale, abs(value)) + FLOOR
         proved = bool(np.isfinite(value) and found.bound - value <= near)
@@ -85,15 +85,15 @@ class LargestGoal:
     goal: Floats
 
     @cached_property
-    def task(self) -> Task:
+    def query(self) -> Query:
         """One condition of one goal."""
-        return Task.of(self.net, self.domain, [self.goal[None]])
+        return Query.of(self.net, self.domain, [self.goal[None]])
 
     def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
         """Return goal f(x), -inf outside of the domain, and its gradient."""
-        y, slopes = self.task.forward(x)
+        y, slopes = self.query.forward(x)
         rows = np.broadcast_to(self.goal, y.shape)
-        return np.where(self.domain.holds(x), y @ self.goal, NEVER), self.task.gradients(slopes, rows)
+        return np.where(self.domain.holds(x), y @ self.goal, NEVER), self.query.gradients(slopes, rows)
 
     def floors(self, case: Ints, least: float) -> Floats:
         """Return the value that matters."""

@@ -17,7 +17,7 @@ import numpy as np
 from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network
-from plunit.pieces.proofs.bounding import Answer, Nodes, Task
+from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import SECONDS, Effort, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
 from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT, gamma
@@ -90,13 +90,13 @@ def is_monotone(
         return np.asarray(sign * gradients[..., feature, side])
 
     def fails(x: Floats, case: int) -> bool:
-        slope, error = _gradient(aim.task, x)
-        wrong = bool(sign * slope[feature] > error[feature]) and bool(_off_knots(aim.task, x[None])[0])
+        slope, error = _gradient(aim.query, x)
+        wrong = bool(sign * slope[feature] > error[feature]) and bool(_off_knots(aim.query, x[None])[0])
         return wrong and domain.contains(x)
 
     points, start = domain.points(SAMPLES), time.monotonic()
     aim = Steepness(net, domain, goal, wrong)
-    slopes = aim.task.gradients(aim.task.forward(points)[1], np.tile(goal, (len(points), 1)))[:, feature]
+    slopes = aim.query.gradients(aim.query.forward(points)[1], np.tile(goal, (len(points), 1)))[:, feature]
     flat = PROVED * float(np.abs(slopes).max())
     found = search(aim, domain.box[None], Effort.of(time_limit, progress), least=flat, enough=fails)
     if fails(found.x, found.case):
@@ -128,15 +128,15 @@ class Steepness:
     measure: Callable[[Floats], Floats]
 
     @cached_property
-    def task(self) -> Task:
+    def query(self) -> Query:
         """The gradient of one goal."""
-        return Task.of(self.net, self.domain, [self.goal[None]], gradient=True)
+        return Query.of(self.net, self.domain, [self.goal[None]], gradient=True)
 
     def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
         """Return the measure of the gradients at x, -inf outside of the domain or on a knot, and the gradients."""
-        y, slopes = self.task.forward(x)
-        found = self.task.gradients(slopes, np.broadcast_to(self.goal, y.shape))
-        inside = self.domain.holds(x) & _off_knots(self.task, x)
+        y, slopes = self.query.forward(x)
+        found = self.query.gradients(slopes, np.broadcast_to(self.goal, y.shape))
+        inside = self.domain.holds(x) & _off_knots(self.query, x)
         return np.where(inside, self.measure(np.stack([found, found], axis=-1)), NEVER), found
 
     def floors(self, case: Ints, least: float) -> Floats:
@@ -148,11 +148,11 @@ class Steepness:
         return np.where(nodes.bounds[:, 0] > NEVER, self.measure(answer.gradient), NEVER)
 
 
-def _off_knots(task: Task, x: Floats) -> Bools:
+def _off_knots(query: Query, x: Floats) -> Bools:
     """Return at which of x [n, in] every unit that depends on x is off its knots, beyond rounding."""
     y, error, felt = x, np.zeros_like(x), np.ones_like(x)
     found = np.ones(len(x), dtype=np.bool_)
-    for weight, bias, f in task.layers:
+    for weight, bias, f in query.layers:
         if f is None:
             break
         knots, slopes, intercepts = f
@@ -169,10 +169,10 @@ def _off_knots(task: Task, x: Floats) -> Bools:
     return found
 
 
-def _gradient(task: Task, x: Floats) -> tuple[Floats, Floats]:
+def _gradient(query: Query, x: Floats) -> tuple[Floats, Floats]:
     """Return the gradient at x [in], where no unit is on a knot, and a bound on its rounding error."""
-    slopes = task.forward(x[None])[1]
-    size = np.abs(task.goals[0]) @ np.abs(task.net.layers[-1].weight)
-    for layer, slope in zip(task.net.layers[-2::-1], slopes[::-1], strict=True):
+    slopes = query.forward(x[None])[1]
+    size = np.abs(query.goals[0]) @ np.abs(query.net.layers[-1].weight)
+    for layer, slope in zip(query.net.layers[-2::-1], slopes[::-1], strict=True):
         size = (size * np.abs(slope[0])) @ np.abs(layer.weight)
-    return task.gradients(slopes, task.goals[:1])[0], gamma(4 * sum(task.net.widths) + 64) * size + FLOOR
+    return query.gradients(slopes, query.goals[:1])[0], gamma(4 * sum(query.net.widths) + 64) * size + FLOOR
