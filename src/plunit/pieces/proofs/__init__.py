@@ -1,5 +1,7 @@
-"""What a network does in any dimension, proved: largest and smallest values, distances, slopes, counterexamples.
+"""What a network does in any dimension, proved: largest and smallest values, distances, slopes, properties.
 
-A `Network`, a box and constraints enter, and an `Optimum` leaves: a point, its value, and a bound that no value is
-beyond. Start with `questions.py` for values and `steepness.py` for slopes; `encoding.py` is the mixed-integer program.
+A `Network`, a box and constraints enter, or a `Property`; an `Optimum` leaves, a point with its value and a bound that
+no value is beyond, or a `Verdict`. Start with `questions.py` for values, `steepness.py` for slopes and `holding.py` for
+properties. All of them are aims of the search in `branching.py`, whose step is `bounding.py`; `numpy_bounds.py` and
+`linear.py` state that step in NumPy, and csrc/prove.cpp computes it.
 """

@@ -1,9 +1,10 @@
 """Bounds of a network on many parts of its domain at once: the step of the branch and bound, and the parts themselves.
 
-A `Query` is the network as tables, the domain, and goals: rows of the outputs that are bounded from above. Goals that must reach their floors together make a condition. `Nodes` are parts of the domain: a box, ranges of the
-units, and splits, which put units on one side of a knot. `bound` narrows their boxes and ranges, bounds the goals, and
-says where to branch. It runs in the compiled program csrc/prove.cpp, or in NumPy (`numpy_bounds`), and in both the
-bounds hold for the network in exact arithmetic.
+A `Query` is the network as tables, the domain, and goals: rows of the outputs that are bounded from above. Goals that
+must reach their floors together make a condition. `Nodes` are parts of the domain: a box, ranges of the units, and
+splits, which put units on one side of a knot. `bound` narrows their boxes and ranges, bounds the goals, and says where
+to branch. It runs in the compiled program csrc/prove.cpp, or in NumPy (`numpy_bounds`). In both the bounds hold for the
+network in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ import numpy as np
 from plunit.base.machine import processors
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.functions import Functions
-from plunit.pieces.networks import Network
+from plunit.pieces.networks import Layer, Network
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.numpy_bounds import bound_in_numpy
 from plunit.programs.interface import ProofNodes, ProofTask, called, together
 from plunit.programs.loading import library, why_not_native
+
+EXACT = 10_000
+"""Up to this many weights, the ranges of the first layer are computed in exact arithmetic."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +60,10 @@ def _layer_tables(f: Functions, count: int) -> tuple[Floats, ...]:
 
 def _outward(number: Fraction) -> tuple[float, float]:
     """Return the floats around an exact number."""
-    near = float(number)
+    try:
+        near = float(number)
+    except OverflowError:
+        raise ValueError("a number of the network is beyond 1.8e308; scale its weights, knots or slopes") from None
     low = near if Fraction(near) <= number else float(np.nextafter(near, -np.inf))
     return low, near if Fraction(near) >= number else float(np.nextafter(near, np.inf))
 
@@ -145,9 +152,12 @@ class Nodes:
     def roots(cls, query: Query, boxes: Floats) -> Nodes:
         """Return a node for each box [n, in, 2]."""
         n, inputs, units, goals = len(boxes), query.net.inputs, len(query.tables.knots), len(query.goals)
+        ranges, first = np.broadcast_to([-np.inf, np.inf], (n, units, 2)).copy(), query.net.layers[0]
+        if units and n * first.weight.size <= EXACT:
+            ranges[:, : len(first.bias)] = [_exact_ranges(first, box) for box in boxes.tolist()]
         return cls(
             np.array(boxes, dtype=np.float64),
-            np.broadcast_to([-np.inf, np.inf], (n, units, 2)).copy(),
+            ranges,
             np.zeros((n, 0), dtype=np.int64),
             np.zeros((n, 0)),
             np.zeros((n, 0)),
@@ -192,6 +202,19 @@ class Nodes:
         both.split_low[by_unit, free] = np.where(above, place, -np.inf)
         both.split_high[by_unit, free] = np.where(above, np.inf, place)
         return both
+
+
+def _exact_ranges(layer: Layer, box: list[list[float]]) -> list[tuple[float, float]]:
+    """Return the range of z of each unit of the first layer: a knot on the edge of the box is not inside."""
+    found = []
+    for row, bias in zip(layer.weight.tolist(), layer.bias.tolist(), strict=True):
+        ends = [
+            sorted((Fraction(w) * Fraction(low), Fraction(w) * Fraction(high)))
+            for w, (low, high) in zip(row, box, strict=True)
+        ]
+        low, high = (Fraction(bias) + sum(part[side] for part in ends) for side in (0, 1))
+        found.append((_outward(low)[0], _outward(high)[1]))
+    return found
 
 
 @dataclass(frozen=True, eq=False)

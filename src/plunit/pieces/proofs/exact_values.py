@@ -1,4 +1,4 @@
-"""What a network is at one point, for certain: its outputs as fractions, or as a float with a bound on its error."""
+"""What a network is at one point, for certain: its outputs as fractions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from plunit.pieces.arrays import Floats
 from plunit.pieces.functions import Functions
 from plunit.pieces.networks import Network
-from plunit.pieces.rounding import rounding_bound
 
 
 def exact_outputs(net: Network, x: Floats) -> list[Fraction]:
@@ -38,11 +37,10 @@ def _applied(f: Functions, z: list[Fraction]) -> list[Fraction]:
     return found
 
 
-def certain_value(net: Network, x: Floats, goal: Floats) -> float:
-    """Return a number that goal f(x) is not below: quickly, and exactly where the quick one leaves its sign open."""
-    value = float(net(x) @ goal)
-    error = np.abs(goal) @ (rounding_bound(net, np.stack([x, x], axis=1)) + 1e-15 * len(goal) * np.abs(net(x)))
-    if value - error > 0 or value + error < 0:
-        return value - float(error)
-    exact = sum((Fraction(g) * y for g, y in zip(goal.tolist(), exact_outputs(net, x), strict=True)), Fraction(0))
-    return float(exact) if Fraction(float(exact)) <= exact else float(np.nextafter(float(exact), -np.inf))
+def exceeds_zero(net: Network, x: Floats, goal: Floats) -> bool:
+    """Whether goal f(x) > 0, in exact arithmetic; far below 0 it is not computed."""
+    y = net(x)
+    if y @ goal < -1e-9 * float(np.abs(goal) @ np.abs(y)):
+        return False
+    terms = zip(goal.tolist(), exact_outputs(net, x), strict=True)
+    return sum((Fraction(g) * value for g, value in terms), Fraction(0)) > 0

@@ -19,7 +19,7 @@ from plunit.pieces.networks import Network, check_network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
-from plunit.pieces.proofs.exact_values import certain_value
+from plunit.pieces.proofs.exact_values import exceeds_zero
 from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT
 from plunit.pieces.rewriting import difference
 
@@ -243,7 +243,7 @@ def counterexample(
     aim = LargestGoal(net, Domain.of(net, box, constraints), goal)
 
     def exceeds(x: Floats, case: int) -> bool:
-        return certain_value(net, x, goal) > 0 and aim.domain.contains(x)
+        return exceeds_zero(net, x, goal) and aim.domain.contains(x)
 
     found = search(aim, aim.domain.box[None], Effort.of(time_limit, progress), least=0.0, enough=exceeds)
     answer = Optimum.of(found, float(net(found.x) @ goal), time.monotonic() - start)
