@@ -54,7 +54,7 @@ def lipschitz(
         parts = np.abs(gradients).max(axis=-1)
         most = parts.max(axis=-1, keepdims=True)  # squares neither overflow nor underflow
         shares = np.divide(parts, most, out=np.ones_like(parts), where=(most > 0) & np.isfinite(most))
-        return np.asarray(np.linalg.norm(shares, order, axis=-1) * most[..., 0] * (1 + 1e-14 * net.inputs))
+        return np.asarray(np.linalg.norm(shares, order, axis=-1) * most[..., 0])
 
     found = []
     for goal, share in shares(list(np.eye(net.outputs)), effort):
@@ -145,7 +145,10 @@ class Steepness:
 
     def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
         """Return the largest measure in the ranges of the gradients."""
-        return np.where(nodes.bounds[:, 0] > NEVER, self.measure(answer.gradient), NEVER)
+        found = self.measure(answer.gradient)
+        with np.errstate(invalid="ignore"):
+            found = found + 1e-14 * self.net.inputs * np.abs(found)  # the rounding errors of the measure
+        return np.where(nodes.bounds[:, 0] > NEVER, found, NEVER)
 
 
 def _off_knots(query: Query, x: Floats) -> Bools:
