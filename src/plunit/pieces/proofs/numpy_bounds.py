@@ -3,7 +3,8 @@
 A unit that may cross a knot on its range lies between two lines, the edges of the upper and of the lower hull of its
 graph over the middle of the range. Whatever lies behind is bounded by forms a x + b, by substitution backwards from
 layer to layer (DeepPoly, Singh et al. 2019; CROWN, Zhang et al. 2018; docs/literature.md). The forms of split units are
-cuts in x, and so is that of a goal, which must reach its floor.
+cuts in x, and so is that of a goal, which must reach its floor. A goal has several forms: further ones take the edges
+over the values that the units have where the bound so far is largest (a cutting-plane method).
 
 Rounding: if B holds the computed coefficients of a layer's units, each off by at most gamma |B_i|, then the form is off
 by at most gamma sum |B_i| v_i, where v >= |W| |y| + |b| bounds the terms of each unit. These sums are kept, and gamma
@@ -12,7 +13,7 @@ times their total is added to the constant. gamma_k = 1.01 k u with the unit rou
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,15 @@ from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT, Region, gamma, over
 
 if TYPE_CHECKING:
     from plunit.pieces.proofs.bounding import Answer, Nodes, Query
+
+ROUNDS = 4
+"""Of more forms for a goal, that touch the units' graphs where the last program had its largest value."""
+
+CELLS = 64
+"""Of the range of a unit."""
+
+ENOUGH = 0.95
+"""Another round is made if the last one left at most this part of the bound."""
 
 
 @dataclass(eq=False)
@@ -137,7 +147,7 @@ def _bound_layer(node: _Node, k: int, limits: list[tuple[int, float, float]]) ->
             end[unit] = sign * min(sign * end[unit], region.maximise(form, constant)[0])
         region.empty |= bool(low[unit] > high[unit])
     if not region.empty:
-        node.lines.append(_lines(node, start, count))
+        node.lines.append(_lines(node, start, count, low / 2 + high / 2))
 
 
 def _terms(node: _Node, k: int) -> Floats:
@@ -147,8 +157,8 @@ def _terms(node: _Node, k: int) -> Floats:
     return np.asarray(np.abs(layer.weight) @ size + np.abs(layer.bias) + FLOOR * (size.sum() + 1))
 
 
-def _lines(node: _Node, start: int, count: int) -> Lines:
-    """Return the lines of the units of a layer on their ranges."""
+def _lines(node: _Node, start: int, count: int, touch: Floats) -> Lines:
+    """Return the lines of the units of a layer on their ranges: the edges of their hulls over `touch`."""
     zero = np.zeros((2, count))
     found = Lines(zero, zero.copy(), zero.copy(), np.full((2, count), -1), np.zeros(count))
     for i in range(count):
@@ -167,7 +177,7 @@ def _lines(node: _Node, start: int, count: int) -> Lines:
             found.slope[:, i], found.constant[:, i] = slopes[on], (above[on], below[on])
             continue
         for side, sign in enumerate((1.0, -1.0)):
-            slope = _hull_edge(z, sign * value, low / 2 + high / 2, sign * slopes[pieces[-1]])
+            slope = _hull_edge(z, sign * value, touch[i], sign * slopes[pieces[-1]])
             constant = (sign * value - slope * z + error + 4 * UNIT * (np.abs(value) + np.abs(slope * z)) + FLOOR).max()
             gaps = (slope * z + constant - sign * value)[1:-1]
             found.slope[side, i], found.constant[side, i] = sign * slope, sign * constant
@@ -222,29 +232,45 @@ def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
     gap = np.concatenate([np.zeros((2, 0)), *(lines.gap for lines in node.lines)], axis=1)
     slopes = np.concatenate([np.zeros((len(forms), 0)), *felt], axis=1)
     scores = np.where(slopes > 0, gap[0], gap[1]) * np.abs(slopes)
-    kept = np.zeros(len(node.low))
+    kept, goal = np.zeros(len(node.low)), np.append(np.zeros(query.net.inputs), 1.0)
     for c in np.flatnonzero(nodes.bounds[n] > NEVER):
         group = range(query.first[c], query.first[c + 1])
         least = min(region.over_box(forms[g], over(constants[g], floor[g])) for g in group)
-        everything = region
-        if len(group) > 1:  # the largest t >= 0 by which all goals exceed their floors
-            everything = region.with_input(0.0, max(least, 0.0))
-            everything.empty |= least < 0
+        everything = region.with_input(0.0, max(least, 0.0))  # the largest t >= 0 that all goals exceed their floors by
+        everything.empty |= least < 0
+        more, shifts, top = forms, constants, np.inf
+        for rounds in range(ROUNDS + 1):
             for g in group:
-                everything.cut(np.append(-forms[g], 1.0), over(constants[g], floor[g]))
-            top, x, weights = everything.maximise(np.append(np.zeros(len(forms[0])), 1.0), 0.0)
-            weights = weights[region.cuts :]
-        else:
-            top, x, weights = region.maximise(forms[group[0]], over(constants[group[0]], floor[group[0]]))
-            weights = np.ones(1)
+                everything.cut(np.append(-more[g], 1.0), over(shifts[g], floor[g]))
+            before, (top, x, weights) = top, everything.maximise(goal, 0.0)
+            top = min(top, before)
+            if rounds == ROUNDS or not 0 < top <= ENOUGH * before:
+                break
+            more, shifts, _ = _goal_forms(_touching(node, x[:-1]), query.goals)
         nodes.bounds[n, c] = top
         if top > best:
-            best, found.x[n] = top, x[: query.net.inputs]
-            kept = weights @ scores[group.start : group.stop]
+            best, found.x[n] = top, x[:-1]
+            kept = weights[region.cuts :].reshape(-1, len(group)).sum(axis=0) @ scores[group.start : group.stop]
     nodes.cuts[n] = np.nan
     if len(query.first) == 2 and best > NEVER:
         nodes.cuts[n] = np.append(forms, constants[:, None], axis=1)
     return np.asarray(kept)
+
+
+def _touching(node: _Node, x: Floats) -> _Node:
+    """Return the node with lines that touch the graphs of the units where the network is at x.
+
+    They touch in the middle of a cell of the range: at its ends all edges would do, and rounding would choose.
+    """
+    y, lines = x, []
+    for k, (layer, f) in enumerate(node.query.net.hidden):
+        own = slice(node.first[k], node.first[k] + len(layer.bias))
+        z, low, width = layer.weight @ y + layer.bias, node.low[own], node.high[own] - node.low[own]
+        cell = np.floor(CELLS * np.divide(z - low, width, out=np.zeros_like(z), where=width > 0))
+        lines.append(_lines(node, own.start, len(z), low + (np.clip(cell, 0, CELLS - 1) + 0.5) / CELLS * width))
+        piece, unit = (z[:, None] > f.knots).sum(axis=1), np.arange(len(z))
+        y = f.slopes[unit, piece] * z + f.intercepts[unit, piece]
+    return replace(node, lines=lines)
 
 
 def _bound_gradient(node: _Node, found: Answer, n: int) -> Floats:

@@ -5,6 +5,10 @@
 
 namespace {
 
+constexpr int64_t ROUNDS = 4;    // of more forms for a goal, that touch where the last program had its largest value
+constexpr double CELLS = 64;     // of the range of a unit
+constexpr double ENOUGH = 0.95;  // another round is made if the last one left at most this part of the bound
+
 class Worker : Ranges {
  public:
   Worker(const ProofTask& task, const ProofNodes& nodes) : Ranges(task, nodes), score(total), forms(goals) {}
@@ -56,8 +60,36 @@ class Worker : Ranges {
     });
   }
 
+  // t <= goal - floor in a region with the further input t
+  void exceed(Region& all, int64_t g) const {
+    std::vector<double> row(inputs + 1, 1.0);
+    for (int64_t j = 0; j < inputs; ++j) row[j] = -forms[g].coefficients[j];
+    all.cut(row.data(), above(forms[g].constant, floor_of(g)));
+  }
+
+  // let lines touch the graphs of the units where the network is at x
+  void evaluate(const double* x) {
+    std::vector<double> y(x, x + inputs), next;
+    for (int64_t k = 0; k < hidden; ++k) {
+      next.assign(q.widths[k + 1], 0.0);
+      for (int64_t i = 0; i < q.widths[k + 1]; ++i) {
+        const int64_t unit = unit_of[k] + i, at = unit * (q.knots + 1);
+        const double* w = row_of(k, i);
+        double z = q.bias[unit];
+        for (int64_t j = 0; j < q.widths[k]; ++j) z += w[j] * y[j];
+        const int64_t on = piece(unit, z);
+        next[i] = q.slope[at + on] * z + q.high[at + on];
+        // in the middle of a cell of the range: at its ends all edges would do, and rounding would choose
+        const double width = high[unit] - low[unit], cell = std::floor(CELLS * ((z - low[unit]) / width));
+        touch[unit] = low[unit] + (std::min(CELLS - 1, std::max(0.0, cell)) + 0.5) / CELLS * width;
+      }
+      y.swap(next);
+    }
+  }
+
   void bound_goals() {
-    std::vector<double> felt(total), x(inputs + 1);
+    std::vector<double> felt(total), x(inputs + 1), goal(inputs + 1, 0.0);
+    goal[inputs] = 1;
     double best = NEVER;
     for (int64_t c = 0; c < q.conditions; ++c) {
       double& bound = nodes.bound[n * q.conditions + c];
@@ -66,28 +98,36 @@ class Worker : Ranges {
       double least = -NEVER;
       for (int64_t g = first; g < first + count; ++g) {
         goal_form(g, nullptr);
-        least = std::min(least, region.over_box(forms[g].coefficients.data(), forms[g].constant - floor_of(g)));
+        least = std::min(least, region.over_box(forms[g].coefficients.data(), above(forms[g].constant, floor_of(g))));
       }
       // the largest t >= 0 that all goals exceed their floors by
-      Region all = count > 1 ? region.with_input(0, std::max(least, 0.0)) : region;
+      Region all = region.with_input(0, std::max(least, 0.0));
       if (least < 0) all.empty = true;
-      for (int64_t g = first; g < first + count && count > 1; ++g) {
-        std::vector<double> row(inputs + 1, 1.0);
-        for (int64_t j = 0; j < inputs; ++j) row[j] = -forms[g].coefficients[j];
-        all.cut(row.data(), above(forms[g].constant, floor_of(g)));
+      for (int64_t g = first; g < first + count; ++g) exceed(all, g);
+      double top = all.maximise(goal.data(), 0, x.data());
+      const auto kept_lines = lines;
+      const auto kept_active = active;
+      const auto kept_forms = forms;
+      for (int64_t round = 0; round < ROUNDS && top > 0; ++round) {
+        evaluate(x.data());
+        for (int64_t k = 0; k < hidden; ++k) relax(k);
+        for (int64_t g = first; g < first + count; ++g) {
+          goal_form(g, nullptr);
+          exceed(all, g);
+        }
+        const double before = top;
+        top = std::min(top, all.maximise(goal.data(), 0, x.data()));
+        if (top > ENOUGH * before) break;
       }
-      std::vector<double> goal(inputs + 1, 0.0);
-      goal[inputs] = 1;
-      const Form& only = forms[first];
-      const double top = count > 1 ? all.maximise(goal.data(), 0, x.data())
-                                   : all.maximise(only.coefficients.data(), above(only.constant, floor_of(first)), x.data());
+      lines = kept_lines, active = kept_active, forms = kept_forms;
       bound = top;
       if (bound > best) {
         best = bound;
         std::copy_n(x.begin(), inputs, nodes.x + n * inputs);
         std::fill(score.begin(), score.end(), 0.0);
         for (int64_t g = first; g < first + count; ++g) {
-          const double weight = count > 1 ? all.multiplier(region.cuts() + g - first) : 1;
+          double weight = 0;
+          for (int64_t i = region.cuts() + g - first; i < all.cuts(); i += count) weight += all.multiplier(i);
           if (!(weight > 0)) continue;
           goal_form(g, felt.data());
           for (int64_t i = 0; i < total; ++i)

@@ -88,6 +88,7 @@ class Ranges {
     active.resize(hidden);
     lost.resize(q.depth);
     shape.resize(total * inputs);
+    touch.resize(total);
     const int64_t room = (2 * widest + 2) * ROWS + WIDE;
     buffer.resize(2 * room);
     for (int b = 0; b < 2; ++b) {
@@ -110,7 +111,7 @@ class Ranges {
   int64_t n = 0, total = 0, widest = 0, goals = 0, operations = 0;
   Region region;
   std::vector<int64_t> unit_of, weight_of;
-  std::vector<double> low, high, size, largest, lost, shape, buffer;
+  std::vector<double> low, high, size, largest, lost, shape, touch, buffer;
   std::vector<Lines> lines;
   std::vector<Corner> corners;
   std::vector<std::vector<int64_t>> active;
@@ -254,10 +255,16 @@ class Ranges {
           if (low[unit] > high[unit]) region.empty = true;
         });
     if (region.empty) return;
+    for (int64_t i = base; i < base + count; ++i) touch[i] = low[i] / 2 + high[i] / 2;
+    relax(k);
+  }
+
+  // the lines of the units of layer k: those edges of the hulls of their graphs that lie over `touch`
+  void relax(int64_t k) {
     active[k].clear();
-    for (int64_t i = base; i < base + count; ++i) {
+    for (int64_t i = unit_of[k]; i < unit_of[k] + q.widths[k + 1]; ++i) {
       bound_unit(i);
-      if (lines[i].up_slope != 0 || lines[i].down_slope != 0) active[k].push_back(i - base);
+      if (lines[i].up_slope != 0 || lines[i].down_slope != 0) active[k].push_back(i - unit_of[k]);
     }
   }
 
@@ -290,8 +297,7 @@ class Ranges {
       lines[i] = {q.slope[at], q.high[at], q.slope[at], q.low[at], 0, 0, -1, -1};
       return;
     }
-    // the edges of the upper and the lower hull over the middle of the range
-    const double middle = low[i] / 2 + high[i] / 2;
+    const double middle = touch[i];
     double up = q.slope[at], down = up, most = NEVER, least = -NEVER;
     for (const Corner& a : corners)
       for (const Corner& b : corners) {
