@@ -27,6 +27,9 @@ POINTS = 64
 STEPS = 20
 """Random points before the search, and how often each is moved along its gradient."""
 
+WALKS = 6
+"""Random points of each node that are moved uphill."""
+
 
 class Aim(Protocol):
     """What is made as large as possible, at points x [n, in]; -inf outside of the domain.
@@ -165,18 +168,18 @@ def _starts(domain: Domain, boxes: Floats) -> tuple[Floats, Ints]:
 
 def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple[Floats, Ints, Floats]:
     """Return points of the nodes, first x, their cases and values: x to six digits, and random ones on a way uphill."""
-    low, high = nodes.box[..., 0], nodes.box[..., 1]
-    found, values, walk = [x, _rounded(x)], [], low + (high - low) * rng.random(low.shape)
-    both = aim.climb(np.concatenate([*found, walk]), np.tile(nodes.case, 3))
-    values.append(both[0])
-    slopes = both[1][2 * len(nodes) :]
-    found.append(walk)
+    case = np.tile(nodes.case, WALKS)
+    low, high = (np.tile(nodes.box[..., side], (WALKS, 1)) for side in (0, 1))
+    walk = low + (high - low) * rng.random(low.shape)
+    points, cases = np.concatenate([x, _rounded(x), walk]), np.concatenate([nodes.case, nodes.case, case])
+    values, slopes = aim.climb(points, cases)
+    found, seen, slopes = [points], [values], slopes[2 * len(nodes) :]
     for step in (0.5, 0.25):
         walk = np.clip(walk + step * (high - low) * np.sign(slopes), low, high)
-        value, slopes = aim.climb(walk, nodes.case)
+        value, slopes = aim.climb(walk, case)
         found.append(walk)
-        values.append(value)
-    return np.concatenate(found), np.tile(nodes.case, len(found)), np.concatenate(values)
+        seen.append(value)
+    return np.concatenate(found), np.concatenate([cases, case, case]), np.concatenate(seen)
 
 
 def _rounded(x: Floats) -> Floats:
