@@ -28,7 +28,7 @@ from plunit.torch import PLU, to_network
 SHAPES = ((2, (32, 32, 32)), (5, (32, 32)), (10, (16, 16)), (5, (64, 64)), (3, (64, 64, 64)))
 SEEDS = 2
 LIMIT = 60.0
-PATIENCE = 60.0
+PATIENCE = 20.0
 POINTS = 200_000
 NETWORKS = 100
 PLANES = 1000

@@ -88,7 +88,7 @@ STAGES = {
     "readme": {"README.md": PAGES["README.md"]},
 }
 WITHOUT_COMPILER = {"numpy": {"CC": "false", "CXX": "false"}}
-EXTRAS = {"numpy": "", "readme": "[keras,equinox,flax,exact]"}  # those of the other stages have the name of the stage
+EXTRAS = {"numpy": "", "readme": "[keras,equinox,flax]"}  # those of the other stages have the name of the stage
 
 
 def main() -> None:
