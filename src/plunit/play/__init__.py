@@ -20,3 +20,7 @@ def __getattr__(name: str) -> Any:
     from plunit.play.widget import Widget
 
     return Widget
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
