@@ -157,3 +157,14 @@ def test_a_simplex_that_lies_proves_nothing_false(seed, monkeypatch):
     for limit in (float(high) + 1e-3, float(high) - 1e-3, float(high)):
         found = holds(net, Property.always(box, [[1.0]], [limit]), time_limit=0.2)
         assert found.status != ("refuted" if high <= Fraction(limit) else "proved")
+
+
+@pytest.mark.parametrize("below", [1e-2, 1e-6, 1e-9])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_witness_on_the_constraints_is_found(seed, below):
+    """The largest value lies on a constraint, where rounding puts half of all points outside."""
+    rng, net = np.random.default_rng(seed), dense_network(seed, 3, 6, 1, weight=1.5, bias=0.5)
+    box, constraints = [(-2, 2)] * 3, (rng.normal(size=(2, 3)), rng.normal(size=2) * 0.3 + 0.3)
+    top = maximum(net, box, constraints=constraints)
+    limit = top.value - below * abs(top.value)
+    assert holds(net, Property.always(box, [[1.0]], [limit], constraints=constraints)).status == "refuted"

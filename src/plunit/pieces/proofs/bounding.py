@@ -119,6 +119,11 @@ class Query:
         ]
         return [(layer.weight, layer.bias, f) for layer, f in zip(self.net.layers, functions, strict=True)]
 
+    @cached_property
+    def centre(self) -> Floats | None:
+        """A point inside the domain, None if there are no constraints."""
+        return self.domain.centre()[0] if len(self.domain.limits) else None
+
     @property
     def batch(self) -> int:
         """The number of nodes that are bounded together: about a tenth of a second, 256 at the most."""

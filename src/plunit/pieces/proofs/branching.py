@@ -28,7 +28,13 @@ STEPS = 20
 """Random points before the search, and how often each is moved along its gradient."""
 
 WALKS = 6
-"""Random points of each node that are moved uphill."""
+"""The number of random points of each node, each moved uphill."""
+
+CHECKED = 8
+"""The number of best points of a round that are checked exactly."""
+
+INWARD = 1e-12
+"""The part of the way to the centre of the domain by which a point leaves the constraints."""
 
 
 class Aim(Protocol):
@@ -92,70 +98,92 @@ def search(
     boxes: Floats,
     effort: Effort,
     *,
-    least: float = -np.inf,
     gap: float = 0.0,
-    enough: Callable[[Floats, int], bool] = lambda x, case: False,
+    least: float = -np.inf,
+    enough: Callable[[Floats, int], bool] | None = None,
 ) -> Extreme:
-    """Return the largest value over boxes [n, in, 2], as far as values above `least` matter.
+    """Return the largest value over boxes [n, in, 2]; or, with `enough`, look for a value above `least`.
 
     Args:
         aim: what is made large.
         boxes: where.
         effort: the time limit and the progress display.
-        least: parts without a value above it are dropped, and the bound is never below it.
-        gap: parts are dropped, too, whose bound is above the best value by at most this part of the scale.
-        enough: whether to stop at a new best x and its case.
+        gap: parts are dropped whose bound is above the best value by at most this part of the scale.
+        least: with `enough`, parts without a value above it are dropped, and the bound is never below it.
+        enough: whether x and its case are what is looked for; then the search ends.
     """
     engine, query = prover(), aim.query
     start = time.monotonic()
-    x, case, value, scale = _first_points(aim, boxes)
-    if enough(x, case):
-        return Extreme(x, case, value, np.inf, scale, ended=False)
+    best = _best(*_first_points(aim, boxes), enough, least)
     rng = np.random.default_rng(0)
     pool, closed, batch, rounds = _Pool(Nodes.roots(query, boxes)), -np.inf, 2, 0
-    while len(pool):
-        level = max(least, value + gap * scale)
+    while len(pool) and not best.found:
+        # what is uncertain about a value must not drop a part in which another one would do
+        level = least if enough else best.value + gap * best.scale
+        top = max(level, closed, pool.bound)
         if time.monotonic() - start > effort.seconds:
-            return Extreme(x, case, value, max(level, closed, pool.bound), scale, ended=False)
+            return Extreme(best.x, best.case, best.value, max(top, best.value), best.scale, ended=False)
         if effort.progress is not None:
-            _tell(effort, start, value, max(level, closed, pool.bound), len(pool))
+            _tell(effort, start, best.value, top, len(pool))
         nodes, before = pool.take(batch, by_value=rounds % 2 == 1)
         batch, rounds = min(2 * batch, query.batch), rounds + 1
         nodes.floors[:] = aim.floors(nodes.case, level)
         answer = bound(query, nodes, engine)
         bounds = np.fmin(aim.bounds(nodes, answer, level), before)  # NaN bounds nothing
         points, cases, values = _tries(aim, nodes, answer.x, rng)
-        best = int(values.argmax())
-        scale = max(scale, float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max()))
-        if values[best] > value:
-            x, case, value = points[best], int(cases[best]), float(values[best])
-            if enough(x, case):
-                return Extreme(x, case, value, np.inf, scale, ended=False)
-            pool.drop(max(least, value + gap * scale))
-        left = bounds > max(least, value + gap * scale)
+        best = best.after(_best(points, cases, values, enough, least))
+        level = least if enough else best.value + gap * best.scale
+        pool.drop(level)
+        left = bounds > level
         leaves = left & (answer.branch[:, 0] < 0)
         closed = max(closed, bounds[leaves].max(initial=-np.inf))
         left &= ~leaves
         halves = nodes[left].halves(answer.branch[left], query.tables.knots)
         pool.add(halves, np.repeat(bounds[left], 2), np.repeat(values[: len(nodes)][left], 2))
-    return Extreme(x, case, value, max(least, value + gap * scale, closed), scale, ended=True)
+    if best.found:
+        return Extreme(best.x, best.case, best.value, np.inf, best.scale, ended=False)
+    level = least if enough else best.value + gap * best.scale
+    return Extreme(best.x, best.case, best.value, max(level, closed), best.scale, ended=True)
 
 
-def _first_points(aim: Aim, boxes: Floats) -> tuple[Floats, int, float, float]:
-    """Return the best of some random points that climbed along their gradients: x, case, value; and the scale."""
+@dataclass(frozen=True, eq=False)
+class _Best:
+    """The best point so far, the largest |value| seen, and whether the point is what is looked for."""
+
+    x: Floats
+    case: int
+    value: float
+    scale: float
+    found: bool
+
+    def after(self, new: _Best) -> _Best:
+        """Return the better of the two, with the larger scale."""
+        return replace(new if new.found or new.value > self.value else self, scale=max(self.scale, new.scale))
+
+
+def _best(x: Floats, case: Ints, values: Floats, enough: Callable[[Floats, int], bool] | None, least: float) -> _Best:
+    """Return the best of points x [n, in]; with `enough` the first of the best few that is what is looked for."""
+    order = np.argsort(-values, kind="stable")
+    scale = float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max())
+    if enough is not None:
+        for i in order[:CHECKED]:
+            if values[i] >= least - 1e-9 * scale and enough(x[i], int(case[i])):
+                return _Best(x[i], int(case[i]), float(values[i]), scale, found=True)
+    return _Best(x[order[0]], int(case[order[0]]), float(values[order[0]]), scale, found=False)
+
+
+def _first_points(aim: Aim, boxes: Floats) -> tuple[Floats, Ints, Floats]:
+    """Return random points that climbed along their gradients, the best on the way of each; their cases and values."""
     x, case = _starts(aim.query.domain, boxes)
     low, high = boxes[case, :, 0], boxes[case, :, 1]
     values, slopes = aim.climb(x, case)
     best, top = x, values
-    scale = float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max())
     for step in np.geomspace(0.2, 1e-2, STEPS):
         x = np.clip(x + step * (high - low) * np.sign(slopes), low, high)
         values, slopes = aim.climb(x, case)
         better = values > top
         best, top = np.where(better[:, None], x, best), np.where(better, values, top)
-    winner = int(top.argmax())
-    value = float(top[winner])
-    return best[winner], int(case[winner]), value, max(scale, abs(value)) if np.isfinite(value) else scale
+    return best, case, top
 
 
 def _starts(domain: Domain, boxes: Floats) -> tuple[Floats, Ints]:
@@ -167,13 +195,16 @@ def _starts(domain: Domain, boxes: Floats) -> tuple[Floats, Ints]:
 
 
 def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple[Floats, Ints, Floats]:
-    """Return points of the nodes, first x, their cases and values: x to six digits, and random ones on a way uphill."""
+    """Return points, cases and values: x, x rounded to six digits, and random points with two steps uphill."""
     case = np.tile(nodes.case, WALKS)
     low, high = (np.tile(nodes.box[..., side], (WALKS, 1)) for side in (0, 1))
     walk = low + (high - low) * rng.random(low.shape)
-    points, cases = np.concatenate([x, _rounded(x), walk]), np.concatenate([nodes.case, nodes.case, case])
+    near = [x, _rounded(x)]
+    if (centre := aim.query.centre) is not None:  # x lies on the constraints, and these must hold exactly
+        near.append(x + INWARD * (centre - x))
+    points, cases = np.concatenate([*near, walk]), np.concatenate([*[nodes.case] * len(near), case])
     values, slopes = aim.climb(points, cases)
-    found, seen, slopes = [points], [values], slopes[2 * len(nodes) :]
+    found, seen, slopes = [points], [values], slopes[len(near) * len(nodes) :]
     for step in (0.5, 0.25):
         walk = np.clip(walk + step * (high - low) * np.sign(slopes), low, high)
         value, slopes = aim.climb(walk, case)

@@ -93,7 +93,7 @@ def _decide(aim: Margin, effort: Effort) -> tuple[Floats | None, str]:
         found = search(aim, aim.boxes, effort, least=least, enough=aim.contains)
     except Impossible:  # no x meets the constraints
         return None, ""
-    if aim.contains(found.x, found.case):
+    if found.bound == np.inf and not found.ended and aim.contains(found.x, found.case):
         return found.x, ""
     if found.ended and found.bound <= least:
         return None, ""
