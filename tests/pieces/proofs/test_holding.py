@@ -7,7 +7,7 @@ import pytest
 import rational_networks
 from random_networks import dense_network, random_network
 
-from plunit.pieces import activation, network
+from plunit.pieces import activation, maximum, network
 from plunit.pieces.proofs import holding, linear
 from plunit.pieces.proofs.exact_values import exact_outputs
 from plunit.pieces.proofs.holding import holds
