@@ -49,12 +49,12 @@ class Platform(bdist_wheel):
 
 
 def build_libraries(folder: Path) -> None:
-    """Compile the ensemble's libraries; a failure is a message, because the program can be compiled at first use."""
+    """Compile the programs; a failure is a message, because they can be compiled at first use."""
     compiling = runpy.run_path(str(PROGRAMS / "compiling.py"))
     try:
         compiling["write_libraries"](folder)
     except compiling["CannotCompile"] as reason:
-        print(f"plunit: the ensemble's libraries were not built ({reason})", file=sys.stderr)
+        print(f"plunit: the compiled programs were not built ({reason})", file=sys.stderr)
 
 
 def native() -> tuple[list, dict]:

@@ -40,14 +40,14 @@ def prove_(
     output Y of the network. 30: unknown, with the reason. 2: the files or options cannot be used. 130: Ctrl-C.
     """
     network = _read(pieces.load, net, "the file of a network")
-    unwanted = _read(pieces.load_vnnlib, formula, "a .vnnlib file")
+    wanted = _read(pieces.load_vnnlib, formula, "a .vnnlib file")
     try:
-        unwanted.check_fits(network)
+        wanted.check_fits(network)
     except ValueError as error:
         raise UserError(f"{shown(net)} and {shown(formula)} do not fit: {error}") from None
     if witness is not None:
         _check_place(witness, (net, formula))
-    verdict = _decided(network, unwanted, time_limit or None)
+    verdict = _decided(network, wanted, time_limit or None)
     lines = [WORDS[verdict.status]]
     if verdict.x is not None and verdict.y is not None:
         lines.append(assignment(verdict.x, verdict.y))
@@ -92,14 +92,14 @@ def _check_place(witness: Path, read: tuple[Path, ...]) -> None:
         raise UserError(f"--witness {shown(witness)} would replace a file that is read; name another")
 
 
-def _decided(network: pieces.Network, unwanted: pieces.Property, time_limit: float | None) -> pieces.Verdict:
+def _decided(network: pieces.Network, wanted: pieces.Property, time_limit: float | None) -> pieces.Verdict:
     """Return the verdict; a bar on a terminal shows how far it is."""
     with bars(Console(stderr=True)) as bar:
         task = bar.add_task("prove", total=1.0)
         try:
             return pieces.holds(
                 network,
-                unwanted,
+                wanted,
                 time_limit=time_limit,
                 progress=lambda done, text: bar.update(task, completed=done, description=text),
             )

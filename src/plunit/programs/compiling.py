@@ -1,4 +1,4 @@
-"""How the training programs are compiled, stated once for setup.py and `plunit.programs.loading`.
+"""How the programs are compiled, stated once for setup.py and `plunit.programs.loading`.
 
 setup.py loads this file by its path. So nothing but Python's own library is imported here.
 """

@@ -170,7 +170,7 @@ def difference(library: ctypes.CDLL, program: str) -> str:
     try:
         function = library.plunit_layout
     except AttributeError:
-        return f"{program} does not tell its structs"
+        return f"{program} does not describe its structs"
     lines = (_line(function, i) for i in range(len(ours) + 1))
     for here, there in itertools.zip_longest(ours, itertools.takewhile(bool, lines), fillvalue="nothing"):
         if here != there:

@@ -1,4 +1,4 @@
-"""Load a training program: the library of the wheel or, where there is none, one compiled here and kept in the cache.
+"""Load a compiled program: the library of the wheel or, where there is none, one compiled here and kept in the cache.
 
 The wheel has a library for each level of the processor. All levels with fused multiply-add compute the same bits, and
 so does a program compiled here; without it, on x86-64 before AVX2, products are rounded before they are added.

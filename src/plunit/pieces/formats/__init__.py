@@ -1,7 +1,7 @@
 """Networks and curves as files, and models of other packages as networks.
 
 `load` (loading.py) finds the format of a file by its content and returns a `Network`; `save` (exporter.py) writes a
-`Network`, or its curve, in the format of the file's ending. Every other module is one format: C (c_header.py), ONNX,
+`Network`, or its curve, in the format of the file's ending. Most other modules are one format: C (c_header.py), ONNX,
 CSV and JSON, .nnet, properties in VNN-LIB, and the objects of Keras and scikit-learn. ONNX takes several: onnx_reading
 follows a graph, onnx_ops and waves know its operators, layering makes a chain of layers, onnx_checking compares. Open
 loading.py and exporter.py first; a new format follows the check-lists of `Importer` (importer.py) and `Exporter`

@@ -56,7 +56,7 @@ class Importer:
     def read_shaped(self, path: Path, shape: tuple[int, ...]) -> Network:
         """Read a network of images; ValueError if the format has none."""
         if self.of_images is None:
-            raise ValueError(f"it takes no shape, got {shape}; convolutions are read from PyTorch alone")
+            raise ValueError(f"it takes no shape, got {shape}; only models of PyTorch need one")
         return self.of_images(path, shape)
 
 

@@ -23,7 +23,7 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     the remedy in one line. ModuleNotFoundError names the package that a format needs: onnx or torch.
 
     A model of PyTorch with convolutions or pooling needs the `shape` of its input, (channels, height, width) or
-    (channels, length). Other formats have no such layers. A curve in JSON becomes a network of one input, whose first
+    (channels, length). Other formats state it themselves. A curve in JSON becomes a network of one input, whose first
     and last piece go on beyond the ends of the curve.
 
     The weights are those of the file. The network is their exact function; a framework evaluates it in float32.

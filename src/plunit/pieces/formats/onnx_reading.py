@@ -368,7 +368,7 @@ def _shape(value: Any) -> tuple[tuple[int, ...], bool]:
     sizes = [1, *sizes[1:]] if batch else sizes
     if not sizes or min(sizes) < 1:
         text = ", ".join(axis.dim_param or str(axis.dim_value) for axis in axes)
-        raise ValueError(f"its input {value.name!r} has shape [{text}]; it must be [batch, features] with a number")
+        raise ValueError(f"its input {value.name!r} has shape [{text}]; every axis but the first must be a number")
     check_bytes(f"a layer for an input of shape {sizes}", 8 * math.prod(sizes) ** 2)
     return tuple(np.asarray(sizes).tolist()), batch
 

@@ -14,6 +14,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -263,10 +264,15 @@ class _Formula:
                 on_outputs.append(each)
             elif more:
                 on_inputs.append(each)
-            elif factor > 0:
-                high[number] = min(high[number], each.limit / factor)
             else:
-                low[number] = max(low[number], each.limit / factor)
+                exact, near = Fraction(each.limit) / Fraction(factor), each.limit / factor
+                if near != exact:  # the box is rounded outward, and the constraint holds what it leaves out
+                    on_inputs.append(each)
+                    near = math.nextafter(near, math.copysign(math.inf, factor))
+                if factor > 0:
+                    high[number] = min(high[number], near)
+                else:
+                    low[number] = max(low[number], near)
         box = np.array([low, high]).T + 0.0  # no bound is -0.0, so that equal boxes have equal bytes
         if not np.isfinite(box).all():
             i, side = (int(axis[0]) for axis in np.nonzero(~np.isfinite(box)))

@@ -194,7 +194,7 @@ class Nodes:
         branch: [n, 2], an input, or the number of inputs plus a unit, and its knot; knots: [units, k].
         """
         inputs, used = self.box.shape[1], int((self.split_unit >= 0).sum(axis=1).max(initial=0))
-        both = self[np.repeat(np.arange(len(self)), 2)][:].with_splits(max(used + 1, self.split_unit.shape[1]))
+        both = self[np.repeat(np.arange(len(self)), 2)].with_splits(max(used + 1, self.split_unit.shape[1]))
         branch, upper = np.repeat(branch, 2, axis=0), np.tile([False, True], len(self))
         by_input = np.flatnonzero(branch[:, 0] < inputs)
         axis = branch[by_input, 0]
@@ -289,7 +289,9 @@ def _bound_compiled(query: Query, nodes: Nodes, found: Answer) -> None:
 
 
 def prover() -> str:
-    """Return the engine, compiled or in NumPy; a warning says why it is the slow one."""
+    """Return the engine, compiled or in NumPy; warn with the reason if it is NumPy."""
     if reason := why_not_native("prove"):
-        warnings.warn(f"{reason}. Proofs run in NumPy, with the same answers, but 50 times slower.", stacklevel=4)
+        warnings.warn(
+            f"{reason}. Proofs run in NumPy, with the same answers, but 10 to 100 times slower.", stacklevel=4
+        )
     return "numpy" if reason else "native"

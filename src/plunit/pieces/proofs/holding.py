@@ -48,7 +48,7 @@ def holds(
     """Decide whether a property is true of a network, for all x at once.
 
     "proved" and "refuted" are certain for the network in exact arithmetic with its float64 weights: bounds are rounded
-    outward, and a witness is evaluated in fractions. "undecided" means that time is over, or that a value cannot be
+    outward, and a witness is evaluated in fractions. "undecided" means that time limit reached, or that a value cannot be
     told apart from its limit.
 
     >>> from plunit.pieces import activation, network
@@ -66,7 +66,7 @@ def holds(
     for cases in _groups(property):
         left = effort.seconds - (time.monotonic() - start)
         if left <= 0:
-            reasons.append(f"time is over after {time.monotonic() - start:.1f} s")
+            reasons.append(f"time limit reached after {time.monotonic() - start:.1f} s")
             break
         x, reason = _decide(Margin(net, cases), Effort(left, progress))
         if x is not None:
@@ -98,7 +98,7 @@ def _decide(aim: Margin, effort: Effort) -> tuple[Floats | None, str]:
     if found.ended and found.bound <= least:
         return None, ""
     known = f"the largest margin found is {found.value:.3g}, and none is above {found.bound:.3g}"
-    return None, f"{'a value is too close to its limit' if found.ended else 'time is over'}: {known}"
+    return None, f"{'a value is too close to its limit' if found.ended else 'time limit reached'}: {known}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ class Margin:
         return self.limits[case]
 
     def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
-        """Return the largest bound of a condition; those below 0 are out of question."""
+        """Return the largest bound of a condition; those below 0 are ruled out."""
         nodes.bounds[nodes.bounds <= least] = NEVER
         return np.asarray(nodes.bounds.max(axis=1))
 

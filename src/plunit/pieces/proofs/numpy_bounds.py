@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 
 ROUNDS = 4
-"""Of more forms for a goal, that touch the units' graphs where the last program had its largest value."""
+"""The largest number of further forms of a goal, which touch where the last program had its largest value."""
 
-CELLS = 64
-"""Of the range of a unit."""
+BINS = 64
+"""The number of bins into which the range of a unit is divided."""
 
 ENOUGH = 0.95
 """Another round is made if the last one left at most this part of the bound."""
@@ -260,14 +260,14 @@ def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
 def _touching(node: _Node, x: Floats) -> _Node:
     """Return the node with lines that touch the graphs of the units where the network is at x.
 
-    They touch in the middle of a cell of the range: at its ends all edges would do, and rounding would choose.
+    They touch in the middle of a bin of the range: at its ends all edges would do, and rounding would choose.
     """
     y, lines = x, []
     for k, (layer, f) in enumerate(node.query.net.hidden):
         own = slice(node.first[k], node.first[k] + len(layer.bias))
         z, low, width = layer.weight @ y + layer.bias, node.low[own], node.high[own] - node.low[own]
-        cell = np.floor(CELLS * np.divide(z - low, width, out=np.zeros_like(z), where=width > 0))
-        lines.append(_lines(node, own.start, len(z), low + (np.clip(cell, 0, CELLS - 1) + 0.5) / CELLS * width))
+        bin_ = np.floor(BINS * np.divide(z - low, width, out=np.zeros_like(z), where=width > 0))
+        lines.append(_lines(node, own.start, len(z), low + (np.clip(bin_, 0, BINS - 1) + 0.5) / BINS * width))
         piece, unit = (z[:, None] > f.knots).sum(axis=1), np.arange(len(z))
         y = f.slopes[unit, piece] * z + f.intercepts[unit, piece]
     return replace(node, lines=lines)

@@ -155,7 +155,7 @@ def minimum(
     time_limit: float | None = SECONDS,
     progress: Progress | None = None,
 ) -> Optimum:
-    """Min f(x) over x in the box: where it is, and a bound that every value exceeds; arguments as `maximum`."""
+    """Min f(x) over x in the box: where it is, and a bound that no value is below; arguments as `maximum`."""
     domain, goal = Domain.of(net, box, constraints), _one_output(net, output)
     found = _largest(net, domain, -goal, Effort.of(time_limit, progress))
     return replace(found, value=-found.value, bound=-found.bound)

@@ -53,8 +53,8 @@ def lipschitz(
     def largest(gradients: Floats) -> Floats:
         parts = np.abs(gradients).max(axis=-1)
         most = parts.max(axis=-1, keepdims=True)  # squares neither overflow nor underflow
-        shares = np.divide(parts, most, out=np.ones_like(parts), where=(most > 0) & np.isfinite(most))
-        return np.asarray(np.linalg.norm(shares, order, axis=-1) * most[..., 0])
+        ratios = np.divide(parts, most, out=np.ones_like(parts), where=(most > 0) & np.isfinite(most))
+        return np.asarray(np.linalg.norm(ratios, order, axis=-1) * most[..., 0])
 
     found = []
     for goal, share in shares(list(np.eye(net.outputs)), effort):
@@ -91,8 +91,8 @@ def is_monotone(
 
     def fails(x: Floats, case: int) -> bool:
         slope, error = _gradient(aim.query, x)
-        wrong = bool(sign * slope[feature] > error[feature]) and bool(_off_knots(aim.query, x[None])[0])
-        return wrong and domain.contains(x)
+        steep = bool(sign * slope[feature] > error[feature]) and bool(_off_knots(aim.query, x[None])[0])
+        return steep and domain.contains(x)
 
     points, start = domain.points(SAMPLES), time.monotonic()
     aim = Steepness(net, domain, goal, wrong)

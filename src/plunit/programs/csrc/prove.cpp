@@ -5,8 +5,8 @@
 
 namespace {
 
-constexpr int64_t ROUNDS = 4;    // of more forms for a goal, that touch where the last program had its largest value
-constexpr double CELLS = 64;     // of the range of a unit
+constexpr int64_t ROUNDS = 4;    // further forms of a goal, which touch where the last program had its largest value
+constexpr double BINS = 64;     // into which the range of a unit is divided
 constexpr double ENOUGH = 0.95;  // another round is made if the last one left at most this part of the bound
 
 class Worker : Ranges {
@@ -79,9 +79,9 @@ class Worker : Ranges {
         for (int64_t j = 0; j < q.widths[k]; ++j) z += w[j] * y[j];
         const int64_t on = piece(unit, z);
         next[i] = q.slope[at + on] * z + q.high[at + on];
-        // in the middle of a cell of the range: at its ends all edges would do, and rounding would choose
-        const double width = high[unit] - low[unit], cell = std::floor(CELLS * ((z - low[unit]) / width));
-        touch[unit] = low[unit] + (std::min(CELLS - 1, std::max(0.0, cell)) + 0.5) / CELLS * width;
+        // in the middle of a bin of the range: at its ends all edges would do, and rounding would choose
+        const double width = high[unit] - low[unit], bin = std::floor(BINS * ((z - low[unit]) / width));
+        touch[unit] = low[unit] + (std::min(BINS - 1, std::max(0.0, bin)) + 0.5) / BINS * width;
       }
       y.swap(next);
     }
@@ -232,11 +232,10 @@ class Worker : Ranges {
       for (int64_t i = 0; i < total; ++i) score[i] = lines[i].up_gap + lines[i].down_gap;
     // a split of a unit removes its gap; a split of an input halves the share of the gaps that the input causes
     int64_t unit = -1, input = -1;
-    double best = 0, whole = 0;
+    double best = 0;
     std::vector<double> share(inputs, 0.0);
     for (int64_t i = 0; i < total; ++i) {
       if (!(score[i] > 0)) continue;
-      whole += score[i];
       if (score[i] > best) best = score[i], unit = i;
       double sum = 0;
       for (int64_t j = 0; j < inputs; ++j) sum += std::fabs(shape[i * inputs + j]) * divisible(j);

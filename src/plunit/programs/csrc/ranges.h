@@ -36,7 +36,7 @@ STRUCT(ProofTask, PROOF_TASK)
 
 // box [nodes, in, 2] and range [nodes, units, 2] are narrowed; split_* [nodes, splits], unit -1 for none; floor
 // [nodes, goals], what the goals must reach; cut [nodes, goals, in + 1], the forms of the node above, NaN for none, become those of the node; bound [nodes, conditions], -inf
-// for a condition that is out of question; x [nodes, in], where a form is largest; branch [nodes, 2]: an input, or the
+// for a condition that is ruled out; x [nodes, in], where a form is largest; branch [nodes, 2]: an input, or the
 // inputs + a unit, and the knot; -1 if all units are on one piece; gradient [nodes, in, 2] of the first goal
 #define PROOF_NODES(FIELD)                 \
   FIELD(int64_t, nodes)              \
