@@ -51,11 +51,9 @@ def prove_(
     lines = [WORDS[verdict.status]]
     if verdict.x is not None and verdict.y is not None:
         lines.append(assignment(verdict.x, verdict.y))
+    print(*lines, *([verdict.reason] if verdict.status == "undecided" else []), sep="\n", flush=True)
     if witness is not None:
         save_whole(witness, "\n".join(lines) + "\n")
-    if verdict.status == "undecided":
-        lines.append(verdict.reason)
-    print(*lines, sep="\n")
     raise typer.Exit(CODES[verdict.status])
 
 
@@ -88,7 +86,11 @@ def _check_place(witness: Path, read: tuple[Path, ...]) -> None:
     """Raise UserError if the witness cannot be written, or would replace a file that is read."""
     if not witness.parent.is_dir() or (witness.exists() and not witness.is_file()):
         raise UserError(f"--witness {shown(witness)} must be a file in a folder that exists; make it, or name another")
-    if witness.resolve() in (path.resolve() for path in read):
+    try:
+        place = witness.resolve()
+    except (OSError, RuntimeError):  # a loop of links
+        raise UserError(f"--witness {shown(witness)} cannot be written; name another file") from None
+    if place in (path.resolve() for path in read):
         raise UserError(f"--witness {shown(witness)} would replace a file that is read; name another")
 
 

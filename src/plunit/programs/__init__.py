@@ -2,5 +2,6 @@
 
 A name enters ("train" for networks, "chain" for densities, "prove" for proofs), a loaded library leaves. Their callers
 are `native_steps` and `evaluating` of `plunit.ensemble`, `plunit.densities.native_chain` and
-`plunit.pieces.proofs.bounding`. Start with `loading.py`. The native op of PyTorch is another thing: `plunit/torch/csrc`.
+`plunit.pieces.proofs.bounding`. Start with `loading.py`. The native op of PyTorch is another thing:
+`plunit/torch/csrc`.
 """

@@ -562,7 +562,7 @@ def test_a_bias_is_not_left_to_the_kinks(tmp_path):
 @pytest.mark.parametrize("shape", [("n", "features"), ("n",), ("n", 0), (), ("n", 10**9)], ids=str)
 def test_the_number_of_features_must_be_known(shape, tmp_path):
     path = write(tmp_path / "model", [node("Relu", "x")], shape=shape)
-    with pytest.raises(ValueError, match=r"must be \[batch, features\] with a number|and at most"):
+    with pytest.raises(ValueError, match=r"must be a number|and at most"):
         load(path)
 
 

@@ -168,3 +168,9 @@ def test_a_witness_on_the_constraints_is_found(seed, below):
     top = maximum(net, box, constraints=constraints)
     limit = top.value - below * abs(top.value)
     assert holds(net, Property.always(box, [[1.0]], [limit], constraints=constraints)).status == "refuted"
+
+
+def test_a_condition_without_rows_is_met_everywhere():
+    net = network([([[1.0]], [0.0]), activation.plu(), ([[1.0]], [0.0])])
+    case = Case(np.array([[0.0, 1.0]]), np.zeros((0, 1)), np.zeros(0), (Condition(np.zeros((0, 1)), np.zeros(0)),))
+    assert holds(net, Property((case,))).status == "refuted"

@@ -79,8 +79,7 @@ def test_a_unit_that_only_rounding_puts_above_its_knot_is_not_believed():
     assert net(np.ones(2))[0] == 0
     assert exact_outputs(net, np.ones(2))[0] == Fraction(1, 4)
     assert lipschitz(net, [(0, 1)] * 2).value == 0
-    with pytest.raises(Undecided):
-        is_monotone(net, 0, [(0, 1)] * 2)
+    assert is_monotone(net, 0, [(0, 1)] * 2)
 
 
 @pytest.mark.parametrize("norm", DUAL)
@@ -139,3 +138,17 @@ def test_a_slope_of_rounding_errors_is_undecided():
     for increasing in (True, False):
         with pytest.raises(Undecided):
             is_monotone(net, 0, [(-1, 1)], increasing=increasing)
+
+
+def test_other_inputs_may_be_fixed():
+    net = network([([[1.0, 2.0], [0.5, -1.0]], [0.0, 0.1]), activation.plu(), ([[1.0, 1.0]], [0.0])])
+    line = network([([[1.0], [0.5]], [1.0, -0.4]), activation.plu(), ([[1.0, 1.0]], [0.0])])
+    found, alone = lipschitz(net, [(-3, 3), (0.5, 0.5)]), lipschitz(line, [(-3, 3)])
+    assert (found.proved, found.value) == (True, pytest.approx(alone.value))
+    assert is_monotone(net, 0, [(-3, 3), (0.5, 0.5)])
+
+
+def test_a_feature_that_does_nothing_is_monotone():
+    net = network([([[1.0, 0.0], [2.0, 0.0]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.0])])
+    assert is_monotone(net, 1, [(-1, 1), (0, 2)])
+    assert is_monotone(net, 1, [(-1, 1), (0, 2)], increasing=False)

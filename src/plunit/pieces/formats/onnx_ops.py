@@ -49,7 +49,10 @@ class Call:
         """Return an input that must not depend on the input of the network."""
         if i >= len(self.values) or self.values[i] is None or isinstance(self.values[i], Wave):
             raise ValueError(f"its input {i} must be an array")
-        return np.asarray(self.values[i])
+        found = np.asarray(self.values[i])
+        if found.dtype.kind == "c":
+            raise ValueError(f"its input {i} must be real numbers, got {found.dtype}")
+        return found
 
     def bound(self, i: int, name: str, default: float) -> Wave | None:
         """Return a limit of Clip, an input or in older models an attribute; None if there is none."""

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Floats
+from plunit.pieces.formats.importer import check_bytes
 from plunit.pieces.proofs.properties import Case, Condition, Property
 
 BYTES = 2**26
@@ -36,8 +37,8 @@ COMPARISONS = 2_000_000
 """The largest number of comparisons in all parts together."""
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_VARIABLE = re.compile(r"([XY])_(0|[1-9]\d{0,6})")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_VARIABLE = re.compile(r"([XY])_(0|[1-9][0-9]{0,6})")
 _GZIP = b"\x1f\x8b"
 
 
@@ -76,7 +77,7 @@ def _text(path: Path) -> str:
         content = file.read(BYTES + 1)
     if len(content) > BYTES:
         raise ValueError(f"it has more than {BYTES:,} bytes, the limit; split its cases into several files")
-    return bytes(content).decode()
+    return bytes(content).decode("utf-8-sig")
 
 
 def parse(text: str) -> Property:
@@ -118,7 +119,7 @@ def _count(names: dict[str, int], letter: str) -> int:
 def _expressions(text: str) -> Iterator[Any]:
     """Yield the expressions of a text, as nested lists of words."""
     stack: list[list[Any]] = []
-    for line in text.splitlines():
+    for line in re.split(r"\r\n|\r|\n", text):
         for token in _TOKEN.findall(line.partition(";")[0]):
             if token == "(":
                 stack.append([])
@@ -287,6 +288,7 @@ class _Formula:
 
 
 def _rows(comparisons: list[_Comparison], first: int, count: int) -> tuple[Floats, Floats]:
+    check_bytes(f"{len(comparisons):,} comparisons of {count:,} variables", 8 * len(comparisons) * count)
     rows = np.zeros((len(comparisons), count))
     for i, each in enumerate(comparisons):
         for number, factor in each.factors:

@@ -291,7 +291,5 @@ def _bound_compiled(query: Query, nodes: Nodes, found: Answer) -> None:
 def prover() -> str:
     """Return the engine, compiled or in NumPy; warn with the reason if it is NumPy."""
     if reason := why_not_native("prove"):
-        warnings.warn(
-            f"{reason}. Proofs run in NumPy, with the same answers, but 10 to 100 times slower.", stacklevel=4
-        )
+        warnings.warn(f"{reason}. Proofs run in NumPy: the same answers, 10 to 100 times slower.", stacklevel=4)
     return "numpy" if reason else "native"

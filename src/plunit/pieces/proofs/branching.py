@@ -75,7 +75,7 @@ class Effort:
             raise ValueError(
                 f"time_limit must be a positive number of seconds, or None for no limit, got {time_limit!r}"
             )
-        return cls(float(time_limit), progress)
+        return cls(float(min(time_limit, 1e300)), progress)
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,11 +58,11 @@ class Domain:
         """Return the points of the box that are nearest to x."""
         return np.clip(x, self.box[:, 0], self.box[:, 1])
 
-    def holds(self, x: Floats) -> Bools:
-        """Return which of x [n, in] are in the domain. The constraints may be broken by 1e-9 of their size."""
-        size = np.abs(self.rows) @ np.abs(self.box).max(axis=1) + np.abs(self.limits)
+    def holds(self, x: Floats, slack: float = 1e-12) -> Bools:
+        """Return which of x [n, in] are in the domain; the constraints may be broken by this part of their terms."""
+        size = np.abs(x) @ np.abs(self.rows).T + np.abs(self.limits)
         within = (x >= self.box[:, 0]) & (x <= self.box[:, 1])
-        return np.asarray(within.all(axis=1) & (x @ self.rows.T <= self.limits + 1e-9 * size).all(axis=1))
+        return np.asarray(within.all(axis=1) & (x @ self.rows.T <= self.limits + slack * size).all(axis=1))
 
     def contains(self, x: Floats) -> bool:
         """Whether x [in] is in the domain, in exact arithmetic."""

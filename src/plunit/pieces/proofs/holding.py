@@ -48,8 +48,8 @@ def holds(
     """Decide whether a property is true of a network, for all x at once.
 
     "proved" and "refuted" are certain for the network in exact arithmetic with its float64 weights: bounds are rounded
-    outward, and a witness is evaluated in fractions. "undecided" means that time limit reached, or that a value cannot be
-    told apart from its limit.
+    outward, and a witness is evaluated in fractions. "undecided" means that the time limit is reached, or that a value
+    cannot be told apart from its limit.
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0, -1.0]], [0.5]), activation.plu(), ([[2.0]], [0.0])])
@@ -59,6 +59,8 @@ def holds(
     array([ 1., -1.])
     """
     check_network(net)
+    if not isinstance(property, Property):
+        raise TypeError(f"holds takes a Property, got {type(property).__name__}; Property.always(box, rows, limits)")
     property.check_fits(net)
     check_size(net, np.abs([case.box for case in property.cases]).max(axis=(0, 2)))
     effort, start = Effort.of(time_limit, progress), time.monotonic()
@@ -88,6 +90,9 @@ def _groups(property: Property) -> list[list[Case]]:
 
 def _decide(aim: Margin, effort: Effort) -> tuple[Floats | None, str]:
     """Return an x in a case, or None and why it is not sure that there is none."""
+    if (np.diff(aim.query.first) == 0).any():  # a condition without rows is met everywhere
+        inside = aim.query.domain.points(1)[0]
+        return (inside, "") if aim.query.domain.contains(inside) else (None, "no x meets the constraints exactly")
     least = 0.0 if aim.open else float(np.nextafter(0.0, -1.0))  # a margin of 0 is inside of a closed case
     try:
         found = search(aim, aim.boxes, effort, least=least, enough=aim.contains)

@@ -93,7 +93,13 @@ class Property:
         cls, box: Any, conditions: Sequence[tuple[Any, Any]], constraints: tuple[Any, Any] | None = None
     ) -> Property:
         """No x in the box has rows f(x) <= limits, for any of the conditions (rows, limits)."""
-        return cls((_case(box, tuple(Condition(rows, limits) for rows, limits in conditions), constraints),))
+        try:
+            pairs = [(rows, limits) for rows, limits in conditions]
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"conditions are a list of pairs (rows, limits) for rows y <= limits, got {conditions!r}"
+            ) from None
+        return cls((_case(box, tuple(Condition(*pair) for pair in pairs), constraints),))
 
     @classmethod
     def always(cls, box: Any, rows: Any, limits: Any, constraints: tuple[Any, Any] | None = None) -> Property:
@@ -129,10 +135,14 @@ class Property:
 
 
 def _case(box: Any, conditions: tuple[Condition, ...], constraints: tuple[Any, Any] | None) -> Case:
+    sides = _numbers("a box", box)
     if constraints is None:
-        return Case(box, np.zeros((0, len(box))), np.zeros(0), conditions)
-    rows, limits = constraints
-    return Case(box, rows, limits, conditions)
+        return Case(sides, np.zeros((0, len(sides) if sides.ndim else 0)), np.zeros(0), conditions)
+    try:
+        rows, limits = constraints
+    except (TypeError, ValueError):
+        raise ValueError(f"constraints are a pair (A, b) for A x <= b, got {constraints!r}") from None
+    return Case(sides, rows, limits, conditions)
 
 
 def _numbers(what: str, values: Any) -> Floats:

@@ -26,6 +26,9 @@ from plunit.pieces.proofs.questions import PROVED, Optimum, Undecided, checked_i
 SAMPLES = 5000
 """The number of gradients that are evaluated to find the scale of slopes."""
 
+NOTHING = 1e-290
+"""Slopes below it count as 0: rounding errors of a function that is constant."""
+
 FLAT = 1e-12
 """A domain of less than this part of the box's width has no inside, and a gradient no meaning."""
 
@@ -45,13 +48,13 @@ def lipschitz(
     norm `value`, and no gradient has a norm above `bound`. If `proved`, the two are equal to 1e-6 of their size; else L
     is between them.
     """
-    if isinstance(norm, bool) or not isinstance(norm, (int, float)) or norm not in (1, 2, np.inf):
+    if isinstance(norm, bool) or not isinstance(norm, (int, float, np.number)) or norm not in (1, 2, np.inf):
         raise ValueError(f"norm must be 1, 2 or inf, got {norm!r}")
-    domain, effort = _inner_domain(net, box, constraints), Effort.of(time_limit, progress)
-    order = {1: np.inf, 2: 2, np.inf: 1}[norm]
+    (domain, free), effort = _inner_domain(net, box, constraints), Effort.of(time_limit, progress)
+    order = {1.0: np.inf, 2.0: 2, np.inf: 1}[float(norm)]
 
     def largest(gradients: Floats) -> Floats:
-        parts = np.abs(gradients).max(axis=-1)
+        parts = np.abs(gradients).max(axis=-1) * free  # along a fixed input nothing moves
         most = parts.max(axis=-1, keepdims=True)  # squares neither overflow nor underflow
         ratios = np.divide(parts, most, out=np.ones_like(parts), where=(most > 0) & np.isfinite(most))
         return np.asarray(np.linalg.norm(ratios, order, axis=-1) * most[..., 0])
@@ -81,8 +84,10 @@ def is_monotone(
     than 1e-6 of the steepest one that was found along this input. `Undecided` is raised if time is over before either,
     or if the slopes cannot be told apart from 0.
     """
-    domain = _inner_domain(net, box, constraints)
+    domain, free = _inner_domain(net, box, constraints)
     feature = checked_index(feature, net.inputs, "feature", "inputs")
+    if not free[feature]:
+        raise ValueError(f"input {feature} is fixed at {domain.box[feature, 0]}, so nothing can grow; widen the box")
     goal = np.eye(net.outputs)[checked_index(output, net.outputs, "output", "outputs")]
     side, sign = (0, -1.0) if increasing else (1, 1.0)
 
@@ -97,7 +102,7 @@ def is_monotone(
     points, start = domain.points(SAMPLES), time.monotonic()
     aim = Steepness(net, domain, goal, wrong)
     slopes = aim.query.gradients(aim.query.forward(points)[1], np.tile(goal, (len(points), 1)))[:, feature]
-    flat = PROVED * float(np.abs(slopes).max())
+    flat = max(PROVED * float(np.abs(slopes).max()), NOTHING)
     found = search(aim, domain.box[None], Effort.of(time_limit, progress), least=flat, enough=fails)
     if fails(found.x, found.case):
         return False
@@ -106,13 +111,14 @@ def is_monotone(
     return True
 
 
-def _inner_domain(net: Network, box: Box, constraints: Constraints) -> Domain:
+def _inner_domain(net: Network, box: Box, constraints: Constraints) -> tuple[Domain, Bools]:
+    """Return the domain and which inputs are free in it; ValueError if none is, or if the domain is flat."""
     domain = Domain.of(net, box, constraints)
-    fixed = np.flatnonzero(domain.box[:, 0] == domain.box[:, 1])
-    if len(fixed) or (constraints is not None and domain.centre()[1] <= FLAT):
-        what = f"input {fixed[0]} is fixed" if len(fixed) else "the constraints leave a flat domain"
+    free = domain.box[:, 0] < domain.box[:, 1]
+    if not free.any() or (constraints is not None and domain.centre()[1] <= FLAT):
+        what = "the constraints leave a flat domain" if free.any() else "all inputs are fixed"
         raise ValueError(f"{what}, where a gradient has no meaning; widen the domain")
-    return domain
+    return domain, free
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +142,7 @@ class Steepness:
         """Return the measure of the gradients at x, -inf outside of the domain or on a knot, and the gradients."""
         y, slopes = self.query.forward(x)
         found = self.query.gradients(slopes, np.broadcast_to(self.goal, y.shape))
-        inside = self.domain.holds(x) & _off_knots(self.query, x)
+        inside = self.domain.holds(x, -1e-14) & _off_knots(self.query, x)
         return np.where(inside, self.measure(np.stack([found, found], axis=-1)), NEVER), found
 
     def floors(self, case: Ints, least: float) -> Floats:
