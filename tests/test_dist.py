@@ -153,14 +153,14 @@ def test_a_wheel_for_one_pytorch_is_for_one_python_too(checkout, tmp_path, writi
 def test_an_editable_install_compiles_no_libraries(checkout, tmp_path):
     wheel, said = built("editable", checkout, tmp_path, PLUNIT_NATIVE="ensemble", CXX="false")
     assert wheel.name.endswith("py3-none-any.whl")
-    assert "the ensemble's libraries" not in said
+    assert "the compiled programs" not in said
 
 
 def test_without_pytorch_and_a_compiler_the_wheel_is_pure_and_the_build_says_so(checkout, tmp_path):
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')")
     leave_binaries(checkout)
     wheel, said = built("wheel", checkout, tmp_path, PYTHONPATH=str(tmp_path), CXX="false")
-    lines = [line for line in said.splitlines() if line.startswith("plunit: the ensemble's libraries were not built (")]
+    lines = [line for line in said.splitlines() if line.startswith("plunit: the compiled programs were not built (")]
     assert len(lines) == 1
     assert "CXX=false: the command ended with exit code 1" in lines[0]
     assert libraries(wheel) == {}
