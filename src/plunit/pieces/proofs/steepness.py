@@ -26,7 +26,7 @@ from plunit.pieces.proofs.questions import PROVED, Optimum, Undecided, checked_i
 SAMPLES = 5000
 """The number of gradients that are evaluated to find the scale of slopes."""
 
-NOTHING = 1e-290
+NOTHING = 1e-307
 """Slopes below it count as 0: rounding errors of a function that is constant."""
 
 FLAT = 1e-12
