@@ -27,7 +27,7 @@ SAMPLES = 5000
 """The number of gradients that are evaluated to find the scale of slopes."""
 
 NOTHING = 1e-307
-"""Slopes below it count as 0: rounding errors of a function that is constant."""
+"""Slopes below this part of the weights count as 0: underflow makes the bounds of a constant function that large."""
 
 FLAT = 1e-12
 """A domain of less than this part of the box's width has no inside, and a gradient no meaning."""
@@ -102,13 +102,21 @@ def is_monotone(
     points, start = domain.points(SAMPLES), time.monotonic()
     aim = Steepness(net, domain, goal, wrong)
     slopes = aim.query.gradients(aim.query.forward(points)[1], np.tile(goal, (len(points), 1)))[:, feature]
-    flat = max(PROVED * float(np.abs(slopes).max()), NOTHING)
+    flat = max(PROVED * float(np.abs(slopes).max()), NOTHING * max(1.0, _largest_weights(net, feature)))
     found = search(aim, domain.box[None], Effort.of(time_limit, progress), least=flat, enough=fails)
     if fails(found.x, found.case):
         return False
     if found.bound > flat:
         raise Undecided(Optimum.of(found, found.value, time.monotonic() - start), "slope of the wrong sign")
     return True
+
+
+def _largest_weights(net: Network, feature: int) -> float:
+    """Return the largest product of weights and slopes on the way from an input to an output."""
+    size = np.abs(net.layers[0].weight[:, feature])
+    for (_, f), layer in zip(net.hidden, net.layers[1:], strict=True):
+        size = (np.abs(layer.weight) * (np.abs(f.slopes).max(axis=-1) * size)).max(axis=1)
+    return float(size.max())
 
 
 def _inner_domain(net: Network, box: Box, constraints: Constraints) -> tuple[Domain, Bools]:
