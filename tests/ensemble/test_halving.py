@@ -1,6 +1,7 @@
 """Successive halving over starts and shapes."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -193,3 +194,45 @@ def test_patience(engine, monkeypatch):
     assert len(set(expected) - {10, 20, 40, 80}) > 1
     assert all(one.best_step <= one.steps for one in found)
     assert 0 <= max(waiting) < 2
+
+
+def test_a_start_is_trained_on_all_rows_but_its_own_fold(engine):
+    """It is the same, to the bit, as a search without folds on the rows behind those that are held, in their order."""
+    held, firsts = 30, [0, 30, 60, 105] * 3  # the last fold goes on at row 0
+    folded = replace(ROWS, x=X, y=Y, weight=WEIGHT, held=held, firsts=firsts)
+    found = run(engine, rows=folded, validation=Validation(every=5), keep=12)
+    for first in set(firsts):
+        order = (np.arange(120) + first) % 120
+        (x, y, w), tests = (part[order[held:]] for part in (X, Y, WEIGHT)), order[:held]
+        weight = WEIGHT[tests] / WEIGHT[tests].astype(np.float64).mean()
+        plain = run(engine, rows=Rows(x, y, w, 16), validation=Validation(X[tests], Y[tests], weight, every=5), keep=12)
+        alike = {(one.network, one.start): one for one in plain}
+        mine = [one for one in found if one.fold == first]
+        assert len(mine) == 2 * 3
+        for one in mine:
+            other = alike[one.network, one.start]
+            if one.steps == other.steps:
+                assert (one.loss, one.theta.tobytes()) == (other.loss, other.theta.tobytes())
+        assert any(one.steps == alike[one.network, one.start].steps for one in mine)
+
+
+def test_each_fold_goes_on_with_as_many():
+    """Also if the rows of one fold are much harder to predict than those of the others."""
+    y = Y.copy()
+    y[:30] += 100
+    folded = replace(ROWS, x=X, y=y, weight=None, held=30, firsts=[0, 30, 60, 90] * 3)
+    found = run(rows=folded, validation=Validation(every=5), networks=SHAPES[:1], keep=4)
+    assert sorted(one.fold for one in found if one.steps == STEPS) == [0, 30, 60, 90]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"held": 120}, "held must be from 1 to 119"),
+        ({"held": -1}, "held must be from 1 to 119"),
+        ({"held": 5, "batch": 0}, "with batch > 0"),
+    ],
+)
+def test_rows_must_be_left_to_draw(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(ROWS, x=X, y=Y, weight=None, **change)

@@ -161,10 +161,14 @@ def test_the_table_of_candidates():
     assert {len(column) for column in table.values()} == {8}
     assert sorted(table["start"]) == list(range(8))
     assert (np.diff(table["validation_loss"]) >= 0).all()
-    assert np.flatnonzero(table["chosen"]).tolist() == [0, 1, 2]
+    assert sorted(np.bincount(table["fold"])) == [4, 4]  # each has all weight decays
+    assert sorted(np.bincount(table["fold"][table["chosen"]])) == [1, 2]
+    for fold in (0, 1):  # the best of each
+        chosen = table["chosen"][table["fold"] == fold]
+        assert chosen[: chosen.sum()].all()
     assert model.best_loss_ == table["validation_loss"][0]
     assert (table["best_iter"] <= table["n_iter"]).all()
-    assert sorted(table["n_iter"])[-6:] == [100] * 6  # 2 n_best are trained to the end
+    assert sorted(table["n_iter"])[-4:] == [25, *[100] * 3]  # three, no fewer, are trained to the end
     assert table["n_iter"].min() == 13  # an eighth, to the next look
 
 

@@ -10,7 +10,7 @@ from plunit.sklearn import PLUClassifier, PLUDensity, PLURegressor
 X = np.linspace(-1, 1, 40)[:, None]
 Y = np.abs(X[:, 0])
 CLASSES = (X[:, 0] > 0).astype(np.int64)
-SIZES = (0, True, None, 8.0, {}, (8, -1), (8, "a"), ((8,), (8, 8)), "big")
+SIZES = (0, True, 8.0, {}, (8, -1), (8, "a"), ((8,), (8, 8)), "big")
 WRONG = [
     *((PLURegressor, {"hidden_layer_sizes": value}, "each of hidden_layer_sizes, if not .auto., ") for value in SIZES),
     (PLURegressor, {"hidden_layer_sizes": (10**6,)}, r"\(1000000,\) .*at most 134217728 .* take smaller layers, fewer"),

@@ -62,36 +62,35 @@ def test_large_tables_are_not_merged(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("n", "share", "kept"),
-    [(9, 0.15, None), (10, 0.15, 3), (29, 0.15, 9), (40, 0.15, 10), (200, 0.15, 30), (100_000, 0.15, 4000),
-     (50, 0.999, 49), (200, 0.0, None)],
+    ("n", "share", "most", "size", "folds"),
+    [(9, 0.15, 16, 0, 0), (10, 0.15, 1, 3, 1), (29, 0.15, 16, 9, 3), (40, 0.15, 16, 10, 4), (200, 0.15, 16, 30, 6),
+     (200, 0.15, 4, 30, 4), (100_000, 0.15, 16, 4000, 16), (50, 0.999, 16, 49, 1), (200, 0.0, 16, 0, 0)],
 )  # fmt: skip
-def test_rows_kept_for_validation(n, share, kept):
-    train, test = table.split(np.zeros((n, 1)), share, np.random.RandomState(0), classes=False)
-    if kept is None:
-        assert train is test
-        assert sorted(train) == list(range(n))
-    else:
-        assert len(test) == kept
-        assert sorted([*train, *test]) == list(range(n))
+def test_rows_kept_for_validation(n, share, most, size, folds):
+    order, *found = table.split(np.zeros((n, 1)), share, most, np.random.RandomState(0), classes=False)
+    assert found == [size, folds]
+    assert sorted(order) == list(range(n))
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_classes_are_kept_in_proportion_and_all_are_trained_on(seed):
     label = np.repeat([0, 1, 2, 3], [600, 300, 99, 1])
-    train, test = table.split(np.eye(4)[label], 0.2, np.random.RandomState(seed), classes=True)
-    assert sorted([*train, *test]) == list(range(1000))
-    np.testing.assert_allclose(np.bincount(label[test], minlength=4), [120, 60, 20, 0], atol=2)
-    assert set(label[train]) == {0, 1, 2, 3}
-    train, test = table.split(np.eye(12), 0.2, np.random.RandomState(seed), classes=True)
-    assert train is test  # classes of one row each
+    order, size, folds = table.split(np.eye(4)[label], 0.2, 16, np.random.RandomState(seed), classes=True)
+    assert (sorted(order), size, folds) == (list(range(1000)), 200, 4)  # the first row of a class is in no fold
+    for fold in range(folds):
+        held = label[order[fold * size : (fold + 1) * size]]
+        np.testing.assert_allclose(np.bincount(held, minlength=4), [120, 60, 20, 0], atol=2)
+        assert np.count_nonzero(np.diff(held)) > 60  # in random order
+    assert set(label[order[size * folds :]]) == {0, 1, 2, 3}
+    assert table.split(np.eye(12), 0.2, 16, np.random.RandomState(seed), classes=True)[1:] == (0, 0)
 
 
 def test_weights_have_mean_1():
-    weight = np.array([1.0, 3.0, 2.0, 10.0])
-    parts = (np.array([0, 1]), np.array([2, 3]))
-    rows, validation = table.ready(np.zeros((4, 1)), np.zeros((4, 1)), weight, parts, 64, {"every": 5})
+    weight, zeros = np.array([2.0, 10.0, 1.0, 3.0]), np.zeros((4, 1))
+    rows, validation = table.ready(zeros, zeros, weight, 2, [0], 64, {"every": 5})
     assert (rows.weight.tolist(), validation.weight.tolist()) == ([0.5, 1.5], [1 / 3, 5 / 3])
     assert (rows.batch, validation.every) == (0, 5)
-    rows, _ = table.ready(np.zeros((4, 1)), np.zeros((4, 1)), np.full(4, 7.0), parts, 1, {})
+    rows, _ = table.ready(zeros, zeros, np.full(4, 7.0), 2, [0], 1, {})
     assert (rows.weight, rows.batch) == (None, 1)
+    rows, _ = table.ready(zeros, zeros, weight, 2, [0, 1, 0], 64, {})
+    assert (rows.weight.mean(), rows.batch, rows.held, rows.firsts) == (1.0, 2, 2, [0, 2, 0])

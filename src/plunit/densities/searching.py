@@ -131,7 +131,7 @@ class _DensityRace:
     def sizes(self) -> list[int]:
         return [one.architecture.parameters for one in self.members]
 
-    def losses(self) -> Array:
+    def standings(self) -> Array:
         return np.array([one.loss for one in self.members])
 
     def least(self) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from plunit.base.progress import Pace, Progress
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import MLP, initial
-from plunit.ensemble.runs import Engine, Rows, State, Steps, Validation, begin, points
+from plunit.ensemble.runs import Engine, Rows, State, StepData, Steps, Validation, begin, held_points, points
 from plunit.ensemble.training import ENGINES
 from plunit.programs.loading import choose_engine
 
@@ -41,8 +41,8 @@ class Race(Protocol):
     def sizes(self) -> Sequence[int]:
         """Return the number of parameters of each member in training."""
 
-    def losses(self) -> Array:
-        """Return the least loss of validation of each member in training."""
+    def standings(self) -> Array:
+        """Return the least loss of validation of each member in training, or its place among those it competes with."""
 
     def least(self) -> float:
         """Return the least loss of validation of all members; infinite before the first look."""
@@ -83,7 +83,7 @@ def halve(
             if progress(min(done / work, 0.99), least) and (race.step >= every or math.isfinite(least)):
                 break
             if race.step in rungs[:-1]:
-                race = race.without(_worse(race.losses(), keep))
+                race = race.without(_worse(race.standings(), keep))
     except KeyboardInterrupt:
         if not math.isfinite(race.least()):
             raise
@@ -103,6 +103,20 @@ def _work(sizes: Sequence[int], steps: int, keep: int) -> float:
         total += members / len(sizes) * (part - previous)
         previous, members = part, min(members, max(keep, members // 2))
     return total * steps * sum(sizes)
+
+
+def places(losses: Array, fold: Array) -> Array:
+    """Return the place of each member, from 0, among those of its fold; losses on other rows are not comparable.
+
+    >>> places(np.array([3.0, 1.0, 9.0, np.nan, 7.0]), np.array([0, 0, 1, 0, 1])).tolist()
+    [1, 0, 1, 2, 0]
+    """
+    order = np.argsort(losses, kind="stable")  # NaN is last
+    found = np.empty(len(losses), np.int64)
+    for one in np.unique(fold):
+        mine = order[fold[order] == one]
+        found[mine] = np.arange(len(mine))
+    return found
 
 
 def _worse(losses: Array, keep: int) -> Array:
@@ -125,6 +139,7 @@ class Candidate:
     theta: Array  # the parameters after `best_step` steps, [parameters]
     history: Array  # losses of training, one every 16 steps taken
     looks: Array  # losses of validation, one every `Validation.every` steps taken
+    fold: int = 0  # the first of the rows that were held from it
 
 
 def search(
@@ -148,8 +163,10 @@ def search(
 
     Args:
         networks: the shapes.
-        rows: the table to train on; its `seeds` are not used, each member draws by its own.
-        validation: the rows that decide.
+        rows: the table to train on; its `seeds` are not used, each member draws by its own. With `held` rows, start i
+            is trained on all but those that begin at firsts[i], and these decide: starts of one fold, with the same
+            rows, compete with each other, and each fold goes on with as many.
+        validation: the rows that decide, if none are held.
         starts: members of each shape.
         steps: for those that are trained to the end. Adam's step size falls to 0 by a half cosine.
         keep: so many members, and no fewer, are trained to the end.
@@ -165,7 +182,7 @@ def search(
     """
     advance = ENGINES[choose_engine(engine)]
     options |= {"alpha": alpha, "c": c, "steps": steps, "every": validation.every}
-    states = tuple(_begin(network, [seed, j], starts, **options) for j, network in enumerate(networks))
+    states = tuple(_begin(network, [seed, j], starts, rows.firsts, **options) for j, network in enumerate(networks))
     for state, theta in zip(states, first_starts, strict=False):
         for part in (state.theta, state.running):
             part[:, : theta.shape[1]] = theta[:, :starts]
@@ -185,6 +202,14 @@ class _Starts(State):
 
     number: Array  # of each start, [S]
     seeds: Array  # of the draws, [S]
+    firsts: Array  # of the rows that are held, [S]
+
+    def data(self, rows: Rows, validation: Validation) -> tuple[Rows, StepData]:
+        """Return the table with the draws of these members, and the points that they are validated on."""
+        drawn = replace(rows, seeds=self.seeds.tolist(), firsts=self.firsts.tolist())
+        if rows.held:
+            return drawn, held_points(drawn, self.network, self.theta)
+        return drawn, points(validation.rows(), 1, self.network, self.theta)
 
     def candidate(self, i: int, step: int, validation: Validation) -> Candidate:
         """Return what member i has found after so many steps."""
@@ -200,6 +225,7 @@ class _Starts(State):
             self.best[:, i].copy(),
             history=self.history[np.isfinite(self.history[:, i]), i],
             looks=self.looks[seen, i],
+            fold=int(self.firsts[i]),
         )
 
 
@@ -218,8 +244,9 @@ class _NetworkRace:
     def sizes(self) -> Sequence[int]:
         return [state.network.parameters for state in self.states for _ in range(state.members)]
 
-    def losses(self) -> Array:
-        return np.concatenate([state.best_loss for state in self.states])
+    def standings(self) -> Array:
+        losses = np.concatenate([state.best_loss for state in self.states])
+        return places(losses, np.concatenate([state.firsts for state in self.states])) if self.rows.held else losses
 
     def least(self) -> float:
         return min([float(state.best_loss.min()) for state in self.states] + [one.loss for one in self.ended])
@@ -230,8 +257,8 @@ class _NetworkRace:
         return replace(self, states=states, step=last)
 
     def _steps(self, state: _Starts, last: int) -> Steps:
-        given = points(replace(self.rows, seeds=state.seeds.tolist()), 1, state.network, state.theta)
-        tests = points(self.validation.rows(), 1, state.network, state.theta)
+        drawn, tests = state.data(self.rows, self.validation)
+        given = points(drawn, 1, state.network, state.theta)
         return Steps(self.step, self.schedule[self.step : last], given, tests, self.validation)
 
     def without(self, worse: Array) -> _NetworkRace:
@@ -245,23 +272,24 @@ class _NetworkRace:
         return replace(self, states=tuple(kept), ended=tuple(ended))
 
 
-def _begin(network: MLP, seed: Sequence[int], starts: int, **options: Any) -> _Starts:
+def _begin(network: MLP, seed: Sequence[int], starts: int, firsts: Sequence[int], **options: Any) -> _Starts:
     generators = [np.random.default_rng([*seed, i]) for i in range(starts)]
     scales = [1 / math.sqrt(n) for n in network.widths[:-1]]
     scales[-1] *= LAST
     theta = initial(network, generators, scales=scales, alpha=options["alpha"], c=options["c"])
     seeds = np.array([g.integers(2**63) for g in generators], dtype=np.uint64)
-    return _Starts(**vars(begin(network, theta, **options)), number=np.arange(starts), seeds=seeds)
+    held = np.resize(np.array(firsts or [0], np.int64), starts)
+    return _Starts(**vars(begin(network, theta, **options)), number=np.arange(starts), seeds=seeds, firsts=held)
 
 
-def _look(state: State, members: int, rows: Rows, validation: Validation, advance: Engine) -> None:
+def _look(state: _Starts, members: int, rows: Rows, validation: Validation, advance: Engine) -> None:
     """Record the losses of validation of the first members before their first step, by a step of size 0."""
     if not members:
         return
     some = state.select(slice(0, members))
     some = replace(some, lr=np.zeros_like(some.lr), looks=np.zeros((1, members), some.looks.dtype))
-    tests = points(validation.rows(), 1, state.network, some.theta)
-    given = points(replace(rows, batch=0), 1, state.network, some.theta)
+    drawn, tests = some.data(rows, validation)
+    given = points(drawn, 1, state.network, some.theta)
     advance([(some, Steps(0, np.ones(1), given, tests, replace(validation, every=1)))])
     state.best_loss[:members], state.mark[:members] = some.best_loss, some.mark
     state.best[:, :members] = some.theta

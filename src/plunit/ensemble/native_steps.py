@@ -62,6 +62,8 @@ def _task(state: State, steps: Steps) -> Struct:
         tests=_rows(steps.tests) if steps.tests else Rows(),
         batch=drawn.batch if drawn else 0,
         seeds=_fill(np.array([int(seed) % 2**64 for seed in (drawn.seeds if drawn else [0])], dtype=np.uint64)),
+        held=drawn.held if drawn else 0,
+        firsts=_fill(np.array(drawn.firsts, dtype=np.int64)) if drawn and drawn.held else None,
         every=rule.every if rule else 1,
         patience=whole_looks(rule.patience if rule else math.inf),
         tolerance=rule.tolerance if rule else 0.0,

@@ -36,6 +36,8 @@ class Rows:
         batch: rows of each step, drawn by each member for itself; 0 takes all rows at each step. In one pass over the
             table a member meets each row once; put the rows in random order first.
         seeds: of the members' draws, [S].
+        held: number of rows that a member does not draw but is validated on (see `search`); needs a batch.
+        firsts: where they begin, for each member [S]; after the last row comes row 0.
     """
 
     x: Any
@@ -43,23 +45,35 @@ class Rows:
     weight: Any = None
     batch: int = 0
     seeds: Sequence[int] = ()
+    held: int = 0
+    firsts: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         as_count("batch", self.batch)
+        if self.held and not (self.batch and 0 < self.held < len(self.x)):
+            raise ValueError(
+                f"held must be from 1 to {len(self.x) - 1}, so that rows are left to draw, with batch > 0; got "
+                f"{self.held} with batch {self.batch}"
+            )
 
     def draw(self, member: int, first: int, count: int) -> Array:
         """Return the rows that a member meets at positions first, ..., first + count - 1: start + stride i mod n.
 
-        Start and stride are hashes of (seed, pass); programs/csrc/rows.h has the same formula.
+        Start and stride are hashes of (seed, pass). They are rows behind those that are held; programs/csrc/rows.h has
+        the same formula.
         """
-        n = len(self.x)
+        n = len(self.x) - self.held
         position = np.arange(first, first + count)
         found = np.empty(count, dtype=np.int64)
         for number in range(first // n, (first + count - 1) // n + 1):
             start, stride = _progression(int(self.seeds[member]), number, n)
             inside = position // n == number
             found[inside] = (start + stride * (position[inside] % n)) % n
-        return found
+        return (found + self.firsts[member] + self.held) % len(self.x) if self.held else found
+
+    def held_rows(self) -> Array:
+        """Return which rows each member is validated on, [held, S]."""
+        return (np.arange(self.held)[:, None] + np.asarray(self.firsts, np.int64)) % len(self.x)
 
 
 def _progression(seed: int, number: int, n: int) -> tuple[int, int]:
@@ -85,8 +99,8 @@ class Validation:
     """Rows that are not trained on, and when a member has had enough.
 
     Attributes:
-        x: inputs [n, in].
-        y: targets [n, out].
+        x: inputs [n, in]; None for a table of which each member holds its own rows, see `Rows.held`.
+        y: targets [n, out]; likewise.
         weight: of each row [n]; None is 1 for all.
         every: steps from one look at them to the next.
         patience: a member ends after so many looks whose loss was not below the best by `tolerance`.
@@ -95,8 +109,8 @@ class Validation:
             taken; 0 takes the parameters themselves, 1 the mean of all steps.
     """
 
-    x: Any
-    y: Any
+    x: Any = None
+    y: Any = None
     weight: Any = None
     every: int = 10
     patience: float = math.inf
@@ -156,11 +170,26 @@ def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -
     return StepData(x, y, *(_weight_and_draws(rows, x.shape[2], theta) if rows else ()))
 
 
+def held_points(rows: Rows, network: MLP, theta: Array) -> StepData:
+    """Return the rows that each member is validated on, [1, in or out, held, S], with weights of mean 1."""
+    chosen = rows.held_rows()
+    x, y = (
+        np.ascontiguousarray(np.moveaxis(as_array(part, theta.dtype, name)[chosen], -1, 0))[None]
+        for name, part in (("inputs", rows.x), ("targets", rows.y))
+    )
+    if rows.weight is None:
+        return StepData(x, y)
+    weight = np.asarray(rows.weight, np.float64)[chosen]
+    return StepData(x, y, (weight / weight.mean(0)).astype(theta.dtype)[None, None])
+
+
 def _weight_and_draws(rows: Rows, count: int, theta: Array) -> tuple[Array | None, Rows | None]:
     if rows.batch and len(rows.seeds) != theta.shape[1]:
         raise ValueError(
             f"draws need one seed for each of {theta.shape[1]} members, got {len(rows.seeds)} with batch {rows.batch}"
         )
+    if rows.held and len(rows.firsts) != theta.shape[1]:
+        raise ValueError(f"firsts must have one row for each of {theta.shape[1]} members, got {len(rows.firsts)}")
     drawn = rows if rows.batch else None
     if rows.weight is None:
         return None, drawn

@@ -92,6 +92,8 @@ Task = struct(
         **dict.fromkeys(("training", "tests"), Rows),
         "batch": "int64_t",
         "seeds": "const uint64_t*",
+        "held": "int64_t",
+        "firsts": "const int64_t*",
         **dict.fromkeys(("every", "patience"), "int64_t"),
         **dict.fromkeys(("rate", "root", "schedule", "share", "lr", "decay"), "const float*"),
         **dict.fromkeys(("theta", "mean", "square", "running"), "float*"),

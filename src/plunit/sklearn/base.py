@@ -20,7 +20,7 @@ from plunit.base.progress import Progress, ProgressLine
 from plunit.base.ranges import as_count
 from plunit.ensemble import ACTIVATIONS, MLP
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.halving import Candidate, interruption, search
+from plunit.ensemble.halving import Candidate, interruption, places, search
 from plunit.ensemble.standardizing import Scale, in_units, out_of_units
 from plunit.sklearn import table
 from plunit.sklearn.fitted import FittedModel
@@ -32,6 +32,12 @@ AVERAGE = 0.1
 
 SHAPES = ((16,), (32,), (16, 16), (32, 16))
 """The hidden layers that "auto" searches."""
+
+MANY_ROWS = 600
+"""From so many rows on the default is wider layers and fewer starts, in about the same time."""
+
+FEW, WIDE = ((16, 16), 128), ((32, 32), 64)
+"""The hidden layers and the number of starts by default, for few rows and for many."""
 
 DECAYS = (0.0, 0.1, 0.3, 1.0)
 """The weight decays that the starts take in turn for "auto"."""
@@ -105,15 +111,15 @@ class AtomicFit:
 class PLUEstimator(AtomicFit, FittedModel):
     """Trains `n_init` starts at once, goes on with the better half again and again, and keeps the `n_best` best."""
 
-    hidden_layer_sizes: Any = (16, 16)
+    hidden_layer_sizes: Any = None
     activation: str = "plu"
     _: KW_ONLY
     alpha: float = 0.1
     c: float = 1.0
-    n_init: int = 128
+    n_init: int | None = None
     n_best: int = 16
     max_iter: int | None = None
-    learning_rate_init: float = 0.01
+    learning_rate_init: float = 0.025
     weight_decay: Any = "auto"
     batch_size: Any = "auto"
     early_stopping: bool = True
@@ -127,7 +133,7 @@ class PLUEstimator(AtomicFit, FittedModel):
     def _check(self) -> None:
         """Raise ValueError if a parameter is wrong."""
         check_name("activation", self.activation, ACTIVATIONS)
-        for name, *unset in (("n_init",), ("n_best",), ("max_iter", None), ("n_iter_no_change", None)):
+        for name, *unset in (("n_init", None), ("n_best",), ("max_iter", None), ("n_iter_no_change", None)):
             check_count(str(name), getattr(self, str(name)), *unset)
         check_count("batch_size", self.batch_size, "auto")
         for name in ("learning_rate_init", "c"):
@@ -149,41 +155,49 @@ class PLUEstimator(AtomicFit, FittedModel):
         x, y, weight = table.merged(x, y, weight)
         x, y, weight = table.present(x, y, weight * self._factors(y, weight))
         share = self.validation_fraction if self.early_stopping and held is None else 0.0
-        parts = table.split(y, share, rng, classes=loss != "square")
+        shapes, starts = self._shapes_and_starts(len(x))
+        best = min(self.n_best, starts)
+        # members that go on know the rows that other folds hold
+        most = 1 if self.warm_start else min(best, max(1, starts // len(DECAYS)))
+        order, size, folds = table.split(y, share, most, rng, classes=loss != "square")
+        x, y, weight = x[order], y[order], weight[order]
         if held is not None:
-            parts = parts[0], np.arange(len(x), len(x) + len(held[0]))
-            x, y = np.concatenate([x, held[0]]), np.concatenate([y, held[1]])
-            weight = np.concatenate([weight, np.ones(len(held[0]))])
-        scales = [Scale.of(x[parts[0]], weight[parts[0]]), self._target_scale(y[parts[0]], weight[parts[0]])]
-        steps, every = self._steps(len(parts[0]))
-        networks = [MLP((x.shape[1], *hidden, y.shape[1]), self.activation) for hidden in self._shapes()]
+            size, folds = len(held[0]), 1
+            x, y = np.concatenate([held[0], x]), np.concatenate([held[1], y])
+            weight = np.concatenate([np.ones(size), weight])
+        learned = slice(size if folds == 1 else 0, None)
+        scales = [Scale.of(x[learned], weight[learned]), self._target_scale(y[learned], weight[learned])]
+        steps, every = self._steps(len(x) - size)
+        networks = [MLP((x.shape[1], *hidden, y.shape[1]), self.activation) for hidden in shapes]
         for network in networks:
-            work = f"hidden layers {network.widths[1:-1]} with n_init = {self.n_init} and {steps} steps"
-            check_room(self.n_init * (network.parameters + steps), work, "smaller layers, fewer starts or steps")
+            work = f"hidden layers {network.widths[1:-1]} with n_init = {starts} and {steps} steps"
+            check_room(starts * (network.parameters + steps), work, "smaller layers, fewer starts or steps")
         looks = {"every": every, "average": AVERAGE}
         if self.n_iter_no_change is not None:
             looks |= {"patience": math.ceil(self.n_iter_no_change / every), "tolerance": self.tol}
         scaled = _scaled("X", scales[0], x), _scaled("y", scales[1], y)
-        rows, validation = table.ready(*scaled, weight, parts, self._batch(), looks)
+        dealt = np.arange(starts) // len(DECAYS) % max(folds, 1)  # so that each fold has all weight decays
+        rows, validation = table.ready(*scaled, weight, size, dealt.tolist(), self._batch(), looks)
+        decays = np.resize(DECAYS if self._auto_decay() else float(self.weight_decay), starts)
         pressed: list[None] = []
         found = search(
             networks,
             rows,
             validation,
-            starts=self.n_init,
+            starts=starts,
             steps=steps,
-            keep=min(2 * self.n_best, self.n_init),
+            keep=max(best, min(2 * best, starts // 4)),
             seed=seed,
             alpha=self.alpha,
             c=self.c,
             first_starts=self._earlier(networks, *scales),
-            progress=self._progress(len(networks) * self.n_init),
+            progress=self._progress(len(networks) * starts),
             interrupted=lambda: pressed.append(None),
             loss=loss,
             lr=self.learning_rate_init,
-            decay=self._decays(),
+            decay=decays,
         )
-        self._keep(found, scales, table.box(x, scales[0]))
+        self._keep(found, _best_shape(found, best), decays, scales, table.box(x, scales[0]))
         kept = f"the mean of the best {self.theta_.shape[1]} so far"
         return interruption(max(one.steps for one in found), steps, kept) if pressed else ""
 
@@ -208,12 +222,13 @@ class PLUEstimator(AtomicFit, FittedModel):
     def _auto_decay(self) -> bool:
         return isinstance(self.weight_decay, str) and self.weight_decay == "auto"
 
-    def _decays(self) -> Array:
-        """Return the weight decay of each start."""
-        return np.resize(DECAYS if self._auto_decay() else float(self.weight_decay), self.n_init)
+    def _shapes_and_starts(self, rows: int) -> tuple[Sequence[tuple[int, ...]], int]:
+        """Return the hidden layers to search, and the number of starts of each."""
+        shape, starts = WIDE if self.hidden_layer_sizes is None and rows >= MANY_ROWS else FEW
+        starts = starts if self.n_init is None else int(self.n_init)
+        return [shape] if self.hidden_layer_sizes is None else self._shapes(), starts
 
     def _shapes(self) -> Sequence[tuple[int, ...]]:
-        """Return the hidden layers to search."""
         if isinstance(self.hidden_layer_sizes, str) and self.hidden_layer_sizes == "auto":
             return SHAPES
         sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object))
@@ -238,8 +253,9 @@ class PLUEstimator(AtomicFit, FittedModel):
         theta = out_of_units(self._form(), self.theta_, x, y).astype(np.float32)
         return [theta if one.widths == self.widths_ else np.empty((one.parameters, 0), np.float32) for one in networks]
 
-    def _keep(self, found: list[Candidate], scales: list[Scale], box: Array) -> None:
-        best = _best_shape(found, min(self.n_best, self.n_init))
+    def _keep(
+        self, found: list[Candidate], best: list[Candidate], decays: Array, scales: list[Scale], box: Array
+    ) -> None:
         network = best[0].network
         theta = np.stack([one.theta for one in best], axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -259,7 +275,8 @@ class PLUEstimator(AtomicFit, FittedModel):
         self.candidates_ = {
             "hidden_layer_sizes": np.array([",".join(map(str, one.network.widths[1:-1])) for one in found]),
             "start": starts,
-            "weight_decay": self._decays()[starts],
+            "fold": np.unique([one.fold for one in found], return_inverse=True)[1],
+            "weight_decay": decays[starts],
             "validation_loss": np.array([one.loss for one in found]),
             "best_iter": np.array([one.best_step for one in found]),
             "n_iter": np.array([one.steps for one in found]),
@@ -288,14 +305,25 @@ def _scaled(name: str, scale: Scale, values: Array) -> Array:
 
 
 def _best_shape(found: list[Candidate], count: int) -> list[Candidate]:
-    """Return the best members of the shape whose best have the least mean loss."""
+    """Return the best members of the shape whose best have the least mean loss, as many of each fold."""
     shapes: dict[tuple[int, ...], list[Candidate]] = {}
     for one in found:
-        shapes.setdefault(one.network.widths, []).append(one)
-    finite = [[one for one in members[:count] if math.isfinite(one.loss)] for members in shapes.values()]
-    best = min(finite, key=lambda some: (-len(some), np.mean([one.loss for one in some]) if some else math.inf))
+        if math.isfinite(one.loss):
+            shapes.setdefault(one.network.widths, []).append(one)
+    best = min((_chosen(some, count) for some in shapes.values()), key=_mean_loss, default=[])
     if not best:
         raise ValueError(
             "no start gave finite numbers; take a smaller learning_rate_init, and look for huge values in X and y"
         )
     return best
+
+
+def _chosen(members: list[Candidate], count: int) -> list[Candidate]:
+    losses = np.array([one.loss for one in members])
+    place = places(losses, np.array([one.fold for one in members]))
+    order = np.lexsort([losses, place])[:count]
+    return [members[i] for i in np.sort(order)]
+
+
+def _mean_loss(members: list[Candidate]) -> tuple[int, float]:
+    return -len(members), float(np.mean([one.loss for one in members]))

@@ -18,25 +18,30 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
     """y = f(x) with f the mean of the `n_best` best of `n_init` small networks: one exact piecewise-linear function.
 
     Inputs and target are scaled inside. All starts are trained at once by a compiled program; after an eighth, a
-    quarter and a half of the steps the worse half of them ends. The rows of validation decide which are the best, and
-    at which step. Equal rows are merged first (up to 100,000 rows), so that a weight of 2 is a row that occurs twice.
+    quarter and a half of the steps the worse half of them ends. Rows that a start has not learned from decide how good
+    it is, and at which step: each start is validated on one fold of the rows, the starts are dealt over the folds, and
+    the mean is over the best of each fold, so that together they have learned from all rows. Equal rows are merged
+    first (up to 100,000 rows), so that a weight of 2 is a row that occurs twice.
 
     Args:
-        hidden_layer_sizes: units of the hidden layers, or "auto" to search a few shapes.
+        hidden_layer_sizes: units of the hidden layers, or "auto" to search a few shapes. None: (16, 16), from 600 rows
+            on (32, 32).
         activation: "plu", "plu_learned" (alpha and c are trained), "relu", "tanh" or another name of
             `plunit.ensemble.ACTIVATIONS`. Only piecewise-linear ones have exact pieces.
         alpha: the outer slope of PLU, the start of a learned one.
         c: the half-width of its inner piece; likewise.
-        n_init: number of starts, of each shape.
-        n_best: how many of the best are averaged, at most `n_init`.
+        n_init: number of starts, of each shape. None: 128, and 64 for layers of 32 that were not asked for.
+        n_best: how many of the best are averaged, at most `n_init`. With 1 there is one fold only.
         max_iter: steps of those starts that are trained to the end; None takes 400 passes over the rows, but at least
             2,000 and at most 12,000 steps.
         learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
         weight_decay: a weight w loses learning_rate * weight_decay * w at each step. "auto": the starts take 0, 0.1,
             0.3 and 1 in turn, and the rows of validation decide.
         batch_size: rows of each step; "auto" is 64, or all if there are fewer.
-        early_stopping: keep rows for validation. False, or fewer than 10 rows: the rows of training decide.
-        validation_fraction: the share of rows kept for it; at least 10 rows (of fewer than 30, a third), at most 4,000.
+        early_stopping: validate each start on rows it does not learn from. False, or fewer than 10 rows: the training
+            rows decide.
+        validation_fraction: the share of the rows in a fold, at least 10 rows (of fewer than 30, a third) and at most
+            4,000. There are as many folds as fit, at most `n_best`, and one with `warm_start`.
         n_iter_no_change: a start ends after so many steps without a validation loss that is better by `tol`; None goes
             on.
         tol: see `n_iter_no_change`.
@@ -49,8 +54,8 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         curve_: the exact curve, for one input; polygons_: the exact polygons, for two.
         coefs_, intercepts_: the layers of the members side by side, weights [in, out].
         theta_: the parameters of the members [rows, n_best], for `plunit.ensemble.forward`.
-        candidates_: all starts, the best first: shape, number of the start, loss, steps, weight decay, whether it was
-            chosen.
+        candidates_: all starts, the best first: shape, number of the start, fold, loss, steps, weight decay, whether it
+            was chosen.
         best_loss_: the least loss of validation, in units of the variance of y.
         loss_curve_: the loss of training of the best member, every 16 steps.
         validation_scores_: 1 - the loss of validation of the best member at each look.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,35 +60,55 @@ def box(x: Array, scale: Scale) -> Array:
     return np.stack([low - around, high + around], axis=1)
 
 
-def split(y: Array, share: float, rng: np.random.RandomState, *, classes: bool) -> tuple[Array, Array]:
-    """Return the rows to train on and those for validation; classes are drawn in proportion."""
+def split(y: Array, share: float, folds: int, rng: np.random.RandomState, *, classes: bool) -> tuple[Array, int, int]:
+    """Return the rows in random order, how many of them a fold has, and the number of folds, at most so many.
+
+    Fold k is the rows k size, ..., (k + 1) size - 1 of this order, with classes in proportion. Rows behind the last
+    fold are always trained on, as is the first row of each class. No fold: the rows of training decide.
+    """
     n = len(y)
     order = rng.permutation(n)
     if share == 0 or n < FEWEST:
-        return order, order
-    count = min(max(round(share * n), n // 3 if n < 30 else 10), MOST, n - 1)
-    if not classes:
-        return order[count:], order[:count]
-    label = y @ np.arange(1, y.shape[1] + 1)  # with several labels rows of one sum are dealt together
-    # deal the rows of each class evenly: every stretch of the deal has all classes in proportion
-    rank = np.full(n, np.inf)
-    for value in np.unique(label):
-        mine = order[label[order] == value][1:]  # the first row of each class is trained on
-        rank[mine] = (np.arange(len(mine)) + 0.5) / max(len(mine), 1)
-    dealt = order[np.argsort(rank[order], kind="stable")]
-    chosen = dealt[: min(count, np.isfinite(rank).sum())]
-    if not len(chosen):
-        return order, order
-    rest = np.setdiff1d(order, chosen, assume_unique=True)
-    return rest[rng.permutation(len(rest))], chosen
+        return order, 0, 0
+    size = min(max(round(share * n), n // 3 if n < 30 else 10), MOST, n - 1)
+    last = n
+    if classes:
+        label = y @ np.arange(1, y.shape[1] + 1)  # with several labels rows of one sum are dealt together
+        # deal the rows of each class evenly: every stretch of the deal has all classes in proportion
+        rank = np.full(n, np.inf)
+        for value in np.unique(label):
+            mine = order[label[order] == value][1:]
+            rank[mine] = (np.arange(len(mine)) + 0.5) / max(len(mine), 1)
+        order = order[np.argsort(rank[order], kind="stable")]
+        last = int(np.isfinite(rank).sum())
+        size = min(size, last)
+    if not size:
+        return order, 0, 0
+    folds = max(1, min(folds, last // size))
+    if classes:  # draws take rows at even distances
+        stretches = np.split(order, [*(size * np.arange(1, folds + 1))])
+        order = np.concatenate([stretch[rng.permutation(len(stretch))] for stretch in stretches])
+    return order, size, folds
 
 
 def ready(
-    x: Array, y: Array, weight: Array, parts: tuple[Array, Array], batch: int, looks: Mapping[str, Any]
+    x: Array, y: Array, weight: Array, size: int, folds: Sequence[int], batch: int, looks: Mapping[str, Any]
 ) -> tuple[Rows, Validation]:
-    """Return the rows of training and of validation, with weights of mean 1; `looks` are options of `Validation`."""
-    train, test = parts
-    weights = [weight[part] / weight[part].mean() for part in parts]
-    plain = [None if (w == 1).all() else w for w in weights]
-    rows = Rows(x[train], y[train], plain[0], batch if batch < len(train) else 0)
-    return rows, Validation(x[test], y[test], plain[1], **looks)
+    """Return the rows of training and of validation, with weights of mean 1; `looks` are options of `Validation`.
+
+    With one fold its rows, the first `size`, are for validation. With more, `folds` is the number of each start's.
+    Without rows for validation those of training decide.
+    """
+    if len(set(folds)) > 1:
+        firsts = [size * fold for fold in folds]
+        rows = Rows(x, y, _relative(weight), min(batch, len(x) - size), held=size, firsts=firsts)
+        return rows, Validation(**looks)
+    train, test = slice(size, None), slice(0, size or None)
+    count = len(x) - size
+    rows = Rows(x[train], y[train], _relative(weight[train]), batch if batch < count else 0)
+    return rows, Validation(x[test], y[test], _relative(weight[test]), **looks)
+
+
+def _relative(weight: Array) -> Array | None:
+    relative = weight / weight.mean()
+    return None if (relative == 1).all() else relative

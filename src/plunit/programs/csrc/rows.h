@@ -39,14 +39,17 @@ static inline void copy(const Source from, int64_t units, int64_t step, int64_t 
       for (int64_t p = 0; p < points; ++p) to[p] = splat(base[p * from.point]);
 }
 
-// The k-th row that a member draws: in each pass over the n rows every row once, in the order start + stride i mod n,
-// with start and stride of (seed, pass). The caller has shuffled the rows.
+// The k-th row that a member draws: in each pass over its n rows every row once, in the order start + stride i mod n,
+// with start and stride of (seed, pass). The caller has shuffled the rows. Of `count` rows a member does not draw `held`,
+// those from its own first on; its rows are the n = count - held behind them, and after the last of all comes row 0.
 template <int COUNT>
 class Draws {
  public:
-  Draws(const uint64_t* seeds, int64_t n, int64_t position) : seeds(seeds), n(n), rows(CHUNK * COUNT) {
+  Draws(const uint64_t* seeds, int64_t count, int64_t position, const int64_t* firsts = nullptr, int64_t held = 0)
+      : seeds(seeds), count(count), n(count - held), rows(CHUNK * COUNT) {
     if (!seeds) return;
     for (int lane = 0; lane < COUNT; ++lane) {
+      offset[lane] = firsts ? firsts[lane] + held : 0;
       begin(lane, position / n);
       at[lane] = (start[lane] + stride[lane] * (position % n)) % n;
       left[lane] = n - position % n;
@@ -56,7 +59,8 @@ class Draws {
   const int64_t* next(int64_t points) {
     for (int64_t p = 0; p < points; ++p)
       for (int lane = 0; lane < COUNT; ++lane) {
-        rows[p * COUNT + lane] = at[lane];
+        const int64_t row = at[lane] + offset[lane];
+        rows[p * COUNT + lane] = row - (row >= count ? count : 0);
         at[lane] += stride[lane];
         at[lane] -= at[lane] >= n ? n : 0;
         if (--left[lane] == 0) {
@@ -69,9 +73,9 @@ class Draws {
 
  private:
   const uint64_t* seeds;
-  const int64_t n;
+  const int64_t count, n;
   std::vector<int64_t> rows;
-  int64_t at[COUNT], start[COUNT], stride[COUNT], left[COUNT], pass[COUNT];
+  int64_t offset[COUNT], at[COUNT], start[COUNT], stride[COUNT], left[COUNT], pass[COUNT];
 
   // splitmix64's output function
   static uint64_t mix(uint64_t x) {

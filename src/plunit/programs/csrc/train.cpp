@@ -33,6 +33,8 @@
   FIELD(Rows, tests) /* tests.count is 0 without validation */                                                \
   FIELD(int64_t, batch) /* rows drawn for each step; 0 takes all */                                           \
   FIELD(const uint64_t*, seeds) /* [members], of the draws */                                                 \
+  FIELD(int64_t, held) /* rows that a member does not draw */                                                 \
+  FIELD(const int64_t*, firsts) /* [members], where they begin; null without draws */                         \
   FIELD(int64_t, every) /* steps from one validation to the next */                                           \
   FIELD(int64_t, patience) /* a member ends after so many validations that are not better by the tolerance */ \
   FIELD(const float*, rate) /* schedule / (1 - beta1^t) of each step */                                       \
@@ -119,7 +121,8 @@ class Block {
     std::memcpy(&waited, k.waited + member, sizeof waited);
     lr = load(k.lr + member), decay = load(k.decay + member);
     const int64_t count = k.batch ? k.batch : k.training.count;
-    Draws<LANES> draws(k.batch ? k.seeds + member : nullptr, k.training.count, k.first * k.batch);
+    Draws<LANES> draws(k.batch ? k.seeds + member : nullptr, k.training.count, k.first * k.batch,
+                       k.firsts ? k.firsts + member : nullptr, k.held);
     for (int64_t t = 0; t < k.steps && alive(); ++t) {
       if (k.learned) constrain();
       for (int64_t i = 0; i < parameters; ++i) grad[i] = Vec{};
