@@ -27,8 +27,8 @@ PLOTS = (".png", ".svg", ".pdf")
 
 CURVES: dict[str, Callable[[Curve, Path, str], None]] = {
     ".h": lambda curve, to, about: save_c(curve, to, c_name(to), about=about),
-    ".onnx": lambda curve, to, about: save_onnx(curve, to),
-    ".json": lambda curve, to, about: save_json(curve, to),
+    ".onnx": lambda curve, to, about: save_onnx(curve, to, about=about),
+    ".json": lambda curve, to, about: save_json(curve, to, about=about),
     ".csv": lambda curve, to, about: save_csv(curve, to),
 }
 """What writes a curve to a file of each ending, with a line about it where there is room."""
@@ -37,13 +37,15 @@ CURVES: dict[str, Callable[[Curve, Path, str], None]] = {
 def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
     """Return lines that say what was found."""
     is_table, averaged = problem.expression is None, found.model.theta_.shape[1]
-    names = ", ".join(problem.inputs[:8]) + (", ..." if len(problem.inputs) > 8 else "")
+    columns = problem.columns or problem.inputs
+    names = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
     head = f"{problem.target} = f({names})" if is_table else problem.title
     kind = "the best network" if averaged == 1 else f"the mean of the {averaged} best networks"
     hidden = " x ".join(map(str, found.model.widths_[1:-1])) or "no"
     lines = [
         f"{head}, {len(problem.y):,} {'rows' if is_table else 'points'}: {kind} of {settings.starts} starts, {hidden} "
         f"{settings.activation} units",
+        *problem.encoding,
         *_errors(problem, found),
         *_pieces(settings, found),
         f"the best starts: {_winners(found)}",
@@ -175,7 +177,9 @@ def write_files(
             CURVES[ending(path)](found.reduced.curve, path, _about(problem, found.reduced))
             content = f"the curve of {found.reduced.curve.pieces} pieces"
         else:
-            save(found.model.network_, path, problem.box.tolist())
+            about = "\n".join([f"y[0] = {problem.target} of {problem.title}", *problem.encoding])
+            labels: dict[str, Any] = {} if problem.expression else {"names": problem.inputs, "about": about}
+            save(found.model.network_, path, problem.box.tolist(), **labels)
             content = "the network"
         yield f"saved {shown(path)}, {content}"
     figure = drawn(problem, found)
@@ -196,7 +200,8 @@ def _about(problem: Problem, few: Reduced) -> str:
     if few.of == "f":
         return f"f = {problem.title}: largest error {_error(few.error, few.bound)}."
     kind = "root mean square error" if few.of == "the rows" else "largest distance"
-    return f"{problem.target} = f({problem.inputs[0]}) of {problem.title}: {kind} {few.error:.4g} from {few.of}."
+    said = f"{problem.target} = f({problem.inputs[0]}) of {problem.title}: {kind} {few.error:.4g} from {few.of}."
+    return "\n".join([said, *problem.encoding])
 
 
 def _page(problem: Problem, few: Curve | None, lines: Sequence[str], figure: Any, command: str) -> str:

@@ -1,4 +1,4 @@
-"""The picture of a fit: the curve over one input, the polygons over two, what was predicted over more."""
+"""The picture of a fit: the curve over one input, polygons or groups over two, what was predicted over more."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def drawn(problem: Problem, found: Found) -> Any:
         _curve(figure.subplots(2, 1, sharex=True, height_ratios=[3, 1]), problem, found)
     elif len(problem.inputs) == 2:
         left, right = figure.subplots(1, 2)
-        _plane(left, problem, found)
+        flags = [at for at in (0, 1) if _is_indicator(problem, at)]
+        _groups(left, problem, found, flags[0]) if flags else _plane(left, problem, found)
         _dots(right, problem, found)
     else:
         _dots(figure.subplots(), problem, found)
@@ -35,6 +36,17 @@ def drawn(problem: Problem, found: Found) -> Any:
 def _plain(name: str) -> str:
     """Return a name that matplotlib does not take for a formula."""
     return name.replace("$", r"\$")
+
+
+def _is_indicator(problem: Problem, at: int) -> bool:
+    return problem.encoder is not None and bool(np.isin(problem.x[:, at], (0, 1)).all())
+
+
+def _name_axis(axis: Any, problem: Problem, at: int) -> None:
+    """Label an axis with an input; an indicator has two places."""
+    axis.set_label_text(_plain(problem.inputs[at]))
+    if _is_indicator(problem, at):
+        axis.set_ticks([0, 1], ["no", "yes"])
 
 
 def _some(problem: Problem) -> Any:
@@ -63,7 +75,8 @@ def _curve(axes: Any, problem: Problem, found: Found) -> None:
         lower.plot(x[order], few(x[order])[:, 0] - y[order], color=_ORANGE, **style)
     upper.set_ylabel(_plain(problem.target))
     upper.legend(frameon=False)
-    lower.set(xlabel=_plain(problem.inputs[0]), ylabel="error")
+    _name_axis(lower.xaxis, problem, 0)
+    lower.set_ylabel("error")
     lower.axhline(0, color=_GREY, linewidth=0.8)
 
 
@@ -79,8 +92,26 @@ def _plane(axes: Any, problem: Problem, found: Found) -> None:
         return
     for faces in axes.collections:
         faces.set_rasterized(len(polygons) > CELLS)  # a page with each of them would have many megabytes
-    axes.set(xlabel=_plain(problem.inputs[0]), ylabel=_plain(problem.inputs[1]), aspect="auto")
+    _name_axis(axes.xaxis, problem, 0)
+    _name_axis(axes.yaxis, problem, 1)
+    axes.set_aspect("auto")
     axes.set_title(f"{len(polygons)} polygons, coloured by slope", fontsize=10)
+
+
+def _groups(axes: Any, problem: Problem, found: Found, flag: int) -> None:
+    """Draw the rows and the network over the other of two inputs, for both values of an indicator."""
+    x, y, other = problem.x[_some(problem)], problem.y[_some(problem)], 1 - flag
+    for value, word, colour in ((0, "no", _BLUE), (1, "yes", _ORANGE)):
+        mine = x[:, flag] == value
+        ends = problem.x[problem.x[:, flag] == value, other]
+        line = np.full((2001, 2), float(value))
+        line[:, other] = np.linspace(ends.min(), ends.max(), len(line))
+        axes.plot(x[mine, other], y[mine], ".", color=colour, markersize=3, alpha=0.4)
+        label = f"{_plain(problem.inputs[flag])}: {word}"
+        axes.plot(line[:, other], found.model.predict(line), color=colour, label=label)
+    _name_axis(axes.xaxis, problem, other)
+    axes.set_ylabel(_plain(problem.target))
+    axes.legend(frameon=False)
 
 
 def _dots(axes: Any, problem: Problem, found: Found) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
 from plunit.base.errors import UserError
 from plunit.ensemble.mlp import PIECEWISE
@@ -80,6 +83,7 @@ class Found:
         reduced: the curve with fewer pieces, for one input.
         missing: why there is no such curve, if it could not be found and was not asked for.
         stopped: whether the user stopped the search.
+        estimator: what predicts from rows of the table as they are: the model, or a Pipeline that ends in it.
     """
 
     model: PLURegressor
@@ -89,6 +93,7 @@ class Found:
     reduced: Reduced | None = None
     missing: str = ""
     stopped: bool = False
+    estimator: Any = None
 
     @property
     def curve(self) -> Curve:
@@ -129,7 +134,8 @@ class Watched(PLURegressor):
 def solve(problem: Problem, settings: FitSettings, progress: Watch = lambda what, done, best: False) -> Found:
     """Fit the problem; when `progress` returns true, or at Ctrl-C, return what has been found so far."""
     stop = _Stop(progress)
-    model = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
+    whole = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
+    model = whole if problem.encoder is None else whole[-1]
     tests = () if problem.expression else tuple(_tests(problem, settings, stop))
     curve = model.curve_ if len(problem.inputs) == 1 and settings.activation in PIECEWISE else None
     few, missing = None, ""
@@ -140,11 +146,12 @@ def solve(problem: Problem, settings: FitSettings, progress: Watch = lambda what
             raise
         missing = str(error)
     largest = _largest(problem.expression, problem, model, curve) if problem.expression else None
-    return Found(model, _rmse(model, problem.x, problem.y), tests, largest, few, missing, stop.asked)
+    return Found(model, _rmse(model, problem.x, problem.y), tests, largest, few, missing, stop.asked, whole)
 
 
-def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, what: str) -> PLURegressor:
-    model = Watched(
+def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, what: str) -> Any:
+    """Return an estimator fitted to some rows: for text and missing values, a Pipeline that encodes them first."""
+    model: Any = Watched(
         settings.hidden or ((8, 8) if len(problem.inputs) == 1 else (16, 16)),
         settings.activation,
         n_init=settings.starts,
@@ -153,9 +160,13 @@ def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, 
         weight_decay=0.0 if problem.expression else "auto",  # a function has no noise
         random_state=settings.seed,
     )
-    model.watch, stop.what = stop, what
-    model.fit(problem.x[rows], problem.y[rows])
-    del model.watch
+    watched, stop.what = model, what
+    watched.watch = stop
+    if problem.encoder is None:
+        model.fit(problem.x[rows], problem.y[rows])
+    else:  # encoded by what these rows alone show
+        model = make_pipeline(clone(problem.encoder), model).fit(problem.raw[rows], problem.y[rows])
+    del watched.watch
     return model
 
 
@@ -170,13 +181,16 @@ def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> list[float]:
                 break
             model = _trained(problem, settings, rows, stop, f"test {split + 1} of {settings.splits}")
             if not stop.asked:  # a model whose training was cut short says little about the others
-                errors.append(_rmse(model, problem.x[test], problem.y[test]))
+                rows = problem.x if problem.encoder is None else problem.raw
+                with warnings.catch_warnings():  # a text that the training rows have not is none of their values
+                    warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
+                    errors.append(_rmse(model, rows[test], problem.y[test]))
     except KeyboardInterrupt:  # the model is there; only tests are missing
         stop.asked = True
     return errors
 
 
-def _rmse(model: PLURegressor, x: Array, y: Array) -> float:
+def _rmse(model: Any, x: Array, y: Array) -> float:
     return root_mean_square(model.predict(x) - y)
 
 

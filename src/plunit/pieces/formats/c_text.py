@@ -74,8 +74,14 @@ def _literal(number: Any) -> str:
 
 
 def comment(lines: Iterable[str]) -> str:
-    """Return a comment of C."""
-    return "/* " + "\n   ".join(lines) + " */"
+    r"""Return a comment of C; no text in it can end it, begin another one or join two lines.
+
+    >>> print(comment(["x[0] = */ /*", "??/ \\"]))
+    /* x[0] = * / / *
+       ? ?/ \. */
+    """
+    safe = (line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?") for line in lines)
+    return "/* " + "\n   ".join(line + "." if line.endswith("\\") else line for line in safe) + " */"
 
 
 def origin(net: Network) -> str:

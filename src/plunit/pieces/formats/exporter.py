@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,28 +28,31 @@ class Exporter:
     `plunit pieces --save` and `plunit fit --save` take it from there, and tests/pieces/formats/test_exporter.py runs
     the same tests on every format. Check-list:
 
-    - The file is a function of the network, the box and the file's name alone: the same bytes each time.
+    - The file is a function of the network, the box, the labels and the file's name alone: the same bytes each time.
     - Numbers keep all their digits (`repr` of a float), or the file says how far off they are.
+    - Names of inputs are kept where there is room; they come from tables, and may hold anything that prints.
     - A network that the format cannot hold is a ValueError that names the layer and the remedy.
     - A format that is read, too, has an `Importer` in the same module, and what was written comes back.
 
     Attributes:
-        write: writes the network to the path; its second argument is the box [in, 2], or None.
+        write: writes the network to the path; its second argument is the box [in, 2], or None, and the last ones are
+            `names` of the inputs and a text `about` the network, or nothing.
         inputs: the numbers of inputs that the format takes; () if it takes any number.
         needs_box: whether the box must be given.
     """
 
-    write: Callable[[Network, Any, Path], None]
+    write: Callable[..., None]
     inputs: tuple[int, ...] = ()
     needs_box: bool = False
 
 
-def save(net: Network, path: str | Path, box: Any = None) -> None:
+def save(net: Network, path: str | Path, box: Any = None, *, names: Sequence[str] = (), about: str = "") -> None:
     """Write a network in the format of the file's ending: .h, .onnx, .json or .csv; case does not matter.
 
     .h (C, with a bound on its rounding errors in the box) and .onnx hold the whole network. .csv holds the curve on the
     box, so it needs one input and a box. .json holds the curve if the network has one input and a box is given, else
-    the whole network; `load` reads both. A box is a pair (low, high) for each input.
+    the whole network; `load` reads both. A box is a pair (low, high) for each input. `names` of the inputs, and lines
+    `about` the network, become comments of C, metadata of ONNX and entries of JSON; .csv has no place for them.
     """
     check_network(net)
     path = Path(path)
@@ -62,7 +65,7 @@ def save(net: Network, path: str | Path, box: Any = None) -> None:
         raise ValueError(
             f"{path.suffix} holds a function of one input, and the network has {net.inputs}; see plunit.pieces.along"
         )
-    exporter.write(net, None if box is None else box_array(net, box), path)
+    exporter.write(net, None if box is None else box_array(net, box), path, names=names, about=about)
 
 
 def c_name(path: Path) -> str:
@@ -71,14 +74,18 @@ def c_name(path: Path) -> str:
     return name if is_name(name) else "network"
 
 
-def _save_json(net: Network, box: Any, path: Path) -> None:
-    save_json(net if box is None or net.inputs > 1 else curve(net, *box[0]), path)
+def _save_c(net: Network, box: Any, path: Path, **labels: Any) -> None:
+    save_c(net, path, c_name(path), box=box, **labels)
+
+
+def _save_json(net: Network, box: Any, path: Path, **labels: Any) -> None:
+    save_json(net if box is None or net.inputs > 1 else curve(net, *box[0]), path, **labels)
 
 
 EXPORTERS: dict[str, Exporter] = {
-    ".h": Exporter(lambda net, box, path: save_c(net, path, c_name(path), box=box)),
-    ".onnx": Exporter(lambda net, box, path: save_onnx(net, path)),
-    ".csv": Exporter(lambda net, box, path: save_csv(curve(net, *box[0]), path), inputs=(1,), needs_box=True),
+    ".h": Exporter(_save_c),
+    ".onnx": Exporter(lambda net, box, path, **labels: save_onnx(net, path, **labels)),
+    ".csv": Exporter(lambda net, box, path, **_: save_csv(curve(net, *box[0]), path), inputs=(1,), needs_box=True),
     ".json": Exporter(_save_json),
 }
 """The formats that `save` writes, by the file's ending."""
