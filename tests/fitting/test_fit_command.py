@@ -216,6 +216,7 @@ REFUSED = {
     "tiny error": (["sin(x)", "--error", "1e-12", "--quick"], "an error of 1e-12 is too small"),
     "hidden": (["x", "--hidden", "8,x"], "--hidden must be numbers of units from 1 to 256"),
     "activation": (["x", "--activation", "swish", "--quick"], "activation must be one of"),
+    "missing values of a function": (["x", "--drop-missing"], "--drop-missing and --splits are for tables"),
     "inputs": (["{one}", "--target", "y", "--inputs", " , "], "--inputs must name columns"),
     "ending": (["x", "--save", "model.xyz"], "model.xyz must end in one of .h"),
     "folder": (["x", "--save", "none/model.h"], "there is no folder none; make it first"),
@@ -287,6 +288,7 @@ def test_names_are_no_formulas_and_no_commands_to_the_terminal(tmp_path):
     (tmp_path / "odd.csv").write_text(f"$x_{{$,\x1b[31m<b>y</b>\n{rows}\n")
     code, out, err = fit(tmp_path, "odd.csv", "--target", "-1", *SHORT, "--save", "m.json")
     assert code == 0, err
+    assert json.loads((tmp_path / "m.json").read_text())["inputs"] == ["$x_{$"]
     assert r"\x1b[31m<b>y" in out
     assert "\x1b" not in out + err
     page = (tmp_path / "fit.html").read_text()

@@ -6,13 +6,11 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from plunit.base.errors import quoted
-from plunit.base.files import ending
 from plunit.data.csv_table import (
     MAX_NUMBERS,
     MAX_TEXTS,
@@ -24,16 +22,9 @@ from plunit.data.csv_table import (
     first_date,
 )
 
-ENDINGS = (".parquet", ".pq")
-_MAGIC = b"PAR1"
 _BATCH = 2**16  # rows
 _SAFE = 15  # pyarrow before 14.0.1 ran code from a file's metadata (CVE-2023-47248)
 _INSTALL = f"pip install 'pyarrow>={_SAFE}'"
-
-
-def is_parquet(path: Path, content: bytes) -> bool:
-    """Say whether a file calls itself Parquet, by its name or its first bytes."""
-    return ending(path) in ENDINGS or content.startswith(_MAGIC)
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from plunit.base.errors import UserError, quoted, shown
-from plunit.data.csv_table import Array, Column, CsvTable, TableFault, is_number
-from plunit.data.parquet_table import ParquetTable, is_parquet
+from plunit.base.files import ending
+from plunit.data.csv_table import MAX_TEXTS, Array, Column, CsvTable, TableFault, check_size, is_number
+
+if TYPE_CHECKING:
+    from plunit.data.parquet_table import ParquetTable
 
 __all__ = ["Columns", "Table", "read_columns", "read_table"]
 
+PARQUET = (".parquet", ".pq")
 MAX_FILE = 2**30  # bytes
 MIN_ROWS = 10
 _NAMED = 8  # column names a message lists
@@ -100,6 +104,8 @@ def read_columns(
         _, table = _opened(path, None, say)
         chosen = _choose(table.names, target, inputs)
         *x, y = table.columns(chosen)
+        if any(column.dtype == object for column in x):
+            check_size(len(x) * len(y), MAX_TEXTS, "values beside text")  # each becomes an object
         gone = np.any([_is_missing(column) for column in (x if drop_missing else [])] + [np.isnan(y)], axis=0)
         if gone.any():
             what = "a missing value" if drop_missing else "no target"
@@ -127,7 +133,9 @@ def _faults(path: Path) -> Iterator[None]:
 def _opened(path: Path, content: bytes | None, say: Say) -> tuple[bytes, CsvTable | ParquetTable]:
     if content is None:
         content = _bytes(path)
-        if is_parquet(path, content):
+        if ending(path) in PARQUET or content.startswith(b"PAR1"):
+            from plunit.data.parquet_table import ParquetTable
+
             return content, ParquetTable.of(content)
     table = CsvTable.of(content)
     _say_header(path, table, say)

@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from plunit.base.errors import UserError, shown
 from plunit.base.files import ending
-from plunit.data import parquet_table
-from plunit.data.tables import read_columns, read_table
-from plunit.expressions import Expression, finite_values, parse, sup_error
-from plunit.pieces import Curve
+from plunit.data.tables import PARQUET, read_columns, read_table
+
+if TYPE_CHECKING:
+    from plunit.expressions import Expression
 
 Array = np.ndarray[Any, Any]
 Say = Callable[[str], object]
@@ -30,7 +30,7 @@ LARGEST, LEAST, SHORTEST = 1e150, 1e-150, 1e-9
 """The largest end of an interval, because squares of larger numbers overflow; and the least width, as a part of the
 larger end and of a number whose square is not 0."""
 
-ENDINGS = (".csv", ".tsv", ".txt", *parquet_table.ENDINGS)
+ENDINGS = (".csv", ".tsv", ".txt", *PARQUET)
 
 
 VALUES = 20
@@ -154,6 +154,9 @@ def of_expression(text: str, low: float, high: float, axis: int | None = None) -
 
     It is looked at in `axis` points of each axis; by default see `POINTS`.
     """
+    from plunit.expressions import finite_values, parse, sup_error
+    from plunit.pieces import Curve
+
     try:
         expression = parse(text)
     except ValueError as error:

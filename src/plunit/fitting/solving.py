@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -15,10 +15,12 @@ from sklearn.pipeline import make_pipeline
 
 from plunit.base.errors import UserError
 from plunit.ensemble.mlp import PIECEWISE
-from plunit.expressions import Expression, SupError, sup_error
 from plunit.fitting.problems import Array, Problem, root_mean_square
-from plunit.pieces import Curve, fit_segments, simplify
+from plunit.pieces import Curve
 from plunit.sklearn import PLURegressor
+
+if TYPE_CHECKING:
+    from plunit.expressions import Expression, SupError
 
 SAMPLES = 100_000
 """So many random points show the error of a network of several inputs against a function."""
@@ -195,6 +197,8 @@ def _rmse(model: Any, x: Array, y: Array) -> float:
 
 
 def _largest(f: Expression, problem: Problem, model: PLURegressor, curve: Curve | None) -> SupError:
+    from plunit.expressions import SupError, sup_error
+
     if curve is not None:
         return sup_error(f, curve, *problem.box[0].tolist())
     low, high = problem.box.T
@@ -208,6 +212,8 @@ def reduced(problem: Problem, curve: Curve, pieces: int | None, error: float | N
     For a function it is close to the function itself. For a table with `pieces`, or with neither, it is fitted to the
     rows. For a table with `error` it is within the error of the network.
     """
+    from plunit.pieces import fit_segments, simplify
+
     try:
         if problem.expression is not None:
             return _of_function(problem.expression, curve, pieces, error)
@@ -221,6 +227,9 @@ def reduced(problem: Problem, curve: Curve, pieces: int | None, error: float | N
 
 
 def _of_function(f: Expression, curve: Curve, pieces: int | None, error: float | None) -> Reduced:
+    from plunit.expressions import sup_error
+    from plunit.pieces import simplify
+
     low, high = float(curve.knots[0]), float(curve.knots[-1])
     x = np.linspace(low, high, KNOTS)
     y = f(x)

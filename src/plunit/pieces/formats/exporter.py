@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from plunit.base.files import ending
-from plunit.pieces.exact_curves import curve
+from plunit.pieces.exact_curves import Curve, curve
 from plunit.pieces.formats.c_header import save_c
 from plunit.pieces.formats.c_text import is_name
 from plunit.pieces.formats.csv_json import save_csv, save_json
@@ -66,6 +66,19 @@ def save(net: Network, path: str | Path, box: Any = None, *, names: Sequence[str
             f"{path.suffix} holds a function of one input, and the network has {net.inputs}; see plunit.pieces.along"
         )
     exporter.write(net, None if box is None else box_array(net, box), path, names=names, about=about)
+
+
+def save_curve(curve: Curve, path: Path, **labels: Any) -> None:
+    """Write a curve in the format of the file's ending, one of those of `save`, with `names` and `about` as there."""
+    match ending(path):
+        case ".h":
+            save_c(curve, path, c_name(path), **labels)
+        case ".onnx":
+            save_onnx(curve, path, **labels)
+        case ".json":
+            save_json(curve, path, **labels)
+        case _:
+            save_csv(curve, path)
 
 
 def c_name(path: Path) -> str:
