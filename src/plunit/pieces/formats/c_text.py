@@ -74,14 +74,14 @@ def _literal(number: Any) -> str:
 
 
 def comment(lines: Iterable[str]) -> str:
-    r"""Return a comment of C; no text in it can end it, begin another one or join two lines.
+    """Return a comment of C; no text in it can end it, begin another one, or be a trigraph.
 
-    >>> print(comment(["x[0] = */ /*", "??/ \\"]))
+    >>> print(comment(["x[0] = */ /*", "x[1] = ??/"]))
     /* x[0] = * / / *
-       ? ?/ \. */
+       x[1] = ? ?/ */
     """
     safe = (line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?") for line in lines)
-    return "/* " + "\n   ".join(line + "." if line.endswith("\\") else line for line in safe) + " */"
+    return "/* " + "\n   ".join(safe) + " */"
 
 
 def origin(net: Network) -> str:
