@@ -266,11 +266,12 @@ def test_a_curve_that_cannot_be_found_and_is_not_asked_for_is_left_out(tmp_path,
 
 @pytest.mark.parametrize("page", ["README.md", "docs/fit.md"])
 def test_the_commands_of_the_pages_run(tables, tmp_path, page):
-    """With fewer starts; the table of the pages is another one."""
+    """With fewer starts; the tables of the pages are others."""
     text = (Path(__file__).parents[2] / page).read_text()
     commands = [shlex.split(line, comments=True) for line in re.findall(r"^\$? ?plunit (fit .*)$", text, re.MULTILINE)]
     assert len(commands) >= 2
     (tmp_path / "data.csv").write_bytes((tables / "one.csv").read_bytes())
+    (tmp_path / "cars.csv").write_bytes((tables / "mixed.csv").read_bytes())
     ended = [fit(tmp_path, *command[1:], "--starts", "16", "--quick") for command in commands]
     assert [code for code, _, _ in ended] == [0] * len(commands), ended
     saved = [name for command in commands for flag, name in itertools.pairwise(command) if flag == "--save"]

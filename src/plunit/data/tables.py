@@ -21,7 +21,7 @@ from plunit.data.csv_table import MAX_TEXTS, Array, Column, CsvTable, TableFault
 if TYPE_CHECKING:
     from plunit.data.parquet_table import ParquetTable
 
-__all__ = ["Columns", "Table", "read_columns", "read_table"]
+__all__ = ["RawTable", "Table", "read_columns", "read_table"]
 
 PARQUET = (".parquet", ".pq")
 MAX_FILE = 2**30  # bytes
@@ -42,7 +42,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Columns:
+class RawTable:
     """A table as it is: columns x of numbers, NaN where missing, or of text, None where missing; a target y of numbers.
 
     Attributes:
@@ -94,7 +94,7 @@ def read_table(
 
 def read_columns(
     path: Path, target: str, inputs: Sequence[str] = (), say: Say = print, *, drop_missing: bool = False
-) -> Columns:
+) -> RawTable:
     """Read the target and the inputs as `read_table` does, with text and missing values as they are.
 
     Rows without a target are left out, and with `drop_missing` all rows with a missing value. A column of dates is
@@ -114,7 +114,7 @@ def read_columns(
         names = [table.names[column] for column in chosen]
         _check_rows(np.column_stack([*(column for column in x if column.dtype != object), y]), names[-1])
         kept = _varying(path, x, names, say)
-    return Columns(tuple(x[at] for at in kept), y, tuple(names[at] for at in kept), names[-1])
+    return RawTable(tuple(x[at] for at in kept), y, tuple(names[at] for at in kept), names[-1])
 
 
 def _is_missing(column: Column) -> Any:
@@ -199,7 +199,7 @@ def _find(names: Sequence[str], wanted: str) -> int:
         if 1 <= abs(number) <= len(names):
             return number - 1 if number > 0 else number + len(names)
         raise TableFault(
-            f" has no column {wanted}. Columns are counted from 1 to {len(names)}, "
+            f" has no column {wanted}. RawTable are counted from 1 to {len(names)}, "
             f"or from -1 (the last) to {-len(names)}: {_listed(names)}."
         )
     lowered = {name.lower(): name for name in names}

@@ -80,7 +80,7 @@ def comment(lines: Iterable[str]) -> str:
     /* x[0] = * / / *
        x[1] = ? ?/ */
     """
-    safe = (line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?") for line in lines)
+    safe = (re.sub(r"\?(?=\?)", "? ", line.replace("*/", "* /").replace("/*", "/ *")) for line in lines)
     return "/* " + "\n   ".join(safe) + " */"
 
 
