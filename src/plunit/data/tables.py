@@ -199,7 +199,7 @@ def _find(names: Sequence[str], wanted: str) -> int:
         if 1 <= abs(number) <= len(names):
             return number - 1 if number > 0 else number + len(names)
         raise TableFault(
-            f" has no column {wanted}. RawTable are counted from 1 to {len(names)}, "
+            f" has no column {wanted}. Columns are counted from 1 to {len(names)}, "
             f"or from -1 (the last) to {-len(names)}: {_listed(names)}."
         )
     lowered = {name.lower(): name for name in names}

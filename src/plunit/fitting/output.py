@@ -184,14 +184,15 @@ def write_files(
 
 def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str:
     """Write the curve with few pieces, or the network, and return which."""
-    from plunit.pieces.formats.exporter import save, save_curve
+    from plunit.pieces import save
 
     if few and found.reduced:
-        save_curve(found.reduced.curve, path, names=problem.inputs, about=_about(problem, found.reduced))
+        names = () if problem.expression else problem.inputs
+        save(found.reduced.curve, path, names=names, about=_about(problem, found.reduced))
         return f"the curve of {found.reduced.curve.pieces} pieces"
-    about = "\n".join([f"y[0] = {problem.target} of {problem.title}", *problem.encoding])
-    labels: dict[str, Any] = {} if problem.expression else {"names": problem.inputs, "about": about}
-    save(found.model.network_, path, problem.box.tolist(), **labels)
+    about = "" if problem.expression else f"y[0] = {problem.target} of {problem.title}"
+    lines = "\n".join([about, *problem.encoding])
+    save(found.model.network_, path, problem.box.tolist(), names=problem.inputs, about=lines)
     return "the network"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from random_networks import random_network
 
-from plunit.pieces import load, save
+from plunit.pieces import curve, load, save
 from plunit.pieces.formats.exporter import EXPORTERS
 from plunit.pieces.formats.importer import Content
 from plunit.pieces.formats.loading import IMPORTERS
@@ -73,6 +73,16 @@ def test_what_can_be_read_comes_back(ending, tmp_path):
         pytest.skip("this format is not read")
     x = np.random.default_rng(0).uniform(*BOX, (200, net.inputs))
     np.testing.assert_allclose(load(path)(x), net(x), rtol=1e-12, atol=1e-12)
+
+
+def test_a_curve_is_written_as_that_of_its_network(ending, tmp_path):
+    paths, net = [tmp_path / folder / f"net{ending}" for folder in "ab"], random_network(5, 1, 4, 2, 1)
+    for path, function in zip(paths, (net, curve(net, *BOX)), strict=True):
+        path.parent.mkdir()
+        save(function, path, [BOX] if function is net else None, names=["temp"])
+    whole, alone = (path.read_bytes() for path in paths)
+    assert (whole == alone) == (ending in (".json", ".csv"))  # the others hold the whole network
+    assert (b"temp" in alone) == (ending != ".csv")
 
 
 @pytest.mark.parametrize("inputs", [1, 2])

@@ -35,8 +35,8 @@ class Exporter:
     - A format that is read, too, has an `Importer` in the same module, and what was written comes back.
 
     Attributes:
-        write: writes the network to the path; its second argument is the box [in, 2], or None, and the last ones are
-            `names` of the inputs and a text `about` the network, or nothing.
+        write: writes the network, or a curve, to the path, its third argument; the second is the box [in, 2], or None.
+            `names` of the inputs and a text `about` the network are options.
         inputs: the numbers of inputs that the format takes; () if it takes any number.
         needs_box: whether the box must be given.
     """
@@ -46,39 +46,32 @@ class Exporter:
     needs_box: bool = False
 
 
-def save(net: Network, path: str | Path, box: Any = None, *, names: Sequence[str] = (), about: str = "") -> None:
+def save(
+    function: Network | Curve, path: str | Path, box: Any = None, *, names: Sequence[str] = (), about: str = ""
+) -> None:
     """Write a network in the format of the file's ending: .h, .onnx, .json or .csv; case does not matter.
 
     .h (C, with a bound on its rounding errors in the box) and .onnx hold the whole network. .csv holds the curve on the
     box, so it needs one input and a box. .json holds the curve if the network has one input and a box is given, else
-    the whole network; `load` reads both. A box is a pair (low, high) for each input. `names` of the inputs, and lines
-    `about` the network, become comments of C, metadata of ONNX and entries of JSON; .csv has no place for them.
+    the whole network; `load` reads both. A box is a pair (low, high) for each input. A curve needs no box. `names` of
+    the inputs, and lines `about` the network, become comments of C, metadata of ONNX and entries of JSON.
     """
-    check_network(net)
     path = Path(path)
+    if not isinstance(function, Curve):
+        check_network(function)
     if ending(path) not in EXPORTERS:
         raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(EXPORTERS)}")
     exporter = EXPORTERS[ending(path)]
-    if box is None and exporter.needs_box:
-        raise ValueError(f"a {path.suffix} file needs a box, (low, high) for each input; give save(net, path, box)")
-    if exporter.inputs and net.inputs not in exporter.inputs:
-        raise ValueError(
-            f"{path.suffix} holds a function of one input, and the network has {net.inputs}; see plunit.pieces.along"
-        )
-    exporter.write(net, None if box is None else box_array(net, box), path, names=names, about=about)
-
-
-def save_curve(curve: Curve, path: Path, **labels: Any) -> None:
-    """Write a curve in the format of the file's ending, one of those of `save`, with `names` and `about` as there."""
-    match ending(path):
-        case ".h":
-            save_c(curve, path, c_name(path), **labels)
-        case ".onnx":
-            save_onnx(curve, path, **labels)
-        case ".json":
-            save_json(curve, path, **labels)
-        case _:
-            save_csv(curve, path)
+    if not isinstance(function, Curve):
+        if box is None and exporter.needs_box:
+            raise ValueError(f"a {path.suffix} file needs a box, (low, high) for each input; give save(net, path, box)")
+        if exporter.inputs and function.inputs not in exporter.inputs:
+            raise ValueError(
+                f"{path.suffix} holds a function of one input, and the network has {function.inputs}; "
+                "see plunit.pieces.along"
+            )
+        box = None if box is None else box_array(function, box)
+    exporter.write(function, box, path, names=names, about=about)
 
 
 def c_name(path: Path) -> str:
@@ -87,18 +80,19 @@ def c_name(path: Path) -> str:
     return name if is_name(name) else "network"
 
 
-def _save_c(net: Network, box: Any, path: Path, **labels: Any) -> None:
-    save_c(net, path, c_name(path), box=box, **labels)
+def _on(function: Network | Curve, box: Any) -> Any:
+    """Return the curve of a network of one input on a box, and anything else as it is."""
+    return curve(function, *box[0]) if isinstance(function, Network) and box is not None and len(box) == 1 else function
 
 
-def _save_json(net: Network, box: Any, path: Path, **labels: Any) -> None:
-    save_json(net if box is None or net.inputs > 1 else curve(net, *box[0]), path, **labels)
+def _save_c(function: Network | Curve, box: Any, path: Path, **labels: Any) -> None:
+    save_c(function, path, c_name(path), box=box, **labels)
 
 
 EXPORTERS: dict[str, Exporter] = {
     ".h": Exporter(_save_c),
-    ".onnx": Exporter(lambda net, box, path, **labels: save_onnx(net, path, **labels)),
-    ".csv": Exporter(lambda net, box, path, **_: save_csv(curve(net, *box[0]), path), inputs=(1,), needs_box=True),
-    ".json": Exporter(_save_json),
+    ".onnx": Exporter(lambda function, box, path, **labels: save_onnx(function, path, **labels)),
+    ".csv": Exporter(lambda function, box, path, **_: save_csv(_on(function, box), path), inputs=(1,), needs_box=True),
+    ".json": Exporter(lambda function, box, path, **labels: save_json(_on(function, box), path, **labels)),
 }
 """The formats that `save` writes, by the file's ending."""
