@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import PROGRAM, SHORT, fit
+from compilers import compile_c
 
 from plunit import pieces
 from plunit.expressions.vocabulary import FUNCTIONS
@@ -284,16 +285,23 @@ def test_the_page_lists_all_functions():
     assert named == set(FUNCTIONS)
 
 
-def test_names_are_no_formulas_and_no_commands_to_the_terminal(tmp_path):
-    rows = "\n".join(f"{i},{i * i}" for i in range(40))
-    (tmp_path / "odd.csv").write_text(f"$x_{{$,\x1b[31m<b>y</b>\n{rows}\n")
-    code, out, err = fit(tmp_path, "odd.csv", "--target", "-1", *SHORT, "--save", "m.json")
+def test_names_and_texts_are_no_formulas_and_no_commands(tmp_path):
+    texts = ["*/ #error", '"<i>\n"', "\x1b[2J", "[bold]$x_{$"]
+    rows = "\n".join(f"{i},{texts[i % 4]},{i * i}" for i in range(40))
+    (tmp_path / "odd.csv").write_text(f"$x_{{$,[red]*/,\x1b[31m<b>y</b>\n{rows}\n")
+    code, out, err = fit(tmp_path, "odd.csv", "--target", "-1", *SHORT, "--save", "m.json", "--save", "m.h")
     assert code == 0, err
-    assert json.loads((tmp_path / "m.json").read_text())["inputs"] == ["$x_{$"]
     assert r"\x1b[31m<b>y" in out
-    assert "\x1b" not in out + err
+    assert "[red]*/ is text with 4 values" in err
+    content = out + err + "".join(path.read_text() for path in tmp_path.iterdir() if path.suffix != ".csv")
+    assert "\x1b" not in content
+    values = ["*/ #error", "<i>", "[bold]$x_{$", r"\x1b[2J"]
+    names = json.loads((tmp_path / "m.json").read_text())["inputs"]
+    assert sorted(names) == sorted(["$x_{$", *(f"[red]*/ is {value}" for value in values)])
+    compile_c('#include "m.h"\nint main(void) { return 0; }\n', tmp_path, flags=[f"-I{tmp_path}"])
     page = (tmp_path / "fit.html").read_text()
-    assert ("<b>y" in page, "&lt;b&gt;y" in page) == (False, True)
+    assert ("<b>y" in page, "<i>" in page, "&lt;b&gt;y" in page) == (False, False, True)
+    assert fit(tmp_path, "odd.csv", "--target", "-1", *SHORT, "--inputs", "1")[0] == 0  # its name is that of an axis
 
 
 def test_files_are_written_though_nobody_reads_the_output(tmp_path):

@@ -114,7 +114,7 @@ def read_columns(
         names = [table.names[column] for column in chosen]
         _check_rows(np.column_stack([*(column for column in x if column.dtype != object), y]), names[-1])
         kept = _varying(path, x, names, say)
-    return RawTable(tuple(x[at] for at in kept), y, tuple(names[at] for at in kept), names[-1])
+    return RawTable(tuple(x[at] for at in kept), np.ascontiguousarray(y), tuple(names[at] for at in kept), names[-1])
 
 
 def _is_missing(column: Column) -> Any:
