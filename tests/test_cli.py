@@ -103,7 +103,7 @@ def test_a_user_s_error_is_one_line_and_exit_code_2(tmp_path, monkeypatch, argum
     ("command", "extra", "package"),
     [
         *(("report", "lab", name) for name in ("typer", "rich", "torch", "matplotlib", "jinja2", "safetensors")),
-        ("play", "play", "rich"),
+        ("play", "play", "typer"),
     ],
 )
 def test_a_missing_package_is_one_line_with_the_remedy(command, extra, package, tmp_path):

@@ -9,7 +9,7 @@ from tables import check_line, expected
 
 from plunit.base.errors import UserError
 from plunit.data import parquet_table
-from plunit.data.tables import read_table
+from plunit.data.tables import read_columns, read_table
 
 
 def parquet(path, **columns):
@@ -81,3 +81,18 @@ def test_too_many_numbers_in_a_parquet_file(tmp_path, monkeypatch):
     a, b, c = expected().T
     with pytest.raises(UserError, match="more than"):
         read_table(parquet(tmp_path / "t.parquet", a=a, b=b, c=c), "a")
+
+
+def test_types_of_a_table_as_it_is(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    a, when = np.arange(12.0), np.arange(12).astype("datetime64[D]")
+    named = pyarrow.array(["x", "y", None, ""] * 3).dictionary_encode()
+    path = parquet(
+        tmp_path / "t.parquet", a=a, b=named, c=[True, False, None] * 4, d=when, e=[str(day) for day in when]
+    )
+    found = read_columns(path, "a", ["b", "c"])
+    assert [column.tolist() for column in found.x] == [["x", "y", None, None] * 3, ["yes", "no", None] * 4]
+    for name, place in (("d", "column 'd': the type"), ("e", "row 1, column 'e': '1970-01-01'")):
+        with pytest.raises(UserError) as error:
+            read_columns(path, "a", [name])
+        check_line(error, path, [place, "is a date or a time", "days since the first"])

@@ -14,7 +14,7 @@ from tables import check_line, expected, silent, table, text_of
 
 from plunit.base.errors import UserError
 from plunit.data import csv_table, tables
-from plunit.data.tables import read_table
+from plunit.data.tables import read_columns, read_table
 
 REFUSED = {
     "empty": (b"", {}, ["is empty (0 bytes", "needs rows of numbers"]),
@@ -123,7 +123,7 @@ def test_lines_and_offsets_do_not_depend_on_the_blocks(tmp_path, monkeypatch, bl
 
 
 TOKENS = [
-    *(b"a 1 2.5 3,5 , , ; # | nan inf 1e999 - 1_0 \" \"".split(b" ")), b"\n", b"\n", b"\r", b"\t", b" ",
+    *(b"a red 1.2.2024 1 2.5 3,5 , , ; # | nan inf 1e999 - 1_0 \" \"".split(b" ")), b"\n", b"\n", b"\r", b"\t", b" ",
     b"\xff", b"\xff\xfe", b"\0", b"\x1f\x8b", b"\x0c", b"\xc2\x85", b"\xe2\x80\xa8",
 ]  # fmt: skip
 
@@ -143,18 +143,23 @@ def test_any_bytes_give_a_table_or_one_line_whatever_the_path(tmp_path, start, t
         patch.setattr(csv_table, "_plain", lambda *_: None)
         careful = outcome(tmp_path, content)
     np.testing.assert_array_equal(result, careful)
+    as_it_is = outcome(tmp_path, content, read_columns)
+    assert len(as_it_is) >= len(result)
+    if len(result):
+        np.testing.assert_array_equal(as_it_is, result)
 
 
-def outcome(path, content):
-    """Return the numbers of a table, or none where a line says why."""
+def outcome(path, content, read=read_table):
+    """Return the values of a table, or none where a line says why."""
+    (path / "t.csv").write_bytes(content)
     try:
-        result = table(path, content)
+        result = read(path / "t.csv", "-1", say=silent)
     except UserError as error:
         if not str(error).isprintable():
             raise AssertionError(f"more than one line: {error}") from error
         return np.empty((0, 0))
-    both = np.column_stack([result.x, result.y])
-    assert np.isfinite(both).all()
+    both = np.column_stack([*(result.x if read is read_columns else [result.x]), result.y])
+    assert np.isfinite(both if read is read_table else result.y).all()
     assert len(both) >= 10
     return both
 
@@ -171,6 +176,62 @@ def test_missing_values_are_counted_and_the_first_is_shown(tmp_path, token):
 def test_columns_that_are_not_chosen_may_hold_anything_else(tmp_path):
     result = table(tmp_path, text_of({5: "3,tall,-3", 6: "4,inf,-4", 7: "5,,-5", 8: "6,1e999,-6"}), "c", ["a"])
     np.testing.assert_array_equal(result.x, expected()[:, :1])
+
+
+DATES = [
+    "2024-01-{}",
+    "2024/1/{} 12:30:00",
+    "{}.12.2024",
+    "{}/1/24",
+    "{} Jan 2024",
+    "March {}, 2024",
+    "{}:30",
+    "1:{} pm",
+]
+NO_GROUPS = {
+    **{date: (date, "column 'b': '", "date or a time. Inputs must be numbers or names of groups") for date in DATES},
+    "units": ("{} kg", "line 2, column 'b': '10 kg'", "is not a number"),
+    "currency": ("$1,{}3.50", "line 2, column 'b': '$1,103.50'", "is not a number"),
+}
+
+
+@pytest.mark.parametrize(("form", "place", "rule"), NO_GROUPS.values(), ids=NO_GROUPS)
+def test_dates_and_numbers_with_units_are_no_names_of_groups(tmp_path, form, place, rule):
+    rows = [f'{n},"{form.format(n)}",{n}' for n in range(10, 35)]
+    (tmp_path / "t.csv").write_text("a,b,c\n" + "\n".join([*rows[:20], "1,NA,1", *rows[20:]]))
+    with pytest.raises(UserError) as error:
+        read_columns(tmp_path / "t.csv", "c")
+    check_line(error, tmp_path / "t.csv", [place, rule, "out of the inputs" if "date" in rule else "inputs"])
+    assert read_columns(tmp_path / "t.csv", "c", ["a"]).inputs == ("a",)
+
+
+AS_THEY_ARE = {
+    "a slip in numbers": (text_of({5: "3,tall,4"}), ["line 5, column 'b': 'tall' is not a number"]),
+    "infinite": (text_of({5: "3,inf,4", 6: "x,1,2", 7: "y,1,3"}), ["line 5, column 'b': 'inf' is infinite"]),
+    "a target of text": (text_of({n: f"{n},1,red" for n in range(2, 14)}), ["column 'c': 'red'", "another target"]),
+    "too few fields": (text_of({n: f"red,{n},{n}" for n in range(2, 12)} | {12: "1,2"}), ["line 12: 2 fields"]),
+    "no target": (text_of({n: f"{n},1,NA" for n in range(2, 8)}), ["has 6 rows", "At least 10"]),
+    "names of rows": ("a,b\n" + "".join(f"row {n},{n}\n" for n in range(12)), ["no input column is left"]),
+    "no value": ("a,b\n" + "".join(f"NA,{n}\n" for n in range(12)), ["no input column is left"]),
+}
+
+
+@pytest.mark.parametrize(("content", "fragments"), AS_THEY_ARE.values(), ids=AS_THEY_ARE)
+def test_faults_of_a_table_as_it_is(tmp_path, content, fragments):
+    (tmp_path / "t.csv").write_text(content)
+    with pytest.raises(UserError) as error:
+        read_columns(tmp_path / "t.csv", "-1", say=silent)
+    check_line(error, tmp_path / "t.csv", fragments)
+
+
+@pytest.mark.parametrize(("module", "limit"), [(csv_table, 29), (tables, 59)])
+def test_text_has_limits(tmp_path, monkeypatch, module, limit):
+    (tmp_path / "t.csv").write_text("a,b,c\n" + "".join(f"{'rb'[n % 2]},{n},{n}\n" for n in range(30)))
+    monkeypatch.setattr(module, "MAX_TEXTS", limit + 1)
+    assert len(read_columns(tmp_path / "t.csv", "c").y) == 30
+    monkeypatch.setattr(module, "MAX_TEXTS", limit)
+    with pytest.raises(UserError, match=f"more than {limit}"):
+        read_columns(tmp_path / "t.csv", "c")
 
 
 UNREADABLE = {

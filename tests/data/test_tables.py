@@ -16,7 +16,7 @@ from tables import expected, table, text_of
 
 from plunit.base.errors import UserError
 from plunit.data import csv_table
-from plunit.data.tables import read_table
+from plunit.data.tables import read_columns, read_table
 
 DIALECTS = {
     "comma": text_of({}),
@@ -183,6 +183,45 @@ def test_bytes_in_memory_have_the_name_in_messages_and_are_never_parquet():
         read_table(Path("numbers.csv"), "b", content=b"a,b\n1,2\n")
     with pytest.raises(UserError, match="has no column 'b'"):
         read_table(Path("t.parquet"), "b", content=b"PAR1,x\n1,2\n")
+
+
+MIXED = """colour,size,day,code,who,flat,y
+red,1.5,Mon,A1,p 0,3,0
+"blue, dark",?,Tue,7,p 1,3,1
+ red ,2.5,Mon,7,p 2,3,2
+NA,3.5,null,8,p 3,,3
+red,4,Mon,9,p 4,3,
+""" + "".join(f"red,{n},Mon,B{n % 2},p {n},3,{n}\n" for n in range(5, 20))
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+def test_a_table_as_it_is(tmp_path, end):
+    lines, path = [], tmp_path / f"t.{end}"
+    path.write_text(MIXED)
+    if end == "parquet":
+        pandas = pytest.importorskip("pandas")
+        kept = {"keep_default_na": False, "na_values": ["NA", "null", "?", ""], "dtype": {"code": str}}
+        pandas.read_csv(io.StringIO(MIXED), **kept).to_parquet(path)
+    found = read_columns(path, "y", say=lines.append)
+    colour, size, day, code, flat = found.x
+    assert found.inputs == ("colour", "size", "day", "code", "flat")
+    assert colour.tolist() == ["red", "blue, dark", "red", None, *["red"] * 15]
+    np.testing.assert_array_equal(size, [1.5, np.nan, 2.5, 3.5, *range(5, 20)])
+    assert day.tolist()[:4] == ["Mon", "Tue", "Mon", None]
+    assert code.tolist()[:5] == ["A1", "7", "7", "8", "B1"]
+    np.testing.assert_array_equal(flat, [3, 3, 3, np.nan, *[3] * 15])
+    np.testing.assert_array_equal(found.y, [0, 1, 2, 3, *range(5, 20)])
+    said = ["1 of 20 rows are left out, because they have no target", "another text in every row are left out: 'who'"]
+    assert [text in line for text, line in zip(said, lines, strict=True)] == [True, True]
+    whole = read_columns(path, "y", ["colour", "size"], lines.append, drop_missing=True)
+    assert (whole.y.tolist(), "3 of 20 rows" in lines[2]) == ([0, 2, *range(5, 20)], True)
+
+
+def test_numbers_as_they_are_have_the_same_bits(tmp_path):
+    (tmp_path / "t.csv").write_text(text_of({}))
+    found, strict = (read(tmp_path / "t.csv", "c") for read in (read_columns, read_table))
+    assert np.stack(found.x, axis=1).tobytes() == strict.x.tobytes()
+    assert (found.y.tobytes(), found.inputs, found.target) == (strict.y.tobytes(), strict.inputs, strict.target)
 
 
 def test_the_import_is_light():

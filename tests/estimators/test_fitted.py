@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import json
 
 import numpy as np
 import pytest
@@ -108,6 +109,19 @@ def test_c_files(activation, tmp_path):
     model.save(tmp_path / "model.h")
     assert "the values differ from exact arithmetic by at most" in (tmp_path / "model.h").read_text()
     close(call_c("model", EVERYWHERE, 2, tmp_path), model.predict(EVERYWHERE))
+
+
+def test_names_of_a_frame_are_in_the_files(tmp_path):
+    pandas, onnx = (pytest.importorskip(name) for name in ("pandas", "onnx"))
+    names = ["temp", "*/ a\nb", "z"]
+    model = fitted(x=pandas.DataFrame(X, columns=names))
+    for end in ("h", "json", "onnx"):
+        model.save(tmp_path / f"model.{end}")
+    assert "/* x[0] = temp\n   x[1] = * / a\\nb\n   x[2] = z */\n" in (tmp_path / "model.h").read_text()
+    shown = ["temp", r"*/ a\nb", "z"]
+    assert json.loads((tmp_path / "model.json").read_text())["inputs"] == shown
+    (entry,) = onnx.load(tmp_path / "model.onnx").metadata_props
+    assert (entry.key, json.loads(entry.value)) == ("inputs", shown)
 
 
 def test_curves(tmp_path):

@@ -105,11 +105,12 @@ def test_no_more_are_averaged_than_there_are_starts():
     assert few.n_best == 16
 
 
+@pytest.mark.parametrize("estimator", [PLUClassifier, PLURegressor])
 @pytest.mark.parametrize("kind", [float, bool, np.int8, object])
-def test_classes_of_validation_are_compared_by_value(kind):
+def test_targets_of_validation_are_compared_by_value(estimator, kind):
     options = {"n_init": 4, "max_iter": 50, "random_state": 0}
     both = (CLASSES, CLASSES.astype(kind))
-    same, other = (PLUClassifier((4,), **options).fit(X, CLASSES, X_val=X, y_val=val) for val in both)
+    same, other = (estimator((4,), **options).fit(X, CLASSES, X_val=X, y_val=val) for val in both)
     np.testing.assert_array_equal(same.theta_, other.theta_)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import PROGRAM, SHORT, fit
+from compilers import compile_c
 
 from plunit import pieces
 from plunit.expressions.vocabulary import FUNCTIONS
@@ -188,7 +189,10 @@ REFUSED = {
     "no column": (["{one}"], "is a table: name the column to learn, as in --target y"),
     "wrong column": (["{one}", "--target", "why"], "has no column 'why'"),
     "no such file": (["none.csv", "--target", "y"], "none.csv"),
-    "target of a function": (["sin(x)", "--target", "y"], "--target, --inputs and --splits are for tables"),
+    "target of a function": (
+        ["sin(x)", "--target", "y"],
+        "--target, --inputs, --drop-missing and --splits are for tables",
+    ),
     "not a function": (["sin(x", "--quick"], "sin(x"),
     "code": (["__import__('os').system('true')"], "1"),
     "no variable": (["1 + 2"], "has no variable"),
@@ -201,7 +205,7 @@ REFUSED = {
     "pole": (["1/x", "--low", "-1", "--high", "1"], "'1/x' is too large or infinite at x = 0.0; choose a domain"),
     "tenth": (["1/(x-0.6)", "--low", "-1", "--high", "1"], "is too large or infinite at x = 0.6"),
     "huge": (["1e300*x"], "'1e300*x' reaches 6e+300, the networks take values up to 1e+250; divide the function by"),
-    "splits of a function": (["x", "--splits", "3"], "--target, --inputs and --splits are for tables"),
+    "splits of a function": (["x", "--splits", "3"], "--target, --inputs, --drop-missing and --splits are for tables"),
     "an option of typer": (["x", "--seed", "a"], "Invalid value for '--seed'"),
     "a control character": (["\x1b[31mx"], r"\x1b"),
     "a control character in a table": (["{esc}", "--target", "why"], r"'\x1b[31mx'"),
@@ -213,6 +217,7 @@ REFUSED = {
     "tiny error": (["sin(x)", "--error", "1e-12", "--quick"], "an error of 1e-12 is too small"),
     "hidden": (["x", "--hidden", "8,x"], "--hidden must be numbers of units from 1 to 256"),
     "activation": (["x", "--activation", "swish", "--quick"], "activation must be one of"),
+    "missing values of a function": (["x", "--drop-missing"], "--drop-missing and --splits are for tables"),
     "inputs": (["{one}", "--target", "y", "--inputs", " , "], "--inputs must name columns"),
     "ending": (["x", "--save", "model.xyz"], "model.xyz must end in one of .h"),
     "folder": (["x", "--save", "none/model.h"], "there is no folder none; make it first"),
@@ -262,11 +267,12 @@ def test_a_curve_that_cannot_be_found_and_is_not_asked_for_is_left_out(tmp_path,
 
 @pytest.mark.parametrize("page", ["README.md", "docs/fit.md"])
 def test_the_commands_of_the_pages_run(tables, tmp_path, page):
-    """With fewer starts; the table of the pages is another one."""
+    """With fewer starts; the tables of the pages are others."""
     text = (Path(__file__).parents[2] / page).read_text()
     commands = [shlex.split(line, comments=True) for line in re.findall(r"^\$? ?plunit (fit .*)$", text, re.MULTILINE)]
     assert len(commands) >= 2
     (tmp_path / "data.csv").write_bytes((tables / "one.csv").read_bytes())
+    (tmp_path / "cars.csv").write_bytes((tables / "mixed.csv").read_bytes())
     ended = [fit(tmp_path, *command[1:], "--starts", "16", "--quick") for command in commands]
     assert [code for code, _, _ in ended] == [0] * len(commands), ended
     saved = [name for command in commands for flag, name in itertools.pairwise(command) if flag == "--save"]
@@ -279,15 +285,23 @@ def test_the_page_lists_all_functions():
     assert named == set(FUNCTIONS)
 
 
-def test_names_are_no_formulas_and_no_commands_to_the_terminal(tmp_path):
-    rows = "\n".join(f"{i},{i * i}" for i in range(40))
-    (tmp_path / "odd.csv").write_text(f"$x_{{$,\x1b[31m<b>y</b>\n{rows}\n")
-    code, out, err = fit(tmp_path, "odd.csv", "--target", "-1", *SHORT, "--save", "m.json")
+def test_names_and_texts_are_no_formulas_and_no_commands(tmp_path):
+    texts = ["*/ #error", '"<i>\n"', "\x1b[2J", "[bold]$x_{$"]
+    rows = "\n".join(f"{i},{texts[i % 4]},{i * i}" for i in range(40))
+    (tmp_path / "odd.csv").write_text(f"$x_{{$,[red]*/,\x1b[31m<b>y</b>\n{rows}\n")
+    code, out, err = fit(tmp_path, "odd.csv", "--target", "-1", *SHORT, "--save", "m.json", "--save", "m.h")
     assert code == 0, err
     assert r"\x1b[31m<b>y" in out
-    assert "\x1b" not in out + err
+    assert "[red]*/ is text with 4 values" in err
+    content = out + err + "".join(path.read_text() for path in tmp_path.iterdir() if path.suffix != ".csv")
+    assert "\x1b" not in content
+    values = ["*/ #error", "<i>", "[bold]$x_{$", r"\x1b[2J"]
+    names = json.loads((tmp_path / "m.json").read_text())["inputs"]
+    assert sorted(names) == sorted(["$x_{$", *(f"[red]*/ is {value}" for value in values)])
+    compile_c('#include "m.h"\nint main(void) { return 0; }\n', tmp_path, flags=[f"-I{tmp_path}"])
     page = (tmp_path / "fit.html").read_text()
-    assert ("<b>y" in page, "&lt;b&gt;y" in page) == (False, True)
+    assert ("<b>y" in page, "<i>" in page, "&lt;b&gt;y" in page) == (False, False, True)
+    assert fit(tmp_path, "odd.csv", "--target", "-1", *SHORT, "--inputs", "1")[0] == 0  # its name is that of an axis
 
 
 def test_files_are_written_though_nobody_reads_the_output(tmp_path):

@@ -1,19 +1,26 @@
 """The files of `plunit fit`: their names, the packages they need, and life without PyTorch."""
 
+import csv
 import os
+import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from commands import PROGRAM, SHORT, fit
+from compilers import call_c
 
 from plunit import pieces
 from plunit.fitting.output import formula
+from plunit.fitting.problems import of_table
+from plunit.fitting.solving import FitSettings, solve
 from plunit.pieces import Curve
 
 pytest.importorskip("typer")
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
+pandas = pytest.importorskip("pandas")
 
 
 def test_an_existing_page_is_kept_unless_it_is_named(tmp_path):
@@ -52,11 +59,60 @@ def test_missing_packages_are_named_before_training(tmp_path, monkeypatch, packa
     assert err.endswith(install)
 
 
+def by_hand(header, rows):
+    """Return inputs of the C function as its comment says, and nothing else; rows are dicts of text."""
+    names = re.findall(r"^   x\[\d+\] = (.*?)(?: \*/)?$", header, re.MULTILINE)
+    fills = dict(re.findall(r"^   (\w+) is (\S+) where it is missing$", header, re.MULTILINE))
+
+    def value(row, name):
+        column, _, wanted = name.partition(" is ")
+        text = row[column] if row[column] not in ("", "NA") else "missing"
+        if not wanted:
+            return float(fills[column] if text == "missing" else text)
+        if wanted == "other":
+            return f"{column} is {text}" not in names
+        return text == wanted
+
+    return np.array([[value(row, name) for name in names] for row in rows], dtype=float)
+
+
+def test_a_header_says_how_to_call_it_for_a_table_as_it_is(tables, tmp_path):
+    code, out, err = fit(tmp_path, str(tables / "mixed.csv"), "--target", "price", *SHORT, "--save", "m.h")
+    assert code == 0, err
+    assert "price = f(temp, colour, sex, city), 300 rows" in out
+    assert "temp is text" not in out + err
+    header = (tmp_path / "m.h").read_text()
+    assert all(f" = {name}\n" in header for name in ("temp", "temp is missing", "colour is red", "colour is missing"))
+    assert all(f" = {name}\n" not in header for name in ("sex is f", "city is once upon a time"))
+    assert len(re.findall(" = city is ", header)) == 20
+    rows = list(csv.DictReader((tables / "mixed.csv").read_text().splitlines()))
+    frame = pandas.DataFrame(rows).replace({"": None, "NA": None}).astype({"temp": float})
+    frame.loc[0, "city"] = rows[0]["city"] = "a town that nobody has heard of"
+    problem = of_table(tables / "mixed.csv", "price", [], print)
+    found = solve(problem, FitSettings(starts=4, splits=0))
+    raw = frame[["temp", "colour", "sex", "city"]].astype(object).to_numpy()
+    raw[frame["temp"].isna(), 0] = np.nan
+    with pytest.warns(UserWarning, match="unknown categories"):
+        expected = found.estimator.predict(raw)
+    y = call_c("m", by_hand(header, rows), 1, tmp_path)
+    np.testing.assert_allclose(y[:, 0], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("inputs", "drawn"), [("sex", "yes"), ("sex,temp", "sex is m: yes"), ("temp", "no")])
+def test_a_picture_of_an_indicator_has_two_groups(tables, tmp_path, inputs, drawn):
+    mixed = [str(tables / "mixed.csv"), "--target", "price", *SHORT, "--inputs", inputs]
+    code, _, err = fit(tmp_path, *mixed, *["--drop-missing"] * (inputs == "sex,temp"))
+    assert code == 0, err
+    page = (tmp_path / "fit.html").read_text()
+    assert f"<!-- {'temp is missing: ' * (inputs == 'temp')}{drawn} -->" in page
+    assert ("polygons" in page, "where it is missing" in page) == (False, inputs == "temp")
+
+
 WITHOUT_TORCH = """
 import importlib.metadata, sys
 class Blocked:
     def find_spec(self, name, *rest):
-        if name.partition(".")[0] in ("torch", "jax", "keras"):
+        if name.partition(".")[0] in ("torch", "jax", "keras", "pandas"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Blocked())
 real = importlib.metadata.distribution
@@ -70,9 +126,9 @@ main()
 """
 
 
-@pytest.mark.parametrize("source", [["abs(x)"], ["{three}", "--target", "z"]])
-def test_all_of_it_works_without_pytorch(tables, tmp_path, source):
-    given = [part.format(three=tables / "three.csv") for part in source]
+@pytest.mark.parametrize("source", [["abs(x)"], ["{three}", "--target", "z"], ["{mixed}", "--target", "price"]])
+def test_all_of_it_works_without_pytorch_and_pandas(tables, tmp_path, source):
+    given = [part.format(three=tables / "three.csv", mixed=tables / "mixed.csv") for part in source]
     files = ["--save", "m.h", "--save", "m.json", "--save", "m.onnx", "--plot", "m.png"]
     command = [sys.executable, "-c", WITHOUT_TORCH, "fit", *given, *SHORT, *files]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

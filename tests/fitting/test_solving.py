@@ -3,11 +3,16 @@ import signal
 
 import numpy as np
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from plunit.fitting import solving
 from plunit.fitting.problems import of_expression, of_table
 from plunit.fitting.solving import FitSettings, Found, reduced, solve
 from plunit.pieces import Curve
+from plunit.sklearn import PLURegressor
 
 
 @pytest.fixture
@@ -49,6 +54,29 @@ def test_the_seed_chooses_the_splits(rows, monkeypatch):
         solve(rows, FitSettings(hidden=(2,), starts=2, splits=1, seed=seed))
     first, other, again = seen[1::2]
     assert (len(first), first == again, first == other) == (48, True, False)
+
+
+def test_splits_encode_by_their_own_rows(tables):
+    """The same error as a Pipeline of scikit-learn that sees four fifths of the rows."""
+    problem = of_table(tables / "mixed.csv", "price", ["temp", "city"], print)
+    found = solve(problem, FitSettings(hidden=(4,), starts=4, splits=1, seed=3))
+    test, rows = np.split(np.random.default_rng([3, 0]).permutation(300), [60])
+    model = make_pipeline(
+        ColumnTransformer(
+            [
+                ("temp", SimpleImputer(strategy="median", add_indicator=True), [0]),
+                (
+                    "city",
+                    OneHotEncoder(max_categories=20, handle_unknown="infrequent_if_exist", sparse_output=False),
+                    [1],
+                ),
+            ]
+        ),
+        PLURegressor((4,), n_init=4, n_best=1, random_state=3),
+    ).fit(problem.raw[rows], problem.y[rows])
+    away = model.predict(problem.raw[test]) - problem.y[test]
+    assert found.tests == (pytest.approx(np.sqrt(np.mean(away**2)), rel=1e-9),)
+    assert len(problem.raw) == 300
 
 
 def test_what_the_lines_through_a_function_miss_is_taken_off_the_error(monkeypatch):

@@ -47,10 +47,10 @@ def _run() -> None:
 
 def _command() -> None:
     from plunit.base.errors import UserError
-    from plunit.cli.commands import UsageError, app
+    from plunit.cli.commands import UsageError, application
 
     try:
-        if code := app(standalone_mode=False, prog_name="plunit"):
+        if code := application("".join(sys.argv[1:2]))(standalone_mode=False, prog_name="plunit"):
             raise SystemExit(code)
     except UsageError as error:
         if len(sys.argv) < 2:  # its text is the list of commands

@@ -1,29 +1,48 @@
-"""All commands of `plunit`, one file for each group."""
+"""All commands of `plunit`, one file for each group; the file of a command is imported when it is called."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 import plunit
-from plunit.cli import Stopped, fit, lab, pieces, play, prove
+from plunit.cli import Stopped
 
 UsageError: Any = typer.BadParameter.__base__
 """What typer raises for options and arguments that it cannot take; it exports the class's child only."""
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_STORING = ("reproduce", "run", "compare")
+_KEPT = "finished work is stored; the same command continues from there"
+_GROUPS = {"fit": "fit", "play": "play", **dict.fromkeys(_STORING, "lab"), "report": "lab"}
+_GROUPS |= {"pieces": "pieces", "prove": "prove", "data": "lab", "list": "lab"}
+"""The file of each command, in the order of the help."""
+
+_FUNCTIONS = {"fit": "fit_", "play": "play_", "pieces": "pieces_of", "prove": "prove_", "list": "list_"}
+"""The functions that do not have the names of their commands, which are those of files, or of Python."""
 
 
-def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
+def application(word: str = "") -> typer.Typer:
+    """Return the command line: with the command of this name alone, or with all commands."""
+    app = typer.Typer(
+        add_completion=False,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in [word] if word in _GROUPS else _GROUPS:
+        group = import_module(f"plunit.cli.{_GROUPS[name]}")
+        command = _stoppable(getattr(group, _FUNCTIONS.get(name, name)), name)
+        app.command(name, cls=group.BoxCommand if name == "pieces" else None)(command)
+    app.callback()(plunit_)
+    return app
+
+
+def _stoppable(command: Callable[..., None], name: str) -> Callable[..., None]:
     """Return a command whose Ctrl-C reaches `main`: typer alone would end without a message."""
 
     @functools.wraps(command)
@@ -31,16 +50,9 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*arguments, **options)
         except KeyboardInterrupt:
-            raise Stopped(f"stopped; {_KEPT}" if command in _STORING else "stopped") from None
+            raise Stopped(f"stopped; {_KEPT}" if name in _STORING else "stopped") from None
 
     return run
-
-
-_STORING = (lab.reproduce, lab.run, lab.compare)
-_KEPT = "finished work is stored; the same command continues from there"
-for _command in (fit.fit_, play.play_, *_STORING, lab.report, pieces.pieces_of, prove.prove_, lab.data, lab.list_):
-    _kind = pieces.BoxCommand if _command is pieces.pieces_of else None
-    app.command(_command.__name__.removesuffix("_of").removesuffix("_"), cls=_kind)(_stoppable(_command))
 
 
 def _version(wanted: bool) -> None:
@@ -49,7 +61,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def plunit_(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")

@@ -29,6 +29,9 @@ def fit_(
     inputs: Annotated[
         str, typer.Option(help="The columns to learn from, separated by commas; all others by default.")
     ] = "",
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="For a table: leave out rows with missing values, not fill them.")
+    ] = False,
     low: Annotated[
         float | None, typer.Option(help="For a function: lower end of every variable; -6 by default.")
     ] = None,
@@ -79,7 +82,7 @@ def fit_(
     from plunit.fitting.solving import FitSettings, solve
 
     console = Console(stderr=True)
-    problem = _problem(source, target, inputs, low, high, splits, console)
+    problem = _problem(source, target, inputs, drop_missing, low, high, splits, console)
     _check(problem, pieces, error, activation)
     files = OutputFiles(save or (), pieces is not None or error is not None, plot, page)
     check_files(files, source, problem, activation)
@@ -116,6 +119,7 @@ def _problem(
     source: str,
     target: str,
     inputs: str,
+    drop_missing: bool,
     low: float | None,
     high: float | None,
     splits: int | None,
@@ -124,9 +128,10 @@ def _problem(
     from plunit.fitting.problems import looks_like_a_file, of_expression, of_table
 
     if not looks_like_a_file(source):
-        if target or inputs or splits is not None:
+        if target or inputs or drop_missing or splits is not None:
             raise UserError(
-                f"--target, --inputs and --splits are for tables; {source!r} is no file, so it is taken for a function"
+                "--target, --inputs, --drop-missing and --splits are for tables; "
+                f"{source!r} is no file, so it is taken for a function"
             )
         return of_expression(source, -6.0 if low is None else low, 6.0 if high is None else high)
     if low is not None or high is not None:
@@ -136,7 +141,11 @@ def _problem(
     chosen = [part.strip() for part in inputs.split(",") if part.strip()]
     if inputs and not chosen:
         raise UserError(f"--inputs must name columns, as in --inputs a,b; got {inputs!r}")
-    return of_table(Path(source), target, chosen, console.print)
+
+    def say(line: str) -> None:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)  # a name may look like rich's markup
+
+    return of_table(Path(source), target, chosen, say, drop_missing=drop_missing)
 
 
 def _check(problem: Problem, pieces: int | None, error: float | None, activation: str) -> None:

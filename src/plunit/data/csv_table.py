@@ -1,4 +1,4 @@
-"""The numbers of a CSV file, from its bytes: delimiter, header and decimal mark are found, and a fault has its place.
+"""The columns of a CSV file, from its bytes: delimiter, header and decimal mark are found, and a fault has its place.
 
 The text is read in blocks of whole lines, so a small compressed file cannot fill the memory. A block that holds only
 numbers goes to NumPy as a whole. From the first other block on, every field is looked at.
@@ -13,10 +13,12 @@ import io
 import math
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +26,14 @@ import numpy.typing as npt
 from plunit.base.errors import quoted
 
 Array = npt.NDArray[np.float64]
+Column = npt.NDArray[Any]
+"""Numbers, NaN where one is missing, or text, which are objects: strings, and None where one is missing."""
 
 MAX_TEXT = 2**30  # bytes after decompression
 MAX_LINE = 2**20  # characters
 MAX_COLUMNS = 10_000
 MAX_NUMBERS = 2**27  # numbers kept: 1 GiB
+MAX_TEXTS = 2**23  # fields of text columns kept: about 0.5 GiB
 BLOCK = 2**19  # characters read at once
 _FIELDS = 2**18  # fields looked at and held at once
 _SAMPLE = 50  # lines that choose the delimiter
@@ -45,6 +50,17 @@ _POINT, _COMMA = (
 )
 # "1,234" may be 1234 or 1.234.
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", re.ASCII)
+# A number with a unit, a currency or thousands, such as "$1,234.50", "12 %" or "3 kg".
+_ALMOST = re.compile(r"\W{0,2}[0-9][0-9.,'\u2019 ]*\W?[^\W\d]{0,3}\W?")
+_CODES = 20  # so many different ones may be the names of groups
+_TEXT = 0.1  # share of other values that makes a column one of text; fewer are taken for slips in a column of numbers
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_DATE = re.compile(
+    r"(?:[0-9]{4}([-/.])[0-9]{1,2}\1[0-9]{1,2}|[0-9]{1,2}([-/.])[0-9]{1,2}\2(?:[0-9]{4}|[0-9]{2})"
+    rf"|[0-9]{{1,2}}[- ]{_MONTH}[- ,]+[0-9]{{2,4}}|{_MONTH} [0-9]{{1,2}},? [0-9]{{4}})(?:[T ,].*)?"
+    r"|[0-9]{1,2}:[0-9]{2}(?::[0-9.]+)?(?: ?[ap]m)?",
+    re.IGNORECASE,
+)
 # NUL, and what Python makes of a byte that is no UTF-8.
 _NO_TEXT = re.compile("[\0\udc80-\udcff]")
 
@@ -70,11 +86,31 @@ def is_number(field: str, delimiter: str) -> bool:
     return bool(_POINT.fullmatch(field) or (delimiter != "," and _COMMA.fullmatch(field)))
 
 
-def too_many_numbers() -> TableFault:
-    """Return the fault of a table beyond MAX_NUMBERS."""
+def check_size(values: int, limit: int, kind: str = "numbers") -> None:
+    """Raise TableFault if the chosen columns hold more values than a limit."""
+    if values > limit:
+        raise TableFault(
+            f": the chosen columns hold more than {limit:,} {kind}, which is the limit. "
+            "Keep fewer rows, or choose fewer inputs."
+        )
+
+
+def first_date(texts: Sequence[str | None]) -> int | None:
+    """Return the first row with a date or a time, if most of the texts are such.
+
+    >>> first_date([None, "2024-01-31", "1.2.2024"]), first_date(["red", "blue", "12:30"])
+    (1, None)
+    """
+    given = [row for row, text in enumerate(texts) if text is not None]
+    dates = [row for row in given if _DATE.fullmatch(str(texts[row]))]
+    return dates[0] if 2 * len(dates) > len(given) else None
+
+
+def date_fault(where: str) -> TableFault:
+    """Return the fault of a column of dates."""
     return TableFault(
-        f": the chosen columns hold more than {MAX_NUMBERS:,} numbers, which is the limit. "
-        "Keep fewer rows, or choose fewer inputs."
+        f", {where} is a date or a time. Inputs must be numbers or names of groups: write it as numbers, such as days "
+        "since the first date, the month or the hour, or leave the column out of the inputs."
     )
 
 
@@ -128,12 +164,53 @@ class CsvTable:
             return values, ""
         return values, next(self._place(*one) for one in self._fields(columns) if _is_missing(one[2]))
 
+    def columns(self, columns: Sequence[int]) -> list[Column]:
+        """Return each column; the last one must hold numbers."""
+        try:
+            return list(self.numbers(columns)[0].T)
+        except TableFault:
+            texts = self._texts(self._of_text(columns[:-1]))
+            if not texts:
+                raise
+        rest = [column for column in columns if column not in texts]
+        found: dict[int, Any] = dict(zip(rest, self.numbers(rest)[0].T, strict=True)) | texts
+        return [found[column] for column in columns]
+
+    def _of_text(self, columns: Sequence[int]) -> list[int]:
+        """Return the columns that hold names of groups; of others, what is not a number is a fault."""
+        given, almost, other = Counter[int](), Counter[int](), Counter[int]()
+        different: dict[int, set[str]] = {column: set() for column in columns}
+        for _, column, field in self._fields(columns):
+            if _is_missing(field):
+                continue
+            given[column] += 1
+            if not is_number(field, self.delimiter) and not _is_infinite(field):
+                other[column] += 1
+                almost[column] += bool(_ALMOST.fullmatch(field.strip())) and not _DATE.fullmatch(field.strip())
+                if len(different[column]) <= _CODES:
+                    different[column].add(field)
+        units = {column for column in columns if 2 * almost[column] > given[column] and len(different[column]) > _CODES}
+        return [at for at in columns if other[at] and other[at] >= _TEXT * given[at] and at not in units]
+
+    def _texts(self, columns: Sequence[int]) -> dict[int, Column]:
+        """Return columns of text; raise TableFault if one holds dates."""
+        kept: dict[int, list[str | None]] = {column: [] for column in columns}
+        known: dict[str, str] = {}
+        lines = []
+        for count, (line, column, field) in enumerate(self._fields(columns), 1):
+            check_size(count, MAX_TEXTS, "texts")
+            lines += [line] if column == columns[0] else []
+            kept[column].append(None if _is_missing(field) else known.setdefault(field.strip(), field.strip()))
+        for column, texts in kept.items():
+            if (row := first_date(texts)) is not None:
+                raise date_fault(self._place(lines[row], column, str(texts[row])))
+        return {column: np.array(texts, dtype=object) for column, texts in kept.items()}
+
     def _gathered(self, columns: Sequence[int], mark: str) -> Array:
         kept, count = [np.empty((0, len(columns)))], 0
         for part in self._parts(columns, mark):
             count += part.size
-            if count > MAX_NUMBERS:
-                raise too_many_numbers()
+            check_size(count, MAX_NUMBERS)
             kept.append(part)
         return np.concatenate(kept)
 

@@ -1,72 +1,114 @@
-"""The numbers of a Parquet file, from its bytes, with pyarrow if it is installed."""
+"""The columns of a Parquet file, from its bytes, with pyarrow if it is installed."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from plunit.base.errors import quoted
-from plunit.base.files import ending
-from plunit.data.csv_table import MAX_NUMBERS, Array, TableFault, too_many_numbers
+from plunit.data.csv_table import (
+    MAX_NUMBERS,
+    MAX_TEXTS,
+    Array,
+    Column,
+    TableFault,
+    check_size,
+    date_fault,
+    first_date,
+)
 
-ENDINGS = (".parquet", ".pq")
-_MAGIC = b"PAR1"
 _BATCH = 2**16  # rows
 _SAFE = 15  # pyarrow before 14.0.1 ran code from a file's metadata (CVE-2023-47248)
 _INSTALL = f"pip install 'pyarrow>={_SAFE}'"
 
 
-def is_parquet(path: Path, content: bytes) -> bool:
-    """Say whether a file calls itself Parquet, by its name or its first bytes."""
-    return ending(path) in ENDINGS or content.startswith(_MAGIC)
+@dataclass(frozen=True)
+class ParquetTable:
+    """The bytes of a Parquet file, and the names of its columns."""
+
+    content: bytes
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, content: bytes) -> ParquetTable:
+        """Find the names; raise TableFault if it cannot be read."""
+        with _opened(content) as file:
+            return cls(content, tuple(file.schema_arrow.names))
+
+    def numbers(self, columns: Sequence[int]) -> tuple[Array, str]:
+        """Return the numbers [rows, columns], NaN where missing, and the place of the first missing one, or ""."""
+        values = np.column_stack(self._read(columns, texts=()))
+        missing = np.argwhere(np.isnan(values))
+        if not missing.size:
+            return values, ""
+        return values, f"row {missing[0, 0] + 1}, column {quoted(self.names[columns[missing[0, 1]]])}"
+
+    def columns(self, columns: Sequence[int]) -> list[Column]:
+        """Return each column; the last one must hold numbers."""
+        return self._read(columns, texts=columns[:-1])
+
+    def _read(self, columns: Sequence[int], texts: Sequence[int]) -> list[Any]:
+        """Return the columns, of which those of `texts` may hold text."""
+        with _opened(self.content) as file:
+            fields = [file.schema_arrow.field(column) for column in columns]
+            kinds = [_kind(field, column in texts) for field, column in zip(fields, columns, strict=True)]
+            check_size(file.metadata.num_rows * len(columns), MAX_NUMBERS)
+            check_size(file.metadata.num_rows * kinds.count(object), MAX_TEXTS, "texts")
+            parts: list[list[Any]] = [[np.empty(0, kind)] for kind in kinds]
+            # the batches keep the order of the file's columns
+            for batch in file.iter_batches(_BATCH, columns=[field.name for field in fields]):
+                for part, field, kind in zip(parts, fields, kinds, strict=True):
+                    part.append(_values(batch.column(field.name), kind))
+        found = [np.concatenate(part) for part in parts]
+        for field, values, kind in zip(fields, found, kinds, strict=True):
+            _check_values(field.name, values, kind)
+        return found
 
 
-def column_names(content: bytes) -> tuple[str, ...]:
-    """Return the names of the columns."""
-    with _opened(content) as file:
-        return tuple(file.schema_arrow.names)
-
-
-def numbers(content: bytes, columns: Sequence[int]) -> tuple[Array, str]:
-    """Return the numbers [rows, columns], NaN where missing, and the place of the first missing one ("" if none)."""
-    with _opened(content) as file:
-        fields = [file.schema_arrow.field(column) for column in columns]
-        for field in fields:
-            _check_type(field)
-        if file.metadata.num_rows * len(columns) > MAX_NUMBERS:
-            raise too_many_numbers()
-        names = [field.name for field in fields]
-        batches = file.iter_batches(_BATCH, columns=names)
-        # The batches keep the order of the file's columns.
-        parts = [np.column_stack([_floats(batch.column(name)) for name in names]) for batch in batches]
-    values = np.concatenate([np.empty((0, len(columns))), *parts])
-    if (infinite := np.argwhere(np.isinf(values))).size:
-        row, at = infinite[0]
-        raise TableFault(
-            f", row {row + 1}, column {quoted(names[at])}: {values[row, at]} is infinite. "
-            "Numbers must be finite: correct the value or remove the row."
-        )
-    missing = np.argwhere(np.isnan(values))
-    return values, f"row {missing[0, 0] + 1}, column {quoted(names[missing[0, 1]])}" if missing.size else ""
-
-
-def _floats(column: Any) -> Array:
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _check_type(field: Any) -> None:
+def _values(column: Any, kind: type) -> Any:
+    if kind is float:
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     from pyarrow import types
 
-    if not (types.is_integer(field.type) or types.is_floating(field.type)):
+    words = {True: "yes", False: "no", None: None} if types.is_boolean(column.type) else {}
+    texts = [words.get(value, value) for value in column.to_pylist()]
+    return np.array([(text and text.strip()) or None for text in texts], dtype=object)
+
+
+def _check_values(name: str, values: Any, kind: type) -> None:
+    """Refuse infinities and dates."""
+    if kind is object:
+        if (row := first_date(values)) is not None:
+            raise date_fault(f"row {row + 1}, column {quoted(name)}: {quoted(values[row])}")
+    elif (infinite := np.flatnonzero(np.isinf(values))).size:
+        row = infinite[0]
         raise TableFault(
-            f", column {quoted(field.name)}: the type is {field.type}. Columns must hold integers "
-            "or floating-point numbers: convert or remove the column, or choose other inputs or another target."
+            f", row {row + 1}, column {quoted(name)}: {values[row]} is infinite. "
+            "Numbers must be finite: correct the value or remove the row."
         )
+
+
+def _kind(field: Any, text: bool) -> type:
+    """Return float or object, how a column is read; a type that cannot be read is a fault."""
+    from pyarrow import types
+
+    kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+    if types.is_integer(field.type) or types.is_floating(field.type):
+        return float
+    if text and any(test(kind) for test in (types.is_string, types.is_large_string, types.is_boolean)):
+        return object
+    if text and types.is_temporal(kind):
+        raise date_fault(f"column {quoted(field.name)}: the type {field.type}")
+    needed = "integers, floating-point numbers, text or booleans" if text else "integers or floating-point numbers"
+    raise TableFault(
+        f", column {quoted(field.name)}: the type is {field.type}. Columns must hold {needed}: "
+        "convert or remove the column, or choose other inputs or another target."
+    )
 
 
 @contextmanager

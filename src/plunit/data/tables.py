@@ -1,4 +1,4 @@
-"""A user's table of numbers: inputs x and a target y, read from CSV or Parquet and checked."""
+"""A user's table: inputs x and a target y, read from CSV or Parquet and checked; numbers only, or as it is."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import difflib
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from plunit.base.errors import UserError, quoted, shown
-from plunit.data import parquet_table
-from plunit.data.csv_table import Array, CsvTable, TableFault, is_number
+from plunit.base.files import ending
+from plunit.data.csv_table import MAX_TEXTS, Array, Column, CsvTable, TableFault, check_size, is_number
 
-__all__ = ["Table", "read_table"]
+if TYPE_CHECKING:
+    from plunit.data.parquet_table import ParquetTable
 
+__all__ = ["RawTable", "Table", "read_columns", "read_table"]
+
+PARQUET = (".parquet", ".pq")
 MAX_FILE = 2**30  # bytes
 MIN_ROWS = 10
 _NAMED = 8  # column names a message lists
@@ -35,15 +41,30 @@ class Table:
     sha256: str
 
 
+@dataclass(frozen=True)
+class RawTable:
+    """A table as it is: columns x of numbers, NaN where missing, or of text, None where missing; a target y of numbers.
+
+    Attributes:
+        x: the columns, each [rows].
+        y: the target [rows].
+        inputs: the names of the columns of x.
+        target: the name of y.
+    """
+
+    x: tuple[Column, ...]
+    y: Array
+    inputs: tuple[str, ...]
+    target: str
+
+
+Say = Callable[[str], object]
+
+
 def read_table(
-    path: Path,
-    target: str,
-    inputs: Sequence[str] = (),
-    say: Callable[[str], object] = print,
-    *,
-    content: bytes | None = None,
+    path: Path, target: str, inputs: Sequence[str] = (), say: Say = print, *, content: bytes | None = None
 ) -> Table:
-    r"""Read the target and the inputs (all other columns by default) of a CSV or Parquet file.
+    r"""Read the target and the inputs (all other columns by default) of a CSV or Parquet file of numbers.
 
     A column is given by its name, or by its number counted from 1; -1 is the last column. A name goes before a number.
     Constant inputs are left out with a line to `say`. What the user must put right is a UserError of one line.
@@ -54,26 +75,71 @@ def read_table(
     >>> table.inputs, table.x.shape, table.y[:4]
     (('side',), (10, 1), array([0., 1., 4., 9.]))
     """
-    held = content is not None
+    with _faults(path):
+        content, table = _opened(path, content, say)
+        columns = _choose(table.names, target, inputs)
+        values, missing = table.numbers(columns)
+        names = [table.names[column] for column in columns]
+        if missing:
+            gaps = int(np.isnan(values).any(axis=1).sum())
+            raise TableFault(
+                f": {gaps} of {len(values)} rows have missing values, the first at {missing}. "
+                "Every value must be given: fill them in, remove the rows, or leave columns out of the inputs."
+            )
+        _check_rows(values, names[-1])
+        kept = _varying(path, list(values.T[:-1]), names, say)
+    sha256 = hashlib.sha256(content).hexdigest()
+    return Table(values.take(kept, axis=1), values[:, -1].copy(), tuple(names[at] for at in kept), names[-1], sha256)
+
+
+def read_columns(
+    path: Path, target: str, inputs: Sequence[str] = (), say: Say = print, *, drop_missing: bool = False
+) -> RawTable:
+    """Read the target and the inputs as `read_table` does, with text and missing values as they are.
+
+    Rows without a target are left out, and with `drop_missing` all rows with a missing value. A column of dates is
+    refused. Text that differs in every row, as names and numbers of cases do, is left out like a constant.
+    """
+    with _faults(path):
+        _, table = _opened(path, None, say)
+        chosen = _choose(table.names, target, inputs)
+        *x, y = table.columns(chosen)
+        if any(column.dtype == object for column in x):
+            check_size(len(x) * len(y), MAX_TEXTS, "values beside text")  # each becomes an object
+        gone = np.any([_is_missing(column) for column in (x if drop_missing else [])] + [np.isnan(y)], axis=0)
+        if gone.any():
+            what = "a missing value" if drop_missing else "no target"
+            say(f"{shown(path)}: {gone.sum()} of {len(y)} rows are left out, because they have {what}.")
+            *x, y = (column[~gone] for column in (*x, y))
+        names = [table.names[column] for column in chosen]
+        _check_rows(np.column_stack([*(column for column in x if column.dtype != object), y]), names[-1])
+        kept = _varying(path, x, names, say)
+    return RawTable(tuple(x[at] for at in kept), np.ascontiguousarray(y), tuple(names[at] for at in kept), names[-1])
+
+
+def _is_missing(column: Column) -> Any:
+    return np.array([text is None for text in column], bool) if column.dtype == object else np.isnan(column)
+
+
+@contextmanager
+def _faults(path: Path) -> Iterator[None]:
+    """Turn a fault into the line of an error."""
     try:
-        content = _bytes(path) if content is None else content
-        if not held and parquet_table.is_parquet(path, content):
-            names = parquet_table.column_names(content)
-            columns = _choose(names, target, inputs)
-            values, missing = parquet_table.numbers(content, columns)
-        else:
-            table = CsvTable.of(content)
-            _say_header(path, table, say)
-            names = table.names
-            columns = _choose(names, target, inputs)
-            values, missing = table.numbers(columns)
-        chosen = [names[column] for column in columns]
-        _check_rows(values, missing, chosen[-1])
-        kept = _varying(path, values[:, :-1], chosen, say)
+        yield
     except TableFault as fault:
         raise UserError(shown(path) + shown(fault)) from None
-    sha256 = hashlib.sha256(content).hexdigest()
-    return Table(values.take(kept, axis=1), values[:, -1].copy(), tuple(chosen[at] for at in kept), chosen[-1], sha256)
+
+
+def _opened(path: Path, content: bytes | None, say: Say) -> tuple[bytes, CsvTable | ParquetTable]:
+    if content is None:
+        content = _bytes(path)
+        if ending(path) in PARQUET or content.startswith(b"PAR1"):
+            from plunit.data.parquet_table import ParquetTable
+
+            return content, ParquetTable.of(content)
+    table = CsvTable.of(content)
+    _say_header(path, table, say)
+    return content, table
 
 
 def _bytes(path: Path) -> bytes:
@@ -92,7 +158,7 @@ def _bytes(path: Path) -> bytes:
         raise TableFault(f" could not be read: {error.strerror or error}. Check the file's permissions.") from None
 
 
-def _say_header(path: Path, table: CsvTable, say: Callable[[str], object]) -> None:
+def _say_header(path: Path, table: CsvTable, say: Say) -> None:
     """Say what the first row was taken for, where it could be something else."""
     if not table.header:
         say(
@@ -147,19 +213,13 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(quoted, names[:_NAMED])) + rest
 
 
-def _check_rows(values: Array, missing: str, target: str) -> None:
-    """Refuse missing values, too few rows and a constant target."""
+def _check_rows(values: Array, target: str) -> None:
+    """Refuse too few rows, huge numbers and a constant target, which is the last column."""
     rows = len(values)
-    if missing:
-        gaps = int(np.isnan(values).any(axis=1).sum())
-        raise TableFault(
-            f": {gaps} of {rows} rows have missing values, the first at {missing}. "
-            "Every value must be given: fill them in, remove the rows, or leave columns out of the inputs."
-        )
     if rows < MIN_ROWS:
         count = "1 row" if rows == 1 else f"{rows} rows"
         raise TableFault(f" has {count} of numbers. At least {MIN_ROWS} are needed: add rows.")
-    if (largest := np.abs(values).max()) > _LARGEST:
+    if (largest := np.nanmax(np.abs(values))) > _LARGEST:
         raise TableFault(f" holds a number of size {largest:g}. The limit is {_LARGEST:g}: scale its column.")
     if (values[:, -1] == values[0, -1]).all():
         raise TableFault(
@@ -168,11 +228,22 @@ def _check_rows(values: Array, missing: str, target: str) -> None:
         )
 
 
-def _varying(path: Path, x: Array, names: Sequence[str], say: Callable[[str], object]) -> list[int]:
-    """Return the inputs that vary; name the others."""
-    varies = (x != x[:1]).any(axis=0)
-    if constant := [name for name, yes in zip(names, varies, strict=False) if not yes]:
+def _varying(path: Path, x: Sequence[Column], names: Sequence[str], say: Say) -> list[int]:
+    """Return the inputs that vary, and not from row to row as names do; name the others."""
+    constant, kept, unique = [], [], []
+    for at, column in enumerate(x):
+        given = column[~_is_missing(column)]
+        different = len(set(given)) if column.dtype == object else 1 + int((given != given[:1]).any())
+        if different + (len(given) < len(column)) < 2 or not len(given):
+            constant.append(names[at])
+        elif column.dtype == object and 2 < different == len(given):
+            unique.append(names[at])
+        else:
+            kept.append(at)
+    if constant:
         say(f"{shown(path)}: inputs with one value in all rows are left out: {_listed(constant)}.")
-    if not varies.any():
+    if unique:
+        say(f"{shown(path)}: inputs with another text in every row are left out: {_listed(unique)}.")
+    if not kept:
         raise TableFault(": no input column is left. At least one must vary: choose other inputs.")
-    return [int(at) for at in np.flatnonzero(varies)]
+    return kept

@@ -6,7 +6,7 @@ import datetime
 import io
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,34 +16,29 @@ import plunit
 from plunit.base.errors import UserError, is_installed, shown
 from plunit.base.files import ending, save_new, save_whole
 from plunit.ensemble.mlp import PIECEWISE
-from plunit.fitting.picture import drawn
 from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.solving import SAMPLES, FitSettings, Found, Reduced
-from plunit.pieces import Curve, save, save_c, save_csv, save_json, save_onnx
-from plunit.pieces.formats.exporter import EXPORTERS, c_name
+from plunit.pieces import Curve
 
 WINNERS, ROWS = 5, 40  # starts that are named, and pieces that the page lists, at most
 PLOTS = (".png", ".svg", ".pdf")
-
-CURVES: dict[str, Callable[[Curve, Path, str], None]] = {
-    ".h": lambda curve, to, about: save_c(curve, to, c_name(to), about=about),
-    ".onnx": lambda curve, to, about: save_onnx(curve, to),
-    ".json": lambda curve, to, about: save_json(curve, to),
-    ".csv": lambda curve, to, about: save_csv(curve, to),
-}
-"""What writes a curve to a file of each ending, with a line about it where there is room."""
+DOTS = 3000  # rows that are drawn, at most
+CELLS = 1500  # polygons that are drawn as shapes; more are one picture
+_BLUE, _ORANGE, _GREY = "#1f5fa8", "#d9730d", "#9a9a9a"
 
 
 def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
     """Return lines that say what was found."""
     is_table, averaged = problem.expression is None, found.model.theta_.shape[1]
-    names = ", ".join(problem.inputs[:8]) + (", ..." if len(problem.inputs) > 8 else "")
+    columns = problem.columns or problem.inputs
+    names = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
     head = f"{problem.target} = f({names})" if is_table else problem.title
     kind = "the best network" if averaged == 1 else f"the mean of the {averaged} best networks"
     hidden = " x ".join(map(str, found.model.widths_[1:-1])) or "no"
     lines = [
         f"{head}, {len(problem.y):,} {'rows' if is_table else 'points'}: {kind} of {settings.starts} starts, {hidden} "
         f"{settings.activation} units",
+        *problem.encoding,
         *_errors(problem, found),
         *_pieces(settings, found),
         f"the best starts: {_winners(found)}",
@@ -143,7 +138,7 @@ def check_files(files: OutputFiles, source: str, problem: Problem, activation: s
     if files.plot is not None and ending(files.plot) not in PLOTS:
         raise UserError(f"{shown(files.plot)} must end in one of {' '.join(PLOTS)}")
     for path in files.models:
-        _check_model(path, CURVES if files.few else EXPORTERS, len(problem.inputs), activation)
+        _check_model(path, len(problem.inputs), activation)
     needed = {"matplotlib": "'plunit[lab]'", "jinja2": "'plunit[lab]'"}
     if ".onnx" in map(ending, files.models):
         needed = {"onnx": "onnx", **needed}
@@ -152,9 +147,11 @@ def check_files(files: OutputFiles, source: str, problem: Problem, activation: s
         raise UserError(f"not installed, and needed to write these files: {' '.join(missing)}; pip install {install}")
 
 
-def _check_model(path: Path, known: Any, inputs: int, activation: str) -> None:
-    if ending(path) not in known:
-        raise UserError(f"{shown(path)} must end in one of {' '.join(known)}")
+def _check_model(path: Path, inputs: int, activation: str) -> None:
+    from plunit.pieces.formats.exporter import EXPORTERS
+
+    if ending(path) not in EXPORTERS:
+        raise UserError(f"{shown(path)} must end in one of {' '.join(EXPORTERS)}")
     if activation not in PIECEWISE:
         raise UserError(
             f"a file of the model needs a piecewise-linear activation: {', '.join(PIECEWISE)}; got {activation}"
@@ -171,13 +168,7 @@ def write_files(
 ) -> Iterator[str]:
     """Write the models, the picture and the page with these lines; yield a line for each file that is there."""
     for path in files.models:
-        if files.few and found.reduced:
-            CURVES[ending(path)](found.reduced.curve, path, _about(problem, found.reduced))
-            content = f"the curve of {found.reduced.curve.pieces} pieces"
-        else:
-            save(found.model.network_, path, problem.box.tolist())
-            content = "the network"
-        yield f"saved {shown(path)}, {content}"
+        yield f"saved {shown(path)}, {_save_model(path, problem, found, few=files.few)}"
     figure = drawn(problem, found)
     if (plot := files.plot) is not None:
         save_whole(plot, _bytes(figure, ending(plot).removeprefix("."), 150))
@@ -191,12 +182,27 @@ def write_files(
         yield f"saved {shown(save_new(names, text))}"
 
 
+def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str:
+    """Write the curve with few pieces, or the network, and return which."""
+    from plunit.pieces import save
+
+    if few and found.reduced:
+        names = () if problem.expression else problem.inputs
+        save(found.reduced.curve, path, names=names, about=_about(problem, found.reduced))
+        return f"the curve of {found.reduced.curve.pieces} pieces"
+    about = "" if problem.expression else f"y[0] = {problem.target} of {problem.title}"
+    lines = "\n".join([about, *problem.encoding])
+    save(found.model.network_, path, problem.box.tolist(), names=problem.inputs, about=lines)
+    return "the network"
+
+
 def _about(problem: Problem, few: Reduced) -> str:
     """Return what a curve was made from, and its error."""
     if few.of == "f":
         return f"f = {problem.title}: largest error {_error(few.error, few.bound)}."
     kind = "root mean square error" if few.of == "the rows" else "largest distance"
-    return f"{problem.target} = f({problem.inputs[0]}) of {problem.title}: {kind} {few.error:.4g} from {few.of}."
+    said = f"{problem.target} = f({problem.inputs[0]}) of {problem.title}: {kind} {few.error:.4g} from {few.of}."
+    return "\n".join([said, *problem.encoding])
 
 
 def _page(problem: Problem, few: Curve | None, lines: Sequence[str], figure: Any, command: str) -> str:
@@ -222,3 +228,112 @@ def _bytes(figure: Any, form: str, dpi: int | str) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format=form, dpi=dpi)
     return buffer.getvalue()
+
+
+def drawn(problem: Problem, found: Found) -> Any:
+    """Return a matplotlib figure: the curve over one input, polygons or groups over two, predictions over more."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    if len(problem.inputs) == 1:
+        _curve(figure.subplots(2, 1, sharex=True, height_ratios=[3, 1]), problem, found)
+    elif len(problem.inputs) == 2:
+        left, right = figure.subplots(1, 2)
+        flags = [at for at in (0, 1) if _is_indicator(problem, at)]
+        _groups(left, problem, found, flags[0]) if flags else _plane(left, problem, found)
+        _dots(right, problem, found)
+    else:
+        _dots(figure.subplots(), problem, found)
+    return figure
+
+
+def _plain(name: str) -> str:
+    """Return a name that matplotlib does not take for a formula."""
+    return name.replace("$", r"\$")
+
+
+def _is_indicator(problem: Problem, at: int) -> bool:
+    return problem.encoder is not None and bool(np.isin(problem.x[:, at], (0, 1)).all())
+
+
+def _name_axis(axis: Any, problem: Problem, at: int) -> None:
+    """Label an axis with an input; an indicator has two places."""
+    axis.set_label_text(_plain(problem.inputs[at]))
+    if _is_indicator(problem, at):
+        axis.set_ticks([0, 1], ["no", "yes"])
+
+
+def _some(problem: Problem) -> Any:
+    """Return the rows to draw: all, or random ones of many."""
+    if len(problem.y) <= DOTS:
+        return slice(None)
+    return np.random.default_rng(0).choice(len(problem.y), DOTS, replace=False)
+
+
+def _curve(axes: Any, problem: Problem, found: Found) -> None:
+    known, (upper, lower) = problem.expression is not None, axes
+    x, y = problem.x[_some(problem), 0], problem.y[_some(problem)]
+    order = np.argsort(x)
+    if known:
+        upper.plot(x[order], y[order], color=_GREY, linewidth=4, label=_plain(problem.title[:60]))
+    else:
+        upper.plot(x, y, ".", color=_GREY, markersize=3, label="rows")
+    low, high = problem.box[0].tolist()
+    grid = np.linspace(low, high, 2001)
+    upper.plot(grid, found.model.predict(grid[:, None]), color=_BLUE, label="network")
+    style = {"linestyle": "-" if known else "", "marker": "" if known else ".", "markersize": 3}
+    lower.plot(x[order], found.model.predict(x[order, None]) - y[order], color=_BLUE, **style)
+    if found.reduced is not None:
+        few = found.reduced.curve
+        upper.plot(few.knots, few.values[:, 0], "-o", color=_ORANGE, markersize=4, label=f"{few.pieces} pieces")
+        lower.plot(x[order], few(x[order])[:, 0] - y[order], color=_ORANGE, **style)
+    upper.set_ylabel(_plain(problem.target))
+    upper.legend(frameon=False)
+    _name_axis(lower.xaxis, problem, 0)
+    lower.set_ylabel("error")
+    lower.axhline(0, color=_GREY, linewidth=0.8)
+
+
+def _plane(axes: Any, problem: Problem, found: Found) -> None:
+    if found.model.activation not in PIECEWISE:
+        return
+    from plunit.pieces import draw_polygons
+
+    try:
+        polygons = found.model.polygons_
+        draw_polygons(polygons, axes)
+    except ValueError as error:  # numbers beyond 1e300, too many polygons
+        axes.text(0.5, 0.5, f"no polygons: {error}", ha="center", va="center", wrap=True)
+        axes.set_axis_off()
+        return
+    for faces in axes.collections:
+        faces.set_rasterized(len(polygons) > CELLS)  # a page with each of them would have many megabytes
+    _name_axis(axes.xaxis, problem, 0)
+    _name_axis(axes.yaxis, problem, 1)
+    axes.set_aspect("auto")
+    axes.set_title(f"{len(polygons)} polygons, coloured by slope", fontsize=10)
+
+
+def _groups(axes: Any, problem: Problem, found: Found, flag: int) -> None:
+    """Draw the rows and the network over the other of two inputs, for both values of an indicator."""
+    x, y, other = problem.x[_some(problem)], problem.y[_some(problem)], 1 - flag
+    for value, word, colour in ((0, "no", _BLUE), (1, "yes", _ORANGE)):
+        mine = x[:, flag] == value
+        ends = problem.x[problem.x[:, flag] == value, other]
+        line = np.full((2001, 2), float(value))
+        line[:, other] = np.linspace(ends.min(), ends.max(), len(line))
+        axes.plot(x[mine, other], y[mine], ".", color=colour, markersize=3, alpha=0.4)
+        label = f"{_plain(problem.inputs[flag])}: {word}"
+        axes.plot(line[:, other], found.model.predict(line), color=colour, label=label)
+    _name_axis(axes.xaxis, problem, other)
+    axes.set_ylabel(_plain(problem.target))
+    axes.legend(frameon=False)
+
+
+def _dots(axes: Any, problem: Problem, found: Found) -> None:
+    x, y = problem.x[_some(problem)], problem.y[_some(problem)]
+    ends = float(problem.y.min()), float(problem.y.max())
+    axes.plot(ends, ends, color=_GREY, linewidth=1)
+    axes.plot(y, found.model.predict(x), ".", color=_BLUE, markersize=3)
+    axes.set(xlabel=_plain(problem.target), ylabel="predicted")
+    axes.set_title("rows of training" if problem.expression is None else "points of training", fontsize=10)

@@ -6,18 +6,19 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from plunit.base.errors import UserError, shown
 from plunit.base.files import ending
-from plunit.data import parquet_table
-from plunit.data.tables import read_table
-from plunit.expressions import Expression, finite_values, parse, sup_error
-from plunit.pieces import Curve
+from plunit.data.tables import PARQUET, read_columns, read_table
+
+if TYPE_CHECKING:
+    from plunit.expressions import Expression
 
 Array = np.ndarray[Any, Any]
+Say = Callable[[str], object]
 
 POINTS = {1: 2000, 2: 3600}
 """At so many points a function of one or of two variables is looked at; of more variables at 5,000."""
@@ -29,11 +30,22 @@ LARGEST, LEAST, SHORTEST = 1e150, 1e-150, 1e-9
 """The largest end of an interval, because squares of larger numbers overflow; and the least width, as a part of the
 larger end and of a number whose square is not 0."""
 
-ENDINGS = (".csv", ".tsv", ".txt", *parquet_table.ENDINGS)
+ENDINGS = (".csv", ".tsv", ".txt", *PARQUET)
+
+
+VALUES = 20
+"""The most indicator columns of a column of text."""
+
+OTHER = {"infrequent_sklearn": "other", None: "missing"}
+"""The names of what scikit-learn calls rare values, and of a text that is missing."""
 
 
 class Problem(NamedTuple):
-    """Rows x [n, in] and y [n], the names of their columns, the box [in, 2] of x, and the function, if it is known."""
+    """Rows x [n, in] and y [n], the names of their columns, the box [in, 2] of x, and the function, if it is known.
+
+    For a table with text or missing values: `encoder` makes x of the rows as they are, `raw`, whose columns are named
+    `columns`; `encoding` are lines that say how.
+    """
 
     title: str
     x: Array
@@ -42,6 +54,10 @@ class Problem(NamedTuple):
     target: str
     box: Array
     expression: Expression | None = None
+    raw: Any = None
+    columns: tuple[str, ...] = ()
+    encoder: Any = None
+    encoding: tuple[str, ...] = ()
 
 
 def looks_like_a_file(text: str) -> bool:
@@ -61,14 +77,76 @@ def root_mean_square(values: Array) -> float:
     return unit * math.sqrt(float(np.mean((values / unit) ** 2))) if unit > 0 else 0.0
 
 
-def of_table(
-    path: Path, target: str, inputs: Sequence[str], say: Callable[[str], object], *, content: bytes | None = None
-) -> Problem:
-    """Return the problem of learning one column of a table from others; see `read_table`."""
-    table = read_table(path, target, inputs, say, content=content)
-    box = np.stack([table.x.min(0), table.x.max(0)], axis=1)
+def of_numbers(path: Path, say: Say, *, content: bytes | None = None) -> Problem:
+    """Return the problem of learning the last column of a table of numbers from the others; see `read_table`."""
+    table = read_table(path, "-1", (), say, content=content)
+    return _of_rows(path, table.x, table.y, table.inputs, table.target)
+
+
+def of_table(path: Path, target: str, inputs: Sequence[str], say: Say, *, drop_missing: bool = False) -> Problem:
+    """Return the problem of learning one column of a table, as it is, from others; see `read_columns`.
+
+    Text becomes indicator columns, and missing numbers are filled and flagged, by transformers of scikit-learn.
+    """
+    table = read_columns(path, target, inputs, say, drop_missing=drop_missing)
+    texts = [at for at, column in enumerate(table.x) if column.dtype == object]
+    x = np.stack(table.x, axis=1)  # object, if one of them is
+    if not texts and not np.isnan(x).any():
+        return _of_rows(path, x, table.y, table.inputs, table.target)
+    numbers = [at for at in range(len(table.x)) if at not in texts]
+    encoder = column_encoder(numbers, texts)
+    encoded = encoder.fit_transform(x)
+    names, encoding = _described(encoder, [table.inputs[at] for at in numbers], [table.inputs[at] for at in texts])
+    for line in encoding:
+        say(f"{shown(path)}: {line}")
+    problem = _of_rows(path, encoded, table.y, names, table.target)
+    return problem._replace(raw=x, columns=tuple(map(shown, table.inputs)), encoder=encoder, encoding=tuple(encoding))
+
+
+def _of_rows(path: Path, x: Array, y: Array, inputs: Sequence[str], target: str) -> Problem:
+    low, high = x.min(0), x.max(0)
+    around = np.where(low == high, np.maximum(1, np.abs(low)), 0)  # one value and gaps, filled with it
+    box = np.stack([low - around, high + around], axis=1)
     # what a terminal, a page and a picture show: a name may hold anything
-    return Problem(shown(path.name), table.x, table.y, tuple(map(shown, table.inputs)), shown(table.target), box)
+    return Problem(shown(path.name), x, y, tuple(map(shown, inputs)), shown(target), box)
+
+
+def column_encoder(numbers: Sequence[int], texts: Sequence[int]) -> Any:
+    """Return the transformer of rows with numbers and texts in these columns: fill and flag, and one-hot encode."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.preprocessing import OneHotEncoder
+
+    fill = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+    indicate = OneHotEncoder(
+        drop="if_binary",
+        max_categories=VALUES,
+        handle_unknown="infrequent_if_exist",
+        sparse_output=False,
+        feature_name_combiner=_indicator,
+    )
+    return ColumnTransformer([("numbers", fill, numbers), ("texts", indicate, texts)])
+
+
+def _indicator(column: str, value: str | None) -> str:
+    return f"{column} is {OTHER.get(value, value)}"
+
+
+def _described(encoder: Any, numbers: list[str], texts: list[str]) -> tuple[list[str], list[str]]:
+    """Return the names of the columns that a fitted encoder makes, and lines that say how."""
+    names, lines = [*numbers], []
+    if numbers:
+        fill = encoder.named_transformers_["numbers"]
+        for at in fill.indicator_.features_:
+            names.append(f"{numbers[at]} is missing")
+            lines.append(f"{numbers[at]} is {float(fill.statistics_[at])!r} where it is missing")
+    if texts:
+        indicate = encoder.named_transformers_["texts"]
+        names += indicate.get_feature_names_out(texts).tolist()
+        for text, values, rare in zip(texts, indicate.categories_, indicate.infrequent_categories_, strict=True):
+            known = "" if rare is None else f": the {len(values) - len(rare)} most frequent, and other for the rest"
+            lines.append(f"{text} is text with {len(values)} values{known}")
+    return names, [*map(shown, lines), 'an input "... is ..." is 1 where that is so, else 0']
 
 
 def of_expression(text: str, low: float, high: float, axis: int | None = None) -> Problem:
@@ -76,6 +154,9 @@ def of_expression(text: str, low: float, high: float, axis: int | None = None) -
 
     It is looked at in `axis` points of each axis; by default see `POINTS`.
     """
+    from plunit.expressions import finite_values, parse, sup_error
+    from plunit.pieces import Curve
+
     try:
         expression = parse(text)
     except ValueError as error:

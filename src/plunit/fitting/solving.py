@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
 from plunit.base.errors import UserError
 from plunit.ensemble.mlp import PIECEWISE
-from plunit.expressions import Expression, SupError, sup_error
 from plunit.fitting.problems import Array, Problem, root_mean_square
-from plunit.pieces import Curve, fit_segments, simplify
+from plunit.pieces import Curve
 from plunit.sklearn import PLURegressor
+
+if TYPE_CHECKING:
+    from plunit.expressions import Expression, SupError
 
 SAMPLES = 100_000
 """So many random points show the error of a network of several inputs against a function."""
@@ -80,6 +85,7 @@ class Found:
         reduced: the curve with fewer pieces, for one input.
         missing: why there is no such curve, if it could not be found and was not asked for.
         stopped: whether the user stopped the search.
+        estimator: what predicts from rows of the table as they are: the model, or a Pipeline that ends in it.
     """
 
     model: PLURegressor
@@ -89,6 +95,7 @@ class Found:
     reduced: Reduced | None = None
     missing: str = ""
     stopped: bool = False
+    estimator: Any = None
 
     @property
     def curve(self) -> Curve:
@@ -129,7 +136,8 @@ class Watched(PLURegressor):
 def solve(problem: Problem, settings: FitSettings, progress: Watch = lambda what, done, best: False) -> Found:
     """Fit the problem; when `progress` returns true, or at Ctrl-C, return what has been found so far."""
     stop = _Stop(progress)
-    model = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
+    whole = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
+    model = whole if problem.encoder is None else whole[-1]
     tests = () if problem.expression else tuple(_tests(problem, settings, stop))
     curve = model.curve_ if len(problem.inputs) == 1 and settings.activation in PIECEWISE else None
     few, missing = None, ""
@@ -140,11 +148,12 @@ def solve(problem: Problem, settings: FitSettings, progress: Watch = lambda what
             raise
         missing = str(error)
     largest = _largest(problem.expression, problem, model, curve) if problem.expression else None
-    return Found(model, _rmse(model, problem.x, problem.y), tests, largest, few, missing, stop.asked)
+    return Found(model, _rmse(model, problem.x, problem.y), tests, largest, few, missing, stop.asked, whole)
 
 
-def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, what: str) -> PLURegressor:
-    model = Watched(
+def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, what: str) -> Any:
+    """Return an estimator fitted to some rows: for text and missing values, a Pipeline that encodes them first."""
+    model: Any = Watched(
         settings.hidden or ((8, 8) if len(problem.inputs) == 1 else (16, 16)),
         settings.activation,
         n_init=settings.starts,
@@ -153,9 +162,13 @@ def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, 
         weight_decay=0.0 if problem.expression else "auto",  # a function has no noise
         random_state=settings.seed,
     )
-    model.watch, stop.what = stop, what
-    model.fit(problem.x[rows], problem.y[rows])
-    del model.watch
+    watched, stop.what = model, what
+    watched.watch = stop
+    if problem.encoder is None:
+        model.fit(problem.x[rows], problem.y[rows])
+    else:  # encoded by what these rows alone show
+        model = make_pipeline(clone(problem.encoder), model).fit(problem.raw[rows], problem.y[rows])
+    del watched.watch
     return model
 
 
@@ -170,17 +183,22 @@ def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> list[float]:
                 break
             model = _trained(problem, settings, rows, stop, f"test {split + 1} of {settings.splits}")
             if not stop.asked:  # a model whose training was cut short says little about the others
-                errors.append(_rmse(model, problem.x[test], problem.y[test]))
+                rows = problem.x if problem.encoder is None else problem.raw
+                with warnings.catch_warnings():  # a text that the training rows have not is none of their values
+                    warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
+                    errors.append(_rmse(model, rows[test], problem.y[test]))
     except KeyboardInterrupt:  # the model is there; only tests are missing
         stop.asked = True
     return errors
 
 
-def _rmse(model: PLURegressor, x: Array, y: Array) -> float:
+def _rmse(model: Any, x: Array, y: Array) -> float:
     return root_mean_square(model.predict(x) - y)
 
 
 def _largest(f: Expression, problem: Problem, model: PLURegressor, curve: Curve | None) -> SupError:
+    from plunit.expressions import SupError, sup_error
+
     if curve is not None:
         return sup_error(f, curve, *problem.box[0].tolist())
     low, high = problem.box.T
@@ -194,6 +212,8 @@ def reduced(problem: Problem, curve: Curve, pieces: int | None, error: float | N
     For a function it is close to the function itself. For a table with `pieces`, or with neither, it is fitted to the
     rows. For a table with `error` it is within the error of the network.
     """
+    from plunit.pieces import fit_segments, simplify
+
     try:
         if problem.expression is not None:
             return _of_function(problem.expression, curve, pieces, error)
@@ -207,6 +227,9 @@ def reduced(problem: Problem, curve: Curve, pieces: int | None, error: float | N
 
 
 def _of_function(f: Expression, curve: Curve, pieces: int | None, error: float | None) -> Reduced:
+    from plunit.expressions import sup_error
+    from plunit.pieces import simplify
+
     low, high = float(curve.knots[0]), float(curve.knots[-1])
     x = np.linspace(low, high, KNOTS)
     y = f(x)

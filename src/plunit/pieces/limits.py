@@ -1,13 +1,14 @@
-"""What bounds a question: the box of its inputs, and the most pieces and bytes that its answer may take."""
+"""What bounds a question: box and names of its inputs, and the most pieces and bytes that its answer may take."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from plunit.base.errors import shown
 from plunit.pieces.arrays import Floats
 from plunit.pieces.networks import Network, interval
 
@@ -42,6 +43,17 @@ def box_array(net: Network, box: Any, *, fixed: bool = False) -> Floats:
     if len(pairs) != net.inputs:
         raise ValueError(f"{form}, got {len(pairs)}")
     return np.array([interval(pair, "a box", f" for input {i}", fixed=fixed) for i, pair in enumerate(pairs)])
+
+
+def labels(inputs: int, names: Sequence[str], about: str) -> tuple[list[str], list[str]]:
+    r"""Return the names of all inputs, or none, and the lines of a text, without control characters.
+
+    >>> labels(2, ["temp", "a\tb"], "of data.csv\nby hand")
+    (['temp', 'a\\tb'], ['of data.csv', 'by hand'])
+    """
+    if len(names) not in (0, inputs):
+        raise ValueError(f"names must be one for each of {inputs} inputs, got {len(names)}; give all, or none")
+    return [shown(name) for name in names], [shown(line) for line in about.splitlines()]
 
 
 def check_count(pieces: int, limit: int) -> None:

@@ -18,7 +18,7 @@ from plunit.ensemble import ACTIVATIONS
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.standardizing import Scale
 from plunit.expressions import Expression
-from plunit.fitting.problems import Problem, of_drawing, of_expression, of_table
+from plunit.fitting.problems import Problem, of_drawing, of_expression, of_numbers
 
 MEMBERS = Range(1, 4096)
 POINTS = 1_000_000  # of a drawing or a table, at most
@@ -133,7 +133,7 @@ def _table(text: Annotated[str, Range(0, 10_000_000)], name: Annotated[str, Rang
         raise UserError("the table is Parquet; save it as CSV")
     notes: list[str] = []
     data = text.encode(errors="surrogatepass")
-    found = of_table(Path(name), "-1", (), notes.append, content=data)
+    found = of_numbers(Path(name), notes.append, content=data)
     if len(found.y) > POINTS:
         raise UserError(f"the table has {len(found.y):,} rows, the limit is {POINTS:,}")
     if len(found.inputs) > 2:

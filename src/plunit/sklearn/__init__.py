@@ -12,8 +12,22 @@ except ModuleNotFoundError as error:
 
     raise missing(error, "sklearn") from None
 
-from plunit.sklearn.classifier import PLUClassifier
-from plunit.sklearn.density.estimator import PLUDensity
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from plunit.sklearn.regressor import PLURegressor
 
+if TYPE_CHECKING:
+    from plunit.sklearn.classifier import PLUClassifier
+    from plunit.sklearn.density.estimator import PLUDensity
+
 __all__ = ["PLUClassifier", "PLUDensity", "PLURegressor"]
+
+_LATER = {"PLUClassifier": "classifier", "PLUDensity": "density.estimator"}
+"""Modules that are loaded when one of their names is used first."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -140,8 +140,9 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         """Write the exact function to a file; its ending is one of those of `plunit.pieces.save`.
 
         .h is C source with a bound on its rounding errors in the range of the data, .onnx the network. .json is the
-        curve over that range for one input, else the network.
+        curve over that range for one input, else the network. The names of the columns of a DataFrame are kept:
+        `x[0] = temp` in C.
         """
         from plunit.pieces.formats.exporter import save
 
-        save(self.network_, path, self.box_)
+        save(self.network_, path, self.box_, names=getattr(self, "feature_names_in_", ()))

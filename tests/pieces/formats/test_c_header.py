@@ -287,9 +287,21 @@ def test_a_bound_on_rounding_is_not_taken_for_the_error_of_a_fit(function, tmp_p
     assert re.search("not bound .* formula", stated.partition("*/")[0])
 
 
-def test_a_comment_cannot_be_left(tmp_path):
-    save_c(LINE, tmp_path / "f.h", "f", about="a */ b\n/* c")
-    assert (tmp_path / "f.h").read_text().startswith("/* a * / b /* c */\n/* f: ")
+HOSTILE = ["*/ int evil; /*", "a\nb */", "*\\", "/", "???/", "\u202eleft", "\ud800", "é", "**//"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_names_and_lines_of_others_stay_in_the_comment(tmp_path, language):
+    path, net = tmp_path / "f.h", network([(np.ones((1, len(HOSTILE))), [0.0])])
+    save_c(net, path, "f", names=HOSTILE, about="of */ x\n/* y.csv \\")
+    compile_c(
+        '#include "f.h"\nint main(void) { return 0; }\n', tmp_path, language, ["-Werror", "-Wcomment", f"-I{tmp_path}"]
+    )
+    top = path.read_text().partition("/* f: ")[0]
+    assert top.isascii() or top.replace("é", "").isascii()
+    assert (top.count("/*"), top.count("*/"), top.count("\n")) == (1, 1, 2 + len(HOSTILE))
+    assert "x[0] = * / int evil; / *\n" in top
+    assert "x[7] = é\n" in top
 
 
 NAMES = ("", "1st", "a b", "x;", "int", "main", "restrict", "class", "é")

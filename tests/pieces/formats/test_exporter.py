@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from random_networks import random_network
 
-from plunit.pieces import load, save
+from plunit.pieces import curve, load, save
 from plunit.pieces.formats.exporter import EXPORTERS
 from plunit.pieces.formats.importer import Content
 from plunit.pieces.formats.loading import IMPORTERS
@@ -73,3 +73,38 @@ def test_what_can_be_read_comes_back(ending, tmp_path):
         pytest.skip("this format is not read")
     x = np.random.default_rng(0).uniform(*BOX, (200, net.inputs))
     np.testing.assert_allclose(load(path)(x), net(x), rtol=1e-12, atol=1e-12)
+
+
+def test_a_curve_is_written_as_that_of_its_network(ending, tmp_path):
+    paths, net = [tmp_path / folder / f"net{ending}" for folder in "ab"], random_network(5, 1, 4, 2, 1)
+    for path, function in zip(paths, (net, curve(net, *BOX)), strict=True):
+        path.parent.mkdir()
+        save(function, path, [BOX] if function is net else None, names=["temp"])
+    whole, alone = (path.read_bytes() for path in paths)
+    assert (whole == alone) == (ending in (".json", ".csv"))  # the others hold the whole network
+    assert (b"temp" in alone) == (ending != ".csv")
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_names_of_inputs_are_in_the_file_and_change_nothing_else(ending, inputs, tmp_path):
+    if inputs not in (EXPORTERS[ending].inputs or (inputs,)):
+        pytest.skip("this format holds one input")
+    path, plain, net = tmp_path / f"net{ending}", tmp_path / f"plain{ending}", random_network(5, inputs, 4, 2, 1)
+    names = ["temp\N{DEGREE SIGN}", "*/ \x1b[31m\n"][:inputs]
+    save(net, path, [BOX] * inputs, names=names, about="by hand\nof t.csv")
+    save(net, plain, [BOX] * inputs)
+    content = path.read_bytes()
+    assert b"\x1b" not in content
+    known = {
+        ".h": ["/* by hand\n   of t.csv\n   x[0] = temp\N{DEGREE SIGN}", "\n   x[1] = * / \\x1b[31m\\n */"][:inputs],
+        ".json": ['"by hand"', '"temp\\u00b0"', '"*/ \\\\x1b[31m\\\\n"'][: inputs + 1],
+        ".onnx": ["by hand\nof t.csv", '["temp\\u00b0"', '"*/ \\\\x1b[31m\\\\n"'][: inputs + 1],
+        ".csv": [],
+    }
+    assert [text for text in known[ending] if text.encode() not in content] == []
+    if ending in (".json", ".onnx"):
+        x = np.random.default_rng(0).uniform(*BOX, (200, inputs))
+        np.testing.assert_array_equal(load(path)(x), load(plain)(x))
+    if ending != ".csv":
+        with pytest.raises(ValueError, match=f"one for each of {inputs} inputs, got 3"):
+            save(net, path, [BOX] * inputs, names="abc")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from plunit.pieces.fixed.proving import error_bound
 from plunit.pieces.formats import c_text
 from plunit.pieces.formats.c_text import CLayer, Tables, box_text, origin, rounded
 from plunit.pieces.functions import Functions
-from plunit.pieces.limits import box_array
+from plunit.pieces.limits import box_array, labels
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import rescaled
 from plunit.pieces.rounding import rounding_bound
@@ -89,6 +90,7 @@ def save_c(
     *,
     dtype: str = "double",
     box: Any = None,
+    names: Sequence[str] = (),
     about: str = "",
     **scaling: Any,
 ) -> None:
@@ -109,7 +111,8 @@ def save_c(
         box: for a network, ((low, high), ...) of the inputs that the function takes. With it the header states a proved
             bound on the rounding error for all x in the box (see `plunit.pieces.rounding`), and has a self-test: a
             program that includes it with `name_SELF_TEST` defined has a main() that returns 0 if the values are right.
-        about: a line for the comment at the top, such as what the function was made from.
+        names: of the inputs, for the comment at the top.
+        about: lines for that comment, such as what the function was made from.
         **scaling: `shift`, `scale`, `output_shift`, `output_scale` of `plunit.pieces.rescaled`, for raw inputs.
     """
     chosen = name if name is not None else "curve" if isinstance(function, Curve) else "network"
@@ -128,8 +131,10 @@ def save_c(
         check_network(function)
         net = rescaled(function, **scaling) if scaling else function
         text = network_header(net, chosen, dtype, None if box is None else box_array(net, box))
-    first = c_text.comment([" ".join(about.replace("*/", "* /").split())]) + "\n" if about else ""
-    save_whole(path, first + text)
+    named = function.net if isinstance(function, FixedNetwork) else function
+    given, lines = labels(1 if isinstance(named, Curve) else named.inputs, names, about)
+    lines += [f"{'x' if isinstance(named, Curve) else f'x[{i}]'} = {name}" for i, name in enumerate(given)]
+    save_whole(path, (c_text.comment(lines) + "\n" if lines else "") + text)
 
 
 def network_header(net: Network, name: str, dtype: str, box: Floats | None) -> str:

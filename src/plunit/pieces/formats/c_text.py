@@ -74,8 +74,14 @@ def _literal(number: Any) -> str:
 
 
 def comment(lines: Iterable[str]) -> str:
-    """Return a comment of C."""
-    return "/* " + "\n   ".join(lines) + " */"
+    """Return a comment of C; no text in it can end it, begin another one, or be a trigraph.
+
+    >>> print(comment(["x[0] = */ /*", "x[1] = ??/"]))
+    /* x[0] = * / / *
+       x[1] = ? ?/ */
+    """
+    safe = (re.sub(r"\?(?=\?)", "? ", line.replace("*/", "* /").replace("/*", "/ *")) for line in lines)
+    return "/* " + "\n   ".join(safe) + " */"
 
 
 def origin(net: Network) -> str:

@@ -11,6 +11,7 @@ import io
 import json
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact_curves import Curve
 from plunit.pieces.formats.importer import Importer, build
+from plunit.pieces.limits import labels
 from plunit.pieces.networks import Layer, Network, check_network
 
 COLUMNS = ("slope", "intercept", "start", "end", "tolerance")
@@ -46,23 +48,26 @@ def save_csv(curve: Curve, path: str | Path) -> None:
     save_whole(path, text.getvalue())
 
 
-def save_json(function: Curve | Network, path: str | Path) -> None:
+def save_json(function: Curve | Network, path: str | Path, *, names: Sequence[str] = (), about: str = "") -> None:
     """Write a curve or a network.
 
     A curve is its knots, slopes, intercepts and values, with the tolerance of the slopes and the number of patterns. A
     network is its `layers` in order: `weight` [out, in] and `bias` [out], or the `knots`, `slopes` and `at_zero` of the
-    activation of each unit (see `Activation`); a missing knot is null.
+    activation of each unit (see `Activation`); a missing knot is null. `names` of the inputs, and a text `about` it,
+    are added as `inputs` and `about`.
     """
-    save_whole(path, text_of(function))
+    save_whole(path, text_of(function, names=names, about=about))
 
 
-def text_of(function: Curve | Network) -> str:
+def text_of(function: Curve | Network, *, names: Sequence[str] = (), about: str = "") -> str:
     """Return what `save_json` writes."""
     if isinstance(function, Curve):
         content = {name: getattr(function, name).tolist() for name in ARRAYS} | {"patterns": function.patterns}
     else:
         check_network(function)
         content = {"layers": [part for layer in function.layers for part in _parts(layer)]}
+    given, lines = labels(1 if isinstance(function, Curve) else function.inputs, names, about)
+    content |= {key: texts for key, texts in (("inputs", given), ("about", lines)) if texts}
     return json.dumps(content, indent=1) + "\n"
 
 

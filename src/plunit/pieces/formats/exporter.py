@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from plunit.base.files import ending
-from plunit.pieces.exact_curves import curve
+from plunit.pieces.exact_curves import Curve, curve
 from plunit.pieces.formats.c_header import save_c
 from plunit.pieces.formats.c_text import is_name
 from plunit.pieces.formats.csv_json import save_csv, save_json
@@ -28,41 +28,50 @@ class Exporter:
     `plunit pieces --save` and `plunit fit --save` take it from there, and tests/pieces/formats/test_exporter.py runs
     the same tests on every format. Check-list:
 
-    - The file is a function of the network, the box and the file's name alone: the same bytes each time.
+    - The file is a function of the network, the box, the labels and the file's name alone: the same bytes each time.
     - Numbers keep all their digits (`repr` of a float), or the file says how far off they are.
+    - Names of inputs are kept where there is room; they come from tables, and may hold anything that prints.
     - A network that the format cannot hold is a ValueError that names the layer and the remedy.
     - A format that is read, too, has an `Importer` in the same module, and what was written comes back.
 
     Attributes:
-        write: writes the network to the path; its second argument is the box [in, 2], or None.
+        write: writes the network, or a curve, to the path, its third argument; the second is the box [in, 2], or None.
+            `names` of the inputs and a text `about` the network are options.
         inputs: the numbers of inputs that the format takes; () if it takes any number.
         needs_box: whether the box must be given.
     """
 
-    write: Callable[[Network, Any, Path], None]
+    write: Callable[..., None]
     inputs: tuple[int, ...] = ()
     needs_box: bool = False
 
 
-def save(net: Network, path: str | Path, box: Any = None) -> None:
+def save(
+    function: Network | Curve, path: str | Path, box: Any = None, *, names: Sequence[str] = (), about: str = ""
+) -> None:
     """Write a network in the format of the file's ending: .h, .onnx, .json or .csv; case does not matter.
 
     .h (C, with a bound on its rounding errors in the box) and .onnx hold the whole network. .csv holds the curve on the
     box, so it needs one input and a box. .json holds the curve if the network has one input and a box is given, else
-    the whole network; `load` reads both. A box is a pair (low, high) for each input.
+    the whole network; `load` reads both. A box is a pair (low, high) for each input. A curve needs no box. `names` of
+    the inputs, and lines `about` the network, become comments of C, metadata of ONNX and entries of JSON.
     """
-    check_network(net)
     path = Path(path)
+    if not isinstance(function, Curve):
+        check_network(function)
     if ending(path) not in EXPORTERS:
         raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(EXPORTERS)}")
     exporter = EXPORTERS[ending(path)]
-    if box is None and exporter.needs_box:
-        raise ValueError(f"a {path.suffix} file needs a box, (low, high) for each input; give save(net, path, box)")
-    if exporter.inputs and net.inputs not in exporter.inputs:
-        raise ValueError(
-            f"{path.suffix} holds a function of one input, and the network has {net.inputs}; see plunit.pieces.along"
-        )
-    exporter.write(net, None if box is None else box_array(net, box), path)
+    if not isinstance(function, Curve):
+        if box is None and exporter.needs_box:
+            raise ValueError(f"a {path.suffix} file needs a box, (low, high) for each input; give save(net, path, box)")
+        if exporter.inputs and function.inputs not in exporter.inputs:
+            raise ValueError(
+                f"{path.suffix} holds a function of one input, and the network has {function.inputs}; "
+                "see plunit.pieces.along"
+            )
+        box = None if box is None else box_array(function, box)
+    exporter.write(function, box, path, names=names, about=about)
 
 
 def c_name(path: Path) -> str:
@@ -71,14 +80,19 @@ def c_name(path: Path) -> str:
     return name if is_name(name) else "network"
 
 
-def _save_json(net: Network, box: Any, path: Path) -> None:
-    save_json(net if box is None or net.inputs > 1 else curve(net, *box[0]), path)
+def _on(function: Network | Curve, box: Any) -> Any:
+    """Return the curve of a network of one input on a box, and anything else as it is."""
+    return curve(function, *box[0]) if isinstance(function, Network) and box is not None and len(box) == 1 else function
+
+
+def _save_c(function: Network | Curve, box: Any, path: Path, **labels: Any) -> None:
+    save_c(function, path, c_name(path), box=box, **labels)
 
 
 EXPORTERS: dict[str, Exporter] = {
-    ".h": Exporter(lambda net, box, path: save_c(net, path, c_name(path), box=box)),
-    ".onnx": Exporter(lambda net, box, path: save_onnx(net, path)),
-    ".csv": Exporter(lambda net, box, path: save_csv(curve(net, *box[0]), path), inputs=(1,), needs_box=True),
-    ".json": Exporter(_save_json),
+    ".h": Exporter(_save_c),
+    ".onnx": Exporter(lambda function, box, path, **labels: save_onnx(function, path, **labels)),
+    ".csv": Exporter(lambda function, box, path, **_: save_csv(_on(function, box), path), inputs=(1,), needs_box=True),
+    ".json": Exporter(lambda function, box, path, **labels: save_json(_on(function, box), path, **labels)),
 }
 """The formats that `save` writes, by the file's ending."""

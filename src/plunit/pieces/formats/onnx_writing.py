@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,20 @@ from plunit.base.files import save_whole
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact_curves import Curve
+from plunit.pieces.limits import labels
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import to_relu
 
 
-def save_onnx(function: Network | Curve, path: str | Path, *, dtype: Any = "float64", relu: bool = False) -> None:
+def save_onnx(
+    function: Network | Curve,
+    path: str | Path,
+    *,
+    dtype: Any = "float64",
+    relu: bool = False,
+    names: Sequence[str] = (),
+    about: str = "",
+) -> None:
     """Write an ONNX model x [n, in] -> y [n, out]; needs the package `onnx`.
 
     Args:
@@ -24,14 +35,23 @@ def save_onnx(function: Network | Curve, path: str | Path, *, dtype: Any = "floa
         path: the file.
         dtype: "float64" or "float32", that of x, of y and of all numbers between.
         relu: write the network as a plain ReLU network (`to_relu`), of Gemm and Relu alone.
+        names: of the inputs: `inputs` in the model's metadata, a list in JSON.
+        about: the model's `doc_string`.
 
     In a network each layer is a Gemm, ReLU is Relu, a leaky ReLU PRelu, PLU m + alpha (z - m) with m = Clip(z), and any
     other activation a sum over its pieces. `load` reads networks back.
     """
-    save_whole(path, bytes_of(function, dtype=dtype, relu=relu))
+    save_whole(path, bytes_of(function, dtype=dtype, relu=relu, names=names, about=about))
 
 
-def bytes_of(function: Network | Curve, *, dtype: Any = "float64", relu: bool = False) -> bytes:
+def bytes_of(
+    function: Network | Curve,
+    *,
+    dtype: Any = "float64",
+    relu: bool = False,
+    names: Sequence[str] = (),
+    about: str = "",
+) -> bytes:
     """Return what `save_onnx` writes."""
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
@@ -53,7 +73,7 @@ def bytes_of(function: Network | Curve, *, dtype: Any = "float64", relu: bool = 
         inputs, outputs = net.inputs, net.outputs
         add_network(graph, net, "x")
     graph.nodes[-1].output[0] = "y"
-    return _model_bytes(onnx, graph, kind, inputs, outputs)
+    return _model_bytes(onnx, graph, kind, inputs, outputs, *labels(inputs, names, about))
 
 
 class Graph:
@@ -169,13 +189,18 @@ def _shared(array: Floats) -> Floats:
     return array[:1] if (array == array[0]).all() else array
 
 
-def _model_bytes(onnx: Any, graph: Graph, kind: np.dtype[Any], inputs: int, outputs: int) -> bytes:
+def _model_bytes(
+    onnx: Any, graph: Graph, kind: np.dtype[Any], inputs: int, outputs: int, names: list[str], about: list[str]
+) -> bytes:
     make = onnx.helper
     number = make.np_dtype_to_tensor_dtype(kind)
     x = make.make_tensor_value_info("x", number, ["n", inputs])
     y = make.make_tensor_value_info("y", number, ["n", outputs])
     nodes = make.make_graph(graph.nodes, "plunit", [x], [y], graph.tables)
     model = make.make_model(nodes, opset_imports=[make.make_opsetid("", 17)], ir_version=8, producer_name="plunit")
+    model.doc_string = "\n".join(about)
+    if names:
+        make.set_model_props(model, {"inputs": json.dumps(names)})
     onnx.checker.check_model(model)
     content: bytes = model.SerializeToString()
     return content
