@@ -13,7 +13,6 @@ from calls import SMALL, asked, called, raw, threads
 from waiting import wait_until
 
 from plunit.play import server as module
-from plunit.play import workshop
 from plunit.play.frames import Reply
 from plunit.play.server import HEADERS, Handler, Server, serving
 
@@ -305,27 +304,6 @@ def test_a_session_over_http(site):
     assert f"static inline void {stem}(".encode() in content
     assert called(site, "command", {"session": name, "command": "stop"})[0]["paused"] is True
     assert called(site, "frame", {"session": name})[0] == 404
-
-
-def test_a_page_closed_in_the_middle_of_training(monkeypatch, site):
-    monkeypatch.setattr(workshop, "SECONDS", 0.5)
-    name = called(site, "start", {"settings": SMALL})[0]["session"]
-    body = json.dumps({"session": name, "after": 0}).encode()
-    with connected(site) as connection:
-        connection.sendall(head(site, path="frame", length=len(body)) + body)
-        connection.recv(100)  # and no more: the page goes away in the middle of a frame
-    wait_until(lambda: not site.workshop._sessions)
-    assert called(site, "frame", {"session": name})[0] == 404
-
-
-def test_two_pages_have_their_own_training(site):
-    one, two = (called(site, "start", {"settings": {**SMALL, "seed": seed}})[0]["session"] for seed in (0, 1))
-    frames = [called(site, "frame", {"session": name})[0] for name in (one, two)]
-    assert [frame["session"] for frame in frames] == [one, two]
-    assert frames[0]["panels"][0]["losses"] != frames[1]["panels"][0]["losses"]
-    called(site, "command", {"session": one, "command": "stop"})
-    assert called(site, "frame", {"session": one})[0] == 404
-    assert called(site, "frame", {"session": two, "after": 1})[0]["ended"] == ""
 
 
 def test_a_server_that_stops_in_the_middle_of_frames():

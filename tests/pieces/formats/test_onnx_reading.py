@@ -307,23 +307,6 @@ def detached(value):
     return value if isinstance(value, float) else value.detach().numpy()
 
 
-@pytest.mark.parametrize("dynamo", [True, False], ids=["dynamo", "traced"])
-def test_a_leaky_relu_by_a_comparison_that_ties_is_that_of_pytorch(dynamo, tmp_path):
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("onnxscript")
-
-    class Leaky(torch.nn.Module):
-        def forward(self, z):
-            return torch.where(z >= torch.relu(z), z, 0.1 * z)
-
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4), Leaky(), torch.nn.Linear(4, 1)).eval()
-    export(model, tmp_path / "model.onnx", dynamo)
-    net = load(tmp_path / "model.onnx")
-    np.testing.assert_allclose(net(POINTS), onnx_values(tmp_path / "model.onnx"), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(net.layers[0].activation.slopes, np.tile([0.1, 1.0], (4, 1)), rtol=1e-6)
-
-
 @pytest.mark.parametrize("kind", sorted(ELEMENTWISE))
 def test_a_reader_that_takes_an_operator_for_another_is_found(kind, tmp_path, monkeypatch):
     """Every operator with pieces that are off by 0.01 z, and every mask inverted: the file is refused."""

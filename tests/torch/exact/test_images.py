@@ -1,7 +1,5 @@
 """Every layer of images against the module itself, in float64 on random inputs, and convolutions against a loop."""
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
@@ -97,21 +95,6 @@ def test_the_network_is_the_module(name):
 def test_every_layer_has_a_case():
     seen = {type(part) for name in CASES for part in made(name)[0].modules()}
     assert {kind for kind in CONVERT if kind not in (nn.LeakyReLU, nn.Hardtanh, nn.ReLU6, nn.Hardsigmoid)} <= seen
-
-
-def test_a_convolution_against_a_loop():
-    torch.manual_seed(1)
-    layer = nn.Conv2d(2, 4, (2, 3), stride=(1, 2), padding=(1, 0), dilation=(2, 1), groups=2).double()
-    weight, bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()
-    x = np.random.default_rng(0).normal(size=(2, 4, 5))
-    out = np.zeros((4, 4, 2))
-    for o, i, j, a, b in itertools.product(range(4), range(4), range(2), range(2), range(3)):
-        row, column = i - 1 + 2 * a, 2 * j + b
-        if 0 <= row < 4:
-            out[o, i, j] += weight[o, 0, a, b] * x[o // 2, row, column]
-    found = to_network(layer, (2, 4, 5))
-    assert found.widths == (40, 32)
-    np.testing.assert_allclose(found(x.ravel()), (out + bias[:, None, None]).ravel(), rtol=0, atol=1e-13)
 
 
 def convolutional():
