@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats import csv_json, nnet_text, onnx_reading
+from plunit.pieces.formats import csv_json, nnet_text
 from plunit.pieces.formats.importer import Content, Importer, check_bytes
+from plunit.pieces.formats.onnx_graphs import follower
 from plunit.pieces.networks import Network
 
 
@@ -109,7 +110,7 @@ _TORCH = Importer(
     _read_torch,
 )
 
-IMPORTERS: tuple[Importer, ...] = (onnx_reading.IMPORTER, _TORCH, nnet_text.IMPORTER, csv_json.IMPORTER)
+IMPORTERS: tuple[Importer, ...] = (follower.IMPORTER, _TORCH, nnet_text.IMPORTER, csv_json.IMPORTER)
 """The formats that `load` reads."""
 
 

@@ -5,10 +5,10 @@ import pytest
 from model_files import POINTS, export, onnx_values
 
 from plunit.pieces import load
-from plunit.pieces.formats import onnx_reading
-from plunit.pieces.formats.layering import chain
-from plunit.pieces.formats.onnx_ops import ELEMENTWISE, LINEAR, PICKED
-from plunit.pieces.formats.waves import Wave
+from plunit.pieces.formats.onnx_graphs import follower
+from plunit.pieces.formats.onnx_graphs.layering import chain
+from plunit.pieces.formats.onnx_graphs.operators import ELEMENTWISE, LINEAR, PICKED
+from plunit.pieces.formats.onnx_graphs.waves import Wave
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -342,7 +342,7 @@ def test_layers_that_are_put_together_wrongly_are_found(tmp_path, monkeypatch):
         (weight, bias), *rest = chain(output)
         return [(1.01 * weight, bias), *rest]
 
-    monkeypatch.setattr(onnx_reading, "chain", wrong)
+    monkeypatch.setattr(follower, "chain", wrong)
     with pytest.raises(ValueError, match="is not the function of its graph"):
         load(write(tmp_path / "model", *OPERATORS["Max over layers"]))
 
