@@ -1,5 +1,8 @@
 """Reading ONNX: every operator against onnxruntime, all forms of PLU, and what is refused."""
 
+import re
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from model_files import POINTS, export, onnx_values
@@ -20,196 +23,124 @@ PARTS = np.array([-0.5, 0.25, 2.0], dtype=np.float32)
 TWO = np.float32(2)
 
 
-def node(kind, *inputs, out="y", **attributes):
-    return make.make_node(kind, list(inputs), [out], **attributes)
+def graph(text):
+    """Return the nodes of a text such as "h = MatMul(x, w); y = Clip<min=0.5>(h)"; an input may be left out."""
+    found = []
+    for line in text.split("; "):
+        outputs, kind, given, inputs = re.fullmatch(r"([\w, ]+) = (\w+)(?:<(.*)>)?\((.*)\)", line).groups()
+        options = eval(f"dict({given or ''})")
+        names = [name.strip() for name in inputs.split(",")] if inputs else []
+        found.append(make.make_node(kind, names, outputs.split(", "), **options))
+    return found
 
 
 def write(path, nodes, arrays=(), shape=("n", 3), version=17, kind=onnx.TensorProto.FLOAT, **model):
     """Write a model from x to y."""
     x, y = (make.make_tensor_value_info(name, kind, shape if name == "x" else None) for name in "xy")
     tables = [to_proto(np.asarray(array), name) for name, array in dict(arrays).items()]
-    graph = make.make_graph(nodes, "g", [x], [y], tables)
+    whole = make.make_graph(nodes, "g", [x], [y], tables)
     opsets = [make.make_opsetid("", version), *(make.make_opsetid(name, 1) for name in model.get("domains", ()))]
-    path.write_bytes(make.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
+    path.write_bytes(make.make_model(whole, opset_imports=opsets, ir_version=8).SerializeToString())
     return path
 
 
 OPERATORS = {
-    "Gemm": ([node("Gemm", "x", "w", "b")], {"w": WEIGHT, "b": BIAS}),
+    "Gemm": (graph("y = Gemm(x, w, b)"), {"w": WEIGHT, "b": BIAS}),
     "Gemm, transposed and scaled": (
-        [node("Gemm", "x", "w", "b", transB=1, alpha=0.5, beta=-2.0)],
+        graph("y = Gemm<transB=1, alpha=0.5, beta=-2.0>(x, w, b)"),
         {"w": WEIGHT, "b": BIAS[None]},
     ),
-    "Gemm without bias": ([node("Gemm", "x", "w")], {"w": WEIGHT}),
-    "Gemm, one number as bias": ([node("Gemm", "x", "w", "b")], {"w": WEIGHT, "b": TWO}),
-    "MatMul and Add": ([node("MatMul", "x", "w", out="h"), node("Add", "b", "h")], {"w": WEIGHT, "b": BIAS}),
-    "MatMul of a transposed array": (
-        [node("Transpose", "w", out="t", perm=[1, 0]), node("MatMul", "x", "t")],
-        {"w": WEIGHT},
-    ),
-    "Add": ([node("Add", "x", "b")], {"b": BIAS}),
-    "Sub": ([node("Sub", "b", "x")], {"b": BIAS[None]}),
-    "Mul": ([node("Mul", "x", "b")], {"b": PARTS}),
-    "Div": ([node("Div", "x", "b")], {"b": PARTS}),
-    "Neg": ([node("Neg", "x")], {}),
-    "Sum": ([node("Sum", "x", "b", "x")], {"b": BIAS}),
-    "Relu": ([node("Relu", "x")], {}),
-    "LeakyRelu": ([node("LeakyRelu", "x", alpha=0.3)], {}),
-    "LeakyRelu by default": ([node("LeakyRelu", "x")], {}),
-    "PRelu": ([node("PRelu", "x", "b")], {"b": PARTS}),
-    "PRelu, one slope": ([node("PRelu", "x", "b")], {"b": PARTS[:1]}),
-    "Clip": ([node("Clip", "x", "l", "h")], {"l": np.float32(-0.5), "h": TWO}),
-    "Clip from below": ([node("Clip", "x", "l")], {"l": np.float32(-0.5)}),
-    "Clip from above": ([node("Clip", "x", "", "h")], {"h": TWO}),
-    "Clip without ends": ([node("Clip", "x")], {}),
-    "Clip, the ends crossed": ([node("Clip", "x", "l", "h")], {"l": TWO, "h": np.float32(-0.5)}),
-    "HardSigmoid": ([node("HardSigmoid", "x", alpha=1 / 6)], {}),
-    "HardSigmoid by default": ([node("HardSigmoid", "x")], {}),
-    "Identity": ([node("Identity", "x")], {}),
-    "Dropout": ([node("Dropout", "x")], {}),
-    "Cast": ([node("Cast", "x", out="d", to=11), node("Cast", "d", to=1)], {}),
-    "Abs": ([node("Abs", "x")], {}),
-    "Max": ([node("Max", "x", "b", "c")], {"b": BIAS, "c": PARTS}),
-    "Min": ([node("Min", "b", "x")], {"b": BIAS}),
+    "Gemm without bias": (graph("y = Gemm(x, w)"), {"w": WEIGHT}),
+    "Gemm, one number as bias": (graph("y = Gemm(x, w, b)"), {"w": WEIGHT, "b": TWO}),
+    "MatMul and Add": (graph("h = MatMul(x, w); y = Add(b, h)"), {"w": WEIGHT, "b": BIAS}),
+    "MatMul of a transposed array": (graph("t = Transpose<perm=[1, 0]>(w); y = MatMul(x, t)"), {"w": WEIGHT}),
+    "Add": (graph("y = Add(x, b)"), {"b": BIAS}),
+    "Sub": (graph("y = Sub(b, x)"), {"b": BIAS[None]}),
+    "Mul": (graph("y = Mul(x, b)"), {"b": PARTS}),
+    "Div": (graph("y = Div(x, b)"), {"b": PARTS}),
+    "Neg": (graph("y = Neg(x)"), {}),
+    "Sum": (graph("y = Sum(x, b, x)"), {"b": BIAS}),
+    "Relu": (graph("y = Relu(x)"), {}),
+    "LeakyRelu": (graph("y = LeakyRelu<alpha=0.3>(x)"), {}),
+    "LeakyRelu by default": (graph("y = LeakyRelu(x)"), {}),
+    "PRelu": (graph("y = PRelu(x, b)"), {"b": PARTS}),
+    "PRelu, one slope": (graph("y = PRelu(x, b)"), {"b": PARTS[:1]}),
+    "Clip": (graph("y = Clip(x, l, h)"), {"l": np.float32(-0.5), "h": TWO}),
+    "Clip from below": (graph("y = Clip(x, l)"), {"l": np.float32(-0.5)}),
+    "Clip from above": (graph("y = Clip(x, , h)"), {"h": TWO}),
+    "Clip without ends": (graph("y = Clip(x)"), {}),
+    "Clip, the ends crossed": (graph("y = Clip(x, l, h)"), {"l": TWO, "h": np.float32(-0.5)}),
+    "HardSigmoid": (graph("y = HardSigmoid<alpha=1 / 6>(x)"), {}),
+    "HardSigmoid by default": (graph("y = HardSigmoid(x)"), {}),
+    "Identity": (graph("y = Identity(x)"), {}),
+    "Dropout": (graph("y = Dropout(x)"), {}),
+    "Cast": (graph("d = Cast<to=11>(x); y = Cast<to=1>(d)"), {}),
+    "Abs": (graph("y = Abs(x)"), {}),
+    "Max": (graph("y = Max(x, b, c)"), {"b": BIAS, "c": PARTS}),
+    "Min": (graph("y = Min(b, x)"), {"b": BIAS}),
     "BatchNormalization": (
-        [node("BatchNormalization", "x", "s", "b", "m", "v", epsilon=0.01)],
+        graph("y = BatchNormalization<epsilon=0.01>(x, s, b, m, v)"),
         {"s": PARTS, "b": BIAS, "m": WEIGHT[0], "v": WEIGHT[1] ** 2},
     ),
-    "Where": (
-        [node("Greater", "x", "b", out="m"), node("Where", "m", "x", "b")],
-        {"b": BIAS},
-    ),
-    "Where, the other way": (
-        [node("Less", "x", "b", out="m"), node("Not", "m", out="n"), node("Where", "n", "x", "b")],
-        {"b": BIAS},
-    ),
+    "Where": (graph("m = Greater(x, b); y = Where(m, x, b)"), {"b": BIAS}),
+    "Where, the other way": (graph("m = Less(x, b); n = Not(m); y = Where(n, x, b)"), {"b": BIAS}),
     "Where, between": (
-        [
-            node("Clip", "x", "l", "h", out="k"),
-            node("LessOrEqual", "x", "h", out="m"),
-            node("GreaterOrEqual", "x", "l", out="n"),
-            node("And", "m", "n", out="o"),
-            node("Where", "o", "x", "k"),
-        ],
+        graph("k = Clip(x, l, h); m = LessOrEqual(x, h); n = GreaterOrEqual(x, l); o = And(m, n); y = Where(o, x, k)"),
         {"l": np.float32(-0.5), "h": TWO},
     ),
     "Where, outside": (
-        [
-            node("Greater", "x", "h", out="m"),
-            node("Less", "x", "l", out="n"),
-            node("Or", "m", "n", out="o"),
-            node("Clip", "x", "l", "h", out="k"),
-            node("Where", "o", "k", "x"),
-        ],
+        graph("m = Greater(x, h); n = Less(x, l); o = Or(m, n); k = Clip(x, l, h); y = Where(o, k, x)"),
         {"l": np.float32(-0.5), "h": TWO},
     ),
     "GreaterOrEqual, a tie on half of the line": (
-        [
-            node("Relu", "x", out="r"),
-            node("GreaterOrEqual", "x", "r", out="m"),
-            node("Mul", "x", "b", out="s"),
-            node("Where", "m", "x", "s"),
-        ],
+        graph("r = Relu(x); m = GreaterOrEqual(x, r); s = Mul(x, b); y = Where(m, x, s)"),
         {"b": PARTS},
     ),
     "LessOrEqual, a tie on half of the line": (
-        [
-            node("Clip", "x", "", "h", out="k"),
-            node("LessOrEqual", "x", "k", out="m"),
-            node("Where", "m", "x", "k"),
-        ],
+        graph("k = Clip(x, , h); m = LessOrEqual(x, k); y = Where(m, x, k)"),
         {"h": TWO},
     ),
-    "a mask": (
-        [node("Greater", "x", "zero", out="m"), node("Cast", "m", out="f", to=1), node("Mul", "f", "x")],
-        {"zero": np.float32(0)},
-    ),
-    "Sign": ([node("Sign", "x", out="s"), node("Mul", "s", "x")], {}),
-    "two functions of a unit": ([node("Relu", "x", out="a"), node("Abs", "x", out="b"), node("Sub", "a", "b")], {}),
-    "many pieces": (
-        [node("Abs", "x", out="a"), node("Sub", "a", "c", out="b"), node("Abs", "b", out="d"), node("Min", "d", "c")],
-        {"c": TWO},
-    ),
-    "Constant": ([make.make_node("Constant", [], ["c"], value=to_proto(BIAS)), node("Add", "x", "c")], {}),
-    "Flatten": ([node("Flatten", "x", out="f"), node("Relu", "f")], {}),
-    "Reshape": ([node("Reshape", "x", "s", out="r"), node("Relu", "r")], {"s": np.array([-1, 3])}),
-    "Reshape, the batch kept": ([node("Reshape", "x", "s", out="r"), node("Relu", "r")], {"s": np.array([0, -1])}),
-    "Reshape to the shape of another": (
-        [node("Relu", "x", out="r"), node("Shape", "x", out="s"), node("Reshape", "r", "s")],
-        {},
-    ),
-    "MatMul, the matrix on the left": (
-        [node("Transpose", "x", out="t"), node("MatMul", "w", "t", out="m"), node("Transpose", "m")],
-        {"w": WEIGHT},
-    ),
+    "a mask": (graph("m = Greater(x, zero); f = Cast<to=1>(m); y = Mul(f, x)"), {"zero": np.float32(0)}),
+    "Sign": (graph("s = Sign(x); y = Mul(s, x)"), {}),
+    "two functions of a unit": (graph("a = Relu(x); b = Abs(x); y = Sub(a, b)"), {}),
+    "many pieces": (graph("a = Abs(x); b = Sub(a, c); d = Abs(b); y = Min(d, c)"), {"c": TWO}),
+    "Constant": ([make.make_node("Constant", [], ["c"], value=to_proto(BIAS)), *graph("y = Add(x, c)")], {}),
+    "Flatten": (graph("f = Flatten(x); y = Relu(f)"), {}),
+    "Reshape": (graph("r = Reshape(x, s); y = Relu(r)"), {"s": np.array([-1, 3])}),
+    "Reshape, the batch kept": (graph("r = Reshape(x, s); y = Relu(r)"), {"s": np.array([0, -1])}),
+    "Reshape to the shape of another": (graph("r = Relu(x); s = Shape(x); y = Reshape(r, s)"), {}),
+    "MatMul, the matrix on the left": (graph("t = Transpose(x); m = MatMul(w, t); y = Transpose(m)"), {"w": WEIGHT}),
     "Conv": (
-        [
-            node("Unsqueeze", "x", "one", out="p"),
-            node("Conv", "p", "k", "b", out="v", pads=[1, 3], dilations=[2], strides=[2]),
-            node("Flatten", "v"),
-        ],
+        graph("p = Unsqueeze(x, one); v = Conv<pads=[1, 3], dilations=[2], strides=[2]>(p, k, b); y = Flatten(v)"),
         {"one": np.array([1]), "k": WEIGHT[:1, None, :2], "b": BIAS[:1]},
     ),
     "Conv in groups": (
-        [node("Reshape", "x", "s", out="p"), node("Conv", "p", "k", out="v", group=3), node("Flatten", "v")],
+        graph("p = Reshape(x, s); v = Conv<group=3>(p, k); y = Flatten(v)"),
         {"s": np.array([-1, 3, 1, 1]), "k": WEIGHT[:, :1, None, None]},
     ),
-    "ReduceSum": ([node("ReduceSum", "x", "one", out="s"), node("Add", "s", "x")], {"one": np.array([1])}),
-    "ReduceMean": ([node("ReduceMean", "x", out="s", axes=[-1], keepdims=1), node("Sub", "x", "s")], {}),
+    "ReduceSum": (graph("s = ReduceSum(x, one); y = Add(s, x)"), {"one": np.array([1])}),
+    "ReduceMean": (graph("s = ReduceMean<axes=[-1], keepdims=1>(x); y = Sub(x, s)"), {}),
     "Slice, Concat": (
-        [
-            node("Slice", "x", "l", "h", "one", out="s"),
-            node("Relu", "x", out="r"),
-            node("Concat", "s", "r", "s", out="j", axis=1),
-            node("Gather", "j", "i", axis=1),
-        ],
+        graph("s = Slice(x, l, h, one); r = Relu(x); j = Concat<axis=1>(s, r, s); y = Gather<axis=1>(j, i)"),
         {"l": np.array([1]), "h": np.array([3]), "one": np.array([1]), "i": np.array([4, 0, 6])},
     ),
-    "Split": (
-        [make.make_node("Split", ["x", "n"], ["s", "t"], axis=1), node("Concat", "t", "s", axis=1)],
-        {"n": np.array([1, 2])},
-    ),
+    "Split": (graph("s, t = Split<axis=1>(x, n); y = Concat<axis=1>(t, s)"), {"n": np.array([1, 2])}),
     "Squeeze, Unsqueeze, Transpose": (
-        [
-            node("Unsqueeze", "x", "two", out="p"),
-            node("Transpose", "p", out="t", perm=[2, 0, 1]),
-            node("Squeeze", "t", "zero"),
-        ],
+        graph("p = Unsqueeze(x, two); t = Transpose<perm=[2, 0, 1]>(p); y = Squeeze(t, zero)"),
         {"two": np.array([2]), "zero": np.array([0])},
     ),
     "Expand": (
-        [
-            node("ReduceSum", "x", "one", out="s"),
-            node("Shape", "x", out="n"),
-            node("Expand", "s", "n", out="e"),
-            node("Mul", "e", "b"),
-        ],
+        graph("s = ReduceSum(x, one); n = Shape(x); e = Expand(s, n); y = Mul(e, b)"),
         {"one": np.array([1]), "b": PARTS},
     ),
     "a sum of several layers": (
-        [
-            node("Gemm", "x", "w", "b", out="g"),
-            node("Relu", "g", out="r"),
-            node("Sum", "x", "r", "b", "x", out="s"),
-            node("Sub", "b", "s", out="d"),
-            node("Sub", "d", "r"),
-        ],
+        graph("g = Gemm(x, w, b); r = Relu(g); s = Sum(x, r, b, x); d = Sub(b, s); y = Sub(d, r)"),
         {"w": WEIGHT, "b": BIAS},
     ),
-    "Max over layers": (
-        [node("Gemm", "x", "w", "b", out="g"), node("Max", "x", "b", "g")],
-        {"w": WEIGHT, "b": BIAS},
-    ),
-    "Min over layers": ([node("MatMul", "x", "w", out="g"), node("Min", "g", "x")], {"w": WEIGHT}),
+    "Max over layers": (graph("g = Gemm(x, w, b); y = Max(x, b, g)"), {"w": WEIGHT, "b": BIAS}),
+    "Min over layers": (graph("g = MatMul(x, w); y = Min(g, x)"), {"w": WEIGHT}),
     "a shift, and kinks on both sides of it": (
-        [
-            node("Add", "x", "b", out="a"),
-            node("Relu", "a", out="p"),
-            node("Sub", "x", "b", out="c"),
-            node("Mul", "c", "two", out="d"),
-            node("Relu", "d", out="q"),
-            node("Sub", "p", "q"),
-        ],
+        graph("a = Add(x, b); p = Relu(a); c = Sub(x, b); d = Mul(c, two); q = Relu(d); y = Sub(p, q)"),
         {"b": BIAS, "two": TWO},
     ),
 }
@@ -225,7 +156,7 @@ def test_every_operator_is_that_of_onnxruntime(name, behind, tmp_path):
             each.input[:] = ["z" if name == "x" else name for name in each.input]
             each.output[:] = ["u" if name == "y" else name for name in each.output]
         arrays = {**arrays, "w1": WEIGHT, "w2": WEIGHT.T.copy(), "b1": BIAS}
-        nodes = [node("Gemm", "x", "w1", "b1", out="z"), *nodes, node("Gemm", "u", "w2", "b1")]
+        nodes = [*graph("z = Gemm(x, w1, b1)"), *nodes, *graph("y = Gemm(u, w2, b1)")]
     path = write(tmp_path / "model", nodes, arrays)
     np.testing.assert_allclose(load(path)(POINTS), onnx_values(path), rtol=1e-5, atol=2e-5)
 
@@ -236,19 +167,19 @@ def test_every_operator_has_a_row():
 
 
 def test_older_models_have_the_ends_of_clip_as_attributes(tmp_path):
-    path = write(tmp_path / "model", [node("Clip", "x", min=-0.5, max=1.5)], version=8)
+    path = write(tmp_path / "model", graph("y = Clip<min=-0.5, max=1.5>(x)"), version=8)
     np.testing.assert_allclose(load(path)(POINTS), np.clip(POINTS, -0.5, 1.5), rtol=1e-6)
 
 
 def test_axes_behind_the_batch_are_flattened(tmp_path):
     arrays = {"c": np.arange(3, dtype=np.float32).reshape(3, 1), "w": WEIGHT[:, :1]}
-    nodes = [node("Add", "x", "c", out="a"), node("Flatten", "a", out="f"), node("MatMul", "f", "w")]
+    nodes = graph("a = Add(x, c); f = Flatten(a); y = MatMul(f, w)")
     net = load(write(tmp_path / "model", nodes, arrays, shape=("n", 3, 1)))
     np.testing.assert_allclose(net(POINTS), (POINTS + np.arange(3)) @ WEIGHT[:, :1], rtol=1e-4, atol=1e-5)
 
 
 def test_arrays_may_lie_in_a_file_beside_the_model(tmp_path):
-    path = write(tmp_path / "model", [node("Gemm", "x", "w", "b")], {"w": WEIGHT, "b": BIAS})
+    path = write(tmp_path / "model", graph("y = Gemm(x, w, b)"), {"w": WEIGHT, "b": BIAS})
     whole = load(path)(POINTS)
     onnx.save(onnx.load(path), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
     assert (tmp_path / "weights.bin").exists()
@@ -259,7 +190,7 @@ def test_arrays_may_lie_in_a_file_beside_the_model(tmp_path):
 def test_arrays_elsewhere_are_refused(place, tmp_path):
     (tmp_path / "secret.bin").write_bytes(bytes(100))
     (tmp_path / "folder").mkdir()
-    model = onnx.load(write(tmp_path / "folder/model", [node("Add", "x", "b")], {"b": BIAS}))
+    model = onnx.load(write(tmp_path / "folder/model", graph("y = Add(x, b)"), {"b": BIAS}))
     (table,) = model.graph.initializer
     table.ClearField("raw_data")
     table.data_location = onnx.TensorProto.EXTERNAL
@@ -348,92 +279,79 @@ def test_layers_that_are_put_together_wrongly_are_found(tmp_path, monkeypatch):
 
 
 def test_arrays_are_joined_with_signals(tmp_path):
-    nodes = [node("Relu", "x", out="r"), node("Concat", "b", "r", "x", axis=1)]
+    nodes = graph("r = Relu(x); y = Concat<axis=1>(b, r, x)")
     net = load(write(tmp_path / "model", nodes, {"b": BIAS[None]}, (1, 3)))
     wanted = np.concatenate([np.tile(BIAS, (len(POINTS), 1)), np.maximum(POINTS, 0), POINTS], axis=1)
     np.testing.assert_allclose(net(POINTS), wanted, rtol=1e-6)
 
 
 REFUSED = {
-    "Tanh": ([node("Tanh", "x")], {}, "node 'y', Tanh: it is not piecewise-linear, or not known; known are Abs, "),
-    "a square": ([node("Mul", "x", "x")], {}, "two functions of the input are multiplied"),
-    "a jump": ([node("Sign", "x")], {}, "jumps by 2 at 0"),
+    "Tanh": (graph("y = Tanh(x)"), {}, "node 'y', Tanh: it is not piecewise-linear, or not known; known are Abs, "),
+    "a square": (graph("y = Mul(x, x)"), {}, "two functions of the input are multiplied"),
+    "a jump": (graph("y = Sign(x)"), {}, "jumps by 2 at 0"),
     "a jump at one point": (
-        [
-            node("Abs", "x", out="a"),
-            node("LessOrEqual", "a", "zero", out="m"),
-            node("Where", "m", "two", "x"),
-        ],
+        graph("a = Abs(x); m = LessOrEqual(a, zero); y = Where(m, two, x)"),
         {"zero": np.float32(0), "two": TWO},
         "a unit at 0 has the value 2 in the graph and 0 on the pieces",
     ),
     "a comparison that rounding decides": (
-        [
-            node("Mul", "x", "a", out="p"),
-            node("Mul", "x", "b", out="q"),
-            node("Add", "p", "q", out="s"),
-            node("Mul", "x", "c", out="t"),
-            node("GreaterOrEqual", "s", "t", out="m"),
-            node("Where", "m", "x", "s"),
-        ],
+        graph(
+            "p = Mul(x, a); q = Mul(x, b); s = Add(p, q); t = Mul(x, c); m = GreaterOrEqual(s, t); y = Where(m, x, s)"
+        ),
         {"a": np.float32(0.1), "b": np.float32(0.2), "c": np.float32(0.3)},
         "GreaterOrEqual: it compares two functions of the input that are equal but for rounding",
     ),
     "a comparison of two layers": (
-        [node("Gemm", "x", "w", out="h"), node("Greater", "h", "x", out="m"), node("Where", "m", "h", "x")],
+        graph("h = Gemm(x, w); m = Greater(h, x); y = Where(m, h, x)"),
         {"w": WEIGHT},
         "Greater: it joins values of different layers, and only sums, Max, Min and Concat may",
     ),
     "a product of two layers": (
-        [node("Gemm", "x", "w", out="h"), node("MatMul", "h", "x")],
+        graph("h = Gemm(x, w); y = MatMul(h, x)"),
         {"w": WEIGHT},
         "MatMul: two functions of the input are multiplied",
     ),
     "a convolution that pads by itself": (
-        [node("Unsqueeze", "x", "one", out="u"), node("Conv", "u", "k", auto_pad="SAME_UPPER")],
+        graph("u = Unsqueeze(x, one); y = Conv<auto_pad='SAME_UPPER'>(u, k)"),
         {"one": np.array([1]), "k": WEIGHT[:1, None]},
         "pads by numbers alone",
     ),
     "channels that do not fit": (
-        [node("Unsqueeze", "x", "one", out="u"), node("Conv", "u", "k")],
+        graph("u = Unsqueeze(x, one); y = Conv(u, k)"),
         {"one": np.array([1]), "k": WEIGHT[None]},
         "its kernel has shape (1, 3, 3), but 1 channels come in",
     ),
-    "features that do not fit": ([node("MatMul", "x", "w")], {"w": WEIGHT[:2]}, "its matrix has shape (2, 3), but 3"),
+    "features that do not fit": (graph("y = MatMul(x, w)"), {"w": WEIGHT[:2]}, "its matrix has shape (2, 3), but 3"),
     "a transposed batch": (
-        [node("Gemm", "x", "w", transA=1)],
+        graph("y = Gemm<transA=1>(x, w)"),
         {"w": WEIGHT},
         "that is not transposed, got shape [1, 3]",
     ),
-    "a constant for each sample": (
-        [node("Add", "x", "w")],
-        {"w": WEIGHT},
-        "its output has shape [3, 3] for one sample",
-    ),
-    "features in place of the batch": ([node("Reshape", "x", "s")], {"s": np.array([3, -1])}, "shape [3, 1] for one"),
+    "a constant for each sample": (graph("y = Add(x, w)"), {"w": WEIGHT}, "its output has shape [3, 3] for one sample"),
+    "features in place of the batch": (graph("y = Reshape(x, s)"), {"s": np.array([3, -1])}, "shape [3, 1] for one"),
     "an axis of the first versions": (
-        [node("Add", "x", "b", broadcast=1, axis=1)],
+        graph("y = Add<broadcast=1, axis=1>(x, b)"),
         {"b": BIAS},
         "it broadcasts along an axis, as versions before 7 did",
     ),
-    "integers": ([node("Cast", "x", to=7)], {}, "Cast: it rounds to other numbers than float32"),
-    "a division by 0": ([node("Div", "x", "b")], {"b": np.float32(0)}, "Div: it divides by 0"),
-    "a division by x": ([node("Div", "b", "x")], {"b": TWO}, "Div: its input 1 must be an array"),
+    "integers": (graph("y = Cast<to=7>(x)"), {}, "Cast: it rounds to other numbers than float32"),
+    "a division by 0": (graph("y = Div(x, b)"), {"b": np.float32(0)}, "Div: it divides by 0"),
+    "a division by x": (graph("y = Div(b, x)"), {"b": TWO}, "Div: its input 1 must be an array"),
     "training": (
-        [make.make_node("Dropout", ["x", "r", "t"], ["y"])],
+        graph("y = Dropout(x, r, t)"),
         {"r": np.float32(0.5), "t": np.array(True)},
         "Dropout: it is in training mode",
     ),
-    "texts": ([node("Add", "x", "t")], {"t": np.array(["a"], dtype=object)}, "not of real numbers"),
+    "texts": (graph("y = Add(x, t)"), {"t": np.array(["a"], dtype=object)}, "not of real numbers"),
     "an array that grows": (
-        [node("Add", "a", "b", out="c"), node("Add", "x", "c")],
+        graph("c = Add(a, b); y = Add(x, c)"),
         {"a": np.zeros((20_000, 1), np.float32), "b": np.zeros((1, 20_000), np.float32)},
         "Add: its result has 3,200,000,000 bytes",
     ),
-    "an operator on arrays": ([node("RandomNormal", out="r", shape=[3]), node("Add", "x", "r")], {}, "it is not known"),
-    "no input": ([node("Identity", "w")], {"w": WEIGHT}, "its output 'y' must depend on its input"),
-    "not a number": ([node("Add", "x", "b")], {"b": np.array([1, np.nan, 1], np.float32)}, "must be finite"),
-    "a name that is not there": ([node("Add", "x", "b")], {}, "node 'y', Add: 'b'"),
+    "an operator on arrays": (graph("r = RandomNormal<shape=[3]>(); y = Add(x, r)"), {}, "it is not known"),
+    "no input": (graph("y = Identity(w)"), {"w": WEIGHT}, "its output 'y' must depend on its input"),
+    "not a number": (graph("y = Add(x, b)"), {"b": np.array([1, np.nan, 1], np.float32)}, "must be finite"),
+    "a name that is not there": (graph("y = Add(x, b)"), {}, "node 'y', Add: 'b'"),
 }
 
 
@@ -450,75 +368,50 @@ def test_what_has_no_pieces_is_one_line(name, tmp_path):
 @pytest.mark.parametrize("shape", [(3,), (1, 3), (1, 1, 1, 3), ("n", 3), (3, 1)], ids=str)
 def test_the_input_is_a_vector_or_one_sample(shape, tmp_path):
     arrays = {"s": np.array([1, 3]), "w": WEIGHT}
-    path = write(tmp_path / "model", [node("Reshape", "x", "s", out="r"), node("MatMul", "r", "w")], arrays, shape)
+    path = write(tmp_path / "model", graph("r = Reshape(x, s); y = MatMul(r, w)"), arrays, shape)
     np.testing.assert_allclose(load(path)(POINTS), POINTS @ WEIGHT, rtol=1e-5, atol=1e-6)
 
 
 def test_vectors_are_multiplied_from_both_sides(tmp_path):
-    nodes = [node("MatMul", "w", "x", out="a"), node("Relu", "a", out="r"), node("MatMul", "r", "w")]
+    nodes = graph("a = MatMul(w, x); r = Relu(a); y = MatMul(r, w)")
     net = load(write(tmp_path / "model", nodes, {"w": WEIGHT}, (3,)))
     np.testing.assert_allclose(net(POINTS), np.maximum(POINTS @ WEIGHT.T, 0) @ WEIGHT, rtol=1e-5, atol=1e-6)
 
 
 def test_broadcasting_of_the_first_versions(tmp_path):
-    nodes = [node("Sub", "x", "b", out="d", broadcast=1), node("Gemm", "d", "w", "b", broadcast=1)]
+    nodes = graph("d = Sub<broadcast=1>(x, b); y = Gemm<broadcast=1>(d, w, b)")
     path = write(tmp_path / "model", nodes, {"b": BIAS, "w": WEIGHT}, version=6)
     np.testing.assert_allclose(load(path)(POINTS), (POINTS - BIAS) @ WEIGHT + BIAS, rtol=1e-5, atol=1e-5)
 
 
 def residual(count):
     """Return the nodes of x + W relu(V x + b), several times."""
-    nodes = []
-    for i in range(count):
-        h, z, u, s = ("x" if i == 0 else f"h{i - 1}"), f"z{i}", f"u{i}", f"s{i}"
-        nodes += [node("Gemm", h, "v", "b", out=z), node("Relu", z, out=u), node("Gemm", u, "w", out=s)]
-        nodes += [node("Add", h, s, out="y" if i == count - 1 else f"h{i}")]
-    return nodes
+    names = ["x", *(f"h{i}" for i in range(count - 1)), "y"]
+    blocks = ("{1}z = Gemm({0}, v, b); {1}u = Relu({1}z); {1}s = Gemm({1}u, w); {1} = Add({0}, {1}s)",) * count
+    return graph("; ".join(block.format(*ends) for block, ends in zip(blocks, pairwise(names), strict=True)))
 
 
 WIDE = RNG.normal(scale=0.3, size=(3, 7)).astype(np.float32)
 WIDTHS = {
-    "affine maps in a row": (
-        [node("Gemm", "x", "v", "b", out="a"), node("MatMul", "a", "w", out="c"), node("Relu", "c")],
-        (3, 3, 3),
-    ),
+    "affine maps in a row": (graph("a = Gemm(x, v, b); c = MatMul(a, w); y = Relu(c)"), (3, 3, 3)),
     "sums over three layers": (residual(3), (3, 10, 10, 10, 3)),
     "what is narrower behind a matrix is carried behind it": (
-        [
-            node("Gemm", "x", "v", "b", out="z"),
-            node("Relu", "z", out="u"),
-            node("MatMul", "u", "w", out="c"),
-            node("Relu", "c", out="d"),
-            node("Add", "d", "c"),
-        ],
+        graph("z = Gemm(x, v, b); u = Relu(z); c = MatMul(u, w); d = Relu(c); y = Add(d, c)"),
         (3, 7, 3, 3),
     ),
     "the inputs are carried if they are fewer": (
-        [
-            node("Relu", "x", out="u"),
-            node("Gemm", "u", "v", out="d"),
-            node("Gemm", "x", "v", "b", out="k"),
-            node("Add", "d", "k"),
-        ],
+        graph("u = Relu(x); d = Gemm(u, v); k = Gemm(x, v, b); y = Add(d, k)"),
         (3, 6, 7),
     ),
     "what is made of inputs that are carried is not carried itself": (
-        [
-            node("Gemm", "x", "v", out="z"),
-            node("Relu", "z", out="u"),
-            node("MatMul", "u", "w", out="c"),
-            node("Add", "c", "x", out="p"),
-            node("ReduceSum", "x", "one", out="q"),
-            node("Concat", "p", "q", axis=1),
-        ],
+        graph(
+            "z = Gemm(x, v); u = Relu(z); c = MatMul(u, w); p = Add(c, x); "
+            "q = ReduceSum(x, one); y = Concat<axis=1>(p, q)"
+        ),
         (3, 10, 4),
     ),
     "units that nobody takes are left out": (
-        [
-            node("Gemm", "x", "v", "b", out="z"),
-            node("Relu", "z", out="u"),
-            node("Slice", "u", "two", "four", "one"),
-        ],
+        graph("z = Gemm(x, v, b); u = Relu(z); y = Slice(u, two, four, one)"),
         (3, 2, 2),
     ),
 }
@@ -536,7 +429,7 @@ def test_a_network_is_no_wider_than_it_has_to_be(name, tmp_path):
 
 
 def test_a_bias_is_not_left_to_the_kinks(tmp_path):
-    nodes = [node("MatMul", "x", "w", out="z"), node("Add", "z", "b", out="a"), node("Relu", "a")]
+    nodes = graph("z = MatMul(x, w); a = Add(z, b); y = Relu(a)")
     ((_, f),) = load(write(tmp_path / "model", nodes, {"w": WEIGHT, "b": BIAS})).hidden
     assert f.knots.tolist() == [[0.0]] * 3
     assert f.slopes.tolist() == [[0.0, 1.0]] * 3
@@ -544,7 +437,7 @@ def test_a_bias_is_not_left_to_the_kinks(tmp_path):
 
 @pytest.mark.parametrize("shape", [("n", "features"), ("n",), ("n", 0), (), ("n", 10**9)], ids=str)
 def test_the_number_of_features_must_be_known(shape, tmp_path):
-    path = write(tmp_path / "model", [node("Relu", "x")], shape=shape)
+    path = write(tmp_path / "model", graph("y = Relu(x)"), shape=shape)
     with pytest.raises(ValueError, match=r"must be a number|and at most"):
         load(path)
 
