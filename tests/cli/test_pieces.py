@@ -224,7 +224,6 @@ BAD = {
         lambda path: [path / "tent.bin", "--save", path / "no/net.csv"],
         "is missing; make it first",
     ),
-    "a box of three numbers": (lambda path: [path / "tent.bin", "--box", "1,2,3"], "got 3 numbers"),
 }
 
 

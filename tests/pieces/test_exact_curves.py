@@ -247,8 +247,3 @@ def test_inverse_undoes(sign):
     x = np.linspace(-4, 4, 1001)
     np.testing.assert_allclose(inverse(f)(f(x)[:, 0])[:, 0], x, atol=1e-12)
     np.testing.assert_allclose(np.sort(np.unique(inverse(f).slopes)), np.sort([sign, sign * 10]), rtol=1e-12)
-
-
-def test_inverse_of_plu_is_plu_with_the_inverse_slope():
-    expected = curve(network([([[1.0]], [0.0]), activation.plu(10.0)]), *PLU.values[[0, -1], 0])
-    assert distance(inverse(PLU), expected) < 1e-12

@@ -158,15 +158,6 @@ def test_ensemble_counts_are_those_of_its_members(f):
     assert numbers.pieces[::7].tolist() == [one.pieces for one in alone]
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1e-9, 1e9, 1e30])
-def test_scale_of_the_weights_does_not_matter(scale):
-    rng = np.random.default_rng(11)
-    weight, bias, out = rng.normal(size=(6, 2)), rng.normal(size=6), rng.normal(size=(1, 6))
-    plain = polygons(network([(weight, bias), activation.relu(), (out, [0.0])]), BOX)
-    scaled = polygons(network([(scale * weight, scale * bias), activation.relu(), (out, [0.0])]), BOX)
-    assert (scaled.patterns, scaled.pieces) == (plain.patterns, plain.pieces)
-
-
 def test_polygons_that_become_many_are_divided(monkeypatch):
     net = dense_network(4, 2, 40, 10, 1)
     whole = polygons(net, BOX)
