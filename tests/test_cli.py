@@ -63,27 +63,21 @@ def test_without_a_command_the_list_of_them_is_shown():
     ("arguments", "text"),
     [
         (["run", "nope"], "unknown experiment 'nope'; there are sine, parametric"),
-        (["reproduce", "--only", "sine,nope"], "unknown experiment 'nope'"),
         (["run", "sine", "--activations", "plu,swish"], "unknown activation 'swish'"),
         (["run", "sine", "--engine", "turbo"], "unknown engine 'turbo'; there are native, numpy"),
         (["reproduce", "--seeds", "0"], "seeds must be a whole number (1 to 100000), got 0"),
-        (["run", "sine", "--seeds", "-3"], "got -3"),
-        (["run", "sine", "--workers", "-1"], "workers must be a whole number from 0 to 1,024, got -1"),
-        (["run", "sine", "--workers", "2", "--cluster", "tcp://127.0.0.1:1"], "choose either workers or a cluster"),
         (
             ["run", "depth", "--out", "/dev/null/here"],
             "/dev/null/here: Not a directory; correct that",
         ),
         (["report", "/no/such/folder"], "/no/such/folder holds no results"),
         (["run", "sine", "--out", "old"], "old holds results of plunit 0.0.1, this is"),
-        (["report", "old"], "old holds results of plunit 0.0.1, this is"),
         (["report", "pipe"], "pipe/run.json was not written by plunit; choose another folder"),
         (["run"], "Missing argument 'name'; see plunit run --help"),
         (["run", "sine", "--seeds", "many"], "Invalid value for '--seeds'"),
         (["run", "sine", "--nope"], "No such option: --nope"),
         (["nope"], "No such command 'nope'; see plunit --help"),
         (["run", "\x1b[31m"], r"unknown experiment '\x1b[31m'"),
-        (["report", "\x1b[31m"], r"\x1b[31m holds no results"),
     ],
 )
 def test_a_user_s_error_is_one_line_and_exit_code_2(tmp_path, monkeypatch, arguments, text):

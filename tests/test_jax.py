@@ -1,8 +1,5 @@
 """plunit.jax under jit, vmap and derivatives of both modes; test_array_functions.py has the values."""
 
-import subprocess
-import sys
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,14 +8,6 @@ from oracles import CORNERS, few_points, paper
 
 import plunit
 from plunit.jax import inverse, plu
-
-
-def difference(of, x, alpha, c):
-    """Central difference of the paper's formula along argument 0, 1 or 2; along alpha at 0, to the right."""
-    step = 1e-6 * np.eye(3)[of]
-    back = 0.0 if of == 1 and alpha == 0 else 1.0
-    ahead, behind = (paper(x + s[0], alpha + s[1], c + s[2]) for s in (step, -back * step))
-    return (ahead - behind) / ((1 + back) * 1e-6)
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 1, 1)])
@@ -34,12 +23,10 @@ def test_each_channel_has_its_alpha_and_c(shape):
 
 
 @pytest.mark.parametrize("of", [0, 1, 2], ids=["dx", "dalpha", "dc"])
-@pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.0, 1.0), (0.25, 0.5)])
-@pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
-def test_derivatives_are_the_finite_differences(mode, alpha, c, of):
-    x = np.linspace(-3, 3, 13, dtype=np.float32) + np.float32(0.1)
-    got = jax.vmap(mode(plu, of), (0, None, None))(x, alpha, c)
-    np.testing.assert_allclose(got, difference(of, x, alpha, c), rtol=1e-6, atol=1e-7)
+@pytest.mark.parametrize("alpha", [0.1, 0.0])
+def test_forward_mode_is_reverse_mode(alpha, of):
+    found = [jax.vmap(mode(plu, of), (0, None, None))(few_points(0.5), alpha, 0.5) for mode in (jax.jacfwd, jax.jacrev)]
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("x", [-2.0, -1.0, 0.5, 1.0, 2.0])
@@ -71,9 +58,3 @@ def test_float64():
 def test_plunit_plu_finds_this_module():
     assert isinstance(plunit.plu(jnp.array(2.0)), jax.Array)
     assert isinstance(jax.jit(plunit.plu)(2.0), jax.Array)
-
-
-@pytest.mark.parametrize(("imports", "loads_torch"), [("plunit.jax", False), ("torch, plunit.jax", True)])
-def test_import_leaves_torch_alone(imports, loads_torch):
-    program = f"import sys, {imports}; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == loads_torch

@@ -99,16 +99,6 @@ def test_a_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
     assert "polygons (activation patterns) on" in capsys.readouterr().out
 
 
-def test_an_activation_may_stand_in_several_places(tmp_path, capsys):
-    act, middle = PLU(alpha=0.0), linear([[1.0]], [0.5])
-    torch.save(nn.Sequential(linear([[1.0]], [0.0]), act, middle, act), tmp_path / "model.pt")
-    pieces.pieces_of(tmp_path / "model.pt", box="-2 2")
-    # clip(clip(x) + 1/2): kinks at -1 and 1/2, not at 1; without a terminal there is no progress
-    shown = capsys.readouterr()
-    assert "3 pieces, 4 activation patterns on [-2, 2]" in shown.out
-    assert shown.err == ""
-
-
 @pytest.mark.parametrize(("inputs", "text"), [(1, "pieces there are too short"), (2, "layer 1 of 1 makes 2 pieces")])
 def test_what_stops_the_work_is_one_line(inputs, text, monkeypatch):
     layers = linear([[1e17] * inputs], [-3e16]), nn.Hardtanh(), linear([[1.0]], [0.0])
@@ -224,7 +214,6 @@ BAD = {
         lambda path: [path / "tent.bin", "--save", path / "no/net.csv"],
         "is missing; make it first",
     ),
-    "a box of three numbers": (lambda path: [path / "tent.bin", "--box", "1,2,3"], "got 3 numbers"),
 }
 
 

@@ -9,7 +9,6 @@ from torch.distributions import Independent, Normal
 
 from benchmarks.simulations import SIMULATIONS
 from plunit.invertible import Conditional, Flow, ScaleShift, SmoothPLU, conditional
-from plunit.lab.train import stacked
 
 ACTIVATIONS = ["smooth", "annealed", "flux", "plain", "leaky"]
 
@@ -99,14 +98,6 @@ def test_gradients_in_points_and_contexts_are_those_of_the_function(perturb, act
     assert torch.autograd.gradcheck(flow.log_prob, (x, context))
 
 
-def test_annealing_ends_in_a_sharp_network_with_the_same_parameters(perturb):
-    flow = Flow(seeded(perturb, "annealed", dtype=torch.float32))
-    parameters = set(flow.parameters())
-    flow.fit(torch.randn(100, 2), 6, context=torch.randn(100, 3))
-    assert set(flow.parameters()) == parameters
-    assert not any(isinstance(module, SmoothPLU) for module in flow.modules())
-
-
 def test_a_learned_rounding_is_left_out_when_corners_are_removed(perturb):
     flow, x, context = Flow(seeded(perturb)), torch.randn(5, 2).double(), torch.randn(5, 3).double()
     sharp = Flow(flow.bijection.sharp())
@@ -124,15 +115,6 @@ def test_a_learned_rounding_is_left_out_when_corners_are_removed(perturb):
     torch.testing.assert_close(sharp.log_prob(x, context), flow.log_prob(x, context), rtol=1e-4, atol=1e-4)
 
 
-def test_conditional_flows_train_side_by_side():
-    flows = [Flow(conditional(1, 1, blocks=1, hidden=(4,), generator=torch.Generator().manual_seed(s))) for s in (0, 1)]
-    alone = [Flow(conditional(1, 1, blocks=1, hidden=(4,), generator=torch.Generator().manual_seed(s))) for s in (0, 1)]
-    x, c = torch.randn(2, 50, 1, generator=torch.Generator().manual_seed(2)), torch.linspace(-1, 1, 100).view(2, 50, 1)
-    losses = stacked.train(flows, lambda call, x, c: -call((x, c)).mean(), lambda: (x, c), steps=4, lr=0.01)
-    expected = [flow.fit(lambda n, i=i: (x[i], c[i]), 4).losses for i, flow in enumerate(alone)]
-    torch.testing.assert_close(losses.T, torch.tensor(expected), rtol=1e-4, atol=1e-4)
-
-
 def test_a_linear_context_is_found_exactly():
     """For x | c ~ N(2 c, 1) the shift of one ScaleShift must become -2 c."""
     generator = torch.Generator().manual_seed(0)
@@ -148,24 +130,6 @@ def test_a_linear_context_is_found_exactly():
     x = torch.linspace(-3, 3, 7)[:, None, None].expand(7, 3, 1)
     with torch.no_grad():
         torch.testing.assert_close(flow.log_prob(x, c), expected.log_prob(x), rtol=0, atol=0.15)
-
-
-def test_a_heteroscedastic_regression_is_learned_to_the_truth():
-    """Trained on fresh simulations, the mean test NLL is nearly that of the exact density."""
-    simulation, generator = SIMULATIONS["regression"], torch.Generator().manual_seed(0)
-    first, _ = simulation.draw(10_000, generator)
-    centre, scale = first.mean(0), first.std(0)
-
-    def draw(n):
-        x, context = simulation.draw(n, generator)
-        return (x - centre) / scale, context
-
-    flow = Flow(conditional(simulation.features, simulation.context, 3, hidden=(32, 32), generator=generator))
-    flow.fit(draw, 500, batch=256, lr=0.02, clip=1.0)
-    x, context = simulation.draw(4000, torch.Generator().manual_seed(99))
-    with torch.no_grad():
-        log_prob = flow.log_prob((x - centre) / scale, context) - scale.log().sum()
-        assert -0.03 < (simulation.log_prob(x, context) - log_prob).mean() < 0.05
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

@@ -42,19 +42,14 @@ PLAIN, GIVEN = Flow(density(2, 1)), Flow(conditional(2, context=3, blocks=1))
 FITS = [
     # points
     (HOLED, {}, ValueError, "finite data, got 1 values that are not (in torch.float32), the first at index (4, 1)"),
-    (np.full((10, 2), 1e300), {}, ValueError, "got 20 values that are not (in torch.float32)"),
     (torch.empty(0, 2), {}, ValueError, "n > 0, got a tensor of shape (0, 2)"),
     (torch.ones(10, 3), {}, ValueError, "fit needs points of 2 features, a tensor of shape (n, 2), n > 0, got"),
-    (lambda n: [1.0, 2.0, 3.0], {}, ValueError, "got a tensor of shape (3,)"),
     ("points", {}, TypeError, "fit takes a tensor, an array or nested lists of points, a function that draws"),
     ([[1.0, 2.0], [3.0]], {}, TypeError, "got list: "),
-    ({"x": [1.0]}, {}, TypeError, "got dict"),
     (X.to_sparse(), {}, TypeError, "fit takes dense tensors, got one of torch.sparse_coo; pass tensor.to_dense()"),
     (NESTED, {}, TypeError, "got a nested one; pass torch.cat(tensor.unbind())"),
     (X.to("meta"), {}, TypeError, "got a tensor on the device meta; pass the data themselves"),
     (X * 1j, {}, TypeError, "fit takes real numbers, got a tensor of torch.complex64; pass its real part"),
-    (X.numpy() * 1j, {}, TypeError, "its numbers are complex64, not real; pass the real part"),
-    (np.ones((8, 2), "datetime64[s]"), {}, TypeError, "its numbers are datetime64[s], not real"),
     (MASKED, {}, ValueError, "data must not be masked, got 1 masked numbers, the first at index (4, 1)"),
     (iter([X] * 2), {}, ValueError, "the loader has no batches left; give one that can be read again"),
     (X[:1], {}, ValueError, "one point has no density: give at least two different points"),
@@ -62,13 +57,7 @@ FITS = [
     (X, {"weights": [0.0] * 9 + [1.0]}, ValueError, "one point has no density"),
     (X, {"weights": torch.ones(9)}, ValueError, "one number for each of the 10 points, got shape (9,)"),
     (X, {"weights": torch.full((10,), -1.0)}, ValueError, "finite and at least 0, and some above 0, got -1.0 to -1.0"),
-    (X, {"weights": [math.nan] * 10}, ValueError, "weights must be finite"),
-    (X, {"weights": torch.ones(10) * 1j}, TypeError, "its numbers are complex64, not real"),
-    (X, {"weights": ["a"] * 10}, TypeError, "got list: could not convert string"),
-    (X, {"weights": X[:, 0].to_sparse()}, TypeError, "weights takes dense tensors, got one of torch.sparse_coo"),
-    (X, {"validation": 0}, ValueError, "got 0.0 of 10 points"),
     (X, {"validation": 0.9}, ValueError, "at least two to train with, got 0.9 of 10 points"),
-    (X, {"validation": torch.zeros(5, 3)}, ValueError, "got a tensor of shape (5, 3)"),
     (X, {"context": X}, ValueError, "this flow has no context; leave context out, or build it with conditional(...)"),
     (lambda n: X, {"weights": torch.ones(10)}, ValueError, "weights needs points as a tensor or an array, got"),
     (DataLoader(X), {"validation": 0.2}, ValueError, "a fraction for validation needs points as a tensor or an array"),
@@ -77,10 +66,7 @@ FITS = [
     (X, {"batch": 10**9}, ValueError, "batch must be at most 10,000,000, got 1,000,000,000"),
     (X, {"patience": 0, "validation": 0.1}, ValueError, "patience must be an integer of at least 1, got 0"),
     (X, {"patience": 5}, ValueError, "patience needs validation, got patience=5 without"),
-    (X, {"lr": math.nan}, ValueError, "lr must be positive and finite, got nan"),
     (X, {"lr": math.inf}, ValueError, "lr must be positive and finite, got inf"),
-    (X, {"lr": "0.1"}, ValueError, "lr must be positive and finite, got '0.1'"),
-    (X, {"lr": np.zeros(2)}, ValueError, "lr must be positive and finite, got array"),
     (X, {"clip": 0.0}, ValueError, "clip must be positive, got 0.0"),
     (X, {"anneal": "rho"}, TypeError, "anneal takes an Annealing such as RHO, got 'rho'"),
     (X, {"anneal": RHO}, ValueError, "rho is learned in this bijection, so it cannot be annealed; leave anneal out"),
@@ -136,8 +122,6 @@ CALLS = [
     (lambda: GIVEN.fit(lambda n: (X, X, X)), ValueError, "a batch must be points, or points and contexts, got 3 parts"),
     (lambda: PLAIN.log_prob([[0.0, 0.0]]), TypeError, "log_prob takes tensors, got list; torch.as_tensor makes one"),
     (lambda: PLAIN.log_prob(X.to_sparse()), TypeError, "log_prob takes dense tensors, got one of torch.sparse_coo"),
-    (lambda: PLAIN.log_prob(NESTED), TypeError, "log_prob takes dense tensors, got a nested one; pass torch.cat"),
-    (lambda: PLAIN.log_prob(X, C3), ValueError, "this flow has no context"),
     (lambda: PLAIN.given(C3), ValueError, "this flow has no context; conditional(...) makes a bijection with one"),
     *(
         (lambda n=n: PLAIN.sample(n), ValueError, f"number of samples must be an integer of at least 1, got {n!r}")
@@ -148,15 +132,12 @@ CALLS = [
     (lambda: GIVEN.log_prob(X[0], torch.zeros(4)), ValueError, "3 numbers on its last axis, got (4,)"),
     (lambda: GIVEN.log_prob(X[0], [0.0] * 3), TypeError, "context must be a tensor, got list"),
     (lambda: GIVEN.log_prob(X[0], C3.double()), TypeError, "holds torch.float32 and got torch.float64"),
-    (lambda: GIVEN.log_prob(C3, C3), ValueError, "expected 2 features on the last axis"),
     (lambda: GIVEN.log_prob(X, torch.zeros(7, 3)), ValueError, "shape (10, 2) and contexts of shape (7, 3)"),
     *(
         (lambda call=call: call(torch.zeros(10, 3).to_sparse()), TypeError, "context takes dense tensors, got one of")
         for call in (lambda c: GIVEN.log_prob(X, c), lambda c: GIVEN.sample(3, c), GIVEN.given)
     ),
-    (lambda: GIVEN.rsample(3, NESTED), TypeError, "context takes dense tensors, got a nested one"),
     (lambda: GIVEN.sample(5, with_nan(4, 3)), ValueError, "contexts must be finite, got nan at index (0, 1); drop or"),
-    (lambda: GIVEN.given(with_nan(3)), ValueError, "contexts must be finite, got nan at index (1,)"),
     (lambda: GIVEN.given(torch.zeros(2, 3)), ValueError, "give one context, shape (3,), got shape (2, 3)"),
     (lambda: GIVEN.frozen(), ValueError, "flow.given(context).frozen()"),
     (lambda: Flow(PLU(2), d.Normal), TypeError, "the base must be a Distribution of torch.distributions, got"),
@@ -169,7 +150,6 @@ CALLS = [
     ),
     (lambda: to_flow(sharp_network(0.3)), ValueError, "got one in training with corners of rho 0.3"),
     (lambda: toy("ring", 5), ValueError, "there is no toy density 'ring'; choose one of moons, gaussians"),
-    (lambda: toy("moons", -5), ValueError, "number of points must be at least 0, got -5"),
     # annealing and roundings
     (lambda: Annealing(0.9, 0.1, until=2.0), ValueError, "until must lie in (0, 1], got 2.0; the default is 0.7"),
     *(
@@ -205,7 +185,6 @@ CALLS = [
     (lambda: PLU(2, boundary="flux"), TypeError, "boundary must be True or False, got 'flux'"),
     (lambda: LU.from_matrix(torch.ones(2, 2)), ValueError, "least pivot is 0: it is singular to rounding"),
     (lambda: LU.from_matrix(torch.eye(2) * math.nan), ValueError, "finite numbers, got NaN or infinity"),
-    (lambda: LU.from_matrix(torch.ones(2, 3)), ValueError, "square matrix, got shape (2, 3)"),
     (lambda: LU.from_matrix(torch.eye(2).long()), TypeError, "float32 or float64, got torch.int64"),
     (lambda: LU.from_matrix(1e-9 * torch.eye(2)), ValueError, "scale the data or use float64"),
     *(
@@ -224,7 +203,6 @@ CALLS = [
         (lambda order=order: Permutation(order), ValueError, "a permutation must name each of 0 to 1 once, got")
         for order in ([0, 0], [1, 2], [-1, 0])
     ),
-    (lambda: Permutation([0.5, 1]), TypeError, "integer"),
     (lambda: Frozen(density(2, 1)).sharp(), TypeError, "freeze the sharp one: Frozen(bijection.sharp())"),
     # states
     *(

@@ -5,7 +5,6 @@ import torch
 from torch.func import grad, jvp, vmap
 
 from plunit.invertible import PLU, Chain, Flow, Inverse, InvertibleNetwork, Reversible, density, toy
-from plunit.lab.train import stacked
 
 KINDS = {
     "flux": ("flux", lambda chain: chain),
@@ -119,12 +118,3 @@ def test_training_has_the_term_in_every_mode_and_gives_the_mode_back(activation)
         losses.append(flow.fit(data, 10, generator=torch.Generator().manual_seed(2)))
         assert flow.training == flow.bijection.training == flow.bijection.parts()[1].training == mode
     assert losses[0] == losses[1]
-
-
-def test_members_side_by_side_have_the_term_from_one_pass(monkeypatch):
-    """Within vmap a tensor does not say whether it has a gradient; in `stacked.train` the points have none."""
-    member, calls = Flow(density(2, 2, activation="flux")), []
-    original = type(member.bijection).forward
-    monkeypatch.setattr(type(member.bijection), "forward", lambda *a: calls.append(1) or original(*a))
-    stacked.train([member], lambda call, x: -call((x,)).mean(), lambda: (torch.randn(1, 9, 2),), steps=1, lr=0.01)
-    assert len(calls) == 1

@@ -5,7 +5,6 @@ import os
 import resource
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -89,28 +88,6 @@ def test_ctrl_c_while_workers_start_is_one_line(tmp_path, processes):
     assert process.returncode == 130
     assert said.count("\n") == 1
     assert "the same command continues from there" in said
-    wait_until(lambda: not family(process.pid), seconds=20)
-
-
-def test_ctrl_c_while_drawing_is_one_line(tmp_path):
-    process = start("run", "map-sine", "--seeds", "1", "--engine", "numpy", "--set", "fit.steps=2", "--out", tmp_path)
-    wait_until((tmp_path / "summary.csv").exists, process)
-    os.killpg(process.pid, signal.SIGINT)
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert said.strip().splitlines()[-1].startswith("plunit: stopped; finished work is stored")
-    assert "Traceback" not in said
-
-
-def test_ctrl_c_again_and_again_prints_no_traceback(tmp_path):
-    process = start("run", "sine", "--seeds", "4096", "--out", tmp_path)
-    wait_until(lambda: list(tmp_path.glob("cells/*")), process)
-    while process.poll() is None:
-        os.killpg(process.pid, signal.SIGINT)
-        time.sleep(0.05)
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode in (130, -signal.SIGINT)
-    assert [line for line in said.splitlines() if "the same command continues from there" not in line] == []
     wait_until(lambda: not family(process.pid), seconds=20)
 
 

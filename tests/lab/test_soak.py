@@ -14,7 +14,6 @@ from commands import PROGRAM
 from plunit.data import cifar10
 from plunit.lab import plan, store
 
-PAIRS = int(os.environ.get("PLUNIT_PAIRS", "100"))
 KILLS = int(os.environ.get("PLUNIT_KILLS", "100"))
 WORK = {  # arguments: the share of all kills, and the longest time before one in seconds
     "reproduce --seeds 24 --only sine,parametric,surface,map-sine,depth,inverse,density-wine": (0.45, 9),
@@ -80,18 +79,3 @@ def test_runs_killed_at_random_moments_end_with_the_same_tables(tmp_path):
     ]
     assert different == []
     assert list((killed / "unfinished").iterdir()) == []
-
-
-@pytest.mark.soak
-def test_pairs_of_runs_at_once_lose_nothing(tmp_path):
-    lost = []
-    for i in range(PAIRS):
-        folder = tmp_path / str(i)
-        pair = [["depth", "--activations", "tanh"], ["depth-scaled" if i % 2 else "depth", "--activations", "plu"]]
-        commands = [[*PROGRAM, "run", *arguments, "--seeds", "1", "--out", str(folder)] for arguments in pair]
-        processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
-        codes = [process.wait() for process in processes]
-        rows = (folder / "summary.csv").read_text()
-        whole = codes == [0, 0] and ",tanh,0," in rows and ",plu,0," in rows
-        lost += [] if whole else [(i, codes)]
-    assert lost == []

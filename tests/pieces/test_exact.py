@@ -5,7 +5,7 @@ import pytest
 import rational_networks
 from random_networks import random_network
 
-from plunit.pieces import curve, polygons
+from plunit.pieces import counts, curve, polygon_counts, polygons
 
 BOX = ((-2.0, 2.0), (-2.0, 2.0))
 
@@ -15,7 +15,10 @@ def test_curve_is_the_rational_one(seed):
     net = random_network(seed, 1, 6, 4, outputs=1 + seed % 2)
     exact = rational_networks.intervals(net, -3, 3)
     found = curve(net, -3.0, 3.0)
-    assert (found.patterns, found.pieces) == (len(exact), rational_networks.merged(exact))
+    merged = rational_networks.merged(exact)
+    assert (found.patterns, found.pieces, len(found.merged().slopes)) == (len(exact), merged, merged)
+    assert np.transpose(counts(net, -3.0, 3.0)).tolist() == [[len(exact), merged]]
+    np.testing.assert_allclose(found.merged()(found.knots), found.values, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.knots, [float(low) for low, _, _ in exact] + [3.0], rtol=0, atol=1e-9)
     lines = np.array([[[float(number) for number in line] for line in maps] for _, _, maps in exact])
     np.testing.assert_allclose(found.slopes, lines[..., 0], rtol=1e-9, atol=1e-9)
@@ -27,7 +30,9 @@ def test_polygons_are_the_rational_ones(seed):
     net = random_network(seed, 2, 5, 3)
     exact = rational_networks.polygons(net, BOX)
     found = polygons(net, BOX)
-    assert (found.patterns, found.pieces) == (len(exact), rational_networks.merged_polygons(exact))
+    merged = rational_networks.merged_polygons(exact)
+    assert (found.patterns, found.pieces, len(np.unique(found.labels))) == (len(exact), merged, merged)
+    assert np.transpose(polygon_counts(net, BOX)).tolist() == [[len(exact), merged]]
     at = found.locate([[float(x) for x in rational_networks.center(corners)] for corners, _ in exact])
     assert sorted(at) == list(range(len(exact)))
     areas = [float(rational_networks.area(corners)) for corners, _ in exact]

@@ -1,15 +1,15 @@
 """What one takes along from the page: files of the network, pictures, a link, lines that repeat the result."""
 
-import json
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from compilers import call_c
 from PIL import Image
 from playground import choose, pause, saved, settings_of, wait_for_step
+
+from plunit.pieces import load
 
 
 def paused(page, steps=100):
@@ -19,54 +19,14 @@ def paused(page, steps=100):
     return page
 
 
-def layers_in(path):
-    """Read a network's JSON and return x -> y, with the piecewise-linear activations summed kink by kink."""
-
-    def activation(layer, x):
-        knots, slopes, zero = (layer[name] for name in ("knots", "slopes", "at_zero"))
-        return np.column_stack([_unit(knots[i], slopes[i], zero[i], x[:, i]) for i in range(len(zero))])
-
-    def function(x):
-        for layer in json.loads(path.read_text())["layers"]:
-            x = x @ np.array(layer["weight"]).T + layer["bias"] if "weight" in layer else activation(layer, x)
-        return x
-
-    return function
-
-
-def _unit(knots, slopes, zero, x):
-    knots = np.array([knot for knot in knots if knot is not None])
-    slopes = np.array(slopes[: len(knots) + 1])
-    rise = lambda at: slopes[0] * at + (np.diff(slopes) * np.maximum(at[:, None] - knots, 0)).sum(axis=1)  # noqa: E731
-    return zero + rise(x) - rise(np.zeros(1))
-
-
-def test_exported_c_gives_the_values_of_the_exported_json(opened, tmp_path):
+def test_files_of_the_network_are_saved_under_the_step_they_are_of(opened, tmp_path):
+    """tests/play/test_exports.py has their values."""
     page = paused(opened({"target": {"kind": "paper", "name": "saddle"}}))
-    header = saved(page, "[data-take=c]", tmp_path)
-    network = layers_in(saved(page, "[data-take=json]", tmp_path))
     step = page.locator("[data-part=step]").inner_text().replace(",", "")
-    assert header.name == f"plu_{step}.h"
-    x = np.random.default_rng(0).uniform(-3, 3, (1000, 2))
-    np.testing.assert_allclose(call_c(header.stem, x, 1, tmp_path), network(x), rtol=1e-9, atol=1e-9)
-
-
-def test_exported_networks_agree_and_have_the_loss_that_the_page_shows(opened, tmp_path):
-    onnxruntime, torch = pytest.importorskip("onnxruntime"), pytest.importorskip("torch")
-    page = paused(opened({"target": {"kind": "expression", "text": "abs(x)", "low": -2, "high": 2}}))
-    network = layers_in(saved(page, "[data-take=json]", tmp_path))
-    shown = page.locator("[data-activation=plu] .muted").inner_text().split("best ")[1]
-    x = np.linspace(-2, 2, 2001)[:, None]
-    assert np.mean((network(x) - np.abs(x)) ** 2) == pytest.approx(float(shown), rel=0.3, abs=1e-5)
-    session = onnxruntime.InferenceSession(saved(page, "[data-take=onnx]", tmp_path))
-    given = session.get_inputs()[0]
-    (y,) = session.run(None, {given.name: x.astype(np.float64 if "double" in given.type else np.float32)})
-    np.testing.assert_allclose(y, network(x), rtol=1e-4, atol=1e-4)
-    names = {}
-    exec(saved(page, "[data-take=torch]", tmp_path).read_text(), names)
-    model = next(value for value in names.values() if isinstance(value, torch.nn.Module))
-    number = next(model.parameters()).dtype
-    np.testing.assert_allclose(model(torch.tensor(x, dtype=number)).detach(), network(x), rtol=1e-4, atol=1e-4)
+    found = [saved(page, f"[data-take={form}]", tmp_path) for form in ("c", "json", "onnx", "torch")]
+    assert [path.name for path in found] == [f"plu_{step}{end}" for end in (".h", ".json", ".onnx", "_torch.py")]
+    assert f"void plu_{step}(const double *x, double *y)" in found[0].read_text()
+    assert load(found[1]).widths == load(found[2]).widths == (2, 3, 3, 1)
 
 
 def test_smooth_network_is_no_c_and_the_page_says_so(opened):

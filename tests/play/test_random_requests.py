@@ -4,7 +4,7 @@ import io
 import json
 import random
 
-from calls import SINE, called, raw
+from calls import SINE, called
 
 from plunit.play import server as module
 from plunit.play import workshop
@@ -118,11 +118,4 @@ def test_random_requests(idle, monkeypatch, tmp_path):
     assert {"200", "400", "403", "404", "408"} < set(statuses), statuses
     assert len(started_) > 20
     assert list(tmp_path.iterdir()) == []
-    assert called(idle, "info", {})[0]["limits"]
-
-
-def test_random_bytes_on_the_wire(idle):
-    rng = random.Random(1)
-    for _ in range(40):
-        raw(idle, rng.randbytes(rng.randrange(1, 300)) + b"\r\n\r\n", timeout=0.2)
     assert called(idle, "info", {})[0]["limits"]

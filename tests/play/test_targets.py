@@ -85,11 +85,9 @@ def test_a_table_without_a_header_is_read_with_a_note():
 
 WRONG = {
     "a text": ("sin(x)", "a target must be an object such as {'kind': 'expression', 'text': 'sin(x)'}"),
-    "no kind": ({}, "unknown kind of target 'None'; there are expression, paper, drawn, csv"),
     "unknown kind": ({"kind": "os.system"}, "unknown kind of target 'os.system'"),
     "long text": ({"kind": "expression", "text": "x" * 10_001}, "text must be a text of at most 10,000 characters"),
     "code": ({"kind": "expression", "text": "__import__('os').system('true')"}, "column 1"),
-    "attribute": ({"kind": "expression", "text": "x.real"}, "column 2"),
     "constant": ({"kind": "expression", "text": "3"}, "has no variable"),
     "three variables": ({"kind": "expression", "text": "a + b * d"}, "one variable or two; 'a + b * d' has a, b, d"),
     "ends": (
@@ -98,13 +96,10 @@ WRONG = {
     ),
     "undefined": ({"kind": "expression", "text": "log(x)"}, "undefined or no real number"),
     "tiny": ({"kind": "expression", "text": "1e-165*sin(x)"}, "the target varies by 2e-165, the limit is 1e-30"),
-    "tiny drawing": ({"kind": "drawn", "points": [[0, 0], [1, 1e-31]]}, "the target varies by 1e-31"),
     "huge": ({"kind": "expression", "text": "exp(50 * x)"}, "the limit is 1e30"),
     "unknown of the paper": ({"kind": "paper", "name": "cosine"}, "unknown function of the paper 'cosine'"),
     "no points": ({"kind": "drawn", "points": {}}, "a drawing is a list of at most 1,000,000 points"),
     "one place": ({"kind": "drawn", "points": [[1, 1], [1, 2]]}, "two places x or more, got 1"),
-    "texts as points": ({"kind": "drawn", "points": [["a", "b"]]}, "pairs [x, y] of finite numbers"),
-    "ragged points": ({"kind": "drawn", "points": [[1, 2], [3]]}, "pairs [x, y] of finite numbers"),
     "infinite points": ({"kind": "drawn", "points": [[0, 0], [1, 1e999]]}, "pairs [x, y] of finite numbers"),
     "too many points": ({"kind": "drawn", "points": [0] * 1_000_001}, "at most 1,000,000 points"),
     "empty table": ({"kind": "csv", "text": ""}, "is empty"),
@@ -115,7 +110,6 @@ WRONG = {
     "Parquet": ({"kind": "csv", "text": "PAR1" + "x" * 100}, "the table is Parquet; save it as CSV"),
     "NUL": ({"kind": "csv", "text": "x,y\n1,\x002\n"}, "a NUL byte was found"),
     "half a character": ({"kind": "csv", "text": "x,y\n" + "1,\ud800\n" * 12}, "which is not UTF-8"),
-    "other ends": ({"kind": "expression", "text": "log(x)"}, "with where(condition, a, b); choose other ends"),
     "short": ({"kind": "expression", "text": "x", "low": 1, "high": 1 + 1e-12}, "low 1.0 and high 1.000000000001 are"),
     "constant target": ({**table([(n, 1) for n in range(12)]), "name": "mine.txt"}, "mine.txt: the target 'y' is 1.0"),
     "no inputs": ({**table([(1, n) for n in range(12)]), "name": "m\n.csv"}, "m\\n.csv: no input column is left."),

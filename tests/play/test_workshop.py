@@ -7,7 +7,6 @@ import time
 import weakref
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from calls import SMALL
 from waiting import wait_until
@@ -240,17 +239,6 @@ def test_two_pages_take_turns_of_equal_time(shop, monkeypatch):
     assert late[0][0] is not late[1][0]
 
 
-def test_two_pages_learn_what_one_alone_learns(shop):
-    names = [start(shop), start(shop)]
-    wait_until(lambda: all(frames(shop, name, 1)[0]["step"] > 20 for name in names))
-    trainings = [made._trainings[1] for made in shop._sessions.values()]
-    shop.close()
-    behind, ahead = sorted(trainings, key=lambda training: training.step)
-    if behind.step < ahead.step:
-        behind.advance(ahead.step - behind.step)
-    np.testing.assert_array_equal(behind.snapshot().theta, ahead.snapshot().theta)
-
-
 @pytest.mark.parametrize("wait", [0.0, 0.3])
 def test_after_a_pause_the_frame_and_the_files_are_of_the_last_step(shop, wait):
     name = start(shop)
@@ -322,17 +310,6 @@ def test_info_tells_the_limits_that_are_checked(shop):
     assert {one["name"] for one in info["activations"]} == set(ACTIVATIONS)
     defaults = json.loads(json.dumps(info["defaults"]))
     assert shop.call("start", {"settings": defaults}).content["problem"]["widths"] == (1, 3, 3, 1)
-
-
-def test_a_table_of_many_rows_is_learned_in_batches(shop):
-    rows = np.random.default_rng(0).uniform(-1, 1, 5000)
-    table = {"kind": "csv", "text": "x,y\n" + "".join(f"{x},{x * x}\n" for x in rows)}
-    reply = shop.call("start", {"settings": {**SMALL, "target": table}})
-    assert "Each step takes 128 of the rows" in reply.content["problem"]["notes"][-1]
-    name = reply.content["session"]
-    wait_until(lambda: frames(shop, name, 1)[0]["step"] > 200)
-    losses = numbered(shop, name)["panels"][1]["losses"]["low"]
-    assert losses[-1] < 0.1 * losses[0]
 
 
 def test_a_page_that_waits_for_a_slow_frame_keeps_its_session(shop, monkeypatch):

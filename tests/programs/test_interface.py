@@ -10,13 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plunit.densities import Architecture, Sample, start
-from plunit.densities import native_chain as chains
-from plunit.densities.chain_state import MemberSteps
-from plunit.densities.chain_state import begin as begin_member
-from plunit.ensemble import MLP, Rows, initial, native_steps
-from plunit.ensemble.runs import Steps, begin, points
-from plunit.play.live_training import LiveTraining
+from plunit.ensemble import MLP
 from plunit.programs import compiling, interface, loading
 from plunit.programs.interface import STRUCTS, address, difference, struct
 
@@ -132,34 +126,6 @@ def test_an_array_of_another_dtype_or_layout_has_no_address(kind, wrong, error, 
 )
 def test_the_address_is_that_of_the_first_number(kind, right, strided):
     assert address(right, kind, "numbers", strided=strided) == right.__array_interface__["data"][0]
-
-
-@pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("members", [5, 16])
-def test_parameters_in_float64_are_not_read_as_float32(members):
-    narrow, rows = initial(NETWORK, [np.random.default_rng(seed) for seed in range(members)]), Rows(X, X)
-    wide = narrow.astype(np.float64)
-    steps = Steps(0, np.ones(1), points(rows, 1, NETWORK, wide))
-    for call in (
-        lambda: LiveTraining(NETWORK, wide, rows, lr=0.1),
-        lambda: native_steps.values(NETWORK, wide, X.T),
-        lambda: native_steps.values(NETWORK, narrow, X.T.astype(np.float64)),
-        lambda: native_steps.advance([(begin(NETWORK, wide, steps=1), steps)]),
-    ):
-        with pytest.raises(TypeError, match="float64"):
-            call()
-
-
-@pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("name", ["theta", "sign", "radii", "looks"])
-def test_a_density_in_float64_is_not_read_as_float32(name):
-    form, x = Architecture(2, 2), np.random.default_rng(0).standard_normal((20, 2))
-    one = begin_member(form, start(form, np.random.default_rng(0)), 0, 1)
-    with pytest.raises(TypeError, match="takes x in float32, got float64"):
-        chains.advance([one], MemberSteps(np.ones(1), Sample(x), 5))
-    setattr(one, name, getattr(one, name).astype(np.float64))
-    with pytest.raises(TypeError, match=f"takes {name} in float32, got float64"):
-        chains.advance([one], MemberSteps(np.ones(1), Sample(x.astype(np.float32)), 5))
 
 
 # In a process of its own, which an exception that leaves a program would end. No machine has 2^56 bytes.

@@ -3,12 +3,9 @@
 import importlib.util
 import os
 import re
-import signal
 import subprocess
 import sys
 import sysconfig
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -109,24 +106,6 @@ def test_a_compiler_that_hangs_is_ended(compiler, capsys, monkeypatch):
     assert compiler()
 
 
-@on_linux
-def test_ctrl_c_is_one_line_and_ends_the_compiler(compiler, folder, capsys):
-    ended = threading.Event()
-
-    def press():
-        while not (folder / "pid").exists():
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGINT)
-        # an interrupt that arrives while a finaliser runs is lost, as for a user, who would press again
-        if not ended.wait(60):
-            os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=press, daemon=True).start()
-    assert failed(capsys, 130) == "stopped; nothing is left behind"
-    ended.set()
-    assert compiler()
-
-
 def no_home(patch):
     patch.delenv("XDG_CACHE_HOME")
     patch.setattr(Path, "home", raising(RuntimeError("Could not determine home directory.")))
@@ -140,15 +119,16 @@ def raising(error):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "code", "said"),
     [
-        (no_home, "the user has no home folder; set XDG_CACHE_HOME to a folder for the native op"),
-        (lambda patch: patch.setattr(cache, "write_verified", raising(OSError(28, "No space"))), "No space"),
+        (no_home, 2, "the user has no home folder; set XDG_CACHE_HOME to a folder for the native op"),
+        (lambda patch: patch.setattr(cache, "write_verified", raising(OSError(28, "No space"))), 2, "No space"),
+        (lambda patch: patch.setattr(cache, "write_verified", raising(KeyboardInterrupt())), 130, "nothing is left"),
     ],
 )
-def test_a_place_that_cannot_be_written_is_one_line(folder, capsys, monkeypatch, change, said):
+def test_a_place_that_cannot_be_written_and_ctrl_c_are_one_line(folder, capsys, monkeypatch, change, code, said):
     change(monkeypatch)
-    assert said in failed(capsys)
+    assert said in failed(capsys, code)
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no modes here")

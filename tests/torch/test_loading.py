@@ -61,13 +61,6 @@ def test_a_binary_of_another_release_and_a_damaged_one_are_passed_over(packaged,
     assert list(native.binaries()) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no modes here")
-def test_a_binary_where_others_can_write_is_passed_over(packaged, cached):
-    cached.parent.chmod(0o777)
-    with pytest.warns(UserWarning, match="other users can write to it"):
-        assert list(native.binaries()) == []
-
-
 def test_looking_for_a_binary_makes_no_folder(packaged, folder):
     assert native.load() is None
     assert not folder.parent.exists()

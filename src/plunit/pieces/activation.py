@@ -6,6 +6,7 @@ with knots and slopes, and so with every piecewise-linear activation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +80,17 @@ def piecewise(knots: Any, slopes: Any, at_zero: Any = 0.0) -> Activation:
     parts = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (*knots, *slopes, at_zero)))
     stacked, k = np.stack(parts, axis=-1), len(knots)
     return Activation(stacked[..., :k], stacked[..., k:-1], stacked[..., -1])
+
+
+def beside(parts: Sequence[Activation]) -> Activation:
+    """Return the activation of all units of these parts, each with one function for each unit."""
+    most = max(part.knots.shape[-1] for part in parts)
+
+    def padded(part: Activation) -> tuple[Floats, Floats, Floats]:
+        more = ((0, 0), (0, most - part.knots.shape[-1]))
+        return np.pad(part.knots, more, constant_values=np.inf), np.pad(part.slopes, more, mode="edge"), part.at_zero
+
+    return Activation(*(np.concatenate(each) for each in zip(*map(padded, parts), strict=True)))
 
 
 def plu(alpha: Any = 0.1, c: Any = 1.0) -> Activation:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces import activation
-from plunit.pieces.activation import Activation, identity
+from plunit.pieces.activation import Activation, beside, identity
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact.layer import Units
 from plunit.pieces.networks import Layer, LayerLike, Network, check_network, network
@@ -120,18 +120,9 @@ def _diagonal(a: Floats, b: Floats) -> Floats:
 
 
 def _beside(one: Layer, other: Layer) -> tuple[Floats, Activation | None]:
-    """Return the bias and the activation of the units of two layers; missing knots are at infinity."""
+    """Return the bias and the activation of the units of two layers."""
     bias, f, g = np.concatenate([one.bias, other.bias]), one.activation, other.activation
-    if f is None or g is None:
-        return bias, None
-    knots = max(f.knots.shape[-1], g.knots.shape[-1])
-    both = zip(_widened(f, knots), _widened(g, knots), strict=True)
-    return bias, Activation(*(np.concatenate(pair) for pair in both))
-
-
-def _widened(f: Activation, knots: int) -> tuple[Floats, Floats, Floats]:
-    more = ((0, 0), (0, knots - f.knots.shape[-1]))
-    return np.pad(f.knots, more, constant_values=np.inf), np.pad(f.slopes, more, mode="edge"), f.at_zero
+    return bias, None if f is None or g is None else beside([f, g])
 
 
 def to_relu(net: Network, *, only_relu: bool = False) -> Network:

@@ -144,9 +144,3 @@ def test_a_parametrised_part_is_computed_as_it_is():
 class Halved(nn.Module):
     def forward(self, x):
         return x / 2
-
-
-@pytest.mark.parametrize("activation", ["smooth", "flux", "leaky", "plain", "annealed"])
-def test_chains_work_on_the_meta_device(activation):
-    y, log_det = density(2, 3, activation=activation).to("meta")(torch.randn(5, 2, device="meta"))
-    assert (y.shape, log_det.shape) == ((5, 2), (5,))

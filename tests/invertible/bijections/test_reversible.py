@@ -87,13 +87,6 @@ def test_functional_call_uses_the_values_given():
     torch.testing.assert_close(ours, torch.autograd.grad(chain(x)[0].sum(), parameters, materialize_grads=True))
 
 
-def test_a_chain_of_one_part():
-    chain = Chain(PLU(2, learnable=True))
-    x = torch.randn(5, 2, requires_grad=True)
-    Reversible(*chain.parts())(x)[0].sum().backward()
-    assert torch.equal(x.grad, torch.where(x.abs() > 1, chain.bijections[0].alpha, torch.ones(2)))
-
-
 def test_second_derivatives_are_refused_rather_than_wrong():
     network = InvertibleNetwork(2, 2, reversible=True).double()
     x = torch.randn(5, 2, dtype=torch.float64, requires_grad=True)

@@ -1,16 +1,11 @@
 """Training: what a step is, what is recorded, and that a killed run goes on to the same bits."""
 
 import dataclasses
-import os
-import random
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
-from waiting import wait_until
 
 from plunit.lab import scratch
 from plunit.lab.cell import Cell
@@ -100,35 +95,6 @@ def test_a_checkpoint_holds_everything(activation, tiny, tmp_path):
     assert second.losses == through.losses
     assert second.tests == through.tests
     torch.testing.assert_close(second.model.state_dict(), through.model.state_dict(), rtol=0, atol=0)
-
-
-CHILD = """
-import sys
-from pathlib import Path
-from plunit.data import cifar10
-from plunit.lab.train import cifar10 as run
-sys.path.insert(0, sys.argv[1])
-import test_training
-run.SAVE_EVERY, run.REPORT_EVERY = 2, 1
-cifar10.FILES = {path.name: cifar10.described(path.read_bytes()) for path in sorted(cifar10.folder().iterdir())}
-run.compute(test_training.cell(steps=40), Path(sys.argv[2]))
-"""
-
-
-def test_a_run_killed_at_a_random_step_gives_the_same_bits(tiny, tmp_path):
-    killed = tmp_path / "killed"
-    command = [sys.executable, "-c", CHILD, os.path.dirname(__file__), str(killed)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    process, part = subprocess.Popen(command, env=environment), random.uniform(0.1, 1)
-    wait_until(lambda: scratch.done(killed) >= part, process)
-    process.kill()
-    process.wait()
-    assert 2 <= len(scratch.read_checkpoint(killed)["losses"]) <= 40
-    for name in ("killed", "whole"):
-        compute(cell(steps=40), tmp_path / name)
-    ours, theirs = (scratch.read_checkpoint(tmp_path / name) for name in ("killed", "whole"))
-    assert ours.keys() == theirs.keys()
-    assert [name for name in ours if name != "seconds" and not torch.equal(ours[name], theirs[name])] == []
 
 
 def test_a_damaged_checkpoint_does_not_count_and_one_is_kept(tiny, tmp_path):

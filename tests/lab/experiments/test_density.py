@@ -134,13 +134,6 @@ def test_a_run_that_is_too_short_or_of_other_data_is_held_against_a_gaussian_onl
     assert list(experiment.claims({"flux": judged["flux"]}, {})) == []
 
 
-def test_the_finding_gives_the_mean_likelihoods(runs):
-    means = ", ".join(f"{METHODS[method]} {sum(runs[method]['nll'].ravel()) / 6:.2f}" for method in METHODS)
-    assert DENSITY.finding(runs) == f"Mean test negative log-likelihood in nats, 60 steps: {means}."
-    floor = {"gaussian": runs["gaussian"]}
-    assert "nats, no training: Gaussian" in DENSITY.finding(floor)
-
-
 def test_rows_hold_what_was_measured(runs):
     assert list(DENSITY.rows(runs)) == [
         {"experiment": "density", "activation": method, "seed": seed, "data": data}

@@ -85,15 +85,6 @@ def test_claims_compare_the_last_depth_with_the_first():
     assert list(DEPTH.claims(random_runs("relu", "plu"), {})) == []
 
 
-def test_the_finding_gives_the_falls():
-    runs = random_runs("tanh", "relu") | falling(plu=0.0125)
-    tanh, relu = (np.sort(runs[name]["gradient"][5] / runs[name]["gradient"][0])[3] for name in ("tanh", "relu"))
-    assert DEPTHS["depth-scaled"].finding(runs) == (
-        "Norm of the first layer's gradient, depth 64 / depth 2, with weights N(0, 1 / inputs): "
-        f"tanh {tanh:.3g}, ReLU {relu:.3g}, PLU 0.0125."
-    )
-
-
 def test_rows_and_figure():
     runs = random_runs("tanh", "plu")
     runs["plu"]["gradient"][5] = 0

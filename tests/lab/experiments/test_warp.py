@@ -64,13 +64,6 @@ def test_the_claim_is_the_median_error_of_the_inverse_unless_the_run_is_too_shor
     assert [list(WARP.claims(other, {})) for other in others] == [[]] * 3
 
 
-def test_the_finding_gives_the_median_errors_of_the_inverse(runs):
-    plu, leaky = (np.sort(runs[name]["inverse_error"])[2] for name in ("plu", "leaky_relu"))
-    assert WARP.finding(runs) == (
-        f"Median error of the inverse, which no step saw, after 40 steps: PLU {plu:.3g}, leaky ReLU {leaky:.3g}."
-    )
-
-
 def test_rows_hold_what_was_measured(runs):
     errors = ("forward_error", "inverse_error", "round_trip")
     assert list(WARP.rows(runs)) == [

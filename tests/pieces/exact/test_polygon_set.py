@@ -67,51 +67,9 @@ def test_slivers(exponent, layers):
     check_partition(net, polygons(net, BOX))
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_zero_biases_all_lines_through_one_point(seed):
-    rng = np.random.default_rng(seed)
-    layers = [(rng.normal(size=(9, 2)), np.zeros(9)), activation.relu(), (rng.normal(size=(9, 9)), np.zeros(9))]
-    net = network([*layers, activation.relu(), (rng.normal(size=(1, 9)), [0.0])])
-    found = polygons(net, ((-1.0, 1.0), (-1.0, 1.0)))
-    check_partition(net, found)
-    # homogeneous: every polygon is a cone, so each has the origin as a corner
-    assert all(np.abs(polygon).max(axis=1).min() < 1e-12 for polygon in found.corners)
-
-
 def grid(n, knots):
     lines = np.concatenate([np.tile([[1.0, 0.0]], (n, 1)), np.tile([[0.0, 1.0]], (n, 1))])
     return network([(lines, -np.concatenate([knots, knots])), activation.relu(), (np.ones((1, 2 * n)), [0.0])])
-
-
-@pytest.mark.parametrize("n", [1, 2, 15])
-def test_parallel_lines_make_a_grid(n):
-    found = polygons(grid(n, np.arange(1.0, n + 1)), ((0.0, n + 1.0), (0.0, n + 1.0)))
-    assert (found.patterns, found.pieces, len(found.adjacency)) == ((n + 1) ** 2, (n + 1) ** 2, 2 * n * (n + 1))
-    np.testing.assert_allclose(found.areas, 1.0)
-
-
-def test_lines_on_the_boundary_make_no_polygons():
-    assert polygons(grid(2, np.array([0.0, 1.0])), ((0.0, 1.0), (0.0, 1.0))).patterns == 1
-
-
-@pytest.mark.parametrize(
-    ("f", "out", "patterns", "pieces"),
-    [
-        (activation.plu(), [[1.0, 1.0]], 9, 9),
-        (activation.plu(1.0, 1.0), [[1.0, 1.0]], 9, 1),
-        (activation.plu(0.0, 1.0), [[1.0, 1.0]], 9, 9),
-        (activation.plu(0.5, 0.0), [[1.0, 1.0]], 4, 1),
-        (activation.plu(), [[1.0, 0.0]], 9, 3),
-        (activation.relu(), [[1.0, 1.0]], 4, 4),
-        (activation.identity(), [[1.0, 1.0]], 1, 1),
-    ],
-)
-def test_patterns_and_pieces_differ_where_kinks_are_dead(f, out, patterns, pieces):
-    net = network([(np.eye(2), [0.0, 0.0]), f, (out, [0.0])])
-    found = polygons(net, ((-2.0, 2.0), (-2.0, 2.0)))
-    assert (found.patterns, found.pieces) == (patterns, pieces)
-    assert (found.labels.min(), found.labels.max() + 1) == (0, pieces)
-    assert tuple(count[0] for count in polygon_counts(net, found.box)) == (patterns, pieces)
 
 
 def test_adjacency_is_common_edges():
@@ -156,15 +114,6 @@ def test_ensemble_counts_are_those_of_its_members(f):
     alone = [polygons(group.member(i), BOX) for i in range(0, 40, 7)]
     assert numbers.patterns[::7].tolist() == [one.patterns for one in alone]
     assert numbers.pieces[::7].tolist() == [one.pieces for one in alone]
-
-
-@pytest.mark.parametrize("scale", [1e-30, 1e-9, 1e9, 1e30])
-def test_scale_of_the_weights_does_not_matter(scale):
-    rng = np.random.default_rng(11)
-    weight, bias, out = rng.normal(size=(6, 2)), rng.normal(size=6), rng.normal(size=(1, 6))
-    plain = polygons(network([(weight, bias), activation.relu(), (out, [0.0])]), BOX)
-    scaled = polygons(network([(scale * weight, scale * bias), activation.relu(), (out, [0.0])]), BOX)
-    assert (scaled.patterns, scaled.pieces) == (plain.patterns, plain.pieces)
 
 
 def test_polygons_that_become_many_are_divided(monkeypatch):

@@ -11,12 +11,13 @@ import zipfile
 
 import numpy as np
 import pytest
+from onnx_texts import graph, onnx, write
 
 from plunit.pieces import load
 from plunit.pieces.formats import importer
 
 SMALL = 2**20
-ROW = np.zeros((1, 256), np.float32)
+ROW, WIDE = np.zeros((1, 256), np.float32), np.ones((1, 300), np.float32)
 
 
 @pytest.fixture(autouse=True)
@@ -24,88 +25,52 @@ def limits(monkeypatch):
     monkeypatch.setattr(importer, "LIMIT", SMALL)
 
 
-def onnx_model(path, nodes, arrays, change=None):
-    onnx = pytest.importorskip("onnx")
-    make = onnx.helper
-    x, y = (make.make_tensor_value_info(name, 1, ["n", 256] if name == "x" else None) for name in "xy")
-    tables = [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()]
-    parts = [make.make_node(kind, inputs, [out], **options) for kind, inputs, out, options in nodes]
-    model = make.make_model(make.make_graph(parts, "g", [x], [y], tables), opset_imports=[make.make_opsetid("", 17)])
-    if change:
-        change(model)
-    path.write_bytes(model.SerializeToString())
+def again(template, count, last="y"):
+    """Return a text of nodes that each take the result of the one before, the first of them x."""
+    names = ["x", *(f"h{i}" for i in range(count)), last]
+    return "; ".join(template.format(before, after) for before, after in itertools.pairwise(names))
 
 
-def concat(count, name, out):
-    return "Concat", [name] * count, out, {"axis": 0}
+TOGETHER = "Concat<axis=0>"
+ROWS = {"r": ROW}
+TWICE = "{1}p = Mul({0}, two); {1}q = Sub({1}p, one); {1} = Abs({1}q)"
+GRAPHS = {
+    "each array is below the limit, all of them are not": (
+        f"a0 = {TOGETHER}({', '.join(['r'] * 8)}); "
+        + "; ".join(f"a{i + 1} = {TOGETHER}(a{i})" for i in range(300))
+        + "; y = Add(x, r)",
+        ROWS,
+    ),
+    "an array of thousands": (f"a = {TOGETHER}({', '.join(['r'] * 5000)}); y = Add(x, r)", ROWS),
+    "one matrix in many layers": (
+        again("{1}z = MatMul({0}, w); {1} = Relu({1}z)", 20),
+        {"w": np.eye(256, dtype=np.float32)},
+    ),
+    "a unit with 2^n pieces": (again(TWICE, 40), {"one": np.float32([1]), "two": np.float32([2])}),
+    "products of thin matrices": (
+        again("{1}t = MatMul({0}, v); {1}z = MatMul({1}t, w); {1} = Relu({1}z)", 20),
+        {"v": ROW.T.copy(), "w": ROW},
+    ),
+    "the input many times": ("y = Expand(x, n)", {"n": np.array([10_000, 256])}),
+    "a row of the input many times": ("y = Gather<axis=0>(x, i)", {"i": np.zeros(50_000, np.int64)}),
+    "the input after itself, again and again": (again("{1} = Concat<axis=1>({0}, {0})", 20), {}),
+    "each input times each number of a row": (
+        "t = Transpose(x); y = MatMul(t, r)",
+        {"r": np.ones((1, 300), np.float32)},
+    ),
+    "a small picture with a large frame": (
+        "p = Reshape(x, s); y = Conv<pads=[10**4] * 4>(p, k)",
+        {"s": np.array([1, 1, 16, 16]), "k": np.ones((1, 1, 1, 1), np.float32)},
+    ),
+}
 
 
-def chained(path):
-    """Each array is below the limit, all of them are not."""
-    steps = [concat(8, "r", "a0"), *(concat(1, f"a{i}", f"a{i + 1}") for i in range(300))]
-    onnx_model(path, [*steps, ("Add", ["x", "r"], "y", {})], {"r": ROW})
+def of_graph(name):
+    def made(path):
+        text, arrays = GRAPHS[name]
+        write(path, graph(text), arrays, shape=("n", 256))
 
-
-def at_once(path):
-    """An array of some hundred others."""
-    onnx_model(path, [concat(5000, "r", "a"), ("Add", ["x", "r"], "y", {})], {"r": ROW})
-
-
-def one_matrix(path):
-    """One matrix in many layers."""
-    names = ["x", *(f"h{i}" for i in range(20)), "y"]
-    steps = []
-    for before, after in itertools.pairwise(names):
-        steps += [("MatMul", [before, "w"], f"{after}z", {}), ("Relu", [f"{after}z"], after, {})]
-    onnx_model(path, steps, {"w": np.eye(256, dtype=np.float32)})
-
-
-def doubled(path):
-    """A unit with 2^n pieces."""
-    steps = [("Abs", ["x"], "h0", {})]
-    for i in range(40):
-        steps += [("Mul", [f"h{i}", "two"], f"p{i}", {}), ("Sub", [f"p{i}", "one"], f"q{i}", {})]
-        steps += [("Abs", [f"q{i}"], f"h{i + 1}", {})]
-    onnx_model(path, [*steps, ("Identity", ["h40"], "y", {})], {"one": np.float32([1]), "two": np.float32([2])})
-
-
-def bottlenecks(path):
-    """Products of thin matrices."""
-    names = ["x", *(f"h{i}" for i in range(20)), "y"]
-    steps = []
-    for before, after in itertools.pairwise(names):
-        steps += [("MatMul", [before, "v"], f"{after}t", {}), ("MatMul", [f"{after}t", "w"], f"{after}z", {})]
-        steps += [("Relu", [f"{after}z"], after, {})]
-    onnx_model(path, steps, {"v": ROW.T.copy(), "w": ROW})
-
-
-def expanded_input(path):
-    """The input many times."""
-    onnx_model(path, [("Expand", ["x", "n"], "y", {})], {"n": np.array([10_000, 256])})
-
-
-def gathered_input(path):
-    """A row of the input many times."""
-    onnx_model(path, [("Gather", ["x", "i"], "y", {"axis": 0})], {"i": np.zeros(50_000, np.int64)})
-
-
-def joined_input(path):
-    """The input after itself, again and again."""
-    names = ["x", *(f"h{i}" for i in range(20)), "y"]
-    steps = [("Concat", [a, a], b, {"axis": 1}) for a, b in itertools.pairwise(names)]
-    onnx_model(path, steps, {})
-
-
-def outer(path):
-    """Each input times each number of a row."""
-    steps = [("Transpose", ["x"], "t", {}), ("MatMul", ["t", "r"], "y", {})]
-    onnx_model(path, steps, {"r": np.ones((1, 300), np.float32)} | {"unused": ROW})
-
-
-def padded(path):
-    """A small picture with a large frame."""
-    steps = [("Reshape", ["x", "s"], "p", {}), ("Conv", ["p", "k"], "y", {"pads": [10**4] * 4})]
-    onnx_model(path, steps, {"s": np.array([1, 1, 16, 16]), "k": np.ones((1, 1, 1, 1), np.float32)})
+    return made
 
 
 def beside(path):
@@ -113,20 +78,17 @@ def beside(path):
     with (path.parent / "data.bin").open("wb") as file:
         file.truncate(64 * SMALL)
 
-    def change(model):
-        (table,) = model.graph.initializer
-        table.ClearField("raw_data")
-        table.data_location = 1
-        table.external_data.add(key="location", value="data.bin")
-
-    onnx_model(path, [("Add", ["x", "r"], "y", {})], {"r": ROW}, change)
+    model = onnx.load(write(path, graph("y = Add(x, r)"), ROWS, shape=("n", 256)))
+    (table,) = model.graph.initializer
+    table.ClearField("raw_data")
+    table.data_location = 1
+    table.external_data.add(key="location", value="data.bin")
+    path.write_bytes(model.SerializeToString())
 
 
 def longer(path):
     """An array whose length is not that of its numbers."""
     beside(path)
-    import onnx
-
     model = onnx.load(path, load_external_data=False)
     model.graph.initializer[0].external_data.add(key="length", value=str(64 * SMALL))
     path.write_bytes(model.SerializeToString())
@@ -169,14 +131,14 @@ def activations(path):
     path.write_text(json.dumps({"layers": [affine, *[relu] * 20]}))
 
 
-FILES = [chained, at_once, one_matrix, doubled, bottlenecks, expanded, in_many_places, recompressed]
-FILES += [activations, longer, expanded_input, gathered_input, joined_input, outer, padded]
+FILES = {name: of_graph(name) for name in GRAPHS}
+FILES |= {made.__doc__: made for made in (expanded, in_many_places, recompressed, activations, longer)}
 
 
-@pytest.mark.parametrize("write", FILES, ids=lambda write: write.__name__)
-def test_a_small_file_with_large_arrays_is_refused_first(write, tmp_path):
+@pytest.mark.parametrize("name", FILES)
+def test_a_small_file_with_large_arrays_is_refused_first(name, tmp_path):
     path = tmp_path / "model"
-    write(path)
+    FILES[name](path)
     assert path.stat().st_size < SMALL // 2
     tracemalloc.start()
     try:

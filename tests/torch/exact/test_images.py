@@ -1,13 +1,11 @@
 """Every layer of images against the module itself, in float64 on random inputs, and convolutions against a loop."""
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from plunit.pieces import network, plane, polygons
+from plunit.pieces import network
 from plunit.torch import PLU, Residual, to_network
 from plunit.torch.exact.features import ROOM, Place
 from plunit.torch.exact.layers import CONVERT, maxima
@@ -97,40 +95,6 @@ def test_the_network_is_the_module(name):
 def test_every_layer_has_a_case():
     seen = {type(part) for name in CASES for part in made(name)[0].modules()}
     assert {kind for kind in CONVERT if kind not in (nn.LeakyReLU, nn.Hardtanh, nn.ReLU6, nn.Hardsigmoid)} <= seen
-
-
-def test_a_convolution_against_a_loop():
-    torch.manual_seed(1)
-    layer = nn.Conv2d(2, 4, (2, 3), stride=(1, 2), padding=(1, 0), dilation=(2, 1), groups=2).double()
-    weight, bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()
-    x = np.random.default_rng(0).normal(size=(2, 4, 5))
-    out = np.zeros((4, 4, 2))
-    for o, i, j, a, b in itertools.product(range(4), range(4), range(2), range(2), range(3)):
-        row, column = i - 1 + 2 * a, 2 * j + b
-        if 0 <= row < 4:
-            out[o, i, j] += weight[o, 0, a, b] * x[o // 2, row, column]
-    found = to_network(layer, (2, 4, 5))
-    assert found.widths == (40, 32)
-    np.testing.assert_allclose(found(x.ravel()), (out + bias[:, None, None]).ravel(), rtol=0, atol=1e-13)
-
-
-def convolutional():
-    torch.manual_seed(2)
-    block = nn.Sequential(nn.Conv2d(3, 3, 3, padding=1), nn.BatchNorm2d(3), PLU())
-    layers = [nn.Conv2d(1, 3, 3), PLU(), nn.MaxPool2d(2), Residual(block), nn.Dropout2d(), nn.AvgPool2d(2)]
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(3, 2)).double().eval()
-
-
-def test_curves_and_polygons_of_a_convolutional_network():
-    model = convolutional()
-    net = to_network(model, (1, 6, 6))
-    generator = np.random.default_rng(3)
-    origin, u, v = generator.normal(size=(3, 36))
-    at = generator.uniform(-2, 2, (200, 2))
-    images = torch.from_numpy(origin + at @ np.stack([u, v])).reshape(-1, 1, 6, 6)
-    found = polygons(plane(net, origin, u, v), ((-2, 2), (-2, 2)))
-    assert found.pieces > 50
-    np.testing.assert_allclose(found(at), model(images).detach(), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(

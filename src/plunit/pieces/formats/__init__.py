@@ -2,8 +2,7 @@
 
 `load` (loading.py) finds the format of a file by its content and returns a `Network`; `save` (exporter.py) writes a
 `Network`, or its curve, in the format of the file's ending. Most other modules are one format: C (c_header.py), ONNX,
-CSV and JSON, .nnet, properties in VNN-LIB, and the objects of Keras and scikit-learn. ONNX takes several: onnx_reading
-follows a graph, onnx_ops and waves know its operators, layering makes a chain of layers, onnx_checking compares. Open
+CSV and JSON, .nnet, properties in VNN-LIB, and the objects of Keras and scikit-learn. `onnx_graphs/` reads ONNX. Open
 loading.py and exporter.py first; a new format follows the check-lists of `Importer` (importer.py) and `Exporter`
 (exporter.py).
 """

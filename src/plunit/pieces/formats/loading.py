@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats import csv_json, nnet_text, onnx_reading
+from plunit.pieces.formats import csv_json, nnet_text
 from plunit.pieces.formats.importer import Content, Importer, check_bytes
+from plunit.pieces.formats.onnx_graphs import follower
 from plunit.pieces.networks import Network
 
 
@@ -109,66 +110,58 @@ _TORCH = Importer(
     _read_torch,
 )
 
-IMPORTERS: tuple[Importer, ...] = (onnx_reading.IMPORTER, _TORCH, nnet_text.IMPORTER, csv_json.IMPORTER)
+IMPORTERS: tuple[Importer, ...] = (follower.IMPORTER, _TORCH, nnet_text.IMPORTER, csv_json.IMPORTER)
 """The formats that `load` reads."""
 
 
-def _refusing(name: str, recognises: Callable[[Content], bool], reason: str, remedy: str) -> Importer:
+def _refusing(reason: str) -> Callable[[Path], Network]:
     def read(path: Path) -> Network:
         raise ValueError(reason)
 
-    return Importer(name, recognises, read, remedy)
+    return read
 
 
+_PROGRAM = _refusing("it holds a program, which would have to be run")
+_ARRAYS = _refusing("it does not say how its arrays make a network")
+_SAVED = "save the nn.Sequential itself with torch.save(model, path)"
 _KERAS = "load it with keras.models.load_model(path), and give the model to plunit.pieces.from_keras"
-
 REFUSED: tuple[Importer, ...] = (
-    _refusing(
-        "a TorchScript program",
-        _is_script,
-        "it holds a program, which would have to be run",
-        "save the nn.Sequential itself with torch.save(model, path)",
-    ),
-    _refusing(
-        "a program of torch.export",
-        _is_exported,
-        "it holds a program, which would have to be run",
-        "save the nn.Sequential itself with torch.save(model, path), or export it with torch.onnx.export",
-    ),
-    _refusing(
+    Importer("a TorchScript program", _is_script, _PROGRAM, _SAVED),
+    Importer("a program of torch.export", _is_exported, _PROGRAM, f"{_SAVED}, or export it with torch.onnx.export"),
+    Importer(
         "a pickle",
         _is_pickle,
-        "a pickle can run any code when it is read",
+        _refusing("a pickle can run any code when it is read"),
         "unpickle it yourself if you trust it, and give a model of scikit-learn to plunit.pieces.from_sklearn",
     ),
-    _refusing(
+    Importer(
         "a Keras model",
         lambda content: {"config.json", "model.weights.h5"} <= set(content.members),
-        "only Keras itself reads its files",
+        _refusing("only Keras itself reads its files"),
         _KERAS,
     ),
-    _refusing(
+    Importer(
         "an HDF5 file",
         lambda content: content.head.startswith(b"\x89HDF\r\n\x1a\n"),
-        "the old format of Keras, and weights alone, are not read",
+        _refusing("the old format of Keras, and weights alone, are not read"),
         _KERAS,
     ),
-    _refusing(
+    Importer(
         "a safetensors file",
         _is_safetensors,
-        "it does not say how its arrays make a network",
+        _ARRAYS,
         "load the arrays into their model, and give that to plunit.torch.to_network or plunit.pieces.from_keras",
     ),
-    _refusing(
+    Importer(
         "an archive of NumPy arrays",
         lambda content: bool(content.members) and all(name.endswith(".npy") for name in content.members),
-        "it does not say how its arrays make a network",
+        _ARRAYS,
         "build the network with plunit.pieces.network and save it with plunit.pieces.save_json",
     ),
-    _refusing(
+    Importer(
         "a curve in CSV",
         lambda content: content.text().startswith("low,high,patterns,"),
-        "it holds a curve, not a network",
+        _refusing("it holds a curve, not a network"),
         "save the network itself, or its curve, as .json",
     ),
 )

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from plunit.pieces import Activation
+from plunit.pieces.activation import Activation, beside, identity
 from plunit.pieces.arrays import Floats
 from plunit.pieces.networks import LayerLike
 from plunit.torch.exact.features import ROOM, Place
@@ -98,16 +98,7 @@ def inputs_of(chain: Sequence[LayerLike]) -> int:
 def _beside(layer: LayerLike, size: int, units: int, place: Place) -> LayerLike:
     """Return a layer whose first `size` units pass features on, before its own units."""
     if isinstance(layer, Activation):
-        knots, slopes, at_zero = (
-            np.broadcast_to(part, (units, *part.shape[layer.at_zero.ndim :]))
-            for part in (layer.knots, layer.slopes, layer.at_zero)
-        )
-        k = knots.shape[1]
-        return Activation(
-            np.concatenate([np.full((size, k), np.inf), knots]),
-            np.concatenate([np.ones((size, k + 1)), slopes]),
-            np.concatenate([np.zeros(size), at_zero]),
-        )
+        return beside([identity().spread(size), layer.spread(units)])
     weight, bias = layer
     place.check(size + weight.shape[0], size + weight.shape[1])
     found = np.zeros((size + weight.shape[0], size + weight.shape[1]))

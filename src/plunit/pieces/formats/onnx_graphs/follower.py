@@ -13,10 +13,19 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Content, Importer, Room, build, check_bytes
-from plunit.pieces.formats.layering import Tensor, chain
-from plunit.pieces.formats.onnx_checking import LinearMap, UnitNodes, check_linear, check_network, computed
-from plunit.pieces.formats.onnx_ops import ELEMENTWISE, KNOWN, LINEAR, PICKED, Call, attributes, folded, largest_size
-from plunit.pieces.formats.waves import Wave
+from plunit.pieces.formats.onnx_graphs.comparing import LinearMap, UnitNodes, check_linear, check_network, computed
+from plunit.pieces.formats.onnx_graphs.layering import Tensor, chain
+from plunit.pieces.formats.onnx_graphs.operators import (
+    ELEMENTWISE,
+    KNOWN,
+    LINEAR,
+    PICKED,
+    Call,
+    attributes,
+    folded,
+    largest_size,
+)
+from plunit.pieces.formats.onnx_graphs.waves import Wave
 from plunit.pieces.networks import Network
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces.activation import Activation, identity
+from plunit.pieces.activation import Activation, beside, identity
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Room
 from plunit.pieces.networks import LayerLike
@@ -127,21 +127,7 @@ def _affine(wanted: Sequence[Tensor], held: Sequence[Tensor], room: Room) -> tup
 def _activation(held: Sequence[Tensor], level: int) -> Activation:
     """Return the functions of the units of a level, and the identity for what passes them."""
     functions = [each.activation if each.level == level else None for each in held]
-    return _joined([(f or identity()).spread(each.size) for f, each in zip(functions, held, strict=True)])
-
-
-def _joined(parts: Sequence[Activation]) -> Activation:
-    """Return the activations of all units of these parts."""
-    most = max(part.knots.shape[1] for part in parts)
-
-    def padded(array: Floats, width: int, last: Floats | float) -> Floats:
-        return np.concatenate([array, np.broadcast_to(last, (len(array), width - array.shape[1]))], axis=1)
-
-    return Activation(
-        np.concatenate([padded(part.knots, most, np.inf) for part in parts]),
-        np.concatenate([padded(part.slopes, most + 1, part.slopes[:, -1:]) for part in parts]),
-        np.concatenate([part.at_zero for part in parts]),
-    )
+    return beside([(f or identity()).spread(each.size) for f, each in zip(functions, held, strict=True)])
 
 
 _Affine = tuple[Floats, Floats]
@@ -215,5 +201,5 @@ def _with_few_identities(layer: _Affine, f: Activation, after: _Affine) -> _Stag
         columns = np.eye(len(sums))[place.reshape(-1)]
     kept = ~carries
     first = np.concatenate([weight[kept], rows]), np.concatenate([bias[kept], shifts])
-    units = _joined([f.part(kept), identity().spread(len(rows))])
+    units = beside([f.part(kept), identity().spread(len(rows))])
     return _without_unused(first, units, (np.concatenate([taken[:, kept], columns], axis=1), shift))

@@ -1,6 +1,6 @@
 """Compare what was read of a graph with its nodes, evaluated one by one in NumPy by the reference of onnx.
 
-`waves` has functions as pieces, and `onnx_ops` states linear maps. Here each operator is that of the reference, on
+`waves` has functions as pieces, and `operators` states linear maps. Here each operator is that of the reference, on
 numbers in float64. A graph on which the two differ is refused: between its kinks, on both sides of each, and at each;
 for linear maps and for the whole network, at random points.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import check_bytes
-from plunit.pieces.formats.onnx_ops import PICKED, attributes
+from plunit.pieces.formats.onnx_graphs.operators import PICKED, attributes
 from plunit.pieces.networks import Network, terms
 
 _NEAR = 1e-5  # functions of float32 constants may jump by 1e-6 at each kink (see `waves`)

@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Room, check_bytes
-from plunit.pieces.formats.waves import Wave
+from plunit.pieces.formats.onnx_graphs.waves import Wave
 
 _LARGEST = float(np.finfo(np.float32).max)
 _ZERO = Wave.line(0.0, 0.0)

@@ -1,7 +1,7 @@
 """Functions of one unit made of straight pieces, with jumps: what is computed between two affine layers of a graph.
 
 Programs write PLU in many ways: by Clip, by Where, by Sign and Abs. Each step is a `Wave`, and only the last step must
-be continuous. So no list of forms is needed. A wave has no values at single points, such as sign(0): `onnx_checking`
+be continuous. So no list of forms is needed. A wave has no values at single points, such as sign(0): `comparing`
 compares the result with the graph there.
 """
 

@@ -1,0 +1,428 @@
+"""Reading ONNX: every operator against onnxruntime, all forms of PLU, and what is refused."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from model_files import POINTS, export, onnx_values
+from onnx_texts import graph, write
+
+from plunit.pieces import load
+from plunit.pieces.formats.onnx_graphs import follower
+from plunit.pieces.formats.onnx_graphs.layering import chain
+from plunit.pieces.formats.onnx_graphs.operators import ELEMENTWISE, LINEAR, PICKED
+from plunit.pieces.formats.onnx_graphs.waves import Wave
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+make, to_proto = onnx.helper, onnx.numpy_helper.from_array
+
+RNG = np.random.default_rng(1)
+WEIGHT, BIAS = RNG.normal(size=(3, 3)).astype(np.float32), RNG.normal(size=3).astype(np.float32)
+PARTS = np.array([-0.5, 0.25, 2.0], dtype=np.float32)
+TWO = np.float32(2)
+
+
+OPERATORS = {
+    "Gemm": (graph("y = Gemm(x, w, b)"), {"w": WEIGHT, "b": BIAS}),
+    "Gemm, transposed and scaled": (
+        graph("y = Gemm<transB=1, alpha=0.5, beta=-2.0>(x, w, b)"),
+        {"w": WEIGHT, "b": BIAS[None]},
+    ),
+    "Gemm without bias": (graph("y = Gemm(x, w)"), {"w": WEIGHT}),
+    "Gemm, one number as bias": (graph("y = Gemm(x, w, b)"), {"w": WEIGHT, "b": TWO}),
+    "MatMul and Add": (graph("h = MatMul(x, w); y = Add(b, h)"), {"w": WEIGHT, "b": BIAS}),
+    "MatMul of a transposed array": (graph("t = Transpose<perm=[1, 0]>(w); y = MatMul(x, t)"), {"w": WEIGHT}),
+    "Add": (graph("y = Add(x, b)"), {"b": BIAS}),
+    "Sub": (graph("y = Sub(b, x)"), {"b": BIAS[None]}),
+    "Mul": (graph("y = Mul(x, b)"), {"b": PARTS}),
+    "Div": (graph("y = Div(x, b)"), {"b": PARTS}),
+    "Neg": (graph("y = Neg(x)"), {}),
+    "Sum": (graph("y = Sum(x, b, x)"), {"b": BIAS}),
+    "Relu": (graph("y = Relu(x)"), {}),
+    "LeakyRelu": (graph("y = LeakyRelu<alpha=0.3>(x)"), {}),
+    "LeakyRelu by default": (graph("y = LeakyRelu(x)"), {}),
+    "PRelu": (graph("y = PRelu(x, b)"), {"b": PARTS}),
+    "PRelu, one slope": (graph("y = PRelu(x, b)"), {"b": PARTS[:1]}),
+    "Clip": (graph("y = Clip(x, l, h)"), {"l": np.float32(-0.5), "h": TWO}),
+    "Clip from below": (graph("y = Clip(x, l)"), {"l": np.float32(-0.5)}),
+    "Clip from above": (graph("y = Clip(x, , h)"), {"h": TWO}),
+    "Clip without ends": (graph("y = Clip(x)"), {}),
+    "Clip, the ends crossed": (graph("y = Clip(x, l, h)"), {"l": TWO, "h": np.float32(-0.5)}),
+    "HardSigmoid": (graph("y = HardSigmoid<alpha=1 / 6>(x)"), {}),
+    "HardSigmoid by default": (graph("y = HardSigmoid(x)"), {}),
+    "Identity": (graph("y = Identity(x)"), {}),
+    "Dropout": (graph("y = Dropout(x)"), {}),
+    "Cast": (graph("d = Cast<to=11>(x); y = Cast<to=1>(d)"), {}),
+    "Abs": (graph("y = Abs(x)"), {}),
+    "Max": (graph("y = Max(x, b, c)"), {"b": BIAS, "c": PARTS}),
+    "Min": (graph("y = Min(b, x)"), {"b": BIAS}),
+    "BatchNormalization": (
+        graph("y = BatchNormalization<epsilon=0.01>(x, s, b, m, v)"),
+        {"s": PARTS, "b": BIAS, "m": WEIGHT[0], "v": WEIGHT[1] ** 2},
+    ),
+    "Where": (graph("m = Greater(x, b); y = Where(m, x, b)"), {"b": BIAS}),
+    "Where, the other way": (graph("m = Less(x, b); n = Not(m); y = Where(n, x, b)"), {"b": BIAS}),
+    "Where, between": (
+        graph("k = Clip(x, l, h); m = LessOrEqual(x, h); n = GreaterOrEqual(x, l); o = And(m, n); y = Where(o, x, k)"),
+        {"l": np.float32(-0.5), "h": TWO},
+    ),
+    "Where, outside": (
+        graph("m = Greater(x, h); n = Less(x, l); o = Or(m, n); k = Clip(x, l, h); y = Where(o, k, x)"),
+        {"l": np.float32(-0.5), "h": TWO},
+    ),
+    "GreaterOrEqual, a tie on half of the line": (
+        graph("r = Relu(x); m = GreaterOrEqual(x, r); s = Mul(x, b); y = Where(m, x, s)"),
+        {"b": PARTS},
+    ),
+    "LessOrEqual, a tie on half of the line": (
+        graph("k = Clip(x, , h); m = LessOrEqual(x, k); y = Where(m, x, k)"),
+        {"h": TWO},
+    ),
+    "a mask": (graph("m = Greater(x, zero); f = Cast<to=1>(m); y = Mul(f, x)"), {"zero": np.float32(0)}),
+    "Sign": (graph("s = Sign(x); y = Mul(s, x)"), {}),
+    "two functions of a unit": (graph("a = Relu(x); b = Abs(x); y = Sub(a, b)"), {}),
+    "many pieces": (graph("a = Abs(x); b = Sub(a, c); d = Abs(b); y = Min(d, c)"), {"c": TWO}),
+    "Constant": ([make.make_node("Constant", [], ["c"], value=to_proto(BIAS)), *graph("y = Add(x, c)")], {}),
+    "Flatten": (graph("f = Flatten(x); y = Relu(f)"), {}),
+    "Reshape": (graph("r = Reshape(x, s); y = Relu(r)"), {"s": np.array([-1, 3])}),
+    "Reshape, the batch kept": (graph("r = Reshape(x, s); y = Relu(r)"), {"s": np.array([0, -1])}),
+    "Reshape to the shape of another": (graph("r = Relu(x); s = Shape(x); y = Reshape(r, s)"), {}),
+    "MatMul, the matrix on the left": (graph("t = Transpose(x); m = MatMul(w, t); y = Transpose(m)"), {"w": WEIGHT}),
+    "Conv": (
+        graph("p = Unsqueeze(x, one); v = Conv<pads=[1, 3], dilations=[2], strides=[2]>(p, k, b); y = Flatten(v)"),
+        {"one": np.array([1]), "k": WEIGHT[:1, None, :2], "b": BIAS[:1]},
+    ),
+    "Conv in groups": (
+        graph("p = Reshape(x, s); v = Conv<group=3>(p, k); y = Flatten(v)"),
+        {"s": np.array([-1, 3, 1, 1]), "k": WEIGHT[:, :1, None, None]},
+    ),
+    "ReduceSum": (graph("s = ReduceSum(x, one); y = Add(s, x)"), {"one": np.array([1])}),
+    "ReduceMean": (graph("s = ReduceMean<axes=[-1], keepdims=1>(x); y = Sub(x, s)"), {}),
+    "Slice, Concat": (
+        graph("s = Slice(x, l, h, one); r = Relu(x); j = Concat<axis=1>(s, r, s); y = Gather<axis=1>(j, i)"),
+        {"l": np.array([1]), "h": np.array([3]), "one": np.array([1]), "i": np.array([4, 0, 6])},
+    ),
+    "Split": (graph("s, t = Split<axis=1>(x, n); y = Concat<axis=1>(t, s)"), {"n": np.array([1, 2])}),
+    "Squeeze, Unsqueeze, Transpose": (
+        graph("p = Unsqueeze(x, two); t = Transpose<perm=[2, 0, 1]>(p); y = Squeeze(t, zero)"),
+        {"two": np.array([2]), "zero": np.array([0])},
+    ),
+    "Expand": (
+        graph("s = ReduceSum(x, one); n = Shape(x); e = Expand(s, n); y = Mul(e, b)"),
+        {"one": np.array([1]), "b": PARTS},
+    ),
+    "a sum of several layers": (
+        graph("g = Gemm(x, w, b); r = Relu(g); s = Sum(x, r, b, x); d = Sub(b, s); y = Sub(d, r)"),
+        {"w": WEIGHT, "b": BIAS},
+    ),
+    "Max over layers": (graph("g = Gemm(x, w, b); y = Max(x, b, g)"), {"w": WEIGHT, "b": BIAS}),
+    "Min over layers": (graph("g = MatMul(x, w); y = Min(g, x)"), {"w": WEIGHT}),
+    "a shift, and kinks on both sides of it": (
+        graph("a = Add(x, b); p = Relu(a); c = Sub(x, b); d = Mul(c, two); q = Relu(d); y = Sub(p, q)"),
+        {"b": BIAS, "two": TWO},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("behind", [False, True], ids=["alone", "between layers"])
+def test_every_operator_is_that_of_onnxruntime(name, behind, tmp_path):
+    nodes, arrays = OPERATORS[name]
+    if behind:
+        nodes = [onnx.NodeProto.FromString(each.SerializeToString()) for each in nodes]
+        for each in nodes:
+            each.input[:] = ["z" if name == "x" else name for name in each.input]
+            each.output[:] = ["u" if name == "y" else name for name in each.output]
+        arrays = {**arrays, "w1": WEIGHT, "w2": WEIGHT.T.copy(), "b1": BIAS}
+        nodes = [*graph("z = Gemm(x, w1, b1)"), *nodes, *graph("y = Gemm(u, w2, b1)")]
+    path = write(tmp_path / "model", nodes, arrays)
+    np.testing.assert_allclose(load(path)(POINTS), onnx_values(path), rtol=1e-5, atol=2e-5)
+
+
+def test_every_operator_has_a_row():
+    used = {each.op_type for nodes, _ in OPERATORS.values() for each in nodes}
+    assert {*ELEMENTWISE, *LINEAR, *PICKED} <= used
+
+
+def test_older_models_have_the_ends_of_clip_as_attributes(tmp_path):
+    path = write(tmp_path / "model", graph("y = Clip<min=-0.5, max=1.5>(x)"), version=8)
+    np.testing.assert_allclose(load(path)(POINTS), np.clip(POINTS, -0.5, 1.5), rtol=1e-6)
+
+
+def test_axes_behind_the_batch_are_flattened(tmp_path):
+    arrays = {"c": np.arange(3, dtype=np.float32).reshape(3, 1), "w": WEIGHT[:, :1]}
+    nodes = graph("a = Add(x, c); f = Flatten(a); y = MatMul(f, w)")
+    net = load(write(tmp_path / "model", nodes, arrays, shape=("n", 3, 1)))
+    np.testing.assert_allclose(net(POINTS), (POINTS + np.arange(3)) @ WEIGHT[:, :1], rtol=1e-4, atol=1e-5)
+
+
+def test_arrays_may_lie_in_a_file_beside_the_model(tmp_path):
+    path = write(tmp_path / "model", graph("y = Gemm(x, w, b)"), {"w": WEIGHT, "b": BIAS})
+    whole = load(path)(POINTS)
+    onnx.save(onnx.load(path), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    assert (tmp_path / "weights.bin").exists()
+    np.testing.assert_array_equal(load(path)(POINTS), whole)
+
+
+@pytest.mark.parametrize("place", ["../secret.bin", "/etc/hostname"])
+def test_arrays_elsewhere_are_refused(place, tmp_path):
+    (tmp_path / "secret.bin").write_bytes(bytes(100))
+    (tmp_path / "folder").mkdir()
+    model = onnx.load(write(tmp_path / "folder/model", graph("y = Add(x, b)"), {"b": BIAS}))
+    (table,) = model.graph.initializer
+    table.ClearField("raw_data")
+    table.data_location = onnx.TensorProto.EXTERNAL
+    table.external_data.add(key="location", value=place)
+    (tmp_path / "folder/model").write_bytes(model.SerializeToString())
+    with pytest.raises(ValueError, match="is an ONNX model: "):
+        load(tmp_path / "folder/model")
+
+
+def modules():
+    pytest.importorskip("torch")
+    from plunit.torch import PLU
+
+    return {
+        "fixed": PLU(0.25, 2.0),
+        "flat": PLU(0.0),
+        "learned": PLU(learnable=True),
+        "learned slope": PLU(learnable="alpha"),
+        "one for each channel": PLU(learnable=True, num_parameters=4),
+    }
+
+
+@pytest.mark.parametrize("dynamo", [True, False], ids=["dynamo", "traced"])
+@pytest.mark.parametrize("name", ["fixed", "flat", "learned", "learned slope", "one for each channel"])
+def test_plu_as_pytorch_exports_it_is_one_layer(name, dynamo, tmp_path):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnxscript")
+    torch.manual_seed(0)
+    unit = modules()[name]
+    if name == "one for each channel":
+        unit.raw_alpha.data += torch.tensor([0.0, 0.5, -0.5, 1.0])
+        unit.raw_c.data += torch.tensor([0.3, 0.0, -0.3, 0.1])
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), unit, torch.nn.Linear(4, 2)).eval()
+    export(model, tmp_path / "model.onnx", dynamo)
+    net = load(tmp_path / "model.onnx")
+    ((_, f),) = net.hidden
+    alpha, c = (np.broadcast_to(np.asarray(part), 4) for part in (detached(unit.alpha), detached(unit.c)))
+    np.testing.assert_allclose(f.knots, np.stack([-c, c], axis=1), rtol=1e-6)
+    np.testing.assert_allclose(f.slopes, np.stack([alpha, np.ones(4), alpha], axis=1), rtol=1e-6)
+    assert not f.at_zero.any()
+    np.testing.assert_allclose(net(POINTS), onnx_values(tmp_path / "model.onnx"), rtol=1e-5, atol=1e-5)
+
+
+def detached(value):
+    return value if isinstance(value, float) else value.detach().numpy()
+
+
+@pytest.mark.parametrize("kind", sorted(ELEMENTWISE))
+def test_a_reader_that_takes_an_operator_for_another_is_found(kind, tmp_path, monkeypatch):
+    """Every operator with pieces that are off by 0.01 z, and every mask inverted: the file is refused."""
+    right, slope = ELEMENTWISE[kind], Wave.line(0.01, 0.0)
+    masks = ("And", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or")
+    wrong = (lambda call: Wave.line(0.0, 1.0) - right(call)) if kind in masks else lambda call: right(call) + slope
+    monkeypatch.setitem(ELEMENTWISE, kind, wrong)
+    kinds = {name: {each.op_type for each in nodes} for name, (nodes, _) in OPERATORS.items()}
+    # linear maps join layers, and sums over layers are linear maps
+    uses = [name for name, used in kinds.items() if kind in used and not used & {*LINEAR}]
+    assert uses
+    for name in uses:
+        with pytest.raises(ValueError, match="is an ONNX model: "):
+            load(write(tmp_path / "model", *OPERATORS[name]))
+
+
+@pytest.mark.parametrize("kind", sorted(LINEAR))
+def test_a_linear_map_that_is_read_wrongly_is_found(kind, tmp_path, monkeypatch):
+    right = LINEAR[kind]
+
+    def wrong(call):
+        linear, bias = right(call)
+        return lambda x: 1.001 * linear(x), bias
+
+    monkeypatch.setitem(LINEAR, kind, wrong)
+    name = next(name for name, (nodes, _) in OPERATORS.items() if any(each.op_type == kind for each in nodes))
+    with pytest.raises(ValueError, match=f"{kind}: it is not the linear map that was read of it"):
+        load(write(tmp_path / "model", *OPERATORS[name]))
+
+
+def test_layers_that_are_put_together_wrongly_are_found(tmp_path, monkeypatch):
+    def wrong(output):
+        (weight, bias), *rest = chain(output)
+        return [(1.01 * weight, bias), *rest]
+
+    monkeypatch.setattr(follower, "chain", wrong)
+    with pytest.raises(ValueError, match="is not the function of its graph"):
+        load(write(tmp_path / "model", *OPERATORS["Max over layers"]))
+
+
+def test_arrays_are_joined_with_signals(tmp_path):
+    nodes = graph("r = Relu(x); y = Concat<axis=1>(b, r, x)")
+    net = load(write(tmp_path / "model", nodes, {"b": BIAS[None]}, (1, 3)))
+    wanted = np.concatenate([np.tile(BIAS, (len(POINTS), 1)), np.maximum(POINTS, 0), POINTS], axis=1)
+    np.testing.assert_allclose(net(POINTS), wanted, rtol=1e-6)
+
+
+REFUSED = {
+    "Tanh": (graph("y = Tanh(x)"), {}, "node 'y', Tanh: it is not piecewise-linear, or not known; known are Abs, "),
+    "a square": (graph("y = Mul(x, x)"), {}, "two functions of the input are multiplied"),
+    "a jump": (graph("y = Sign(x)"), {}, "jumps by 2 at 0"),
+    "a jump at one point": (
+        graph("a = Abs(x); m = LessOrEqual(a, zero); y = Where(m, two, x)"),
+        {"zero": np.float32(0), "two": TWO},
+        "a unit at 0 has the value 2 in the graph and 0 on the pieces",
+    ),
+    "a comparison that rounding decides": (
+        graph(
+            "p = Mul(x, a); q = Mul(x, b); s = Add(p, q); t = Mul(x, c); m = GreaterOrEqual(s, t); y = Where(m, x, s)"
+        ),
+        {"a": np.float32(0.1), "b": np.float32(0.2), "c": np.float32(0.3)},
+        "GreaterOrEqual: it compares two functions of the input that are equal but for rounding",
+    ),
+    "a comparison of two layers": (
+        graph("h = Gemm(x, w); m = Greater(h, x); y = Where(m, h, x)"),
+        {"w": WEIGHT},
+        "Greater: it joins values of different layers, and only sums, Max, Min and Concat may",
+    ),
+    "a product of two layers": (
+        graph("h = Gemm(x, w); y = MatMul(h, x)"),
+        {"w": WEIGHT},
+        "MatMul: two functions of the input are multiplied",
+    ),
+    "a convolution that pads by itself": (
+        graph("u = Unsqueeze(x, one); y = Conv<auto_pad='SAME_UPPER'>(u, k)"),
+        {"one": np.array([1]), "k": WEIGHT[:1, None]},
+        "pads by numbers alone",
+    ),
+    "channels that do not fit": (
+        graph("u = Unsqueeze(x, one); y = Conv(u, k)"),
+        {"one": np.array([1]), "k": WEIGHT[None]},
+        "its kernel has shape (1, 3, 3), but 1 channels come in",
+    ),
+    "features that do not fit": (graph("y = MatMul(x, w)"), {"w": WEIGHT[:2]}, "its matrix has shape (2, 3), but 3"),
+    "a transposed batch": (
+        graph("y = Gemm<transA=1>(x, w)"),
+        {"w": WEIGHT},
+        "that is not transposed, got shape [1, 3]",
+    ),
+    "a constant for each sample": (graph("y = Add(x, w)"), {"w": WEIGHT}, "its output has shape [3, 3] for one sample"),
+    "features in place of the batch": (graph("y = Reshape(x, s)"), {"s": np.array([3, -1])}, "shape [3, 1] for one"),
+    "an axis of the first versions": (
+        graph("y = Add<broadcast=1, axis=1>(x, b)"),
+        {"b": BIAS},
+        "it broadcasts along an axis, as versions before 7 did",
+    ),
+    "integers": (graph("y = Cast<to=7>(x)"), {}, "Cast: it rounds to other numbers than float32"),
+    "a division by 0": (graph("y = Div(x, b)"), {"b": np.float32(0)}, "Div: it divides by 0"),
+    "a division by x": (graph("y = Div(b, x)"), {"b": TWO}, "Div: its input 1 must be an array"),
+    "training": (
+        graph("y = Dropout(x, r, t)"),
+        {"r": np.float32(0.5), "t": np.array(True)},
+        "Dropout: it is in training mode",
+    ),
+    "texts": (graph("y = Add(x, t)"), {"t": np.array(["a"], dtype=object)}, "not of real numbers"),
+    "an array that grows": (
+        graph("c = Add(a, b); y = Add(x, c)"),
+        {"a": np.zeros((20_000, 1), np.float32), "b": np.zeros((1, 20_000), np.float32)},
+        "Add: its result has 3,200,000,000 bytes",
+    ),
+    "an operator on arrays": (graph("r = RandomNormal<shape=[3]>(); y = Add(x, r)"), {}, "it is not known"),
+    "no input": (graph("y = Identity(w)"), {"w": WEIGHT}, "its output 'y' must depend on its input"),
+    "not a number": (graph("y = Add(x, b)"), {"b": np.array([1, np.nan, 1], np.float32)}, "must be finite"),
+    "a name that is not there": (graph("y = Add(x, b)"), {}, "node 'y', Add: 'b'"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_pieces_is_one_line(name, tmp_path):
+    nodes, arrays, reason = REFUSED[name]
+    path = write(tmp_path / "model", nodes, arrays)
+    with pytest.raises(ValueError, match="is an ONNX model: ") as error:
+        load(path)
+    assert reason in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (1, 1, 1, 3), ("n", 3), (3, 1)], ids=str)
+def test_the_input_is_a_vector_or_one_sample(shape, tmp_path):
+    arrays = {"s": np.array([1, 3]), "w": WEIGHT}
+    path = write(tmp_path / "model", graph("r = Reshape(x, s); y = MatMul(r, w)"), arrays, shape)
+    np.testing.assert_allclose(load(path)(POINTS), POINTS @ WEIGHT, rtol=1e-5, atol=1e-6)
+
+
+def test_vectors_are_multiplied_from_both_sides(tmp_path):
+    nodes = graph("a = MatMul(w, x); r = Relu(a); y = MatMul(r, w)")
+    net = load(write(tmp_path / "model", nodes, {"w": WEIGHT}, (3,)))
+    np.testing.assert_allclose(net(POINTS), np.maximum(POINTS @ WEIGHT.T, 0) @ WEIGHT, rtol=1e-5, atol=1e-6)
+
+
+def test_broadcasting_of_the_first_versions(tmp_path):
+    nodes = graph("d = Sub<broadcast=1>(x, b); y = Gemm<broadcast=1>(d, w, b)")
+    path = write(tmp_path / "model", nodes, {"b": BIAS, "w": WEIGHT}, version=6)
+    np.testing.assert_allclose(load(path)(POINTS), (POINTS - BIAS) @ WEIGHT + BIAS, rtol=1e-5, atol=1e-5)
+
+
+def residual(count):
+    """Return the nodes of x + W relu(V x + b), several times."""
+    names = ["x", *(f"h{i}" for i in range(count - 1)), "y"]
+    blocks = ("{1}z = Gemm({0}, v, b); {1}u = Relu({1}z); {1}s = Gemm({1}u, w); {1} = Add({0}, {1}s)",) * count
+    return graph("; ".join(block.format(*ends) for block, ends in zip(blocks, pairwise(names), strict=True)))
+
+
+WIDE = RNG.normal(scale=0.3, size=(3, 7)).astype(np.float32)
+WIDTHS = {
+    "affine maps in a row": (graph("a = Gemm(x, v, b); c = MatMul(a, w); y = Relu(c)"), (3, 3, 3)),
+    "sums over three layers": (residual(3), (3, 10, 10, 10, 3)),
+    "what is narrower behind a matrix is carried behind it": (
+        graph("z = Gemm(x, v, b); u = Relu(z); c = MatMul(u, w); d = Relu(c); y = Add(d, c)"),
+        (3, 7, 3, 3),
+    ),
+    "the inputs are carried if they are fewer": (
+        graph("u = Relu(x); d = Gemm(u, v); k = Gemm(x, v, b); y = Add(d, k)"),
+        (3, 6, 7),
+    ),
+    "what is made of inputs that are carried is not carried itself": (
+        graph(
+            "z = Gemm(x, v); u = Relu(z); c = MatMul(u, w); p = Add(c, x); "
+            "q = ReduceSum(x, one); y = Concat<axis=1>(p, q)"
+        ),
+        (3, 10, 4),
+    ),
+    "units that nobody takes are left out": (
+        graph("z = Gemm(x, v, b); u = Relu(z); y = Slice(u, two, four, one)"),
+        (3, 2, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_a_network_is_no_wider_than_it_has_to_be(name, tmp_path):
+    nodes, widths = WIDTHS[name]
+    numbers = {word: np.array([i]) for word, i in (("one", 1), ("two", 2), ("four", 4))}
+    arrays = {"v": WIDE, "w": WIDE.T.copy(), "b": WIDE[0], **numbers}
+    path = write(tmp_path / "model", nodes, arrays)
+    net = load(path)
+    np.testing.assert_allclose(net(POINTS), onnx_values(path), rtol=1e-5, atol=1e-4)
+    assert net.widths == widths
+
+
+def test_a_bias_is_not_left_to_the_kinks(tmp_path):
+    nodes = graph("z = MatMul(x, w); a = Add(z, b); y = Relu(a)")
+    ((_, f),) = load(write(tmp_path / "model", nodes, {"w": WEIGHT, "b": BIAS})).hidden
+    assert f.knots.tolist() == [[0.0]] * 3
+    assert f.slopes.tolist() == [[0.0, 1.0]] * 3
+
+
+@pytest.mark.parametrize("shape", [("n", "features"), ("n",), ("n", 0), (), ("n", 10**9)], ids=str)
+def test_the_number_of_features_must_be_known(shape, tmp_path):
+    path = write(tmp_path / "model", graph("y = Relu(x)"), shape=shape)
+    with pytest.raises(ValueError, match=r"must be a number|and at most"):
+        load(path)
+
+
+def test_operators_of_one_s_own_are_refused(tmp_path):
+    own = make.make_node("Relu", ["x"], ["y"], domain="com.example")
+    path = write(tmp_path / "model", [own], domains=["com.example"])
+    with pytest.raises(ValueError, match="operators of its own"):
+        load(path)
