@@ -161,6 +161,8 @@ def instances(folder: Path, limit: float, patience: float, only: str) -> None:
     pairs: list[tuple[float, float, bool]] = []
     with (folder / "answers.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if only in row["network"]]
+    first = folder / rows[0]["folder"] / rows[0]["network"]
+    holds(load(first), _property(first, rows[0]["property"]), time_limit=1)  # imports and the compiled program are loaded
     for row in rows:
         path = folder / row["folder"] / row["network"]
         start = time.monotonic()
