@@ -115,6 +115,7 @@ def search(
     """
     engine, query = prover(), aim.query
     start = time.monotonic()
+    end = start + effort.seconds
     best = _best(*_first_points(aim, boxes), enough, least)
 
     def level() -> float:
@@ -126,15 +127,18 @@ def search(
     while len(pool) and not best.found:
         # what is uncertain about a value must not drop a part in which another one would do
         top = max(level(), closed, pool.bound)
-        if time.monotonic() - start > effort.seconds:
-            return Extreme(best.x, best.case, best.value, max(top, best.value), best.scale, ended=False)
+        unfinished = Extreme(best.x, best.case, best.value, max(top, best.value), best.scale, ended=False)
+        if (seconds := end - time.monotonic()) <= 0:
+            return unfinished
         if effort.progress is not None:
             _tell(effort, start, best.value, top, len(pool))
         nodes, before = pool.take(batch, by_value=rounds % 2 == 1)
         batch, rounds = min(2 * batch, query.batch), rounds + 1
         floor = level()
         nodes.floors[:] = aim.floors(nodes.case, floor)
-        answer = bound(query, nodes, engine)
+        answer = bound(query, nodes, engine, seconds)
+        if time.monotonic() > end:  # some nodes may not have been bounded
+            return unfinished
         bounds = np.fmin(aim.bounds(nodes, answer, floor), before)  # NaN bounds nothing
         points, cases, values = _tries(aim, nodes, answer.x, rng)
         best = best.after(_best(points, cases, values, enough, least))
