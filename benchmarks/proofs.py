@@ -162,7 +162,7 @@ def instances(folder: Path, limit: float, patience: float, only: str) -> None:
     with (folder / "answers.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if only in row["network"]]
     first = folder / rows[0]["folder"] / rows[0]["network"]
-    holds(load(first), _property(first, rows[0]["property"]), time_limit=1)  # imports and the compiled program are loaded
+    holds(load(first), _property(first, rows[0]["property"]), time_limit=1)  # loads what is imported and compiled
     for row in rows:
         path = folder / row["folder"] / row["network"]
         start = time.monotonic()
@@ -189,7 +189,8 @@ def instances(folder: Path, limit: float, patience: float, only: str) -> None:
         )
     if pairs:
         decided = np.array([pair[:2] for pair in pairs if pair[2]]).reshape(-1, 2).sum(axis=0)
-        print(f"ACAS Xu, {sum(pair[2] for pair in pairs)} that Marabou decides: {decided[0]:.1f} and {decided[1]:.1f} s")
+        count = sum(pair[2] for pair in pairs)
+        print(f"ACAS Xu, {count} that Marabou decides: {decided[0]:.1f} and {decided[1]:.1f} s")
         show("sum of times / Marabou's, where it decides", decided[0] / decided[1], Bar(1 / 20))
 
 
@@ -215,7 +216,7 @@ def main(options: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser("python -m benchmarks proofs", description=__doc__)
     parser.add_argument("--vnn", type=Path, help="a folder of networks and properties with an answers.csv")
     parser.add_argument("--seconds", type=float, default=VNN_LIMIT, help="time limit of an instance")
-    parser.add_argument("--marabou", type=float, default=0.0, help="seconds for maraboupy, which answers ACAS Xu as well")
+    parser.add_argument("--marabou", type=float, default=0.0, help="answer ACAS Xu by maraboupy, too: its seconds")
     parser.add_argument("--only", default="", help="a text in the names of networks")
     chosen = parser.parse_args(options)
     torch.set_num_threads(1)

@@ -49,9 +49,10 @@ def test_sat_with_the_counterexample(files):
 def test_two_networks_by_their_names(files):
     pytest.importorskip("vnnlib")
     save_json(network([([[1.0]], [10.0])]), files / "line.json")
-    parts = [f"(declare-network {n} (declare-input {x} real [1]) (declare-output {y} real [1]))" for n, x, y in ("fXY", "gUV")]
     sides = "(assert (and (== X[0] U[0]) (<= X[0] 3.0) (>= X[0] 0.0)))"
-    (files / "two.vnnlib").write_text(f"(vnnlib-version <2.0>) {' '.join(parts)} {sides} (assert (<= Y[0] (- V[0] 3.5)))")
+    declared = "(declare-network {} (declare-input {} real [1]) (declare-output {} real [1]))"
+    text = f"(vnnlib-version <2.0>) {declared.format(*'fXY')} {declared.format(*'gUV')} {sides}"
+    (files / "two.vnnlib").write_text(f"{text} (assert (<= Y[0] (- V[0] 3.5)))")
     words = ("two.vnnlib", "--network", "f=net.json", "--network", "g=line.json")
     code, out, err = run("prove", *words, folder=files)
     assert (code, err) == (10, "")

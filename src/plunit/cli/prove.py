@@ -32,7 +32,7 @@ def prove_(
     ],
     network: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=NET", help="A network of a property in VNN-LIB 2.0, for each; then NET is left out."),
+        typer.Option(metavar="NAME=NET", help="A network of a property in VNN-LIB 2.0, in place of NET."),
     ] = None,
     time_limit: Annotated[
         float, typer.Option(min=0.0, metavar="S", help="Give up after this many seconds; 0 for no limit.")

@@ -11,8 +11,9 @@ to_relu         f with ReLU as its only activation
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ def difference(one: Network, other: Network) -> Network:
 
 
 def side_by_side(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count: int) -> Network:
-    """Return x -> (f(x), g(x), ...) for x of `count` numbers, where each network takes those with its indices.
+    """Return x -> (f(x), g(x), ...) for x of `count` numbers, where each network takes those at its own places.
 
     >>> from plunit.pieces import network
     >>> line = network([([[1.0, 10.0]], [0.0])])
@@ -110,18 +111,22 @@ def side_by_side(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count
     [21.0, 13.0]
     """
     depth = max(len(net.layers) for net in nets)
-    found: tuple[Layer, ...] = ()
+    chains = []
     for net, places in zip(nets, inputs, strict=True):
         first, *rest = _lengthened(net, depth)
         weight = np.zeros((len(first.bias), count))
-        np.add.at(weight, (slice(None), list(places)), first.weight)
-        layers = (Layer(weight, first.bias, first.activation), *rest)
-        pairs = zip(found, layers, strict=True)
-        found = tuple(
-            Layer(_diagonal(f.weight, g.weight) if i else np.concatenate([f.weight, g.weight]), *_beside(f, g))
-            for i, (f, g) in enumerate(pairs)
-        ) if found else layers
-    return Network(found)
+        weight[:, list(places)] = first.weight
+        chains.append((Layer(weight, first.bias, first.activation), *rest))
+
+    def joined(join: Callable[[Floats, Floats], Floats], layers: Sequence[Layer]) -> Layer:
+        return reduce(lambda f, g: Layer(join(f.weight, g.weight), *_beside(f, g)), layers)
+
+    levels = list(zip(*chains, strict=True))
+    return Network((joined(_stacked, levels[0]), *(joined(_diagonal, level) for level in levels[1:])))
+
+
+def _stacked(a: Floats, b: Floats) -> Floats:
+    return np.concatenate([a, b])
 
 
 def merged(net: Network) -> Network:
@@ -144,7 +149,7 @@ def merged(net: Network) -> Network:
             sums = [math.fsum(row) for row in parts]
             if all(math.fsum([*row, -total]) == 0 for row, total in zip(parts, sums, strict=True)):
                 columns[:, first], kept[others] = sums, False
-        layers[i] = Layer(weight[kept], layer.bias[kept], f.part(np.flatnonzero(kept)))
+        layers[i] = Layer(weight[kept], layer.bias[kept], Activation(f.knots[kept], f.slopes[kept], f.at_zero[kept]))
         layers[i + 1] = Layer(columns[:, kept], layers[i + 1].bias, layers[i + 1].activation)
     return Network(tuple(layers))
 

@@ -117,6 +117,16 @@ def test_two_networks_read_inputs_that_are_set_equal_as_one(tmp_path):
             np.testing.assert_allclose(found.y, [max(found.x[0], 0), found.x[0] / 2])
 
 
+def test_equal_inputs_of_one_network_stay_two():
+    """As one, their weights would be added and rounded."""
+    pytest.importorskip("vnnlib")
+    text = NETWORKS.replace("X real [1]", "X real [2]") + "(assert (and (== X[0] X[1]) (== X[1] U[0]) (> Y[0] 1.0)))"
+    sides = "(assert (and (<= X[0] 1.0) (>= X[0] 0.0) (<= X[1] 1.0) (>= X[1] 0.0)))"
+    asked = parse_specification(text + sides)
+    assert asked.inputs == {"f": [0, 1], "g": [1]}
+    assert len(asked.property.cases[0].limits) == 2
+
+
 @pytest.mark.parametrize(("slope", "status"), [(0.5, "proved"), (-0.5, "refuted")])
 def test_one_network_at_two_points_is_monotone_or_not(slope, status):
     pytest.importorskip("vnnlib")
@@ -125,6 +135,9 @@ def test_one_network_at_two_points_is_monotone_or_not(slope, status):
     text = NETWORKS.replace("network g", "network g (equal-to f)") + box
     asked = parse_specification(text + "(assert (<= X[0] U[0])) (assert (>= (- Y[0] V[0]) 0.01))")
     assert holds(asked.together({"f": net}), asked.property).status == status
+
+
+TWO = "(declare-input A real [1]) (declare-input B real [1])"
 
 
 @pytest.mark.parametrize(
@@ -136,13 +149,13 @@ def test_one_network_at_two_points_is_monotone_or_not(slope, status):
         ("(assert (<= X[0] Y[0]))", "a comparison has inputs and outputs: (<= X[0] Y[0])"),
         ("(assert (<= X[0]", "syntax error"),
         (f"(assert {'(and ' * 200_000}(<= X[0] 1.0){')' * 200_000})", "nested deeper than 100"),
-        ("(declare-network h (declare-input A real [1]) (declare-input B real [1]) (declare-output C real [1]))", "one input"),
+        (f"(declare-network h {TWO} (declare-output C real [1]))", "must have one input"),
     ],
 )
 def test_a_wrong_specification_is_one_line(text, reason, tmp_path):
     pytest.importorskip("vnnlib")
     (tmp_path / "file").write_text(NETWORKS + text + ("(assert (<= X[0] 1.0))" if "declare" in text else ""))
-    with pytest.raises(ValueError, match="is no property in VNN-LIB 2.0") as error:
+    with pytest.raises(ValueError, match=r"is no property in VNN-LIB 2\.0") as error:
         load_specification(tmp_path / "file")
     assert reason in str(error.value)
     assert "\n" not in str(error.value)

@@ -82,9 +82,7 @@ def _forms(fixed: FixedNetwork, layers: list[Pair], boxes: Floats) -> tuple[BoxF
     return y, d, bends
 
 
-def _evaluate(
-    fixed: FixedNetwork, layers: list[Pair], boxes: Floats, floor: Floats
-) -> tuple[Floats, Floats, Floats]:
+def _evaluate(fixed: FixedNetwork, layers: list[Pair], boxes: Floats, floor: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the bound in each box [boxes, out], a score for a cut of each input [boxes, in], and a bound at points.
 
     A unit of unknown slope adds to the bound by its coefficients in the output. The score of an input is its share of

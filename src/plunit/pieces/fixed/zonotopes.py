@@ -204,9 +204,9 @@ def largest_with_signs(base: Floats, rows: Floats, floor: Floats) -> Floats:
 
 
 def _signs_in_numpy(base: Floats, rows: Floats, floor: Floats) -> Floats:
+    order = np.argsort(-np.abs(rows).sum(axis=2), axis=1, kind="stable")
+    rows = np.take_along_axis(rows, order[..., None], axis=1)
     sizes = np.abs(rows).sum(axis=2)
-    order = np.argsort(-sizes, axis=1, kind="stable")
-    rows, sizes = (np.take_along_axis(part, order[(...,) + (None,) * (part.ndim - 2)], axis=1) for part in (rows, sizes))
     left = np.concatenate([np.cumsum(sizes[:, ::-1], axis=1)[:, ::-1], np.zeros((len(base), 1))], axis=1)
     case, sums = np.arange(len(base)), base
     start = most = np.abs(base).sum(axis=1) + left[:, 0]

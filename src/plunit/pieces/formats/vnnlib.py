@@ -228,8 +228,8 @@ class Specification:
             sizes, given = (len(self.inputs[name]), self.outputs[name]), (nets[same].inputs, nets[same].outputs)
             if sizes != given:
                 raise ValueError(
-                    f"network {name} has {sizes[0]} inputs and {sizes[1]} outputs in the file, the given one {given[0]} "
-                    f"and {given[1]}; check that the two belong together"
+                    f"network {name} has {sizes[0]} inputs and {sizes[1]} outputs in the file, the given one has "
+                    f"{given[0]} and {given[1]}; check that the two belong together"
                 )
         parts = [nets[same] for same in self.weights.values()]
         return side_by_side(parts, list(self.inputs.values()), self.property.inputs)
@@ -261,7 +261,7 @@ def parse_specification(text: str) -> Specification:
     inputs = len(set(places.values()))
     outputs = [name for names in shapes["outputs"].values() for name in names]
     names = {**places, **{name: inputs + i for i, name in enumerate(outputs)}}
-    rest = [part for part in asserted if not _is_sharing(part, places)]
+    rest = [part for part in asserted if not (_is_sharing(part, places) and places[part[1]] == places[part[2]])]
     return Specification(
         {one.name: one.equal_to or one.name for one in query.networks},
         {network: [places[name] for name in mine] for network, mine in shapes["inputs"].items()},
@@ -323,11 +323,13 @@ def _is_sharing(tree: Any, inputs: Container[str]) -> bool:
 
 
 def _shared(inputs: dict[str, list[str]], asserted: list[Any]) -> dict[str, int]:
-    """Return the place of each input in x: those that are asserted to be equal have one."""
-    group = {name: {name} for names in inputs.values() for name in names}
+    """Return the place of each input in x: inputs of different networks that are asserted to be equal have one."""
+    owner = {name: network for network, names in inputs.items() for name in names}
+    group = {name: {name} for name in owner}
     for _, one, other in (tree for tree in asserted if _is_sharing(tree, group)):
         both = group[one] | group[other]
-        group.update(dict.fromkeys(both, both))
+        if len({owner[name] for name in both}) == len(both):
+            group.update(dict.fromkeys(both, both))
     numbers: dict[int, int] = {}
     return {name: numbers.setdefault(id(same), len(numbers)) for name, same in group.items()}
 
