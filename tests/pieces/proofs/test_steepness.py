@@ -135,10 +135,8 @@ def test_a_small_slope_of_the_wrong_sign_is_seen():
 def test_a_slope_of_rounding_errors_is_undecided():
     """0.1 + 0.2 - 0.3: the slope is 0, or not, by the rounding of the three numbers."""
     net = network([([[1.0]] * 3, [0.0] * 3), activation.identity(), ([[0.1, 0.2, -0.3]], [0.0])])
-    for increasing in (True, False):
-        with pytest.raises(
-            Undecided, match="smallest slope.* below -" if increasing else "largest slope.* above "
-        ) as error:
+    for increasing, words in ((True, "smallest slope.* below -"), (False, "largest slope.* above ")):
+        with pytest.raises(Undecided, match=words) as error:
             is_monotone(net, 0, [(-1, 1)], increasing=increasing)
         assert (error.value.best.bound < 0) == increasing
 
