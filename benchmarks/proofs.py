@@ -1,7 +1,8 @@
 """Proofs: maxima against a mixed-integer program, a hundred networks, polygons, and the instances of VNN-COMP.
 
 `python -m benchmarks proofs --vnn FOLDER` answers the instances of a folder with networks, properties and a table
-answers.csv (folder, network, property, answer, ...); with `--marabou` also by maraboupy, in the same run.
+answers.csv (folder, network, property, answer, ...); `--marabou 20` answers those of ACAS Xu by maraboupy as well, in
+the same run, for at most 20 s each. `--only TEXT` takes the networks whose names contain the text.
 """
 
 from __future__ import annotations
@@ -154,12 +155,14 @@ def against_polygons(count: int) -> None:
     show(f"{count} networks of two inputs, disagreements with polygons beyond 1e-9", wrong, Bar(0.0))
 
 
-def instances(folder: Path, limit: float, marabou: bool) -> None:
+def instances(folder: Path, limit: float, patience: float, only: str) -> None:
     """Answer the instances of a folder; print a line for each that is slow, open or wrong, and a table."""
     groups: dict[str, list[tuple[float, bool, bool]]] = defaultdict(list)
-    ours, theirs = 0.0, 0.0
+    pairs: list[tuple[float, float, bool]] = []
     with (folder / "answers.csv").open() as file:
-        rows = list(csv.DictReader(file))
+        rows = [row for row in csv.DictReader(file) if only in row["network"]]
+    first = folder / rows[0]["folder"] / rows[0]["network"]
+    holds(load(first), _property(first, rows[0]["property"]), time_limit=1)  # loads what is imported and compiled
     for row in rows:
         path = folder / row["folder"] / row["network"]
         start = time.monotonic()
@@ -170,12 +173,12 @@ def instances(folder: Path, limit: float, marabou: bool) -> None:
         groups[row["folder"]].append((seconds, said != "unknown", known and said not in ("unknown", row["answer"])))
         if seconds > 1 or said != row["answer"]:
             print(f"{row['network']} {row['property']}: {said} in {seconds:.2f} s, known {row['answer'] or 'nothing'}")
-        if (
-            marabou
-            and row["folder"] == "acasxu"
-            and (other := _marabou(path, folder / row["folder"] / row["property"], limit))
-        ):
-            ours, theirs = ours + seconds, theirs + other
+        if patience and row["folder"] == "acasxu":
+            answer, other = _marabou(path, path.parent / row["property"], patience)
+            print(f"{row['network']} {row['property']}: {seconds:.2f} s, Marabou {answer} in {other:.2f} s", flush=True)
+            if answer in ("sat", "unsat") and answer != row["answer"]:
+                print(f"Marabou is wrong: known {row['answer']}")
+            pairs.append((seconds, other, answer in ("sat", "unsat")))
     print(f"{'folder':12} {'instances':>9} {'decided':>8} {'wrong':>6} {'median s':>9} {'longest s':>10} {'sum s':>8}")
     for name, found in groups.items():
         times = [seconds for seconds, _, _ in found]
@@ -184,8 +187,11 @@ def instances(folder: Path, limit: float, marabou: bool) -> None:
             f"{name:12} {len(found):>9} {decided:>8} {wrong:>6} {np.median(times):>9.3f} {max(times):>10.2f} "
             f"{sum(times):>8.1f}"
         )
-    if marabou:
-        show("ACAS Xu, sum of times / Marabou's, where it decides", ours / theirs, Bar(1 / 20))
+    if pairs:
+        decided = np.array([pair[:2] for pair in pairs if pair[2]]).reshape(-1, 2).sum(axis=0)
+        count = sum(pair[2] for pair in pairs)
+        print(f"ACAS Xu, {count} that Marabou decides: {decided[0]:.1f} and {decided[1]:.1f} s")
+        show("sum of times / Marabou's, where it decides", decided[0] / decided[1], Bar(1 / 20))
 
 
 def _property(network: Path, name: str) -> Property:
@@ -195,14 +201,14 @@ def _property(network: Path, name: str) -> Property:
     return Property.never(box_of(network), [([[1.0]], [0.0])])
 
 
-def _marabou(network: Path, property: Path, limit: float) -> float | None:
-    """Return Marabou's seconds for an instance, None if it does not decide in time."""
+def _marabou(network: Path, property: Path, limit: float) -> tuple[str, float]:
+    """Return Marabou's answer to an instance, and its seconds."""
     from maraboupy import Marabou
 
     start = time.monotonic()
     options = Marabou.createOptions(verbosity=0, timeoutInSeconds=int(limit))
     answer, _, _ = Marabou.read_onnx(str(network)).solve(propertyFilename=str(property), verbose=False, options=options)
-    return time.monotonic() - start if answer in ("sat", "unsat") else None
+    return answer, time.monotonic() - start
 
 
 def main(options: Sequence[str] = ()) -> None:
@@ -210,11 +216,12 @@ def main(options: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser("python -m benchmarks proofs", description=__doc__)
     parser.add_argument("--vnn", type=Path, help="a folder of networks and properties with an answers.csv")
     parser.add_argument("--seconds", type=float, default=VNN_LIMIT, help="time limit of an instance")
-    parser.add_argument("--marabou", action="store_true", help="answer those of ACAS Xu by maraboupy as well")
+    parser.add_argument("--marabou", type=float, default=0.0, help="answer ACAS Xu by maraboupy, too: its seconds")
+    parser.add_argument("--only", default="", help="a text in the names of networks")
     chosen = parser.parse_args(options)
     torch.set_num_threads(1)
     if chosen.vnn is not None:
-        instances(chosen.vnn, chosen.seconds, chosen.marabou)
+        instances(chosen.vnn, chosen.seconds, chosen.marabou, chosen.only)
         return
     maxima()
     within_a_minute(NETWORKS)

@@ -46,6 +46,24 @@ def test_sat_with_the_counterexample(files):
     assert load_vnnlib(files / "fails.vnnlib").contains(x, y)
 
 
+def test_two_networks_by_their_names(files):
+    pytest.importorskip("vnnlib")
+    save_json(network([([[1.0]], [10.0])]), files / "line.json")
+    sides = "(assert (and (== X[0] U[0]) (<= X[0] 3.0) (>= X[0] 0.0)))"
+    declared = "(declare-network {} (declare-input {} real [1]) (declare-output {} real [1]))"
+    text = f"(vnnlib-version <2.0>) {declared.format(*'fXY')} {declared.format(*'gUV')} {sides}"
+    (files / "two.vnnlib").write_text(f"{text} (assert (<= Y[0] (- V[0] 3.5)))")
+    words = ("two.vnnlib", "--network", "f=net.json", "--network", "g=line.json")
+    code, out, err = run("prove", *words, folder=files)
+    assert (code, err) == (10, "")
+    found = dict(re.findall(r"\((\w\[0\]) (\S+?)\)", out))
+    x, u, y, v = (float(found[f"{letter}[0]"]) for letter in "XUYV")
+    assert x == u
+    assert y <= v - 3.5
+    np.testing.assert_allclose([y, v], [TENT([x])[0], 10 + x])
+    assert run("prove", *words[:3], folder=files)[0] == 2
+
+
 def test_unknown_with_the_reason(files, prover):
     prover(lambda *_, **__: Verdict("undecided", None, None, 2.0, "the time limit of 2 s is over"))
     code, out, err = run("prove", "net.json", "fails.vnnlib", "--witness", "w", folder=files)
@@ -84,6 +102,9 @@ WRONG = {
     "another file": (("holds.vnnlib", "holds.vnnlib"), "holds.vnnlib has no known format"),
     "no formula": (("net.json", "net.json"), "net.json is no property in VNN-LIB 1.0"),
     "other outputs": (("net.json", "other.vnnlib"), "do not fit: the property is of 1 inputs and 2 outputs"),
+    "no network at all": (("holds.vnnlib",), "give a network and a property, or a property and --network"),
+    "a name for 1.0": (("holds.vnnlib", "--network", "f=net.json"), "VNN-LIB 1.0 names no networks; give NET"),
+    "a network without a name": (("holds.vnnlib", "--network", "net.json"), "--network net.json must be NAME=NET"),
     "no folder": (("net.json", "holds.vnnlib", "--witness", "no/w"), "--witness no/w must be a file in a folder"),
     "a folder": (("net.json", "holds.vnnlib", "--witness", "."), "--witness . must be a file"),
     "a file that is read": (("net.json", "holds.vnnlib", "--witness", "net.json"), "would replace a file that is read"),

@@ -6,6 +6,7 @@ from fixed_networks import mixed, smooth
 from random_networks import dense_network, mixture, random_network
 
 from plunit.pieces import activation, combination, difference, network, rescaled, to_relu
+from plunit.pieces.rewriting import merged
 
 X = np.random.default_rng(9).uniform(-2, 2, (50, 3))
 
@@ -109,3 +110,10 @@ def test_units_are_as_few_as_said(name, only_relu):
 def test_a_knot_far_away_costs_no_digits(far, only_relu):
     f = network([(np.ones((2, 3)), [0, 0]), activation.piecewise([-far, far], [1.0, 2, 3], 1.0), ([[1, 1]], [0])])
     assert to_relu(f, only_relu=only_relu)([1.0, 1, 1]).tolist() == f([1.0, 1, 1]).tolist() == [14.0]
+
+
+def test_equal_units_are_merged_only_where_their_sum_is_exact():
+    rows, f = (np.ones((3, 1)), np.zeros(3)), activation.relu()
+    exact = merged(network([rows, f, ([[0.5, 0.25, -1.0]], [0.0])]))
+    assert exact.layers[-1].weight.tolist() == [[-0.25]]
+    assert merged(network([rows, f, ([[0.1, 0.2, 0.3]], [0.0])])).widths == (1, 3, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -13,7 +13,7 @@ from plunit import pieces
 from plunit.base.errors import UserError, shown
 from plunit.base.files import save_whole
 from plunit.base.progress import bars
-from plunit.pieces.arrays import Floats
+from plunit.pieces.formats.vnnlib import is_specification
 
 WORDS = {"proved": "unsat", "refuted": "sat", "undecided": "unknown"}
 CODES = {"proved": 0, "refuted": 10, "undecided": 30}
@@ -23,10 +23,17 @@ Thing = TypeVar("Thing")
 
 
 def prove_(
-    net: Annotated[Path, typer.Argument(metavar="NET", help="A network: ONNX, .nnet, JSON, or by torch.save.")],
-    formula: Annotated[
-        Path, typer.Argument(metavar="PROPERTY.vnnlib", help="What must not happen, in VNN-LIB 1.0; may end in .gz.")
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[NET] PROPERTY.vnnlib",
+            help="A network (ONNX, .nnet, JSON, or by torch.save), and what must not happen; may end in .gz.",
+        ),
     ],
+    network: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=NET", help="A network of a property in VNN-LIB 2.0, in place of NET."),
+    ] = None,
     time_limit: Annotated[
         float, typer.Option(min=0.0, metavar="S", help="Give up after this many seconds; 0 for no limit.")
     ] = 60.0,
@@ -39,38 +46,59 @@ def prove_(
     Prints the answer as VNN-COMP does. Exit code 0: unsat, proved that there is none. 10: sat, with the input X and the
     output Y of the network. 30: unknown, with the reason. 2: the files or options cannot be used. 130: Ctrl-C.
     """
-    network = _read(pieces.load, net, "the file of a network")
-    wanted = _read(pieces.load_vnnlib, formula, "a .vnnlib file")
-    try:
-        wanted.check_fits(network)
-    except ValueError as error:
-        raise UserError(f"{shown(net)} and {shown(formula)} do not fit: {error}") from None
+    *nets, formula = files
+    named = dict(_named(text) for text in network or ())
+    if len(nets) != (0 if named else 1) or len(named) != len(network or ()):
+        raise UserError("give a network and a property, or a property and --network NAME=NET once for each network")
+    net, wanted, names = _question(formula, named or {"": nets[0]})
     if witness is not None:
-        _check_place(witness, (net, formula))
-    verdict = _decided(network, wanted, time_limit or None)
+        _check_place(witness, (*nets, *named.values(), formula))
+    verdict = _decided(net, wanted, time_limit or None)
     lines = [WORDS[verdict.status]]
     if verdict.x is not None and verdict.y is not None:
-        lines.append(assignment(verdict.x, verdict.y))
+        lines.append(assignment(names, [*verdict.x, *verdict.y]))
     print(*lines, *([verdict.reason] if verdict.status == "undecided" else []), sep="\n", flush=True)
     if witness is not None:
         save_whole(witness, "\n".join(lines) + "\n")
     raise typer.Exit(CODES[verdict.status])
 
 
-def assignment(x: Floats, y: Floats) -> str:
+def _named(text: str) -> tuple[str, Path]:
+    name, equals, path = text.partition("=")
+    if not (name and equals and path):
+        raise UserError(f"--network {shown(text)} must be NAME=NET, as in --network f=net.onnx")
+    return name, Path(path)
+
+
+def _question(formula: Path, paths: dict[str, Path]) -> tuple[pieces.Network, pieces.Property, dict[str, int]]:
+    """Return the network, the property, and the names of all variables with their places in (x, y)."""
+    nets = {name: _read(pieces.load, path, "the file of a network") for name, path in paths.items()}
+    try:
+        if is_specification(formula):
+            asked = _read(pieces.load_specification, formula, "a .vnnlib file")
+            if set(nets) == {""} and len(only := set(asked.weights.values())) == 1:
+                nets = {only.pop(): nets[""]}
+            return asked.together(nets), asked.property, asked.names
+        wanted = _read(pieces.load_vnnlib, formula, "a .vnnlib file")
+        if set(nets) != {""}:
+            raise ValueError("VNN-LIB 1.0 names no networks; give NET instead of --network")
+        wanted.check_fits(nets[""])
+    except ValueError as error:
+        every = " and ".join(shown(path) for path in paths.values())
+        raise UserError(f"{every} and {shown(formula)} do not fit: {error}") from None
+    letters = [*(f"X_{i}" for i in range(wanted.inputs)), *(f"Y_{i}" for i in range(wanted.outputs))]
+    return nets[""], wanted, {name: i for i, name in enumerate(letters)}
+
+
+def assignment(names: dict[str, int], values: Sequence[float]) -> str:
     """Return a counterexample as VNN-COMP writes it, with the digits that give back the same numbers.
 
-    >>> print(assignment([0.5, 1.0], [-2.0]))
+    >>> print(assignment({"X_0": 0, "X_1": 1, "Y_0": 2}, [0.5, 1.0, -2.0]))
     ((X_0 0.5)
      (X_1 1.0)
      (Y_0 -2.0))
     """
-    pairs = [
-        f"({letter}_{i} {float(value)!r})"
-        for letter, part in zip("XY", (x, y), strict=True)
-        for i, value in enumerate(part)
-    ]
-    return f"({chr(10).join(pairs)})".replace("\n", "\n ")
+    return f"({chr(10).join(f'({name} {float(values[i])!r})' for name, i in names.items())})".replace("\n", "\n ")
 
 
 def _read(load: Callable[[Path], Thing], path: Path, remedy: str) -> Thing:

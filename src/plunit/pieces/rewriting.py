@@ -2,13 +2,18 @@
 
 rescaled        output_shift + output_scale f((x - shift) / scale), for raw inputs and outputs
 combination     rows f(x) + offset
+side_by_side    (f(x), g(x)), each of its own inputs
 difference      f(x) - g(x)
+merged          f with equal units as one
 to_relu         f with ReLU as its only activation
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -92,15 +97,60 @@ def difference(one: Network, other: Network) -> Network:
     if (one.inputs, one.outputs) != (other.inputs, other.outputs):
         sizes = " and ".join(f"{net.inputs} -> {net.outputs}" for net in (one, other))
         raise ValueError(f"a difference needs networks of the same inputs and outputs, got {sizes}")
-    depth = max(len(one.layers), len(other.layers))
-    pairs = list(zip(_lengthened(one, depth), _lengthened(other, depth), strict=True))
-    layers = [Layer(_diagonal(f.weight, g.weight), *_beside(f, g)) for f, g in pairs]
-    (f, g), (last, minus) = pairs[0], pairs[-1]
-    if depth == 1:
-        return Network((Layer(f.weight - g.weight, f.bias - g.bias),))
-    # both take x, and the last layer subtracts
-    layers[0] = Layer(np.concatenate([f.weight, g.weight]), *_beside(f, g))
-    layers[-1] = Layer(np.concatenate([last.weight, -minus.weight], axis=1), last.bias - minus.bias)
+    every = list(range(one.inputs))
+    eye = np.eye(one.outputs)
+    return combination(side_by_side([one, other], [every, every], one.inputs), np.concatenate([eye, -eye], axis=1))
+
+
+def side_by_side(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count: int) -> Network:
+    """Return x -> (f(x), g(x), ...) for x of `count` numbers, where each network takes those at its own places.
+
+    >>> from plunit.pieces import network
+    >>> line = network([([[1.0, 10.0]], [0.0])])
+    >>> side_by_side([line, line], [[0, 1], [2, 0]], 3)([1.0, 2.0, 3.0]).tolist()
+    [21.0, 13.0]
+    """
+    depth = max(len(net.layers) for net in nets)
+    chains = []
+    for net, places in zip(nets, inputs, strict=True):
+        first, *rest = _lengthened(net, depth)
+        weight = np.zeros((len(first.bias), count))
+        weight[:, list(places)] = first.weight
+        chains.append((Layer(weight, first.bias, first.activation), *rest))
+
+    def joined(join: Callable[[Floats, Floats], Floats], layers: Sequence[Layer]) -> Layer:
+        return reduce(lambda f, g: Layer(join(f.weight, g.weight), *_beside(f, g)), layers)
+
+    levels = list(zip(*chains, strict=True))
+    return Network((joined(_stacked, levels[0]), *(joined(_diagonal, level) for level in levels[1:])))
+
+
+def _stacked(a: Floats, b: Floats) -> Floats:
+    return np.concatenate([a, b])
+
+
+def merged(net: Network) -> Network:
+    """Return the same network with units that are equal in all their numbers as one, where their sum is exact.
+
+    >>> from plunit.pieces import activation, network
+    >>> net = network([([[1.0], [1.0], [2.0]], [0.0] * 3), activation.plu(), ([[1.0, -1.0, 3.0]], [0.0])])
+    >>> merged(net), merged(net).layers[-1].weight.tolist()
+    (Network(1 - 2 - 1), [[0.0, 3.0]])
+    """
+    layers = list(net.layers)
+    for i, (layer, f) in enumerate(net.hidden):
+        weight, after = layers[i].weight + 0.0, layers[i + 1].weight  # no weight is -0.0
+        same: dict[bytes, list[int]] = {}
+        for unit, numbers in enumerate(zip(weight, layer.bias + 0.0, f.knots, f.slopes, f.at_zero, strict=True)):
+            same.setdefault(b"".join(part.tobytes() for part in numbers), []).append(unit)
+        columns, kept = after.copy(), np.ones(len(weight), dtype=np.bool_)
+        for first, *others in same.values():
+            parts = after[:, [first, *others]].tolist()
+            sums = [math.fsum(row) for row in parts]
+            if all(math.fsum([*row, -total]) == 0 for row, total in zip(parts, sums, strict=True)):
+                columns[:, first], kept[others] = sums, False
+        layers[i] = Layer(weight[kept], layer.bias[kept], Activation(f.knots[kept], f.slopes[kept], f.at_zero[kept]))
+        layers[i + 1] = Layer(columns[:, kept], layers[i + 1].bias, layers[i + 1].activation)
     return Network(tuple(layers))
 
 

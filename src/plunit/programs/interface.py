@@ -162,7 +162,19 @@ ProofNodes = struct(
         "gradient": "double*",
     },
 )
-STRUCTS = {"train": (Source, Rows, Task, Evaluation), "chain": (Sample, ChainTask), "prove": (ProofTask, ProofNodes)}
+SignTask = struct(
+    "SignTask",
+    {
+        **dict.fromkeys(("cases", "count", "columns"), "int64_t"),
+        **dict.fromkeys(("base", "rows", "floor"), "const double*"),
+        "bound": "double*",
+    },
+)
+STRUCTS = {
+    "train": (Source, Rows, Task, Evaluation),
+    "chain": (Sample, ChainTask),
+    "prove": (ProofTask, ProofNodes, SignTask),
+}
 """Program to its structs."""
 
 

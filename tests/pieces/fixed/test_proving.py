@@ -1,13 +1,16 @@
 """The bound on the error of fixed point: never below what is observed, and not far above it."""
 
+import itertools
+
 import numpy as np
 import pytest
 from fixed_networks import NETS, corners, smooth
 
 from plunit.pieces import activation, error_bound, network, quantize
+from plunit.pieces.fixed import zonotopes
 from plunit.pieces.fixed.integers import FixedNetwork
 from plunit.pieces.fixed.proving import sum_ranges
-from plunit.pieces.fixed.zonotopes import pairs
+from plunit.pieces.fixed.zonotopes import largest_with_signs, pairs
 
 
 def observed(fixed, count, seed=0):
@@ -63,14 +66,43 @@ def test_the_bound_holds_for_the_worst_signs_of_all_roundings(name, bits):
 
 @pytest.mark.parametrize("bits", [16, 8])
 @pytest.mark.parametrize("f", [activation.plu(), activation.relu()], ids=["plu", "relu"])
-def test_the_bound_is_at_most_four_times_the_error_in_the_median(bits, f):
+def test_the_bound_is_at_most_three_times_the_error_in_the_median(bits, f):
     ratios = []
     for seed, inputs in enumerate([1, 2, 3, 4, 5]):
         fixed = quantize(smooth(seed, inputs, f=f), [(-2, 2)] * inputs, bits)
         x = np.random.default_rng(seed).uniform(-2, 2, (50_000, inputs))
         ratios.append(error_bound(fixed)[0] / np.abs(fixed(x) - fixed.net(x)).max())
     assert min(ratios) >= 1
-    assert np.median(ratios) <= 4
+    assert np.median(ratios) <= 3
+
+
+@pytest.mark.parametrize("part", [0.0, 0.9, 1.1], ids=["no floor", "floor below", "floor above"])
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "numpy"])
+def test_the_largest_sum_with_any_signs(compiled, part, monkeypatch):
+    """Against all 2^7 signs; a case without rows, and one whose rows are 0, as well."""
+    if not compiled:
+        monkeypatch.setattr(zonotopes, "why_not_native", lambda program: "no compiler")
+    rng = np.random.default_rng(0)
+    base, rows = rng.normal(size=(30, 12)), rng.normal(size=(30, 7, 12)) * rng.uniform(0, 3, (30, 7, 1))
+    rows[0] = 0
+    signs = np.array(list(itertools.product((-1, 1), repeat=7)))
+    exact = np.abs(base[:, None] + np.einsum("pu,bus->bps", signs, rows)).sum(axis=2).max(axis=1)
+    found = largest_with_signs(base, rows, part * exact)
+    assert (found >= exact).all()
+    np.testing.assert_allclose(found, np.maximum(1, part) * exact, rtol=1e-10)
+    np.testing.assert_allclose(largest_with_signs(base, rows[:, :0], np.zeros(30)), np.abs(base).sum(axis=1))
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "numpy"])
+def test_many_signs_are_bounded_without_trying_them_all(compiled, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(zonotopes, "why_not_native", lambda program: "no compiler")
+    base, rows = np.random.default_rng(1).normal(size=(2, 8)), np.random.default_rng(2).normal(size=(2, 40, 8))
+    signs = np.sign(np.random.default_rng(3).normal(size=(10_000, 40)))
+    seen = np.abs(base[:, None] + np.einsum("pu,bus->bps", signs, rows)).sum(axis=2).max(axis=1)
+    found = largest_with_signs(base, rows, np.zeros(2))
+    assert (found >= seen).all()
+    assert (found < np.abs(base).sum(axis=1) + np.abs(rows).sum(axis=(1, 2))).all()
 
 
 def test_the_rounding_of_an_input_is_half_a_unit():

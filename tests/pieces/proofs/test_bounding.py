@@ -193,3 +193,12 @@ def test_a_simplex_that_lies_makes_no_bound_wrong(seed, monkeypatch):
         if not inner.all():
             break
         nodes = nodes.halves(answer.branch, query.tables.knots)
+
+
+def test_a_round_ends_in_the_middle_when_time_is_over(native):
+    """Of 64 nodes of a wide network the last are not touched."""
+    net = dense_network(0, 200, 64, 64, 1, f=activation.relu())
+    query = Query.of(net, Domain.of(net, [(-1, 1)] * 200), [np.ones((1, 1))])
+    nodes = Nodes.roots(query, np.tile([-1.0, 1.0], (64, 200, 1)))
+    bound(query, nodes, native, 0.0)
+    assert nodes.bounds[-1] == np.inf

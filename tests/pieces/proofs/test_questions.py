@@ -9,12 +9,15 @@ import rational_networks
 from random_networks import dense_network
 
 from plunit.pieces import (
+    Layer,
+    Network,
     Undecided,
     activation,
     bounds,
     counterexample,
     curve,
     distance,
+    lipschitz,
     maximum,
     minimum,
     network,
@@ -117,6 +120,46 @@ def test_constraints_hold_besides_the_box(seed, name):
     assert not bottom.proved or bottom.value == pytest.approx(float(low), abs=1e-5)
     assert (top.proved and bottom.proved) or "line" in name
     assert Domain.of(net, box, constraints).holds(top.x[None]).all()
+
+
+VALUES = {
+    "maximum": (maximum, lambda net, x: net(x)[0]),
+    "minimum": (minimum, lambda net, x: net(x)[0]),
+    "distance": (lambda net, *args, **kwargs: distance(net, ZERO, *args, **kwargs), lambda net, x: abs(net(x)[0])),
+    "lipschitz": (lipschitz, lambda net, x: np.linalg.norm(net(x + STEPS)[:, 0] - net(x)[0]) / STEPS.max()),
+}
+STEPS = 2.0**-24 * np.eye(3)
+ZERO = network([(np.zeros((1, 3)), np.zeros(1))])
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 20.0])
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("seed", range(4))
+def test_values_under_constraints_are_those_of_points_inside(seed, name, seconds):
+    """The constraints leave a small part of the box that random points miss, away from most kinks."""
+    rng, (question, value) = np.random.default_rng(seed), VALUES[name]
+    net, box = random_net(seed, 3, 6), [(-100.0, 100.0)] * 3
+    rows, limits = rng.normal(size=(3, 3)), rng.uniform(0.01, 1, 3)
+    rows, limits = np.concatenate([rows, -rows.sum(axis=0, keepdims=True)]), np.append(limits, 0.5)
+    limits += rows @ rng.uniform(-50, 50, 3)
+    found = question(net, box, constraints=(rows, limits), time_limit=seconds)
+    assert (np.abs(found.x) <= 100).all()
+    terms = np.abs(rows) @ np.abs(found.x) + np.abs(limits)
+    assert (rows @ found.x <= limits + 1e-11 * terms).all()
+    assert found.value == pytest.approx(value(net, found.x), rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_equal_networks_have_the_distance_0(seed):
+    net = random_net(seed, 3, 8, outputs=2)
+    first, last = net.layers
+    turned = Network(
+        (Layer(first.weight[::-1], first.bias[::-1], first.activation), Layer(last.weight[:, ::-1].copy(), last.bias))
+    )
+    for other in (net, turned):
+        found = distance(net, other, [(-2, 2)] * 3, time_limit=5)
+        assert found.proved
+        assert found.bound <= 1e-299
 
 
 def test_bounds_are_those_of_every_output():

@@ -135,9 +135,10 @@ def test_a_small_slope_of_the_wrong_sign_is_seen():
 def test_a_slope_of_rounding_errors_is_undecided():
     """0.1 + 0.2 - 0.3: the slope is 0, or not, by the rounding of the three numbers."""
     net = network([([[1.0]] * 3, [0.0] * 3), activation.identity(), ([[0.1, 0.2, -0.3]], [0.0])])
-    for increasing in (True, False):
-        with pytest.raises(Undecided):
+    for increasing, words in ((True, "smallest slope.* below -"), (False, "largest slope.* above ")):
+        with pytest.raises(Undecided, match=words) as error:
             is_monotone(net, 0, [(-1, 1)], increasing=increasing)
+        assert (error.value.best.bound < 0) == increasing
 
 
 def test_other_inputs_may_be_fixed():

@@ -6,12 +6,15 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.fixed.integers import FixedNetwork, check_fixed
-from plunit.pieces.fixed.zonotopes import EPS, BoxForm, Pair, activation, affine, pairs, start
+from plunit.pieces.fixed.zonotopes import EPS, Bend, BoxForm, Pair, activation, affine, largest_with_signs, pairs, start
 
 TINY = float(np.finfo(np.float64).tiny)
 BATCH = 128
 CLOSE = 1.05
 """A box is not cut further if its bound is within this factor of the bound at a single point."""
+
+SMALL = 0.75
+"""Bounds below this part of the largest one are not made smaller: their boxes are not cut before it has fallen."""
 
 
 def error_bound(fixed: FixedNetwork, *, cuts: int = 4096) -> Floats:
@@ -22,7 +25,7 @@ def error_bound(fixed: FixedNetwork, *, cuts: int = 4096) -> Floats:
     """
     check_fixed(fixed)
     layers, boxes = pairs(fixed), _centered(fixed)[None]
-    bounds, scores, point = _evaluate(fixed, layers, boxes)
+    bounds, scores, point = _evaluate(fixed, layers, boxes, np.zeros(fixed.net.outputs))
     made = 0
     while made < cuts:
         over = (bounds / np.maximum(point * CLOSE, TINY)).max(axis=1) * (scores.max(axis=1) > 0)
@@ -31,7 +34,8 @@ def error_bound(fixed: FixedNetwork, *, cuts: int = 4096) -> Floats:
         if not len(worst):
             break
         halves = _cut(boxes[worst], scores[worst])
-        new_bounds, new_scores, new_point = _evaluate(fixed, layers, halves)
+        floor = np.maximum(CLOSE * point, SMALL * bounds.max(axis=0))
+        new_bounds, new_scores, new_point = _evaluate(fixed, layers, halves, floor)
         new_bounds = np.minimum(new_bounds, np.concatenate([bounds[worst]] * 2))
         keep = np.ones(len(boxes), dtype=np.bool_)
         keep[worst] = False
@@ -65,39 +69,58 @@ def _cut(boxes: Floats, scores: Floats) -> Floats:
     return np.concatenate([left, right])
 
 
-def _forms(
-    fixed: FixedNetwork, layers: list[Pair], boxes: Floats
-) -> tuple[BoxForm, BoxForm, list[tuple[BoxForm, Floats]]]:
-    """Return y and d after all layers, and for each activation z and what unknown pieces add to d."""
+def _forms(fixed: FixedNetwork, layers: list[Pair], boxes: Floats) -> tuple[BoxForm, BoxForm, list[Bend]]:
+    """Return y and d after all layers, and what is unknown about each activation."""
     half = np.ldexp(0.5, -fixed.fraction) + EPS * np.abs(_centered(fixed)).max(axis=1)
     y, d = start(boxes, half)
-    seen = []
+    bends = []
     for pair in layers:
         y, d = affine(pair, y, d)
         if pair.f is not None:
-            z = y
-            y, d, loose = activation(pair, z, d)
-            seen.append((z, loose / np.maximum(loose + pair.rounding, TINY)))
-    return y, d, seen
+            y, d, bend = activation(pair, y, d)
+            bends.append(bend)
+    return y, d, bends
 
 
-def _evaluate(fixed: FixedNetwork, layers: list[Pair], boxes: Floats) -> tuple[Floats, Floats, Floats]:
+def _evaluate(fixed: FixedNetwork, layers: list[Pair], boxes: Floats, floor: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the bound in each box [boxes, out], a score for a cut of each input [boxes, in], and a bound at points.
 
-    A unit of unknown piece adds to the bound by its coefficients in the output. The score of an input is its share of
+    A unit of unknown slope adds to the bound by its coefficients in the output. The score of an input is its share of
     that, by its part in the range of z.
     """
-    _, d, seen = _forms(fixed, layers, boxes)
-    bounds = d.largest + layers[-1].rounding
+    _, d, bends = _forms(fixed, layers, boxes)
     inputs, scores = boxes.shape[1], np.zeros(boxes.shape[:2])
     cost, first = np.abs(d.coefficients).sum(axis=1), 2 * inputs
-    for z, part in seen:
-        units = z.center.shape[1]
+    for bend in bends:
+        units = bend.half.shape[1]
+        part = bend.loose / np.maximum(bend.loose + bend.other, TINY)
         loose = cost[:, first : first + units] + part * cost[:, first + units : first + 2 * units]
-        share = np.abs(z.coefficients[..., :inputs]) / np.maximum(z.radius, TINY)[..., None]
+        share = np.abs(bend.z.coefficients[..., :inputs]) / np.maximum(bend.z.radius, TINY)[..., None]
         scores += np.einsum("bu,bui->bi", loose, share)
         first += 2 * units
+    rounding = layers[-1].rounding
+    bounds = _with_exact_slopes(layers[-1].fixed_weight, d, bends[-1], floor - rounding) if bends else d.largest
     some = np.argsort(-bounds.max(axis=1))[: 1 + len(boxes) // 16]
     middle = boxes[some].mean(axis=2, keepdims=True)
     _, d, _ = _forms(fixed, layers, np.concatenate([middle, middle], axis=2))
-    return bounds, scores, (d.largest + layers[-1].rounding).max(axis=0)
+    return bounds + rounding, scores, (d.largest + rounding).max(axis=0)
+
+
+def _with_exact_slopes(weight: Floats, d: BoxForm, bend: Bend, floor: Floats) -> Floats:
+    """Return a bound on |d| [boxes, out] of the outputs, where the slopes s of the last hidden units decide.
+
+    d is linear in each s = mean +- half, so it is largest where all of them are at an end. With the ends as signs, the
+    forms half w d_u of the units are added to d before its size is taken. Symbol by symbol they cancel in part, which
+    their sizes alone do not.
+    """
+    units, symbols = bend.half.shape[1], bend.d.coefficients.shape[2]
+    found = np.empty((len(d.center), len(weight)))
+    for i, row in enumerate(weight):
+        unknown = row * bend.half
+        base = np.concatenate([d.coefficients[:, i, :symbols], d.center[:, i, None]], axis=1)
+        forms = np.concatenate([bend.d.coefficients, bend.d.center[..., None]], axis=2) * unknown[..., None]
+        own = np.abs(d.coefficients[:, i, symbols : symbols + units]).sum(axis=1) + d.slack[:, i]
+        own += np.abs(row * bend.other).sum(axis=1) + np.abs(unknown * bend.d.slack).sum(axis=1)
+        own *= 1 + 1e-12
+        found[:, i] = largest_with_signs(base, forms, np.maximum(floor[i] - own, 0.0)) + own
+    return np.minimum(found, d.largest)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from plunit.base.machine import processors
 from plunit.pieces.arrays import Floats
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
 from plunit.pieces.functions import Functions
+from plunit.programs.interface import SignTask, called, together
+from plunit.programs.loading import library, why_not_native
 
 EPS = float(np.finfo(np.float64).eps)
+
+DECIDED = 8
+"""The number of signs that are tried without the compiled program."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +151,27 @@ def affine(pair: Pair, y: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm]:
     )
 
 
-def activation(pair: Pair, z: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm, Floats]:
-    """Return y = f(z), fixed y - y, and the part of the latter that is due to unknown pieces, [boxes, units].
+@dataclass(frozen=True, eq=False)
+class Bend:
+    """What is known of an activation: z, fixed z - z, and what is not.
+
+    half: [boxes, units], the slopes of f between z and fixed z are within this of their mean; other: [boxes, units], a
+    bound on rounding and on the difference of the two functions.
+    """
+
+    z: BoxForm
+    d: BoxForm
+    half: Floats
+    other: Floats
+
+    @property
+    def loose(self) -> Floats:
+        """A bound on the part of the difference that is due to unknown slopes."""
+        return np.asarray(self.half * self.d.largest * (1 + 1e-12))
+
+
+def activation(pair: Pair, z: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm, Bend]:
+    """Return y = f(z), fixed y - y, and what is unknown about the latter.
 
     There are two new symbols for each unit: first one for y, then one for the difference.
     """
@@ -156,9 +182,43 @@ def activation(pair: Pair, z: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm, Fl
     moved = z + d
     factor, plus, gap = _chord([(1.0, pair.fixed_f), (-1.0, pair.f)], moved)
     low, high = _slopes(pair.f, np.minimum(z.low, moved.low), np.maximum(z.high, moved.high))
-    loose = (high - low) / 2 * d.largest * (1 + 1e-12) + gap
+    bend = Bend(z, d, (high - low) / 2, gap + pair.rounding)
     kept = d.times((low + high) / 2, plus) + moved.times(factor, np.zeros_like(plus))
-    return z.times(slope, middle).spread(0, reach, units), kept.spread(units, loose + pair.rounding, 0), loose
+    return z.times(slope, middle).spread(0, reach, units), kept.spread(units, bend.loose + bend.other, 0), bend
+
+
+def largest_with_signs(base: Floats, rows: Floats, floor: Floats) -> Floats:
+    """Return a bound on sum_s |base_s + sum_u sign_u row_us| for any signs; exact, but for rounding, above the floor.
+
+    base: [cases, symbols]; rows: [cases, units, symbols]; floor: [cases]. In NumPy the signs of the largest `DECIDED`
+    rows alone are tried; the compiled program decides all, as far as its work allows.
+    """
+    base, rows, bound = np.ascontiguousarray(base), np.ascontiguousarray(rows), np.empty(len(base))
+    if why_not_native("prove"):
+        return _signs_in_numpy(base, rows, floor)
+    (cases, count, columns), counter = rows.shape, ctypes.c_int64(0)
+    task = SignTask(cases=cases, count=count, columns=columns, base=base, rows=rows, floor=floor, bound=bound)
+    call = library("prove").plunit_signs, ctypes.byref(task), ctypes.byref(counter)
+    together(lambda: called(*call), min(processors(), cases))
+    return bound
+
+
+def _signs_in_numpy(base: Floats, rows: Floats, floor: Floats) -> Floats:
+    order = np.argsort(-np.abs(rows).sum(axis=2), axis=1, kind="stable")
+    rows = np.take_along_axis(rows, order[..., None], axis=1)
+    sizes = np.abs(rows).sum(axis=2)
+    left = np.concatenate([np.cumsum(sizes[:, ::-1], axis=1)[:, ::-1], np.zeros((len(base), 1))], axis=1)
+    case, sums = np.arange(len(base)), base
+    start = most = np.abs(base).sum(axis=1) + left[:, 0]
+    for depth in range(min(DECIDED, rows.shape[1])):
+        matters = most > floor[case]
+        case, sums = case[matters], sums[matters]
+        sums = np.concatenate([sums + rows[case, depth], sums - rows[case, depth]])
+        case = np.concatenate([case, case])
+        most = np.abs(sums).sum(axis=1) + left[case, depth + 1]
+    bound = floor.copy()
+    np.maximum.at(bound, case, most)
+    return np.asarray(bound + 1e-12 * start)
 
 
 def _chord(parts: list[tuple[float, Functions]], z: BoxForm) -> tuple[Floats, Floats, Floats]:

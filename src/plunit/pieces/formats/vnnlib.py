@@ -1,28 +1,35 @@
-"""Properties from VNN-LIB 1.0 files, the format of VNN-COMP: a formula over inputs X_i and outputs Y_i.
+"""Properties from VNN-LIB files, the format of VNN-COMP: a formula over the inputs and outputs of networks.
 
 A file declares its variables and asserts comparisons of linear terms, joined by and/or to any depth. All of it together
 describes what must not happen. It is brought into disjunctive normal form, and parts with the same inputs become one
 `Case`. Numbers are float64, and terms are added in float64. Nothing recurses deeper than `DEPTH`, and sizes are checked
-before the form grows.
+before the form grows. Files of version 1.0 are about X_i and Y_i of one network. Those of version 2.0 name networks and
+their variables; the package vnnlib reads their grammar, and here they become a formula of the same kind.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import math
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import check_bytes
+from plunit.pieces.networks import Network
 from plunit.pieces.proofs.properties import Case, Condition, Property
+from plunit.pieces.rewriting import side_by_side
+
+Found = TypeVar("Found")
 
 BYTES = 2**26
 """The largest file, and the largest content of a .gz file, in bytes: 64 MiB."""
@@ -39,7 +46,22 @@ COMPARISONS = 2_000_000
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _VARIABLE = re.compile(r"([XY])_(0|[1-9][0-9]{0,6})")
+_COMMENT = re.compile(r";[^\r\n]*")
 _GZIP = b"\x1f\x8b"
+_KINDS = {
+    "And": "and",
+    "Or": "or",
+    "LessEqual": "<=",
+    "GreaterEqual": ">=",
+    "LessThan": "<",
+    "GreaterThan": ">",
+    "Equal": "=",
+    "Negate": "-",
+    "Plus": "+",
+    "Minus": "-",
+    "Multiply": "*",
+}
+"""Kinds of nodes of the package vnnlib, and what VNN-LIB 1.0 writes for them."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +83,33 @@ def load_vnnlib(path: str | Path) -> Property:
     ValueError, in one line with the file, if it is not such a formula, if an input has no lower or no upper bound, if a
     comparison mixes inputs and outputs, or if it is larger than `BYTES`, `DEPTH`, `CASES` or `COMPARISONS`.
     """
-    path = Path(path)
+    return _loaded(Path(path), parse, "1.0")
+
+
+def load_specification(path: str | Path) -> Specification:
+    """Return the specification of a VNN-LIB 2.0 file (.vnnlib or .vnnlib.gz), of one or several networks.
+
+    ValueError as in `load_vnnlib`; ImportError if the package vnnlib is missing.
+    """
+    return _loaded(Path(path), parse_specification, "2.0")
+
+
+def is_specification(path: str | Path) -> bool:
+    """Whether a file says that it is VNN-LIB 2.0 or later."""
+    try:
+        text = _COMMENT.sub("", _text(Path(path))).lstrip()
+    except (OSError, ValueError, EOFError, zlib.error):
+        return False
+    return re.match(r"\(\s*vnnlib-version", text) is not None
+
+
+def _loaded(path: Path, read: Callable[[str], Found], version: str) -> Found:
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is a folder, a device or a pipe; give a .vnnlib file")
     try:
-        return parse(_text(path))
+        return read(_text(path))
     except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is no property in VNN-LIB 1.0: {' '.join(str(error).split())}") from None
+        raise ValueError(f"{path} is no property in VNN-LIB {version}: {' '.join(str(error).split())}") from None
 
 
 def _text(path: Path) -> str:
@@ -87,9 +129,10 @@ def parse(text: str) -> Property:
     >>> len(parse(lines + "(assert (or (>= Y_0 3) (<= Y_0 -3)))").cases[0].conditions)
     2
     """
+    plain = _plain(text)
     names: dict[str, int] = {}
     asserted = []
-    for command in _expressions(text):
+    for command in _expressions(plain):
         word = command[0] if isinstance(command, list) and command else command
         if word == "assert" and len(command) == 2:
             asserted.append(command[1])
@@ -107,6 +150,13 @@ def parse(text: str) -> Property:
     return _Formula(numbers, inputs, outputs).property(asserted)
 
 
+def _plain(text: str) -> str:
+    """Return a text without comments; ValueError if it has too many comparisons, each of which is in a case."""
+    plain = _COMMENT.sub("", text)
+    _check(1, sum(plain.count(start) for start in ("(<", "(>", "(=")))
+    return plain
+
+
 def _count(names: dict[str, int], letter: str) -> int:
     """Return how many variables of a letter there are; ValueError if there is none, or one is missing."""
     given = {name for name in names if name[0] == letter}
@@ -117,26 +167,25 @@ def _count(names: dict[str, int], letter: str) -> int:
 
 
 def _expressions(text: str) -> Iterator[Any]:
-    """Yield the expressions of a text, as nested lists of words."""
+    """Yield the expressions of a text without comments, as nested lists of words."""
     stack: list[list[Any]] = []
-    for line in re.split(r"\r\n|\r|\n", text):
-        for token in _TOKEN.findall(line.partition(";")[0]):
-            if token == "(":
-                stack.append([])
-                if len(stack) > DEPTH:
-                    raise ValueError(f"its parentheses are nested deeper than {DEPTH}; write it flatter")
-            elif token == ")":
-                if not stack:
-                    raise ValueError("it closes a parenthesis that is not open")
-                done = stack.pop()
-                if not stack:
-                    yield done
-                else:
-                    stack[-1].append(done)
-            elif not stack:
-                raise ValueError(f"a line must be declare-const or assert, got {_shown(token)}")
+    for token in map(re.Match[str].group, _TOKEN.finditer(text)):
+        if token == "(":
+            stack.append([])
+            if len(stack) > DEPTH:
+                raise ValueError(f"its parentheses are nested deeper than {DEPTH}; write it flatter")
+        elif token == ")":
+            if not stack:
+                raise ValueError("it closes a parenthesis that is not open")
+            done = stack.pop()
+            if not stack:
+                yield done
             else:
-                stack[-1].append(token)
+                stack[-1].append(done)
+        elif not stack:
+            raise ValueError(f"a line must be declare-const or assert, got {_shown(token)}")
+        else:
+            stack[-1].append(token)
     if stack:
         raise ValueError(f"{len(stack)} parentheses are not closed at its end; the file may be cut")
 
@@ -155,6 +204,136 @@ def _shown(expression: Any) -> str:
     return text.replace("( ", "(").replace(" )", ")")
 
 
+@dataclass(frozen=True, eq=False)
+class Specification:
+    """A property of networks side by side, which read their inputs from one x; their outputs in a row are y.
+
+    weights: network to the network that has its weights, itself unless the file says equal-to. inputs: network to the
+    places of its inputs in x; inputs that the file sets equal are one. names: of all variables, with the place of each
+    in (x, y).
+    """
+
+    weights: dict[str, str]
+    inputs: dict[str, list[int]]
+    outputs: dict[str, int]
+    names: dict[str, int]
+    property: Property
+
+    def together(self, nets: Mapping[str, Network]) -> Network:
+        """Return the networks as the one that the property is about; ValueError if one is missing or does not fit."""
+        wanted = set(self.weights.values())
+        if set(nets) != wanted:
+            raise ValueError(f"it is about the networks {sorted(wanted)}, got {sorted(nets)}; give each of them once")
+        for name, same in self.weights.items():
+            sizes, given = (len(self.inputs[name]), self.outputs[name]), (nets[same].inputs, nets[same].outputs)
+            if sizes != given:
+                raise ValueError(
+                    f"network {name} has {sizes[0]} inputs and {sizes[1]} outputs in the file, the given one has "
+                    f"{given[0]} and {given[1]}; check that the two belong together"
+                )
+        parts = [nets[same] for same in self.weights.values()]
+        return side_by_side(parts, list(self.inputs.values()), self.property.inputs)
+
+
+def parse_specification(text: str) -> Specification:
+    """Return the specification of a text in VNN-LIB 2.0; ValueError says what is wrong with it.
+
+    >>> twice = "(declare-network {} (declare-input {} real [1]) (declare-output {} real [1]))"
+    >>> head = "(vnnlib-version <2.0>)" + twice.format("f", "X", "Y") + twice.format("g", "U", "V")
+    >>> asked = parse_specification(head + "(assert (and (== X[0] U[0]) (<= X[0] 1.0) (>= X[0] 0.0) (> Y[0] V[0])))")
+    >>> asked.names, asked.property.inputs
+    ({'X[0]': 0, 'U[0]': 0, 'Y[0]': 1, 'V[0]': 2}, 1)
+    """
+    try:
+        from vnnlib import VNNLibException, parse_query_string
+    except ImportError:
+        raise ImportError("VNN-LIB 2.0 needs the package vnnlib: pip install vnnlib") from None
+    plain = _plain(text)
+    if max(accumulate(1 if one == "(" else -1 for one in re.findall("[()]", plain)), default=0) > DEPTH:
+        raise ValueError(f"its parentheses are nested deeper than {DEPTH}; write it flatter")
+    try:
+        query = parse_query_string(plain)
+    except VNNLibException as error:
+        raise ValueError(_first_error(str(error))) from None
+    shapes = {side: _variables(query.networks, side) for side in ("inputs", "outputs")}
+    asserted = [part for one in query.assertions for part in _conjuncts(_tree(one.expr))]
+    places = _shared(shapes["inputs"], asserted)
+    inputs = len(set(places.values()))
+    outputs = [name for names in shapes["outputs"].values() for name in names]
+    names = {**places, **{name: inputs + i for i, name in enumerate(outputs)}}
+    rest = [part for part in asserted if not (_is_sharing(part, places) and places[part[1]] == places[part[2]])]
+    return Specification(
+        {one.name: one.equal_to or one.name for one in query.networks},
+        {network: [places[name] for name in mine] for network, mine in shapes["inputs"].items()},
+        {network: len(mine) for network, mine in shapes["outputs"].items()},
+        names,
+        _Formula(names, inputs, len(outputs)).property(rest),
+    )
+
+
+def _first_error(text: str) -> str:
+    """Return the first error of the package's report, which is JSON unless the grammar is broken."""
+    try:
+        first = json.loads(text)["errors"][0]
+        return f"line {first['line']}: {first['message']}; {first['hint']}"
+    except (ValueError, LookupError, TypeError):
+        return text[:200]
+
+
+def _variables(networks: Any, side: str) -> dict[str, list[str]]:
+    """Return the names of the inputs or outputs of each network, such as X[0,1], in their order."""
+    found = {}
+    for one in networks:
+        tensors = getattr(one, side)
+        if len(tensors) != 1 or one.hidden:
+            raise ValueError(f"network {one.name} must have one input and one output, and no hidden variables")
+        shape = tuple(tensors[0].shape)
+        check_bytes(f"the {side} of network {one.name}", 8 * math.prod(shape))
+        name = tensors[0].name
+        found[one.name] = [_name(name, index) for index in np.ndindex(*shape)]
+    return found
+
+
+def _name(name: str, index: Sequence[int]) -> str:
+    return f"{name}[{','.join(map(str, index))}]" if len(index) else name
+
+
+def _tree(node: Any) -> Any:
+    """Return an expression of the package as nested lists of words, as `_expressions` makes them."""
+    kind = type(node).__name__
+    if kind == "Var":
+        return _name(node.name, node.indices)
+    if hasattr(node, "lexeme"):
+        return str(node.lexeme)
+    parts = [_tree(part) for part in node.children()]
+    if kind == "NotEqual":
+        return ["or", ["<", *parts], [">", *parts]]
+    if kind not in _KINDS:
+        raise ValueError(f"{kind} is not understood: {str(node)[:80]}")
+    return [_KINDS[kind], *parts]
+
+
+def _conjuncts(tree: Any) -> list[Any]:
+    return [part for each in tree[1:] for part in _conjuncts(each)] if tree[0] == "and" else [tree]
+
+
+def _is_sharing(tree: Any, inputs: Container[str]) -> bool:
+    """Whether an assertion says that two inputs are equal."""
+    return tree[0] == "=" and all(isinstance(side, str) and side in inputs for side in tree[1:])
+
+
+def _shared(inputs: dict[str, list[str]], asserted: list[Any]) -> dict[str, int]:
+    """Return the place of each input in x: inputs of different networks that are asserted to be equal have one."""
+    owner = {name: network for network, names in inputs.items() for name in names}
+    group = {name: {name} for name in owner}
+    for _, one, other in (tree for tree in asserted if _is_sharing(tree, group)):
+        both = group[one] | group[other]
+        if len({owner[name] for name in both}) == len(both):
+            group.update(dict.fromkeys(both, both))
+    numbers: dict[int, int] = {}
+    return {name: numbers.setdefault(id(same), len(numbers)) for name, same in group.items()}
+
+
 class _Formula:
     """Comparisons over numbered variables, the inputs first, and their disjunctive normal form."""
 
@@ -165,18 +344,19 @@ class _Formula:
         """Return the property of all assertions together."""
         parts = self._together([self._normal(expression) for expression in asserted])
         cases: dict[bytes, tuple[Floats, Floats, Floats, list[Condition]]] = {}
-        empty = ""
         for part in parts:
             box, rows, limits, condition = self._case(part)
-            if (wrong := np.flatnonzero(box[:, 0] > box[:, 1])).size:
-                low, high = box[wrong[0]].tolist()
-                empty = f"X_{wrong[0]} must be at least {low} and at most {high}"
-                continue
-            key = b"".join((box.tobytes(), rows.tobytes(), limits.tobytes()))
-            cases.setdefault(key, (box, rows, limits, []))[3].append(condition)
+            if (box[:, 0] <= box[:, 1]).all():  # else no x is in this part
+                key = b"".join((box.tobytes(), rows.tobytes(), limits.tobytes()))
+                cases.setdefault(key, (box, rows, limits, []))[3].append(condition)
         if not cases:
-            raise ValueError(f"no x fulfils it{': ' + empty if empty else ''}; correct the bounds of the inputs")
+            return self._nothing()
         return Property(tuple(Case(*case[:3], tuple(case[3])) for case in cases.values()))
+
+    def _nothing(self) -> Property:
+        """Return the property that no x is in: 0 <= -1."""
+        condition = Condition(np.zeros((1, self.outputs)), np.zeros(1))
+        return Property((Case(np.zeros((self.inputs, 2)), np.zeros((1, self.inputs)), -np.ones(1), (condition,)),))
 
     def _normal(self, expression: Any) -> _Parts:
         """Return the disjunctive normal form of an expression."""
@@ -186,8 +366,11 @@ class _Formula:
         if word == "and":
             return self._together([self._normal(part) for part in inner])
         if word == "or":
-            found = [part for each in inner for part in self._normal(each)]
-            _check(len(found), sum(map(len, found)))
+            found, size = list[tuple[_Comparison, ...]](), 0
+            for each in inner:
+                found += (parts := self._normal(each))
+                size += sum(map(len, parts))
+                _check(len(found), size)
             return found
         return [self._compared(expression)]
 
@@ -277,8 +460,9 @@ class _Formula:
         box = np.array([low, high]).T + 0.0  # no bound is -0.0, so that equal boxes have equal bytes
         if not np.isfinite(box).all():
             i, side = (int(axis[0]) for axis in np.nonzero(~np.isfinite(box)))
+            name = next(name for name, number in self.numbers.items() if number == i)
             raise ValueError(
-                f"X_{i} has no {('lower', 'upper')[side]} bound in a case; bound every input from both sides"
+                f"{name} has no {('lower', 'upper')[side]} bound in a case; bound every input from both sides"
             )
         strict = {each.strict for each in on_outputs}
         if len(strict) > 1:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import threading
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -31,6 +32,10 @@ from plunit.programs.loading import library, why_not_native
 
 EXACT = 10_000
 """Up to this many weights, the ranges of the first layer are computed in exact arithmetic."""
+
+
+LONG = 10.0
+"""Seconds that no round takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,20 +240,23 @@ class Answer:
     gradient: Floats
 
 
-def bound(query: Query, nodes: Nodes, engine: str) -> Answer:
-    """Narrow the nodes, in place, and return what is known of them."""
+def bound(query: Query, nodes: Nodes, engine: str, seconds: float = np.inf) -> Answer:
+    """Narrow the nodes, in place, and return what is known of them.
+
+    After so many seconds the compiled program takes no further node; what is returned is of no use then.
+    """
     n, inputs = len(nodes), query.net.inputs
     found = Answer(np.zeros((n, inputs)), np.full((n, 2), -1, dtype=np.int64), np.zeros((n, inputs, 2)))
     if engine == "numpy":
         bound_in_numpy(query, nodes, found)
     else:
-        _bound_compiled(query, nodes, found)
+        _bound_compiled(query, nodes, found, seconds)
     nodes.bounds[np.isnan(nodes.bounds)] = np.inf  # overflow proves nothing
     found.gradient[np.isnan(found.gradient).any(axis=2)] = -np.inf, np.inf
     return found
 
 
-def _bound_compiled(query: Query, nodes: Nodes, found: Answer) -> None:
+def _bound_compiled(query: Query, nodes: Nodes, found: Answer, seconds: float) -> None:
     n = len(nodes)
     net, tables, domain, counter = query.net, query.tables, query.domain, ctypes.c_int64(0)
     question = ProofTask(
@@ -285,7 +293,18 @@ def _bound_compiled(query: Query, nodes: Nodes, found: Answer) -> None:
         gradient=found.gradient,
     )
     call = library("prove").plunit_prove, ctypes.byref(question), ctypes.byref(parts), ctypes.byref(counter)
-    together(lambda: called(*call), min(processors(), n))
+
+    def stop() -> None:
+        counter.value = n
+
+    timer = threading.Timer(seconds, stop) if seconds < LONG else None
+    if timer is not None:
+        timer.start()
+    try:
+        together(lambda: called(*call), min(processors(), n))
+    finally:
+        if timer is not None:
+            timer.cancel()
 
 
 def prover() -> str:

@@ -19,6 +19,7 @@ from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.limits import MEMORY, Progress
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query, bound, prover
 from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.linear import FLOOR
 
 SECONDS = 60.0
 """The default time limit."""
@@ -114,27 +115,35 @@ def search(
     """
     engine, query = prover(), aim.query
     start = time.monotonic()
+    end = start + effort.seconds
     best = _best(*_first_points(aim, boxes), enough, least)
+
+    def level() -> float:
+        """What a part must exceed; of a constant 0 the bounds are what underflow leaves of them."""
+        return least if enough else best.value + gap * best.scale + FLOOR
+
     rng = np.random.default_rng(0)
     pool, closed, batch, rounds = _Pool(Nodes.roots(query, boxes)), -np.inf, 2, 0
     while len(pool) and not best.found:
         # what is uncertain about a value must not drop a part in which another one would do
-        level = least if enough else best.value + gap * best.scale
-        top = max(level, closed, pool.bound)
-        if time.monotonic() - start > effort.seconds:
-            return Extreme(best.x, best.case, best.value, max(top, best.value), best.scale, ended=False)
+        top = max(level(), closed, pool.bound)
+        unfinished = Extreme(best.x, best.case, best.value, max(top, best.value), best.scale, ended=False)
+        if (seconds := end - time.monotonic()) <= 0:
+            return unfinished
         if effort.progress is not None:
             _tell(effort, start, best.value, top, len(pool))
         nodes, before = pool.take(batch, by_value=rounds % 2 == 1)
         batch, rounds = min(2 * batch, query.batch), rounds + 1
-        nodes.floors[:] = aim.floors(nodes.case, level)
-        answer = bound(query, nodes, engine)
-        bounds = np.fmin(aim.bounds(nodes, answer, level), before)  # NaN bounds nothing
+        floor = level()
+        nodes.floors[:] = aim.floors(nodes.case, floor)
+        answer = bound(query, nodes, engine, seconds)
+        if time.monotonic() > end:  # some nodes may not have been bounded
+            return unfinished
+        bounds = np.fmin(aim.bounds(nodes, answer, floor), before)  # NaN bounds nothing
         points, cases, values = _tries(aim, nodes, answer.x, rng)
         best = best.after(_best(points, cases, values, enough, least))
-        level = least if enough else best.value + gap * best.scale
-        pool.drop(level)
-        left = bounds > level
+        pool.drop(level())
+        left = bounds > level()
         leaves = left & (answer.branch[:, 0] < 0)
         closed = max(closed, bounds[leaves].max(initial=-np.inf))
         left &= ~leaves
@@ -142,8 +151,7 @@ def search(
         pool.add(halves, np.repeat(bounds[left], 2), np.repeat(values[: len(nodes)][left], 2))
     if best.found:
         return Extreme(best.x, best.case, best.value, np.inf, best.scale, ended=False)
-    level = least if enough else best.value + gap * best.scale
-    return Extreme(best.x, best.case, best.value, max(level, closed), best.scale, ended=True)
+    return Extreme(best.x, best.case, best.value, max(level(), closed), best.scale, ended=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
 from plunit.pieces.proofs.exact_values import exceeds_zero
 from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT
-from plunit.pieces.rewriting import difference
+from plunit.pieces.rewriting import difference, merged
 
 PROVED = 1e-6
 """A value is proved if no other can be larger by more than this part of the largest |f| that was seen."""
@@ -59,9 +59,9 @@ class Optimum:
 class Undecided(Exception):
     """Neither answer was proved: time is over, or a value is too close to 0. `best` has the best point and a bound."""
 
-    def __init__(self, best: Optimum, what: str = "value") -> None:
+    def __init__(self, best: Optimum, what: str = "largest value", beyond: str = "above") -> None:
         super().__init__(
-            f"undecided after {best.seconds:.0f} s: the largest {what} found is {best.value:.9g}, and none is above "
+            f"undecided after {best.seconds:.0f} s: the {what} found is {best.value:.9g}, and none is {beyond} "
             f"{best.bound:.9g}; raise time_limit or take a smaller box, unless both are 0 to rounding"
         )
         self.best = best
@@ -214,7 +214,7 @@ def distance(
             f"distance takes two curves, or two networks and a box, got {type(one).__name__}, {type(other).__name__}"
             f"{' without a box' if box is None else ''}"
         )
-    both = difference(one, other)
+    both = merged(difference(one, other))  # what is equal in both cancels exactly
     domain, effort = Domain.of(both, box, constraints), Effort.of(time_limit, progress)
     return largest_of([_largest(both, domain, goal, share) for goal, share in shares(_signed_outputs(both), effort)])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -107,7 +107,9 @@ def is_monotone(
     if fails(found.x, found.case):
         return False
     if found.bound > flat:
-        raise Undecided(Optimum.of(found, found.value, time.monotonic() - start), "slope of the wrong sign")
+        best = Optimum.of(found, found.value, time.monotonic() - start)
+        best = replace(best, value=sign * best.value, bound=sign * best.bound)
+        raise Undecided(best, *(("smallest slope", "below") if increasing else ("largest slope", "above")))
     return True
 
 

@@ -2,6 +2,7 @@
 // A node is a box, ranges of the units, and splits: units that are known to be below or above a knot. The step narrows
 // them (ranges.h), bounds the goals by linear programs in x (linear.h), and says where to branch.
 #include "ranges.h"
+#include "signs.h"
 
 namespace {
 
@@ -277,6 +278,15 @@ int64_t plunit_prove(const ProofTask* task, const ProofNodes* nodes, int64_t* ne
   });
 }
 
+// The same for sums of forms with any signs.
+int64_t plunit_signs(const SignTask* task, int64_t* next) {
+  return guarded([=] {
+    Signs signs(*task);
+    for (int64_t i; (i = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < task->cases;) signs.run(i);
+    return 0;
+  });
+}
+
 // See interface.h.
-void plunit_layout(int64_t i, char* to, int64_t room) { write_layout<ProofTask, ProofNodes>(i, to, room); }
+void plunit_layout(int64_t i, char* to, int64_t room) { write_layout<ProofTask, ProofNodes, SignTask>(i, to, room); }
 }
