@@ -1,0 +1,249 @@
+"""A second-order finish: after Adam, steps of Levenberg and Marquardt bring a least-squares fit close to its optimum.
+
+With r the residuals of a member, each times the root of its row's weight, and J their slopes in its parameters, a step is
+
+    theta - (J^T J + damping D)^-1 J^T r,    D = diag(J^T J) + 0.001 mean(diag(J^T J))
+
+in float64 (Levenberg, 1944; Marquardt, 1963; docs/literature.md). It is kept only if the loss falls; then the next one
+is bolder, otherwise more careful. So no loss ever rises, and Ctrl-C keeps what has been reached.
+
+J has one column for each parameter, and J^T J takes rows x parameters^2 operations: this is for small networks.
+`_native` calls programs/csrc/squares.h; `_numpy` states the same steps in NumPy.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plunit import learned
+from plunit.base.machine import processors
+from plunit.base.progress import Pace, Progress
+from plunit.base.ranges import as_count
+from plunit.ensemble import numpy_steps
+from plunit.ensemble.arrays import Array, as_array
+from plunit.ensemble.mlp import MLP
+from plunit.ensemble.runs import Data, Rows, State, StepData, begin, check_numbers, points
+from plunit.programs.interface import Squares, called, together
+from plunit.programs.loading import choose_engine, library
+
+DAMPING = 1e-2
+"""Of the first step; then it changes by these factors after a step that is kept and after one that is not."""
+
+EASIER, HARDER = 0.25, 4.0
+FLOOR, HARDEST = 1e-14, 1e12  # it stays above the one; beyond the other a member has ended
+
+PATIENCE = 12
+"""A member ends after so many steps in a row, none of which lowered its loss by this part."""
+
+TOLERANCE = 1e-6
+
+_BLOCK = 256  # rows whose slopes are in memory at once, in NumPy
+
+
+@dataclass
+class Finish:
+    """Members on their way, and at the end; what is not their loss is for the steps to come.
+
+    Attributes:
+        theta: the parameters [parameters, S], in float64.
+        loss: the mean square error of each on its rows [S], with their weights.
+        steps: how many steps each has taken [S]; a member that stalls ends early.
+    """
+
+    theta: Array
+    loss: Array
+    steps: Array
+    damping: Array
+    waited: Array
+
+    def copy(self) -> Finish:
+        """Return one with arrays of its own."""
+        return Finish(*(np.array(part, order="C") for part in vars(self).values()))
+
+
+def finish(
+    network: MLP,
+    theta: Any,
+    data: Data | Rows,
+    *,
+    steps: int,
+    alpha: Any = 0.1,
+    c: Any = 1.0,
+    engine: str | None = None,
+    progress: Progress = lambda done, best: None,
+    interrupted: Callable[[], object] | None = None,
+) -> Finish:
+    """Lower every member's mean square error by up to `steps` steps of Levenberg and Marquardt on all of its points.
+
+    Args:
+        network: the form of the members.
+        theta: where they start [parameters, S], left as it is. A member that is not finite stays.
+        data: a fixed batch or the `Rows` of a table, all of which count at each step.
+        steps: the most steps of a member.
+        alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
+        c: the half-width of its inner piece; likewise.
+        engine: "native" (compiled) or "numpy"; by default native where possible.
+        progress: called now and then with the part of the steps that is done and the least loss; if it returns true,
+            the steps end there.
+        interrupted: called if Ctrl-C has ended the steps; by default a warning. What has been reached is kept.
+
+    Each member is computed by one thread. So with the compiled program its bits depend on its own start and rows only;
+    with NumPy they may depend on how many threads BLAS has.
+
+    >>> from plunit.ensemble import MLP, initial
+    >>> x = np.linspace(-3, 3, 60)[None]
+    >>> network = MLP((1, 6, 1), "tanh")
+    >>> start = initial(network, [np.random.default_rng(seed) for seed in range(4)])
+    >>> bool(finish(network, start, (x, np.sin(x)), steps=60).loss.max() < 1e-4)
+    True
+    """
+    as_count("steps", steps)
+    if not isinstance(data, (Rows, tuple, list)):
+        raise ValueError(f"a finish needs all points at once, a pair (inputs, targets) or Rows, got {type(data).__name__}")
+    theta = as_array(theta, np.float64, "theta")
+    state = begin(network, theta, steps=0, alpha=alpha, c=c)
+    given = points(_whole(data), 1, network, state.theta)
+    check_numbers(given, "square", table=isinstance(data, Rows))
+    advance = _native if choose_engine(engine) == "native" else _numpy
+    members = state.members
+    zero = np.zeros(members, np.int64)
+    now, taken, pace = Finish(state.theta, np.full(members, np.inf), zero, np.full(members, DAMPING), zero), 0, Pace()
+    try:
+        while True:
+            stop = pace.next(taken, steps)
+            after = now.copy()
+            advance(state, given, after, stop - taken)
+            now, taken = after, stop
+            over = progress(taken / max(steps, 1), float(np.nanmin(now.loss, initial=np.inf)))
+            if over or taken == steps or (now.waited >= PATIENCE).all():
+                return now
+    except KeyboardInterrupt:
+        if interrupted is None:
+            warnings.warn(f"Finish interrupted by user after {taken} of {steps} steps: kept is the best so far", stacklevel=2)
+        else:
+            interrupted()
+        return now
+
+
+def _whole(data: Data | Rows) -> Data | Rows:
+    return Rows(data.x, data.y, data.weight) if isinstance(data, Rows) else data
+
+
+def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
+    """Take steps by the compiled program, in place; threads share the members."""
+    network = state.network
+    arrays = [np.moveaxis(part[0], (0, 1, 2), (2, 1, 0)) for part in (given.x, given.y)]  # [S or 1, rows, units]
+    members = max(len(part) for part in arrays)
+    x, y = (np.array(np.broadcast_to(part, (members, *part.shape[1:])), order="C") for part in arrays)
+    theta = np.array(now.theta.T, order="C")
+    task = Squares(
+        members=state.members,
+        depth=network.depth,
+        widths=np.array(network.widths, np.int64),
+        activation=network.activation.encode(),
+        parameters=network.parameters,
+        learned=network.learned,
+        limit=learned.LIMIT,
+        rows=x.shape[1],
+        apart=x.shape[1] if members > 1 else 0,
+        x=x,
+        y=y,
+        weight=None if given.weight is None else np.array(given.weight.ravel(), order="C"),
+        alpha=np.array(state.alpha.T, order="C"),
+        c=np.array(state.c.T, order="C"),
+        steps=steps,
+        patience=PATIENCE,
+        tolerance=TOLERANCE,
+        easier=EASIER,
+        harder=HARDER,
+        hardest=HARDEST,
+        floor=FLOOR,
+        theta=theta,
+        loss=now.loss,
+        damping=now.damping,
+        waited=now.waited,
+        taken=now.steps,
+    )
+    counter = ctypes.c_int64(0)
+    call = library().plunit_squares, ctypes.byref(task), ctypes.byref(counter)
+
+    def work() -> None:
+        known = called(*call)
+        assert known, f"programs/csrc/squares.h lacks {network.activation}"
+
+    together(work, min(processors(), state.members))
+    now.theta = theta.T
+
+
+def _numpy(state: State, given: StepData, now: Finish, steps: int) -> None:
+    """Take steps in NumPy, in place."""
+    with np.errstate(all="ignore"):
+        new = now.steps == 0
+        now.loss[new] = _losses(state, given, now.theta)[new]
+        now.waited[~np.isfinite(now.loss)] = PATIENCE
+        normal = _normal(state, given, now.theta)
+        for _ in range(steps):
+            going = (now.waited < PATIENCE) & (now.damping <= HARDEST)
+            now.waited[~going] = PATIENCE
+            if not going.any():
+                break
+            trial = now.theta - np.stack([_step(one, damping) for one, damping in zip(normal, now.damping, strict=True)], -1)
+            found = np.where(going, _losses(state, given, trial), np.inf)
+            better = found < now.loss
+            now.waited = np.where(going & ~(found < now.loss * (1 - TOLERANCE)), now.waited + 1, np.where(going, 0, now.waited))
+            now.theta[:, better] = trial[:, better]
+            now.loss[better] = found[better]
+            changed = np.where(better, np.maximum(now.damping * EASIER, FLOOR), now.damping * HARDER)
+            now.damping = np.where(going, changed, now.damping)
+            now.steps += going
+            if better.any():
+                normal[better] = _normal(state, given, now.theta)[better]
+
+
+def _blocks(state: State, given: StepData, theta: Array) -> Any:
+    """Yield the residuals [S, out, n] of blocks of rows, by way of their state, inputs and the roots of their weights."""
+    own = State(**{**vars(state), "theta": theta})
+    x, y = (np.moveaxis(part[0], -1, 0) for part in (given.x, given.y))
+    count = x.shape[2]
+    weight = np.ones(count) if given.weight is None else given.weight.ravel()
+    root = np.sqrt(weight / (count * y.shape[1]))
+    for first in range(0, count, _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        yield own, x[..., rows], y[..., rows], root[rows]
+
+
+def _losses(state: State, given: StepData, theta: Array) -> Array:
+    total = np.zeros(state.members)
+    for own, x, y, root in _blocks(state, given, theta):
+        total += (((numpy_steps.outputs(own, x) - y) * root) ** 2).sum((1, 2))
+    return total
+
+
+def _normal(state: State, given: StepData, theta: Array) -> Array:
+    """Return [J r]^T [J r] of each member, [S, parameters + 1, parameters + 1]."""
+    size = state.network.parameters + 1
+    total = np.zeros((state.members, size, size))
+    for own, x, y, root in _blocks(state, given, theta):
+        outputs, slopes = numpy_steps.jacobian(own, x)
+        for unit, own_slopes in enumerate(slopes):
+            away = (outputs - y)[:, unit]
+            both = np.concatenate([own_slopes, away[None]]).swapaxes(0, 1) * root  # [S, parameters + 1, n]
+            total += both @ both.swapaxes(1, 2)
+    return total
+
+
+def _step(normal: Array, damping: float) -> Array:
+    """Return (J^T J + damping D)^-1 J^T r, or infinities if the matrix is not positive definite."""
+    gram, right = normal[:-1, :-1], normal[:-1, -1]
+    diagonal = np.diag(gram)
+    try:
+        factor = np.linalg.cholesky(gram + np.diag(damping * (diagonal + 1e-3 * diagonal.mean())))
+    except np.linalg.LinAlgError:
+        return np.full_like(right, np.inf)
+    return np.asarray(np.linalg.solve(factor.T, np.linalg.solve(factor, right)))
