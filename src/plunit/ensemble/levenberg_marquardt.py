@@ -1,6 +1,7 @@
 """A second-order finish: after Adam, steps of Levenberg and Marquardt bring a least-squares fit close to its optimum.
 
-With r the residuals of a member, each times the root of its row's weight, and J their slopes in its parameters, a step is
+Let r be the residuals of a member, each times the root of its row's weight, and J their slopes in its parameters. A step
+leads to
 
     theta - (J^T J + damping D)^-1 J^T r,    D = diag(J^T J) + 0.001 mean(diag(J^T J))
 
@@ -14,9 +15,10 @@ J has one column for each parameter, and J^T J takes rows x parameters^2 operati
 from __future__ import annotations
 
 import ctypes
+import math
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,10 +34,12 @@ from plunit.ensemble.runs import Data, Rows, State, StepData, begin, check_numbe
 from plunit.programs.interface import Squares, called, together
 from plunit.programs.loading import choose_engine, library
 
-DAMPING = 1e-2
-"""Of the first step; then it changes by these factors after a step that is kept and after one that is not."""
+DAMPING = 1e-3
+"""Of the first step of members that Adam has trained."""
 
 EASIER, HARDER = 0.25, 4.0
+"""The damping changes by these factors, after a step that is kept and after one that is not."""
+
 FLOOR, HARDEST = 1e-14, 1e12  # it stays above the one; beyond the other a member has ended
 
 PATIENCE = 12
@@ -67,7 +71,7 @@ class Finish:
         return Finish(*(np.array(part, order="C") for part in vars(self).values()))
 
 
-def finish(
+def finish_members(
     network: MLP,
     theta: Any,
     data: Data | Rows,
@@ -75,6 +79,7 @@ def finish(
     steps: int,
     alpha: Any = 0.1,
     c: Any = 1.0,
+    damping: float = 0.1,
     engine: str | None = None,
     progress: Progress = lambda done, best: None,
     interrupted: Callable[[], object] | None = None,
@@ -88,6 +93,7 @@ def finish(
         steps: the most steps of a member.
         alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
         c: the half-width of its inner piece; likewise.
+        damping: of the first step. Less is bolder: 0.001 suits members that are trained, 0.1 those that are not.
         engine: "native" (compiled) or "numpy"; by default native where possible.
         progress: called now and then with the part of the steps that is done and the least loss; if it returns true,
             the steps end there.
@@ -100,12 +106,16 @@ def finish(
     >>> x = np.linspace(-3, 3, 60)[None]
     >>> network = MLP((1, 6, 1), "tanh")
     >>> start = initial(network, [np.random.default_rng(seed) for seed in range(4)])
-    >>> bool(finish(network, start, (x, np.sin(x)), steps=60).loss.max() < 1e-4)
+    >>> bool(finish_members(network, start, (x, np.sin(x)), steps=60).loss.max() < 1e-4)
     True
     """
     as_count("steps", steps)
+    if not 0 < damping < math.inf:
+        raise ValueError(f"damping must be a positive number, got {damping!r}; take 0.1")
     if not isinstance(data, (Rows, tuple, list)):
-        raise ValueError(f"a finish needs all points at once, a pair (inputs, targets) or Rows, got {type(data).__name__}")
+        raise ValueError(
+            f"a finish needs all points at once, a pair (inputs, targets) or Rows, got {type(data).__name__}"
+        )
     theta = as_array(theta, np.float64, "theta")
     state = begin(network, theta, steps=0, alpha=alpha, c=c)
     given = points(_whole(data), 1, network, state.theta)
@@ -113,7 +123,11 @@ def finish(
     advance = _native if choose_engine(engine) == "native" else _numpy
     members = state.members
     zero = np.zeros(members, np.int64)
-    now, taken, pace = Finish(state.theta, np.full(members, np.inf), zero, np.full(members, DAMPING), zero), 0, Pace()
+    now, taken, pace = (
+        Finish(state.theta, np.full(members, np.inf), zero, np.full(members, float(damping)), zero),
+        0,
+        Pace(),
+    )
     try:
         while True:
             stop = pace.next(taken, steps)
@@ -125,7 +139,9 @@ def finish(
                 return now
     except KeyboardInterrupt:
         if interrupted is None:
-            warnings.warn(f"Finish interrupted by user after {taken} of {steps} steps: kept is the best so far", stacklevel=2)
+            warnings.warn(
+                f"Finish interrupted by user after {taken} of {steps} steps: kept is the best so far", stacklevel=2
+            )
         else:
             interrupted()
         return now
@@ -182,33 +198,37 @@ def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
 
 
 def _numpy(state: State, given: StepData, now: Finish, steps: int) -> None:
-    """Take steps in NumPy, in place."""
+    """Take steps in NumPy, in place, one member after the other: what the compiled program does."""
     with np.errstate(all="ignore"):
-        new = now.steps == 0
-        now.loss[new] = _losses(state, given, now.theta)[new]
-        now.waited[~np.isfinite(now.loss)] = PATIENCE
-        normal = _normal(state, given, now.theta)
-        for _ in range(steps):
-            going = (now.waited < PATIENCE) & (now.damping <= HARDEST)
-            now.waited[~going] = PATIENCE
-            if not going.any():
-                break
-            trial = now.theta - np.stack([_step(one, damping) for one, damping in zip(normal, now.damping, strict=True)], -1)
-            found = np.where(going, _losses(state, given, trial), np.inf)
-            better = found < now.loss
-            now.waited = np.where(going & ~(found < now.loss * (1 - TOLERANCE)), now.waited + 1, np.where(going, 0, now.waited))
-            now.theta[:, better] = trial[:, better]
-            now.loss[better] = found[better]
-            changed = np.where(better, np.maximum(now.damping * EASIER, FLOOR), now.damping * HARDER)
-            now.damping = np.where(going, changed, now.damping)
-            now.steps += going
-            if better.any():
-                normal[better] = _normal(state, given, now.theta)[better]
+        for i in range(state.members):
+            x, y = (part[..., [i if part.shape[3] > 1 else 0]] for part in (given.x, given.y))
+            _run(state.select([i]), StepData(x, y, given.weight), now, i, steps)
 
 
-def _blocks(state: State, given: StepData, theta: Array) -> Any:
-    """Yield the residuals [S, out, n] of blocks of rows, by way of their state, inputs and the roots of their weights."""
-    own = State(**{**vars(state), "theta": theta})
+def _run(state: State, given: StepData, now: Finish, i: int, steps: int) -> None:
+    if not now.steps[i]:
+        now.loss[i] = _loss(state, given, now.theta[:, [i]])
+    normal = None
+    for _ in range(steps):
+        if not np.isfinite(now.loss[i]) or now.damping[i] > HARDEST:
+            now.waited[i] = PATIENCE
+        if now.waited[i] >= PATIENCE:
+            return
+        normal = _normal(state, given, now.theta[:, [i]]) if normal is None else normal
+        trial = now.theta[:, [i]] - _step(normal, now.damping[i])[:, None]
+        found, before = _loss(state, given, trial), now.loss[i]
+        now.waited[i] = 0 if found < before * (1 - TOLERANCE) else now.waited[i] + 1
+        if found < before:
+            now.theta[:, [i]], now.loss[i], normal = trial, found, None
+            now.damping[i] = max(now.damping[i] * EASIER, FLOOR)
+        else:
+            now.damping[i] *= HARDER
+        now.steps[i] += 1
+
+
+def _blocks(state: State, given: StepData, theta: Array) -> Iterator[tuple[State, Array, Array, Array]]:
+    """Yield a member and blocks of its rows: inputs, targets, and the root of what each row counts in the loss."""
+    own = replace(state, theta=theta)
     x, y = (np.moveaxis(part[0], -1, 0) for part in (given.x, given.y))
     count = x.shape[2]
     weight = np.ones(count) if given.weight is None else given.weight.ravel()
@@ -218,23 +238,20 @@ def _blocks(state: State, given: StepData, theta: Array) -> Any:
         yield own, x[..., rows], y[..., rows], root[rows]
 
 
-def _losses(state: State, given: StepData, theta: Array) -> Array:
-    total = np.zeros(state.members)
-    for own, x, y, root in _blocks(state, given, theta):
-        total += (((numpy_steps.outputs(own, x) - y) * root) ** 2).sum((1, 2))
-    return total
+def _loss(state: State, given: StepData, theta: Array) -> float:
+    blocks = _blocks(state, given, theta)
+    return sum(float((((numpy_steps.outputs(own, x) - y) * root) ** 2).sum()) for own, x, y, root in blocks)
 
 
 def _normal(state: State, given: StepData, theta: Array) -> Array:
-    """Return [J r]^T [J r] of each member, [S, parameters + 1, parameters + 1]."""
+    """Return [J r]^T [J r] of a member, [parameters + 1, parameters + 1]."""
     size = state.network.parameters + 1
-    total = np.zeros((state.members, size, size))
+    total = np.zeros((size, size))
     for own, x, y, root in _blocks(state, given, theta):
         outputs, slopes = numpy_steps.jacobian(own, x)
-        for unit, own_slopes in enumerate(slopes):
-            away = (outputs - y)[:, unit]
-            both = np.concatenate([own_slopes, away[None]]).swapaxes(0, 1) * root  # [S, parameters + 1, n]
-            total += both @ both.swapaxes(1, 2)
+        for unit, one in enumerate(slopes[:, :, 0]):
+            both = np.concatenate([one, (outputs - y)[0, [unit]]]) * root
+            total += both @ both.T
     return total
 
 

@@ -173,6 +173,8 @@ class PLUEstimator(AtomicFit, FittedModel):
             starts=self.n_init,
             steps=steps,
             keep=min(2 * self.n_best, self.n_init),
+            finish=getattr(self, "finish", 0),
+            finishers=max(2, self.n_best),
             seed=seed,
             alpha=self.alpha,
             c=self.c,
