@@ -60,10 +60,11 @@ class Finishing:
         after = {(one.network, one.start): one for one in found}
         sound = sorted((one for one in found if math.isfinite(one.loss)), key=lambda one: one.loss)
         networks = list(dict.fromkeys(one.network for one in sound))
-        for network in networks:
+        for i, network in enumerate(networks):
             some = [one for one in sound if one.network == network][: self.count]
             if steps := self._worth(some, rows, validation, len(networks)):
-                watch = {"progress": progress, "interrupted": interrupted}
+                part = _part(progress, i, len(networks))
+                watch = {"progress": part, "interrupted": interrupted}
                 after |= {(one.network, one.start): one for one in self._finished(some, rows, validation, steps, watch)}
         return list(after.values())
 
@@ -96,6 +97,10 @@ class Finishing:
             replace(one, loss=loss, theta=new.copy()) if loss < one.loss else one
             for one, loss, new in zip(some, losses.tolist(), theta.T, strict=True)
         ]
+
+
+def _part(progress: Progress, i: int, count: int) -> Progress:
+    return lambda done, best: progress((i + done) / count, best)
 
 
 class Whole:
