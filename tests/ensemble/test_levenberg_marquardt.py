@@ -154,9 +154,9 @@ def test_train_finishes_what_adam_has_found(engine, rows):
 
 def searched(noise, **options):
     rng = np.random.default_rng(1)
-    x = rng.uniform(-2, 2, (600, 2))
-    y = np.sin(x[:, :1]) * x[:, 1:] + noise * rng.normal(size=(600, 1))
-    rows, looked = Rows(x[150:], y[150:]), Validation(x[:150], y[:150], every=20)
+    x = rng.uniform(-2, 2, (1500, 2))
+    y = np.sin(x[:, :1]) * x[:, 1:] + noise * rng.normal(size=(1500, 1))
+    rows, looked = Rows(x[300:], y[300:]), Validation(x[:300], y[:300], every=20)
     found = search([MLP((2, 8, 1)), MLP((2, 8, 8, 1))], rows, looked, starts=16, steps=800, keep=4, **options)
     return found, looked
 

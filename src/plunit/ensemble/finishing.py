@@ -20,13 +20,13 @@ MOST = 100
 """Steps of a member that "auto" takes at most; more give little."""
 
 PROBE = 6
-"""After so many steps of the best member "auto" decides, if its loss of validation was below `PROMISING` before."""
+"""After so many steps of the two best members "auto" decides, if the least loss of validation was below `PROMISING`."""
 
 PROMISING = 0.02
 """In units of the variance of the target. Where more is left there is noise, or the network is too small."""
 
 FALL = 0.95
-"""It goes on if that loss is now at most this part of what it was: of functions 0.6 to 0.93, of tables 0.98 or more."""
+"""It goes on if one of their losses is at most this part of what it was: of functions 0.6 to 0.93, of tables 0.98."""
 
 _SHARE = 5.0  # numbers of J^T J that take 1.7 times as long as one number of Adam's steps, by the compiled programs
 
@@ -75,8 +75,9 @@ class Finishing:
         steps = min(MOST, self._affordable(some, rows) // shapes)
         if steps < PROBE or some[0].loss > PROMISING:
             return 0
-        (tried,) = self._finished(some[:1], rows, validation, PROBE, {})
-        return steps if tried.loss <= FALL * some[0].loss else 0
+        tried = self._finished(some[:2], rows, validation, PROBE, {})
+        gains = any(new.loss <= FALL * old.loss for old, new in zip(some, tried, strict=False))
+        return steps if gains else 0
 
     def _affordable(self, some: list[Candidate], rows: Rows) -> int:
         """Return how many steps of these members take as long as Adam's took, by the operations of both.

@@ -1,7 +1,7 @@
 """A second-order finish: after Adam, steps of Levenberg and Marquardt bring a least-squares fit close to its optimum.
 
-Let r be the residuals of a member, each times the root of its row's weight, and J their slopes in its parameters. A step
-leads to
+Let r be the residuals of a member, each times the root of its row's weight, and J their slopes in its parameters. A
+step leads to
 
     theta - (J^T J + damping D)^-1 J^T r,    D = diag(J^T J) + 0.001 mean(diag(J^T J))
 
