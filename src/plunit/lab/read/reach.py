@@ -42,7 +42,8 @@ class Reach(Experiment):
                     "",
                     f"On the sine, {other} can reach a loss {least} times as low as {one}.",
                     f"median of loss after second-order steps {one} / {other}",
-                    *(runs[name]["final_loss"] for name in (above, below)),
+                    runs[above]["final_loss"],
+                    runs[below]["final_loss"],
                     Range(low=least),
                     Range(low=1),
                 )
@@ -51,7 +52,8 @@ class Reach(Experiment):
                 "",
                 f"On the sine, second-order steps lead {label(name)} to a lower loss than Adam's.",
                 f"median of loss of {label(name)}, Adam / second-order steps",
-                *(arrays[key] for key in ("adam_loss", "final_loss")),
+                arrays["adam_loss"],
+                arrays["final_loss"],
                 Range(low=1.1),
                 Range(low=1),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     spec: ReachSpec = cell.spec
     fit, network = spec.fit, MLP(spec.fit.widths, cell.activation)
     start = initial(network, [np.random.default_rng(seed) for seed in cell.seeds], alpha=fit.alpha, c=fit.c)
-    shape = {"alpha": fit.alpha, "c": fit.c, "engine": cell.engine}
+    shape: dict[str, Any] = {"alpha": fit.alpha, "c": fit.c, "engine": cell.engine}
     adam = train(network, start, fixed(fit), steps=fit.steps, lr=fit.lr, stride=fit.steps, **shape)
     found = finish_members(network, start, fixed(fit), steps=spec.steps, damping=spec.damping, **shape)
     return {
