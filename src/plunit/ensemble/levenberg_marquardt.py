@@ -88,7 +88,8 @@ def finish_members(
 
     Args:
         network: the form of the members.
-        theta: where they start [parameters, S], left as it is. A member that is not finite stays.
+        theta: where they start [parameters, S], or what an earlier call returned, to go on with it; left as it is. A
+            member that is not finite stays.
         data: a fixed batch or the `Rows` of a table, all of which count at each step.
         steps: the most steps of a member.
         alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
@@ -116,18 +117,16 @@ def finish_members(
         raise ValueError(
             f"a finish needs all points at once, a pair (inputs, targets) or Rows, got {type(data).__name__}"
         )
-    theta = as_array(theta, np.float64, "theta")
+    earlier = theta if isinstance(theta, Finish) else None
+    theta = earlier.theta if earlier else as_array(theta, np.float64, "theta")
     state = begin(network, theta, steps=0, alpha=alpha, c=c)
     given = points(_whole(data), 1, network, state.theta)
     check_numbers(given, "square", table=isinstance(data, Rows))
     advance = _native if choose_engine(engine) == "native" else _numpy
     members = state.members
-    zero = np.zeros(members, np.int64)
-    now, taken, pace = (
-        Finish(state.theta, np.full(members, np.inf), zero, np.full(members, float(damping)), zero),
-        0,
-        Pace(),
-    )
+    zero, first = np.zeros(members, np.int64), np.full(members, float(damping))
+    now = earlier or Finish(state.theta, np.full(members, np.inf), zero, first, zero)
+    taken, pace = 0, Pace()
     try:
         while True:
             stop = pace.next(taken, steps)
