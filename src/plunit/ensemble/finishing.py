@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 MOST = 100
 """Steps of a member that "auto" takes at most; more give little."""
 
-PROBE = 6
+PROBE = 8
 """After so many steps of the two best members "auto" decides, if the least loss of validation was below `PROMISING`."""
 
 PROMISING = 0.02
 """In units of the variance of the target. Where more is left there is noise, or the network is too small."""
 
-FALL = 0.95
-"""It goes on if one of their losses is at most this part of what it was: of functions 0.6 to 0.93, of tables 0.98."""
+FALL = 0.98
+"""It goes on if one of their losses is at most this part of what it was: of functions 0.6 to 0.97, of tables 1."""
 
 _SHARE = 5.0  # numbers of J^T J that take 1.7 times as long as one number of Adam's steps, by the compiled programs
 
