@@ -98,7 +98,7 @@ def peers(name: str, seed: int, solver: str) -> tuple[float, float]:
         found = []
         for start in range(STARTS):
             options = {"solver": solver, "alpha": 0.0, "max_iter": 2000 if solver == "lbfgs" else 400}
-            model = MLPRegressor(HIDDEN, random_state=start, **options).fit(x[:rows], y[:rows])
+            model = MLPRegressor(hidden_layer_sizes=HIDDEN, random_state=start, **options).fit(x[:rows], y[:rows])
             found.append((np.mean((model.predict(x[rows:]) - y[rows:]) ** 2), start, model))
         best = min(found)[2]
         return lambda new: best.predict((new - mean) / spread) * size + level

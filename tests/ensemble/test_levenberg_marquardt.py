@@ -191,3 +191,20 @@ def test_a_search_that_is_stopped_is_not_finished_and_its_progress_never_falls()
     (stopped, _), (plain, _) = (searched(0.0, finish=n, progress=lambda done, best: done > 0.1) for n in (MOST, 0))
     assert stopped[0].theta.dtype == np.float32
     assert math.isfinite(plain[0].loss)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"steps": -1}, "steps must be an integer of at least 0, got -1"),
+        *(({"damping": value}, "damping must be a positive number, got .*; take 0.1") for value in (0.0, -1, math.nan)),
+        ({"data": lambda n: None}, "a finish needs all points at once, .* got function"),
+        ({"data": Rows(X, Y * np.nan)}, "targets must be finite in float64, got nan in row 0"),
+        ({"data": Rows(X, Y, -WEIGHT)}, "weight must not be negative"),
+        ({"engine": "gpu"}, "unknown engine 'gpu'; choose native or numpy"),
+    ],
+)
+def test_messages(options, text):
+    network, start = two_outputs("plu")
+    with pytest.raises(ValueError, match=f"^{text}"):
+        finish_members(network, start, **{"data": ROWS, "steps": 3, **options})
