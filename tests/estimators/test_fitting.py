@@ -150,7 +150,7 @@ def test_patience_ends_early(small, table):
 
 @pytest.mark.parametrize("steps", [1, 7, 100, 250])
 def test_steps(small, table, steps):
-    model = PLURegressor(**small, max_iter=steps).fit(*table)
+    model = PLURegressor(**small, max_iter=steps, finish=0).fit(*table)
     assert model.n_iter_ == steps
     assert len(model.loss_curve_) == -(-steps // 16)
     assert len(model.validation_scores_) == min(steps, 125 if steps == 250 else 100)
@@ -223,3 +223,15 @@ def test_a_fit_that_fails_changes_nothing():
     with pytest.raises(ValueError, match="n_init"):
         fresh.fit(X, X[:, 0] > 0)
     assert vars(fresh) == fresh.get_params()
+
+
+@pytest.mark.parametrize(("noise", "gains"), [(0.0, True), (0.5, False)])
+def test_a_function_without_noise_is_finished_by_second_order_steps(noise, gains):
+    rng = np.random.default_rng(5)
+    x, fresh = rng.uniform(-2, 2, (2, 1500, 2))
+    y = np.sin(x[:, 0]) * x[:, 1] + noise * rng.normal(size=len(x))
+    options = {"hidden_layer_sizes": (8, 8), "n_init": 32, "n_best": 1, "random_state": 0}
+    adam, auto = (PLURegressor(**options, finish=finish).fit(x, y) for finish in (0, "auto"))
+    errors = [np.std(model.predict(fresh) - np.sin(fresh[:, 0]) * fresh[:, 1]) for model in (adam, auto)]
+    assert (errors[1] < 0.85 * errors[0]) == gains
+    assert (adam.theta_.tobytes() == auto.theta_.tobytes()) != gains

@@ -21,6 +21,10 @@ WRONG = [
         for name in ("n_init", "n_best", "max_iter", "n_iter_no_change", "batch_size")
         for value in (0, -3, 1.5, "3", True, math.nan)
     ),
+    *(
+        (PLURegressor, {"finish": value}, 'finish, if not "auto", must be .*got ')
+        for value in (-1, 1.5, "all", None, True)
+    ),
     (PLURegressor, {"batch_size": None}, "batch_size must be an integer of at least 1, got None"),
     *(
         (PLURegressor, {name: value}, rf"{name} must be a number in \(0, ")

@@ -15,11 +15,13 @@ from plunit.lab.train.density import DensitySpec
 from plunit.lab.train.depth import DepthSpec
 from plunit.lab.train.fit import FitSpec
 from plunit.lab.train.inverse import InverseSpec
+from plunit.lab.train.reach import ReachSpec
 from plunit.lab.train.shape import ShapeSpec
 from plunit.lab.train.warp import WarpSpec
 
 QUICK = {
     FitSpec: {"steps": 32, "stride": 8, "checkpoints": (8, 16)},
+    ReachSpec: {"steps": 6},
     ShapeSpec: {"alphas": (0.1, 0.5), "cs": (0.5, 1, 2)},
     DepthSpec: {"depths": (2, 4)},
     InverseSpec: {"depths": (1, 4), "points": 16, "features": 3},
@@ -48,7 +50,7 @@ def quick_lab():
     with pytest.MonkeyPatch.context() as patch:
         for name, one in catalogue().items():
             changes = QUICK.get(type(one.spec), {})
-            if isinstance(one.spec, ShapeSpec):
+            if isinstance(one.spec, (ShapeSpec, ReachSpec)):
                 changes = {**changes, "fit": dataclasses.replace(one.spec.fit, steps=8)}
             # all callers of catalogue() get the same dictionary
             patch.setitem(catalogue(), name, dataclasses.replace(one, spec=dataclasses.replace(one.spec, **changes)))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from calls import SMALL
 
+from plunit.base.errors import UserError
 from plunit.ensemble import forward
 from plunit.ensemble.standardizing import in_units
 from plunit.play import panels, session
@@ -28,6 +29,34 @@ def test_a_round_that_was_planned_before_a_pause_does_nothing():
     made.command("resume")
     made.round(0.01)
     assert made.command("pause")["step"] == 2
+
+
+def test_second_order_steps_are_those_of_one_call_repeat_to_the_bit_and_end(tmp_path, monkeypatch):
+    target = {"kind": "expression", "text": "abs(x)", "low": -2, "high": 1}
+    given = {"target": target, "networks": 6, "width": 2, "depth": 1, "activations": ["relu", "plu"]}
+    settings = settings_of({**given, "method": "second order"})
+    task = task_of(target)
+    made = Session(task, settings)
+    start = made._latest[1].loss
+    for _ in range(400):
+        made.round(0.01)
+    assert "No network gains any more" in made.ended
+    made._settle()
+    now, names = made._latest[1], {}
+    assert (now.loss < start).all()
+    assert now.loss.min() < 1e-6
+    exec(made.export("plu", "fit").payload, names)
+    np.testing.assert_array_equal(names["trained"].theta[:, 0], now.theta[:, np.argmin(now.loss)])
+
+
+@pytest.mark.parametrize(("width", "said"), [(16, "take at most 246 networks"), (32, "take a smaller network")])
+def test_second_order_steps_that_would_take_too_long_are_refused(width, said):
+    text = "x,y,z\n" + "\n".join(f"{i},{i * i % 7},{i % 5}" for i in range(200 if width == 16 else 4000))
+    given = {"target": {"kind": "csv", "text": text}, "networks": 4096, "depth": 6, "width": width}
+    settings = settings_of({**given, "method": "second order", "activations": ["plu"]})
+    with pytest.raises(UserError, match=said):
+        session.check_work(task_of(settings.target), settings)
+    session.check_work(task_of(settings.target), settings_of(given))
 
 
 def test_the_estimate_of_memory_is_not_too_low():

@@ -127,7 +127,7 @@ def test_messages(target, message):
 def test_settings_have_defaults_and_what_is_said_is_taken():
     assert settings_of({"target": SINE}) == Settings(SINE)
     numbers = {"depth": 1, "width": 7, "alpha": 0, "c": 2.5, "lr": 0.1, "networks": 9, "seed": 3}
-    given = {"target": SINE, "paused": True, "activations": ["relu", "plu"], **numbers}
+    given = {"target": SINE, "paused": True, "method": "second order", "activations": ["relu", "plu"], **numbers}
     found = settings_of(given)
     assert {**vars(found), "activations": list(found.activations)} == given
 

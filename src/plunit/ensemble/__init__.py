@@ -2,9 +2,11 @@
 
 NumPy arrays enter and leave. Start with `training.py`, which has `train`; `runs.py` has what a run of it is given and
 carries. `halving.py` goes on with the better half of many starts; `native_steps.py` calls the compiled program, and
-`numpy_steps.py` states the same steps in NumPy.
+`numpy_steps.py` states the same steps in NumPy. `levenberg_marquardt.py` has the second-order finish, and
+`finishing.py` says which members of a search get it.
 """
 
+from plunit.ensemble.levenberg_marquardt import finish_members
 from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.mlp import MLP, forward, initial, preactivations
 from plunit.ensemble.nonlinearities import ACTIVATIONS
@@ -21,6 +23,7 @@ __all__ = [
     "Trained",
     "Validation",
     "engine",
+    "finish_members",
     "forward",
     "initial",
     "preactivations",

@@ -16,6 +16,7 @@ import numpy as np
 
 from plunit.base.progress import Pace, Progress
 from plunit.ensemble.arrays import Array
+from plunit.ensemble.finishing import Finishing, Whole
 from plunit.ensemble.mlp import MLP, initial
 from plunit.ensemble.runs import Engine, Rows, State, StepData, Steps, Validation, begin, held_points, points
 from plunit.ensemble.training import ENGINES
@@ -150,6 +151,8 @@ def search(
     starts: int,
     steps: int,
     keep: int = 1,
+    finish: int | str = 0,
+    finishers: int = 2,
     seed: int = 0,
     alpha: float = 0.1,
     c: float = 1.0,
@@ -170,6 +173,10 @@ def search(
         starts: members of each shape.
         steps: for those that are trained to the end. Adam's step size falls to 0 by a half cosine.
         keep: so many members, and no fewer, are trained to the end.
+        finish: so many steps of Levenberg and Marquardt on all rows follow for the best `finishers` members of each
+            shape, or as many as "auto" finds worth it (`Finishing`). A member takes their result if its loss of
+            validation is lower. For least squares only.
+        finishers: see `finish`.
         seed: member i of shape j starts with the generator of (seed, j, i).
         alpha: the outer slope of PLU.
         c: the half-width of its inner piece.
@@ -180,7 +187,8 @@ def search(
         interrupted: called if Ctrl-C has ended the search with what it had found; by default a warning.
         options: loss, lr and decay, as `train` takes them; a decay for each start.
     """
-    advance = ENGINES[choose_engine(engine)]
+    name = choose_engine(engine)
+    advance = ENGINES[name]
     options |= {"alpha": alpha, "c": c, "steps": steps, "every": validation.every}
     states = tuple(_begin(network, [seed, j], starts, rows.firsts, **options) for j, network in enumerate(networks))
     for state, theta in zip(states, first_starts, strict=False):
@@ -189,11 +197,18 @@ def search(
         _look(state, min(theta.shape[1], starts), rows, validation, advance)
     schedule = 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
     race = _NetworkRace(states, rows, validation, schedule, advance)
-    race, stopped = halve(race, steps, validation.every, keep, progress)
-    progress(1.0, race.least())
-    if stopped:
+    whole = Whole(progress, 0.5 if finish else 1.0)
+    work = _work(race.sizes(), steps, keep)
+    race, stopped = halve(race, steps, validation.every, keep, whole)
+    found, pressed = list(race.ended), [True] * stopped
+    if finish and not (stopped or whole.asked):
+        after = Finishing(finish, finishers, work, {"alpha": alpha, "c": c, "engine": name})
+        found = after(found, rows, validation, whole.second(), lambda: pressed.append(True))
+    found = sorted(found, key=lambda one: (math.isnan(one.loss), one.loss))
+    progress(1.0, found[0].loss)
+    if pressed:
         interrupted() if interrupted else warnings.warn(interruption(race.step, steps), stacklevel=2)
-    return sorted(race.ended, key=lambda one: (math.isnan(one.loss), one.loss))
+    return found
 
 
 @dataclass

@@ -5,7 +5,7 @@ A step is Adam's (Kingma and Ba, 2015), with decoupled weight decay (Loshchilov 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,16 @@ def gradient(state: State, given: StepData) -> tuple[Array, Array]:
     with np.errstate(all="ignore"):
         loss, found = _Run(state, Steps(0, np.ones(1), given))._gradient(*_batch(given, 0, 0))
     return loss, found.T
+
+
+def outputs(state: State, x: Array) -> Array:
+    """Return the outputs [S, out, n] at x [S or 1, in, n]."""
+    return _Run(state, Steps(0, np.ones(1), StepData(x, x)))._forward(x)[1][-1]
+
+
+def jacobian(state: State, x: Array) -> tuple[Array, Array]:
+    """Return the outputs [S, out, n] at x [S or 1, in, n], and the slopes of each in theta, [out, parameters, S, n]."""
+    return _Run(state, Steps(0, np.ones(1), StepData(x, x)))._jacobian(x)
 
 
 class _Run:
@@ -89,30 +99,55 @@ class _Run:
         inputs, outputs = self._forward(x)
         losses, delta = LOSSES[self.state.loss](outputs[-1], y)
         points = outputs[-1].shape[2]
-        delta = delta * (weight[:, None] / points)
         gradient = np.zeros_like(self.theta)
-        views = list(self.network.layers(gradient.T))
-        shapes, layers = self._shapes(), self._layers()
-        for depth in range(self.network.depth - 1, -1, -1):
-            views[depth][0][...] = np.moveaxis(delta @ inputs[depth].swapaxes(1, 2), 0, -1)
-            views[depth][1][...] = delta.sum(2).T
-            if depth:
-                pulled, z = layers[depth][0].swapaxes(1, 2) @ delta, outputs[depth - 1]
-                if self.network.learned:
-                    self._shape_gradient(gradient, depth - 1, pulled, z, *shapes[depth - 1])
-                delta = pulled * self.network.function.slope(z, *shapes[depth - 1])
+        views, raw = list(self.network.layers(gradient.T)), self.network.raw(gradient.T)
+        for depth, part, shapes in self._backward(delta * (weight[:, None] / points), outputs):
+            views[depth][0][...] = np.moveaxis(part @ inputs[depth].swapaxes(1, 2), 0, -1)
+            views[depth][1][...] = part.sum(2).T
+            if shapes:
+                raw[:, depth - 1] = self._raw_slopes(depth - 1, *(one.sum((1, 2)) for one in shapes))
         return (losses * weight).mean(1), gradient
 
-    def _shape_gradient(self, gradient: Array, depth: int, pulled: Array, z: Array, alpha: Array, c: Array) -> None:
-        """Write the gradients in raw alpha and raw c; beyond the limit raw numbers have no effect."""
+    def _jacobian(self, x: Array) -> tuple[Array, Array]:
+        """Return the outputs [S, out, n], and the slopes of each in all parameters, [out, rows, S, n]."""
+        inputs, outputs = self._forward(x)
+        members, units, points = outputs[-1].shape
+        found = np.zeros((units, self.theta.shape[1], members * points), self.theta.dtype)
+        for unit, slopes in enumerate(found):
+            delta = np.zeros_like(outputs[-1])
+            delta[:, unit] = 1
+            views, raw = list(self.network.layers(slopes)), self.network.raw(slopes)
+            for depth, part, shapes in self._backward(delta, outputs):
+                products = np.moveaxis(part[:, :, None] * inputs[depth][:, None], 0, 2)  # [units, inputs, S, n]
+                views[depth][0][...] = products.reshape(views[depth][0].shape)
+                views[depth][1][...] = part.swapaxes(0, 1).reshape(views[depth][1].shape)
+                if shapes:
+                    own = self._raw_slopes(depth - 1, *(one.sum(1).T for one in shapes))
+                    raw[:, depth - 1] = own.swapaxes(1, 2).reshape(2, -1)
+        return outputs[-1], found.reshape(units, -1, members, points)
+
+    def _backward(self, delta: Array, outputs: list[Array]) -> Iterator[tuple[int, Array, tuple[Array, ...]]]:
+        """Yield the number of each layer, the last first, delta there, and `_shape_slopes` of the activation before."""
+        shapes, layers = self._shapes(), self._layers()
+        for depth in range(self.network.depth - 1, 0, -1):
+            pulled, z = layers[depth][0].swapaxes(1, 2) @ delta, outputs[depth - 1]
+            yield depth, delta, self._shape_slopes(pulled, z, *shapes[depth - 1])
+            delta = pulled * self.network.function.slope(z, *shapes[depth - 1])
+        yield 0, delta, ()
+
+    def _shape_slopes(self, pulled: Array, z: Array, alpha: Array, c: Array) -> tuple[Array, ...]:
+        """Return the slopes in alpha and in c by way of each unit, [S, units, n]; nothing unless they are learned."""
+        if not self.network.learned:
+            return ()
         edge, outside = np.sign(z) * c, np.abs(z) > c
-        in_alpha = np.where(outside, pulled * (z - edge), 0).sum((1, 2))
-        in_c = np.where(outside, pulled * np.sign(z) * (1 - alpha), 0).sum((1, 2))
-        a, b = alpha[:, 0, 0], c[:, 0, 0]
-        raw, to = self.network.raw(self.theta.T), self.network.raw(gradient.T)
-        inside = np.abs(raw[:, depth]) <= learned.LIMIT
-        to[0, depth] = np.where(inside[0], in_alpha * a * (1 - a), 0)
-        to[1, depth] = np.where(inside[1], in_c * b, 0)
+        in_alpha = np.where(outside, pulled * (z - edge), 0)
+        return in_alpha, np.where(outside, pulled * np.sign(z) * (1 - alpha), 0)
+
+    def _raw_slopes(self, depth: int, in_alpha: Array, in_c: Array) -> Array:
+        """Return slopes [..., S] in raw alpha and raw c, [2, ..., S]; beyond the limit these have no effect."""
+        a, b = (shape[:, 0, 0] for shape in self._shapes()[depth])
+        inside = np.abs(self.network.raw(self.theta.T)[:, depth]) <= learned.LIMIT
+        return np.stack([np.where(inside[0], in_alpha * a * (1 - a), 0), np.where(inside[1], in_c * b, 0)])
 
     def _adam(self, step: int, gradient: Array) -> None:
         dtype = self.theta.dtype.type

@@ -71,6 +71,16 @@ class Rows:
             found[inside] = (start + stride * (position[inside] % n)) % n
         return (found + self.firsts[member] + self.held) % len(self.x) if self.held else found
 
+    def without_held(self, first: int) -> tuple[Rows, Rows]:
+        """Return two tables: the rows that a member draws which does not draw those from `first` on, and these."""
+        tests, train = np.split((np.arange(len(self.x)) + first) % len(self.x), [self.held])
+        x, y = np.asarray(self.x), np.asarray(self.y)
+        if self.weight is None:
+            return Rows(x[train], y[train], batch=self.batch), Rows(x[tests], y[tests])
+        weight = np.asarray(self.weight)
+        held = weight[tests] / weight[tests].mean()
+        return Rows(x[train], y[train], weight[train], self.batch), Rows(x[tests], y[tests], held)
+
     def held_rows(self) -> Array:
         """Return which rows each member is validated on, [held, S]."""
         return (np.arange(self.held)[:, None] + np.asarray(self.firsts, np.int64)) % len(self.x)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Experiment", "catalogue"]
 
-_NAMES = ("fit", "shape", "depth", "cifar10", "inverse", "warp", "density", "compare")
+_NAMES = ("fit", "reach", "shape", "depth", "cifar10", "inverse", "warp", "density", "compare")
 MODULES = tuple(f"plunit.lab.read.{name}" for name in _NAMES)
 """The modules with experiments, each with a tuple EXPERIMENTS."""
 

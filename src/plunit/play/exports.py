@@ -44,7 +44,7 @@ from pathlib import Path
 
 import numpy as np
 
-from plunit.ensemble import MLP, Rows, forward, initial, train
+from plunit.ensemble import MLP, Rows, {method}, forward, initial
 from plunit.ensemble.standardizing import in_units
 from plunit.play.targets import task_of
 
@@ -54,7 +54,7 @@ shape = {{"alpha": {settings.alpha!r}, "c": {settings.c!r}}}
 network = MLP({now.network.widths}, {now.network.activation!r})
 start = initial(network, [np.random.default_rng([{settings.seed}, {member}])], **shape)
 rows = Rows(x, y, batch={batch}, seeds=[{member}])
-trained = train(network, start, rows, steps={now.step}, lr={settings.lr!r}, **shape)
+trained = {method}(network, start, rows, steps={now.step}, {rate}**shape)
 theta = in_units(network, trained.theta, *task.scales)
 error = forward(network, theta, task.x.T, **shape)[:, :, 0].T - task.y
 print(f"mean square error {{np.mean(error**2):.4g}}")
@@ -141,7 +141,9 @@ def _fit(best: Best) -> str:
     command = f"# In a terminal, where the worse networks end early:\n#   {line}\n"
     if target["kind"] == "drawn" or task.outputs > 1:  # plunit fit takes neither
         command = ""
-    return _FIT_PROGRAM.format(about=best.about, command=command, target=written, **best._asdict())
+    adam = settings.method == "adam"
+    how = {"method": "train" if adam else "finish_members", "rate": f"lr={settings.lr!r}, " if adam else ""}
+    return _FIT_PROGRAM.format(about=best.about, command=command, target=written, **how, **best._asdict())
 
 
 def _torch(best: Best) -> str:

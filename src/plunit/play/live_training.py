@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble.arrays import Array
+from plunit.ensemble.levenberg_marquardt import PATIENCE, finish_members
 from plunit.ensemble.mlp import MLP
 from plunit.ensemble.native_steps import filled
 from plunit.ensemble.runs import Part, Rows, Steps, Validation, begin, points
@@ -67,6 +68,8 @@ class LiveTraining:
         ENGINES[engine()]([(copy, Steps(0, np.ones(1), self._given, self._tests, replace(self._looked, every=1)))])
         self._state.looks[:] = copy.looks
 
+    ended = False  # Adam goes on for ever
+
     def advance(self, steps: int) -> None:
         """Take some steps, and look at the losses after the last."""
         advance_all([self], steps)
@@ -82,8 +85,39 @@ class LiveTraining:
         return Snapshot(self._state.network, self.step, self._state.theta[:, : self._members].copy(), loss)
 
 
-def advance_all(trainings: Sequence[LiveTraining], steps: int) -> None:
+class LiveFinish:
+    """The same for the steps of Levenberg and Marquardt, all rows at each; those of one call of `finish_members`."""
+
+    def __init__(
+        self, network: MLP, theta: Array, rows: Rows, *, lr: Any, alpha: Any = 0.1, c: Any = 1.0, unit: float = 1.0
+    ) -> None:
+        self._network, self._rows, self._unit = network, Rows(rows.x, rows.y), unit
+        self._options: dict[str, Any] = {"alpha": alpha, "c": c, "engine": engine()}
+        self._now = finish_members(network, theta, self._rows, steps=0, **self._options)
+        self.step = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether no member gains any more."""
+        return bool((self._now.waited >= PATIENCE).all())
+
+    def advance(self, steps: int) -> None:
+        """Take some steps."""
+        self._now = finish_members(self._network, self._now, self._rows, steps=steps, **self._options)
+        self.step += steps
+
+    def snapshot(self) -> Snapshot:
+        """Return a copy of the present parameters and losses."""
+        return Snapshot(self._network, self.step, self._now.theta.copy(), self._now.loss * self._unit)
+
+
+def advance_all(trainings: Sequence[LiveTraining] | Sequence[LiveFinish], steps: int) -> None:
     """Let all trainings take some steps at once: the processors share them, and the bits are those of `advance`."""
-    ENGINES[engine()]([training._part(steps) for training in trainings])
+    first = [training for training in trainings if isinstance(training, LiveTraining)]
+    if first:
+        ENGINES[engine()]([training._part(steps) for training in first])
     for training in trainings:
-        training.step += steps
+        if isinstance(training, LiveFinish):
+            training.advance(steps)
+        else:
+            training.step += steps

@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.errors import UserError
 from plunit.base.fields import known
 from plunit.ensemble import MLP, Rows, initial, why_not_native
 from plunit.play.exports import export
 from plunit.play.frames import Painter, Reply, problem_of
-from plunit.play.live_training import LOOKED, LiveTraining, Snapshot, advance_all
+from plunit.play.live_training import LOOKED, LiveFinish, LiveTraining, Snapshot, advance_all
 from plunit.play.targets import Settings, Task
 
 BATCH = 128  # rows of a step, of tables with more than `LOOKED`
 RATE = 26.0  # frames a second, at most
 SLOWLY = 0.2  # seconds from one frame with numbers to the next, so that they can be read
 PATIENCE = 1.0  # seconds for which a request waits for a new frame
+WORK = 10**11  # operations of a second-order step, at most
 STEPS = 10_000_000  # after so many training ends: an hour or more
 
 
@@ -28,7 +30,7 @@ class Session:
 
     def __init__(self, task: Task, settings: Settings) -> None:
         self._task, self._settings, self.bytes = task, settings, bytes_of(task, settings)
-        self._batch = BATCH if len(task.y) > LOOKED else 0
+        self._batch = BATCH if len(task.y) > LOOKED and settings.method == "adam" else 0
         self._trainings = _trainings(task, settings, self._batch)
         self._latest, self._fresh = [training.snapshot() for training in self._trainings], True
         self._painter, self._frame = Painter(task, settings, self._latest), Reply({"frame": 0})
@@ -64,6 +66,8 @@ class Session:
         self._seconds += spent
         if not single:
             self._steps = max(1, round(steps * min(2.0, max(0.5, seconds / spent))))
+        if all(training.ended for training in self._trainings):
+            self.end(f"No network gains any more after {self._trainings[0].step:,} steps.")
         if self._trainings[0].step >= STEPS:
             self.end(f"Training ended after {STEPS:,} steps.")
         if single or not self._fresh:
@@ -143,7 +147,7 @@ class Session:
         return {"step": step, "seconds": self._seconds, "rate": rate, "paused": self.paused, "ended": self.ended}
 
 
-def _trainings(task: Task, settings: Settings, batch: int) -> list[LiveTraining]:
+def _trainings(task: Task, settings: Settings, batch: int) -> list[LiveTraining] | list[LiveFinish]:
     """Return the networks of each activation before their first step; network i starts alike in all of them."""
     widths = task.widths(settings)
     shape: dict[str, Any] = {"alpha": settings.alpha, "c": settings.c}
@@ -154,7 +158,20 @@ def _trainings(task: Task, settings: Settings, batch: int) -> list[LiveTraining]
     rows = Rows(*task.scaled, batch=batch, seeds=range(settings.networks) if batch else ())
     unit = float(np.mean(task.scales[1].spread ** 2))
     networks = [MLP(widths, name) for name in settings.activations]
-    return [LiveTraining(one, start[: one.parameters], rows, lr=settings.lr, unit=unit, **shape) for one in networks]
+    shape |= {"lr": settings.lr, "unit": unit}
+    if settings.method == "adam":
+        return [LiveTraining(one, start[: one.parameters], rows, **shape) for one in networks]
+    return [LiveFinish(one, start[: one.parameters], rows, **shape) for one in networks]
+
+
+def check_work(task: Task, settings: Settings) -> None:
+    """Raise UserError if one second-order step of all networks would take longer than about two seconds."""
+    parameters = max(MLP(task.widths(settings), name).parameters for name in settings.activations)
+    work = len(settings.activations) * settings.networks * task.y.size * parameters**2
+    if settings.method != "adam" and work > WORK:
+        most = settings.networks * WORK // work
+        remedy = f"at most {most} networks" if most else "a smaller network, fewer rows, or Adam"
+        raise UserError(f"a second-order step of {settings.networks} such networks takes too long; take {remedy}")
 
 
 def bytes_of(task: Task, settings: Settings) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -38,7 +38,8 @@ PAPER = {
 class Settings:
     """The target as `task_of` takes it, and the networks: `depth` hidden layers of `width` units.
 
-    Network i of each activation starts with the generator of (seed, i). `paused` waits for a command.
+    Network i of each activation starts with the generator of (seed, i). The method is Adam's, with lr, or Levenberg and
+    Marquardt's. `paused` waits for a command.
     """
 
     target: Any
@@ -50,6 +51,7 @@ class Settings:
     lr: Annotated[float, Range(1e-5, 1)] = 0.01
     networks: Annotated[int, MEMBERS] = 1000
     seed: Annotated[int, Range(0, 2**31 - 1)] = 0
+    method: Literal["adam", "second order"] = "adam"
     paused: bool = False
 
 

@@ -13,7 +13,7 @@ from plunit.base.fields import known, made
 from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
 from plunit.play.frames import Reply
-from plunit.play.session import Session, bytes_of
+from plunit.play.session import Session, bytes_of, check_work
 from plunit.play.targets import MEMBERS, POINTS, TURN, Settings, settings_of, task_of
 
 SESSIONS = 8  # pages that train at once
@@ -85,6 +85,7 @@ class Workshop:
             if self._closed:
                 raise UserError(ENDED)
             task = task_of(chosen.target)
+            check_work(task, chosen)
             with self._lock:
                 others = [session.bytes for name, session in self._sessions.items() if name != replaces]
                 self._check_room(bytes_of(task, chosen), others)

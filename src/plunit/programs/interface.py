@@ -116,6 +116,22 @@ Evaluation = struct(
         "found": "double*",
     },
 )
+Squares = struct(
+    "Squares",
+    {
+        **dict.fromkeys(("members", "depth"), "int64_t"),
+        "widths": "const int64_t*",
+        "activation": _TEXT,
+        **dict.fromkeys(("parameters", "learned"), "int64_t"),
+        "limit": "double",
+        **dict.fromkeys(("rows", "apart"), "int64_t"),
+        **dict.fromkeys(("x", "y", "weight", "alpha", "c"), "const double*"),
+        **dict.fromkeys(("steps", "patience"), "int64_t"),
+        **dict.fromkeys(("tolerance", "easier", "harder", "hardest", "floor"), "double"),
+        **dict.fromkeys(("theta", "loss", "damping"), "double*"),
+        **dict.fromkeys(("waited", "taken"), "int64_t*"),
+    },
+)
 Sample = struct("Sample", {"x": "const float*", "weight": "const float*", "count": "int64_t"})
 ChainTask = struct(
     "ChainTask",
@@ -171,7 +187,7 @@ SignTask = struct(
     },
 )
 STRUCTS = {
-    "train": (Source, Rows, Task, Evaluation),
+    "train": (Source, Rows, Task, Evaluation, Squares),
     "chain": (Sample, ChainTask),
     "prove": (ProofTask, ProofNodes, SignTask),
 }

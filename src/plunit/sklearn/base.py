@@ -187,6 +187,8 @@ class PLUEstimator(AtomicFit, FittedModel):
             starts=starts,
             steps=steps,
             keep=max(best, min(2 * best, starts // 4)),
+            finish=getattr(self, "finish", 0),
+            finishers=max(2, best),
             seed=seed,
             alpha=self.alpha,
             c=self.c,

@@ -61,14 +61,14 @@ export class Form {
 
   read() {
     const activations = [...this.form.querySelectorAll("[name=activation]:checked")].map((box) => box.value);
-    return { target: this.target(), activations, ...Object.fromEntries(NUMBERS.map((name) => [name, Number(this.form[name].value)])) };
+    return { target: this.target(), activations, method: this.form.elements.method.value, ...Object.fromEntries(NUMBERS.map((name) => [name, Number(this.form[name].value)])) };
   }
 
   write(settings) {
-    const { target, activations, ...numbers } = { ...this.info.defaults, ...settings };
+    const { target, activations, method, ...numbers } = { ...this.info.defaults, ...settings };
     for (const name of NUMBERS) this.put(name, numbers[name]);
     for (const box of this.form.querySelectorAll("[name=activation]")) box.checked = activations.includes(box.value);
-    this.form.source.value = target.kind;
+    [this.form.source.value, this.form.elements.method.value] = [target.kind, method];
     if (target.kind === "paper") this.form.paper.value = target.name;
     if (target.kind === "expression") for (const name of ["text", "low", "high"]) this.put(name, target[name]);
     if (target.kind === "drawn") this.pad.points = target.points;

@@ -16,6 +16,7 @@
 #include "outputs.h"
 #include "product.h"
 #include "rows.h"
+#include "squares.h"
 
 #define TASK(FIELD)                                                                                           \
   FIELD(int64_t, members) /* the row stride of all arrays, a multiple of LANES */                             \
@@ -337,7 +338,7 @@ int64_t plunit_values(const Task* task, float* to) {
 }
 
 // See interface.h.
-void plunit_layout(int64_t i, char* to, int64_t room) { write_layout<Source, Rows, Task, Evaluation>(i, to, room); }
+void plunit_layout(int64_t i, char* to, int64_t room) { write_layout<Source, Rows, Task, Evaluation, Squares>(i, to, room); }
 
 // The best level of this processor; see level.h.
 int32_t plunit_level() { return level(); }

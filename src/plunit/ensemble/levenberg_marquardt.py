@@ -1,0 +1,265 @@
+"""A second-order finish: after Adam, steps of Levenberg and Marquardt bring a least-squares fit close to its optimum.
+
+Let r be the residuals of a member, each times the root of its row's weight, and J their slopes in its parameters. A
+step leads to
+
+    theta - (J^T J + damping D)^-1 J^T r,    D = diag(J^T J) + 0.001 mean(diag(J^T J))
+
+in float64 (Levenberg, 1944; Marquardt, 1963; docs/literature.md). It is kept only if the loss falls; then the next one
+is bolder, otherwise more careful. So no loss ever rises, and Ctrl-C keeps what has been reached.
+
+J has one column for each parameter, and J^T J takes rows x parameters^2 operations: this is for small networks.
+`_native` calls programs/csrc/squares.h; `_numpy` states the same steps in NumPy.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from plunit import learned
+from plunit.base.machine import processors
+from plunit.base.progress import Pace, Progress
+from plunit.base.ranges import as_count
+from plunit.ensemble import numpy_steps
+from plunit.ensemble.arrays import Array, as_array
+from plunit.ensemble.mlp import MLP
+from plunit.ensemble.runs import Data, Rows, State, StepData, begin, check_numbers, points
+from plunit.programs.interface import Squares, called, together
+from plunit.programs.loading import choose_engine, library
+
+DAMPING = 1e-3
+"""Of the first step of members that Adam has trained."""
+
+EASIER, HARDER = 0.25, 4.0
+"""The damping changes by these factors, after a step that is kept and after one that is not."""
+
+FLOOR, HARDEST = 1e-14, 1e12  # it stays above the one; beyond the other a member has ended
+
+PATIENCE = 12
+"""A member ends after so many steps in a row, none of which lowered its loss by this part."""
+
+TOLERANCE = 1e-6
+
+_BLOCK = 256  # rows whose slopes are in memory at once, in NumPy
+
+
+@dataclass
+class Finish:
+    """Members on their way, and at the end; what is not their loss is for the steps to come.
+
+    Attributes:
+        theta: the parameters [parameters, S], in float64.
+        loss: the mean square error of each on its rows [S], with their weights.
+        steps: how many steps each has taken [S]; a member that stalls ends early.
+    """
+
+    theta: Array
+    loss: Array
+    steps: Array
+    damping: Array
+    waited: Array
+
+    def copy(self) -> Finish:
+        """Return one with arrays of its own."""
+        return Finish(*(np.array(part, order="C") for part in vars(self).values()))
+
+
+def finish_members(
+    network: MLP,
+    theta: Any,
+    data: Data | Rows,
+    *,
+    steps: int,
+    alpha: Any = 0.1,
+    c: Any = 1.0,
+    damping: float = 0.1,
+    engine: str | None = None,
+    progress: Progress = lambda done, best: None,
+    interrupted: Callable[[], object] | None = None,
+) -> Finish:
+    """Lower every member's mean square error by up to `steps` steps of Levenberg and Marquardt on all of its points.
+
+    Args:
+        network: the form of the members.
+        theta: where they start [parameters, S], or what an earlier call returned, to go on with it; left as it is. A
+            member that is not finite stays.
+        data: a fixed batch or the `Rows` of a table, all of which count at each step.
+        steps: the most steps of a member.
+        alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
+        c: the half-width of its inner piece; likewise.
+        damping: of the first step. Less is bolder: 0.001 suits members that are trained, 0.1 those that are not.
+        engine: "native" (compiled) or "numpy"; by default native where possible.
+        progress: called now and then with the part of the steps that is done and the least loss; if it returns true,
+            the steps end there.
+        interrupted: called if Ctrl-C has ended the steps; by default a warning. What has been reached is kept.
+
+    Each member is computed by one thread. So with the compiled program its bits depend on its own start and rows only;
+    with NumPy they may depend on how many threads BLAS has.
+
+    >>> from plunit.ensemble import MLP, initial
+    >>> x = np.linspace(-3, 3, 60)[None]
+    >>> network = MLP((1, 6, 1), "tanh")
+    >>> start = initial(network, [np.random.default_rng(seed) for seed in range(4)])
+    >>> bool(finish_members(network, start, (x, np.sin(x)), steps=60).loss.min() < 1e-5)
+    True
+    """
+    as_count("steps", steps)
+    if not 0 < damping < math.inf:
+        raise ValueError(f"damping must be a positive number, got {damping!r}; take 0.1")
+    if not isinstance(data, (Rows, tuple, list)):
+        raise ValueError(
+            f"a finish needs all points at once, a pair (inputs, targets) or Rows, got {type(data).__name__}"
+        )
+    earlier = theta if isinstance(theta, Finish) else None
+    theta = earlier.theta if earlier else as_array(theta, np.float64, "theta")
+    state = begin(network, theta, steps=0, alpha=alpha, c=c)
+    given = points(_whole(data), 1, network, state.theta)
+    check_numbers(given, "square", table=isinstance(data, Rows))
+    advance = _native if choose_engine(engine) == "native" else _numpy
+    members = state.members
+    zero, first = np.zeros(members, np.int64), np.full(members, float(damping))
+    now = earlier or Finish(state.theta, np.full(members, np.inf), zero, first, zero)
+    taken, pace = 0, Pace()
+    try:
+        while True:
+            stop = pace.next(taken, steps)
+            after = now.copy()
+            advance(state, given, after, stop - taken)
+            now, taken = after, stop
+            over = progress(taken / max(steps, 1), float(np.nanmin(now.loss, initial=np.inf)))
+            if over or taken == steps or (now.waited >= PATIENCE).all():
+                return now
+    except KeyboardInterrupt:
+        if interrupted is None:
+            warnings.warn(
+                f"Finish interrupted by user after {taken} of {steps} steps: kept is the best so far", stacklevel=2
+            )
+        else:
+            interrupted()
+        return now
+
+
+def _whole(data: Data | Rows) -> Data | Rows:
+    return Rows(data.x, data.y, data.weight) if isinstance(data, Rows) else data
+
+
+def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
+    """Take steps by the compiled program, in place; threads share the members."""
+    network = state.network
+    arrays = [np.moveaxis(part[0], (0, 1, 2), (2, 1, 0)) for part in (given.x, given.y)]  # [S or 1, rows, units]
+    members = max(len(part) for part in arrays)
+    x, y = (np.array(np.broadcast_to(part, (members, *part.shape[1:])), order="C") for part in arrays)
+    theta = np.array(now.theta.T, order="C")
+    task = Squares(
+        members=state.members,
+        depth=network.depth,
+        widths=np.array(network.widths, np.int64),
+        activation=network.activation.encode(),
+        parameters=network.parameters,
+        learned=network.learned,
+        limit=learned.LIMIT,
+        rows=x.shape[1],
+        apart=x.shape[1] if members > 1 else 0,
+        x=x,
+        y=y,
+        weight=None if given.weight is None else np.array(given.weight.ravel(), order="C"),
+        alpha=np.array(state.alpha.T, order="C"),
+        c=np.array(state.c.T, order="C"),
+        steps=steps,
+        patience=PATIENCE,
+        tolerance=TOLERANCE,
+        easier=EASIER,
+        harder=HARDER,
+        hardest=HARDEST,
+        floor=FLOOR,
+        theta=theta,
+        loss=now.loss,
+        damping=now.damping,
+        waited=now.waited,
+        taken=now.steps,
+    )
+    counter = ctypes.c_int64(0)
+    call = library().plunit_squares, ctypes.byref(task), ctypes.byref(counter)
+
+    def work() -> None:
+        known = called(*call)
+        assert known, f"programs/csrc/squares.h lacks {network.activation}"
+
+    together(work, min(processors(), state.members))
+    now.theta = theta.T
+
+
+def _numpy(state: State, given: StepData, now: Finish, steps: int) -> None:
+    """Take steps in NumPy, in place, one member after the other: what the compiled program does."""
+    with np.errstate(all="ignore"):
+        for i in range(state.members):
+            x, y = (part[..., [i if part.shape[3] > 1 else 0]] for part in (given.x, given.y))
+            _run(state.select([i]), StepData(x, y, given.weight), now, i, steps)
+
+
+def _run(state: State, given: StepData, now: Finish, i: int, steps: int) -> None:
+    if not now.steps[i]:
+        now.loss[i] = _loss(state, given, now.theta[:, [i]])
+    normal = None
+    for _ in range(steps):
+        if not np.isfinite(now.loss[i]) or now.damping[i] > HARDEST:
+            now.waited[i] = PATIENCE
+        if now.waited[i] >= PATIENCE:
+            return
+        normal = _normal(state, given, now.theta[:, [i]]) if normal is None else normal
+        trial = now.theta[:, [i]] - _step(normal, now.damping[i])[:, None]
+        found, before = _loss(state, given, trial), now.loss[i]
+        now.waited[i] = 0 if found < before * (1 - TOLERANCE) else now.waited[i] + 1
+        if found < before:
+            now.theta[:, [i]], now.loss[i], normal = trial, found, None
+            now.damping[i] = max(now.damping[i] * EASIER, FLOOR)
+        else:
+            now.damping[i] *= HARDER
+        now.steps[i] += 1
+
+
+def _blocks(state: State, given: StepData, theta: Array) -> Iterator[tuple[State, Array, Array, Array]]:
+    """Yield a member and blocks of its rows: inputs, targets, and the root of what each row counts in the loss."""
+    own = replace(state, theta=theta)
+    x, y = (np.moveaxis(part[0], -1, 0) for part in (given.x, given.y))
+    count = x.shape[2]
+    weight = np.ones(count) if given.weight is None else given.weight.ravel()
+    root = np.sqrt(weight / (count * y.shape[1]))
+    for first in range(0, count, _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        yield own, x[..., rows], y[..., rows], root[rows]
+
+
+def _loss(state: State, given: StepData, theta: Array) -> float:
+    blocks = _blocks(state, given, theta)
+    return sum(float((((numpy_steps.outputs(own, x) - y) * root) ** 2).sum()) for own, x, y, root in blocks)
+
+
+def _normal(state: State, given: StepData, theta: Array) -> Array:
+    """Return [J r]^T [J r] of a member, [parameters + 1, parameters + 1]."""
+    size = state.network.parameters + 1
+    total = np.zeros((size, size))
+    for own, x, y, root in _blocks(state, given, theta):
+        outputs, slopes = numpy_steps.jacobian(own, x)
+        for unit, one in enumerate(slopes[:, :, 0]):
+            both = np.concatenate([one, (outputs - y)[0, [unit]]]) * root
+            total += both @ both.T
+    return total
+
+
+def _step(normal: Array, damping: float) -> Array:
+    """Return (J^T J + damping D)^-1 J^T r, or infinities if the matrix is not positive definite."""
+    gram, right = normal[:-1, :-1], normal[:-1, -1]
+    diagonal = np.diag(gram)
+    try:
+        factor = np.linalg.cholesky(gram + np.diag(damping * (diagonal + 1e-3 * diagonal.mean())))
+    except np.linalg.LinAlgError:
+        return np.full_like(right, np.inf)
+    return np.asarray(np.linalg.solve(factor.T, np.linalg.solve(factor, right)))

@@ -1,0 +1,443 @@
+// Levenberg and Marquardt's steps in double: each member by itself, on one thread from its first sum to its last, so that
+// neither other members nor the number of threads change a bit.
+// A block of rows has its rows on the lanes for values and slopes, and parameters on the lanes for J^T J.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "interface.h"
+#include "wide.h"
+
+// theta is [members, parameters], alpha and c are [members, depth - 1]. x is [rows, in], y [rows, out] and weight [rows];
+// those of a member begin `apart` rows behind those of the member before it. damping, waited and taken are [members].
+#define SQUARES(FIELD)           \
+  FIELD(int64_t, members)        \
+  FIELD(int64_t, depth)          \
+  FIELD(const int64_t*, widths)  \
+  FIELD(const char*, activation) \
+  FIELD(int64_t, parameters)     \
+  FIELD(int64_t, learned)        \
+  FIELD(double, limit)           \
+  FIELD(int64_t, rows)           \
+  FIELD(int64_t, apart)          \
+  FIELD(const double*, x)        \
+  FIELD(const double*, y)        \
+  FIELD(const double*, weight)   \
+  FIELD(const double*, alpha)    \
+  FIELD(const double*, c)        \
+  FIELD(int64_t, steps)          \
+  FIELD(int64_t, patience)       \
+  FIELD(double, tolerance)       \
+  FIELD(double, easier)          \
+  FIELD(double, harder)          \
+  FIELD(double, hardest)         \
+  FIELD(double, floor)           \
+  FIELD(double*, theta)          \
+  FIELD(double*, loss)           \
+  FIELD(double*, damping)        \
+  FIELD(int64_t*, waited)        \
+  FIELD(int64_t*, taken)
+STRUCT(Squares, SQUARES)
+
+namespace squares {
+
+constexpr int64_t ROWS = 64;                // of a block
+constexpr int64_t PANEL = 2 * WIDE;         // parameters side by side
+constexpr int TALL = WIDE == 8 ? 8 : 4;     // rows of a tile of J^T J, which is kept in registers
+constexpr int PIVOTS = 8;                   // rows of the factor that are taken off the rest at once
+
+// exp(x) for x <= 709: x = n log 2 + r, and a Taylor polynomial of degree 13 of r
+static inline double exponential(double x) {
+  const double round = 6755399441055744.0;  // 1.5 * 2^52: adding it leaves no bits below one
+  x = x < -708.0 ? -708.0 : x;
+  const double shifted = x * 1.4426950408889634 + round, n = shifted - round;
+  const double r = (x - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;
+  double p = 1.0 / 6227020800.0;
+  p = p * r + 1.0 / 479001600.0;
+  p = p * r + 1.0 / 39916800.0;
+  p = p * r + 1.0 / 3628800.0;
+  p = p * r + 1.0 / 362880.0;
+  p = p * r + 1.0 / 40320.0;
+  p = p * r + 1.0 / 5040.0;
+  p = p * r + 1.0 / 720.0;
+  p = p * r + 1.0 / 120.0;
+  p = p * r + 1.0 / 24.0;
+  p = p * r + 1.0 / 6.0;
+  p = p * r + 0.5;
+  int64_t bits, half;
+  std::memcpy(&bits, &shifted, 8);
+  std::memcpy(&half, &round, 8);
+  bits = (bits - half + 1023) << 52;
+  double scale;
+  std::memcpy(&scale, &bits, 8);
+  return scale + scale * (r + (r * r) * p);
+}
+
+static inline double sigmoid(double x) {
+  const double e = exponential(-std::fabs(x));
+  return (x < 0 ? e : 1.0) / (e + 1.0);
+}
+
+// value h and slope d, kinks as in activations.h
+struct Identity {
+  static void apply(double x, double, double, double& h, double& d) { h = x, d = 1.0; }
+};
+struct Tanh {
+  static void apply(double x, double, double, double& h, double& d) {
+    const double e = exponential(-2.0 * std::fabs(x)), size = (1.0 - e) / (1.0 + e);
+    h = x < 0 ? -size : size;
+    d = 1.0 - h * h;
+  }
+};
+struct Relu {
+  static void apply(double x, double, double, double& h, double& d) { h = x <= 0 ? 0.0 : x, d = x <= 0 ? 0.0 : 1.0; }
+};
+struct Plu {
+  static void apply(double x, double alpha, double c, double& h, double& d) {
+    double m = x < c ? x : c;
+    m = m > -c ? m : -c;
+    h = m + alpha * (x - m);
+    d = x == m ? 1.0 : alpha;
+  }
+};
+struct LeakyRelu {
+  static void apply(double x, double, double, double& h, double& d) { d = x > 0 ? 1.0 : 0.01, h = x * d; }
+};
+struct Hardtanh {
+  static void apply(double x, double, double, double& h, double& d) {
+    h = x > 1 ? 1.0 : x < -1 ? -1.0 : x;
+    d = x < 1 && x > -1 ? 1.0 : 0.0;
+  }
+};
+struct Gelu {
+  static void apply(double x, double, double, double& h, double& d) {
+    const double phi = 0.5 + 0.5 * std::erf(x * 0.70710678118654752440);
+    h = x * phi;
+    d = phi + x * exponential(x * x * -0.5) * 0.39894228040143267794;
+  }
+};
+struct Silu {
+  static void apply(double x, double, double, double& h, double& d) {
+    const double s = sigmoid(x);
+    h = x * s;
+    d = s * (1.0 + x * (1.0 - s));
+  }
+};
+struct Elu {
+  static void apply(double x, double, double, double& h, double& d) {
+    const double e = exponential(x < 0 ? x : 0.0);
+    h = x > 0 ? x : e - 1.0;
+    d = e;
+  }
+};
+
+template <class Function>
+static void activated(const double* z, int64_t count, double alpha, double c, double* h, double* d) {
+  for (int64_t i = 0; i < count; ++i) Function::apply(z[i], alpha, c, h[i], d[i]);
+}
+
+struct Entry {
+  const char* name;
+  decltype(&activated<Identity>) apply;
+};
+
+static const Entry TABLE[] = {
+    {"tanh", activated<Tanh>},         {"relu", activated<Relu>}, {"plu", activated<Plu>},
+    {"plu_learned", activated<Plu>},   {"gelu", activated<Gelu>}, {"leaky_relu", activated<LeakyRelu>},
+    {"silu", activated<Silu>},         {"elu", activated<Elu>},   {"identity", activated<Identity>},
+    {"hardtanh", activated<Hardtanh>},
+};
+
+// H[p, q] += sum_k J[k, p] J[k, q] over the rows of a block, the sum of an element in the order of k, for one tile:
+// `left` are TALL columns of a panel, `right` a whole one; both are [ROWS, PANEL].
+static inline void tile(const double* left, const double* right, double* to, int64_t stride) {
+  Wide sum[TALL][2];
+  for (int i = 0; i < TALL; ++i) std::memcpy(sum[i], to + i * stride, sizeof sum[i]);
+  for (int64_t k = 0; k < ROWS; ++k, left += PANEL, right += PANEL) {
+    Wide other[2];
+    std::memcpy(other, right, sizeof other);
+#pragma GCC unroll 8
+    for (int i = 0; i < TALL; ++i) {
+      const Wide factor = Wide{} + left[i];
+      sum[i][0] = fused(factor, other[0], sum[i][0]);
+      sum[i][1] = fused(factor, other[1], sum[i][1]);
+    }
+  }
+  for (int i = 0; i < TALL; ++i) std::memcpy(to + i * stride, sum[i], sizeof sum[i]);
+}
+
+struct Layer {
+  int64_t inputs, outputs, place;  // of its first weight
+  double *z, *h, *d, *delta;       // [outputs, ROWS]
+};
+
+class Member {
+  const Squares& k;
+  const int64_t parameters, columns, stride;  // the last column of J is the residual; H is [stride, stride]
+  const Entry* entry;
+  std::vector<double> room, alpha, c, trial, step;
+  std::vector<Layer> layers;
+  double *input, *root, *target, *panels, *gram, *factor;
+  const double *x, *y, *weight;
+  bool known = false;  // whether J^T J belongs to theta
+
+ public:
+  Member(const Squares& task, const Entry* function)
+      : k(task), parameters(task.parameters), columns(task.parameters + 1),
+        stride((columns + PANEL - 1) / PANEL * PANEL), entry(function), alpha(task.depth), c(task.depth),
+        trial(task.parameters), step(task.parameters) {
+    int64_t units = 0, place = 0;
+    for (int64_t l = 1; l <= k.depth; ++l) units += k.widths[l];
+    const int64_t out = k.widths[k.depth];
+    room.assign((k.widths[0] + 1 + out + 4 * units + stride) * ROWS + 2 * stride * stride + 8, 0.0);
+    const auto address = reinterpret_cast<uintptr_t>(room.data());
+    double* next = room.data() + (-address % 64) / sizeof(double);
+    const auto take = [&](int64_t count) { return next += count, next - count; };
+    panels = take(stride * ROWS);
+    gram = take(stride * stride);
+    factor = take(stride * stride);
+    input = take(k.widths[0] * ROWS);
+    target = take(out * ROWS);
+    root = take(ROWS);
+    for (int64_t l = 0; l < k.depth; ++l) {
+      const int64_t from = k.widths[l], to = k.widths[l + 1];
+      double* parts[4];
+      for (double*& part : parts) part = take(to * ROWS);
+      layers.push_back({from, to, place, parts[0], parts[1], parts[2], parts[3]});
+      place += (from + 1) * to;
+    }
+  }
+
+  // Take the steps of one member, unless it has ended.
+  void run(int64_t member) {
+    double *theta = k.theta + member * parameters, &loss = k.loss[member], &damping = k.damping[member];
+    int64_t &waited = k.waited[member], &taken = k.taken[member];
+    x = k.x + member * k.apart * k.widths[0];
+    y = k.y + member * k.apart * k.widths[k.depth];
+    weight = k.weight ? k.weight + member * k.apart : nullptr;
+    shape(member, theta);
+    known = false;
+    if (!taken) loss = value(theta);
+    for (int64_t i = 0; i < k.steps && waited < k.patience; ++i, ++taken) {
+      if (!std::isfinite(loss) || damping > k.hardest) {
+        waited = k.patience;
+        break;
+      }
+      if (!known) {
+        shape(member, theta);
+        normal(theta);
+      }
+      double found = INFINITY;
+      if (solve(damping)) {
+        for (int64_t j = 0; j < parameters; ++j) trial[j] = theta[j] - step[j];
+        shape(member, trial.data());
+        found = value(trial.data());
+      }
+      const bool better = found < loss;
+      waited = found < loss * (1.0 - k.tolerance) ? 0 : waited + 1;
+      if (better) {
+        std::copy(trial.begin(), trial.end(), theta);
+        loss = found;
+        known = false;
+      }
+      damping = better ? std::max(damping * k.easier, k.floor) : damping * k.harder;
+    }
+  }
+
+ private:
+  // alpha and c of all layers: given, or learned
+  void shape(int64_t member, const double* theta) {
+    const double* raw = theta + parameters - 2 * (k.depth - 1);
+    for (int64_t l = 0; l + 1 < k.depth; ++l) {
+      alpha[l] = k.learned ? sigmoid(limited(raw[l])) : k.alpha[member * (k.depth - 1) + l];
+      c[l] = k.learned ? exponential(limited(raw[k.depth - 1 + l])) : k.c[member * (k.depth - 1) + l];
+    }
+  }
+
+  double limited(double raw) const { return std::max(-k.limit, std::min(k.limit, raw)); }
+
+  // Fetch a block of rows; those that fill it up count 0. `root` is the square root of what a row counts in the loss.
+  void fetch(int64_t first) {
+    const int64_t in = k.widths[0], out = k.widths[k.depth];
+    const double unit = 1.0 / (static_cast<double>(k.rows) * static_cast<double>(out));
+    for (int64_t r = 0; r < ROWS; ++r) {
+      const int64_t row = std::min(first + r, k.rows - 1);
+      for (int64_t i = 0; i < in; ++i) input[i * ROWS + r] = x[row * in + i];
+      for (int64_t o = 0; o < out; ++o) target[o * ROWS + r] = y[row * out + o];
+      root[r] = first + r < k.rows ? std::sqrt((weight ? weight[row] : 1.0) * unit) : 0.0;
+    }
+  }
+
+  void forward(const double* theta) {
+    const double* from = input;
+    for (int64_t l = 0; l < k.depth; ++l) {
+      const Layer& layer = layers[l];
+      const double *w = theta + layer.place, *bias = w + layer.inputs * layer.outputs;
+      for (int64_t u = 0; u < layer.outputs; ++u) {
+        double z[ROWS];
+        for (int64_t r = 0; r < ROWS; ++r) z[r] = bias[u];
+        for (int64_t i = 0; i < layer.inputs; ++i) {
+          const double factor = w[u * layer.inputs + i], *h = from + i * ROWS;
+          for (int64_t r = 0; r < ROWS; ++r) z[r] += factor * h[r];
+        }
+        std::copy(z, z + ROWS, layer.z + u * ROWS);
+      }
+      if (l + 1 < k.depth) entry->apply(layer.z, layer.outputs * ROWS, alpha[l], c[l], layer.h, layer.d);
+      from = layer.h;
+    }
+  }
+
+  double value(const double* theta) {
+    double lanes[ROWS] = {};
+    for (int64_t first = 0; first < k.rows; first += ROWS) {
+      fetch(first);
+      forward(theta);
+      for (int64_t o = 0; o < layers.back().outputs; ++o)
+        for (int64_t r = 0; r < ROWS; ++r) {
+          const double away = (layers.back().z[o * ROWS + r] - target[o * ROWS + r]) * root[r];
+          lanes[r] += away * away;
+        }
+    }
+    double sum = 0;
+    for (int64_t r = 0; r < ROWS; ++r) sum += lanes[r];
+    return sum;
+  }
+
+  // Set gram, above its diagonal, to [J residual]^T [J residual].
+  void normal(const double* theta) {
+    std::fill(gram, gram + stride * stride, 0.0);
+    for (int64_t first = 0; first < k.rows; first += ROWS) {
+      fetch(first);
+      forward(theta);
+      for (int64_t o = 0; o < layers.back().outputs; ++o) {
+        jacobian(theta, o);
+        for (int64_t q = 0; q < stride; q += PANEL)
+          for (int64_t p = 0; p < q + PANEL; p += TALL)
+            tile(panels + p / PANEL * PANEL * ROWS + p % PANEL, panels + q * ROWS, gram + p * stride + q, stride);
+      }
+    }
+    known = true;
+  }
+
+  // column j of the rows of a block
+  double* column(int64_t j) const { return panels + j / PANEL * PANEL * ROWS + j % PANEL; }
+
+  // Write the slopes of output o in all parameters, and the residual, of the rows of a block.
+  void jacobian(const double* theta, int64_t o) {
+    const Layer& last = layers.back();
+    double* residual = column(parameters);
+    for (int64_t r = 0; r < ROWS; ++r)
+      residual[r * PANEL] = (last.z[o * ROWS + r] - target[o * ROWS + r]) * root[r];
+    for (int64_t u = 0; u < last.outputs; ++u)
+      for (int64_t r = 0; r < ROWS; ++r) last.delta[u * ROWS + r] = u == o ? root[r] : 0.0;
+    for (int64_t l = k.depth - 1; l >= 0; --l) {
+      const Layer& layer = layers[l];
+      weights(layer, l ? layers[l - 1].h : input);
+      if (l) pull(theta, l);
+    }
+  }
+
+  void weights(const Layer& layer, const double* h) {
+    for (int64_t u = 0; u < layer.outputs; ++u) {
+      const double* delta = layer.delta + u * ROWS;
+      for (int64_t i = 0; i <= layer.inputs; ++i) {
+        const bool bias = i == layer.inputs;
+        double* to = column(layer.place + (bias ? layer.outputs * layer.inputs + u : u * layer.inputs + i));
+        const double* from = h + i * ROWS;
+        for (int64_t r = 0; r < ROWS; ++r) to[r * PANEL] = bias ? delta[r] : delta[r] * from[r];
+      }
+    }
+  }
+
+  // delta of layer l - 1 from that of layer l; the slopes in raw alpha and raw c, if they are learned
+  void pull(const double* theta, int64_t l) {
+    const Layer &layer = layers[l], &below = layers[l - 1];
+    const double *w = theta + layer.place, a = alpha[l - 1], b = c[l - 1];
+    double in_alpha[ROWS] = {}, in_c[ROWS] = {};
+    for (int64_t u = 0; u < below.outputs; ++u) {
+      double pulled[ROWS] = {};
+      for (int64_t v = 0; v < layer.outputs; ++v) {
+        const double factor = w[v * layer.inputs + u], *delta = layer.delta + v * ROWS;
+        for (int64_t r = 0; r < ROWS; ++r) pulled[r] += factor * delta[r];
+      }
+      const double *z = below.z + u * ROWS, *d = below.d + u * ROWS;
+      for (int64_t r = 0; r < ROWS; ++r) below.delta[u * ROWS + r] = pulled[r] * d[r];
+      for (int64_t r = 0; k.learned && r < ROWS; ++r) {
+        const double sign = z[r] > b ? 1.0 : z[r] < -b ? -1.0 : 0.0;
+        in_alpha[r] += sign == 0 ? 0.0 : pulled[r] * (z[r] - sign * b);
+        in_c[r] += pulled[r] * sign * (1.0 - a);
+      }
+    }
+    if (!k.learned) return;
+    const int64_t place = parameters - 2 * (k.depth - 1) + l - 1;
+    const double at_alpha = std::fabs(theta[place]) <= k.limit ? a * (1.0 - a) : 0.0;
+    const double at_c = std::fabs(theta[place + k.depth - 1]) <= k.limit ? b : 0.0;
+    for (int64_t r = 0; r < ROWS; ++r) {
+      column(place)[r * PANEL] = in_alpha[r] * at_alpha;
+      column(place + k.depth - 1)[r * PANEL] = in_c[r] * at_c;
+    }
+  }
+
+  // step = (J^T J + damping D)^-1 J^T r by Cholesky's factor, D the diagonal with a floor; false if a pivot is not
+  // positive. The last column goes through the elimination with the others.
+  bool solve(double damping) {
+    std::copy(gram, gram + stride * stride, factor);
+    double mean = 0;
+    for (int64_t i = 0; i < parameters; ++i) mean += gram[i * stride + i] / static_cast<double>(parameters);
+    for (int64_t i = 0; i < parameters; ++i) {
+      const double own = gram[i * stride + i];
+      factor[i * stride + i] = own + damping * (own + 1e-3 * mean);
+    }
+    for (int64_t first = 0; first < parameters; first += PIVOTS) {
+      const int64_t end = std::min(first + PIVOTS, parameters);
+      for (int64_t i = first; i < end; ++i) {
+        double* row = factor + i * stride;
+        eliminate(row, first, i, i);
+        if (!(row[i] > 0) || !std::isfinite(row[i])) return false;
+        const double scale = 1.0 / std::sqrt(row[i]);
+        for (int64_t j = i; j < columns; ++j) row[j] *= scale;
+      }
+      for (int64_t i = end; i < parameters; ++i) eliminate(factor + i * stride, first, end, i);
+    }
+    for (int64_t i = 0; i < parameters; ++i) step[i] = factor[i * stride + parameters];
+    for (int64_t i = parameters - 1; i >= 0; --i) {
+      step[i] /= factor[i * stride + i];
+      for (int64_t j = 0; j < i; ++j) step[j] -= factor[j * stride + i] * step[i];
+    }
+    return true;
+  }
+
+  // row i, from column i on, minus its parts along rows first, ..., end - 1 of the factor
+  void eliminate(double* row, int64_t first, int64_t end, int64_t i) {
+    int64_t s = first;
+    for (; s + 4 <= end; s += 4) {
+      const double* f = factor + s * stride;
+      const double a = f[i], b = f[stride + i], e = f[2 * stride + i], g = f[3 * stride + i];
+      for (int64_t j = i; j < columns; ++j)
+        row[j] -= ((a * f[j] + b * f[stride + j]) + (e * f[2 * stride + j] + g * f[3 * stride + j]));
+    }
+    for (; s < end; ++s) {
+      const double *f = factor + s * stride, a = f[i];
+      for (int64_t j = i; j < columns; ++j) row[j] -= a * f[j];
+    }
+  }
+};
+
+// Take the steps of all members; threads that call it with the same counter share them. Return 0 for an activation that
+// is not here.
+static int64_t run(const Squares& task, int64_t* next) {
+  for (const Entry& one : TABLE)
+    if (!std::strcmp(one.name, task.activation)) {
+      Member member(task, &one);
+      for (int64_t i; (i = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < task.members;) member.run(i);
+      return 1;
+    }
+  return 0;
+}
+
+}  // namespace squares
+
+extern "C" int64_t plunit_squares(const Squares* task, int64_t* next) {
+  return guarded([=] { return squares::run(*task, next); });
+}
