@@ -97,9 +97,8 @@ def of_expression(text: str, low: float, high: float, axis: int | None = None) -
     try:
         y = finite_values(expression, *x.T)
         if axis is None and len(expression.names) == 1:  # poles between the points are said before training
-            sup_error(
-                expression, Curve(np.array([low, high]), np.zeros((2, 1)), np.zeros((1, 1))), low, high, closeness=1
-            )
+            flat = Curve(np.array([low, high]), np.zeros((2, 1)), np.zeros((1, 1)))
+            sup_error(expression, flat, [(low, high)], closeness=1)
     except ValueError as error:
         raise UserError(f"{error}; choose other ends") from None
     if (largest := np.abs(y).max()) > HUGE:

@@ -182,10 +182,10 @@ def _rmse(model: PLURegressor, x: Array, y: Array) -> float:
 
 def _largest(f: Expression, problem: Problem, model: PLURegressor, curve: Curve | None) -> SupError:
     if curve is not None:
-        return sup_error(f, curve, *problem.box[0].tolist())
+        return sup_error(f, curve, problem.box)
     low, high = problem.box.T
     x = np.random.default_rng(1).uniform(low, high, (SAMPLES, len(problem.inputs)))
-    return SupError(float(np.abs(model.predict(x) - f(*x.T)).max()), math.nan, None, 0)
+    return SupError(float(np.abs(model.predict(x) - f(*x.T)).max()), (), None, 0)
 
 
 def reduced(problem: Problem, curve: Curve, pieces: int | None, error: float | None) -> Reduced:
@@ -212,10 +212,10 @@ def _of_function(f: Expression, curve: Curve, pieces: int | None, error: float |
     y = f(x)
     dense = Curve(x, y[:, None], (np.diff(y) / np.diff(x))[:, None])
     if pieces is None:
-        away = sup_error(f, dense, low, high)
+        away = sup_error(f, dense, [(low, high)])
         reach = away.value if away.bound is None else away.bound
         # as good as the network by default
-        allowed = sup_error(f, curve, low, high).value if error is None else error
+        allowed = sup_error(f, curve, [(low, high)]).value if error is None else error
         if reach >= allowed:
             away_from = f"{KNOTS - 1} straight lines through the function are {reach:.3g} away from it"
             if error is None:
@@ -226,5 +226,5 @@ def _of_function(f: Expression, curve: Curve, pieces: int | None, error: float |
         found = simplify(dense, tolerance=allowed - reach).curve
     else:
         found = simplify(dense, pieces=pieces).curve
-    distance = sup_error(f, found, low, high)
+    distance = sup_error(f, found, [(low, high)])
     return Reduced(found, "f", distance.value, distance.bound)
