@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from plunit.expressions.slopes import SLOPES
 
 from plunit.expressions import Expression, ExpressionError, finite_values, parse
 from plunit.expressions.parsing import DEPTH, STEPS
 from plunit.expressions.rules import IMAGES
-from plunit.expressions.slopes import SLOPES
 from plunit.expressions.vocabulary import FUNCTIONS, OPERATORS, OTHER_NAMES, SIGNS
 
 X = np.linspace(-2.5, 2.5, 41)

@@ -43,7 +43,7 @@ def _logarithm(base: float) -> tuple[Derivative, Derivative]:
 
 
 def _inverse_root(inner: Callable[[Interval], Interval], sign: float = 1.0, bend: float = 1.0) -> Any:
-    """sign / sqrt(r(x)) and sign * bend * x / r(x)^(3/2)."""
+    """Sign / sqrt(r(x)) and sign * bend * x / r(x)^(3/2)."""
     return (
         lambda x, y: constant(sign, x) / _root(inner(x)),
         lambda x, y: _times(sign * bend, x) / (inner(x) * _root(inner(x))),

@@ -47,7 +47,6 @@ def sup_error(
     box: Any,
     *,
     closeness: float = CLOSENESS,
-    within: float | None = None,
     time_limit: float | None = SECONDS,
     progress: Progress | None = None,
 ) -> SupError:
@@ -58,7 +57,6 @@ def sup_error(
         function: g, a curve or a network with one output. The inputs are the variables in the order of `names`.
         box: a pair (low, high) for each variable; that of a curve lies in its domain.
         closeness: the search for the bound ends when it is within this part of the largest error found.
-        within: an error that is enough: the search ends when the bound shows it, or a point that it does not hold.
         time_limit: in seconds; then the bound so far is returned. None for no limit.
         progress: is called with the part of the time and what is known; if it returns true, the search ends.
 
@@ -75,14 +73,12 @@ def sup_error(
     >>> found.x, found.value, found.bound < 1.001
     ((0.0, 1.0), 1.0, True)
     """
-    search = comparison(expression, function, box, closeness=closeness, within=within)
+    search = comparison(expression, function, box, closeness=closeness)
     search.run(time_limit, progress)
     return outcome(search)
 
 
-def comparison(
-    expression: Expression, function: Curve | Network, box: Any, *, closeness: float = CLOSENESS, within: Any = None
-) -> Search:
+def comparison(expression: Expression, function: Curve | Network, box: Any, *, closeness: float = CLOSENESS) -> Search:
     """Return the search of `sup_error` before its first step; `outcome` says what it has found at any time."""
     if len(expression.names) > MOST_VARIABLES:
         raise ValueError(
@@ -98,14 +94,14 @@ def comparison(
     if outputs != 1:
         raise ValueError(f"the function must have one output, got {outputs}; pick one, of a curve with .output(i)")
     if isinstance(function, Curve):
-        return _of_curve(expression, function, box, closeness, within)
+        return _of_curve(expression, function, box, closeness)
     sides = box_array(function, box)
     check_size(function, np.abs(sides).max(axis=1))
-    compared = Compared(expression, lambda x: function(x)[:, 0], BoxForms(function), sides, closeness, within)
+    compared = Compared(expression, lambda x: function(x)[:, 0], BoxForms(function), sides, closeness)
     return Search(compared, (sides[:, 0][None], sides[:, 1][None]))
 
 
-def _of_curve(expression: Expression, function: Curve, box: Any, closeness: float, within: float | None) -> Search:
+def _of_curve(expression: Expression, function: Curve, box: Any, closeness: float) -> Search:
     sides = box_array(network([([[1.0]], [0.0])]), box)
     low, high = sides[0].tolist()
     if not function.low <= low < high <= function.high:
@@ -116,7 +112,7 @@ def _of_curve(expression: Expression, function: Curve, box: Any, closeness: floa
     parts = ends[:-1, None] + np.diff(ends)[:, None] * (np.arange(PER_PIECE) / PER_PIECE)
     cuts = np.unique(np.append(parts, high))[:, None]
     lines = _CurveLines(function)
-    compared = Compared(expression, lambda x: function(x[:, 0])[:, 0], lines, sides, closeness, within)
+    compared = Compared(expression, lambda x: function(x[:, 0])[:, 0], lines, sides, closeness)
     return Search(compared, (cuts[:-1], cuts[1:]))
 
 

@@ -66,9 +66,9 @@ def linear_enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Form:
 
 
 def _apply(name: str, function: Function, given: Sequence[Any]) -> Any:
-    values = [item if isinstance(item, Truth) else item.values for item in given]
+    values: list[Any] = [item if isinstance(item, Truth) else item.values for item in given]
     if function.compares:
-        return compare(name, *values)
+        return compare(name, values[0], values[1])
     image = IMAGES[name](*values)
     if name in DERIVATIVES:
         return _smooth(name, given[0], image)
@@ -100,8 +100,10 @@ def _as_well(image: Interval, u: Form) -> Form:
 
 
 def _pick(first: Bools, a: Form, b: Form) -> Form:
-    parts = (np.where(first, x, y) for x, y in ((a.centre, b.centre), (a.slopes, b.slopes), (a.error, b.error)))
-    return Form(*parts, choose(first, a.values, b.values))
+    centre, slopes, error = (
+        np.where(first, x, y) for x, y in ((a.centre, b.centre), (a.slopes, b.slopes), (a.error, b.error))
+    )
+    return Form(centre, slopes, error, choose(first, a.values, b.values))
 
 
 def _scaled(image: Interval, factor: Any, u: Form, plus: Any = 0.0, error: Any = 0.0) -> Form:
@@ -203,7 +205,9 @@ def _power(image: Interval, a: Form, b: Form) -> Form:
     def less(count: float) -> Interval:
         lower = exponent.low - count  # exact for the exponents that people write
         exact = between(lower, lower)
-        return choose((lower + count == exponent.low) & (np.abs(lower) < 2.0**52), exact, exponent - constant(count, b.values))
+        return choose(
+            (lower + count == exponent.low) & (np.abs(lower) < 2.0**52), exact, exponent - constant(count, b.values)
+        )
 
     found = _expanded(
         a,
@@ -221,8 +225,8 @@ def _power(image: Interval, a: Form, b: Form) -> Form:
 
 
 def _hypot(image: Interval, a: Form, b: Form) -> Form:
-    squares = [_smooth("square", x, x.values.square()) for x in (a, b)]
-    total = _sum(squares[0].values + squares[1].values, *squares)
+    first, second = (_smooth("square", x, x.values.square()) for x in (a, b))
+    total = _sum(first.values + second.values, first, second)
     return _as_well(image, _smooth("sqrt", total, IMAGES["sqrt"](total.values)))
 
 

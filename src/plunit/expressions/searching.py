@@ -48,14 +48,13 @@ Progress = Callable[[float, str], object]
 
 
 class Compared(NamedTuple):
-    """f, the values of g at x [n, in], linear bounds of g, and the box [in, 2]; within=: an error that is enough."""
+    """f, the values of g at x [n, in], linear bounds of g, the box [in, 2], and how close the bound shall be."""
 
     expression: Expression
     values: Callable[[Floats], Floats]
     lines: Lines
     box: Floats
     closeness: float
-    within: float | None = None
 
     def errors(self, x: Floats) -> Floats:
         """Return |f(x) - g(x)| at x [n, in]; ValueError where f is not finite."""
@@ -91,7 +90,9 @@ class Search:
         self.compared, self.parts, self.note = compared, len(cells[0]), ""
         self.low, self.high = cells
         self.x, self.value = _first_peak(compared, np.concatenate([*cells, (cells[0] + cells[1]) / 2]))
-        self.top = np.concatenate([compared.bounds(*(end[part] for end in cells))[0] for part in blocks(self.parts, BATCH)])
+        self.top = np.concatenate(
+            [compared.bounds(*(end[part] for end in cells))[0] for part in blocks(self.parts, BATCH)]
+        )
         self.closed = 0.0
         finite = self.top[np.isfinite(self.top)].max(initial=0.0)
         self.size = float(np.abs(compared.values(np.concatenate(cells))).max() + max(self.value, finite))
@@ -106,8 +107,6 @@ class Search:
         """Cut boxes until the bound is close, or the time is over; `note` says why it is not close."""
         start = time.monotonic()
         while not self.note and self._drop():
-            if self.compared.within is not None and self.value > self.compared.within:
-                return  # nothing is left to be shown
             passed = time.monotonic() - start
             if time_limit is not None and passed > time_limit:
                 self.note = f"the search for a closer bound ended after {time_limit:g} s"
@@ -123,12 +122,10 @@ class Search:
 
     def _drop(self) -> bool:
         """Close the boxes whose bound is low enough, or which are too small; return whether any are left."""
-        compared, closeness = self.compared, self.compared.closeness
+        closeness = self.compared.closeness
         # an error that cannot be told apart from 0 has no size of its own
         nothing = 1e-3 * closeness * self.size if self.value <= _ROUNDING * self.size else 0.0
         enough = self.value * (1 + closeness) + max(self.rounding, nothing)
-        if compared.within is not None and self.value <= compared.within:
-            enough = max(compared.within, self.value)
         left = self.top > enough
         small = left & (self._sides(self.low, self.high).max(axis=1) <= DEEPEST)
         if small.any() or (left & ~np.isfinite(self.top)).sum() > UNBOUNDED:
@@ -160,7 +157,7 @@ class Search:
         low, high = np.concatenate([low, right_low]), np.concatenate([left_high, high])
         top, corner = self.compared.bounds(low, high)
         top = np.minimum(top, np.tile(self.top[chosen], 2))
-        some = np.argsort(-top, kind="stable")[:BATCH // 16]
+        some = np.argsort(-top, kind="stable")[: BATCH // 16]
         self._look(np.concatenate([corner[some], low[some] / 2 + high[some] / 2]))
         self.parts += len(low)
         kept = ((self.low, low), (self.high, high), (self.top, top))

@@ -7,6 +7,7 @@ import io
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from decimal import ROUND_CEILING, Context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import plunit
 from plunit.base.errors import UserError, is_installed, shown
 from plunit.base.files import ending, save_new, save_whole
 from plunit.ensemble.mlp import PIECEWISE
+from plunit.expressions import SupError
 from plunit.fitting.picture import drawn
 from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.solving import SAMPLES, FitSettings, Found, Reduced
@@ -25,13 +27,13 @@ from plunit.pieces.formats.exporter import EXPORTERS, c_name
 WINNERS, ROWS = 5, 40  # starts that are named, and pieces that the page lists, at most
 PLOTS = (".png", ".svg", ".pdf")
 
-CURVES: dict[str, Callable[[Curve, Path, str], None]] = {
-    ".h": lambda curve, to, about: save_c(curve, to, c_name(to), about=about),
-    ".onnx": lambda curve, to, about: save_onnx(curve, to),
-    ".json": lambda curve, to, about: save_json(curve, to),
-    ".csv": lambda curve, to, about: save_csv(curve, to),
+CURVES: dict[str, Callable[[Reduced, Path, str], None]] = {
+    ".h": lambda few, to, about: save_c(few.curve, to, c_name(to), about=about, fitted=few.bound),
+    ".onnx": lambda few, to, about: save_onnx(few.curve, to),
+    ".json": lambda few, to, about: save_json(few.curve, to),
+    ".csv": lambda few, to, about: save_csv(few.curve, to),
 }
-"""What writes a curve to a file of each ending, with a line about it where there is room."""
+"""What writes a curve to a file of each ending, with lines about it where there is room."""
 
 
 def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
@@ -42,9 +44,10 @@ def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
     kind = "the best network" if averaged == 1 else f"the mean of the {averaged} best networks"
     hidden = " x ".join(map(str, found.model.widths_[1:-1])) or "no"
     lines = [
-        f"{head}, {len(problem.y):,} {'rows' if is_table else 'points'}: {kind} of {settings.starts} starts, {hidden} "
-        f"{settings.activation} units",
+        f"{head}, {len(problem.y):,} {'rows' if is_table else 'points'}: {kind} of {found.model.n_init} starts, "
+        f"{hidden} {settings.activation} units",
         *_errors(problem, found),
+        *_tried(settings, found),
         *_pieces(settings, found),
         f"the best starts: {_winners(found)}",
     ]
@@ -60,18 +63,55 @@ def _errors(problem: Problem, found: Found) -> list[str]:
         few = "one split" if n == 1 else f"{n} splits, too few for an interval"
         about = f" +- {half:.2g} (95 % interval of the mean over {n} splits)" if n > 2 else f" ({few})"
         lines.append(f"on rows not seen in training {mean:.4g}{about}, {_share(mean, size)} of the standard deviation")
+        lines.append(f"the largest error on those rows is {found.seen:.4g} (seen, no bound)")
     if largest := found.largest:
-        lines.append(f"largest error {_error(largest.value, largest.bound, hasattr(found.model, 'curve_'))}")
+        lines.append(f"largest error {_largest(problem, largest)}")
+    if fixed := found.fixed:
+        total = "" if found.proved == math.inf else f", and {up(found.proved)} from the function"
+        lines.append(
+            f"with weights of {fixed.network.bits} bits at most {up(fixed.bound)} from the network{total} (proved)"
+        )
     return lines
 
 
-def _error(value: float, bound: float | None, of_curve: bool = True) -> str:
+def up(bound: float) -> str:
+    """Return a bound with four digits, rounded up.
+
+    >>> up(0.0200001), up(2.0)
+    ('0.02001', '2')
+    """
+    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(bound)):.4g}"
+
+
+def _error(value: float, bound: float | None, note: str, place: str = "", *, sampled: bool = False) -> str:
     """Return an error with how it is known."""
+    because = f"; {note}" if note else ""
     if bound is not None:
-        return f"{value:.4g}, at most {bound:.4g} (bounded by interval arithmetic)"
-    if of_curve:
-        return f"{value:.4g} at the points looked at; no bound (the function jumps, or intervals do not show one)"
-    return f"{value:.4g} at {SAMPLES:,} random points; no bound (it needs one input and a piecewise-linear network)"
+        at = f" at {place}" if place else ""
+        return f"{value:.4g}{at}, at most {up(bound)} (bounded by interval arithmetic){because}"
+    return f"{value:.4g} at {f'{SAMPLES:,} random' if sampled else 'the'} points looked at; no bound{because}"
+
+
+def _largest(problem: Problem, found: SupError) -> str:
+    """Return the largest error of the network, where it is, and how it is known."""
+    place = ", ".join(f"{name} = {number:.6g}" for name, number in zip(problem.inputs, found.x, strict=False))
+    return _error(found.value, found.bound, found.note, place, sampled=not found.x)
+
+
+def _tried(settings: FitSettings, found: Found) -> list[str]:
+    """Return which of the networks that were tried for an error are within it."""
+    if settings.error is None or not found.tried:
+        return []
+    bounds = (up(bound) if bound < math.inf else "no bound" for _, bound in found.tried)
+    tried = [
+        f"{' x '.join(map(str, shape))} units {bound}" for (shape, _), bound in zip(found.tried, bounds, strict=True)
+    ]
+    if found.proved <= settings.error:
+        return [f"proved to be within {settings.error:g}; proved errors of what was tried: {', '.join(tried)}"]
+    return [
+        f"NOT proved to be within {settings.error:g}; proved errors of what was tried: {', '.join(tried)}",
+        "the best of them is kept; allow a larger error, or take more starts, a larger network or a smaller range",
+    ]
 
 
 def _pieces(settings: FitSettings, found: Found) -> list[str]:
@@ -84,7 +124,7 @@ def _pieces(settings: FitSettings, found: Found) -> list[str]:
     near, error = "the fewest pieces within the error", f"{few.error:.4g} from the network at most"
     if few.of == "f":
         near = near if most is None else f"the closest curve with {most} pieces at most"
-        error = f"largest error {_error(few.error, few.bound)}"
+        error = f"largest error {_error(few.error, few.bound, few.note)}"
     elif few.of == "the rows":
         near = f"the best {'' if most is None else 'such '}curve through the rows"
         error = f"root mean square error {few.error:.4g}"
@@ -172,11 +212,10 @@ def write_files(
     """Write the models, the picture and the page with these lines; yield a line for each file that is there."""
     for path in files.models:
         if files.few and found.reduced:
-            CURVES[ending(path)](found.reduced.curve, path, _about(problem, found.reduced))
+            CURVES[ending(path)](found.reduced, path, _about_curve(problem, found.reduced))
             content = f"the curve of {found.reduced.curve.pieces} pieces"
         else:
-            save(found.model.network_, path, problem.box.tolist())
-            content = "the network"
+            content = _save_network(problem, found, path)
         yield f"saved {shown(path)}, {content}"
     figure = drawn(problem, found)
     if (plot := files.plot) is not None:
@@ -191,10 +230,39 @@ def write_files(
         yield f"saved {shown(save_new(names, text))}"
 
 
-def _about(problem: Problem, few: Reduced) -> str:
+def _save_network(problem: Problem, found: Found, path: Path) -> str:
+    """Write the network, and return what was written."""
+    if ending(path) != ".h":
+        save(found.model.network_, path, problem.box.tolist())
+        return "the network"
+    about, fitted = _about_network(problem, found), found.largest.bound if found.largest else None
+    if found.fixed is None:
+        save_c(found.model.network_, path, c_name(path), box=problem.box.tolist(), about=about, fitted=fitted)
+        return "the network"
+    save_c(found.fixed.network, path, c_name(path), about=about, fitted=fitted)
+    return f"the network with weights of {found.fixed.network.bits} bits"
+
+
+def _about_network(problem: Problem, found: Found) -> str:
+    """Return what is known of the network against the function or the rows, apart from what C makes of it."""
+    names = ", ".join(f"x[{i}] = {name}" for i, name in enumerate(problem.inputs))
+    if (largest := found.largest) is None:
+        rows, seen = "test rows", found.seen
+        if math.isnan(seen):
+            rows, seen = "rows of training", float(np.abs(found.model.predict(problem.x) - problem.y).max())
+        return (
+            f"{problem.target} = f({', '.join(problem.inputs)}) of {problem.title}.\n"
+            f"The network against the table: the largest error on {rows} is {seen:.4g} (seen, no bound)."
+        )
+    known = _largest(problem, largest)
+    proved = "proved" if largest.bound is not None else "not proved"
+    return f"f = {problem.title}, {names}.\nThe network against this formula ({proved}): largest error {known}."
+
+
+def _about_curve(problem: Problem, few: Reduced) -> str:
     """Return what a curve was made from, and its error."""
     if few.of == "f":
-        return f"f = {problem.title}: largest error {_error(few.error, few.bound)}."
+        return f"f = {problem.title}: largest error {_error(few.error, few.bound, few.note)}."
     kind = "root mean square error" if few.of == "the rows" else "largest distance"
     return f"{problem.target} = f({problem.inputs[0]}) of {problem.title}: {kind} {few.error:.4g} from {few.of}."
 

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from plunit.pieces.arrays import Floats
+from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Tables
 from plunit.pieces.proofs.linear import FLOOR, UNIT, gamma
@@ -62,14 +62,24 @@ class BoxForms:
         """Go back to x from a y + bias, y the inputs of the layer behind these lines: [n, rows, in] and [n, rows]."""
         constant, size = bias, np.tile(terms[-1], 2)
         rows = a[None]
-        for layer, own, own_terms in zip(self.net.layers[len(lines) - 1 :: -1], lines[::-1], terms[-2::-1], strict=False):
+        for layer, own, own_terms in zip(
+            self.net.layers[len(lines) - 1 :: -1], lines[::-1], terms[-2::-1], strict=False
+        ):
             plus, minus = np.maximum(rows, 0.0), np.minimum(rows, 0.0)
             (upper, lower), (above, below) = own.slope, own.constant
             constant = constant + (_dot(plus, above + upper * layer.bias) + _dot(minus, below + lower * layer.bias))
             parts = (np.abs(line) * own_terms + np.abs(shift) for line, shift in ((upper, above), (lower, below)))
-            size = size + _dot(plus, next(parts)) + _dot(-minus, next(parts)) + FLOOR * (own_terms.sum(axis=1, keepdims=True) + 1)
+            size = (
+                size
+                + _dot(plus, next(parts))
+                + _dot(-minus, next(parts))
+                + FLOOR * (own_terms.sum(axis=1, keepdims=True) + 1)
+            )
             if len(rows) == 1 < len(reach):  # the same rows for all boxes: one product of matrices
-                through = [(part[0][:, :, None] * layer.weight).transpose(1, 0, 2).reshape(len(layer.bias), -1) for part in (plus, minus)]
+                through = [
+                    (part[0][:, :, None] * layer.weight).transpose(1, 0, 2).reshape(len(layer.bias), -1)
+                    for part in (plus, minus)
+                ]
                 rows = (upper @ through[0] + lower @ through[1]).reshape(len(reach), rows.shape[1], -1)
             else:
                 rows = (plus * upper[:, None] + minus * lower[:, None]) @ layer.weight
@@ -88,7 +98,9 @@ class BoxForms:
         constant = np.stack([above[units, on], below[units, on]])
         size = np.zeros_like(low)
         for z, piece in ((low, on), (high, last)):
-            size = np.maximum(size, np.abs(slopes[units, piece] * z) + np.abs(above[units, piece]) + (above - below)[units, piece])
+            size = np.maximum(
+                size, np.abs(slopes[units, piece] * z) + np.abs(above[units, piece]) + (above - below)[units, piece]
+            )
         box, unit = np.nonzero(last > on)
         if len(box):
             z, piece = _turns(knots[unit], low[box, unit], high[box, unit])
@@ -119,8 +131,8 @@ def _largest(a: Floats, b: Floats, low: Floats, high: Floats) -> Floats:
     return np.asarray(b + _dot(a, middle) + _dot(steep, half) + gamma(4 * a.shape[2] + 16) * size + FLOOR)
 
 
-def _turns(knots: Floats, low: Floats, high: Floats) -> tuple[Floats, np.ndarray]:
-    """Return the ends and the knots between, [m, k + 2], and the piece that each is on; knots outside move to an end."""
+def _turns(knots: Floats, low: Floats, high: Floats) -> tuple[Floats, Ints]:
+    """Return the ends and the knots between, [m, k + 2], and the piece of each; knots outside move to an end."""
     z = np.concatenate([low[:, None], np.clip(knots, low[:, None], high[:, None]), high[:, None]], axis=1)
     return z, (knots[:, None, :] < z[:, :, None]).sum(axis=2)
 
