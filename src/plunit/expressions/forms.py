@@ -48,15 +48,20 @@ class Form:
         return np.asarray((np.abs(self.slopes).sum(axis=0) + self.error) * _UP + _TINY)
 
 
+def halves(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return the middle m and half the width h of boxes, rounded so that x = m + h t with t in [-1, 1] in each."""
+    middle = low / 2 + high / 2
+    return middle, np.maximum(high - middle, middle - low) * _UP
+
+
 def linear_enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Form:
     """Return forms that hold the values of f in the boxes low <= inputs <= high, [names, n] each."""
-    axes, n = low.shape
-    inputs = []
+    (axes, n), inputs = low.shape, []
+    middle, half = halves(low, high)
     for axis in range(axes):
         interval, slopes = between(low[axis], high[axis]), np.zeros((axes, n))
-        middle = low[axis] / 2 + high[axis] / 2
-        slopes[axis] = np.maximum(high[axis] - middle, middle - low[axis]) * _UP
-        inputs.append(Form(middle, slopes, np.zeros(n), interval))
+        slopes[axis] = half[axis]
+        inputs.append(Form(middle[axis], slopes, np.zeros(n), interval))
 
     def number(value: Any) -> Form:
         return Form(np.full(n, float(value)), np.zeros((axes, n)), np.zeros(n), constant(value, inputs[0].values))

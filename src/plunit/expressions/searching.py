@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.expressions.expression import Expression, finite_values
-from plunit.expressions.forms import linear_enclosure
+from plunit.expressions.forms import halves, linear_enclosure
 from plunit.pieces.arrays import Floats, blocks
 
 SAMPLES = 2**14
@@ -63,8 +63,7 @@ class Compared(NamedTuple):
     def bounds(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Return upper bounds of |f - g| on boxes [n, in], and the corners at which they are largest."""
         with np.errstate(all="ignore"):
-            middle = low / 2 + high / 2
-            half = np.maximum(high - middle, middle - low) * (1 + 16 * _EPS) + _TINY
+            middle, half = halves(low, high)
             f = linear_enclosure(self.expression.steps, low.T, high.T)
             y, a = self.lines(low, high)
             slopes = a * half[:, None] - f.slopes.T[:, None]
