@@ -8,7 +8,8 @@ import pytest
 
 from plunit.expressions import parse, sup_error
 from plunit.expressions.distance import comparison, outcome
-from plunit.pieces import activation, network
+from plunit.expressions.forms import halves
+from plunit.pieces import Curve, activation, network
 from plunit.pieces.proofs.box_forms import BoxForms
 from plunit.pieces.proofs.exact_values import exact_outputs
 
@@ -75,6 +76,37 @@ def test_the_lines_of_a_network_hold_in_rational_arithmetic(hidden, width):
             assert below <= exact <= above
     if width <= 1e-13:
         assert (y[:, 0] - y[:, 1]).max() < 1e-10
+
+
+@pytest.mark.parametrize("width", [1.0, 0.1, 1e-14, 0.0])
+@pytest.mark.parametrize("kind", ["network", "curve"])
+def test_bounds_of_boxes_hold_in_rational_arithmetic(kind, width):
+    """At the corner that the bound names, and at others: all of it is the error, and a rounding or two."""
+    rng, written = np.random.default_rng(5), "x * x * x / 3 - x + 0.1"
+    net = random_network(rng, (1, 6, 5, 1), size=3.0)
+    knots = np.sort(rng.uniform(-3, 3, 20))
+    values = rng.normal(0, 1, (20, 1))
+    curve = Curve(knots, values, np.diff(values, axis=0) / np.diff(knots)[:, None])
+    search = comparison(parse(written), net if kind == "network" else curve, [(knots[0], knots[-1])])
+    low = rng.uniform(knots[0], knots[-1], 60)
+    high = np.minimum(low + width * rng.uniform(0, 1, 60), knots[np.searchsorted(knots, low)])
+    top, corner = search.compared.bounds(low[:, None], high[:, None])
+    for n in range(60):
+        for x in (low[n], high[n], corner[n, 0], (low[n] + high[n]) / 2):
+            x, i = Fraction(x), int(np.searchsorted(knots[1:-1], low[n] / 2 + high[n] / 2, side="right"))
+            (a, b), (y, z) = (map(Fraction, pair) for pair in (knots[i : i + 2], values[i : i + 2, 0]))
+            g = exact_outputs(net, np.array([float(x)]))[0] if kind == "network" else y + (z - y) * (x - a) / (b - a)
+            assert abs(x * x * x / 3 - x + Fraction(0.1) - g) <= Fraction(top[n])
+    at_points = np.abs(search.compared.errors(low[:, None]))
+    assert width > 0 or (top - at_points).max() < 1e-12
+
+
+def test_a_box_holds_its_ends():
+    rng = np.random.default_rng(0)
+    low, high = (sign * 10 ** rng.uniform(-3, 3, 500) for sign in (-1, 1))
+    middle, half = halves(low, high)
+    for a, b, m, h in zip(*(part.tolist() for part in (low, high, middle, half)), strict=True):
+        assert Fraction(m) - Fraction(h) <= Fraction(a) < Fraction(b) <= Fraction(m) + Fraction(h)
 
 
 def test_a_network_that_is_the_function_has_no_error():
