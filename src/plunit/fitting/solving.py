@@ -193,7 +193,7 @@ def _judged(problem: Problem, settings: FitSettings, model: PLURegressor, stop: 
 
 def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) -> Found:
     """Return the first of ever larger networks that is proved to be within the error, or the best that was found."""
-    best, tried = None, []
+    best, tried, problem = None, [], _with_edges(problem)
     for shape in [settings.hidden] if settings.hidden else SHAPES:
         # larger networks have fewer starts: each shape takes about the same time
         starts = max(1, min(settings.starts, settings.starts * SHAPES[1][0] ** 2 // max(shape) ** 2))
@@ -210,6 +210,21 @@ def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) 
             break
     assert best is not None
     return replace(best, tried=tuple(tried), stopped=stop.asked)
+
+
+def _with_edges(problem: Problem) -> Problem:
+    """Return the problem with points on the faces, edges and corners, where random points of a box never are.
+
+    Errors are largest there; a grid, for two inputs, has such points.
+    """
+    inputs = len(problem.inputs)
+    if inputs < 3 or problem.expression is None:
+        return problem
+    rng, (low, high) = np.random.default_rng(1), problem.box.T
+    x = rng.uniform(low, high, (len(problem.y) // 2, inputs))
+    x = np.where(rng.random(x.shape) < 0.5, np.where(rng.random(x.shape) < 0.5, low, high), x)
+    x = np.concatenate([problem.x, x])
+    return problem._replace(x=x, y=problem.expression(*x.T))
 
 
 def _take_closest(problem: Problem, model: PLURegressor) -> None:

@@ -289,7 +289,7 @@ def test_a_bound_on_rounding_is_not_taken_for_the_error_of_a_fit(function, tmp_p
 
 def test_a_comment_cannot_be_left(tmp_path):
     save_c(LINE, tmp_path / "f.h", "f", about="a */ b\n/* c")
-    assert (tmp_path / "f.h").read_text().startswith("/* a * / b /* c */\n/* f: ")
+    assert (tmp_path / "f.h").read_text().startswith("/* a * / b\n   /* c */\n/* f: ")
 
 
 NAMES = ("", "1st", "a b", "x;", "int", "main", "restrict", "class", "é")
