@@ -1,12 +1,15 @@
-"""Intervals hold what they should: values and difference quotients at random points."""
+"""Intervals and forms hold what they should: values at random points, in double precision and in exact arithmetic."""
 
 import random
+import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from plunit.expressions import parse
-from plunit.expressions.expression import enclosure, slope_enclosure
+from plunit.expressions.expression import enclosure
+from plunit.expressions.forms import halves, linear_enclosure
 from plunit.expressions.intervals import LARGEST, Interval
 from plunit.expressions.vocabulary import FUNCTIONS
 
@@ -58,27 +61,88 @@ def test_values_lie_in_their_intervals(text):
     assert outside(parse(text), np.random.default_rng(0), 34) is None
 
 
-@pytest.mark.parametrize("text", EACH)
-def test_difference_quotients_lie_in_the_slopes(text):
-    rng, f = np.random.default_rng(1), parse(text)
-    low, high = boxes(rng, 300)
-    _, slope = slope_enclosure(f.steps, low[None], high[None])
-    a, b = np.sort([samples(rng, low, high, 12), rng.permutation(samples(rng, low, high, 12))], axis=0)
-    y = f(np.stack([a, b]))
+PLANE = [
+    *("x * y", "x**2 * y - y**3", "sin(x * y) / (2 + cos(x))", "exp(-x**2 - y**2)", "sqrt(x**2 + y**2)", "hypot(x, y)"),
+    *("arctan2(y, x)", "abs(x - y) * x", "max(x, y**2) - min(x, y)", "clip(x, y, 1)", "where(x < y, x, y**2)", "x**y"),
+    *("mod(x, y)", "log(4.5 + x) * y", "(x + 5)**y", "x / y", "floor(x) * y", "(x + y)**3 / (1 + x**2 + y**2)"),
+]
+
+
+def outside_form(f, low, high, rng, per_box=20):
+    """Return by how much more than its error a value is away from the form, at most; roundings of the test left out."""
+    form = linear_enclosure(f.steps, low, high)
+    x = low[:, None] + (high - low)[:, None] * rng.choice([0, 0.5, 1, *rng.uniform(0, 1, 5)], (len(low), per_box, 1))
+    x = np.clip(x, low[:, None], high[:, None])
+    middle = (low / 2 + high / 2)[:, None]
+    half = np.maximum((high - low) / 2, 1e-300)[:, None]
     with np.errstate(all="ignore"):
-        quotient = (y[1] - y[0]) / (b - a)
-        rounding = 1e-13 * (np.abs(y).max(axis=0) + 1e-3) / (b - a)
-        # the slope of a text that cancels is known to the rounding of its value only
-        rounding = rounding + 2 * (b - a > 0) * _rounding(f, a, b) / (b - a)
-        known = np.isfinite(quotient) & np.isfinite(slope.low) & np.isfinite(slope.high)
-        wrong = known & ~((quotient >= slope.low - rounding) & (quotient <= slope.high + rounding))
-    assert not wrong.any(), (a[wrong][0], b[wrong][0], quotient[wrong][0])
+        y = f(*x)
+        away = np.abs(y - form.centre - (form.slopes[:, None] * np.clip((x - middle) / half, -1, 1)).sum(axis=0))
+        away -= form.error * (1 + 1e-12) + 1e-13 * (np.abs(y) + np.abs(form.centre) + np.abs(form.slopes).sum(axis=0))
+        # a text that cancels is computed to the rounding of its value only
+        away -= 2 * _rounding(f, x)
+    return np.max(away, where=np.isfinite(away), initial=-np.inf)
 
 
-def _rounding(f, *places):
+def _rounding(f, x):
     """Return the widths of the intervals at points."""
-    found = [enclosure(f.steps, x.reshape(1, -1), x.reshape(1, -1)) for x in places]
-    return sum((item.high - item.low).reshape(places[0].shape) for item in found)
+    found = enclosure(f.steps, *[x.reshape(len(x), -1)] * 2)
+    return (found.high - found.low).reshape(x.shape[1:])
+
+
+@pytest.mark.parametrize("text", EACH + PLANE)
+def test_values_lie_in_their_forms(text):
+    rng, f = np.random.default_rng(1), parse(text)
+    sides = [boxes(rng, 400) for _ in f.names]
+    low, high = (np.stack(ends) for ends in zip(*sides, strict=True))
+    assert outside_form(f, low, high, rng) <= 1e-300
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_formulas_lie_in_their_forms(seed):
+    f, rng = parse(formula(random.Random(seed), 4)), np.random.default_rng(seed)
+    if f.names:
+        low, high = boxes(rng, 300)
+        assert outside_form(f, low[None], high[None], rng) <= 1e-300, f.text
+
+
+EXACT = ["x - y + 0.1", "x * y", "x * x - y / 3", "(x + 0.1) / (y + 7)", "abs(x - y) * 0.7", "max(x, y) - min(x, 0.3)",
+         "x**3 - 3 * x**2", "where(x < y, x, 0.3 * y)", "clip(x, -0.1, 0.1 * y)", "1 / (x * x + 1) - y**2"]  # fmt: skip
+NAMES = {"max": max, "min": min, "abs": abs, "where": lambda c, a, b: a if c else b}
+NAMES["clip"] = lambda x, low, high: min(max(x, low), high)
+
+
+@pytest.mark.parametrize("width", [1.0, 1e-3, 1e-14, 0.0])
+@pytest.mark.parametrize("text", EXACT)
+def test_forms_hold_in_rational_arithmetic(text, width):
+    """In boxes as small as a rounding, nothing but the roundings is in the error."""
+    rng, f = np.random.default_rng(2), parse(text)
+    low = rng.uniform(-2, 2, (len(f.names), 60))
+    high = low + width * rng.uniform(0, 1, low.shape)
+    form = linear_enclosure(f.steps, low, high)
+    written = re.sub(r"(?<![\w.*])\d+(\.\d+)?", lambda number: f"Fraction({float(number[0])!r})", text)
+    for n in range(60):
+        ends = [[Fraction(end[n]) for end in pair] for pair in zip(low, high, strict=True)]
+        for corner in range(2 ** len(ends)):
+            x = [pair[corner >> i & 1] for i, pair in enumerate(ends)]
+            value = eval(written, {"Fraction": Fraction, **NAMES}, dict(zip(f.names, x, strict=True)))
+            middle, half = (map(Fraction, part[:, n].tolist()) for part in halves(low, high))
+            t = [(v - m) / h if h else 0 for v, m, h in zip(x, middle, half, strict=True)]
+            assert all(abs(v) <= 1 for v in t)
+            line = Fraction(form.centre[n]) + sum(Fraction(s) * v for s, v in zip(form.slopes[:, n], t, strict=True))
+            assert abs(value - line) <= Fraction(form.error[n])
+
+
+@pytest.mark.parametrize("text", ["sin(x) * exp(y)", "x * y", "1 / (1 + x**2 + y**2)", "hypot(x, y)", "arctan2(y, x)",
+                                  "log(x) * sqrt(y)", "tanh(x - y)", "x**2.5 * y**(-2)", "(x + y)**y"])  # fmt: skip
+def test_the_error_of_a_form_is_of_second_order(text):
+    f, middle = parse(text), np.random.default_rng(3).uniform(0.5, 2, (2, 200))
+    errors = [linear_enclosure(f.steps, middle - h, middle + h).error for h in (2e-3, 1e-3)]
+    assert np.median(errors[0] / errors[1]) == pytest.approx(4, abs=0.1)
+    x = middle[:, None] + 2e-3 * np.random.default_rng(4).uniform(-1, 1, (2, 500, 200))
+    seen = linear_enclosure(f.steps, middle - 2e-3, middle + 2e-3)
+    line = seen.centre + (seen.slopes[:, None] * (x - middle[:, None]) / 2e-3).sum(axis=0)
+    assert np.median(errors[0] / np.abs(f(*x) - line).max(axis=0)) < 3.5
 
 
 def formula(rng, depth):
@@ -130,12 +194,6 @@ def bound(text, low, high):
     return float(found.low[0]), float(found.high[0])
 
 
-def slope_bound(text, low, high):
-    """Return the ends of the slopes in an interval."""
-    _, found = slope_enclosure(parse(text).steps, np.array([[low]], float), np.array([[high]], float))
-    return float(found.low[0]), float(found.high[0])
-
-
 @pytest.mark.parametrize("text", CLOSE)
 def test_intervals_of_single_functions_are_close(text):
     low, high, bottom, top = CLOSE[text]
@@ -152,33 +210,6 @@ def test_a_box_has_a_range_for_each_variable():
 )
 def test_a_remainder_by_zero_is_not_bounded(text, low, high):
     assert bound(text, low, high) == (-np.inf, np.inf)
-
-
-NONE = -np.inf, np.inf
-STEEP = [
-    ("sin(x)", 0, 1, np.cos(1), 1),
-    ("x**3", -1, 2, 0, 12),
-    ("abs(x)", -1, 2, -1, 1),
-    ("abs(x)", 1, 2, 1, 1),
-    ("max(x, 2 * x)", -1, 1, 1, 2),
-    ("where(x < 0, x, 2 * x)", 0.5, 1, 2, 2),
-    ("where(x < 0, x, 2 * x)", -1, 1, *NONE),
-    ("floor(x)", 0.25, 0.75, 0, 0),
-    ("floor(x)", 0.25, 1, *NONE),
-    ("sign(x)", -1, 1, *NONE),
-    ("1 / x", -1, 1, *NONE),
-    ("2**x", 0, 1, np.log(2), 2 * np.log(2)),
-    ("log10(x)", 1, 2, 0.5 / np.log(10), 1 / np.log(10)),
-    ("sqrt(x)", 0, 1, *NONE),
-    ("0 * sqrt(x)", -1, 1, *NONE),
-    ("0 * x**1.5", -1, 1, *NONE),
-    ("0 * sqrt(x)", 1, 2, 0, 0),
-]
-
-
-@pytest.mark.parametrize(("text", "low", "high", "least", "most"), STEEP)
-def test_slopes_of_single_functions_are_close(text, low, high, least, most):
-    np.testing.assert_allclose(slope_bound(text, low, high), (least, most), rtol=1e-13, atol=1e-13)
 
 
 def test_sums_are_rounded_outward():

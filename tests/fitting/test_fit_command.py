@@ -108,14 +108,59 @@ def test_the_header_is_the_network_of_a_function_of_two_variables(tmp_path):
     net = pieces.load(tmp_path / "f.onnx")
     grid = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
     error = np.abs(net(grid)[:, 0] - grid[:, 0] * grid[:, 1]).max()
-    told = float(re.search(r"largest error ([\d.]+) at 100,000 random points; no bound", out)[1])
-    assert 0.3 * told < error <= told * 1.001
+    told, most = map(
+        float, re.search(r"largest error ([\d.]+) at x = \S+, y = \S+, at most ([\d.]+) \(bou", out).groups()
+    )
+    assert 0.3 * told < error <= told * 1.001 <= most * 1.001 < told * 1.01
 
 
 def test_a_smooth_network_has_no_bound_and_the_reason_is_said(tmp_path):
     code, out, err = fit(tmp_path, "sin(x)", "--activation", "tanh", *SHORT)
     assert code == 0, err
-    assert "points; no bound (it needs one input and a piecewise-linear network)" in " ".join(out.split())
+    assert "random points looked at; no bound; it needs a piecewise-linear network and at most 4" in " ".join(
+        out.split()
+    )
+
+
+def test_an_error_of_two_variables_is_proved_and_stays_so_in_fixed_point(tmp_path):
+    wanted = ["--range", "y=0:3", "--low", "-1", "--high", "1", "--error", "0.2", "--starts", "16", "--bits", "16"]
+    code, out, err = fit(tmp_path, "x*y", *wanted, "--save", "f.h", "--save", "f.json")
+    assert code == 0, err
+    assert "proved to be within 0.2; proved errors of what was tried: 8 x 8 units 0." in out
+    header = " ".join((tmp_path / "f.h").read_text().split())
+    network_, program, total = (
+        float(re.search(words, header)[1])
+        for words in (
+            r"against this formula \(proved\): largest error \S+ at x = \S+, y = \S+, at most (\S+) \(bounded",
+            r"the values differ from the network in exact arithmetic by at most (\S+)",
+            r"Against the formula above: at most (\S+), the sum of both bounds",
+        )
+    )
+    assert network_ + program == pytest.approx(total, rel=2e-3)
+    assert total <= 0.2
+    net, box = pieces.load(tmp_path / "f.json"), [(-1, 1), (0, 3)]
+    x = np.random.default_rng(0).uniform(*np.array(box, float).T, (100_000, 2))
+    assert np.abs(net(x)[:, 0] - x[:, 0] * x[:, 1]).max() <= network_
+    assert np.abs(pieces.quantize(net, box)(x)[:, 0] - x[:, 0] * x[:, 1]).max() <= total
+
+
+def test_an_error_that_is_not_reached_leaves_the_best_with_its_bound_and_the_reason(tmp_path):
+    wanted = ["x*y*z", "--error", "1e-9", "--hidden", "4", "--starts", "4", "--save", "f.h"]
+    code, out, err = fit(tmp_path, *wanted)
+    assert code == 0, err
+    assert "NOT proved to be within 1e-09; proved errors of what was tried: 4 units " in out
+    assert "allow a larger error" in out
+    assert (tmp_path / "f.h").exists()
+
+
+def test_the_header_of_a_table_says_what_was_seen(tables, tmp_path):
+    table = str(tables / "three.csv")
+    code, out, err = fit(tmp_path, table, "--target", "z", *SHORT, "--splits", "1", "--save", "f.h")
+    assert code == 0, err
+    seen = re.search(r"the largest error on those rows is (\S+) \(seen, no bound\)", out)[1]
+    header = " ".join((tmp_path / "f.h").read_text().split())
+    assert f"The network against the table: the largest error on test rows is {seen} (seen, no bound)." in header
+    assert "This does not bound the distance to a formula or data that were fitted." in header
 
 
 def test_a_table_of_one_input_finds_its_segments(tables, tmp_path):
@@ -211,7 +256,23 @@ REFUSED = {
     "a control character in a table": (["{esc}", "--target", "why"], r"'\x1b[31mx'"),
     **{f"missing {name}": ([name, "--target", "y"], name) for name in ("m.CSV", "m.Tsv", "m.PQ", "m.parquet")},
     "both": (["x", "--pieces", "3", "--error", "0.1"], "give --pieces or --error, not both"),
-    "pieces of two": (["x*y", "--pieces", "3"], "--pieces and --error are for one input, there are 2"),
+    "pieces of two": (["x*y", "--pieces", "3"], "--pieces is for one input, there are 2"),
+    "error of a wide table": (
+        ["{three}", "--target", "z", "--error", "1"],
+        "are for one input of a table, there are 3",
+    ),
+    "error of five": (["a+b+c+d+x", "--error", "1"], "--error is for up to 4 variables, there are 5; leave it out"),
+    "error of tanh": (["x*y", "--error", "1", "--activation", "tanh"], "need a piecewise-linear activation"),
+    "bits": (["x*y", "--bits", "12", "--save", "f.h"], "--bits must be 8 or 16, got 12"),
+    "bits of no file": (["x*y", "--bits", "16", "--save", "f.onnx"], "--bits writes C; name the file"),
+    "bits of a curve": (["x", "--bits", "16", "--pieces", "3", "--save", "f.h"], "--bits is for networks"),
+    "bits of tanh": (["x*y", "--bits", "8", "--save", "f.h", "--activation", "tanh"], "needs a piecewise-linear"),
+    "no range": (["x*y", "--range", "x=1"], "--range must be a variable with its ends, as in x=-1:1; got 'x=1'"),
+    "range of text": (["x*y", "--range", "x=a:1"], "--range must be a variable with its ends"),
+    "range twice": (["x*y", "--range", "x=0:1", "--range", "x=0:2"], "--range gives two ranges of 'x'"),
+    "range of another": (["x*y", "--range", "z=0:1"], "'z' has a range and is no variable of 'x*y'; it has x, y"),
+    "empty range": (["x*y", "--range", "x=1:0"], "low must be below high, both finite, got 1.0 and 0.0 for x"),
+    "pole of two": (["1/(x*y)", "--low", "-1", "--high", "1"], "is too large or infinite at x = 0.0"),
     "pieces of tanh": (["x", "--pieces", "3", "--activation", "tanh"], "need a piecewise-linear activation"),
     "negative error": (["x", "--error", "-1"], "--error must be positive, got -1.0"),
     "tiny error": (["sin(x)", "--error", "1e-12", "--quick"], "an error of 1e-12 is too small"),
@@ -230,7 +291,7 @@ REFUSED = {
     "one name twice": (["x", "--save", "a.json", "--plot", "a.svg", "--save", "a.json"], "a.json is named twice"),
     "a folder": (["x", "--page", "."], ". is a folder; name a file"),
     "page": (["x", "--page", "none/p.html"], "there is no folder none; make it first"),
-    "range of a table": (["{one}", "--target", "y", "--low", "0"], "--low and --high are for functions"),
+    "range of a table": (["{one}", "--target", "y", "--low", "0"], "--low, --high and --range are for functions"),
     "starts": (["x", "--starts", "1000000000"], "(n_init is --starts)"),
     "infinity": (["inf"], "column 1: 'inf' is no finite number and cannot be a variable"),
     "long": (["x" + " + x" * 300, "--plot", "a.doc"], "a.doc must end in one of .png"),
@@ -241,7 +302,9 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_done_is_one_line(tables, tmp_path, name):
     arguments, words = REFUSED[name]
-    code, out, err = fit(tmp_path, *(part.format(one=tables / "one.csv", esc=tables / "esc.csv") for part in arguments))
+    code, out, err = fit(
+        tmp_path, *(part.format(**{path.stem: path for path in tables.iterdir()}) for part in arguments)
+    )
     assert (code, out) == (2, "")
     late = name in ("tiny error", "activation", "starts")  # all else is said before training
     assert re.match(r"training \d+ starts; Ctrl-C keeps the best so far plunit: " if late else "plunit: ", err)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from plunit.base.errors import UserError, shown
+from plunit.base.files import ending
 from plunit.base.progress import bars
 from plunit.cli import Stopped
 from plunit.ensemble.nonlinearities import ACTIVATIONS
@@ -36,10 +37,17 @@ def fit_(
         float | None, typer.Option(help="For a function: lower end of every variable; -6 by default.")
     ] = None,
     high: Annotated[float | None, typer.Option(help="For a function: upper end; 6 by default.")] = None,
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option("--range", metavar="NAME=LOW:HIGH", help="Ends of one variable: x=-1:1; may be repeated."),
+    ] = None,
     pieces: Annotated[int | None, typer.Option(min=1, help="For one input: maximum number of pieces.")] = None,
     error: Annotated[
         float | None,
-        typer.Option(help="For one input: the fewest pieces within this error of the function, or of the network."),
+        typer.Option(
+            help="For one input: the fewest pieces within this error of the function, or of the network. For a "
+            "function of two to four variables: the smallest network that is proved to be within it."
+        ),
     ] = None,
     hidden: Annotated[
         str, typer.Option(help="Units of the hidden layers; 8,8 for one input and 16,16 for more by default.")
@@ -65,6 +73,10 @@ def fit_(
         list[Path] | None,
         typer.Option(help="Write the model: .h (C), .onnx, .json or .csv; may be repeated."),
     ] = None,
+    bits: Annotated[
+        int | None,
+        typer.Option(help="Write C in fixed point, with weights of 8 or 16 bits and a proved bound on the error."),
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write the picture: .png, .svg or .pdf.")] = None,
     page: Annotated[
         Path | None,
@@ -76,15 +88,18 @@ def fit_(
     """Fit a small network to a table or a function, and say what it is exactly.
 
     The best of many random starts is kept. With --pieces or --error, for one input, the files hold the curve with so
-    many pieces, or with the fewest. A file that is named is replaced. Ctrl-C keeps the best so far.
+    many pieces, or with the fewest. The largest error against a function of up to four variables is proved. A file that
+    is named is replaced. Ctrl-C keeps the best so far.
     """
     from plunit.fitting.output import OutputFiles, check_files, told, write_files
     from plunit.fitting.solving import FitSettings, solve
 
     console = Console(stderr=True)
-    problem = _problem(source, target, inputs, drop_missing, low, high, splits, console)
+    problem = _problem(source, target, inputs, drop_missing, low, high, _ranges(ranges or ()), splits, console)
     _check(problem, pieces, error, activation)
-    files = OutputFiles(save or (), pieces is not None or error is not None, plot, page)
+    few = len(problem.inputs) == 1 and (pieces is not None or error is not None)
+    _check_bits(bits, save or (), few)
+    files = OutputFiles(save or (), few, plot, page)
     check_files(files, source, problem, activation)
     settings = FitSettings(
         _widths(hidden),
@@ -95,6 +110,7 @@ def fit_(
         error,
         activation,
         seed,
+        bits,
     )
     console.print(f"training {settings.starts} starts; Ctrl-C keeps the best so far", style="dim")
     try:
@@ -122,6 +138,7 @@ def _problem(
     drop_missing: bool,
     low: float | None,
     high: float | None,
+    ranges: dict[str, tuple[float, float]],
     splits: int | None,
     console: Console,
 ) -> Problem:
@@ -133,9 +150,9 @@ def _problem(
                 "--target, --inputs, --drop-missing and --splits are for tables; "
                 f"{source!r} is no file, so it is taken for a function"
             )
-        return of_expression(source, -6.0 if low is None else low, 6.0 if high is None else high)
-    if low is not None or high is not None:
-        raise UserError("--low and --high are for functions; a table has the range of its rows")
+        return of_expression(source, -6.0 if low is None else low, 6.0 if high is None else high, ranges=ranges)
+    if low is not None or high is not None or ranges:
+        raise UserError("--low, --high and --range are for functions; a table has the range of its rows")
     if not target:
         raise UserError(f"{source} is a table: name the column to learn, as in --target y")
     chosen = [part.strip() for part in inputs.split(",") if part.strip()]
@@ -150,18 +167,56 @@ def _problem(
 
 def _check(problem: Problem, pieces: int | None, error: float | None, activation: str) -> None:
     from plunit.ensemble.mlp import PIECEWISE
+    from plunit.expressions import MOST_VARIABLES
 
     if pieces is None and error is None:
         return
     if pieces is not None and error is not None:
         raise UserError("give --pieces or --error, not both")
-    if (count := len(problem.inputs)) != 1:
-        what = "choose one with --inputs" if problem.expression is None else "write a function of one variable"
-        raise UserError(f"--pieces and --error are for one input, there are {count}; {what}")
+    count = len(problem.inputs)
+    if count > 1 and problem.expression is None:
+        raise UserError(
+            f"--pieces and --error are for one input of a table, there are {count}; choose one with --inputs"
+        )
+    if count > 1 and pieces is not None:
+        raise UserError(f"--pieces is for one input, there are {count}; write a function of one variable")
+    if count > MOST_VARIABLES:
+        raise UserError(f"--error is for up to {MOST_VARIABLES} variables, there are {count}; leave it out")
     if activation not in PIECEWISE:
         raise UserError(f"--pieces and --error need a piecewise-linear activation: {', '.join(PIECEWISE)}")
     if error is not None and not 0 < error < float("inf"):
         raise UserError(f"--error must be positive, got {error}")
+
+
+def _ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Return the ends of each variable that has its own: x=-1:1."""
+    found: dict[str, tuple[float, float]] = {}
+    for text in texts:
+        name, _, ends = (part.strip() for part in text.partition("="))
+        low, colon, high = ends.partition(":")
+        try:
+            pair = float(low), float(high)
+        except ValueError:
+            colon = ""
+        if not (name and colon):
+            raise UserError(f"--range must be a variable with its ends, as in x=-1:1; got {text!r}")
+        if name in found:
+            raise UserError(f"--range gives two ranges of {name!r}; leave one out")
+        found[name] = pair
+    return found
+
+
+def _check_bits(bits: int | None, save: Sequence[Path], few: bool) -> None:
+    if bits is None:
+        return
+    if bits not in (8, 16):
+        raise UserError(f"--bits must be 8 or 16, got {bits}")
+    if few:
+        raise UserError(
+            "--bits is for networks, and --pieces or --error of one input writes a curve; leave one of them out"
+        )
+    if not any(ending(path) == ".h" for path in save):
+        raise UserError("--bits writes C; name the file, as in --save f.h")
 
 
 def _widths(text: str) -> tuple[int, ...]:

@@ -1,19 +1,27 @@
 """Functions given as text, such as "sin(x) + x / 3": parsed without being executed, computed and bounded by NumPy.
 
 A text enters `parse` (open `parsing` first) and leaves as an `Expression`, which computes values, intervals of values
-and intervals of slopes; `sup_error` compares it with a curve.
+and linear forms with an error; `sup_error` compares it with a curve or a network.
 
 >>> from plunit.pieces import Curve
 >>> f = parse("x**2")
 >>> line = Curve([0, 1], [[0], [1]], [[1]])
->>> found = sup_error(f, line, 0, 1)
+>>> found = sup_error(f, line, [(0, 1)])
 >>> found.x, found.value, round(found.bound, 3)
-(0.5, 0.25, 0.25)
+((0.5,), 0.25, 0.25)
 """
 
-from plunit.expressions.distance import SupError, sup_error
+from plunit.expressions.distance import MOST_VARIABLES, SupError, sup_error
 from plunit.expressions.expression import Expression, finite_values
 from plunit.expressions.parsing import parse
 from plunit.expressions.vocabulary import ExpressionError
 
-__all__ = ["Expression", "ExpressionError", "SupError", "finite_values", "parse", "sup_error"]
+__all__ = [
+    "MOST_VARIABLES",
+    "Expression",
+    "ExpressionError",
+    "SupError",
+    "finite_values",
+    "parse",
+    "sup_error",
+]

@@ -1,4 +1,4 @@
-"""`Expression`: a function as a list of steps, run on arrays for values and on intervals for f([a, b]) and f'([a, b]).
+"""`Expression`: a function as a list of steps, run on arrays for values and on intervals for f([a, b]).
 
 The interval f([a, b]) holds every value that f has in the box, and may hold others: a variable that occurs twice is
 treated as two. Smaller boxes give closer intervals. Where a part of f is undefined (the root of a negative number, a
@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.base.errors import quoted
-from plunit.expressions.intervals import Interval, between, choose, constant, whole
+from plunit.expressions.intervals import Interval, between, constant
 from plunit.expressions.rules import IMAGES, compare
-from plunit.expressions.slopes import SLOPES
 from plunit.expressions.vocabulary import Function
 from plunit.pieces.arrays import Floats, blocks
 
@@ -31,7 +30,7 @@ class Step(NamedTuple):
     value: float | int | Function
 
 
-def _run(steps: Sequence[Step], inputs: Sequence[Any], number: Callable[[Any], Any], apply: Callable[..., Any]) -> Any:
+def run(steps: Sequence[Step], inputs: Sequence[Any], number: Callable[[Any], Any], apply: Callable[..., Any]) -> Any:
     """Run the stack machine on values of any kind, made by number(value) and apply(name, function, arguments)."""
     stack: list[Any] = []
     with np.errstate(all="ignore"):
@@ -47,32 +46,12 @@ def _run(steps: Sequence[Step], inputs: Sequence[Any], number: Callable[[Any], A
 def enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Interval:
     """Return intervals [n] that hold the values of f in the boxes low <= inputs <= high, [names, n] each."""
     inputs = [between(*ends) for ends in zip(low, high, strict=True)]
-    found: Interval = _run(steps, inputs, lambda value: constant(value, inputs[0]), _image)
-    return found
-
-
-def slope_enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> tuple[Interval, Interval]:
-    """Return intervals [n] that hold the values and the slopes of f, a function of one variable; low, high: [1, n]."""
-    x = between(low[0], high[0])
-
-    def apply(name: str, function: Function, given: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
-        image = _image(name, function, [pair[0] for pair in given])
-        return image, None if function.compares else _slope(name, image, given)
-
-    found: tuple[Interval, Interval] = _run(
-        steps, [(x, constant(1.0, x))], lambda value: (constant(value, x), constant(0.0, x)), apply
-    )
+    found: Interval = run(steps, inputs, lambda value: constant(value, inputs[0]), _image)
     return found
 
 
 def _image(name: str, function: Function, values: Sequence[Any]) -> Any:
     return compare(name, *values) if function.compares else IMAGES[name](*values)
-
-
-def _slope(name: str, image: Interval, given: Sequence[tuple[Any, Any]]) -> Interval:
-    found = SLOPES[name](image, *(part for pair in given for part in pair))
-    unknown = image.partial | np.isnan(found.low) | np.isnan(found.high)
-    return choose(unknown, whole(image), found)
 
 
 @dataclass(frozen=True)
@@ -111,7 +90,7 @@ class Expression:
         result = np.empty(shape).reshape(-1)
         for part in blocks(result.size, CHUNK):
             values = [array[part] for array in flat]
-            result[part] = _run(self.steps, values, float, lambda _, function, given: function.compute(*given))
+            result[part] = run(self.steps, values, float, lambda _, function, given: function.compute(*given))
         return result.reshape(shape)
 
 

@@ -7,8 +7,9 @@ import io
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from decimal import ROUND_CEILING, Context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.solving import SAMPLES, FitSettings, Found, Reduced
 from plunit.pieces import Curve
+
+if TYPE_CHECKING:
+    from plunit.expressions import SupError
 
 WINNERS, ROWS = 5, 40  # starts that are named, and pieces that the page lists, at most
 PLOTS = (".png", ".svg", ".pdf")
@@ -36,10 +40,11 @@ def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
     kind = "the best network" if averaged == 1 else f"the mean of the {averaged} best networks"
     hidden = " x ".join(map(str, found.model.widths_[1:-1])) or "no"
     lines = [
-        f"{head}, {len(problem.y):,} {'rows' if is_table else 'points'}: {kind} of {settings.starts} starts, {hidden} "
-        f"{settings.activation} units",
+        f"{head}, {len(problem.y):,} {'rows' if is_table else 'points'}: {kind} of {found.model.n_init} starts, "
+        f"{hidden} {settings.activation} units",
         *problem.encoding,
         *_errors(problem, found),
+        *_tried(settings, found),
         *_pieces(settings, found),
         f"the best starts: {_winners(found)}",
     ]
@@ -55,18 +60,55 @@ def _errors(problem: Problem, found: Found) -> list[str]:
         few = "one split" if n == 1 else f"{n} splits, too few for an interval"
         about = f" +- {half:.2g} (95 % interval of the mean over {n} splits)" if n > 2 else f" ({few})"
         lines.append(f"on rows not seen in training {mean:.4g}{about}, {_share(mean, size)} of the standard deviation")
+        lines.append(f"the largest error on those rows is {found.seen:.4g} (seen, no bound)")
     if largest := found.largest:
-        lines.append(f"largest error {_error(largest.value, largest.bound, hasattr(found.model, 'curve_'))}")
+        lines.append(f"largest error {_largest(problem, largest)}")
+    if fixed := found.fixed:
+        total = "" if found.proved == math.inf else f", and {up(found.proved)} from the function"
+        lines.append(
+            f"with weights of {fixed.network.bits} bits at most {up(fixed.bound)} from the network{total} (proved)"
+        )
     return lines
 
 
-def _error(value: float, bound: float | None, of_curve: bool = True) -> str:
+def up(bound: float) -> str:
+    """Return a bound with four digits, rounded up.
+
+    >>> up(0.0200001), up(2.0)
+    ('0.02001', '2')
+    """
+    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(bound)):.4g}"
+
+
+def _error(value: float, bound: float | None, note: str, place: str = "", *, sampled: bool = False) -> str:
     """Return an error with how it is known."""
+    because = f"; {note}" if note else ""
     if bound is not None:
-        return f"{value:.4g}, at most {bound:.4g} (bounded by interval arithmetic)"
-    if of_curve:
-        return f"{value:.4g} at the points looked at; no bound (the function jumps, or intervals do not show one)"
-    return f"{value:.4g} at {SAMPLES:,} random points; no bound (it needs one input and a piecewise-linear network)"
+        at = f" at {place}" if place else ""
+        return f"{value:.4g}{at}, at most {up(bound)} (bounded by interval arithmetic){because}"
+    return f"{value:.4g} at {f'{SAMPLES:,} random' if sampled else 'the'} points looked at; no bound{because}"
+
+
+def _largest(problem: Problem, found: SupError) -> str:
+    """Return the largest error of the network, where it is, and how it is known."""
+    place = ", ".join(f"{name} = {number:.6g}" for name, number in zip(problem.inputs, found.x, strict=False))
+    return _error(found.value, found.bound, found.note, place, sampled=not found.x)
+
+
+def _tried(settings: FitSettings, found: Found) -> list[str]:
+    """Return which of the networks that were tried for an error are within it."""
+    if settings.error is None or not found.tried:
+        return []
+    bounds = (up(bound) if bound < math.inf else "no bound" for _, bound in found.tried)
+    tried = [
+        f"{' x '.join(map(str, shape))} units {bound}" for (shape, _), bound in zip(found.tried, bounds, strict=True)
+    ]
+    if found.proved <= settings.error:
+        return [f"proved to be within {settings.error:g}; proved errors of what was tried: {', '.join(tried)}"]
+    return [
+        f"NOT proved to be within {settings.error:g}; proved errors of what was tried: {', '.join(tried)}",
+        "the best of them is kept; allow a larger error, or take more starts, a larger network or a smaller range",
+    ]
 
 
 def _pieces(settings: FitSettings, found: Found) -> list[str]:
@@ -79,7 +121,7 @@ def _pieces(settings: FitSettings, found: Found) -> list[str]:
     near, error = "the fewest pieces within the error", f"{few.error:.4g} from the network at most"
     if few.of == "f":
         near = near if most is None else f"the closest curve with {most} pieces at most"
-        error = f"largest error {_error(few.error, few.bound)}"
+        error = f"largest error {_error(few.error, few.bound, few.note)}"
     elif few.of == "the rows":
         near = f"the best {'' if most is None else 'such '}curve through the rows"
         error = f"root mean square error {few.error:.4g}"
@@ -184,25 +226,52 @@ def write_files(
 
 def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str:
     """Write the curve with few pieces, or the network, and return which."""
-    from plunit.pieces import save
+    from plunit.pieces import save, save_c
+    from plunit.pieces.formats.exporter import c_name
 
-    if few and found.reduced:
-        names = () if problem.expression else problem.inputs
-        save(found.reduced.curve, path, names=names, about=_about(problem, found.reduced))
-        return f"the curve of {found.reduced.curve.pieces} pieces"
-    about = "" if problem.expression else f"y[0] = {problem.target} of {problem.title}"
-    lines = "\n".join([about, *problem.encoding])
-    save(found.model.network_, path, problem.box.tolist(), names=problem.inputs, about=lines)
-    return "the network"
+    is_c, curve = ending(path) == ".h", found.reduced if few else None
+    names = problem.inputs if curve is None or problem.expression is None else ()
+    about = _about_network(problem, found) if curve is None else _about_curve(problem, curve)
+    labels: dict[str, Any] = {"names": names, "about": "\n".join([about, *problem.encoding])}
+    function: Any = found.model.network_ if curve is None else curve.curve
+    content = "the network" if curve is None else f"the curve of {curve.curve.pieces} pieces"
+    box = problem.box.tolist() if curve is None else None
+    if not is_c:
+        save(function, path, box, **labels)
+        return content
+    if found.fixed is not None and curve is None:
+        function, box, content = (
+            found.fixed.network,
+            None,
+            f"the network with weights of {found.fixed.network.bits} bits",
+        )
+    known = found.largest if curve is None else curve
+    save_c(function, path, c_name(path), box=box, **labels, fitted=known.bound if known else None)
+    return content
 
 
-def _about(problem: Problem, few: Reduced) -> str:
+def _about_network(problem: Problem, found: Found) -> str:
+    """Return what is known of the network against the function or the rows, apart from what C makes of it."""
+    if (largest := found.largest) is None:
+        rows, seen = "test rows", found.seen
+        if math.isnan(seen):
+            rows, seen = "training rows", float(np.abs(found.model.predict(problem.x) - problem.y).max())
+        return (
+            f"y[0] = {problem.target} of {problem.title}.\n"
+            f"The network against the table: the largest error on {rows} is {seen:.4g} (seen, no bound)."
+        )
+    known = _largest(problem, largest)
+    proved = "proved" if largest.bound is not None else "not proved"
+    return f"f = {problem.title}.\nThe network against this formula ({proved}): largest error {known}."
+
+
+def _about_curve(problem: Problem, few: Reduced) -> str:
     """Return what a curve was made from, and its error."""
     if few.of == "f":
-        return f"f = {problem.title}: largest error {_error(few.error, few.bound)}."
+        return f"f = {problem.title}: largest error {_error(few.error, few.bound, few.note)}."
     kind = "root mean square error" if few.of == "the rows" else "largest distance"
     said = f"{problem.target} = f({problem.inputs[0]}) of {problem.title}: {kind} {few.error:.4g} from {few.of}."
-    return "\n".join([said, *problem.encoding])
+    return said
 
 
 def _page(problem: Problem, few: Curve | None, lines: Sequence[str], figure: Any, command: str) -> str:

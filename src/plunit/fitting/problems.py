@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,8 +30,10 @@ LARGEST, LEAST, SHORTEST = 1e150, 1e-150, 1e-9
 """The largest end of an interval, because squares of larger numbers overflow; and the least width, as a part of the
 larger end and of a number whose square is not 0."""
 
-ENDINGS = (".csv", ".tsv", ".txt", *PARQUET)
+SOON = 5.0
+"""Poles are looked for so many seconds at the most."""
 
+ENDINGS = (".csv", ".tsv", ".txt", *PARQUET)
 
 VALUES = 20
 """The most indicator columns of a column of text."""
@@ -149,38 +151,41 @@ def _described(encoder: Any, numbers: list[str], texts: list[str]) -> tuple[list
     return names, [*map(shown, lines), 'an input "... is ..." is 1 where that is so, else 0']
 
 
-def of_expression(text: str, low: float, high: float, axis: int | None = None) -> Problem:
-    """Return the problem of fitting a function on low <= x <= high, the same for all its variables.
+def of_expression(
+    text: str,
+    low: float,
+    high: float,
+    axis: int | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+) -> Problem:
+    """Return the problem of fitting a function on low <= x <= high, for all variables without a range of their own.
 
     It is looked at in `axis` points of each axis; by default see `POINTS`.
     """
-    from plunit.expressions import finite_values, parse, sup_error
-    from plunit.pieces import Curve
+    from plunit.expressions import MOST_VARIABLES, finite_values, parse, sup_error
+    from plunit.pieces import network
 
     try:
         expression = parse(text)
     except ValueError as error:
         raise UserError(f"{text[:200]!r}, {error}") from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise UserError(f"low must be below high, both finite, got {low} and {high}")
-    if max(-low, high) > LARGEST:
-        raise UserError(f"low and high must be between -{LARGEST:g} and {LARGEST:g}, got {low} and {high}")
-    if not expression.names:
+    own = ranges or {}
+    names = expression.names
+    if not names:
         raise UserError(f"{text!r} has no variable, so it is a constant; name one, as in 'sin(x)'")
-    if len(expression.names) > 8:
-        raise UserError(f"{text!r} has {len(expression.names)} variables, the limit is 8; leave some out")
-    x = _points(len(expression.names), low, high, axis)
-    if high - low < SHORTEST * max(abs(low), abs(high), LEAST):
-        raise UserError(
-            f"low {low} and high {high} are too close for double precision; take ends that differ by at least "
-            f"{SHORTEST * max(abs(low), abs(high), LEAST):.3g}"
-        )
+    if len(names) > 8:
+        raise UserError(f"{text!r} has {len(names)} variables, the limit is 8; leave some out")
+    if unknown := [name for name in own if name not in names]:
+        raise UserError(f"{unknown[0]!r} has a range and is no variable of {text[:200]!r}; it has {', '.join(names)}")
+    for name in names:
+        _check_ends(*own.get(name, (low, high)), f" for {name}" if name in own else "")
+    box = np.array([own.get(name, (low, high)) for name in names], dtype=np.float64)
+    x = _points(box, axis)
     try:
         y = finite_values(expression, *x.T)
-        if axis is None and len(expression.names) == 1:  # poles between the points are said before training
-            sup_error(
-                expression, Curve(np.array([low, high]), np.zeros((2, 1)), np.zeros((1, 1))), low, high, closeness=1
-            )
+        if axis is None and len(names) <= MOST_VARIABLES:  # poles between the points are said before training
+            nothing = network([(np.zeros((1, len(names))), np.zeros(1))])
+            sup_error(expression, nothing, box, closeness=1, time_limit=SOON)
     except ValueError as error:
         raise UserError(f"{error}; choose other ends") from None
     if (largest := np.abs(y).max()) > HUGE:
@@ -188,8 +193,19 @@ def of_expression(text: str, low: float, high: float, axis: int | None = None) -
             f"{text[:200]!r} reaches {largest:.3g}, the networks take values up to {HUGE:g}; divide the function by a "
             "number, or choose other ends"
         )
-    box = np.tile([low, high], (x.shape[1], 1))
-    return Problem(text, x, y, expression.names, "f", box, expression)
+    return Problem(text, x, y, names, "f", box, expression)
+
+
+def _check_ends(low: float, high: float, of: str) -> None:
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise UserError(f"low must be below high, both finite, got {low} and {high}{of}")
+    if max(-low, high) > LARGEST:
+        raise UserError(f"low and high must be between -{LARGEST:g} and {LARGEST:g}, got {low} and {high}{of}")
+    if high - low < (least := SHORTEST * max(abs(low), abs(high), LEAST)):
+        raise UserError(
+            f"low {low} and high {high} are too close for double precision{of}; take ends that differ by at least "
+            f"{least:.3g}"
+        )
 
 
 def of_drawing(points: Any, count: int) -> Problem:
@@ -208,10 +224,11 @@ def of_drawing(points: Any, count: int) -> Problem:
     return Problem("your drawing", even[:, None], np.interp(even, x, y), ("x",), "y", np.array([[x[0], x[-1]]]))
 
 
-def _points(inputs: int, low: float, high: float, axis: int | None) -> Array:
+def _points(box: Array, axis: int | None) -> Array:
     """Return points of the box [n, in]: an even grid for one and two inputs, else random ones."""
+    inputs = len(box)
     count = POINTS.get(inputs, 5000)
     if inputs > 2:
-        return np.random.default_rng(0).uniform(low, high, (count, inputs))
-    ticks = np.linspace(low, high, axis or round(count ** (1 / inputs)))
-    return np.stack(np.meshgrid(*[ticks] * inputs, indexing="ij"), axis=-1).reshape(-1, inputs)
+        return np.random.default_rng(0).uniform(box[:, 0], box[:, 1], (count, inputs))
+    ticks = [np.linspace(low, high, axis or round(count ** (1 / inputs))) for low, high in box]
+    return np.stack(np.meshgrid(*ticks, indexing="ij"), axis=-1).reshape(-1, inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from plunit.base.errors import UserError
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.problems import Array, Problem, root_mean_square
-from plunit.pieces import Curve
+from plunit.pieces import Curve, FixedNetwork
 from plunit.sklearn import PLURegressor
 
 if TYPE_CHECKING:
@@ -27,6 +27,14 @@ SAMPLES = 100_000
 
 KNOTS = 2001
 """A function is followed by the straight lines between its values at so many points."""
+
+PROOF = 30.0
+"""So many seconds are spent at the most on the bound of a network's error against a function."""
+
+SHAPES = ((8, 8), (16, 16), (32, 32), (64, 64))
+LONGER, KEPT = 24_000, 8
+"""For an error that is asked for, with several inputs: the shapes that are tried, the steps of each, and how many of
+the best networks are looked at, of which that with the least largest error is taken."""
 
 Watch = Callable[[str, float, float], bool]
 """Called with what is done, the part of it that is done and the least loss; it returns whether to stop."""
@@ -42,9 +50,10 @@ class FitSettings:
         best: how many of the best networks are averaged, at most `starts`.
         splits: of a table: on so many random fifths of the rows the error is tested.
         pieces: the number of pieces wanted, for one input.
-        error: the error allowed, for one input.
+        error: the error allowed: of the curve for one input, of the network against a function of several.
         activation: of the networks.
         seed: of starts and splits.
+        bits: of the weights in fixed point, 8 or 16; None leaves the network in floating point.
     """
 
     hidden: tuple[int, ...] = ()
@@ -55,6 +64,14 @@ class FitSettings:
     error: float | None = None
     activation: str = "plu"
     seed: int = 0
+    bits: int | None = None
+
+
+class Fixed(NamedTuple):
+    """The network in fixed point, and a proved bound on its distance from the network."""
+
+    network: FixedNetwork
+    bound: float
 
 
 class Reduced(NamedTuple):
@@ -65,12 +82,14 @@ class Reduced(NamedTuple):
         of: what it is close to: "f", "the rows" or "the network".
         error: its largest distance from it; for "the rows" the root mean square error.
         bound: a proved bound of the error, if there is one.
+        note: why there is none, or where the function jumps.
     """
 
     curve: Curve
     of: str
     error: float
     bound: float | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +100,10 @@ class Found:
         model: the fitted estimator.
         rmse: root mean square error on all rows.
         tests: root mean square errors on test rows, one for each split; empty for a function.
-        largest: the largest error against the function, with its bound for one input; None for a table.
+        seen: the largest error on test rows, NaN without any.
+        largest: the largest error against the function, with its bound for up to four inputs; None for a table.
+        fixed: the network in fixed point, if asked for.
+        tried: for an error that is asked for, the hidden layers that were tried and the proved error of each.
         reduced: the curve with fewer pieces, for one input.
         missing: why there is no such curve, if it could not be found and was not asked for.
         stopped: whether the user stopped the search.
@@ -91,7 +113,10 @@ class Found:
     model: PLURegressor
     rmse: float
     tests: tuple[float, ...] = ()
+    seen: float = math.nan
     largest: SupError | None = None
+    fixed: Fixed | None = None
+    tried: tuple[tuple[tuple[int, ...], float], ...] = ()
     reduced: Reduced | None = None
     missing: str = ""
     stopped: bool = False
@@ -102,6 +127,14 @@ class Found:
         """The exact curve of a model with one input."""
         found: Curve = self.model.curve_
         return found
+
+    @property
+    def proved(self) -> float:
+        """The proved bound on the distance between what is written and the function; infinite without one."""
+        if self.largest is None or self.largest.bound is None:
+            return math.inf
+        rounding = 0.0 if self.fixed is None else self.fixed.bound
+        return float(np.nextafter(self.largest.bound + rounding, math.inf))
 
     def interval(self) -> tuple[float, float]:
         """Return mean and half the width of the 95 % interval of the errors on test rows."""
@@ -136,9 +169,11 @@ class Watched(PLURegressor):
 def solve(problem: Problem, settings: FitSettings, progress: Watch = lambda what, done, best: False) -> Found:
     """Fit the problem; when `progress` returns true, or at Ctrl-C, return what has been found so far."""
     stop = _Stop(progress)
+    if settings.error is not None and len(problem.inputs) > 1:
+        return _within(problem, settings, settings.error, stop)
     whole = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
     model = whole if problem.encoder is None else whole[-1]
-    tests = () if problem.expression else tuple(_tests(problem, settings, stop))
+    tests, seen = ((), math.nan) if problem.expression else _tests(problem, settings, stop)
     curve = model.curve_ if len(problem.inputs) == 1 and settings.activation in PIECEWISE else None
     few, missing = None, ""
     try:
@@ -147,18 +182,79 @@ def solve(problem: Problem, settings: FitSettings, progress: Watch = lambda what
         if settings.pieces is not None or settings.error is not None:
             raise
         missing = str(error)
-    largest = _largest(problem.expression, problem, model, curve) if problem.expression else None
-    return Found(model, _rmse(model, problem.x, problem.y), tests, largest, few, missing, stop.asked, whole)
+    found = _judged(problem, settings, model, stop)
+    return replace(found, tests=tests, seen=seen, reduced=few, missing=missing, estimator=whole)
 
 
-def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, what: str) -> Any:
+def _judged(problem: Problem, settings: FitSettings, model: PLURegressor, stop: _Stop) -> Found:
+    """Return the model with its errors: against the function, and of fixed point."""
+    largest = None if problem.expression is None else _largest(problem.expression, problem, model, stop)
+    fixed = None
+    if settings.bits is not None:
+        from plunit.pieces import error_bound, quantize
+
+        try:
+            numbers = quantize(model.network_, problem.box, bits=settings.bits)
+            fixed = Fixed(numbers, float(error_bound(numbers)[0]))
+        except ValueError as error:
+            raise UserError(str(error)) from None
+    return Found(model, _rmse(model, problem.x, problem.y), largest=largest, fixed=fixed, stopped=stop.asked)
+
+
+def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) -> Found:
+    """Return the first of ever larger networks that is proved to be within the error, or the best that was found."""
+    best, tried, problem = None, [], _with_edges(problem)
+    for shape in [settings.hidden] if settings.hidden else SHAPES:
+        # larger networks have fewer starts: each shape takes about the same time
+        starts = max(1, min(settings.starts, settings.starts * SHAPES[1][0] ** 2 // max(shape) ** 2))
+        one = replace(settings, hidden=shape, starts=starts, best=max(settings.best, KEPT))
+        what = f"{' x '.join(map(str, shape))} units, {starts} starts"
+        model = _trained(problem, one, np.arange(len(problem.y)), stop, what, LONGER)
+        if settings.best == 1:
+            _take_closest(problem, model)
+        found = _judged(problem, settings, model, stop)
+        tried.append((shape, found.proved))
+        if best is None or found.proved < best.proved:
+            best = found
+        if found.proved <= error or stop.asked:
+            break
+    assert best is not None
+    return replace(best, tried=tuple(tried), stopped=stop.asked)
+
+
+def _with_edges(problem: Problem) -> Problem:
+    """Return the problem with points on the faces, edges and corners, where random points of a box never are.
+
+    Errors are largest there; a grid, for two inputs, has such points.
+    """
+    inputs = len(problem.inputs)
+    if inputs < 3 or problem.expression is None:
+        return problem
+    rng, (low, high) = np.random.default_rng(1), problem.box.T
+    x = rng.uniform(low, high, (len(problem.y) // 2, inputs))
+    x = np.where(rng.random(x.shape) < 0.5, np.where(rng.random(x.shape) < 0.5, low, high), x)
+    x = np.concatenate([problem.x, x])
+    return problem._replace(x=x, y=problem.expression(*x.T))
+
+
+def _take_closest(problem: Problem, model: PLURegressor) -> None:
+    """Leave that member of the model whose largest error on the points is least."""
+    members, worst = model.theta_, []
+    for i in range(members.shape[1]):
+        model.theta_ = members[:, i : i + 1]
+        worst.append(float(np.abs(model.predict(problem.x) - problem.y).max()))
+    best = int(np.argmin(worst))
+    model.theta_ = members[:, best : best + 1]
+
+
+def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, what: str, steps: int = 6000) -> Any:
     """Return an estimator fitted to some rows: for text and missing values, a Pipeline that encodes them first."""
     model: Any = Watched(
         settings.hidden or ((8, 8) if len(problem.inputs) == 1 else (16, 16)),
         settings.activation,
         n_init=settings.starts,
-        n_best=settings.best,
-        max_iter=6000 if problem.expression else None,
+        n_best=min(settings.best, settings.starts),
+        max_iter=steps if problem.expression else None,
         weight_decay=0.0 if problem.expression else "auto",  # a function has no noise
         random_state=settings.seed,
     )
@@ -172,9 +268,9 @@ def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, 
     return model
 
 
-def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> list[float]:
-    """Return the errors on a random fifth of the rows of models that did not see it."""
-    errors = []
+def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> tuple[tuple[float, ...], float]:
+    """Return the errors on a random fifth of the rows of models that did not see it, and the largest of all."""
+    errors, seen = [], math.nan
     try:
         for split in range(settings.splits):
             order = np.random.default_rng([settings.seed, split]).permutation(len(problem.y))
@@ -183,27 +279,42 @@ def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> list[float]:
                 break
             model = _trained(problem, settings, rows, stop, f"test {split + 1} of {settings.splits}")
             if not stop.asked:  # a model whose training was cut short says little about the others
-                rows = problem.x if problem.encoder is None else problem.raw
+                x = (problem.x if problem.encoder is None else problem.raw)[test]
                 with warnings.catch_warnings():  # a text that the training rows have not is none of their values
                     warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
-                    errors.append(_rmse(model, rows[test], problem.y[test]))
+                    away = model.predict(x) - problem.y[test]
+                errors.append(root_mean_square(away))
+                seen = float(np.fmax(seen, np.abs(away).max()))
     except KeyboardInterrupt:  # the model is there; only tests are missing
         stop.asked = True
-    return errors
+    return tuple(errors), seen
 
 
 def _rmse(model: Any, x: Array, y: Array) -> float:
     return root_mean_square(model.predict(x) - y)
 
 
-def _largest(f: Expression, problem: Problem, model: PLURegressor, curve: Curve | None) -> SupError:
-    from plunit.expressions import SupError, sup_error
+def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) -> SupError:
+    """Return the largest error of the network, with a bound where there can be one."""
+    from plunit.expressions import MOST_VARIABLES, SupError
+    from plunit.expressions.distance import comparison, outcome
 
-    if curve is not None:
-        return sup_error(f, curve, *problem.box[0].tolist())
+    why = f"it needs a piecewise-linear network and at most {MOST_VARIABLES} variables"
+    if model.activation in PIECEWISE and len(problem.inputs) <= MOST_VARIABLES:
+        try:
+            search = comparison(f, model.network_, problem.box)
+        except ValueError as error:  # numbers beyond 1e300
+            why = str(error)
+        else:
+            stop.what = "bounding the error"
+            try:
+                search.run(PROOF, lambda done, what: stop(done, search.value))
+            except KeyboardInterrupt:
+                stop.asked = True
+            return outcome(search)
     low, high = problem.box.T
     x = np.random.default_rng(1).uniform(low, high, (SAMPLES, len(problem.inputs)))
-    return SupError(float(np.abs(model.predict(x) - f(*x.T)).max()), math.nan, None, 0)
+    return SupError(float(np.abs(model.predict(x) - f(*x.T)).max()), (), None, 0, why)
 
 
 def reduced(problem: Problem, curve: Curve, pieces: int | None, error: float | None) -> Reduced:
@@ -235,10 +346,10 @@ def _of_function(f: Expression, curve: Curve, pieces: int | None, error: float |
     y = f(x)
     dense = Curve(x, y[:, None], (np.diff(y) / np.diff(x))[:, None])
     if pieces is None:
-        away = sup_error(f, dense, low, high)
+        away = sup_error(f, dense, [(low, high)])
         reach = away.value if away.bound is None else away.bound
         # as good as the network by default
-        allowed = sup_error(f, curve, low, high).value if error is None else error
+        allowed = sup_error(f, curve, [(low, high)]).value if error is None else error
         if reach >= allowed:
             away_from = f"{KNOTS - 1} straight lines through the function are {reach:.3g} away from it"
             if error is None:
@@ -249,5 +360,5 @@ def _of_function(f: Expression, curve: Curve, pieces: int | None, error: float |
         found = simplify(dense, tolerance=allowed - reach).curve
     else:
         found = simplify(dense, pieces=pieces).curve
-    distance = sup_error(f, found, low, high)
-    return Reduced(found, "f", distance.value, distance.bound)
+    distance = sup_error(f, found, [(low, high)])
+    return Reduced(found, "f", distance.value, distance.bound, distance.note)

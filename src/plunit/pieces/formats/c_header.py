@@ -92,6 +92,7 @@ def save_c(
     box: Any = None,
     names: Sequence[str] = (),
     about: str = "",
+    fitted: float | None = None,
     **scaling: Any,
 ) -> None:
     """Write a C99 header without dependencies that defines the function `name`, in double or in float.
@@ -113,6 +114,8 @@ def save_c(
             program that includes it with `name_SELF_TEST` defined has a main() that returns 0 if the values are right.
         names: of the inputs, for the comment at the top.
         about: lines for that comment, such as what the function was made from.
+        fitted: a proved bound on the distance between the function and a formula that it was fitted to. The header then
+            states the sum: how far the program is from the formula.
         **scaling: `shift`, `scale`, `output_shift`, `output_scale` of `plunit.pieces.rescaled`, for raw inputs.
     """
     chosen = name if name is not None else "curve" if isinstance(function, Curve) else "network"
@@ -122,22 +125,29 @@ def save_c(
     if isinstance(function, Curve):
         if options:
             raise ValueError(f"a curve takes no {', '.join(options)}; a network does")
-        text = curve_header(function, chosen, dtype)
+        text = curve_header(function, chosen, dtype, fitted)
     elif isinstance(function, FixedNetwork):
         if options or dtype != "double":
             raise ValueError(f"a network in fixed point takes no {', '.join(options or ['dtype'])}; quantize has them")
-        text = fixed_header(function, chosen)
+        text = fixed_header(function, chosen, fitted)
     else:
         check_network(function)
         net = rescaled(function, **scaling) if scaling else function
-        text = network_header(net, chosen, dtype, None if box is None else box_array(net, box))
+        text = network_header(net, chosen, dtype, None if box is None else box_array(net, box), fitted)
     named = function.net if isinstance(function, FixedNetwork) else function
     given, lines = labels(1 if isinstance(named, Curve) else named.inputs, names, about)
     lines += [f"{'x' if isinstance(named, Curve) else f'x[{i}]'} = {name}" for i, name in enumerate(given)]
     save_whole(path, (c_text.comment(lines) + "\n" if lines else "") + text)
 
 
-def network_header(net: Network, name: str, dtype: str, box: Floats | None) -> str:
+def _against(bound: Floats, fitted: float | None) -> list[str]:
+    """Return what the bound on the program says about a formula or data."""
+    if fitted is None:
+        return [_FITTED]
+    return [f"Against the formula above: at most {_stated(bound + fitted)}, the sum of both bounds."]
+
+
+def network_header(net: Network, name: str, dtype: str, box: Floats | None, fitted: float | None = None) -> str:
     """Return the text of a header that defines `void name(const real *x, real *y)`."""
     layers = _network_layers(net, dtype)
     program = f"""\
@@ -154,7 +164,8 @@ static inline void {name}(const {dtype} *x, {dtype} *y) {{
             f"For x in {box_text(box)}",
             f"the values differ from exact arithmetic by at most {_stated(bound)}",
             _ROUNDED,
-            f"network of that hash). {_FITTED}",
+            "network of that hash).",
+            *_against(bound, fitted),
         ]
         test = _network_test(net, name, dtype, box, bound)
     return c_text.header(name, lines, c_text.layer_tables(layers), program, test)
@@ -196,7 +207,7 @@ def _stated(bound: Floats) -> str:
     return ", ".join(f"{number:.3e}" for number in bound * 1.001)
 
 
-def curve_header(curve: Curve, name: str, dtype: str) -> str:
+def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = None) -> str:
     """Return the text of a header that defines `void name(real x, real *y)`; dead kinks are left out."""
     merged = curve.merged()
     parts = {"knots": merged.knots[:-1], "values": merged.values[:-1], "slopes": merged.slopes}
@@ -204,13 +215,14 @@ def curve_header(curve: Curve, name: str, dtype: str) -> str:
     if (np.diff(tables["knots"]) <= 0).any():
         raise ValueError("pieces of this curve are too short for float; take dtype='double'")
     pieces, outputs, domain = len(merged.slopes), merged.values.shape[1], f"[{merged.low}, {merged.high}]"
+    bound = _curve_bound(curve, tables)
     about = [
         f"{name}: a piecewise-linear function of one variable, {pieces} pieces on {domain}, {outputs} output(s):",
         "y = values[i] + slopes[i] (x - knots[i]), i the last piece that begins at x or before.",
-        f"For every {dtype} x in {domain}, y differs from exact arithmetic by at most "
-        f"{1.001 * _curve_bound(curve, tables):.3e}",
+        f"For every {dtype} x in {domain}, y differs from exact arithmetic by at most {1.001 * bound:.3e}",
         f"{_ROUNDED} curve",
-        f"that it was written from). {_FITTED}",
+        "that it was written from).",
+        *_against(np.array([bound]), fitted),
         "Beyond the ends the first and the last piece go on.",
     ]
     program = _CURVE.format(name=name, real=dtype, pieces=pieces, outputs=outputs, last=outputs - 1)
@@ -238,19 +250,21 @@ def _curve_bound(curve: Curve, tables: dict[str, NDArray[Any]]) -> float:
     return float(np.max(found) + info.tiny)
 
 
-def fixed_header(fixed: FixedNetwork, name: str) -> str:
+def fixed_header(fixed: FixedNetwork, name: str, fitted: float | None = None) -> str:
     """Return the text of a header that defines `name` for real numbers and `name_fixed` for integers."""
     inputs, outputs, layers = fixed.net.inputs, fixed.net.outputs, _fixed_layers(fixed, name)
     (low, high), scale = fixed.ends, np.ldexp(1.0, fixed.fraction)
     tables: Tables = {"low": ("int16_t", low), "high": ("int16_t", high), "box": ("double", fixed.box)}
     tables |= {"offset": ("double", fixed.offset), "scale": ("double", scale), **c_text.layer_tables(layers)}
+    bound = error_bound(fixed)
     about = [
         f"{name}: a network {_widths(fixed.net)} in fixed point; the integer q stands for q 2^-f.",
         f"{origin(fixed.net)}.",
         *fixed.formats,
         f"For x in {box_text(fixed.box)}",
-        f"the values differ from the network in exact arithmetic by at most {_stated(error_bound(fixed))}",
-        f"(this program with its rounded tables, inputs and values, against the network of that hash). {_FITTED}",
+        f"the values differ from the network in exact arithmetic by at most {_stated(bound)}",
+        "(this program with its rounded tables, inputs and values, against the network of that hash).",
+        *_against(bound, fitted),
         "The bound is proved, as is that no sum overflows. Other inputs are clipped to the box.",
     ]
     program = _FIXED.format(

@@ -1,0 +1,106 @@
+"""Proved errors against formulas: bound / largest error on a million points, seconds, a header from a cold start."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.timing import Bar, has_one_core, show
+from plunit.expressions import parse, sup_error
+from plunit.fitting.problems import of_expression
+from plunit.sklearn import PLURegressor
+
+FRANKE = (
+    "0.75*exp(-((9*x-2)**2+(9*y-2)**2)/4) + 0.75*exp(-(9*x+1)**2/49-(9*y+1)/10) + "
+    "0.5*exp(-((9*x-7)**2+(9*y-3)**2)/4) - 0.2*exp(-(9*x-4)**2-(9*y-7)**2)"
+)
+PLANE = [
+    ("sqrt(x**2 + y**2) * sin(3*x)", 2.0),
+    ("x * y", 1.0),
+    ("sin(x) * cos(y)", 3.0),
+    ("exp(-(x**2 + y**2))", 2.0),
+    (FRANKE, 1.0),
+    ("(1 - x)**2 + 100*(y - x**2)**2", 1.0),
+    ("log(1 + x**2 + y**2) / (1 + exp(-x))", 4.0),
+    ("abs(x - y) + maximum(x, y**2)", 1.0),
+    ("arctan2(y, x + 3) * hypot(x, y)", 2.0),
+    ("tanh(4*x*y) + x / (1.5 + y)", 1.0),
+]
+SPACE = [
+    ("x * y * z", 1.0),
+    ("sin(x + y) * exp(-z**2)", 2.0),
+    ("sqrt(1 + x**2 + y**2 + z**2)", 2.0),
+    ("x*y + z*w", 1.0),
+    ("cos(a) + c*cos(a + b) - d", 1.5),
+    ("exp(-(x**2 + y**2 + z**2 + w**2))", 1.0),
+]
+"""Each formula with the end of every variable; they begin at minus that, Franke's at 0."""
+
+HEADER = 'plunit fit "sqrt(x**2 + y**2) * sin(3*x)" --low -2 --high 2 --bits 16 --save f.h'
+
+
+def measured(text: str, end: float, steps: int) -> tuple[float, float, float, float, str]:
+    """Return the largest error seen and found, the bound, seconds, and what is said of it; networks of 16, 16."""
+    problem = of_expression(text, 0.0 if text == FRANKE else -end, end)
+    model = PLURegressor((16, 16), "plu", n_init=64, n_best=1, max_iter=steps, weight_decay=0.0, random_state=0)
+    net = model.fit(problem.x, problem.y).network_
+    start = time.process_time()
+    found = sup_error(parse(text), net, problem.box)
+    seconds = time.process_time() - start
+    low, high = problem.box.T
+    x = np.random.default_rng(1).uniform(low, high, (10**6, len(low)))
+    seen = float(np.abs(problem.expression(*x.T) - net(x)[:, 0]).max())  # type: ignore[misc]
+    return seen, found.value, found.bound or np.inf, seconds, found.note or f"{found.parts:,} boxes"
+
+
+def table(formulas: list[tuple[str, float]], steps: int = 12_000) -> list[tuple[float, float]]:
+    """Print a row for each formula, and return bound / largest error seen, and seconds."""
+    print(f"{'formula':40} {'seen':>9} {'found':>9} {'bound':>9} {'bound/seen':>10} {'bound/found':>11} {'seconds':>8}")
+    rows = []
+    for text, end in formulas:
+        seen, value, bound, seconds, said = measured(text, end, steps)
+        rows.append((bound / seen, seconds))
+        name = "Franke's function" if text == FRANKE else text
+        numbers = f"{seen:9.4g} {value:9.4g} {bound:9.4g} {bound / seen:10.4f} {bound / value:11.4f} {seconds:8.2f}"
+        print(f"{name:40} {numbers}  {said}", flush=True)
+    return rows
+
+
+def header() -> float:
+    """Print and return the seconds of a header in fixed point with a proved error, in a new process."""
+    words = [sys.executable, "-c", "from plunit.cli import main; main()", "fit", "sqrt(x**2 + y**2) * sin(3*x)"]
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        options = ["--low", "-2", "--high", "2", "--bits", "16", "--save", "f.h"]
+        subprocess.run([*words, *options], cwd=folder, check=True, capture_output=True)
+        seconds = time.perf_counter() - start
+        text = " ".join((Path(folder) / "f.h").read_text().split())
+    said = re.search(r"Against the formula above: at most \S+, the sum of both bounds", text)
+    print(f"\n{HEADER}\n{seconds:.1f} s; {said[0] if said else 'no bound'}")
+    return seconds
+
+
+def main() -> None:
+    """Print the tables and the bars."""
+    if not has_one_core("benchmarks.guarantee"):
+        return
+    print("networks 2 - 16 - 16 - 1, processor seconds on one core")
+    rows = table(PLANE)
+    print("\nthree and four inputs, the same hidden layers")
+    table(SPACE)
+    ratios, seconds = zip(*rows, strict=True)
+    show("bound / largest error on 10^6 points, median of 10", statistics.median(ratios), Bar(1.1))
+    show("the least of them", min(ratios), Bar(1.0, at_least=True))
+    show("seconds, the longest", max(seconds), Bar(60))
+    show("int16 header, seconds from a cold start", header(), Bar(90))
+
+
+if __name__ == "__main__":
+    main()

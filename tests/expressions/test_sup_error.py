@@ -1,0 +1,177 @@
+"""The largest error of a network against an expression: never below brute force, and below the bound."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from plunit.expressions import parse, sup_error
+from plunit.expressions.distance import comparison, outcome
+from plunit.expressions.forms import halves
+from plunit.pieces import Curve, activation, network
+from plunit.pieces.proofs.box_forms import BoxForms
+from plunit.pieces.proofs.exact_values import exact_outputs
+
+
+def random_network(rng, widths, f=None, size=1.0):
+    layers = []
+    for before, width in itertools.pairwise(widths):
+        weight, bias = rng.normal(0, size / np.sqrt(before), (width, before)), rng.normal(0, 0.5, width)
+        layers += [(weight, bias), f or activation.plu()]
+    return network(layers[:-1])
+
+
+CASES = [
+    ("sin(3 * x) + abs(x)", [(-2, 2)], (8, 8)),
+    ("sqrt(x**2 + y**2) * sin(3 * x)", [(-2, 2), (-2, 2)], (16, 16)),
+    ("x * y", [(-1, 1), (0, 5)], (6,)),
+    ("exp(-x**2) * max(y, x)", [(-2, 1), (-1, 2)], (5, 4, 3)),
+    ("where(x < y, x**2, x * y)", [(-1, 1), (-1, 1)], (8, 8)),
+    ("log(2 + x) * y - z**2", [(-1, 1), (-1, 1), (0, 1)], (8, 8)),
+    ("x * y + z * w", [(-1, 1), (-1, 1), (0, 1), (0, 1)], (6, 6)),
+    ("arctan2(y, x + 3)", [(-2, 2), (-2, 2)], ()),
+]
+
+
+@pytest.mark.parametrize(
+    "f_of_z", [activation.plu(), activation.relu(), activation.piecewise([-1, 0, 2], [0, 2, -1, 1])]
+)
+@pytest.mark.parametrize(("text", "box", "hidden"), CASES)
+def test_the_bound_is_close_and_above_brute_force(text, box, hidden, f_of_z):
+    rng, f = np.random.default_rng(len(text)), parse(text)
+    net = random_network(rng, (len(box), *hidden, 1), f_of_z)
+    found = sup_error(f, net, box)
+    x = rng.uniform(*np.array(box, float).T, (100_000, len(box)))
+    brute = np.abs(f(*x.T) - net(x)[:, 0]).max()
+    assert brute <= found.value * (1 + 1e-9) <= found.bound * (1 + 1e-9)
+    assert found.bound <= found.value * 1.0011
+    at = np.array(found.x)
+    assert abs(float(f(*at)) - net(at)[0]) == pytest.approx(found.value)
+    assert ((at >= np.array(box)[:, 0]) & (at <= np.array(box)[:, 1])).all()
+    assert found.note == ""
+
+
+@pytest.mark.parametrize("width", [2.0, 0.1, 1e-13, 0.0])
+@pytest.mark.parametrize("hidden", [(), (4,), (6, 5), (4, 4, 3)])
+def test_the_lines_of_a_network_hold_in_rational_arithmetic(hidden, width):
+    """In boxes as small as a rounding, the lines are as far apart as roundings are."""
+    rng = np.random.default_rng(7)
+    net = random_network(rng, (2, *hidden, 1), activation.piecewise([-1.1, 0.3], [0.1, 1.3, 0.7], 0.1), 2.0)
+    low = rng.uniform(-3, 3, (40, 2))
+    high = low + width * rng.uniform(0, 1, low.shape)
+    y, a = BoxForms(net)(low, high)
+    middle = low / 2 + high / 2
+    for n in range(len(low)):
+        for x in (low[n], high[n], middle[n], [low[n, 0], high[n, 1]]):
+            x = np.asarray(x)
+            (exact,) = exact_outputs(net, x)
+            above, below = (
+                Fraction(y[n, side])
+                + sum(
+                    Fraction(s) * (Fraction(v) - Fraction(m)) for s, v, m in zip(a[n, side], x, middle[n], strict=True)
+                )
+                for side in (0, 1)
+            )
+            assert below <= exact <= above
+    if width <= 1e-13:
+        assert (y[:, 0] - y[:, 1]).max() < 1e-10
+
+
+@pytest.mark.parametrize("width", [1.0, 0.1, 1e-14, 0.0])
+@pytest.mark.parametrize("kind", ["network", "curve"])
+def test_bounds_of_boxes_hold_in_rational_arithmetic(kind, width):
+    """At the corner that the bound names, and at others: all of it is the error, and a rounding or two."""
+    rng, written = np.random.default_rng(5), "x * x * x / 3 - x + 0.1"
+    net = random_network(rng, (1, 6, 5, 1), size=3.0)
+    knots = np.sort(rng.uniform(-3, 3, 20))
+    values = rng.normal(0, 1, (20, 1))
+    curve = Curve(knots, values, np.diff(values, axis=0) / np.diff(knots)[:, None])
+    search = comparison(parse(written), net if kind == "network" else curve, [(knots[0], knots[-1])])
+    low = rng.uniform(knots[0], knots[-1], 60)
+    high = np.minimum(low + width * rng.uniform(0, 1, 60), knots[np.searchsorted(knots, low)])
+    top, corner = search.compared.bounds(low[:, None], high[:, None])
+    for n in range(60):
+        for x in (low[n], high[n], corner[n, 0], (low[n] + high[n]) / 2):
+            x, i = Fraction(x), int(np.searchsorted(knots[1:-1], low[n] / 2 + high[n] / 2, side="right"))
+            (a, b), (y, z) = (map(Fraction, pair) for pair in (knots[i : i + 2], values[i : i + 2, 0]))
+            g = exact_outputs(net, np.array([float(x)]))[0] if kind == "network" else y + (z - y) * (x - a) / (b - a)
+            assert abs(x * x * x / 3 - x + Fraction(0.1) - g) <= Fraction(top[n])
+    at_points = np.abs(search.compared.errors(low[:, None]))
+    assert width > 0 or (top - at_points).max() < 1e-12
+
+
+def test_a_box_holds_its_ends():
+    rng = np.random.default_rng(0)
+    low, high = (sign * 10 ** rng.uniform(-3, 3, 500) for sign in (-1, 1))
+    middle, half = halves(low, high)
+    for a, b, m, h in zip(*(part.tolist() for part in (low, high, middle, half)), strict=True):
+        assert Fraction(m) - Fraction(h) <= Fraction(a) < Fraction(b) <= Fraction(m) + Fraction(h)
+
+
+def test_a_network_that_is_the_function_has_no_error():
+    corner = network([([[1.0, 0], [-1, 0], [0, 1], [0, -1]], [0.0] * 4), activation.relu(), ([[1.0] * 4], [0.0])])
+    found = sup_error(parse("abs(x) + abs(y)"), corner, [(-1, 1), (-1, 1)])
+    assert found.value <= 1e-15
+    assert found.bound < 1e-5
+
+
+FLAT = {count: network([(np.zeros((1, count)), [0.0])]) for count in (1, 2, 5)}
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "bounded"),
+    [
+        ("floor(x + 0.7) * 2 - 2 * x + y / 99", "the function jumps by 2 near x = 0.3", True),
+        ("where(x + y < 0.1, 0, 3 - x - y)", "the function jumps by 2.9 near x =", True),
+        ("1 / (x + y - 0.3)", "has no closer bound near x =", False),
+        ("tan(2 * x) * y", "it has a pole, or intervals show no bound there", False),
+    ],
+)
+def test_jumps_and_poles_are_named(text, words, bounded):
+    found = sup_error(parse(text), FLAT[2], [(-1, 1), (-1, 1)], time_limit=20)
+    assert words in found.note
+    assert (found.bound is not None) == bounded
+
+
+def test_the_search_can_be_stopped_and_knows_a_bound():
+    f, rng = parse("sin(5 * x * y) * cos(4 * z - w) + x * w"), np.random.default_rng(0)
+    net, box, seen = random_network(rng, (4, 24, 24, 1), size=2.0), [(-1, 1)] * 4, []
+    short = sup_error(f, net, box, time_limit=0.05)
+    assert "ended after 0.05 s" in short.note
+    stopped = sup_error(f, net, box, progress=lambda done, what: seen.append((done, what)) or len(seen) == 3)
+    assert "stopped" in stopped.note
+    assert all(0 <= done <= 1 and "boxes left" in what for done, what in seen)
+
+    def press(done, what):
+        if len(seen) > 6:
+            raise KeyboardInterrupt
+        seen.append((done, what))
+
+    search = comparison(f, net, box)
+    with pytest.raises(KeyboardInterrupt):
+        search.run(None, press)
+    x = rng.uniform(-1, 1, (100_000, 4))
+    largest = np.abs(f(*x.T) - net(x)[:, 0]).max()
+    assert all(largest <= found.bound < 100 for found in (short, stopped, outcome(search)))
+
+
+@pytest.mark.parametrize(
+    ("text", "net", "box", "message"),
+    [
+        ("a + b + c + d + e_", FLAT[5], [(0, 1)] * 5, "4 variables at most"),
+        ("x + y", FLAT[1], [(0, 1)], "the variables x, y"),
+        ("x", FLAT[1], [(1, 1)], "low < high"),
+        ("x + y", FLAT[2], [(0, 1)], "2 pair"),
+        ("x", network([([[1.0], [2.0]], [0.0, 0.0])]), [(0, 1)], "one output, got 2"),
+        ("1 / (x * y)", FLAT[2], [(-1, 1), (-1, 1)], "infinite at x = "),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(text, net, box, message):
+    with pytest.raises(ValueError, match=message):
+        sup_error(parse(text), net, box)
+
+
+def test_only_networks_and_curves_are_compared():
+    with pytest.raises(TypeError, match="Network"):
+        sup_error(parse("x"), np.sin, [(0, 1)])
