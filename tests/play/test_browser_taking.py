@@ -78,6 +78,7 @@ SETTINGS = {
     "width": 4,
     "lr": 0.03,
     "networks": 77,
+    "method": "adam",
     "seed": 12,
 }
 
