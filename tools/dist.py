@@ -72,7 +72,7 @@ PAGES = {
 }
 SINE = "from plunit.cli import main; main()"
 RUN = "import shlex, subprocess, sys; subprocess.run(shlex.split(sys.argv[1], comments=True), check=True)"
-COMMANDS = runpy.run_path(str(ROOT / "tools" / "commands.py"))["commands"](ROOT / "README.md")
+COMMANDS = re.findall(r"^\$ (plunit .*)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
 
 STAGES = {
     "numpy": {
