@@ -37,7 +37,7 @@ def draw(formula: str, net: Network) -> Figure:
     right.set_title(
         f"the network: linear on each of {len(pieces)} polygons,\nerror at most {bound:.2g}, proved", fontsize=9
     )
-    figure.colorbar(image, ax=[left, right]).ax.tick_params(labelsize=8)
+    figure.colorbar(image, ax=[left, right], shrink=0.8).ax.tick_params(labelsize=8)
     left.set_ylabel("y", fontsize=8)
     for axes in (left, right):
         axes.set_xlabel("x", fontsize=8)

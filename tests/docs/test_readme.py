@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from plunit.base.errors import EXTRAS
 from plunit.base.ranges import Range
 from plunit.lab.claims import STATEMENTS
 
@@ -107,15 +108,12 @@ def test_the_command_is_the_one_whose_output_is_stored():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_of_the_page_needs_nothing_but_what_its_install_line_has(command, tmp_path):
-    """All packages that are installed here and are not below the extra of the page's first pip line are hidden."""
+    """What plunit imports somewhere, and the extra of the page's first pip line does not install, is hidden."""
     tomllib = pytest.importorskip("tomllib")
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     named = re.search(r"^pip install '\.\[(\w+)\]'", README, re.MULTILINE)[1]
-    has = {re.match(r"[\w-]+", line)[0] for line in extras[named]} | {"numpy"}
-    all_named = {re.match(r"[\w-]+", line)[0] for name in extras if name != "docs" for line in extras[name]}
-    modules = {"scikit-learn": "sklearn", "pillow": "PIL", "pyro-ppl": "pyro"}
-    below = {"pillow"}  # matplotlib needs it
-    hidden = sorted(modules.get(name, name.replace("-", "_")) for name in all_named - has - below - {"plunit"})
+    has = {re.match(r"[\w-]+", line)[0].replace("scikit-learn", "sklearn") for line in extras[named]}
+    hidden = sorted({*EXTRAS, "pandas", "pyarrow"} - has - {"PIL"})  # matplotlib needs PIL
     assert "torch" in hidden
     quick = [*shlex.split(command)[1:], "--quick", "--starts", "4", "--hidden", "4"]
     program = ABSENT.format(hidden=hidden) + f"sys.argv[1:] = {quick!r}\nfrom plunit.cli import main; main()"
