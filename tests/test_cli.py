@@ -98,6 +98,8 @@ def test_a_user_s_error_is_one_line_and_exit_code_2(tmp_path, monkeypatch, argum
     [
         *(("report", "lab", name) for name in ("typer", "rich", "torch", "matplotlib", "jinja2", "safetensors")),
         ("play", "play", "typer"),
+        *(("fit", "fit", name) for name in ("typer", "sklearn", "scipy")),
+        *((command, "fit", "rich") for command in ("pieces", "prove")),
     ],
 )
 def test_a_missing_package_is_one_line_with_the_remedy(command, extra, package, tmp_path):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import plunit
-from plunit.base.errors import UserError, is_installed, shown
+from plunit.base.errors import UserError, install, is_installed, shown
 from plunit.base.files import ending, save_new, save_whole
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.problems import Problem, root_mean_square
@@ -181,12 +181,9 @@ def check_files(files: OutputFiles, source: str, problem: Problem, activation: s
         raise UserError(f"{shown(files.plot)} must end in one of {' '.join(PLOTS)}")
     for path in files.models:
         _check_model(path, len(problem.inputs), activation)
-    needed = {"matplotlib": "'plunit[lab]'", "jinja2": "'plunit[lab]'"}
-    if ".onnx" in map(ending, files.models):
-        needed = {"onnx": "onnx", **needed}
+    needed = ["matplotlib", "jinja2", *(["onnx"] if ".onnx" in map(ending, files.models) else [])]
     if missing := [name for name in needed if not is_installed(name)]:
-        install = " ".join(dict.fromkeys(needed[name] for name in missing))
-        raise UserError(f"not installed, and needed to write these files: {' '.join(missing)}; pip install {install}")
+        raise UserError(f"not installed, and needed to write these files: {' '.join(missing)}; {install(*missing)}")
 
 
 def _check_model(path: Path, inputs: int, activation: str) -> None:

@@ -10,6 +10,7 @@ import inspect
 import io
 import os
 import re
+import shlex
 import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -71,6 +72,7 @@ def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter
         rules=dict.fromkeys(RULE_OF_PAIRS if isinstance(claim, Difference) else RULE for claim in claims),
         machine=describe_machine(),
         version=plunit.__version__,
+        folder=shlex.quote(str(folder)),
     )
     write_atomically(folder / "report.html", content.encode())
     lines = [f"statements of the paper: {story.tally(judged)}"] if judged else story.plain(experiments, results, claims)

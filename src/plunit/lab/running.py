@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from plunit import ensemble
-from plunit.base.errors import UserError
+from plunit.base.errors import UserError, install
 from plunit.base.machine import keep_freed_memory
 from plunit.base.progress import bars
 from plunit.lab import plan, publishing, scratch, store
@@ -70,7 +70,7 @@ def cluster(address: str) -> Iterator[Executor]:
     try:
         from distributed import Client, KilledWorker
     except ImportError:
-        raise UserError("a cluster needs Dask: pip install 'plunit[cluster]'") from None
+        raise UserError(f"a cluster needs Dask: {install('distributed')}") from None
     try:
         client: Any = Client(address, timeout=PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError, TimeoutError) as error:

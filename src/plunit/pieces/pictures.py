@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.errors import install
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact.polygon_set import Polygons, polygons
 from plunit.pieces.exact_curves import Curve
@@ -115,7 +116,7 @@ def _draw_key(ax: Any, largest: float) -> None:
 
 def _axes(ax: Any) -> Any:
     if importlib.util.find_spec("matplotlib") is None:
-        raise ImportError("drawing needs matplotlib: pip install 'plunit[lab]'")
+        raise ImportError(f"drawing needs matplotlib: {install('matplotlib')}")
     if ax is not None:
         return ax
     from matplotlib import pyplot

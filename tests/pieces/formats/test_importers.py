@@ -83,7 +83,8 @@ def test_a_missing_package_is_named(name, written, monkeypatch):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, PACKAGES[name], None)
     text = one_line(path, kind=ModuleNotFoundError)
-    assert text == f"{path} is {name}; to read it, install {PACKAGES[name]}: pip install {PACKAGES[name]}"
+    extra = {"onnx": "fit"}.get(PACKAGES[name], PACKAGES[name])
+    assert text == f"{path} is {name}; to read it, install {PACKAGES[name]}: pip install 'plunit[{extra}]'"
 
 
 @pytest.mark.parametrize("name", NAMES)
