@@ -3,11 +3,12 @@ The boundary term in one dimension
 ==================================
 
 Take x ~ N(0, 1) and the flow z = PLU(w x) with base N(0, 1). The log-likelihood contains the logarithm of the slope,
-which jumps where a sample crosses a kink. Autograd does not see these crossings, so its gradient in w is wrong: at w = 1
-even the sign is. ``PLU(..., boundary=True)`` adds the missing term.
+which jumps where a sample crosses a kink. Autograd does not see these crossings, so its gradient in w is wrong; at
+w = 1 even its sign is. ``PLU(..., boundary=True)`` adds the missing term.
 """
 
 import math
+from bisect import bisect
 
 import matplotlib.pyplot as plt
 import torch
@@ -36,7 +37,7 @@ def gradient(bijection: PLU, w: float, x: torch.Tensor) -> float:
     return torch.autograd.grad(loss, weight)[0].item()
 
 
-x = torch.randn(50_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+x = torch.special.ndtri((torch.arange(50_000, dtype=torch.float64) + 0.5) / 50_000)  # quantiles stand for samples
 plain, corrected = PLU(1).double(), PLU(1, boundary=True).double()
 truth = (true_nll(1.001) - true_nll(0.999)) / 0.002
 print(f"d/dw at w = 1: true {truth:+.3f}, autograd {gradient(plain, 1.0, x):+.3f}, ", end="")
@@ -47,7 +48,7 @@ print(f"with the boundary term {gradient(corrected, 1.0, x):+.3f}")
 nll = torch.tensor([true_nll(w) for w in W.tolist()])
 points = W[8:-8:16].tolist()
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
-rest = next(w for w in W.tolist() if w > 1 and gradient(plain, w, x) > 0)
+rest = (100 + bisect(range(100, 1000), 0, key=lambda hundredths: gradient(plain, hundredths / 100, x))) / 100
 left.plot(W, nll, color="black")
 for w, style, label in ((W[nll.argmin()].item(), "C2o", "true optimum"), (rest, "C3s", "autograd comes to rest")):
     print(f"{label}: w = {w:.2f}")

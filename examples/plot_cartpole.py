@@ -51,24 +51,25 @@ net = network([(mean[:32].reshape(8, 4), mean[32:40]), activation.plu(), (10 * m
 # %%
 # The proofs hold for every state in the box, visited or not.
 box = [(-2.4, 2.4), (-3, 3), (-0.2, 0.2), (-3, 3)]
-low, high = bounds(net, box).low[0], bounds(net, box).high[0]
-print(f"proved: the force is between {low:.1f} and {high:.1f} N for every state in the box")
+force = bounds(net, box)
+extremes = f"between {force.low[0]:.1f} and {force.high[0]:.1f} N"
+print(f"proved: the force is {extremes} for every state in the box")
 print(f"proved: it changes by at most {lipschitz(net, box).bound:.1f} N per unit of the state")
 
 # %%
 # ctypes calls the compiled header in each step. Without a compiler the network itself takes its place.
 if compiler := shutil.which("cc"):
-    folder, numbers = Path(tempfile.mkdtemp()), np.ctypeslib.ndpointer(np.float64)
-    save_c(net, folder / "policy.h", "policy", box=box)
-    (folder / "run.c").write_text('#include "policy.h"\nvoid run(const double *x, double *y) { policy(x, y); }')
-    subprocess.run([compiler, "-shared", "-fPIC", "run.c", "-o", "run.so"], cwd=folder, check=True)
-    run = ctypes.CDLL(folder / "run.so").run
-    run.argtypes = [numbers, numbers]
+    with tempfile.TemporaryDirectory() as folder:
+        save_c(net, Path(folder, "policy.h"), "policy", box=box)
+        Path(folder, "run.c").write_text('#include "policy.h"\nvoid run(const double *x, double *y) { policy(x, y); }')
+        subprocess.run([compiler, "-shared", "-fPIC", "run.c", "-o", "run.so"], cwd=folder, check=True)
+        run = ctypes.CDLL(str(Path(folder, "run.so"))).run
+    run.argtypes = [np.ctypeslib.ndpointer(np.float64)] * 2
 state, path = np.array([1.0, 0.0, 0.1, 0.0]), []
 for _ in range(300):
     force = net(state)
     if compiler:
-        run(state, force)
+        run(state, force)  # overwrites it
     path.append([*state, *force])
     state = step(state, force[0])
 path = np.array(path)
@@ -77,8 +78,7 @@ figure, axes = plt.subplots(2, 1, sharex=True, figsize=(6, 4.2), layout="constra
 time = 0.02 * np.arange(len(path))
 axes[0].plot(time, path[:, 0], label="position in m")
 axes[0].plot(time, path[:, 2], "--", label="angle in rad")
-axes[0].legend()
-axes[0].set_title("The cart returns to the middle, and the pole stays up")
+axes[0].legend(title="The cart returns, the pole stays up")
 axes[1].plot(time, path[:, 4], color="C2")
-axes[1].set(xlabel="seconds", ylabel="force in N", title=f"Proved: between {low:.1f} and {high:.1f} N")
+axes[1].set(xlabel="seconds", ylabel="force in N", title=f"Proved: {extremes}")
 plt.show()

@@ -8,6 +8,7 @@ outside and integrates to 1 inside, and all samples lie inside.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import PowerNorm
 
 from plunit.sklearn import PLUDensity
 
@@ -36,7 +37,7 @@ print(f"the density integrates to {density.sum() * 0.01 * 0.05:.3f} over share 0
 # %%
 # The estimated density, the rows that it was fitted to, and samples.
 figure, axes = plt.subplots(1, 2, sharey=True, figsize=(8, 4), layout="constrained")
-shown = axes[0].pcolormesh(left, lower, density, cmap="viridis", vmax=2.5, rasterized=True)
+shown = axes[0].pcolormesh(left, lower, density, norm=PowerNorm(0.5, 0, 3), rasterized=True)
 axes[0].set(xlabel="share", ylabel="waiting time", title="Estimated density")
 figure.colorbar(shown, ax=axes[0], extend="max")
 axes[1].plot(*train.T, ".", markersize=3, color="grey", label="rows")

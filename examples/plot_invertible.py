@@ -2,8 +2,8 @@
 An invertible network and its round trip
 ========================================
 
-An ``InvertibleNetwork`` of PLU layers has an exact inverse, so the only loss of a round trip is rounding. How much of it
-there is depends on the slopes: each block that contracts by 0.1 loses a digit. The certificate says so beforehand.
+An ``InvertibleNetwork`` of PLU layers has an exact inverse, so a round trip loses nothing but rounding. How much that
+is depends on the slopes: a block that contracts by 0.1 loses up to a digit. The certificate bounds it beforehand.
 """
 
 import matplotlib.pyplot as plt

@@ -33,9 +33,7 @@ middles = np.linspace(-2, 3, 400), np.linspace(-1.5, 2, 300)
 grid = np.stack(np.meshgrid(*middles), axis=-1)
 ax.contour(*middles, model.network_(grid.reshape(-1, 2)).reshape(grid.shape[:2]), [0], colors="black", linewidths=2)
 for label, marker in ((0, "o"), (1, "^")):
-    ax.scatter(
-        *x[y == label].T, s=14, marker=marker, c="white", edgecolors="black", linewidths=0.6, label=f"class {label}"
-    )
+    ax.scatter(*x[y == label].T, s=14, marker=marker, c="white", edgecolors="black", label=f"class {label}")
 ax.legend(loc="lower left", bbox_to_anchor=(1.03, 0), frameon=False)
 ax.set_title(f"{found.pieces} polygons; the black line is the decision boundary")
 plt.show()
