@@ -34,9 +34,9 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "run_stale_examples": True,  # what they import may have changed
-    "within_subsection_order": "FileNameSortKey",
     "thumbnail_size": (400, 280),
     "capture_repr": (),
+    "min_reported_time": 60,
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,

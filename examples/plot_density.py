@@ -36,12 +36,12 @@ print(f"the density integrates to {density.sum() * 0.01 * 0.05:.3f} over share 0
 
 # %%
 # The estimated density, the rows that it was fitted to, and samples.
-figure, axes = plt.subplots(1, 2, sharey=True, figsize=(8, 4), layout="constrained")
+figure, axes = plt.subplots(2, 1, sharex=True, figsize=(5, 6), layout="constrained")
 shown = axes[0].pcolormesh(left, lower, density, norm=PowerNorm(0.5, 0, 3), rasterized=True)
-axes[0].set(xlabel="share", ylabel="waiting time", title="Estimated density")
+axes[0].set(ylabel="waiting time", title="Estimated density")
 figure.colorbar(shown, ax=axes[0], extend="max")
 axes[1].plot(*train.T, ".", markersize=3, color="grey", label="rows")
 axes[1].plot(*samples["with bounds"].T, ".", markersize=3, color="C3", label="samples")
-axes[1].set(xlabel="share", xlim=(0, 1), ylim=(0, 6), title="Rows and samples")
+axes[1].set(xlabel="share", ylabel="waiting time", xlim=(0, 1), ylim=(0, 6), title="Rows and samples")
 axes[1].legend(markerscale=4)
 plt.show()

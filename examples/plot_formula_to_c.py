@@ -39,7 +39,7 @@ with tempfile.TemporaryDirectory() as folder:
     save_c(fixed, Path(folder, "bump.h"), "bump", fitted=against_formula.bound, about=f"fitted to {f.text}")
     header = Path(folder, "bump.h").read_text()
 print(f"bump.h has {len(header.splitlines())} lines and begins with\n")
-print(header.partition("*/")[0])
+print(header.partition("#ifndef")[0])
 
 # %%
 # ``fixed(x)`` has the same bits as the compiled program, so its errors can be drawn without a compiler.
@@ -47,10 +47,10 @@ fine = np.linspace(-2, 2, 301)
 x, y = np.meshgrid(fine, fine)
 errors = fixed(np.stack([x, y], axis=-1).reshape(-1, 2))[:, 0].reshape(x.shape) - f(x, y)
 print(f"largest error on {errors.size:,} points: {np.abs(errors).max():.5f}")
-figure, ax = plt.subplots(figsize=(6, 4.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
 shown = ax.pcolormesh(x, y, errors, cmap="RdBu", vmin=-total, vmax=total, rasterized=True)
 ax.plot(*against_formula.x, "kx", markersize=9, markeredgewidth=2, label="largest error of the network")
 ax.set(xlabel="x", ylabel="y", aspect="equal", title="int16 program minus x exp(-x² - y²)")
 ax.legend(loc="upper right")
-figure.colorbar(shown, label="error; the colour bar ends at the proved bound")
+figure.colorbar(shown, label="error, up to the proved bound")
 plt.show()

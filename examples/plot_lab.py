@@ -53,7 +53,7 @@ class Wave(Experiment):
 
     def figures(self, runs):
         """Draw the share of seeds below each loss."""
-        figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+        figure, ax = plt.subplots(figsize=(5, 3.4), layout="constrained")
         for name, arrays in runs.items():
             ax.ecdf(arrays["final_loss"], label=name, color=COLOURS[name])
         ax.set(xscale="log", xlabel="final loss", ylabel="share of seeds", title="A triangle wave, 256 seeds each")

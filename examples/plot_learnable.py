@@ -40,16 +40,16 @@ print(f"root mean square error: {fixed_error:.3f} with alpha = 0.1 and c = 1, {l
 print(f"learned: alpha from {alpha.min():.3f} to {alpha.max():.3f}, c from {c.min():.2f} to {c.max():.2f}")
 
 # %%
-# The curves on the left, and the shapes that the 16 units have learned on the right.
-figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
-left.plot(x, y, color="black", linewidth=3, alpha=0.25, label="sin(x²)")
+# The curves above, and the shapes that the 16 units have learned below.
+figure, (top, bottom) = plt.subplots(2, 1, figsize=(5, 6), layout="constrained")
+top.plot(x, y, color="black", linewidth=3, alpha=0.25, label="sin(x²)")
 for model, style, label in ((fixed, "--", "fixed PLU"), (learned, "-", "learned PLU")):
-    left.plot(x, model(x).detach(), style, label=label)
-left.set(xlabel="x", ylabel="y", title="The fit")
-left.legend(loc="lower center")
+    top.plot(x, model(x).detach(), style, label=label)
+top.set(xlabel="x", ylabel="y", title="The fit")
+top.legend(loc="lower center")
 z = torch.linspace(-4, 4, 401)[:, None]
-right.plot(z, learned[1](z.expand(-1, 16)).detach(), color="C1", linewidth=0.8)
-right.plot(z, PLU()(z), "k--", label="alpha = 0.1, c = 1")
-right.set(xlabel="z", ylabel="PLU(z)", title="The units after training")
-right.legend()
+bottom.plot(z, learned[1](z.expand(-1, 16)).detach(), color="C1", linewidth=0.8)
+bottom.plot(z, PLU()(z), "k--", label="alpha = 0.1, c = 1")
+bottom.set(xlabel="z", ylabel="PLU(z)", title="The units after training")
+bottom.legend()
 plt.show()

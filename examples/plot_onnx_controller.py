@@ -3,7 +3,8 @@ A controller from an ONNX file, proved safe
 ===========================================
 
 ``load`` reads networks that other tools have written. Here it reads a braking controller, and ``holds`` proves that it
-brakes whenever the car in front is near and coming nearer, or finds an input for which it does not.
+brakes whenever the car in front is near and coming nearer, or finds an input for which it does not. ONNX files need
+``pip install onnx``.
 """
 
 import tempfile
@@ -39,12 +40,13 @@ print(f"nowhere does it brake harder than {most.bound:.2f} m/s², for example at
 
 # %%
 # The exact command over the distance, at 30 m/s, for three closing speeds; a dot is a kink.
-figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+figure, ax = plt.subplots(figsize=(5, 3.8), layout="constrained")
 for i, closing in enumerate((0, 10, 20)):
     line = along(net, [5, closing, 30], [100, closing, 30]).merged()
     distance = 5 + 95 * line.knots
     ax.plot(distance, line.values, "o-", color=f"C{i}", markersize=3, label=f"closing at {closing} m/s")
 ax.fill_betweenx([0, 2.5], 5, 20, color="C3", alpha=0.2, label="proved: never here when\nclosing at 8 m/s or more")
-ax.set(xlabel="distance to the car in front in m", ylabel="deceleration in m/s²", title="Own speed 30 m/s")
-ax.legend()
+ax.set(xlabel="distance to the car in front in m", ylabel="deceleration in m/s²", ylim=(-0.3, 11))
+ax.set_title("The command at 30 m/s")
+ax.legend(fontsize="small", ncols=2, loc="upper center")
 plt.show()

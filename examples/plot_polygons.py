@@ -27,13 +27,14 @@ print(f"the log-odds change by at most {steepness.max():.1f} per unit, and by {n
 
 # %%
 # The hue of a polygon is the direction of its gradient, and the depth of colour its size, as the disc shows.
-figure, ax = plt.subplots(figsize=(7.6, 4), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 draw_polygons(found, ax)
 middles = np.linspace(-2, 3, 400), np.linspace(-1.5, 2, 300)
 grid = np.stack(np.meshgrid(*middles), axis=-1)
 ax.contour(*middles, model.network_(grid.reshape(-1, 2)).reshape(grid.shape[:2]), [0], colors="black", linewidths=2)
 for label, marker in ((0, "o"), (1, "^")):
     ax.scatter(*x[y == label].T, s=14, marker=marker, c="white", edgecolors="black", label=f"class {label}")
+ax.plot([], [], color="black", linewidth=2, label="boundary")
 ax.legend(loc="lower left", bbox_to_anchor=(1.03, 0), frameon=False)
-ax.set_title(f"{found.pieces} polygons; the black line is the decision boundary")
+ax.set_title(f"{found.pieces} polygons")
 plt.show()

@@ -33,7 +33,7 @@ print(f"on that line the class changes after {solve(line, 0.0)[0, 0]:.2f} of the
 
 # %%
 # The colour is the log-odds in the middle of each polygon, with exact edges.
-figure, ax = plt.subplots(figsize=(6, 4.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
 middles = cut(np.array([corners.mean(axis=0) for corners in found.corners]))[:, 0]
 faces = PolyCollection(found.corners, array=middles, cmap="RdBu", edgecolors="white", linewidths=0.4)
 faces.set_clim(-np.abs(middles).max(), np.abs(middles).max())
@@ -42,6 +42,7 @@ marks = {"mean malignant": (0, 0, "o"), "mean benign": (1, 0, "s"), "hardest row
 for label, (s, t, marker) in marks.items():
     ax.plot(s, t, marker, color="black", markeredgecolor="white", markersize=9, label=label)
 ax.set(xlim=found.box[0], ylim=found.box[1], xlabel="towards the mean benign row", ylabel="towards the hardest row")
+ax.set_xticks([-0.5, 0, 0.5, 1, 1.5])
 ax.set_title("A plane through 30 dimensions")
 ax.legend(loc="upper right", fontsize="small")
 figure.colorbar(faces, label="log-odds of benign")

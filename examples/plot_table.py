@@ -41,7 +41,7 @@ print(f"the line where {THRESHOLD} is predicted has {len(segments)} segments, th
 
 # %%
 # The colour of a polygon is its prediction in the middle; the dots are test rows.
-figure, ax = plt.subplots(figsize=(6, 4.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
 middles = model.network_(np.array([corners.mean(axis=0) for corners in surface.corners]))[:, 0]
 faces = PolyCollection(surface.corners, array=middles, cmap="cividis", edgecolors="white", linewidths=0.6)
 ax.add_collection(faces)
