@@ -78,7 +78,6 @@ SETTINGS = {
     "width": 4,
     "lr": 0.03,
     "networks": 77,
-    "method": "adam",
     "seed": 12,
     "method": "adam",
 }
