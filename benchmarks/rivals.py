@@ -55,7 +55,11 @@ def contestants() -> dict[str, Callable[[], Any]]:
     """Return those whose packages are installed."""
     known: dict[str, tuple[str, Callable[[], Any]]] = {
         "default": ("sklearn", _ours()),
+        "one PLU": ("sklearn", _ours(n_best=1)),
         "tanh": ("sklearn", _ours(activation="tanh")),
+        "ReLU": ("sklearn", _ours(activation="relu")),
+        "GELU": ("sklearn", _ours(activation="gelu")),
+        "learned PLU": ("sklearn", _ours(activation="plu_learned")),
         "boosting": ("sklearn", lambda: HistGradientBoostingRegressor(random_state=0)),
         "forest": ("sklearn", lambda: RandomForestRegressor(random_state=0)),
         "CatBoost": ("catboost", _catboost),
