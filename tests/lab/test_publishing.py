@@ -122,7 +122,7 @@ def test_the_opening_is_computed(small, results, judged, page):
     columns = [results["sine"][name]["final_loss"] for name in ("relu", "plu")]
     assert f"{style.number(np.median(columns[0] / columns[1]))} (" in ratios
     assert ratios in page.words
-    assert page.words.index(first) < page.words.index("What the paper says, and the verdict")
+    assert page.words.index(first) < page.words.index("What the paper says, and our verdict")
 
 
 def test_every_figure_is_saved_twice_and_has_a_text_for_those_who_do_not_see_it(page, folder):

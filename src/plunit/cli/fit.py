@@ -23,43 +23,41 @@ if TYPE_CHECKING:
 
 
 def fit_(
-    source: Annotated[str, typer.Argument(metavar="DATA.csv|FUNCTION", help="A table, or a function: 'sin(x) + x/3'.")],
+    source: Annotated[
+        str, typer.Argument(metavar="DATA.csv|FUNCTION", help="A table, or a function such as 'sin(x) + x/3'.")
+    ],
     target: Annotated[
-        str, typer.Option(help="For a table: the column to learn, by name or number from 1; -1 is the last.")
+        str, typer.Option(help="Column to predict (tables): its name, or its number from 1; -1 is the last.")
     ] = "",
-    inputs: Annotated[
-        str, typer.Option(help="The columns to learn from, separated by commas; all others by default.")
-    ] = "",
+    inputs: Annotated[str, typer.Option(help="Columns to learn from, separated by commas (default: all others).")] = "",
     drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="For a table: leave out rows with missing values, not fill them.")
+        bool, typer.Option("--drop-missing", help="Drop rows with missing values instead of filling them (tables).")
     ] = False,
-    low: Annotated[
-        float | None, typer.Option(help="For a function: lower end of every variable; -6 by default.")
-    ] = None,
-    high: Annotated[float | None, typer.Option(help="For a function: upper end; 6 by default.")] = None,
+    low: Annotated[float | None, typer.Option(help="Lower end of every variable (functions; default: -6).")] = None,
+    high: Annotated[float | None, typer.Option(help="Upper end of every variable (functions; default: 6).")] = None,
     ranges: Annotated[
         list[str] | None,
-        typer.Option("--range", metavar="NAME=LOW:HIGH", help="Ends of one variable: x=-1:1; may be repeated."),
+        typer.Option("--range", metavar="NAME=LOW:HIGH", help="Range of one variable, as in x=-1:1; repeatable."),
     ] = None,
-    pieces: Annotated[int | None, typer.Option(min=1, help="For one input: maximum number of pieces.")] = None,
+    pieces: Annotated[int | None, typer.Option(min=1, help="Maximum number of pieces (one input).")] = None,
     error: Annotated[
         float | None,
         typer.Option(
-            help="For one input: the fewest pieces within this error of the function, or of the network. For a "
-            "function of two to four variables: the smallest network that is proved to be within it."
+            help="Largest error allowed. One input: use the fewest pieces that stay within it. A function of two to "
+            "four variables: find the smallest network that is proved to stay within it."
         ),
     ] = None,
     hidden: Annotated[
-        str, typer.Option(help="Units of the hidden layers; 8,8 for one input and 16,16 for more by default.")
+        str, typer.Option(help="Units per hidden layer (default: 8,8 for one input, 16,16 for more).")
     ] = "",
     starts: Annotated[
         int | None, typer.Option(min=1, help="Number of random starts; the best is kept.", show_default="256")
     ] = None,
-    best: Annotated[int, typer.Option(min=1, help="How many of the best networks to average, up to --starts.")] = 1,
+    best: Annotated[int, typer.Option(min=1, help="Number of the best networks to average, up to --starts.")] = 1,
     splits: Annotated[
         int | None,
         typer.Option(
-            min=0, max=100, help="For a table: number of random splits that test the error.", show_default="5"
+            min=0, max=100, help="Number of random train/test splits that measure the error (tables).", show_default="5"
         ),
     ] = None,
     activation: Annotated[
@@ -67,29 +65,29 @@ def fit_(
     ] = "plu",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts and splits.")] = 0,
     quick: Annotated[
-        bool, typer.Option("--quick", help="For a first look: 32 starts and 2 splits, unless given.")
+        bool, typer.Option("--quick", help="Take a first look with 32 starts and 2 splits, unless given.")
     ] = False,
     save: Annotated[
         list[Path] | None,
-        typer.Option(help="Write the model: .h (C), .onnx, .json or .csv; may be repeated."),
+        typer.Option(help="Write the model to a file: .h (C), .onnx, .json or .csv; repeatable."),
     ] = None,
     bits: Annotated[
         int | None,
-        typer.Option(help="Write C in fixed point, with weights of 8 or 16 bits and a proved bound on the error."),
+        typer.Option(help="Write fixed-point C with weights of 8 or 16 bits and a proved error bound."),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write the picture: .png, .svg or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write the plot to a file: .png, .svg or .pdf.")] = None,
     page: Annotated[
         Path | None,
         typer.Option(
-            help="The HTML page with picture and pieces; fit.html by default, or fit-2.html, ... where that exists."
+            help="Write the HTML page with plot and pieces here (default: fit.html, or fit-2.html, ... if that exists)."
         ),
     ] = None,
 ) -> None:
-    """Fit a small network to a table or a function, and say what it is exactly.
+    """Fit a small network to a table or a function, and print the exact function that it computes.
 
-    The best of many random starts is kept. With --pieces or --error, for one input, the files hold the curve with so
-    many pieces, or with the fewest. The largest error against a function of up to four variables is proved. A file that
-    is named is replaced. Ctrl-C keeps the best so far.
+    Trains many random starts and keeps the best. With --pieces or --error and one input, the files hold a curve with at
+    most that many pieces, or with the fewest. The largest error against a function of up to four variables is proved.
+    Files that you name are overwritten. Press Ctrl-C to stop early and keep the best network so far.
     """
     console, widths = Console(stderr=True), _widths(hidden)
     problem = _problem(source, target, inputs, drop_missing, low, high, _ranges(ranges or ()), splits, console)

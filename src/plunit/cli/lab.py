@@ -13,18 +13,16 @@ from plunit.data.tables import check_exists
 
 _console = Console(markup=False, highlight=False, soft_wrap=True)
 
-Seeds = Annotated[
-    int | None, typer.Option(help="Number N of seeds, 0 to N - 1; by default the usual number of the experiment.")
-]
-Out = Annotated[Path, typer.Option(help="Folder of results; a run that was stopped continues there.")]
-Workers = Annotated[int, typer.Option(help="Number of local processes; 0 lets each experiment choose.")]
-Cluster = Annotated[str, typer.Option(help="Address of a running Dask scheduler, such as tcp://host:8786.")]
-Engine = Annotated[str, typer.Option(help="native or numpy; by default native if the compiled program is available.")]
-Activations = Annotated[str, typer.Option(help="Names, separated by commas; by default the usual ones.")]
-Names = Annotated[list[str] | None, typer.Option(help="Experiment to run, by default all; may be repeated.")]
+Seeds = Annotated[int | None, typer.Option(help="Number of seeds (default: that of the experiment).")]
+Out = Annotated[Path, typer.Option(help="Folder for results; an interrupted run resumes there.")]
+Workers = Annotated[int, typer.Option(help="Number of local processes (0: each experiment chooses).")]
+Cluster = Annotated[str, typer.Option(help="Use a running Dask scheduler at this address, such as tcp://host:8786.")]
+Engine = Annotated[str, typer.Option(help="native or numpy (default: native if a compiled program is available).")]
+Activations = Annotated[str, typer.Option(help="Activations, separated by commas (default: those of the experiment).")]
+Names = Annotated[list[str] | None, typer.Option(help="Run this experiment only; repeatable (default: all).")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="FIELD=VALUE", help="Another value for a field of the spec; may be repeated."),
+    typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting of the experiment; repeatable."),
 ]
 
 
@@ -35,9 +33,11 @@ def reproduce(
     workers: Workers = 0,
     cluster: Cluster = "",
     engine: Engine = "",
-    full: Annotated[bool, typer.Option("--full", help="Long experiments in full: hours rather than minutes.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Run long experiments in full: hours instead of minutes.")
+    ] = False,
 ) -> None:
-    """Run the paper's experiments, judge its claims and write the report."""
+    """Run the paper's experiments, check its claims and write a report."""
     from plunit.lab import plan, running
 
     where = running.Where(workers, cluster)
@@ -46,7 +46,7 @@ def reproduce(
 
 
 def run(
-    name: Annotated[str, typer.Argument(help="One of `plunit list`.")],
+    name: Annotated[str, typer.Argument(help="Name of the experiment; see `plunit list`.")],
     seeds: Seeds = None,
     activations: Activations = "",
     assignments: Settings = None,
@@ -55,10 +55,10 @@ def run(
     cluster: Cluster = "",
     engine: Engine = "",
 ) -> None:
-    """Run one experiment, with activations and settings of your choice, and write the report.
+    """Run one experiment with activations and settings of your choice, and write a report.
 
-    With --set the result is kept beside the usual one, as a variant. A long experiment (cifar10, warp, density) with
-    other `steps` is no variant: its newest run is shown.
+    With --set the result is stored next to the usual one, as a variant. Changing `steps` of a long experiment (cifar10,
+    warp, density) makes no variant: the report shows its newest run.
     """
     from plunit.lab import plan, running
 
@@ -71,14 +71,12 @@ def compare(
     table: Annotated[
         Path, typer.Argument(metavar="DATA.csv", help="A table of numbers: CSV, or Parquet with pyarrow.")
     ],
-    target: Annotated[str, typer.Option(help="The column to learn: its name, or its number counted from 1.")],
-    inputs: Annotated[
-        str, typer.Option(help="The columns to learn from, separated by commas; by default all others.")
-    ] = "",
+    target: Annotated[str, typer.Option(help="Column to predict: its name, or its number from 1; -1 is the last.")],
+    inputs: Annotated[str, typer.Option(help="Columns to learn from, separated by commas (default: all others).")] = "",
     activations: Activations = "",
-    widths: Annotated[str, typer.Option(help="Units of the hidden layers.")] = "16,16",
+    widths: Annotated[str, typer.Option(help="Units per hidden layer.")] = "16,16",
     seeds: Seeds = None,
-    test: Annotated[float, typer.Option(help="Share of the rows that is kept for tests.")] = 0.2,
+    test: Annotated[float, typer.Option(help="Fraction of the rows held out for testing.")] = 0.2,
     assignments: Settings = None,
     out: Out = Path("comparison"),
     workers: Workers = 0,
@@ -104,20 +102,20 @@ def compare(
     running.execute(out, wanted, where, _console)
 
 
-def report(folder: Annotated[Path, typer.Argument(help="Folder of results.")] = Path("runs")) -> None:
-    """Write tables, figures and report of stored results again; nothing is trained."""
+def report(folder: Annotated[Path, typer.Argument(help="Folder with results.")] = Path("runs")) -> None:
+    """Write tables, figures and report again from stored results, without training."""
     from plunit.lab import running
 
     running.publish(folder, _console)
 
 
 def data(
-    name: Annotated[str, typer.Argument(help="The data set: cifar10.")],
+    name: Annotated[str, typer.Argument(help="Name of the data set: cifar10.")],
     to: Annotated[
-        Path | None, typer.Option(help="Folder of data sets; by default $PLUNIT_DATA or the user's cache.")
+        Path | None, typer.Option(help="Folder for data sets (default: $PLUNIT_DATA, or the user cache).")
     ] = None,
 ) -> None:
-    """Download a data set, unless the folder has it, and verify it."""
+    """Download a data set, unless it is there already, and verify it."""
     from plunit.data import cifar10
     from plunit.data.fetch import fetch_files
 
@@ -130,7 +128,7 @@ def data(
 
 
 def list_() -> None:
-    """List the experiments, their activations, and the fields that --set can change."""
+    """List the experiments, their activations and the settings that --set can change."""
     import dataclasses
 
     from plunit.lab.experiment import catalogue

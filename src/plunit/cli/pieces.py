@@ -44,22 +44,26 @@ def _is_number(word: str) -> bool:
 
 
 def pieces_of(
-    model: Annotated[Path, typer.Argument(help="A network: ONNX, JSON, .nnet, or an nn.Sequential by torch.save.")],
+    model: Annotated[
+        Path, typer.Argument(help="Network file: ONNX, JSON, .nnet, or an nn.Sequential saved by torch.save.")
+    ],
     box: Annotated[
         str,
-        typer.Option(metavar="LOW HIGH ...", help="Low and high for all inputs (-2 2) or for each (-2 2 0 1)."),
+        typer.Option(
+            metavar="LOW HIGH ...", help="Domain: low and high for all inputs (-2 2), or for each (-2 2 0 1)."
+        ),
     ] = f"{-math.tau} {math.tau}",
     shape: Annotated[
         str | None,
-        typer.Option(metavar="C,H,W", help="Shape of the input of a PyTorch model with convolutions or pooling."),
+        typer.Option(metavar="C,H,W", help="Input shape of a PyTorch model with convolutions or pooling."),
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="OUT", help=f"Write the network to a file that ends in one of {' '.join(EXPORTERS)}"),
+        typer.Option(metavar="OUT", help=f"Write the network to a file: {', '.join(EXPORTERS)}."),
     ] = None,
-    maximum: Annotated[bool, typer.Option("--maximum", help="Print the first output's largest value, proved.")] = False,
+    maximum: Annotated[bool, typer.Option("--maximum", help="Print the proved maximum of the first output.")] = False,
 ) -> None:
-    """Print the linear pieces of a saved network, exactly: knots, slopes and intercepts, or its polygons."""
+    """Print the exact linear pieces of a saved network: knots, slopes and intercepts, or a summary of its polygons."""
     with _one_line("give the file of a model"):
         model.stat()
         given, _ = _shape_of(shape), _numbers(box)  # options are checked before packages are imported

@@ -15,17 +15,19 @@ from plunit.base.machine import return_freed_memory
 
 
 def play_(
-    link: Annotated[str, typer.Argument(metavar="LINK", help="A link of the page, whose settings to restore.")] = "",
+    link: Annotated[
+        str, typer.Argument(metavar="LINK", help="A link copied from the page; restores its settings.")
+    ] = "",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port (0 picks a free one).")] = 0,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Only print the address.")] = False,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Print the address without opening a browser.")] = False,
 ) -> None:
-    """Open a local page on which networks fit a function that you type, draw or drop, live. Ctrl-C ends it."""
+    """Open a local page and watch networks learn a function that you type, draw or drop. Press Ctrl-C to quit."""
     settings = _settings(link)
     return_freed_memory()
     try:
         server = _server(port)
         address = server.address + settings
-        print(f"plunit play: {address}", "Ctrl-C ends it.", sep="\n", flush=True)
+        print(f"plunit play: {address}", "Press Ctrl-C to quit.", sep="\n", flush=True)
         if not no_open:  # some browsers return when they are closed
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         try:

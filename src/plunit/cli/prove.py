@@ -30,24 +30,26 @@ def prove_(
         list[Path],
         typer.Argument(
             metavar="[NET] PROPERTY.vnnlib",
-            help="A network (ONNX, .nnet, JSON, or by torch.save), and what must not happen; may end in .gz.",
+            help="Network file (ONNX, .nnet, JSON, or saved by torch.save) and what must not happen; may end in .gz.",
         ),
     ],
     network: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=NET", help="A network of a property in VNN-LIB 2.0, in place of NET."),
+        typer.Option(
+            metavar="NAME=NET", help="Network for a name in a VNN-LIB 2.0 property, instead of NET; repeatable."
+        ),
     ] = None,
     time_limit: Annotated[
-        float, typer.Option(min=0.0, metavar="S", help="Give up after this many seconds; 0 for no limit.")
+        float, typer.Option(min=0.0, metavar="S", help="Give up after this many seconds (0: no limit).")
     ] = 60.0,
     witness: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the answer and the counterexample to a file.")
     ] = None,
 ) -> None:
-    """Prove that no input of a network fulfils the formula of a VNN-LIB file, or find one that does.
+    """Prove that no input of a network satisfies the formula of a VNN-LIB file, or find one that does.
 
-    Prints the answer as VNN-COMP does. Exit code 0: unsat, proved that there is none. 10: sat, with the input X and the
-    output Y of the network. 30: unknown, with the reason. 2: the files or options cannot be used. 130: Ctrl-C.
+    Prints the answer in the format of VNN-COMP. Exit code 0: unsat, proved that there is none. 10: sat, with the input
+    X and the output Y of the network. 30: unknown, with the reason. 2: invalid files or options. 130: Ctrl-C.
     """
     *nets, formula = files
     named = dict(_named(text) for text in network or ())

@@ -28,7 +28,7 @@ SECTIONS = {
     "5": "CIFAR-10",
     "6": "Invertible networks",
     "7": "Remarks",
-    "": "Questions of ours",
+    "": "Our own questions",
 }
 """The sections with experiments; the paper does not number its last one."""
 
@@ -159,7 +159,7 @@ class Difference(Claim):
 
 
 def difference(noun: str, where: str, one: Named, other: Named, level: float) -> Difference:
-    """Compare two things, each with its name and what it has of the noun, seed by seed: which one has less?"""
+    """Return which of two, each with its name and its values of the noun, has lower ones, compared seed by seed."""
     if median_interval(ratios(one[1], other[1]), level)[0] > 1:
         one, other = other, one
     column = ratios(one[1], other[1])

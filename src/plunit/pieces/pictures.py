@@ -82,7 +82,7 @@ def draw_slice(
     extent = [end for side in found.box for end in side]
     image = ax.imshow(values, origin="lower", extent=extent, aspect="auto", cmap="viridis", interpolation="bilinear")
     inner = (found.faces.beside >= 0).all(axis=1)
-    ax.add_collection(LineCollection(found.vertices[found.faces.ends[inner]], colors="white", linewidths=0.4))
+    ax.add_collection(LineCollection(list(found.vertices[found.faces.ends[inner]]), colors="white", linewidths=0.4))
     ax.set(xlabel=f"$x_{{{first + 1}}}$", ylabel=f"$x_{{{second + 1}}}$")
     where = f", {', '.join(fixed[:4])}{', ...' if len(fixed) > 4 else ''}" if fixed else ""
     ax.set_title(f"output {output + 1}{where}\n{found.patterns} polygons", fontsize=10)

@@ -378,7 +378,9 @@ def test_an_activation_that_the_user_adds_has_its_pictures_and_its_ratio_to_plu(
     added = {name: trained("sine", name, 0, 9) for name in ("gelu", "leaky_relu")}
     one = dataclasses.replace(FITS["sine"], spec=quick("sine"))
     found = {picture.name: picture for picture in one.figures(runs["sine"] | added)}
-    assert found["sine-fits"].alt.endswith("for each of tanh, ReLU, PLU, GELU, leaky ReLU the median and the best seed.")
+    assert found["sine-fits"].alt.endswith(
+        "for each of tanh, ReLU, PLU, GELU, leaky ReLU the median and the best seed."
+    )
     assert "of ReLU, PLU, leaky ReLU as" in found["sine-knots"].alt
     claims = [claim for claim in one.claims(runs["sine"] | added, {}) if isinstance(claim, Difference)]
     for claim, (name, arrays) in zip(claims, added.items(), strict=True):

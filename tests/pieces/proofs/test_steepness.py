@@ -127,7 +127,9 @@ def test_no_more_parts_are_bounded_when_the_sign_is_decided(added, answer):
     first, second = (np.pad(weight, [(0, 1), (0, i)]) for i, weight in enumerate((first, second)))
     first[-1, 0] = second[-1, -1] = 1.0
     f = activation.beside([activation.plu().spread(12), activation.identity().spread(1)])
-    net = network([(first, np.zeros(13)), f, (second / 4, np.zeros(13)), f, (np.append(last / 4, 4 * added)[None], [0.0])])
+    net = network(
+        [(first, np.zeros(13)), f, (second / 4, np.zeros(13)), f, (np.append(last / 4, 4 * added)[None], [0.0])]
+    )
     rounds = {lipschitz: 0, is_monotone: 0}
     for question in rounds:
 
