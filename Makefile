@@ -40,9 +40,10 @@ kills: $(VENV)/dev
 tensorflow: $(VENV)/tensorflow
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -k keras tests/test_keras.py tests/test_array_functions.py
 
-# the site, in build/docs; warnings and broken references are errors, and nothing is fetched
+# the site, in build/docs; warnings and broken references are errors, and nothing is fetched. The examples' arrays are
+# small: with several threads they take longer
 docs: $(VENV)/dev
-	KERAS_BACKEND=torch $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
+	KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/docs
 
 # PLU by name in other libraries; timm runs where torchvision is installed
 libraries: $(VENV)/dev
@@ -75,7 +76,7 @@ dist: $(VENV)/dev
 	$(BIN)/python tools/dist.py
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) build dist docs/gallery docs/reference
 
 $(VENV)/base: $(BUILD)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "plunit needs Python 3.10 or newer: make PYTHON=python3.12 ...")'

@@ -155,6 +155,10 @@ def main(arguments: Sequence[str] = ()) -> None:
                 _mean(seconds[:, i] / seconds[:, 0]),
                 Bar(3.0) if i == 1 else None,
             )
+    ratios = errors[:, 1] / errors[:, 0]
+    show("RMSE finished / Adam, the least", float(ratios.min()))
+    show("RMSE finished / Adam, the largest", float(ratios.max()))
+    show(f"fits of {len(ratios)} that were left as they are", float((ratios == 1).sum()))
     show("time finished / Adam, the largest", float((seconds[:, 1] / seconds[:, 0]).max()), Bar(3.0))
 
 

@@ -1,7 +1,7 @@
 """The documentation site: `make docs` builds it, offline, with every warning an error.
 
 The pages of the reference are written from the modules that have an `__all__`. The build fails if one of its names is
-missing in the end.
+missing in the end. The gallery runs the scripts of examples/, and the build fails if one of them does.
 """
 
 import sys
@@ -19,7 +19,7 @@ import plunit  # noqa: E402
 project = "plunit"
 version = release = plunit.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
@@ -29,6 +29,18 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 napoleon_attr_annotations = False  # the signature has the types
 highlight_options = {"python": {"stripnl": True}}  # the last line of an example is blank, for doctest
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "run_stale_examples": True,  # what they import may have changed
+    "thumbnail_size": (400, 280),
+    "capture_repr": (),
+    "min_reported_time": 60,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+}
 
 html_theme = "furo"
 html_title = f"plunit {release}"

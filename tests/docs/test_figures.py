@@ -22,7 +22,6 @@ FIGURES = {
     "docs/plu.png": "plu_figure",
     "docs/densities.png": "densities_figure",
     "docs/swirl.png": "swirl_figure",
-    "docs/likelihood-bias.png": "likelihood_bias",
     "results/cifar10/curves.png": "cifar10_figure",
     "results/density/densities.png": "toys_figure",
 }

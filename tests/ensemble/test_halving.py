@@ -196,16 +196,20 @@ def test_patience(engine, monkeypatch):
     assert 0 <= max(waiting) < 2
 
 
-def test_a_start_is_trained_on_all_rows_but_its_own_fold(engine):
+@pytest.mark.parametrize("finish", [0, 3])
+def test_a_start_is_trained_on_all_rows_but_its_own_fold(engine, finish):
     """It is the same, to the bit, as a search without folds on the rows behind those that are held, in their order."""
     held, firsts = 30, [0, 30, 60, 105] * 3  # the last fold goes on at row 0
     folded = replace(ROWS, x=X, y=Y, weight=WEIGHT, held=held, firsts=firsts)
-    found = run(engine, rows=folded, validation=Validation(every=5), keep=12)
+    options = {"keep": 12, "finish": finish, "finishers": 24}
+    found = run(engine, rows=folded, validation=Validation(every=5), **options)
     for first in set(firsts):
         order = (np.arange(120) + first) % 120
         (x, y, w), tests = (part[order[held:]] for part in (X, Y, WEIGHT)), order[:held]
         weight = WEIGHT[tests] / WEIGHT[tests].astype(np.float64).mean()
-        plain = run(engine, rows=Rows(x, y, w, 16), validation=Validation(X[tests], Y[tests], weight, every=5), keep=12)
+        plain = run(
+            engine, rows=Rows(x, y, w, 16), validation=Validation(X[tests], Y[tests], weight, every=5), **options
+        )
         alike = {(one.network, one.start): one for one in plain}
         mine = [one for one in found if one.fold == first]
         assert len(mine) == 2 * 3

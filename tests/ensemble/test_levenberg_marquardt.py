@@ -13,6 +13,7 @@ from plunit.ensemble import (
     Rows,
     Validation,
     finish_members,
+    finishing,
     forward,
     initial,
     levenberg_marquardt,
@@ -118,7 +119,7 @@ def test_no_loss_rises_and_who_stalls_or_diverges_ends(engine):
     assert (np.diff(best) <= 0).all()
     assert (np.diff(done) > 0).all()
     identity, theta = MLP((2, 3, 2), "identity"), initial(MLP((2, 3, 2), "identity"), generators([0]))
-    assert finish_members(identity, theta, ROWS, steps=10_000, engine=engine).steps < 100
+    assert finish_members(identity, theta, ROWS, steps=10_000, engine=engine).steps < 30
 
 
 def test_ctrl_c_and_the_progress_end_the_steps_and_keep_what_was_reached(monkeypatch):
@@ -138,16 +139,18 @@ def test_ctrl_c_and_the_progress_end_the_steps_and_keep_what_was_reached(monkeyp
     np.testing.assert_array_equal(kept.theta, ended.theta)
 
 
-@pytest.mark.parametrize("rows", [ROWS, (X.T, Y.T)])
-def test_train_finishes_what_adam_has_found(engine, rows):
+@pytest.mark.parametrize(("rows", "factor"), [(ROWS, 1.0), ((X.T, Y.T), 0.3)])
+def test_train_finishes_what_adam_has_found(engine, rows, factor):
     network, start = two_outputs("plu")
-    looked = Validation(X[:40], Y[:40], every=10)
+    other = factor * Y[:40]  # for another function Adam's are better
+    looked = Validation(X[:40], other, every=10)
     options = {"steps": 50, "validation": looked, "engine": engine}
     adam, both = (train(network, start.astype(np.float32), rows, finish=n, **options) for n in (0, 20))
     expected = finish_members(network, adam.theta, rows, steps=20, damping=levenberg_marquardt.DAMPING, engine=engine)
     np.testing.assert_array_equal(both.theta, expected.theta)
     np.testing.assert_array_equal(both.history, adam.history)
-    at = ((forward(network, expected.theta, X[:40].T) - Y[:40].T[..., None]) ** 2).mean((0, 1))
+    at = ((forward(network, expected.theta, X[:40].T) - other.T[..., None]) ** 2).mean((0, 1))
+    assert ((at < adam.best_loss) == (factor == 1)).all()
     np.testing.assert_allclose(both.best_loss, np.minimum(at, adam.best_loss), rtol=1e-6)
     np.testing.assert_array_equal(both.best, np.where(at < adam.best_loss, expected.theta, adam.best))
 
@@ -176,8 +179,15 @@ def test_a_search_finishes_the_best_of_each_shape_where_validation_gains():
         assert one.loss == pytest.approx((away**2).mean(), rel=1e-9)
 
 
-@pytest.mark.parametrize(("noise", "gains"), [(0.0, True), (0.3, False)])
-def test_auto_finishes_where_there_is_no_noise(noise, gains):
+def test_a_finished_member_that_is_worse_on_rows_of_validation_is_not_taken():
+    (before, _), (after, _) = searched(0.5), searched(0.5, finish=100, finishers=4)
+    old = {(one.network, one.start): one.loss for one in before}
+    assert all(one.loss <= old[one.network, one.start] for one in after)
+
+
+@pytest.mark.parametrize(("noise", "fall", "gains"), [(0.0, 0.98, True), (0.3, 0.98, False), (0.0, 0.01, False)])
+def test_auto_finishes_where_there_is_no_noise_and_the_first_steps_gain(monkeypatch, noise, fall, gains):
+    monkeypatch.setattr(finishing, "FALL", fall)
     (before, _), (after, _) = searched(noise), searched(noise, finish="auto")
     assert (after[0].loss < 0.8 * before[0].loss) == gains
     assert ([one.loss for one in after] == [one.loss for one in before]) != gains
@@ -208,3 +218,15 @@ def test_messages(options, text):
     network, start = two_outputs("plu")
     with pytest.raises(ValueError, match=f"^{text}"):
         finish_members(network, start, **{"data": ROWS, "steps": 3, **options})
+
+
+def test_ctrl_c_in_the_finish_of_a_search_keeps_the_best():
+    pressed, (plain, _) = [], searched(0.0)
+
+    def press(done, best):
+        if 0.55 < done < 1:
+            raise KeyboardInterrupt
+
+    found, _ = searched(0.0, finish=100, progress=press, interrupted=lambda: pressed.append(1))
+    assert pressed == [1]
+    assert found[0].loss < plain[0].loss

@@ -14,7 +14,7 @@ from compilers import TARGETS, narrow_program, needs_fma
 from waiting import wait_until, wait_until_ended
 
 from plunit.base import cache
-from plunit.ensemble import LOSSES, MLP, initial, native_steps, train
+from plunit.ensemble import LOSSES, MLP, finish_members, initial, levenberg_marquardt, native_steps, train
 from plunit.ensemble.runs import Rows, Steps, Validation, begin, points
 from plunit.programs import compiling, loading
 
@@ -90,6 +90,22 @@ def test_every_processor_computes_the_same_bits(target, loss, activation, batch)
     assert np.isfinite([one.best_loss, one.mark]).all()
     assert (one.waited >= 3).any()  # out of patience
     assert len(np.unique(one.best_step)) > 1
+
+
+@needs_fma
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("target", TARGETS, ids=" ".join)
+@pytest.mark.parametrize("activation", ["tanh", "plu", "plu_learned", "silu", "elu"])
+def test_every_processor_takes_the_same_second_order_steps(monkeypatch, target, activation):
+    rng, network = np.random.default_rng(0), MLP((2, 7, 5, 2), activation)
+    theta = initial(network, [np.random.default_rng(seed) for seed in range(3)])
+    rows = Rows(rng.standard_normal((90, 2)), rng.standard_normal((90, 2)), rng.random(90))
+    found = []
+    for program in (narrow_program(target, "train"), loading.library()):
+        monkeypatch.setattr(levenberg_marquardt, "library", lambda program=program: program)
+        found.append(finish_members(network, theta, rows, steps=20, engine="native"))
+    np.testing.assert_array_equal(found[0].theta, found[1].theta)
+    assert (found[0].steps > 5).all()
 
 
 @pytest.fixture

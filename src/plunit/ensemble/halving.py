@@ -202,8 +202,9 @@ def search(
     race, stopped = halve(race, steps, validation.every, keep, whole)
     found, pressed = list(race.ended), [True] * stopped
     if finish and not (stopped or whole.asked):
-        after = Finishing(finish, finishers, work, {"alpha": alpha, "c": c, "engine": name})
-        found = after(found, rows, validation, whole.second(), lambda: pressed.append(True))
+        shape = {"alpha": alpha, "c": c, "engine": name}
+        after = Finishing(finish, finishers, work, rows, validation, shape, whole.second(), pressed)
+        found = after.members(found)
     found = sorted(found, key=lambda one: (math.isnan(one.loss), one.loss))
     progress(1.0, found[0].loss)
     if pressed:

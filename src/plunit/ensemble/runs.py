@@ -77,7 +77,7 @@ class Rows:
         x, y = np.asarray(self.x), np.asarray(self.y)
         if self.weight is None:
             return Rows(x[train], y[train], batch=self.batch), Rows(x[tests], y[tests])
-        weight = np.asarray(self.weight)
+        weight = np.asarray(self.weight, np.float64)
         held = weight[tests] / weight[tests].mean()
         return Rows(x[train], y[train], weight[train], self.batch), Rows(x[tests], y[tests], held)
 

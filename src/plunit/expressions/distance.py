@@ -20,6 +20,8 @@ CLOSENESS = 1e-3
 SECONDS = 60.0
 PER_PIECE = 16  # parts of each piece of a curve, at first
 MOST_VARIABLES = 4
+"""`sup_error` bounds the error of formulas with at most so many variables."""
+
 _EPS = float(np.finfo(np.float64).eps)
 
 

@@ -402,4 +402,4 @@ def _dots(axes: Any, problem: Problem, found: Found) -> None:
     axes.plot(ends, ends, color=_GREY, linewidth=1)
     axes.plot(y, found.model.predict(x), ".", color=_BLUE, markersize=3)
     axes.set(xlabel=_plain(problem.target), ylabel="predicted")
-    axes.set_title("rows of training" if problem.expression is None else "points of training", fontsize=10)
+    axes.set_title("training rows" if problem.expression is None else "training points", fontsize=10)

@@ -51,7 +51,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         random_state: the same number gives the same bits, whatever the number of threads.
         verbose: show progress on the terminal.
         finish: steps of Levenberg and Marquardt after Adam's, for the `n_best` best members (two at least). A member
-            takes their result if its validation loss is lower. "auto" takes up to 100, which take about 1.7 times as
+            takes their result if its validation loss is lower. "auto" takes up to 100, which take about 1.9 times as
             long as Adam's, where there is no noise: the validation loss is below 2 % of the variance of y, and the
             first 8 steps lower it by 2 %. 0 takes none.
         warm_start: the next `fit` starts from the members found before, besides new ones.

@@ -204,6 +204,12 @@ def test_an_unknown_format_is_one_line(content, tmp_path):
     assert "has no known format; known are an ONNX model, " in text
 
 
+@pytest.mark.parametrize(("size", "told"), [(importer._HEAD, ""), (importer._HEAD + 1, "a" * (importer._HEAD - 1))])
+def test_only_a_text_that_goes_on_may_end_within_a_character(size, told, tmp_path):
+    (tmp_path / "text").write_bytes(b"a" * (importer._HEAD - 1) + "\u00e9".encode()[: size - importer._HEAD + 1])
+    assert Content.of(tmp_path / "text").text() == told
+
+
 def test_a_folder_and_a_missing_file(tmp_path):
     assert "is a folder" in one_line(tmp_path)
     with pytest.raises(FileNotFoundError, match="none"):
