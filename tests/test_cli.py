@@ -103,7 +103,7 @@ def test_a_user_s_error_is_one_line_and_exit_code_2(tmp_path, monkeypatch, argum
     ],
 )
 def test_a_missing_package_is_one_line_with_the_remedy(command, extra, package, tmp_path):
-    program = f"import sys; sys.modules[{package!r}] = None; sys.argv[1:] = [{command!r}, '.']; {PROGRAM[-1]}"
+    program = f"import sys; sys.modules[{package!r}] = None; sys.argv[1:] = [{command!r}, 'x']; {PROGRAM[-1]}"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr == f"plunit: {package} is not installed: pip install 'plunit[{extra}]'\n"

@@ -106,7 +106,12 @@ def test_the_command_is_the_one_whose_output_is_stored():
     assert [stored["command"]] == COMMANDS
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("target", re.findall(r"`make (\w+)`", README))
+def test_make_has_the_targets_of_the_page(target):
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *re.findall(r"`(plunit fit .+?)`", README)])
 def test_a_command_of_the_page_needs_nothing_but_what_its_install_line_has(command, tmp_path):
     """What plunit imports somewhere, and the extra of the page's first pip line does not install, is hidden."""
     tomllib = pytest.importorskip("tomllib")
@@ -115,9 +120,11 @@ def test_a_command_of_the_page_needs_nothing_but_what_its_install_line_has(comma
     has = {re.match(r"[\w-]+", line)[0].replace("scikit-learn", "sklearn") for line in extras[named]}
     hidden = sorted({*EXTRAS, "pandas", "pyarrow"} - has - {"PIL"})  # matplotlib needs PIL
     assert "torch" in hidden
+    (tmp_path / "data.csv").write_text("x,y\n" + "".join(f"{i},{i % 7}\n" for i in range(40)))
     quick = [*shlex.split(command)[1:], "--quick", "--starts", "4", "--hidden", "4"]
     program = ABSENT.format(hidden=hidden) + f"sys.argv[1:] = {quick!r}\nfrom plunit.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert {"f.h", "f.onnx", "fit.html"} == {path.name for path in tmp_path.iterdir()}
-    assert "(bounded by interval arithmetic)" in done.stdout
+    saved = re.findall(r"--save (\S+)", command)
+    assert {*saved, "fit.html", "data.csv"} == {path.name for path in tmp_path.iterdir()}
+    assert ("(bounded by interval arithmetic)" if saved else "(seen, no bound)") in done.stdout
