@@ -11,7 +11,7 @@ from pathlib import Path
 from plunit.base.machine import describe_machine
 
 SHARED = {"flows", "peers", "scores", "tables", "timing", "trainings"}
-WITH_OPTIONS = {"densities", "density_tables", "estimators", "functions", "proofs", "rivals"}
+WITH_OPTIONS = {"densities", "density_tables", "estimators", "functions", "proofs", "rivals", "speed"}
 NAMES = sorted({path.stem for path in Path(__file__).parent.glob("[!_]*.py")} - SHARED)
 
 if __name__ == "__main__":

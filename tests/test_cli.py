@@ -98,6 +98,8 @@ def test_a_user_s_error_is_one_line_and_exit_code_2(tmp_path, monkeypatch, argum
     [
         *(("report", "lab", name) for name in ("typer", "rich", "torch", "matplotlib", "jinja2", "safetensors")),
         ("play", "play", "typer"),
+        *(("fit", "fit", name) for name in ("typer", "sklearn", "scipy")),
+        *((command, "fit", "rich") for command in ("pieces", "prove")),
     ],
 )
 def test_a_missing_package_is_one_line_with_the_remedy(command, extra, package, tmp_path):
@@ -105,6 +107,33 @@ def test_a_missing_package_is_one_line_with_the_remedy(command, extra, package, 
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr == f"plunit: {package} is not installed: pip install 'plunit[{extra}]'\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("fit none.csv --target y", "none.csv does not exist."),
+        ("fit table.csv --target y --hidden 8,x", "--hidden must be"),
+        ("fit table.csv --target y --bits 9", "--bits must be 8 or 16"),
+        ("compare none.csv --target y", "none.csv does not exist."),
+        ("pieces none.onnx", "none.onnx: No such file"),
+        ("pieces net.onnx --box a", "--box needs numbers"),
+        ("pieces net.onnx --save net.txt", "net.txt ends in '.txt'"),
+        ("prove none.onnx none.vnnlib", "none.onnx: No such file"),
+        ("prove net.onnx none.vnnlib", "none.vnnlib: No such file"),
+        ("prove net.onnx net.vnnlib --witness no/file", "--witness no/file must be"),
+    ],
+)
+def test_a_wrong_name_or_option_is_reported_before_heavy_packages_are_imported(words, said, tmp_path):
+    (tmp_path / "table.csv").write_text("x,y\n" + "".join(f"{i},{i}\n" for i in range(20)))
+    for name in ("net.onnx", "net.vnnlib"):
+        (tmp_path / name).write_bytes(b"\x08\x07")
+    heavy = ("sklearn", "matplotlib", "torch", "onnx", "jinja2", "pandas")
+    program = f"import sys; sys.argv[1:] = {words.split()}\ntry: {PROGRAM[-1]}\n"
+    program += f"finally: print(*(name for name in {heavy} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "\n")
+    assert done.stderr.startswith(f"plunit: {said}")
 
 
 def test_a_missing_dask_is_one_line(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import plunit
+from plunit.base.errors import EXTRAS
 from plunit.programs import compiling
 
 pytest.importorskip("setuptools", minversion="77")
@@ -220,12 +221,43 @@ def test_make_dist_names_what_is_missing_too_much_or_for_one_python(check, given
     assert all(line.startswith(fault) for line, fault in zip(found, faults, strict=True))
 
 
-def test_everything_that_development_needs_is_pinned():
+@pytest.fixture(scope="module")
+def extras():
+    """What each extra names."""
     tomllib = pytest.importorskip("tomllib")
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+
+def packages_of(extra, extras):
+    """Return the packages that an extra installs, with those of the extras that it names."""
+    found = set()
+    for line in extras[extra]:
+        name, inner = re.match(r"([\w-]+)(?:\[(.*)\])?", line).groups()
+        found |= set().union(*(packages_of(one, extras) for one in inner.split(","))) if inner else {name}
+    return found
+
+
+def test_everything_that_development_needs_is_pinned(extras):
     pins = {line.partition("==")[0].lower() for line in (ROOT / "constraints.txt").read_text().splitlines()}
     wanted = {re.match(r"[\w.-]+", line)[0].lower() for lines in extras.values() for line in lines}
     assert wanted - pins == {"plunit"}
+
+
+@pytest.mark.parametrize("package", EXTRAS)
+def test_messages_name_the_smallest_extra_that_has_a_package(package, extras):
+    name = {"PIL": "pillow", "sklearn": "scikit-learn"}.get(package, package)
+    named = EXTRAS[package]
+    assert name in packages_of(named, extras)
+    inner = set(re.findall(r"[a-z]+", " ".join(re.findall(r"plunit\[(.*?)\]", " ".join(extras[named])))))
+    assert not [extra for extra in inner if name in packages_of(extra, extras)]
+
+
+def test_fit_and_play_are_without_pytorch_and_all_has_what_users_have(extras):
+    assert not {"torch", "jax", "keras"} & (packages_of("fit", extras) | packages_of("play", extras))
+    users = set(extras) - {"bench", "docs", "dev"}
+    assert packages_of("all", extras) == set().union(*(packages_of(extra, extras) for extra in users))
+    listed = re.findall(r"^\| (`.*?) \|", (ROOT / "docs/install.md").read_text(), re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(listed))) == users
 
 
 def test_the_versions_of_python_that_are_claimed_are_tested():

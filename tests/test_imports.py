@@ -145,16 +145,17 @@ sys.meta_path.insert(0, Absent())
 
 
 @pytest.mark.parametrize(
-    ("name", "module"),
+    ("name", "module", "extra"),
     [
-        *((name, name) for name in ("jax", "equinox", "flax", "flowjax", "sklearn", "keras")),
-        ("torch", "invertible"),
+        *((name, name, name) for name in ("jax", "equinox", "flax", "flowjax", "keras")),
+        ("sklearn", "sklearn", "fit"),
+        ("torch", "invertible", "torch"),
     ],
 )
-def test_a_missing_package_is_one_line(name, module):
+def test_a_missing_package_is_one_line(name, module, extra):
     program = ABSENT.format(name=name) + f"import plunit.{module}"
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
-    remedy = f"plunit.{module} needs {name}, which is not installed; pip install 'plunit[{name}]'"
+    remedy = f"plunit.{module} needs {name}, which is not installed; pip install 'plunit[{extra}]'"
     assert done.stderr.splitlines()[-1] == f"ModuleNotFoundError: {remedy}"
     assert done.stderr.count("Traceback") == 1
 

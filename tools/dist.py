@@ -5,7 +5,8 @@
    release of PyTorch (docs/release.md).
 2. `twine check`, and the contents: the sdist has every file that git knows, the wheel every file of the package.
 3. The wheel is installed into an empty environment, where nothing but NumPy follows it, and used from an empty folder;
-   then with PyTorch, for which the native op is compiled; then with JAX, the lab and the README's extras.
+   then with the README's install line, whose commands are run; with PyTorch, for which the native op is compiled; with
+   JAX, the lab, and all that the README's examples use.
    What is tried at each stage is in `STAGES`. `--stages numpy,torch` leaves out the others.
 """
 
@@ -70,6 +71,8 @@ PAGES = {
     name: ["-m", "doctest", "-o", "NORMALIZE_WHITESPACE", str(ROOT / name)] for name in ("README.md", "docs/numpy.md")
 }
 SINE = "from plunit.cli import main; main()"
+RUN = "import shlex, subprocess, sys; subprocess.run(shlex.split(sys.argv[1], comments=True), check=True)"
+COMMANDS = re.findall(r"^\$ (plunit .*)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
 
 STAGES = {
     "numpy": {
@@ -78,6 +81,7 @@ STAGES = {
         "docs/numpy.md": PAGES["docs/numpy.md"],
         "the command without its packages": ["-c", WITHOUT_COMMAND],
     },
+    "fit": {f"README.md: {command}": ["-c", RUN, command] for command in COMMANDS},
     "torch": {
         "the notice": ["-c", NOTICE],
         "python -m plunit.torch.build": ["-m", "plunit.torch.build"],

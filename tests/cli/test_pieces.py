@@ -234,4 +234,4 @@ def test_a_user_s_error_is_one_line(name, tmp_path):
 def test_a_package_that_is_missing_is_one_line(wide, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     code, _, err = run("pieces", wide, "--maximum")
-    assert (code, err) == (2, f"plunit: {wide} is an ONNX model; to read it, install onnx: pip install onnx\n")
+    assert (code, err) == (2, f"plunit: {wide} is an ONNX model; to read it, install onnx: pip install 'plunit[fit]'\n")

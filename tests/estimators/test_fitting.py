@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
+from plunit.base.progress import ProgressLine
 from plunit.sklearn import PLUClassifier, PLUDensity, PLURegressor
 
 RNG = np.random.default_rng(0)
@@ -190,6 +191,9 @@ def test_progress_is_shown_if_asked_for(model, starts, capfd):
     assert all(line.startswith(f"{starts} starts [") for line in lines)
     assert ["\n" in line for line in lines] == [False] * (len(lines) - 1) + [True]
     assert "[" + "#" * 30 + "]" in lines[-1]
+    for done in (0.5, 1.5):  # a part that was stopped early may count as more than all
+        ProgressLine(starts)(done, 1.0)
+    assert [text.count("#") for text in capfd.readouterr().err.split("\r")[1:]] == [15, 30]
 
 
 def test_rows_for_validation_of_ones_own_decide():

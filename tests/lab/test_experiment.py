@@ -101,10 +101,10 @@ def test_a_variant_is_kept_beside_the_usual_one(coin, console, tmp_path):
     assert {row.partition(",")[0] for row in both[len(usual) :]} == {"coin+throws=7"}
     assert json.loads((tmp_path / "run.json").read_text())["experiments"]["coin+throws=7"]["changes"] == {"throws": 7}
     page = (tmp_path / "report.html").read_text()
-    assert "A coin: throws = 7" in page
+    assert "A coin, throws = 7" in page
     assert "The same experiments with other settings." in page
     running.publish(tmp_path, console)
-    assert "A coin: throws = 7" in (tmp_path / "report.html").read_text()
+    assert "A coin, throws = 7" in (tmp_path / "report.html").read_text()
     assert "plunit run coin --set throws=7 --seeds 8 --activations fair,turned" in page
 
 

@@ -89,7 +89,7 @@ def test_a_run_is_published_and_leaves_nothing_unfinished(console, tmp_path):
         tmp_path, plan.for_run(tmp_path, "warp", seeds=2, activations="plu", assignments=["steps=3"]), Where(), console
     )
     assert "report:" in console.export_text()
-    command = "plunit run warp --set steps=3 --seeds 2 --activations plu --out runs"
+    command = f"plunit run warp --set steps=3 --seeds 2 --activations plu --out {tmp_path}"
     assert command in (tmp_path / "report.html").read_text()
     assert list((tmp_path / "unfinished").iterdir()) == []
     assert plan.load(tmp_path)["warp"].changes == {"steps": 3}

@@ -98,7 +98,8 @@ def test_claims_have_the_name_of_their_experiment_and_those_of_a_variant_are_our
     assert len(ours) == len(theirs) == len(claims) / 2
     assert {one.statement for one in ours} == {""}
     assert {one.statement for one in theirs} == {"", "sine-tanh", "sine-relu", "dead", "sine-pieces"}
-    told = {"experiment": "", "statement": "", "setting": ""}
+    assert [one.sentence for one in ours] == [f"{one.sentence[:-1]} (lr = 0.1)." for one in theirs]
+    told = {"experiment": "", "statement": "", "setting": "", "sentence": ""}
     assert [dataclasses.replace(one, **told) for one in ours] == [dataclasses.replace(one, **told) for one in theirs]
     assert {one.setting for one in ours} == {""}
 
@@ -124,8 +125,12 @@ def test_losses_are_compared_only_where_both_are_there(runs):
 
 def test_without_statements_the_opening_is_the_findings():
     runs = {"plu": {"seed": np.arange(5), "loss": np.ones((9, 5)), "inverse_error": np.linspace(0.1, 0.3, 5)}}
-    experiments = {"warp": WARP, "sine": SINE}
-    assert opening(experiments, {"warp": runs, "sine": RUNS}, []) == [WARP.finding(runs), SINE.finding(RUNS)]
+    varied = SINE.varied({"lr": 0.1})
+    experiments = {"warp": WARP, "sine": SINE, varied.name: varied}
+    warp, sine = WARP.finding(runs), SINE.finding(RUNS)
+    assert opening(experiments, {"warp": runs, "sine": RUNS}, []) == [f"{WARP.title}: {warp}", f"Sine: {sine}"]
+    assert opening(experiments, {"sine": RUNS}, []) == [sine]
+    assert opening(experiments, {varied.name: RUNS}, []) == [f"Sine, lr = 0.1: {sine}"]
 
 
 def test_final_losses_are_quantiles_of_those_who_fit_and_diverged_ones_are_the_largest():

@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402
 
-from plunit.pieces.pictures import draw_curve, draw_polygons, gradient_colors  # noqa: E402
+from plunit.pieces.pictures import draw_curve, draw_polygons, draw_slice, gradient_colors  # noqa: E402
 
 BOX = ((-2.0, 2.0), (-2.0, 2.0))
 FOLD = polygons(network([(np.eye(2), [0.0, 0.0]), activation.plu(), ([[1.0, 1.0]], [0.0])]), BOX)
@@ -38,6 +38,24 @@ def test_a_polygon_for_every_polygon(found):
     ax.figure.canvas.draw()
     assert len(ax.collections[0].get_paths()) == len(found)
     assert ax.get_title() == f"{len(found)} polygons"
+
+
+def test_a_slice_has_axes_a_title_a_colour_bar_and_the_edges_of_its_polygons():
+    weight = [[1.0, 0, 0, 0], [0, 0, 0, 1.0]]
+    net = network([(weight, [0.0, 0.0]), activation.plu(), ([[0.0, 1.0], [1.0, 2.0]], [0.0, 3.0])])
+    ax = draw_slice(net, [(-2.0, 2.0), (0.0, 1.0), (4.0, 6.0), (-2.0, 4.0)], (3, 0), output=1)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("$x_{4}$", "$x_{1}$")
+    assert ax.get_title() == "output 2, $x_{2}$ = 0.5, $x_{3}$ = 5\n9 polygons"
+    assert ax.images[0].get_extent() == [-2, 4, -2, 2]
+    values = ax.images[0].get_array()
+    assert values[0, 0] == pytest.approx(-1.1 + 2 * -1.1 + 3)
+    assert values[0, -1] == pytest.approx(-1.1 + 2 * 1.3 + 3)
+    assert [bar.get_ylabel() for bar in ax.figure.axes[1:]] == ["output 2"]
+    places = {tuple(np.unique(segment[:, i].round(9))) for segment in ax.collections[0].get_segments() for i in (0, 1)}
+    assert {(-1.0,), (1.0,)} <= places
+    for wrong in ({"inputs": (1, 1)}, {"at": [0.0]}, {"inputs": (0, 4)}):
+        with pytest.raises(ValueError, match="two of the inputs 0 to 3"):
+            draw_slice(net, [(-1.0, 1.0)] * 4, **wrong)
 
 
 def test_given_axes_are_used():

@@ -68,6 +68,42 @@ def test_drawing_with_the_mouse(opened, kept):
     kept(page, "drawn")
 
 
+def test_a_drawing_is_continued_to_its_ends_and_strokes_are_joined(opened):
+    page = opened({})
+    choose(page, "drawn")
+    box = page.locator("[data-part=pad]").bounding_box()
+    wanted = {-4: 1, -2: 1, -1: 0, 0: -1, 1: -1, 2: -1, 4: -1}
+    for strokes in ([(0.25, 0.25), (0.5, 0.75)], [(0.75, 0.25), (0.8, 0.25)]):
+        before = page.evaluate("() => location.hash")
+        for (x, y), act in zip(strokes, (page.mouse.down, page.mouse.up), strict=True):
+            page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"], steps=9)
+            act()
+        page.wait_for_function("hash => location.hash.includes('drawn') && location.hash !== hash", arg=before)
+        found = dict(settings_of(page.url)["target"]["points"])
+        assert {x: found[x] for x in wanted} == pytest.approx(wanted, abs=0.1)
+        wanted |= {1: 0, 2: 1, 4: 1}
+
+
+def test_what_students_type_is_read_and_the_page_says_how(opened):
+    page = opened({})
+    choose(page, "expression")
+    page.fill("[name=text]", "2x^2")
+    page.locator("[data-part=notes] li:text-is('Read as 2*x**2')").wait_for()
+    assert page.locator("[data-part=message]").is_hidden()
+    page.fill("[name=text]", "2x^2 + sn(x)")
+    page.locator("[data-part=message]:has-text('column 8: there is no function')").wait_for()
+    opened.forgiven = "400"  # the browser's own words
+
+
+def test_words_are_explained_in_place_by_keyboard(opened):
+    page = opened({})
+    page.locator(".help summary").focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".help dt").all_inner_texts() == ["Loss", "Knots", "Pieces", "Dead units"]
+    assert page.locator(".help dd").last.is_visible()
+    assert all(head.get_attribute("title") for head in page.locator("thead th").all()[1:])
+
+
 def test_drawing_needs_a_stroke(opened):
     page = opened({})
     wait_for_step(page, 10)

@@ -34,7 +34,7 @@ def test_smooth_network_is_no_c_and_the_page_says_so(opened):
     exact = [page.locator(f"[data-take={name}]") for name in ("c", "onnx", "json")]
     assert [(one.get_attribute("aria-disabled"), one.get_attribute("title")) for one in exact] == [("false", "")] * 3
     page.select_option("[data-part=take-activation]", "tanh")
-    smooth = "tanh is smooth. Take PyTorch, or an activation with straight pieces."
+    smooth = "tanh is smooth. Export it for PyTorch, or choose a piecewise-linear activation."
     assert [(one.get_attribute("aria-disabled"), one.get_attribute("title")) for one in exact] == [("true", smooth)] * 3
     assert page.locator("[data-take=torch]").get_attribute("aria-disabled") is None
     exact[0].click(force=True)  # who clicks all the same is told, too
@@ -79,6 +79,7 @@ SETTINGS = {
     "lr": 0.03,
     "networks": 77,
     "seed": 12,
+    "method": "adam",
 }
 
 
@@ -120,4 +121,4 @@ def test_long_table_stays_out_of_the_link(opened):
     page.set_input_files("[name=file]", {"name": "long.csv", "mimeType": "text/csv", "buffer": long.encode()})
     page.wait_for_function("() => !location.hash.includes('csv')")
     page.locator("[data-do=link]").click()
-    page.locator("[data-part=taken]:has-text('not in it')").wait_for()
+    page.locator("[data-part=taken]:has-text('leaves it out')").wait_for()

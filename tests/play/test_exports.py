@@ -136,7 +136,7 @@ def test_smooth_and_diverged_networks_are_said(form):
 def test_a_missing_package_is_said(monkeypatch):
     given, _ = trained(TARGETS["function"], "plu", steps=1)
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(UserError, match="pip install onnx"):
+    with pytest.raises(UserError, match=r"pip install 'plunit\[fit\]'"):
         export(*given, "onnx")
 
 

@@ -44,6 +44,7 @@ def test_the_lines_are_the_networks_and_each_knot_bends(activation):
         values = forward(now.network, theta[:, [drawn["member"]]], at[None], 0.2, 0.8)[0, :, 0]
         np.testing.assert_allclose(np.interp(at, x, y), values, atol=30 * DIGITS)
         assert drawn["pieces"] == len(drawn["line"]) - 1 > 1
+        assert np.array_equal(drawn["line"], np.round(drawn["line"], 5))  # seven digits of 30
         assert (np.abs(np.diff(np.diff(y) / np.diff(x))) > 1e-4).all()
 
 

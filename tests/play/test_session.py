@@ -40,7 +40,7 @@ def test_second_order_steps_are_those_of_one_call_repeat_to_the_bit_and_end(tmp_
     start = made._latest[1].loss
     for _ in range(400):
         made.round(0.01)
-    assert "No network gains any more" in made.ended
+    assert "No network improves any more" in made.ended
     made._settle()
     now, names = made._latest[1], {}
     assert (now.loss < start).all()

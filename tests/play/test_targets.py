@@ -8,7 +8,7 @@ from calls import SINE
 
 from plunit.base.errors import UserError
 from plunit.lab.train import fit as run
-from plunit.play.targets import Settings, settings_of, task_of
+from plunit.play.targets import Settings, settings_of, task_of, translated
 
 NAMES = {"sine": "sine", "parametric": "curve", "saddle": "saddle"}
 
@@ -36,6 +36,41 @@ def test_an_expression_is_looked_at_on_a_grid_of_its_box(text, names, function):
     np.testing.assert_allclose(task.y[:, 0], function(*task.x.T), rtol=1e-12)
     assert len(task.y) == (100 if len(names) == 1 else 400)
     assert [task.x.min(0).tolist(), task.x.max(0).tolist()] == [[-1] * len(names), [4] * len(names)]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("2x", "2*x"),
+        ("2 x", "2 * x"),
+        ("x^2", "x**2"),
+        ("-2x^2 + 3(x+1)(x-1)", "-2*x**2 + 3*(x+1)*(x-1)"),
+        ("x sin(3x)/2pi", "x * sin(3*x)/2*pi"),
+        ("2e^-x + 1e3x", "2*e**-x + 1e3*x"),
+        ("x(x + 1) - pi (y)", "x*(x + 1) - pi * (y)"),
+        ("where(2x < 1, x y, x2)", "where(2*x < 1, x * y, x2)"),
+        ("2*x**2 - sin(x)", ""),
+    ],
+)
+def test_a_function_may_be_typed_as_on_paper(text, read):
+    written, columns = translated(text)
+    assert written == (read or text)
+    # every character that was typed is at its column
+    kept = [(one, column) for one, column in zip(written, columns, strict=False) if text[column - 1] == one]
+    assert "".join(one for one, _ in dict.fromkeys(kept)) == text.replace("^", "")
+    if "x2" not in text:
+        task = task_of({"kind": "expression", "text": text})
+        assert (task.title, task.notes) == (written, [f"Read as {read}"] if read else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [("2x +", 5), ("2x^2 + 3$", 9), ("x^", 3), ("2x)", 3), ("3 sn(x)", 3), ("2x sin y", 4), ("x^2 2", 5), ("f(x)", 1)],
+)
+def test_an_error_is_at_the_column_of_what_was_typed(text, column):
+    with pytest.raises(UserError) as error:
+        task_of({"kind": "expression", "text": text})
+    assert str(error.value).startswith(f"{text!r}, column {column}: ")
 
 
 SCALED = {

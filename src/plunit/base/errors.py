@@ -31,13 +31,32 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:40] + "...")
 
 
-def missing(
-    error: ModuleNotFoundError, package: str, *, user: str | None = None, extra: str | None = None
-) -> ModuleNotFoundError:
-    """Return the error of a package that is not installed, with the extra that installs it.
+EXTRAS = {
+    **dict.fromkeys(("jinja2", "matplotlib", "onnx", "rich", "scipy", "sklearn", "typer"), "fit"),
+    **dict.fromkeys(("PIL", "filelock", "safetensors"), "lab"),
+    **{name: name for name in ("torch", "jax", "equinox", "flax", "flowjax", "keras")},
+    "anywidget": "notebook",
+    "distributed": "cluster",
+}
+"""The extra that installs a package, by the name under which it is imported; the smallest where several do."""
+
+
+def install(*packages: str) -> str:
+    """Return the command that installs packages; where plunit is installed, it needs no index that has plunit.
+
+    >>> install("onnx"), install("torch", "sklearn"), install("vnnlib")
+    ("pip install 'plunit[fit]'", "pip install 'plunit[torch,fit]'", 'pip install vnnlib')
+    """
+    extras = dict.fromkeys(EXTRAS[name] for name in packages if name in EXTRAS)
+    others = [name for name in packages if name not in EXTRAS]
+    return " ".join(["pip install", *([f"'plunit[{','.join(extras)}]'"] if extras else []), *others])
+
+
+def missing(error: ModuleNotFoundError, package: str, *, user: str | None = None) -> ModuleNotFoundError:
+    """Return the error of a package that is not installed, with the command that installs it.
 
     If it was another package that was not found, the error is returned as it is. `user`, what needs the package, is by
-    default the module of plunit of the same name, and so is `extra`.
+    default the module of plunit of the same name.
 
     >>> missing(ModuleNotFoundError(name="flax"), "flax")
     ModuleNotFoundError("plunit.flax needs flax, which is not installed; pip install 'plunit[flax]'")
@@ -45,7 +64,7 @@ def missing(
     if error.name != package:
         return error
     needed = f"{user or f'plunit.{package}'} needs {package}, which is not installed"
-    return ModuleNotFoundError(f"{needed}; pip install 'plunit[{extra or package}]'", name=package)
+    return ModuleNotFoundError(f"{needed}; {install(package)}", name=package)
 
 
 def is_installed(package: str) -> bool:

@@ -11,7 +11,8 @@ import errno
 import signal
 import sys
 
-_EXTRA = {"PIL", "filelock", "jinja2", "matplotlib", "rich", "safetensors", "sklearn", "torch", "typer"}
+_EXTRAS = {"play": "play", **dict.fromkeys(("fit", "pieces", "prove"), "fit")}
+"""The extra that a command needs, if it is not `lab`."""
 
 
 class Stopped(Exception):
@@ -30,14 +31,16 @@ def main() -> None:
 
 
 def _run() -> None:
+    from plunit.base.errors import EXTRAS
+
     try:
         with contextlib.suppress(BrokenPipeError):
             _command()
     except ModuleNotFoundError as missing:
         package = str(missing.name).removeprefix("plunit.").partition(".")[0]
-        if package not in _EXTRA:
+        if package not in EXTRAS:
             raise
-        extra = "play" if sys.argv[1:2] == ["play"] else "lab"
+        extra = _EXTRAS.get("".join(sys.argv[1:2]), "lab")
         _end(f"{package} is not installed: pip install 'plunit[{extra}]'")
     except (KeyboardInterrupt, Stopped) as stop:
         _end(str(stop) or "stopped", 130)

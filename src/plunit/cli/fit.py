@@ -91,18 +91,19 @@ def fit_(
     many pieces, or with the fewest. The largest error against a function of up to four variables is proved. A file that
     is named is replaced. Ctrl-C keeps the best so far.
     """
-    from plunit.fitting.output import OutputFiles, check_files, told, write_files
-    from plunit.fitting.solving import FitSettings, solve
-
-    console = Console(stderr=True)
+    console, widths = Console(stderr=True), _widths(hidden)
     problem = _problem(source, target, inputs, drop_missing, low, high, _ranges(ranges or ()), splits, console)
     _check(problem, pieces, error, activation)
     few = len(problem.inputs) == 1 and (pieces is not None or error is not None)
     _check_bits(bits, save or (), few)
+    # a wrong name or option is reported at once: these take half a second to import
+    from plunit.fitting.output import OutputFiles, check_files, told, write_files
+    from plunit.fitting.solving import FitSettings, solve
+
     files = OutputFiles(save or (), few, plot, page)
     check_files(files, source, problem, activation)
     settings = FitSettings(
-        _widths(hidden),
+        widths,
         starts or (32 if quick else 256),
         best,
         splits if splits is not None else 2 if quick else 5,

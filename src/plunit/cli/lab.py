@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from plunit.base.errors import UserError
+from plunit.data.tables import check_exists
 
 _console = Console(markup=False, highlight=False, soft_wrap=True)
 
@@ -84,7 +85,8 @@ def compare(
     cluster: Cluster = "",
     engine: Engine = "",
 ) -> None:
-    """Compare activations on a table of your own: the same splits, starts and batches for all, and a report."""
+    """Compare activations on your own table, with the same splits, starts and batches for all; write a report."""
+    check_exists(table)  # before a second of imports
     from plunit.lab import plan, running
 
     where = running.Where(workers, cluster)

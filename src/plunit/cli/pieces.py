@@ -18,7 +18,7 @@ from plunit import pieces
 from plunit.base.errors import UserError
 from plunit.base.progress import bars
 from plunit.pieces import Curve, Network, Polygons, curve, polygons
-from plunit.pieces.formats.exporter import EXPORTERS
+from plunit.pieces.formats.exporter import EXPORTERS, check_ending
 from plunit.pieces.limits import Progress
 
 ROWS = 40
@@ -61,7 +61,11 @@ def pieces_of(
 ) -> None:
     """Print the linear pieces of a saved network, exactly: knots, slopes and intercepts, or its polygons."""
     with _one_line("give the file of a model"):
-        net = pieces.load(model, _shape_of(shape))
+        model.stat()
+        given, _ = _shape_of(shape), _numbers(box)  # options are checked before packages are imported
+        if save is not None:
+            check_ending(save)
+        net = pieces.load(model, given)
     domain = domain_of(net, box)
     if net.inputs > 2 and save is None and not maximum:
         raise UserError(
@@ -86,12 +90,7 @@ def pieces_of(
 
 def domain_of(net: Network, box: str) -> Box:
     """Return low and high of every input from --box: two numbers for all inputs, or two for each."""
-    try:
-        numbers = [float(word) for word in box.replace(",", " ").split()]
-    except ValueError:
-        numbers = []
-    if not numbers:
-        raise UserError(f"--box needs numbers, low and high of all inputs or of each, got {box!r}")
+    numbers = _numbers(box)
     if len(numbers) not in (2, 2 * net.inputs):
         count = "one input" if net.inputs == 1 else f"{net.inputs} inputs"
         rule = "low and high" if net.inputs == 1 else f"2 numbers for all or {2 * net.inputs} for each"
@@ -99,6 +98,16 @@ def domain_of(net: Network, box: str) -> Box:
     if len(numbers) == 2:
         numbers *= net.inputs
     return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _numbers(box: str) -> list[float]:
+    try:
+        numbers = [float(word) for word in box.replace(",", " ").split()]
+    except ValueError:
+        numbers = []
+    if not numbers:
+        raise UserError(f"--box needs numbers, low and high of all inputs or of each, got {box!r}")
+    return numbers
 
 
 def lines(net: Network, domain: Box, progress: Progress | None = None) -> list[str]:

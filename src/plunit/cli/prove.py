@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -18,6 +19,8 @@ from plunit.pieces.formats.vnnlib import is_specification
 WORDS = {"proved": "unsat", "refuted": "sat", "undecided": "unknown"}
 CODES = {"proved": 0, "refuted": 10, "undecided": 30}
 """Exit codes. 10 is what SAT solvers say for sat; their 20 is unsat, and so it is not used for anything else."""
+
+NETWORK, SPECIFICATION = "the file of a network", "a .vnnlib file"
 
 Thing = TypeVar("Thing")
 
@@ -50,9 +53,11 @@ def prove_(
     named = dict(_named(text) for text in network or ())
     if len(nets) != (0 if named else 1) or len(named) != len(network or ()):
         raise UserError("give a network and a property, or a property and --network NAME=NET once for each network")
-    net, wanted, names = _question(formula, named or {"": nets[0]})
+    for path, remedy in (*((path, NETWORK) for path in (*nets, *named.values())), (formula, SPECIFICATION)):
+        _read(os.stat, path, remedy)  # before packages are imported that read them
     if witness is not None:
         _check_place(witness, (*nets, *named.values(), formula))
+    net, wanted, names = _question(formula, named or {"": nets[0]})
     verdict = _decided(net, wanted, time_limit or None)
     lines = [WORDS[verdict.status]]
     if verdict.x is not None and verdict.y is not None:
@@ -72,14 +77,14 @@ def _named(text: str) -> tuple[str, Path]:
 
 def _question(formula: Path, paths: dict[str, Path]) -> tuple[pieces.Network, pieces.Property, dict[str, int]]:
     """Return the network, the property, and the names of all variables with their places in (x, y)."""
-    nets = {name: _read(pieces.load, path, "the file of a network") for name, path in paths.items()}
+    nets = {name: _read(pieces.load, path, NETWORK) for name, path in paths.items()}
     try:
         if is_specification(formula):
-            asked = _read(pieces.load_specification, formula, "a .vnnlib file")
+            asked = _read(pieces.load_specification, formula, SPECIFICATION)
             if set(nets) == {""} and len(only := set(asked.weights.values())) == 1:
                 nets = {only.pop(): nets[""]}
             return asked.together(nets), asked.property, asked.names
-        wanted = _read(pieces.load_vnnlib, formula, "a .vnnlib file")
+        wanted = _read(pieces.load_vnnlib, formula, SPECIFICATION)
         if set(nets) != {""}:
             raise ValueError("VNN-LIB 1.0 names no networks; give NET instead of --network")
         wanted.check_fits(nets[""])

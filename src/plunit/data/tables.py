@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ __all__ = ["RawTable", "Table", "read_columns", "read_table"]
 PARQUET = (".parquet", ".pq")
 MAX_FILE = 2**30  # bytes
 MIN_ROWS = 10
+_MISSING = " does not exist. Check the name and the folder."
 _NAMED = 8  # column names a message lists
 _LARGEST = 1e100  # squares and their sums must stay finite
 
@@ -130,6 +131,13 @@ def _faults(path: Path) -> Iterator[None]:
         raise UserError(shown(path) + shown(fault)) from None
 
 
+def check_exists(path: Path) -> None:
+    """Raise UserError if there is nothing of this name."""
+    with _faults(path), suppress(OSError):
+        if not path.exists():
+            raise TableFault(_MISSING)
+
+
 def _opened(path: Path, content: bytes | None, say: Say) -> tuple[bytes, CsvTable | ParquetTable]:
     if content is None:
         content = _bytes(path)
@@ -153,7 +161,7 @@ def _bytes(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read()
     except FileNotFoundError:
-        raise TableFault(" does not exist. Check the name and the folder.") from None
+        raise TableFault(_MISSING) from None
     except OSError as error:
         raise TableFault(f" could not be read: {error.strerror or error}. Check the file's permissions.") from None
 

@@ -40,7 +40,7 @@ DEPTH = 100
 STEPS = 2_000
 """The most numbers, variables, operators and calls."""
 
-_WORD = re.compile(
+WORD = re.compile(
     r"""(?P<space>[ \t\r\n]+)
       | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
       | (?P<call>[A-Za-z_][A-Za-z0-9_]*[ \t\r\n]*\()
@@ -48,6 +48,7 @@ _WORD = re.compile(
       | (?P<symbol>\*\*|//|<=|>=|==|!=|[-+*/()<>,])""",
     re.VERBOSE,
 )
+"""The next word of a text, or the space before it."""
 
 _BOTH = "write where(a, where(b, 1, 0), 0) for a and b, where(a, 1, where(b, 1, 0)) for a or b"
 _REMEDIES = {
@@ -155,7 +156,7 @@ def _words(text: str) -> Iterator[_Word]:
         raise ExpressionError(LENGTH + 1, f"the text has {len(text):,} characters, at most {LENGTH:,} can be read")
     at = 0
     while at < len(text):
-        found = _WORD.match(text, at)
+        found = WORD.match(text, at)
         if found is None:
             remedy = _REMEDIES.get(text[at], "only numbers, ASCII names, + - * / ** ( ) , and < <= > >= == != can")
             raise ExpressionError(at + 1, f"{quoted(text[at])} cannot stand in an expression; {remedy}")

@@ -14,6 +14,7 @@ class ExpressionError(ValueError):
 
     def __init__(self, column: int, problem: str) -> None:
         super().__init__(f"column {column}: {problem}")
+        self.column, self.problem = column, problem
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import plunit
-from plunit.base.errors import UserError, is_installed, shown
+from plunit.base.errors import UserError, install, is_installed, shown
 from plunit.base.files import ending, save_new, save_whole
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.problems import Problem, root_mean_square
@@ -181,12 +181,9 @@ def check_files(files: OutputFiles, source: str, problem: Problem, activation: s
         raise UserError(f"{shown(files.plot)} must end in one of {' '.join(PLOTS)}")
     for path in files.models:
         _check_model(path, len(problem.inputs), activation)
-    needed = {"matplotlib": "'plunit[lab]'", "jinja2": "'plunit[lab]'"}
-    if ".onnx" in map(ending, files.models):
-        needed = {"onnx": "onnx", **needed}
+    needed = ["matplotlib", "jinja2", *(["onnx"] if ".onnx" in map(ending, files.models) else [])]
     if missing := [name for name in needed if not is_installed(name)]:
-        install = " ".join(dict.fromkeys(needed[name] for name in missing))
-        raise UserError(f"not installed, and needed to write these files: {' '.join(missing)}; pip install {install}")
+        raise UserError(f"not installed, and needed to write these files: {' '.join(missing)}; {install(*missing)}")
 
 
 def _check_model(path: Path, inputs: int, activation: str) -> None:
@@ -405,4 +402,4 @@ def _dots(axes: Any, problem: Problem, found: Found) -> None:
     axes.plot(ends, ends, color=_GREY, linewidth=1)
     axes.plot(y, found.model.predict(x), ".", color=_BLUE, markersize=3)
     axes.set(xlabel=_plain(problem.target), ylabel="predicted")
-    axes.set_title("rows of training" if problem.expression is None else "points of training", fontsize=10)
+    axes.set_title("training rows" if problem.expression is None else "training points", fontsize=10)

@@ -223,4 +223,4 @@ def _library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise missing(error, "safetensors", user="a saved flow", extra="lab") from None
+        raise missing(error, "safetensors", user="a saved flow") from None

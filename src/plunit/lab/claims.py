@@ -16,6 +16,7 @@ from plunit.base.ranges import Range
 
 Column = np.ndarray[Any, Any]
 Statistic = Callable[[Column], Any]
+Named = tuple[str, Column]
 """Reduces seeds, the last axis."""
 
 PAPER = ("PLU: The Piecewise Linear Unit Activation Function", "https://arxiv.org/abs/1809.09534")
@@ -155,6 +156,18 @@ class Difference(Claim):
         if math.isnan(self.low):
             return UNDECIDED
         return HOLDS if self.claimed.holds(self.low, self.high) else UNSEEN
+
+
+def difference(noun: str, where: str, one: Named, other: Named, level: float) -> Difference:
+    """Compare two things, each with its name and what it has of the noun, seed by seed: which one has less?"""
+    if median_interval(ratios(one[1], other[1]), level)[0] > 1:
+        one, other = other, one
+    column = ratios(one[1], other[1])
+    low, high = median_interval(column, level)
+    below = Range(high=math.nextafter(1, 0))
+    words = f"{{}} has a lower {noun} than {{}}" if below.holds(high) else f"{{}} and {{}} have different {noun}es"
+    sentence, statistic = f"{words.format(one[0], other[0])} on {where}.", f"median of {noun} {one[0]} / {other[0]}"
+    return Difference("", sentence, statistic, column.size, float(np.median(column)), low, high, below, below)
 
 
 def measure(

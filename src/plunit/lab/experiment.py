@@ -139,7 +139,8 @@ class Experiment(ABC):
         told = texts({name: value for name, value in changes.items() if not (self.short and name == "steps")})
         name = "+".join([self.name, *(f"{field}={text}" for field, text in told.items())])
         variant = ", ".join(f"{field} = {text}" for field, text in told.items())
-        return dataclasses.replace(self, name=name, variant=variant, spec=changed(self.spec, changes))
+        title = f"{self.title}, {variant}" if variant else self.title  # of every figure and label
+        return dataclasses.replace(self, name=name, title=title, variant=variant, spec=changed(self.spec, changes))
 
     def command(self, changes: Changes) -> list[str]:
         """Return the words of the command that runs the experiment with changes of its spec, seeds and all usual."""

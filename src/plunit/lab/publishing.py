@@ -10,6 +10,7 @@ import inspect
 import io
 import os
 import re
+import shlex
 import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -38,17 +39,21 @@ CLAIM_COLUMNS = (
 
 _MARKERS = {"tanh": "s", "relu": "v", "plu": "o", "plu_learned": "D"}
 
+Tables = dict[str, story.Losses]
+"""What a loss is called, and its quantiles."""
+
 Track = Callable[[list[style.Picture]], Iterable[style.Picture]]
 
 
-def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter) -> tuple[story.Losses, list[str]]:
-    """Write tables, figures and report.html; return the final losses and lines to print; `track` watches figures."""
+def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter) -> tuple[Tables, list[str]]:
+    """Write tables, figures and report.html; return tables of losses and lines to print; `track` watches figures."""
     order = list(catalogue())
     results = dict(sorted(results.items(), key=lambda item: order.index(plan[item[0]].base)))
     experiments = {name: plan[name].experiment() for name in results}
     claims = story.judge(experiments, results)
     write_tables(folder, experiments, results, claims)
-    losses, judged = story.final_losses(results), story.statements(claims)
+    tables = {noun: story.final_losses(results, key) for noun, key in story.LOSSES.items()}
+    judged = story.statements(claims)
     own = [claim for claim in claims if not claim.statement]
     content = _template().render(
         opening=story.opening(experiments, results, judged),
@@ -57,9 +62,8 @@ def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter
         experiments=experiments,
         findings={name: one.finding(results[name]) for name, one in experiments.items()},
         own={name: [claim for claim in own if claim.experiment == name] for name in experiments},
-        losses=losses,
-        fitted=list(dict.fromkeys(activation for row in losses.values() for activation in row)),
-        images=_draw(folder, experiments, results, losses, track),
+        tables=tables,
+        images=_draw(folder, experiments, results, tables["final loss"], track),
         plan={name: plan[name] for name in results},
         specs={name: dataclasses.asdict(one.spec) for name, one in experiments.items()},
         sources={name: _source(one, folder) for name, one in experiments.items()},
@@ -68,10 +72,11 @@ def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter
         rules=dict.fromkeys(RULE_OF_PAIRS if isinstance(claim, Difference) else RULE for claim in claims),
         machine=describe_machine(),
         version=plunit.__version__,
+        folder=shlex.quote(str(folder)),
     )
     write_atomically(folder / "report.html", content.encode())
     lines = [f"statements of the paper: {story.tally(judged)}"] if judged else story.plain(experiments, results, claims)
-    return losses, lines
+    return tables, lines
 
 
 def _draw(

@@ -21,10 +21,10 @@ from typing import Any
 
 import torch
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from plunit import ensemble
-from plunit.base.errors import UserError
+from plunit.base.errors import UserError, install
 from plunit.base.machine import keep_freed_memory
 from plunit.base.progress import bars
 from plunit.lab import plan, publishing, scratch, store
@@ -70,7 +70,7 @@ def cluster(address: str) -> Iterator[Executor]:
     try:
         from distributed import Client, KilledWorker
     except ImportError:
-        raise UserError("a cluster needs Dask: pip install 'plunit[cluster]'") from None
+        raise UserError(f"a cluster needs Dask: {install('distributed')}") from None
     try:
         client: Any = Client(address, timeout=PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError, TimeoutError) as error:
@@ -173,9 +173,10 @@ def publish(folder: Path, console: Console, have: Have | None = None) -> None:
             raise UserError(f"{folder} has no finished experiment; `plunit reproduce` continues")
         with bars(console) as bar:
             track = partial(bar.track, description="figures")
-            losses, lines = publishing.write_report(folder, whole, results, track)
-    if losses:
-        console.print(_loss_table(losses))
+            tables, lines = publishing.write_report(folder, whole, results, track)
+    for noun, losses in tables.items():
+        if losses:
+            console.print(_loss_table(noun, losses))
     for line in lines:
         console.print(line)
     console.print(f"report: {folder / 'report.html'}", markup=False)
@@ -277,10 +278,10 @@ def _watched(folder: Path, todo: dict[Cell, Experiment], executor: Executor, con
             raise UserError(f"the workers died with {left()}; the same command continues from there") from None
 
 
-def _loss_table(losses: Losses) -> Table:
-    """Return the median final losses, a row for each experiment and a column for each activation."""
+def _loss_table(noun: str, losses: Losses) -> Table:
+    """Return the medians of a loss, a row for each experiment and a column for each activation."""
     activations = list(dict.fromkeys(activation for row in losses.values() for activation in row))
-    shown = Table("median final loss", box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    shown = Table(Column(f"median {noun}", overflow="fold"), box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for activation in activations:
         shown.add_column(label(activation), justify="right")
     for name, row in losses.items():

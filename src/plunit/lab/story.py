@@ -16,7 +16,10 @@ from plunit.lab.experiment import Experiment, Results
 from plunit.lab.style import number
 
 Losses = dict[str, dict[str, tuple[float, float, float]]]
-"""Experiment, activation: 5, 50 and 95 % quantiles of the final loss."""
+"""Experiment, activation: 5, 50 and 95 % quantiles of a loss."""
+
+LOSSES = {"final loss": "final_loss", "test loss": "test_loss", "training loss": "train_loss"}
+"""The losses at the end of training that experiments may have, and their arrays."""
 
 CHECKED = "checked"
 """The verdict on a theorem whose primary claim holds."""
@@ -58,8 +61,10 @@ def judge(experiments: dict[str, Experiment], results: Results) -> list[Claim]:
     claims = []
     for name, runs in results.items():
         for claim in experiments[name].claims(runs, results):
-            statement, setting = ("", "") if experiments[name].variant else (claim.statement, claim.setting)
-            claims.append(dataclasses.replace(claim, experiment=name, statement=statement, setting=setting))
+            if variant := experiments[name].variant:
+                sentence = f"{claim.sentence.removesuffix('.')} ({variant})."
+                claim = dataclasses.replace(claim, sentence=sentence, statement="", setting="")
+            claims.append(dataclasses.replace(claim, experiment=name))
     return claims
 
 
@@ -82,8 +87,8 @@ def _judged(key: str, claims: list[Claim]) -> Judged:
     return Judged(key, *STATEMENTS[key], claims, verdict)
 
 
-def final_losses(results: Results) -> Losses:
-    """Return the quantiles of the final loss of experiments that fit a function."""
+def final_losses(results: Results, key: str = "final_loss") -> Losses:
+    """Return the quantiles of a loss at the end of training, of the experiments that have it."""
 
     def quantiles(losses: Column) -> tuple[float, float, float]:
         final = np.nan_to_num(losses, nan=np.inf)
@@ -91,9 +96,9 @@ def final_losses(results: Results) -> Losses:
         return float(low), float(np.median(final)), float(high)
 
     return {
-        name: {activation: quantiles(arrays["final_loss"]) for activation, arrays in runs.items()}
+        name: {activation: quantiles(arrays[key]) for activation, arrays in runs.items()}
         for name, runs in results.items()
-        if all("final_loss" in arrays and "history" in arrays for arrays in runs.values())
+        if all(key in arrays and "history" in arrays for arrays in runs.values())
     }
 
 
@@ -110,8 +115,9 @@ def tally(judged: list[Judged]) -> str:
 def opening(experiments: dict[str, Experiment], results: Results, judged: list[Judged]) -> list[str]:
     """Return up to three sentences that say what was found."""
     if not judged:
-        findings = [experiments[name].finding(runs) for name, runs in results.items()]
-        return [finding for finding in findings if finding][:3]
+        findings = {name: found for name, runs in results.items() if (found := experiments[name].finding(runs))}
+        alone = len(findings) == 1 and not experiments[next(iter(findings))].variant
+        return [found if alone else f"{experiments[name].title}: {found}" for name, found in findings.items()][:3]
     seeds = [max(claim.n for claim in one.claims) for one in judged if not one.theorem]
     first = (
         f"Of {len(seeds)} statements of the paper, judged on up to {max(seeds):,} seeds,"

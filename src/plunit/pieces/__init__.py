@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from plunit.pieces.formats.model_objects import from_keras, from_sklearn
     from plunit.pieces.formats.onnx_writing import save_onnx
     from plunit.pieces.formats.vnnlib import Specification, load_specification, load_vnnlib
-    from plunit.pieces.pictures import draw_curve, draw_polygons
+    from plunit.pieces.pictures import draw_curve, draw_polygons, draw_slice
     from plunit.pieces.proofs.holding import Verdict, holds
     from plunit.pieces.proofs.properties import Case, Condition, Property
     from plunit.pieces.proofs.questions import (
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from plunit.pieces.simplifying import Simplified, simplify
 
 _LATER = {
-    "pictures": "draw_curve draw_polygons",
+    "pictures": "draw_curve draw_polygons draw_slice",
     "fixed.integers": "FixedNetwork",
     "fixed.proving": "error_bound",
     "fixed.quantizing": "quantize",
@@ -108,6 +108,7 @@ __all__ = [
     "distance",
     "draw_curve",
     "draw_polygons",
+    "draw_slice",
     "ensemble",
     "error_bound",
     "fit_segments",

@@ -1,4 +1,4 @@
-"""Pictures with Matplotlib: a curve with a dot on each kink, polygons coloured by gradient; and these colours.
+"""Pictures with Matplotlib: a curve with a dot on each kink, polygons coloured by gradient, a slice; and these colours.
 
 Colours are red, green and blue from 0 to 1.
 """
@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.errors import install
 from plunit.pieces.arrays import Floats
-from plunit.pieces.exact.polygon_set import Polygons
+from plunit.pieces.exact.polygon_set import Polygons, polygons
 from plunit.pieces.exact_curves import Curve
+from plunit.pieces.limits import box_array
+from plunit.pieces.networks import Network, plane
 
 
 def draw_curve(curve: Curve, ax: Any = None, *, output: int = 0, color: str = "C0") -> Any:
@@ -46,6 +49,47 @@ def draw_polygons(polygons: Polygons, ax: Any = None, *, output: int = 0, key: b
     return ax
 
 
+def draw_slice(
+    net: Network, box: Any, inputs: tuple[int, int] = (0, 1), ax: Any = None, *, at: Any = None, output: int = 0
+) -> Any:
+    """Draw one output over two inputs of a network with two or more, and the edges of its polygons. Return the axes.
+
+    Args:
+        net: the network.
+        box: (low, high) for each input.
+        inputs: the two inputs that vary, counted from 0.
+        ax: axes of Matplotlib; new ones by default.
+        at: the values of the other inputs, with a place for each input; by default the centre of the box.
+        output: the output, counted from 0.
+    """
+    ax = _axes(ax)
+    from matplotlib.collections import LineCollection
+
+    sides = box_array(net, box)
+    first, second = inputs
+    origin = np.array(sides.mean(axis=1) if at is None else at, dtype=np.float64)
+    if first == second or not {first, second} <= {*range(net.inputs)} or origin.shape != (net.inputs,):
+        raise ValueError(
+            f"a slice needs two of the inputs 0 to {net.inputs - 1} and a point with {net.inputs} coordinates, "
+            f"got {inputs} and {at}"
+        )
+    fixed = [f"$x_{{{i + 1}}}$ = {origin[i]:.3g}" for i in range(net.inputs) if i not in (first, second)]
+    origin[[first, second]] = 0.0
+    u, v = np.eye(net.inputs)[[first, second]]
+    found = polygons(plane(net, origin, u, v), (tuple(sides[first]), tuple(sides[second])))
+    s, t = np.meshgrid(*(np.linspace(low, high, 201) for low, high in found.box))
+    values = net(origin + s[..., None] * u + t[..., None] * v)[..., output]
+    extent = [end for side in found.box for end in side]
+    image = ax.imshow(values, origin="lower", extent=extent, aspect="auto", cmap="viridis", interpolation="bilinear")
+    inner = (found.faces.beside >= 0).all(axis=1)
+    ax.add_collection(LineCollection(found.vertices[found.faces.ends[inner]], colors="white", linewidths=0.4))
+    ax.set(xlabel=f"$x_{{{first + 1}}}$", ylabel=f"$x_{{{second + 1}}}$")
+    where = f", {', '.join(fixed[:4])}{', ...' if len(fixed) > 4 else ''}" if fixed else ""
+    ax.set_title(f"output {output + 1}{where}\n{found.patterns} polygons", fontsize=10)
+    ax.figure.colorbar(image, ax=ax, label=f"output {output + 1}")
+    return ax
+
+
 def gradient_colors(slopes: Floats, largest: float) -> Floats:
     """Return a colour for each gradient [n, 2]: hue for the direction, white for 0, deepest at `largest`; [n, 3]."""
     size = np.linalg.norm(slopes, axis=1)
@@ -72,7 +116,7 @@ def _draw_key(ax: Any, largest: float) -> None:
 
 def _axes(ax: Any) -> Any:
     if importlib.util.find_spec("matplotlib") is None:
-        raise ImportError("drawing needs matplotlib: pip install 'plunit[lab]'")
+        raise ImportError(f"drawing needs matplotlib: {install('matplotlib')}")
     if ax is not None:
         return ax
     from matplotlib import pyplot

@@ -67,7 +67,7 @@ class Session:
         if not single:
             self._steps = max(1, round(steps * min(2.0, max(0.5, seconds / spent))))
         if all(training.ended for training in self._trainings):
-            self.end(f"No network gains any more after {self._trainings[0].step:,} steps.")
+            self.end(f"No network improves any more after {self._trainings[0].step:,} steps.")
         if self._trainings[0].step >= STEPS:
             self.end(f"Training ended after {STEPS:,} steps.")
         if single or not self._fresh:

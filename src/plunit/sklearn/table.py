@@ -64,7 +64,7 @@ def split(y: Array, share: float, folds: int, rng: np.random.RandomState, *, cla
     """Return the rows in random order, how many of them a fold has, and the number of folds, at most so many.
 
     Fold k is the rows k size, ..., (k + 1) size - 1 of this order, with classes in proportion. Rows behind the last
-    fold are always trained on, as is the first row of each class. No fold: the rows of training decide.
+    fold are always trained on, as is the first row of each class. No fold: the training rows decide.
     """
     n = len(y)
     order = rng.permutation(n)
@@ -94,7 +94,7 @@ def split(y: Array, share: float, folds: int, rng: np.random.RandomState, *, cla
 def ready(
     x: Array, y: Array, weight: Array, size: int, folds: Sequence[int], batch: int, looks: Mapping[str, Any]
 ) -> tuple[Rows, Validation]:
-    """Return the rows of training and of validation, with weights of mean 1; `looks` are options of `Validation`.
+    """Return the training rows and the validation rows, with weights of mean 1; `looks` are options of `Validation`.
 
     With one fold its rows, the first `size`, are for validation. With more, `folds` is the number of each start's.
     Without rows for validation those of training decide.

@@ -236,6 +236,7 @@ def test_the_figure_shows_run_and_records(runs, longer, longest, put, tmp_path):
     line = picture.figure.axes[4].lines[2]  # PLU's accuracy in the record of five seeds
     np.testing.assert_allclose(line.get_xdata(), [100, 2000])
     np.testing.assert_allclose(line.get_ydata(), 100 * np.median(longer["plu"]["test_accuracy"], axis=1), atol=0.01)
+    assert [axes.lines[0].get_xdata()[-1] for axes in picture.figure.axes[:3]] == [1000, 2000, 12_000]
     picture.figure.savefig(tmp_path / "figure.png")
     (other,) = dataclasses.replace(USUAL).figures({"gelu": runs["tanh"]})
     assert other.alt.endswith("for GELU.")

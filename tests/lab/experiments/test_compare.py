@@ -100,6 +100,9 @@ def test_a_comparison_makes_a_report_with_a_verdict_for_each_pair(tmp_path, tabl
     title, finding = "height of waves.csv, learned from 3 columns", "Median test losses over 7 splits and starts"
     assert [text in page for text in ("Bonferroni", title, finding, "plunit compare")] == [True] * 4
     assert [text in page for text in ("bootstrap", "The paper says")] == [False] * 2
+    for noun in ("test loss", "training loss"):
+        assert f"median {noun}" in said
+        assert f"<th>{noun.capitalize()}</th>" in page
     claims = (out / "claims.csv").read_text()
     assert len(claims.splitlines()) == 1 + 3
     table.unlink()
@@ -167,6 +170,14 @@ def test_a_column_that_is_constant_in_the_training_rows_is_not_divided_by_roundi
     np.testing.assert_array_equal(split.rows(split.train)[0][:, 1].std().round(5), 1)
 
 
+def test_both_charts_of_losses_have_an_axis_of_their_own():
+    arrays = {"history": np.full((200, 3), 1e-3), "test_curve": np.ones((20, 3)), "test_loss": np.ones(3)}
+    picture, _ = catalogue()["compare"].figures({"plu": arrays, "relu": arrays})
+    left, right = picture.figure.axes
+    assert left.get_ylim()[1] < 1 < right.get_ylim()[1]
+    assert [axes.get_ylabel() for axes in (left, right)] == ["mean square error"] * 2
+
+
 def test_the_finding_gives_the_median_test_losses():
     losses = {"plu": [0.3, 0.1, 0.9], "relu": [0.1, 0.2, np.nan, 0.3]}
     runs = {name: {"seed": np.arange(len(column)), "test_loss": np.array(column)} for name, column in losses.items()}
@@ -181,6 +192,7 @@ def test_the_name_of_a_comparison_is_a_file_name_and_its_title_counts_the_inputs
     odd = varied(path="/a/b c/../x:*?.csv", target="a/b", sha256="0123456789", widths=(3, 4), test=0.2)
     assert re.fullmatch(r"compare\+x___\+a_b\+widths=3x4\+[0-9a-f]{6}", odd.name)
     assert varied(inputs=("a",)).name != varied().name
+    assert odd.title.endswith(", widths = 3x4")
     assert varied(inputs=("a",)).title == "y of x.csv, learned from one column"
     assert varied(inputs=("a", "b"), target="3").title == "column 3 of x.csv, learned from 2 columns"
 

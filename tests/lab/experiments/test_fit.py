@@ -10,6 +10,7 @@ import pytest
 from plunit.ensemble import MLP, initial
 from plunit.lab import style
 from plunit.lab.cell import Cell
+from plunit.lab.claims import Difference
 from plunit.lab.read.fit import EXPERIMENTS, evaluate
 from plunit.lab.train import fit as run
 from plunit.lab.train.fit import PIECEWISE, TARGETS, compute, count, dead_units, final_loss, fixed, grid, steps, stream
@@ -371,6 +372,19 @@ def test_figures_of_counts_come_last(shown):
     kinds = ("fits", "loss", "final", "pieces")
     sine, surface = ([f"{name}-{kind}" for kind in kinds] for name in ("sine", "surface"))
     assert list(shown) == [*sine, "sine-knots", *surface, "surface-cells"]
+
+
+def test_an_activation_that_the_user_adds_has_its_pictures_and_its_ratio_to_plu(runs):
+    added = {name: trained("sine", name, 0, 9) for name in ("gelu", "leaky_relu")}
+    one = dataclasses.replace(FITS["sine"], spec=quick("sine"))
+    found = {picture.name: picture for picture in one.figures(runs["sine"] | added)}
+    assert found["sine-fits"].alt.endswith("for each of tanh, ReLU, PLU, GELU, leaky ReLU the median and the best seed.")
+    assert "of ReLU, PLU, leaky ReLU as" in found["sine-knots"].alt
+    claims = [claim for claim in one.claims(runs["sine"] | added, {}) if isinstance(claim, Difference)]
+    for claim, (name, arrays) in zip(claims, added.items(), strict=True):
+        assert {*claim.statistic.removeprefix("median of final loss ").split(" / ")} == {"PLU", style.label(name)}
+        column = runs["sine"]["plu"]["final_loss"] / arrays["final_loss"]
+        assert claim.value in (np.median(column), np.median(1 / column))
 
 
 @pytest.mark.parametrize("name", ["sine", "surface"])

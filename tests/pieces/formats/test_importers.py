@@ -83,7 +83,8 @@ def test_a_missing_package_is_named(name, written, monkeypatch):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, PACKAGES[name], None)
     text = one_line(path, kind=ModuleNotFoundError)
-    assert text == f"{path} is {name}; to read it, install {PACKAGES[name]}: pip install {PACKAGES[name]}"
+    extra = {"onnx": "fit"}.get(PACKAGES[name], PACKAGES[name])
+    assert text == f"{path} is {name}; to read it, install {PACKAGES[name]}: pip install 'plunit[{extra}]'"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -201,6 +202,12 @@ def test_an_unknown_format_is_one_line(content, tmp_path):
     (tmp_path / "model.onnx").write_bytes(content)
     text = one_line(tmp_path / "model.onnx")
     assert "has no known format; known are an ONNX model, " in text
+
+
+@pytest.mark.parametrize(("size", "told"), [(importer._HEAD, ""), (importer._HEAD + 1, "a" * (importer._HEAD - 1))])
+def test_only_a_text_that_goes_on_may_end_within_a_character(size, told, tmp_path):
+    (tmp_path / "text").write_bytes(b"a" * (importer._HEAD - 1) + "\u00e9".encode()[: size - importer._HEAD + 1])
+    assert Content.of(tmp_path / "text").text() == told
 
 
 def test_a_folder_and_a_missing_file(tmp_path):

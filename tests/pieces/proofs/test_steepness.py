@@ -119,6 +119,26 @@ def test_monotone_on_a_part_of_the_box_only():
     assert is_monotone(net, 1, [(-1, 1), (-1, 1), (-1, 1)])
 
 
+@pytest.mark.parametrize(("added", "answer"), [(0.0, False), (8.0, True)])
+def test_no_more_parts_are_bounded_when_the_sign_is_decided(added, answer):
+    """Some slopes of a random network are negative; with 8 x_0 added all are positive, before its steepest is known."""
+    rng = np.random.default_rng(3)
+    first, second, last = (rng.standard_normal(shape) for shape in ((12, 3), (12, 12), (1, 12)))
+    first, second = (np.pad(weight, [(0, 1), (0, i)]) for i, weight in enumerate((first, second)))
+    first[-1, 0] = second[-1, -1] = 1.0
+    f = activation.beside([activation.plu().spread(12), activation.identity().spread(1)])
+    net = network([(first, np.zeros(13)), f, (second / 4, np.zeros(13)), f, (np.append(last / 4, 4 * added)[None], [0.0])])
+    rounds = {lipschitz: 0, is_monotone: 0}
+    for question in rounds:
+
+        def told(*_, question=question):
+            rounds[question] += 1
+
+        found = question(net, *([0] if question is is_monotone else []), [(-2, 2)] * 3, progress=told)
+    assert found is answer
+    assert rounds[is_monotone] <= 1 < rounds[lipschitz]
+
+
 def test_a_slope_is_measured_by_its_own_output():
     net = network([([[1.0]], [0.0]), activation.relu(), ([[1e8], [-1.0]], [0.0, 0.0])])
     assert not is_monotone(net, 0, [(-1, 1)], output=1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,9 +13,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS, ENGINES
-from plunit.lab.claims import Claim, Difference, median_interval, ratios
+from plunit.lab.claims import Claim, difference
 from plunit.lab.experiment import Changes, Experiment, Results, Runs, changed, options, texts
 from plunit.lab.style import Picture, distribution, draw_band, label, listed, median_loss
 from plunit.lab.train import compare as run
@@ -47,7 +45,8 @@ class Compare(Experiment):
         about = [Path(spec.path).stem, spec.target, *(f"{name}={text}" for name, text in told.items()), mark]
         name = "+".join(["compare", *(re.sub(r"[^\w.=-]", "_", part)[:40] for part in about)])
         count = "one column" if len(spec.inputs) == 1 else f"{len(spec.inputs)} columns"
-        title = f"{_column(spec.target)} of {Path(spec.path).name}, learned from {count}"
+        settings = "".join(f", {name} = {text}" for name, text in told.items())
+        title = f"{_column(spec.target)} of {Path(spec.path).name}, learned from {count}{settings}"
         return dataclasses.replace(self, name=name, title=title, spec=spec)
 
     def command(self, changes: Changes) -> list[str]:
@@ -58,21 +57,9 @@ class Compare(Experiment):
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
         """Yield a claim for each pair: that their test losses differ, seed by seed, and which one is lower."""
-        pairs = list(combinations(runs, 2))
-        for one, other in pairs:
-            yield self._difference(runs, one, other, level=1 - 0.05 / len(pairs))
-
-    def _difference(self, runs: Runs, one: str, other: str, level: float) -> Claim:
-        losses = {name: runs[name]["test_loss"] for name in (one, other)}
-        if median_interval(ratios(losses[one], losses[other]), level)[0] > 1:
-            one, other = other, one
-        column = ratios(losses[one], losses[other])
-        low, high = median_interval(column, level)
-        below = Range(high=math.nextafter(1, 0))
-        words = "{} has a lower test loss than {}" if below.holds(high) else "{} and {} have different test losses"
-        sentence = f"{words.format(label(one), label(other))} on {_column(self.spec.target)}."
-        statistic = f"median of test loss {label(one)} / {label(other)}"
-        return Difference("", sentence, statistic, column.size, float(np.median(column)), low, high, below, below)
+        pairs = list(combinations(((label(name), arrays["test_loss"]) for name, arrays in runs.items()), 2))
+        for pair in pairs:
+            yield difference("test loss", _column(self.spec.target), *pair, level=1 - 0.05 / len(pairs))
 
     def finding(self, runs: Runs) -> str:
         """Compare the median test losses."""
@@ -87,13 +74,13 @@ class Compare(Experiment):
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw losses during training, and the distribution of test losses."""
         figure = Figure(figsize=(7.4, 3.2))
-        left, right = figure.subplots(1, 2, sharey=True)
+        left, right = figure.subplots(1, 2)
         for activation, arrays in runs.items():
             every = -(-self.spec.steps // 200)
             draw_band(left, every * np.arange(len(arrays["history"])), arrays["history"], activation)
             draw_band(right, self.spec.marks(), arrays["test_curve"], activation)
-        left.set(yscale="log", xlabel="step", ylabel="mean square error", title="training, batch by batch")
-        right.set(xlabel="step", title="test rows")
+        left.set(yscale="log", xlabel="step", ylabel="mean square error", title="training rows, batch by batch")
+        right.set(yscale="log", xlabel="step", ylabel="mean square error", title="test rows")
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
         names = ", ".join(map(label, runs))
         caption = f"{self.title}: losses during training, median and 5-95 % of seeds; 1 is the loss of the mean."

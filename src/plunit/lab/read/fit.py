@@ -19,7 +19,7 @@ from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import exact
 from plunit.lab import style
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.claims import Claim, mean, measure, measure_ratio, median
+from plunit.lab.claims import Claim, difference, mean, measure, measure_ratio, median
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.train import fit as run
 from plunit.lab.train.fit import FitSpec, steps
@@ -83,9 +83,14 @@ class FitExperiment(Experiment):
             yield _learned(self, runs["plu_learned"])
         if counted := {activation: arrays for activation, arrays in runs.items() if "course" in arrays}:
             yield _pieces(self, counted)
-        both = {activation: arrays for activation, arrays in counted.items() if activation in ("relu", "plu")}
-        if both and self.spec.target != "curve":  # which has two outputs
-            yield _exact(self, both)
+        shown = ("relu", "plu", *self.added(runs))
+        pieced = {activation: arrays for activation, arrays in counted.items() if activation in shown}
+        if pieced and self.spec.target != "curve":  # which has two outputs
+            yield _exact(self, pieced)
+
+    def added(self, runs: Runs) -> list[str]:
+        """Return the activations that the user has added to the usual ones."""
+        return [activation for activation in runs if activation not in self.activations]
 
     def finding(self, runs: Runs) -> str:
         """Compare the median final losses."""
@@ -105,6 +110,10 @@ class FitExperiment(Experiment):
             sentence = f"On {self.noun}, learned alpha and c do better than fixed ones."
             statistic, bars = "median of final loss fixed / learned", (Range(low=1.1), Range(low=1))
             yield measure_ratio("", sentence, statistic, fixed, learned, *bars)
+        if "plu" in runs and (added := self.added(runs)):
+            losses = {activation: (style.label(activation), runs[activation]["final_loss"]) for activation in runs}
+            for other in added:
+                yield difference("final loss", self.noun, losses["plu"], losses[other], level=1 - 0.05 / len(added))
         if runs.keys() >= {"relu", "plu"}:
             yield from self._dead(runs["relu"], runs["plu"])
             yield from self._pieces(runs["relu"], runs["plu"])
@@ -180,7 +189,7 @@ def _medians(stage: str, relu: Arrays, plu: Arrays) -> str:
 
 def _fitted(one: FitExperiment, runs: Runs) -> style.Picture:
     """Draw two rows, the median and the best seed, and a column for each activation."""
-    shown = [activation for activation in _SHOWN if activation in runs] or list(runs)
+    shown = [activation for activation in (*_SHOWN, *one.added(runs)) if activation in runs] or list(runs)
     figure = Figure(figsize=(2.5 * len(shown), 4.9))
     flat, deep = {"sharex": True, "sharey": True}, {"subplot_kw": {"projection": "3d", "box_aspect": (1, 1, 0.8)}}
     options: dict[str, Any] = deep if one.spec.target == "saddle" else flat

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from plunit.base.errors import UserError
+from plunit.base.errors import UserError, install
 from plunit.base.ranges import COUNT, RATE, Range
 from plunit.invertible import LU, TOYS, Flow, toy
 from plunit.invertible import density as bijection
@@ -141,5 +141,5 @@ def table(name: str) -> Tensor:
     try:
         from sklearn import datasets
     except ImportError:
-        raise UserError(f"the data set {name} needs scikit-learn: pip install 'plunit[lab]'") from None
+        raise UserError(f"the data set {name} needs scikit-learn: {install('sklearn')}") from None
     return torch.from_numpy(getattr(datasets, f"load_{name}")().data).float()

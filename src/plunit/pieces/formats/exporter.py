@@ -59,8 +59,7 @@ def save(
     path = Path(path)
     if not isinstance(function, Curve):
         check_network(function)
-    if ending(path) not in EXPORTERS:
-        raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(EXPORTERS)}")
+    check_ending(path)
     exporter = EXPORTERS[ending(path)]
     if not isinstance(function, Curve):
         if box is None and exporter.needs_box:
@@ -72,6 +71,12 @@ def save(
             )
         box = None if box is None else box_array(function, box)
     exporter.write(function, box, path, names=names, about=about)
+
+
+def check_ending(path: Path) -> None:
+    """Raise ValueError if no exporter writes files of this ending."""
+    if ending(path) not in EXPORTERS:
+        raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(EXPORTERS)}")
 
 
 def c_name(path: Path) -> str:

@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
+from plunit.base.errors import install
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats import csv_json, nnet_text
 from plunit.pieces.formats.importer import Content, Importer, check_bytes
@@ -44,7 +45,7 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
         raise
     except ImportError as error:
         package = str(error.name).removeprefix("plunit.").partition(".")[0]
-        text = f"{path} is {importer.name}; to read it, install {package}: pip install {package}"
+        text = f"{path} is {importer.name}; to read it, install {package}: {install(package)}"
         raise ModuleNotFoundError(text, name=package) from None
     # a file of any content can fail in any way
     except Exception as error:

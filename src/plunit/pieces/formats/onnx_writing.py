@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.errors import install
 from plunit.base.files import save_whole
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
@@ -61,7 +62,7 @@ def bytes_of(
     try:
         import onnx
     except ImportError:
-        raise ImportError("save_onnx needs the package onnx: pip install onnx") from None
+        raise ImportError(f"save_onnx needs the package onnx: {install('onnx')}") from None
     graph = Graph(onnx, kind)
     if isinstance(function, Curve):
         inputs, outputs = 1, function.values.shape[1]

@@ -2,9 +2,9 @@
 import { coloursOf, tickText } from "./theme.js";
 import { penOn, drawMark } from "./pens.js";
 
-const COLUMNS = 65;
-const EVERY = 8; // each eighth column is a point that the keyboard moves
+const [COLUMNS, EVERY] = [65, 8]; // each eighth column is a point that the keyboard moves
 const [LEFT, RIGHT, TOP] = [-4, 4, 2];
+const [NONE, ALL] = [[COLUMNS - 1, 0], [0, COLUMNS - 1]]; // first and last column of what is drawn
 
 const abscissa = (column) => LEFT + (column / (COLUMNS - 1)) * (RIGHT - LEFT);
 const within = (value, most, least = -most) => Math.min(most, Math.max(least, value));
@@ -12,7 +12,7 @@ const within = (value, most, least = -most) => Math.min(most, Math.max(least, va
 export class Pad {
   /** changed() is called when a stroke ends or a key has moved a point. */
   constructor(canvas, changed) {
-    Object.assign(this, { canvas, changed, values: new Array(COLUMNS).fill(0), drawn: false, at: null, point: 4 });
+    Object.assign(this, { canvas, changed, values: new Array(COLUMNS).fill(0), ends: NONE, drawn: false, at: null, point: 4 });
     const acts = { pointerdown: (event) => this.down(event), pointermove: (event) => this.at && this.stroke(event), pointerup: () => this.up(),
       pointercancel: () => this.up(), keydown: (event) => this.key(event), focus: () => this.draw(), blur: () => this.draw() };
     for (const [kind, act] of Object.entries(acts)) canvas.addEventListener(kind, act);
@@ -25,7 +25,7 @@ export class Pad {
 
   set points(points) {
     const sorted = [...(points ?? [])].sort((a, b) => a[0] - b[0]);
-    this.drawn = sorted.length > 0;
+    Object.assign(this, { drawn: sorted.length > 0, ends: sorted.length ? ALL : NONE });
     this.values = Array.from({ length: COLUMNS }, (_, i) => (this.drawn ? interpolated(sorted, abscissa(i)) : 0));
     this.draw();
   }
@@ -40,16 +40,20 @@ export class Pad {
     event.preventDefault();
     this.canvas.focus({ preventScroll: true });
     this.canvas.setPointerCapture(event.pointerId);
-    this.at = this.place(event);
+    const [column, value] = this.place(event);
+    const near = this.drawn ? within(column, this.ends[1], this.ends[0]) : column; // a stroke beside what is drawn is joined to it
+    this.at = near === column ? [column, value] : [near, this.values[near]];
     this.stroke(event);
   }
 
-  /** Set all columns between the last place of the pointer and this one. */
+  /** Set all columns between the last place of the pointer and this one, and continue the curve to both ends. */
   stroke(event) {
     const [[from, first], [to, last]] = [this.at, this.place(event)];
     const count = Math.abs(to - from) || 1;
     for (let i = 0; i <= count; i++) this.values[from + Math.sign(to - from) * i] = first + ((last - first) * i) / count;
-    Object.assign(this, { at: [to, last], drawn: true });
+    const [start, end] = [Math.min(this.ends[0], from, to), Math.max(this.ends[1], from, to)];
+    this.values.fill(this.values[start], 0, start).fill(this.values[end], end);
+    Object.assign(this, { at: [to, last], drawn: true, ends: [start, end] });
     this.draw();
   }
 
@@ -73,16 +77,14 @@ export class Pad {
     const middle = this.point * EVERY;
     const moved = within(this.values[middle] + up, TOP) - this.values[middle];
     this.values = this.values.map((value, i) => value + moved * Math.max(0, 1 - Math.abs(i - middle) / EVERY));
-    this.drawn = true;
+    Object.assign(this, { drawn: true, ends: ALL });
     this.changed();
   }
 
   draw() {
-    const { pen, width, height } = penOn(this.canvas);
-    const colours = coloursOf(this.canvas);
+    const [{ pen, width, height }, colours] = [penOn(this.canvas), coloursOf(this.canvas)];
     const put = (value, i) => [(i / (COLUMNS - 1)) * width, ((TOP - value) / (2 * TOP)) * height];
-    pen.line([[0, height / 2], [width, height / 2]], { stroke: colours.rule, width: 1 });
-    pen.line([[width / 2, 0], [width / 2, height]], { stroke: colours.rule, width: 1 });
+    for (const axis of [[[0, height / 2], [width, height / 2]], [[width / 2, 0], [width / 2, height]]]) pen.line(axis, { stroke: colours.rule, width: 1 });
     if (!this.drawn) pen.text("Draw here", width / 2, height / 4, { fill: colours.muted, size: 14, anchor: "middle" });
     pen.line(this.values.map(put), { stroke: this.drawn ? colours.ink : colours.muted, width: 2 });
     for (let i = 0; this.canvas.matches(":focus-visible") && i < COLUMNS; i += EVERY) {
@@ -91,8 +93,7 @@ export class Pad {
     }
     const value = Number(this.values[this.point * EVERY].toFixed(2));
     const words = `point ${this.point + 1} of 9, x = ${tickText(abscissa(this.point * EVERY))}, y = ${tickText(value)}`;
-    const told = { valuemin: -TOP, valuemax: TOP, valuenow: value, valuetext: words };
-    for (const [name, text] of Object.entries(told)) this.canvas.setAttribute(`aria-${name}`, text);
+    for (const [name, text] of Object.entries({ valuemin: -TOP, valuemax: TOP, valuenow: value, valuetext: words })) this.canvas.setAttribute(`aria-${name}`, text);
   }
 }
 

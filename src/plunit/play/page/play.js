@@ -13,7 +13,7 @@ export const mount = (root, call, host) => new Play(root, call, host);
 class Play {
   constructor(root, call, host) {
     Object.assign(this, { root, call, host, session: null, starting: null, paused: false, commands: 0, part: finder(root, "part"), button: finder(root, "do") });
-    const unfold = () => root.querySelectorAll("details").forEach((one) => (one.open = getComputedStyle(root.querySelector(".columns")).gridTemplateColumns.includes(" ")));
+    const unfold = () => root.querySelectorAll("form details").forEach((one) => (one.open = getComputedStyle(root.querySelector(".columns")).gridTemplateColumns.includes(" ")));
     root.isConnected ? unfold() : requestAnimationFrame(unfold); // a notebook shows the page after this
     for (const name of ["link-name", "link-box"]) this.part(name).hidden = !host.link;
     this.open();
@@ -155,7 +155,7 @@ class Play {
   /** Mark the files that a smooth network does not have; a click on one says so, too. */
   allow() {
     const { piecewise, title } = this.info.activations.find(({ name }) => name === this.part("take-activation").value);
-    const why = piecewise ? "" : `${title} is smooth. Take PyTorch, or an activation with straight pieces.`;
+    const why = piecewise ? "" : `${title} is smooth. Export it for PyTorch, or choose a piecewise-linear activation.`;
     for (const button of this.root.querySelectorAll("[data-exact]")) Object.assign(button, { ariaDisabled: String(!piecewise), title: why });
   }
 
@@ -166,7 +166,7 @@ class Play {
       this.part("lines").hidden = format !== "fit";
       if (format === "fit") this.part("lines").querySelector("pre").textContent = new TextDecoder().decode(payload);
       else download(json.name, payload, json.mime);
-      this.say(format === "fit" ? "" : `Saved ${json.name}: the best network with ${this.titles[activation]} now.`);
+      this.say(format === "fit" ? "" : `Saved ${json.name}: the best network with ${this.titles[activation]} so far.`);
     } catch (error) {
       if (error.status === 400) this.say(error.message);
       else this.fail(error);
@@ -178,14 +178,13 @@ class Play {
   }
 
   async copyLines() {
-    const done = await copied(this.part("lines").querySelector("pre").textContent);
-    this.say(done ? "The lines are copied." : "The browser does not allow copying. Mark the lines and copy them.");
+    this.say((await copied(this.part("lines").querySelector("pre").textContent)) ? "Code copied." : "The browser does not allow copying. Select the code and copy it.");
   }
 
   async copyLink() {
     const settings = linkable(this.form.read());
     const link = this.host.link(settings);
-    this.say(((await copied(link)) ? "The link is copied." : link) + (settings.target ? "" : " The table is too long for a link, so it is not in it."));
+    this.say(((await copied(link)) ? "Link copied." : link) + (settings.target ? "" : " The table is too long for a link, so the link leaves it out."));
   }
 
   async save(kind) {

@@ -48,7 +48,7 @@ LOOKS, PATIENCE = 100, 30
 class PLUDensity(AtomicFit, FittedDensity):
     """p(x) = mean of N(z; 0, 1) |det dz/dx| over `n_best` small invertible networks z = F(x), and a little normal.
 
-    Columns are scaled inside, and densities are in the units of the data. Rows are split into rows of training and of
+    Columns are scaled inside, and densities are in the units of the data. Rows are split into training rows and rows of
     validation in `n_best` ways. On each split `n_init` starts of every number of blocks are trained by a compiled
     program. The number of blocks with the best mean validation is taken; 0 blocks are a normal density.
 

@@ -58,11 +58,12 @@ def test_random_layers_with_equal_and_opposite_rows_keep_their_function(seed):
     rng = np.random.default_rng(seed)
     layers, width = [], 2
     near = [activation.piecewise([0.5], [0.0, 1.0]), activation.piecewise([0.0], [0.0, 1.0], 1.0)]
+    near.append(activation.piecewise([0.0, 0.5], [0.0, 1.0, 2.0]))
     kinds = [activation.relu(), activation.identity(), activation.leaky_relu(0.5), activation.hardtanh(), *near]
     for _ in range(rng.integers(1, 4)):
         some = np.column_stack([rng.integers(-1, 2, size=(3, width)), rng.integers(-1, 2, size=3) / 2])
         rows = rng.choice([-1.0, 1.0], size=(7, 1)) * some[rng.integers(3, size=7)]
-        f = [kinds[i].spread(1) for i in rng.choice(6, p=[0.5, 0.1, 0.1, 0.1, 0.1, 0.1], size=7)]
+        f = [kinds[i].spread(1) for i in rng.choice(7, p=[0.4, *[0.1] * 6], size=7)]
         knots = np.array([[*part.knots[0], np.inf, np.inf][:2] for part in f])
         slopes = np.array([[*part.slopes[0], *[part.slopes[0, -1]] * 2][:3] for part in f])
         together = activation.Activation(knots, slopes, np.array([part.at_zero[0] for part in f]))

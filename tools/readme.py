@@ -1,0 +1,201 @@
+"""Write what was measured into README.md and docs/paper.md, from stored results; the text between marks is replaced.
+
+python tools/readme.py            # after new results were stored, such as by `python -m benchmarks speed --store`
+python tools/readme.py --run      # first runs the command of README.md, and stores what it prints
+
+The verdicts on the paper are those of results/fit/claims.csv (`make reproduce`, then `cp runs/claims.csv runs/run.json
+results/fit`); `tests/docs/test_readme.py` compares the pages with the files.
+"""
+
+import argparse
+import csv
+import datetime
+import json
+import math
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from plunit.base.ranges import Range
+from plunit.lab.claims import HOLDS, Claim
+from plunit.lab.story import CHECKED, Judged, statements, tally
+from plunit.lab.style import number
+
+ROOT = Path(__file__).parents[1]
+CLAIMS = ROOT / "results" / "fit" / "claims.csv"
+SPEED = ROOT / "results" / "speed.json"
+SHELL = ROOT / "results" / "readme"
+TABLES = ROOT / "docs" / "estimators.md"
+PAGES = ("README.md", "docs/paper.md")
+END = "<!-- to here -->"
+WIDTH = 116  # characters of a line of output that are shown
+
+COMMAND = "plunit fit 'sqrt(x**2 + y**2) * sin(3*x)' --low -2 --high 2 --save f.h --save f.onnx"
+"""What README.md shows of the command line."""
+
+
+def mark(block: str) -> str:
+    """Return the comment with which a block begins."""
+    return f"<!-- {block}: python tools/readme.py writes this -->"
+
+
+def read_claims(path: Path) -> list[Claim]:
+    """Return the claims of a table that the lab wrote."""
+    with path.open(newline="") as file:
+        return [_claim(row) for row in csv.DictReader(file)]
+
+
+def written(page: str, text: str, blocks: dict[str, Callable[[str], str]]) -> str:
+    """Return the text of a page with what is known now in each of its blocks."""
+    for name in re.findall(r"<!-- (\w+): python tools/readme.py", text):
+        before, _, rest = text.partition(mark(name))
+        _, end, after = rest.partition(END)
+        if name not in blocks or not end:
+            raise ValueError(f"{page} has the block {name!r}; known are {', '.join(blocks)}, and each ends in {END}")
+        text = f"{before}{mark(name)}\n{blocks[name](page)}\n{END}{after}"
+    return text
+
+
+def verdicts(page: str) -> str:
+    """Return the table of the paper's statements: all of them, or on README.md a choice."""
+    judged = statements(read_claims(CLAIMS))
+    whole = page != "README.md"
+    shown = [one for one in judged if whole or one.verdict not in (HOLDS, CHECKED)]
+    some = "" if whole else " Those that do not hold fully:"
+    measured = sum(not one.theorem for one in judged)
+    return f"Of {measured} statements that can be measured, {tally(judged)}.{some}\n\n{_table(shown)}"
+
+
+def shell(page: str) -> str:
+    """Return the command and what it printed."""
+    one = json.loads((SHELL / "shell.json").read_text(encoding="utf-8"))
+    lines = [f"{line[:WIDTH]}..." if len(line) > WIDTH else line for line in one["output"]]
+    return "\n".join(["```console", f"$ {one['command']}", *lines, "```"])
+
+
+def uses(page: str) -> str:
+    """Return the table of what plunit is for, with its numbers."""
+    claims = read_claims(CLAIMS)
+    by_sentence = {claim.sentence: claim for claim in claims}
+    loss = next(claim for claim in claims if claim.statement == "sine-relu" and claim.primary)
+    dead = next(claim for claim in claims if claim.statement == "dead" and claim.primary)
+    died = re.search(r"ReLU's (\S+)$", dead.statistic)
+    early = by_sentence["On CIFAR-10, PLU trains faster than ReLU: loss after 100 steps."]
+    late = by_sentence["PLU's test accuracy on CIFAR-10 is at least that of ReLU after 20,000 steps."]
+    tanh, relu, gelu, boosting = (_on_tables(*pair) for pair in TABLE_PAIRS)
+    if dead.value or not died or early.verdict != HOLDS or late.high >= 0 or not max(tanh, relu, gelu, boosting) < 1:
+        raise ValueError("the results have changed; write the sentences of `uses` again")
+    died_share, points = f"{100 * float(died[1]):.0f} %", f"{-late.value:.1f}"
+    rows = (
+        f"small networks that fit a function: on a sine ReLU's loss is {number(loss.value)} times PLU's (median), and "
+        f"{died_share} of its units die, none of PLU's",
+        "a better ReLU in a large image classifier: on CIFAR-10 PLU learns faster at first and ends "
+        f"{points} points lower",
+        f"tables of numbers: the error is {_less(boosting)} % below gradient boosting's, both with their defaults",
+        f"the last percent on tables: the error is about {_less(tanh)} % lower with tanh, {_less(gelu)} % with GELU, "
+        f"which have no straight lines, and {_less(relu)} % with ReLU",
+        "networks whose exact function you want; invertible networks; densities with few parameters",
+        "",
+    )
+    lines = [f"| {do} | {do_not} |" for do, do_not in zip(rows[::2], rows[1::2], strict=True)]
+    return "\n".join(["| use it for | do not use it for |", "|---|---|", *lines])
+
+
+def speed(page: str) -> str:
+    """Return the three rows of speed."""
+    found = json.loads(SPEED.read_text(encoding="utf-8"))
+    machine, op, many, proof = (found[name] for name in ("machine", "op", "ensemble", "proof"))
+    return "\n".join(
+        [
+            f"| `{found['command'].removesuffix(' --store')}`, {found['date']}, {machine['processor']} | |",
+            "|---|---|",
+            f"| time of PLU / ReLU in PyTorch, forward and backward, {op['elements']:,} elements, CPU kernel | "
+            f"{op['ratio']:.2f} |",
+            f"| small networks trained per second: {many['networks']:,} at once / one after the other in PyTorch | "
+            f"{_two_digits(many['ratio'])} |",
+            f"| the proved maximum of a network: time of a mixed-integer program in HiGHS / ours, geometric mean of "
+            f"{proof['networks']}, of which {proof['stopped']} were stopped after {proof['patience']:.0f} s | at least "
+            f"{_two_digits(proof['ratio'])} |",
+        ]
+    )
+
+
+BLOCKS = {"verdicts": verdicts, "shell": shell, "uses": uses, "speed": speed}
+TABLE_PAIRS = (("tanh", "default"), ("ReLU", "default"), ("GELU", "default"), ("default", "boosting"))
+
+
+def _on_tables(ours: str, theirs: str) -> float:
+    """Return the geometric mean over tables of one column's errors / another's, of regression in docs/estimators.md."""
+    text = TABLES.read_text(encoding="utf-8").partition("13 tables:\n\n")[2].partition("\n\n")[0]
+    head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines())
+    return statistics.geometric_mean(float(row[head.index(ours)]) / float(row[head.index(theirs)]) for row in rows)
+
+
+def _two_digits(value: float) -> str:
+    return f"{float(f'{value:.2g}'):,.0f}"
+
+
+def _less(ratio: float) -> str:
+    return f"{100 * (1 - ratio):.0f}"
+
+
+def run_command() -> None:
+    """Run the command in an empty folder, and store what it prints and the network."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = [sys.executable, "-m", "plunit.cli", *shlex.split(COMMAND)[1:]]
+        done = subprocess.run(program, cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
+        (SHELL / "f.onnx").write_bytes((Path(folder) / "f.onnx").read_bytes())
+    about = {"date": f"{datetime.date.today()}", "formula": shlex.split(COMMAND)[2], "command": COMMAND}
+    found = {**about, "output": done.stdout.splitlines()}
+    (SHELL / "shell.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def _table(judged: list[Judged]) -> str:
+    lines = ["| the paper says | measured, with 95 % interval | holds if | verdict |", "|---|---|---|---|"]
+    for one in judged:
+        claim = one.claims[0]
+        weaker = "" if claim.weaker == claim.claimed else f"; weakly if {claim.weaker}"
+        ends = ", no interval" if math.isnan(claim.low) else f" [{number(claim.low)}, {number(claim.high)}]"
+        value = f"{number(claim.value)}{ends}"
+        cells = one.sentence.rstrip("."), f"{value}: {claim.statistic}", f"{claim.claimed}{weaker}", one.said
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines)
+
+
+def _claim(row: dict[str, str]) -> Claim:
+    words = (row[name] for name in ("statement", "sentence", "statistic"))
+    numbers = (float(row[name]) for name in ("value", "low", "high"))
+    ranges = (_range(row[name]) for name in ("claimed", "weaker"))
+    return Claim(*words, int(row["n"]), *numbers, *ranges, setting=row["setting"], experiment=row["experiment"])
+
+
+def _range(text: str) -> Range:
+    """Return the range that is written so; to six digits.
+
+    >>> [_range(str(one)) for one in (Range(low=100), Range(0.5, 2), Range(high=-1), Range(0, 0))]
+    [Range(low=100.0, high=inf), Range(low=0.5, high=2.0), Range(low=-inf, high=-1.0), Range(low=0.0, high=0.0)]
+    """
+    if found := re.fullmatch(r"([<>])= (\S+)", text):
+        return Range(low=float(found[2])) if found[1] == ">" else Range(high=float(found[2]))
+    low, _, high = text.partition(" to ")
+    return Range(float(low), float(high or low))
+
+
+def main() -> None:
+    """Write both pages."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--run", action="store_true", help="run the command of README.md first")
+    if parser.parse_args().run:
+        run_command()
+    for page in PAGES:
+        path = ROOT / page
+        path.write_text(written(page, path.read_text(encoding="utf-8"), BLOCKS), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
