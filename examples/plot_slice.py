@@ -3,7 +3,8 @@ A slice of a network with many inputs
 =====================================
 
 A network with 30 inputs cannot be drawn, but it can be cut. ``plane`` gives the network on a plane through its input
-space as a network with two inputs, whose polygons are exact.
+space as a network with two inputs, whose polygons are exact. Where two inputs vary and the others are fixed,
+``draw_slice`` draws the picture by itself.
 """
 
 import matplotlib.pyplot as plt

@@ -28,7 +28,7 @@ LEVELS = compiling.levels()
 PROGRAMS = ("train", "chain", "prove")
 PLATFORM = re.sub(r"[-.]", "_", sysconfig.get_platform()).replace("universal2", platform.machine())
 LITTER = shutil.ignore_patterns(
-    ".*", "__pycache__", "*.egg-info", "*.so", "*.pyd", "build", "dist", "runs", "reference"
+    ".*", "__pycache__", "*.egg-info", "*.so", "*.pyd", "build", "dist", "runs", "reference", "gallery"
 )
 BUILD = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
 
@@ -99,7 +99,7 @@ def built(kind, checkout, out, **environment):
 def files_below(folder):
     """Return the files that belong to a folder of this checkout."""
     paths = (path for path in (ROOT / folder).rglob("*") if path.is_file())
-    litter = r"__pycache__|docs/reference|\.(so|pyd|pyc)$"
+    litter = r"__pycache__|docs/(reference|gallery)|\.(so|pyd|pyc)$"
     return {name for path in paths if not re.search(litter, name := str(path.relative_to(ROOT)))}
 
 
@@ -118,7 +118,7 @@ def test_the_sdist_has_what_its_tests_need(checkout, tmp_path):
     sdist, _ = built("sdist", checkout, tmp_path, PLUNIT_NATIVE="0")
     with tarfile.open(sdist) as tar:
         names = {member.name.partition("/")[2] for member in tar if member.isfile()}
-    folders = ("src/plunit", "tests", "benchmarks", "docs", "results", "tools", ".github")
+    folders = ("src/plunit", "tests", "benchmarks", "docs", "examples", "results", "tools", ".github")
     assert set().union(*map(files_below, folders)) <= names
     assert {"conftest.py", "constraints.txt", "Makefile", "MANIFEST.in", "setup.py", "CITATION.cff"} <= names
     assert not [name for name in names if re.search(r"__pycache__|\.(so|pyd|pyc)$", name)]
