@@ -60,14 +60,14 @@ class Finishing:
         """Return the members; those that were finished with the result, if their loss of validation is lower."""
         if self.rows.held:
             return self._of_folds(found)
-        after = {(one.network, one.start): one for one in found}
+        after, places = list(found), {id(one): i for i, one in enumerate(found)}
         sound = sorted((one for one in found if math.isfinite(one.loss)), key=lambda one: one.loss)
         networks = list(dict.fromkeys(one.network for one in sound))
         for i, network in enumerate(networks):
             some = [one for one in sound if one.network == network][: self.count]
-            for one in self._finished(some, i, len(networks)):
-                after[one.network, one.start] = one
-        return list(after.values())
+            for before, one in zip(some, self._finished(some, i, len(networks)), strict=False):
+                after[places[id(before)]] = one
+        return after
 
     def _of_folds(self, found: Sequence[Candidate]) -> list[Candidate]:
         """Finish the members of each fold on the rows that they have learned from; the others decide."""

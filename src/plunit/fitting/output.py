@@ -7,7 +7,6 @@ import io
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from decimal import ROUND_CEILING, Context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +19,7 @@ from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.solving import SAMPLES, FitSettings, Found, Reduced
 from plunit.pieces import Curve
+from plunit.pieces.rounding import rounded_up
 
 if TYPE_CHECKING:
     from plunit.expressions import SupError
@@ -77,7 +77,7 @@ def up(bound: float) -> str:
     >>> up(0.0200001), up(2.0)
     ('0.02001', '2')
     """
-    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(bound)):.4g}"
+    return f"{rounded_up(bound):.4g}"
 
 
 def _error(value: float, bound: float | None, note: str, place: str = "", *, sampled: bool = False) -> str:
@@ -85,7 +85,7 @@ def _error(value: float, bound: float | None, note: str, place: str = "", *, sam
     because = f"; {note}" if note else ""
     if bound is not None:
         at = f" at {place}" if place else ""
-        return f"{value:.4g}{at}, at most {up(bound)} (bounded by interval arithmetic){because}"
+        return f"{value:.4g}{at}, at most {up(bound)} (proved){because}"
     return f"{value:.4g} at {f'{SAMPLES:,} random' if sampled else 'the'} points looked at; no bound{because}"
 
 
@@ -250,16 +250,17 @@ def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str
 def _about_network(problem: Problem, found: Found) -> str:
     """Return what is known of the network against the function or the rows, apart from what C makes of it."""
     if (largest := found.largest) is None:
-        rows, seen = "test rows", found.seen
+        about, seen = "Networks fitted likewise to four fifths of the rows: largest error on the others", found.seen
         if math.isnan(seen):
-            rows, seen = "training rows", float(np.abs(found.model.predict(problem.x) - problem.y).max())
-        return (
-            f"y[0] = {problem.target} of {problem.title}.\n"
-            f"The network against the table: the largest error on {rows} is {seen:.4g} (seen, no bound)."
-        )
+            about, seen = "The network against its training rows: largest error", _largest_on_rows(problem, found)
+        return f"y[0] = {problem.target} of {problem.title}.\n{about} {seen:.4g} (seen, no bound)."
     known = _largest(problem, largest)
     proved = "proved" if largest.bound is not None else "not proved"
     return f"f = {problem.title}.\nThe network against this formula ({proved}): largest error {known}."
+
+
+def _largest_on_rows(problem: Problem, found: Found) -> float:
+    return float(np.abs(found.model.predict(problem.x) - problem.y).max())
 
 
 def _about_curve(problem: Problem, few: Reduced) -> str:

@@ -207,7 +207,7 @@ def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) 
     for shape in [settings.hidden] if settings.hidden else SHAPES:
         # larger networks have fewer starts: each shape takes about the same time
         starts = max(1, min(settings.starts, settings.starts * SHAPES[1][0] ** 2 // max(shape) ** 2))
-        one = replace(settings, hidden=shape, starts=starts, best=max(settings.best, KEPT))
+        one = replace(settings, hidden=shape, starts=starts, best=KEPT if settings.best == 1 else settings.best)
         what = f"{' x '.join(map(str, shape))} units, {starts} starts"
         model = _trained(problem, one, np.arange(len(problem.y)), stop, what, LONGER)
         if settings.best == 1:

@@ -12,6 +12,8 @@ h and z come from interval arithmetic. gamma_k is that of Higham (2002; docs/lit
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, Context
+
 import numpy as np
 
 from plunit.pieces.arrays import Floats
@@ -20,6 +22,15 @@ from plunit.pieces.networks import Network
 
 EPS = float(np.finfo(np.float64).eps)
 _DOUBLE = np.finfo(np.float64)
+
+
+def rounded_up(bound: float) -> float:
+    """Return the least number with four digits that is not below a bound.
+
+    >>> rounded_up(0.0200001), rounded_up(2.0)
+    (0.02001, 2.0)
+    """
+    return float(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(float(bound)))
 
 
 def rounding_bound(net: Network, box: Floats, dtype: str = "double") -> Floats:

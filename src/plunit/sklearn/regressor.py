@@ -44,7 +44,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         early_stopping: validate each start on rows it does not learn from. False, or fewer than 10 rows: the training
             rows decide.
         validation_fraction: the share of the rows in a fold, at least 10 rows (of fewer than 30, a third) and at most
-            4,000. There are as many folds as fit, at most `n_best`, and one with `warm_start`.
+            4,000. There are as many folds as fit, at most `n_best` and `n_init` / 4, and one with `warm_start`.
         n_iter_no_change: a start ends after so many steps without a validation loss that is better by `tol`; None goes
             on.
         tol: see `n_iter_no_change`.

@@ -1,4 +1,4 @@
-"""A table made ready for training: equal rows merged, columns scaled, some rows kept for validation."""
+"""A table made ready for training: equal rows merged, and rows dealt into folds for validation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plunit.ensemble.standardizing import Scale
 MERGED = 100_000  # equal rows of tables up to this size are merged
 LARGEST = 1e100  # larger weights are divided by the largest, because their sum may overflow
 NEGLIGIBLE = 1e-30  # rows with less than this part of the largest weight have no effect on a density
-MOST = 4_000  # the most rows that are kept for validation
+MOST = 4_000  # the most rows of a fold
 FEWEST = 10  # smaller tables are validated on the rows they are trained on
 
 

@@ -21,7 +21,7 @@ from plunit.pieces.functions import Functions
 from plunit.pieces.limits import box_array, labels
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import rescaled
-from plunit.pieces.rounding import rounding_bound
+from plunit.pieces.rounding import rounded_up, rounding_bound
 
 POINTS = 16
 """The points that a self-test stores."""
@@ -144,7 +144,9 @@ def _against(bound: Floats, fitted: float | None) -> list[str]:
     """Return what the bound on the program says about a formula or data."""
     if fitted is None:
         return [_FITTED]
-    return [f"Against the formula above: at most {_stated(bound + fitted)}, the sum of both bounds."]
+    return [
+        f"Against the formula above: at most {_stated(np.nextafter(bound + fitted, np.inf))}, the sum of both bounds."
+    ]
 
 
 def network_header(net: Network, name: str, dtype: str, box: Floats | None, fitted: float | None = None) -> str:
@@ -204,7 +206,8 @@ def _widths(net: Network) -> str:
 
 
 def _stated(bound: Floats) -> str:
-    return ", ".join(f"{number:.3e}" for number in bound * 1.001)
+    """Return bounds with four digits, rounded up; they were computed in double, with errors far below 1e-9 of them."""
+    return ", ".join(f"{rounded_up(number * (1 + 1e-9)):.3e}" for number in bound)
 
 
 def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = None) -> str:
@@ -219,7 +222,7 @@ def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = Non
     about = [
         f"{name}: a piecewise-linear function of one variable, {pieces} pieces on {domain}, {outputs} output(s):",
         "y = values[i] + slopes[i] (x - knots[i]), i the last piece that begins at x or before.",
-        f"For every {dtype} x in {domain}, y differs from exact arithmetic by at most {1.001 * bound:.3e}",
+        f"For every {dtype} x in {domain}, y differs from exact arithmetic by at most {_stated(np.array([bound]))}",
         f"{_ROUNDED} curve",
         "that it was written from).",
         *_against(np.array([bound]), fitted),
