@@ -329,3 +329,11 @@ def test_the_limit_itself_is_allowed(tmp_path, monkeypatch, module, name, limit,
     with pytest.raises(UserError) as error:
         table(tmp_path, beyond)
     check_line(error, tmp_path / "t.csv", ["limit", *fragments])
+
+
+def test_short_rows_are_said_before_dates(tmp_path):
+    """Also if the text that is read first is in a column that short rows lack."""
+    rows = ["NA,u"] * 12 + [f"2020-01-{i + 10},u,{'uv'[i % 2]},{i}" for i in range(10)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,y", *rows]))
+    with pytest.raises(UserError, match="line 2: 2 fields were found"):
+        read_columns(tmp_path / "t.csv", "y", ["c", "a"], lambda line: None)

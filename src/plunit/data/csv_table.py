@@ -196,11 +196,14 @@ class CsvTable:
         """Return columns of text; raise TableFault if one holds dates."""
         kept: dict[int, list[str | None]] = {column: [] for column in columns}
         known: dict[str, str] = {}
-        lines = []
-        for count, (line, column, field) in enumerate(self._fields(columns), 1):
-            check_size(count, MAX_TEXTS, "texts")
-            lines += [line] if column == columns[0] else []
-            kept[column].append(None if _is_missing(field) else known.setdefault(field.strip(), field.strip()))
+        lines: list[int] = []
+        for line, _, fields in _records(_blocks(self.content, self.skip), self.delimiter):
+            self._check_width(line, fields)
+            lines.append(line)
+            check_size(len(lines) * len(columns), MAX_TEXTS, "texts")
+            for column, texts in kept.items():
+                field = fields[column].strip()
+                texts.append(None if _is_missing(field) else known.setdefault(field, field))
         for column, texts in kept.items():
             if (row := first_date(texts)) is not None:
                 raise date_fault(self._place(lines[row], column, str(texts[row])))
@@ -227,12 +230,7 @@ class CsvTable:
         content, width = _records(data, self.delimiter), len(self.names)
         while chunk := list(islice(content, max(1, _FIELDS // width))):
             for line, _, fields in chunk:
-                if len(fields) != width:
-                    raise TableFault(
-                        f", line {line}: {len(fields)} fields were found, and the first row has {width} "
-                        f"(delimiter {self.delimiter!r}). All rows must have as many: correct the line, "
-                        "or put quotes around a field that contains the delimiter."
-                    )
+                self._check_width(line, fields)
             rows = [[fields[column] for column in columns] for _, _, fields in chunk]
             # A field that holds the joint or a line end changes the shape.
             values = _plain("\n".join(map("|".join, rows)), "|", len(columns), mark)
@@ -266,6 +264,14 @@ class CsvTable:
 
     def _place(self, line: int, column: int, field: str) -> str:
         return f"line {line}, column {quoted(self.names[column])}: {quoted(field)}"
+
+    def _check_width(self, line: int, fields: Sequence[str]) -> None:
+        if len(fields) != len(self.names):
+            raise TableFault(
+                f", line {line}: {len(fields)} fields were found, and the first row has {len(self.names)} "
+                f"(delimiter {self.delimiter!r}). All rows must have as many: correct the line, "
+                "or put quotes around a field that contains the delimiter."
+            )
 
     def _fields(self, columns: Sequence[int]) -> Iterator[tuple[int, int, str]]:
         """Yield (line, column, field) of the chosen columns."""

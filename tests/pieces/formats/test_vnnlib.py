@@ -150,6 +150,8 @@ TWO = "(declare-input A real [1]) (declare-input B real [1])"
         ("(assert (<= X[0]", "syntax error"),
         (f"(assert {'(and ' * 200_000}(<= X[0] 1.0){')' * 200_000})", "nested deeper than 100"),
         (f"(declare-network h {TWO} (declare-output C real [1]))", "must have one input"),
+        ("(assert (<= X[0] 1.0))\0(assert (>= X[0] 99.0))", "a byte 0"),
+        (f"(assert (<= X[{9**30}] 1.0))", "beyond 64 bits"),
     ],
 )
 def test_a_wrong_specification_is_one_line(text, reason, tmp_path):

@@ -249,12 +249,16 @@ def parse_specification(text: str) -> Specification:
     except ImportError:
         raise ImportError("VNN-LIB 2.0 needs the package vnnlib: pip install vnnlib") from None
     plain = _plain(text)
+    if "\0" in plain:  # the package takes it for the end
+        raise ValueError("it has a byte 0, which no text has; write the file again")
     if max(accumulate(1 if one == "(" else -1 for one in re.findall("[()]", plain)), default=0) > DEPTH:
         raise ValueError(f"its parentheses are nested deeper than {DEPTH}; write it flatter")
     try:
         query = parse_query_string(plain)
     except VNNLibException as error:
         raise ValueError(_first_error(str(error))) from None
+    except IndexError:
+        raise ValueError("one of its whole numbers is beyond 64 bits; write a smaller one") from None
     shapes = {side: _variables(query.networks, side) for side in ("inputs", "outputs")}
     asserted = [part for one in query.assertions for part in _conjuncts(_tree(one.expr))]
     places = _shared(shapes["inputs"], asserted)
