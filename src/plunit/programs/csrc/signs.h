@@ -1,10 +1,11 @@
 // max over signs of sum_s |base_s + sum_u sign_u row_us|: what a sum of forms can reach when each may be added or
 // subtracted. The signs are decided one row after the other, the largest first; the triangle inequality bounds what is
 // left, and a branch is dropped that cannot exceed the best so far, or a floor below which nothing matters.
-// plunit.pieces.fixed.zonotopes states it in NumPy.
+// plunit.pieces.fixed.zonotopes does it in NumPy for the few largest rows alone.
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -42,7 +43,9 @@ class Signs {
     best = q.floor[i];
     visits = 0;
     visit(0, start);
-    q.bound[i] = best + 1e-12 * (start + left[0]);  // far above the rounding errors of all sums
+    // a sum of n numbers is off by less than n epsilon times the sum of their sizes
+    const double rounding = static_cast<double>(q.columns + q.count + 8) * std::numeric_limits<double>::epsilon();
+    q.bound[i] = best + std::max(1e-12, rounding) * (start + left[0]);
   }
 
  private:
