@@ -240,3 +240,8 @@ def test_each_fold_goes_on_with_as_many():
 def test_rows_must_be_left_to_draw(change, message):
     with pytest.raises(ValueError, match=message):
         replace(ROWS, x=X, y=Y, weight=None, **change)
+
+
+def test_a_finish_keeps_all_members_of_equal_shapes():
+    found = run(networks=SHAPES[:1] * 2, finish=2, finishers=12)
+    assert sorted(one.start for one in found) == sorted([*range(12)] * 2)
