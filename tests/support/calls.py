@@ -14,14 +14,14 @@ def asked(server, method, path, body=None, **headers):
     usual = {"Host": f"127.0.0.1:{server.server_port}", "X-Plunit-Token": server.token}
     usual |= {name.replace("_", "-"): value for name, value in headers.items()}
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
-    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-    for name, value in usual.items():
-        if value is not None:
-            connection.putheader(name, value)
-    if body is not None and "Content-Length" not in usual:
-        connection.putheader("Content-Length", str(len(body)))
-    connection.endheaders(body)
     try:
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        for name, value in usual.items():
+            if value is not None:
+                connection.putheader(name, value)
+        if body is not None and "Content-Length" not in usual:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
         reply = connection.getresponse()
         return reply.status, dict(reply.getheaders()), reply.read()
     finally:
