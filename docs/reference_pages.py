@@ -56,6 +56,15 @@ def page(module: str) -> str:
     return f"# {module}\n\n```{{eval-rst}}\n.. automodule:: {module}\n{data}```\n"
 
 
+def index(modules: list[str]) -> str:
+    """Return the page that lists the modules, each with the first line of its docstring."""
+    rows = ""
+    for module in modules:
+        text = ast.get_docstring(ast.parse(module_path(module).read_text(encoding="utf-8"))) or ""
+        rows += f"| [`{module}`]({module}.md) | {text.partition(chr(10))[0]} |\n"
+    return f"# Reference\n\n| module | what it has |\n|---|---|\n{rows}\n```{{toctree}}\n:hidden:\n:glob:\n\n*\n```\n"
+
+
 def write_reference() -> None:
     """Write the pages; those that have not changed are left alone, so that they are not built again."""
     folder = DOCS / "reference"
@@ -63,7 +72,8 @@ def write_reference() -> None:
     within = [
         f"{module}.{name}" for module in public_names() for name, origin in origins(module).items() if origin == module
     ]
-    pages = {f"{module}.md": page(module) for module in [*public_names(), *within]}
+    modules = [*public_names(), *within]
+    pages = {f"{module}.md": page(module) for module in modules} | {"index.md": index(modules)}
     for path in folder.iterdir():
         if path.name not in pages:
             path.unlink()
