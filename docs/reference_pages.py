@@ -72,7 +72,8 @@ def contents(modules: Iterable[str]) -> str:
     rows = "".join(f"| [`{module}`]({module}.md) | {summary(module)} |\n" for module in sorted(modules))
     return (
         "# Reference\n\nThe public modules. In signatures, `Array` is a NumPy array, and `Any` stands for whatever an "
-        f"array can be made of.\n\n| module | what it is for |\n|---|---|\n{rows}"
+        f"array can be made of.\n\n| module | what it is for |\n|---|---|\n{rows}\n"
+        "```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
     )
 
 

@@ -2,7 +2,7 @@
 
 A unit that may cross a knot on its range lies between two lines, the edges of the upper and of the lower hull of its
 graph over the middle of the range. Whatever lies behind is bounded by forms a x + b, by substitution backwards from
-layer to layer (DeepPoly, Singh et al. 2019; CROWN, Zhang et al. 2018; docs/literature.md). The forms of split units are
+layer to layer (DeepPoly, Singh et al. 2019; CROWN, Zhang et al. 2018; docs/glossary.md). The forms of split units are
 cuts in x, and so is that of a goal, which must reach its floor. A goal has several forms: further ones take the edges
 over the values that the units have where the bound so far is largest (a cutting-plane method).
 
