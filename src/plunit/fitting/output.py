@@ -132,7 +132,7 @@ def _winners(found: Found) -> str:
     table = found.model.candidates_
     losses = [f"no. {start} ({loss:.3g})" for start, loss in zip(table["start"], table["validation_loss"], strict=True)]
     middle = float(np.median(table["validation_loss"]))
-    unit = "mean square error on rows of validation, in units of the variance"
+    unit = "mean square error on validation rows, in units of the variance"
     return f"{', '.join(losses[:WINNERS])}; the median of all {middle:.3g} ({unit})"
 
 

@@ -15,8 +15,7 @@ from plunit.base.errors import UserError
 from plunit.base.fields import known, made
 from plunit.base.ranges import DOMAIN, Range
 from plunit.ensemble import ACTIVATIONS
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.standardizing import Scale
+from plunit.ensemble.arrays import Array, Scale
 from plunit.expressions import Expression
 from plunit.fitting.problems import Problem, of_drawing, of_expression, of_numbers
 
