@@ -16,7 +16,7 @@ from commands import PROGRAM, SHORT, fit
 from compilers import compile_c
 
 from plunit import pieces
-from plunit.expressions.vocabulary import FUNCTIONS
+from plunit.expressions.expression import FUNCTIONS
 
 pytest.importorskip("typer")
 pytest.importorskip("sklearn")
