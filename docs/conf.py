@@ -69,5 +69,6 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", link_to_gallery)
     app.connect("autodoc-process-docstring", reference_pages.rewrite, priority=400)
     app.connect("autodoc-process-signature", reference_pages.without_factories)
+    app.connect("object-description-transform", reference_pages.name_arrays)
     app.connect("autodoc-skip-member", reference_pages.is_generated)
     app.connect("build-finished", reference_pages.check_reference)
