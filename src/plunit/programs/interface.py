@@ -127,7 +127,7 @@ Squares = struct(
         **dict.fromkeys(("rows", "apart"), "int64_t"),
         **dict.fromkeys(("x", "y", "weight", "alpha", "c"), "const double*"),
         **dict.fromkeys(("steps", "patience"), "int64_t"),
-        **dict.fromkeys(("tolerance", "easier", "harder", "hardest", "floor"), "double"),
+        **dict.fromkeys(("tolerance", "lift", "easier", "harder", "hardest", "floor"), "double"),
         **dict.fromkeys(("theta", "loss", "damping"), "double*"),
         **dict.fromkeys(("waited", "taken"), "int64_t*"),
     },
