@@ -22,6 +22,7 @@ from plunit.pieces.formats.exporter import EXPORTERS, check_ending
 from plunit.pieces.limits import Progress
 
 ROWS = 40
+DEFAULT = f"{-math.tau} {math.tau}"
 
 Box = tuple[tuple[float, float], ...]
 
@@ -48,11 +49,12 @@ def pieces_of(
         Path, typer.Argument(help="Network file: ONNX, JSON, .nnet, or an nn.Sequential saved by torch.save.")
     ],
     box: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="LOW HIGH ...", help="Domain: low and high for all inputs (-2 2), or for each (-2 2 0 1)."
+            metavar="LOW HIGH ...",
+            help="Domain: low and high for all inputs (-2 2), or for each (-2 2 0 1); -2 pi to 2 pi by default.",
         ),
-    ] = f"{-math.tau} {math.tau}",
+    ] = None,
     shape: Annotated[
         str | None,
         typer.Option(metavar="C,H,W", help="Input shape of a PyTorch model with convolutions or pooling."),
@@ -64,13 +66,14 @@ def pieces_of(
     maximum: Annotated[bool, typer.Option("--maximum", help="Print the proved maximum of the first output.")] = False,
 ) -> None:
     """Print the exact linear pieces of a saved network: knots, slopes and intercepts, or a summary of its polygons."""
+    chosen = DEFAULT if box is None else box
     with _one_line("give the file of a model"):
         model.stat()
-        given, _ = _shape_of(shape), _numbers(box)  # options are checked before packages are imported
+        given, _ = _shape_of(shape), _numbers(chosen)  # options are checked before packages are imported
         if save is not None:
             check_ending(save)
         net = pieces.load(model, given)
-    domain = domain_of(net, box)
+    domain = domain_of(net, chosen)
     if net.inputs > 2 and save is None and not maximum:
         raise UserError(
             f"the model has {net.inputs} inputs, a table needs 1 or 2; --maximum and --save take any number"
@@ -87,6 +90,8 @@ def pieces_of(
         found = lines(net, domain, show) if net.inputs <= 2 else []
         if maximum:
             found.append(largest(net, domain, show))
+    if box is None:
+        found.append(f"box: [{-math.tau:.6g}, {math.tau:.6g}] for every input, by default; choose another with --box")
     if save is not None:
         found.append(f"saved as {save}")
     print(*found, sep="\n")
