@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ LEVELS = {
 SOURCES = "sources.sha256"  # beside the libraries of a wheel: what they were compiled from
 # the C++ library inside and hidden: nothing but the C library is needed
 _ALONE = ["-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections", "-s"]
-_SECONDS = 300  # a compiler that takes longer is stuck
+_SECONDS = 900  # a compiler that takes longer is stuck
 
 
 class CannotCompile(Exception):
@@ -63,6 +63,11 @@ def file_name(level: str, program: str = "train") -> str:
 def file_names() -> list[str]:
     """Return the names of all files beside each other in a wheel."""
     return [*(file_name(level, program) for level in levels().values() for program in PROGRAMS), SOURCES]
+
+
+def source(program: str) -> Path:
+    """Return the C++ file of a program."""
+    return CSRC / f"{program}.cpp"
 
 
 def source_hash() -> str:
@@ -97,10 +102,10 @@ def find_compiler() -> list[str]:
     raise CannotCompile("no C++ compiler found" + (f" (CXX is {os.environ['CXX']!r})" if chosen else ""))
 
 
-def compiled(compiler: list[str], scratch: str, program: str, run: Run = _run) -> bytes:
-    """Return the library of a program; whatever the compiler writes is in the folder `scratch`."""
-    made = Path(scratch, f"{program}.so")
-    output([*compiler, *FLAGS, "-o", str(made), str(CSRC / f"{program}.cpp")], run, TMPDIR=scratch)
+def compiled(compiler: list[str], scratch: str, source: Path, run: Run = _run, options: Sequence[str] = ()) -> bytes:
+    """Return the library of a C++ file; whatever the compiler writes is in the folder `scratch`."""
+    made = Path(scratch, f"{source.stem}.so")
+    output([*compiler, *FLAGS, "-o", str(made), str(source), *options], run, TMPDIR=scratch)
     content = made.read_bytes() if made.exists() else b""
     if not content:
         raise _failure(compiler, "ended without an error but wrote no library")
@@ -112,8 +117,8 @@ def _alone(compiler: list[str], program: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="plunit-") as scratch:
         if sys.platform == "linux":
             with contextlib.suppress(CannotCompile):
-                return compiled([*compiler, *_ALONE], scratch, program)
-        return compiled(compiler, scratch, program)
+                return compiled([*compiler, *_ALONE], scratch, source(program))
+        return compiled(compiler, scratch, source(program))
 
 
 def output(command: list[str], run: Run = _run, **environment: str) -> bytes:

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 from plunit.base import cache
@@ -92,17 +93,23 @@ def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.C
     parts = [compiling.source_hash().encode(), macros, *map(str.encode, target)]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     path = cache.private_folder() / f"{program}-{key}.so"
-    try:
-        if not cache.verified(path):
-            with cache.part_folder(path.parent) as scratch:
-                content = compiling.compiled(compiler, scratch, program, run_group)
-            cache.write_verified(path, content)
-    except OSError as error:
-        raise CannotCompile(f"the compiled program cannot be written to {path.parent}: {error}") from error
+    kept(path, lambda scratch: compiling.compiled(compiler, scratch, compiling.source(program), run_group))
     try:
         return load(path, program)
     except OSError as error:
         raise CannotCompile(f"the compiled program does not load: {error}") from error
+
+
+def kept(path: Path, compiled: Callable[[str], bytes]) -> Path:
+    """Return the path of a library in the cache, after `compiled` has made it in a scratch folder if need be."""
+    try:
+        if not cache.verified(path):
+            with cache.part_folder(path.parent) as scratch:
+                content = compiled(scratch)
+            cache.write_verified(path, content)
+    except OSError as error:
+        raise CannotCompile(f"the compiled program cannot be written to {path.parent}: {error}") from error
+    return path
 
 
 def load(path: Path, program: str) -> ctypes.CDLL:

@@ -16,7 +16,7 @@ struct Layout;
 }
 
 // STRUCT(Pair, PAIR) declares struct Pair with the fields of the table PAIR(FIELD), which is FIELD(type, name) ..., and
-// its layout. plunit.programs.interface has the same tables; every name, type, offset and size is compared on loading.
+// its layout. plunit.programs.interface reads the tables; every name, type, offset and size is compared on loading.
 #define PLUNIT_DECLARED(type, name) type name;
 #define PLUNIT_DESCRIBED(type, name) {#name, #type, offsetof(Owner, name), sizeof(Owner::name)},
 #define STRUCT(Name, TABLE)                                      \
