@@ -182,7 +182,7 @@ def test_tables_load_elsewhere(folder, results):
     assert "seconds" not in rows[0]
 
 
-@pytest.mark.parametrize("page", ["docs/lab.md", "docs/results.md"])
+@pytest.mark.parametrize("page", ["docs/lab.md", "docs/paper.md"])
 def test_the_pandas_example_runs_and_prints_medians(folder, results, page, capsys):
     pytest.importorskip("pandas")
     text = (Path(__file__).parents[2] / page).read_text()

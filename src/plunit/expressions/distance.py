@@ -14,7 +14,7 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.exact_curves import Curve
 from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, check_network, check_size, network
-from plunit.pieces.proofs.box_forms import BoxForms
+from plunit.pieces.proofs.relaxation import LinearBounds
 
 CLOSENESS = 1e-3
 SECONDS = 60.0
@@ -99,7 +99,7 @@ def comparison(expression: Expression, function: Curve | Network, box: Any, *, c
         return _of_curve(expression, function, box, closeness)
     sides = box_array(function, box)
     check_size(function, np.abs(sides).max(axis=1))
-    compared = Compared(expression, lambda x: function(x)[:, 0], BoxForms(function), sides, closeness)
+    compared = Compared(expression, lambda x: function(x)[:, 0], LinearBounds(function), sides, closeness)
     return Search(compared, (sides[:, 0][None], sides[:, 1][None]))
 
 

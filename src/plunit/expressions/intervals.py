@@ -3,7 +3,7 @@
 An interval encloses the values of a function on a box: the exact ones and those that NumPy computes. A sum, a product
 or a quotient is rounded to the nearest number, so the next number outward is enough. NumPy's other functions are
 assumed to be within 4 units in the last place, and 8 are allowed for. An interval without values has NaN as its ends.
-Moore, Kearfott and Cloud (2009; docs/literature.md) introduce intervals.
+Moore, Kearfott and Cloud (2009; docs/glossary.md) introduce intervals.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A chain that keeps its input and output only, and finds the inputs of its parts again by inverting them.
 
-The idea is that of reversible networks (Gomez et al., 2017; docs/literature.md).
+The idea is that of reversible networks (Gomez et al., 2017; docs/glossary.md).
 """
 
 from __future__ import annotations

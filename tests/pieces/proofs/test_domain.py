@@ -8,7 +8,7 @@ from random_networks import dense_network, random_network, scaled_network
 from rational_networks import forward, rational
 
 from plunit.pieces import activation, network
-from plunit.pieces.proofs.exact_values import exact_outputs, exceeds_zero
+from plunit.pieces.proofs.domain import exact_outputs, exceeds_zero
 
 
 def fractions(x):
