@@ -2,7 +2,6 @@
 
 import os
 import platform
-import runpy
 import shutil
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from pathlib import Path
 import setuptools
 from setuptools.command.build_py import build_py
 
-PROGRAMS = Path("src/plunit/programs")
 WANTED = os.environ.get("PLUNIT_NATIVE", "")  # "0": nothing is compiled; "ensemble": no native op
 
 if int(setuptools.__version__.partition(".")[0]) < 77:  # older releases print 91 lines about project.license
@@ -28,9 +26,9 @@ class Fresh(build_py):
         super().run()
         if self.editable_mode or WANTED == "0":
             return
-        build_libraries(Path(self.build_lib, "plunit", "programs", "lib"))
+        compile_into(Path(self.build_lib, "plunit", "programs", "lib"), "plunit.programs.compiling")
         if WANTED != "ensemble":
-            build_op(Path(self.build_lib, "plunit", "torch"))
+            compile_into(Path(self.build_lib, "plunit", "torch"), "plunit.torch.build")
 
 
 class Platform(bdist_wheel):
@@ -55,19 +53,10 @@ class Platform(bdist_wheel):
         return "py3", "none", system.replace("universal2", platform.machine())
 
 
-def build_libraries(folder: Path) -> None:
-    """Compile the programs; a failure is a message, because they can be compiled at first use."""
-    compiling = runpy.run_path(str(PROGRAMS / "compiling.py"))
-    try:
-        compiling["write_libraries"](folder)
-    except compiling["CannotCompile"] as reason:
-        print(f"plunit: the compiled programs were not built ({reason})", file=sys.stderr)
-
-
-def build_op(folder: Path) -> None:
-    """Compile the native op against the PyTorch that is here; a failure is a message, because PLU runs without it."""
+def compile_into(folder: Path, module: str) -> None:
+    """Run the module that compiles into a folder; a failure is its message, because plunit works without binaries."""
     paths = os.pathsep.join(["src", os.environ.get("PYTHONPATH", "")])
-    subprocess.run([sys.executable, "-m", "plunit.torch.build", folder], env={**os.environ, "PYTHONPATH": paths})
+    subprocess.run([sys.executable, "-m", module, folder], env={**os.environ, "PYTHONPATH": paths})
 
 
 setuptools.setup(cmdclass={"build_py": Fresh, "bdist_wheel": Platform})

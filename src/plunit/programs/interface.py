@@ -94,7 +94,7 @@ def _declared(title: str) -> type[Struct]:
 
 
 STRUCTS = {
-    program: tuple(map(_declared, re.findall(r"write_layout<(.*?)>", _FILES[f"{program}.cpp"])[0].split(", ")))
+    program: tuple(map(_declared, re.findall(r"layouts<(.*?)>", _FILES[f"{program}.cpp"])[0].split(", ")))
     for program in PROGRAMS
 }
 """Program to its structs."""
@@ -106,22 +106,17 @@ ProofTask, ProofNodes, SignTask = STRUCTS["prove"]
 
 def difference(library: ctypes.CDLL, program: str) -> str:
     """Return the first difference between the structs of a loaded program and those here, or "" if there is none."""
-    ours = [line for one in STRUCTS[program] for line in one.layout()]
     try:
         function = library.plunit_layout
     except AttributeError:
         return f"{program} does not describe its structs"
-    lines = (_line(function, i) for i in range(len(ours) + 1))
-    for here, there in itertools.zip_longest(ours, itertools.takewhile(bool, lines), fillvalue="nothing"):
+    function.restype = ctypes.c_char_p
+    ours = [line for one in STRUCTS[program] for line in one.layout()]
+    theirs = function().decode(errors="replace").splitlines()
+    for here, there in itertools.zip_longest(ours, theirs, fillvalue="nothing"):
         if here != there:
             return f"{program} has [{there}] where Python has [{here}]"
     return ""
-
-
-def _line(function: Any, i: int) -> str:
-    text = ctypes.create_string_buffer(200)
-    function(ctypes.c_int64(i), text, ctypes.c_int64(len(text)))
-    return text.value.decode(errors="replace")
 
 
 def address(array: Array, kind: str, name: str, strided: bool = False) -> int:

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from plunit.base import cache
-from plunit.base.machine import run_group
 from plunit.programs import compiling
 from plunit.programs.compiling import CannotCompile
 from plunit.programs.interface import difference
@@ -89,11 +88,11 @@ def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.C
     every feature of the processor. A cached library that does not fit its checksum is compiled again.
     """
     compiler = [*compiling.find_compiler(), *target]
-    macros = compiling.output([*compiler, "-dM", "-E", "-x", "c++", os.devnull], run_group)
+    macros = compiling.output([*compiler, "-dM", "-E", "-x", "c++", os.devnull])
     parts = [compiling.source_hash().encode(), macros, *map(str.encode, target)]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     path = cache.private_folder() / f"{program}-{key}.so"
-    kept(path, lambda scratch: compiling.compiled(compiler, scratch, compiling.source(program), run_group))
+    kept(path, lambda scratch: compiling.compiled(compiler, scratch, compiling.source(program)))
     try:
         return load(path, program)
     except OSError as error:

@@ -16,7 +16,6 @@ from pathlib import Path
 import torch
 
 from plunit.base import cache
-from plunit.base.machine import run_group
 from plunit.programs import compiling
 from plunit.programs.compiling import CannotCompile
 from plunit.programs.loading import kept
@@ -77,10 +76,10 @@ def _compiled(scratch: str) -> bytes:
     libraries = [f"-L{home / 'lib'}", *(f"-l{name}" for name in ("c10", "torch", "torch_cpu", "torch_python"))]
     python_is_there = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
     options = [*native.FLAGS, *includes, *libraries, *python_is_there]
-    content = compiling.compiled(compiler, scratch, native.CSRC / "native.cpp", run_group, options)
+    content = compiling.compiled(compiler, scratch, native.CSRC / "native.cpp", options)
     made = Path(scratch, native.binary_name())
     made.write_bytes(content)
-    compiling.output([sys.executable, "-c", _TRY, str(made)], run_group, PLUNIT_NATIVE="0")
+    compiling.output([sys.executable, "-c", _TRY, str(made)], PLUNIT_NATIVE="0")
     return content
 
 
