@@ -15,15 +15,15 @@ from torch import nn
 
 from plunit import pieces as library
 from plunit.base.errors import UserError
-from plunit.cli import pieces
-from plunit.cli.pieces import domain_of
+from plunit.cli import networks
+from plunit.cli.networks import domain_of
 from plunit.pieces import activation, load_json, network, polygons, save_json, save_onnx
 from plunit.pieces.formats.exporter import EXPORTERS
 from plunit.torch import PLU, to_network
 
 
 def lines(net, box):
-    return pieces.lines(net, domain_of(net, box))
+    return networks.lines(net, domain_of(net, box))
 
 
 def linear(weight, bias):
@@ -92,9 +92,9 @@ def test_a_bad_domain_is_one_line(inputs, box, text):
 def test_a_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
     shown = io.StringIO()
     console = Console(file=shown, force_terminal=True, width=100)
-    monkeypatch.setattr(pieces, "Console", lambda **options: console)
+    monkeypatch.setattr(networks, "Console", lambda **options: console)
     torch.save(nn.Sequential(nn.Linear(2, 6), PLU(), nn.Linear(6, 6), PLU(), nn.Linear(6, 1)), tmp_path / "model.pt")
-    pieces.pieces_of(tmp_path / "model.pt")
+    networks.pieces_of(tmp_path / "model.pt")
     assert re.search(r"layer 2 of 2: \d+ polygons", shown.getvalue())
     assert "polygons (activation patterns) on" in capsys.readouterr().out
 
@@ -102,7 +102,7 @@ def test_a_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(("inputs", "text"), [(1, "pieces there are too short"), (2, "layer 1 of 1 makes 2 pieces")])
 def test_what_stops_the_work_is_one_line(inputs, text, monkeypatch):
     layers = linear([[1e17] * inputs], [-3e16]), nn.Hardtanh(), linear([[1.0]], [0.0])
-    monkeypatch.setattr("plunit.cli.pieces.polygons", lambda net, box, progress: polygons(net, box, limit=1))
+    monkeypatch.setattr("plunit.cli.networks.polygons", lambda net, box, progress: polygons(net, box, limit=1))
     with pytest.raises(UserError, match=text):
         lines(net(*layers), "-6 6")
 
@@ -198,7 +198,7 @@ def test_what_stops_the_maximum_is_one_line(error, tent, monkeypatch):
 
 BAD = {
     "three inputs": (lambda path: [path / "wide.bin"], "the model has 5 inputs, a table needs 1 or 2; --maximum and"),
-    "no file": (lambda path: [path / "none"], "none: No such file or directory; give the file of a model"),
+    "no file": (lambda path: [path / "none"], "none: No such file or directory; give the file of a network"),
     "a folder": (lambda path: [path], "is a folder, a device or a pipe; give the file of a model"),
     "another format": (lambda path: [path / "text"], "has no known format"),
     "a pickle": (lambda path: [path / "pickle"], "is a pickle: a pickle can run any code"),

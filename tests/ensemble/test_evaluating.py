@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from compilers import TARGETS, narrow_program, needs_fma
 
-from plunit.ensemble import MLP, evaluating, forward
+from plunit.ensemble import MLP, forward, native_steps
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.programs import loading
 
@@ -21,7 +21,7 @@ def drawn(widths, activation, members=5, rows=333):
 
 
 def whole(network, theta, x):
-    return np.concatenate([values for _, values in evaluating.output_blocks(network, theta, x, 0.3, 0.5)], axis=1)
+    return np.concatenate([values for _, values in native_steps.output_blocks(network, theta, x, 0.3, 0.5)], axis=1)
 
 
 @pytest.mark.parametrize("widths", SHAPES)
@@ -29,7 +29,7 @@ def whole(network, theta, x):
 def test_the_program_computes_what_numpy_does(activation, widths):
     network, theta, x = drawn(widths, activation)
     expected = np.moveaxis(forward(network, theta, x.T, 0.3, 0.5), (0, 1, 2), (2, 1, 0))
-    found = evaluating.native_outputs(loading.library(), network, theta, x, 0.3, 0.5)
+    found = native_steps.native_outputs(loading.library(), network, theta, x, 0.3, 0.5)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
@@ -37,8 +37,8 @@ def test_the_program_computes_what_numpy_does(activation, widths):
 @pytest.mark.parametrize("target", TARGETS, ids=" ".join)
 def test_every_processor_computes_the_same_bits(target):
     network, theta, x = drawn((5, 16, 13, 3), "plu")
-    one = evaluating.native_outputs(narrow_program(target, "train"), network, theta, x, 0.3, 0.5)
-    np.testing.assert_array_equal(one, evaluating.native_outputs(loading.library(), network, theta, x, 0.3, 0.5))
+    one = native_steps.native_outputs(narrow_program(target, "train"), network, theta, x, 0.3, 0.5)
+    np.testing.assert_array_equal(one, native_steps.native_outputs(loading.library(), network, theta, x, 0.3, 0.5))
 
 
 @pytest.mark.parametrize("activation", PIECEWISE)
@@ -75,4 +75,4 @@ def test_arrays_that_do_not_belong_together_are_refused():
     network, theta, x = drawn((3, 7, 2), "plu")
     for wrong in ((theta[1:], x), (theta, x[:, 1:])):
         with pytest.raises(ValueError, match="do not belong to"):
-            evaluating.native_outputs(loading.library(), network, *wrong, 0.1, 1.0)
+            native_steps.native_outputs(loading.library(), network, *wrong, 0.1, 1.0)

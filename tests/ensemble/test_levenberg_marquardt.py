@@ -13,15 +13,14 @@ from plunit.ensemble import (
     Rows,
     Validation,
     finish_members,
-    finishing,
     forward,
+    halving,
     initial,
     levenberg_marquardt,
     numpy_steps,
     train,
 )
-from plunit.ensemble.finishing import MOST
-from plunit.ensemble.halving import search
+from plunit.ensemble.halving import MOST, search
 from plunit.ensemble.runs import begin
 from plunit.ensemble.training import gradient
 
@@ -187,7 +186,7 @@ def test_a_finished_member_that_is_worse_on_rows_of_validation_is_not_taken():
 
 @pytest.mark.parametrize(("noise", "fall", "gains"), [(0.0, 0.98, True), (0.3, 0.98, False), (0.0, 0.01, False)])
 def test_auto_finishes_where_there_is_no_noise_and_the_first_steps_gain(monkeypatch, noise, fall, gains):
-    monkeypatch.setattr(finishing, "FALL", fall)
+    monkeypatch.setattr(halving, "FALL", fall)
     (before, _), (after, _) = searched(noise), searched(noise, finish="auto")
     assert (after[0].loss < 0.8 * before[0].loss) == gains
     assert ([one.loss for one in after] == [one.loss for one in before]) != gains

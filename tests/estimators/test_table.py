@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plunit.ensemble.standardizing import Scale
+from plunit.ensemble.arrays import Scale
 from plunit.sklearn import table
 
 RNG = np.random.default_rng(0)

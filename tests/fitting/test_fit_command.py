@@ -16,7 +16,7 @@ from commands import PROGRAM, SHORT, fit
 from compilers import compile_c
 
 from plunit import pieces
-from plunit.expressions.vocabulary import FUNCTIONS
+from plunit.expressions.expression import FUNCTIONS
 
 pytest.importorskip("typer")
 pytest.importorskip("sklearn")
@@ -277,7 +277,7 @@ REFUSED = {
     "negative error": (["x", "--error", "-1"], "--error must be positive, got -1.0"),
     "tiny error": (["sin(x)", "--error", "1e-12", "--quick"], "an error of 1e-12 is too small"),
     "hidden": (["x", "--hidden", "8,x"], "--hidden must be numbers of units from 1 to 256"),
-    "activation": (["x", "--activation", "swish", "--quick"], "activation must be one of"),
+    "activation": (["x", "--activation", "swish"], "unknown activation 'swish'; there are tanh, relu"),
     "missing values of a function": (["x", "--drop-missing"], "--drop-missing and --splits are for tables"),
     "inputs": (["{one}", "--target", "y", "--inputs", " , "], "--inputs must name columns"),
     "ending": (["x", "--save", "model.xyz"], "model.xyz must end in one of .h"),
@@ -306,7 +306,7 @@ def test_what_cannot_be_done_is_one_line(tables, tmp_path, name):
         tmp_path, *(part.format(**{path.stem: path for path in tables.iterdir()}) for part in arguments)
     )
     assert (code, out) == (2, "")
-    late = name in ("tiny error", "activation", "starts")  # all else is said before training
+    late = name in ("tiny error", "starts")  # all else is said before training
     assert re.match(r"training \d+ starts; Ctrl-C keeps the best so far plunit: " if late else "plunit: ", err)
     assert words in err
     assert ("Traceback" in err, err.isprintable()) == (False, True)

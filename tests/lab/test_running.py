@@ -15,7 +15,6 @@ from plunit.base.errors import UserError
 from plunit.lab import plan, running, scratch, store
 from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
-from plunit.lab.running import Where
 
 WANTED = {"inverse": Part("inverse", 3, ("plu", "tanh")), "depth": Part("depth", 300, ("plu",))}
 
@@ -86,7 +85,7 @@ def test_an_error_in_a_cell_keeps_the_others_and_cancels_the_rest(tmp_path):
 
 def test_a_run_is_published_and_leaves_nothing_unfinished(console, tmp_path):
     running.execute(
-        tmp_path, plan.for_run(tmp_path, "warp", seeds=2, activations="plu", assignments=["steps=3"]), Where(), console
+        tmp_path, plan.for_run(tmp_path, "warp", seeds=2, activations="plu", assignments=["steps=3"]), console
     )
     assert "report:" in console.export_text()
     command = f"plunit run warp --set steps=3 --seeds 2 --activations plu --out {tmp_path}"
@@ -96,12 +95,12 @@ def test_a_run_is_published_and_leaves_nothing_unfinished(console, tmp_path):
 
 
 def test_activations_add_up_in_a_folder(console, tmp_path):
-    running.execute(tmp_path, plan.for_run(tmp_path, "depth", seeds=5, activations="tanh,plu"), Where(), console)
+    running.execute(tmp_path, plan.for_run(tmp_path, "depth", seeds=5, activations="tanh,plu"), console)
     before = (tmp_path / "summary.csv").read_text().splitlines()
-    running.execute(tmp_path, plan.for_run(tmp_path, "depth", activations="plu,gelu"), Where(), console)
+    running.execute(tmp_path, plan.for_run(tmp_path, "depth", activations="plu,gelu"), console)
     assert set(before) < set((tmp_path / "summary.csv").read_text().splitlines())
     assert "the tables no longer show" not in console.export_text()
-    running.execute(tmp_path, plan.for_run(tmp_path, "depth", seeds=6, activations="plu"), Where(), console)
+    running.execute(tmp_path, plan.for_run(tmp_path, "depth", seeds=6, activations="plu"), console)
     assert "the tables no longer show the results of `plunit run depth --seeds 5" in console.export_text()
 
 
@@ -114,8 +113,8 @@ def test_data_that_cannot_be_had_is_an_error_or_a_line(console, tmp_path, monkey
     wanted = plan.for_run(tmp_path, "depth", seeds=2, activations="plu")
     wanted |= plan.for_run(tmp_path, "warp", seeds=1, activations="plu", assignments=["steps=2"])
     with pytest.raises(UserError, match="no data here"):
-        running.execute(tmp_path, wanted, Where(), console)
-    running.execute(tmp_path, wanted, Where(), console, tolerant=True)
+        running.execute(tmp_path, wanted, console)
+    running.execute(tmp_path, wanted, console, tolerant=True)
     said = console.export_text()
     assert "warp: left out: no data here; do this" in said
     assert "report:" in said
@@ -194,7 +193,7 @@ def test_a_cluster_may_lose_a_worker_and_without_its_scheduler_the_run_ends_in_o
     write = store.write
     monkeypatch.setattr(store, "write", lambda *arguments: (scheduler.kill(), write(*arguments)))
     with pytest.raises(UserError, match=r"^the workers died|^the Dask scheduler"):
-        running.execute(tmp_path / "runs", many, Where(cluster=address), console)
+        running.execute(tmp_path / "runs", many, console, cluster=address)
 
 
 def connected(address):
@@ -203,16 +202,21 @@ def connected(address):
         pytest.fail("there is none")
 
 
+def executed(folder, console, cluster, workers=0):
+    running.execute(folder, WANTED, console, workers=workers, cluster=cluster)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda folder, console: Where(-1), "workers must be a whole number from 0 to 1,024, got -1"),
-        (lambda folder, console: Where(10**11), "got 100000000000"),
-        (lambda folder, console: Where(2, "tcp://a:1"), "choose either workers or a cluster"),
+        (lambda *where: executed(*where, "tcp://a:1", workers=2), "choose either workers or a cluster"),
         (lambda folder, console: running.publish(folder / "new", console), "holds no results; `plunit reproduce`"),
         (lambda folder, console: running.publish(folder, console), "has no finished experiment; `plunit reproduce`"),
-        *((lambda *_, one=one: Where(cluster=one), "such as tcp://host:8786") for one in ("bogus", "tcp://h", "h:86")),
+        *(
+            (lambda *where, one=one: executed(*where, one), "such as tcp://host:8786")
+            for one in ("bogus", "tcp://h", "h:86")
+        ),
         (lambda *_: connected("tcp://127.0.0.1:9"), "no Dask scheduler answers at tcp://127.0.0.1:9"),
     ],
 )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plunit.ensemble import MLP, Rows, forward, initial
-from plunit.ensemble.standardizing import in_units
+from plunit.ensemble.mlp import in_units
 from plunit.play import panels
 from plunit.play.live_training import LiveTraining, Snapshot
 from plunit.play.panels import HEIGHT, MOST, WIDTH, Panel, cloud_of, pixels, share_of_dead_units, view_of

@@ -6,7 +6,7 @@ from calls import SMALL
 
 from plunit.base.errors import UserError
 from plunit.ensemble import forward
-from plunit.ensemble.standardizing import in_units
+from plunit.ensemble.mlp import in_units
 from plunit.play import panels, session
 from plunit.play.session import Session, bytes_of
 from plunit.play.targets import settings_of, task_of

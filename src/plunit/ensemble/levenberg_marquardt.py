@@ -3,7 +3,7 @@
 Let r be the residuals of a member, each times the root of its row's weight, and J their slopes in its parameters. A
 step leads to
 
-    theta - (J^T J + damping D)^-1 J^T r,    D = diag(J^T J) + 0.001 mean(diag(J^T J))
+    theta - (J^T J + damping D)^-1 J^T r,    D = diag(J^T J) + LIFT mean(diag(J^T J))
 
 in float64 (Levenberg, 1944; Marquardt, 1963; docs/glossary.md). It is kept only if the loss falls; then the next one
 is bolder, otherwise more careful. So no loss ever rises, and Ctrl-C keeps what has been reached.
@@ -25,7 +25,7 @@ import numpy as np
 
 from plunit import learned
 from plunit.base.machine import processors
-from plunit.base.progress import Pace, Progress
+from plunit.base.progress import Pace, Progress, interruption
 from plunit.base.ranges import as_count
 from plunit.ensemble import numpy_steps
 from plunit.ensemble.arrays import Array, as_array
@@ -36,6 +36,8 @@ from plunit.programs.loading import choose_engine, library
 
 DAMPING = 1e-3
 """Of the first step of members that Adam has trained."""
+
+LIFT = 1e-3  # so that a parameter without effect moves little
 
 EASIER, HARDER = 0.25, 4.0
 """The damping changes by these factors, after a step that is kept and after one that is not."""
@@ -138,9 +140,7 @@ def finish_members(
                 return now
     except KeyboardInterrupt:
         if interrupted is None:
-            warnings.warn(
-                f"Finish interrupted by user after {taken} of {steps} steps: kept is the best so far", stacklevel=2
-            )
+            warnings.warn(interruption(taken, steps), stacklevel=2)
         else:
             interrupted()
         return now
@@ -175,6 +175,7 @@ def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
         steps=steps,
         patience=PATIENCE,
         tolerance=TOLERANCE,
+        lift=LIFT,
         easier=EASIER,
         harder=HARDER,
         hardest=HARDEST,
@@ -259,7 +260,7 @@ def _step(normal: Array, damping: float) -> Array:
     gram, right = normal[:-1, :-1], normal[:-1, -1]
     diagonal = np.diag(gram)
     try:
-        factor = np.linalg.cholesky(gram + np.diag(damping * (diagonal + 1e-3 * diagonal.mean())))
+        factor = np.linalg.cholesky(gram + np.diag(damping * (diagonal + LIFT * diagonal.mean())))
     except np.linalg.LinAlgError:
         return np.full_like(right, np.inf)
     return np.asarray(np.linalg.solve(factor.T, np.linalg.solve(factor, right)))

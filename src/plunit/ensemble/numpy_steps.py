@@ -12,7 +12,7 @@ import numpy as np
 
 from plunit import learned
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.losses import LOSSES
+from plunit.ensemble.nonlinearities import LOSSES
 from plunit.ensemble.runs import Part, State, StepData, Steps, Validation, check_room
 
 

@@ -88,7 +88,7 @@ def train(
         stride: the loss is recorded every `stride` steps.
         checkpoints: steps after which the parameters are kept, in increasing order.
         finish: so many steps of Levenberg and Marquardt on all points follow (`finish_members`). Then theta and best
-            are float64, and best is the finished member where its loss of validation is lower. For the loss square,
+            are float64, and best is the finished member where its validation loss is lower. For the loss square,
             and not for streams.
         engine: "native" (compiled, float32) or "numpy"; by default native where possible.
 

@@ -42,7 +42,7 @@ def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
     lines = [
         f"{head}, {len(problem.y):,} {'rows' if is_table else 'points'}: {kind} of {found.model.n_init} starts, "
         f"{hidden} {settings.activation} units",
-        *problem.encoding,
+        *problem.notes,
         *_errors(problem, found),
         *_tried(settings, found),
         *_pieces(settings, found),
@@ -132,7 +132,7 @@ def _winners(found: Found) -> str:
     table = found.model.candidates_
     losses = [f"no. {start} ({loss:.3g})" for start, loss in zip(table["start"], table["validation_loss"], strict=True)]
     middle = float(np.median(table["validation_loss"]))
-    unit = "mean square error on rows of validation, in units of the variance"
+    unit = "mean square error on validation rows, in units of the variance"
     return f"{', '.join(losses[:WINNERS])}; the median of all {middle:.3g} ({unit})"
 
 
@@ -229,7 +229,7 @@ def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str
     is_c, curve = ending(path) == ".h", found.reduced if few else None
     names = problem.inputs if curve is None or problem.expression is None else ()
     about = _about_network(problem, found) if curve is None else _about_curve(problem, curve)
-    labels: dict[str, Any] = {"names": names, "about": "\n".join([about, *problem.encoding])}
+    labels: dict[str, Any] = {"names": names, "about": "\n".join([about, *problem.notes])}
     function: Any = found.model.network_ if curve is None else curve.curve
     content = "the network" if curve is None else f"the curve of {curve.curve.pieces} pieces"
     box = problem.box.tolist() if curve is None else None

@@ -297,7 +297,7 @@ def _rmse(model: Any, x: Array, y: Array) -> float:
 def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) -> SupError:
     """Return the largest error of the network, with a bound where there can be one."""
     from plunit.expressions import MOST_VARIABLES, SupError
-    from plunit.expressions.distance import comparison, outcome
+    from plunit.expressions.distance import comparison
 
     why = f"it needs a piecewise-linear network and at most {MOST_VARIABLES} variables"
     if model.activation in PIECEWISE and len(problem.inputs) <= MOST_VARIABLES:
@@ -311,7 +311,7 @@ def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) 
                 search.run(PROOF, lambda done, what: stop(done, search.value))
             except KeyboardInterrupt:
                 stop.asked = True
-            return outcome(search)
+            return search.outcome()
     low, high = problem.box.T
     x = np.random.default_rng(1).uniform(low, high, (SAMPLES, len(problem.inputs)))
     return SupError(float(np.abs(model.predict(x) - f(*x.T)).max()), (), None, 0, why)

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Experiment", "catalogue"]
 
-_NAMES = ("fit", "reach", "shape", "depth", "cifar10", "inverse", "warp", "density", "compare")
+_NAMES = ("fit", "reach", "depth", "cifar10", "inverse", "warp", "density", "compare")
 MODULES = tuple(f"plunit.lab.read.{name}" for name in _NAMES)
 """The modules with experiments, each with a tuple EXPERIMENTS."""
 
 Changes = dict[str, Any]
-"""Field of a spec, or field.field of a spec within a spec, to its value."""
+"""Field of a spec to its value."""
 
 Runs = dict[str, Arrays]
 """Activation to the arrays of all its seeds."""
@@ -189,12 +189,8 @@ def check_changes(spec: Any, stored: Changes) -> Changes:
 
 def changed(spec: Any, changes: Changes) -> Any:
     """Return a spec with other values in some fields; raise UserError if they do not go together."""
-    own = {name: value for name, value in changes.items() if "." not in name}
-    for name in {name.partition(".")[0] for name in changes if "." in name}:
-        inner = {key.partition(".")[2]: value for key, value in changes.items() if key.startswith(f"{name}.")}
-        own[name] = changed(getattr(spec, name), inner)
     try:
-        return dataclasses.replace(spec, **own)
+        return dataclasses.replace(spec, **changes)
     except ValueError as error:
         raise UserError(str(error)) from None
 
@@ -213,9 +209,4 @@ def options(changes: Changes) -> list[str]:
 def _hint(spec: Any, name: str) -> Any:
     """Return the type of a field, with its range."""
     hints = get_type_hints(type(spec), include_extras=True)
-    inner = {field for field in hints if dataclasses.is_dataclass(getattr(spec, field))}
-    head, _, rest = name.partition(".")
-    if rest and head in inner:
-        return _hint(getattr(spec, head), rest)
-    known("field", name, [f"{field}.FIELD" if field in inner else field for field in hints])
-    return hints[name]
+    return hints[known("field", name, hints)]

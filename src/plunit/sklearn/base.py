@@ -16,16 +16,16 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import validate_data
 
-from plunit.base.progress import Progress, ProgressLine
+from plunit.base.progress import Progress, ProgressLine, interruption
 from plunit.base.ranges import as_count
 from plunit.ensemble import ACTIVATIONS, MLP
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.halving import Candidate, interruption, places, search
-from plunit.ensemble.standardizing import Scale, in_units, out_of_units
+from plunit.ensemble.arrays import Array, Scale
+from plunit.ensemble.halving import Candidate, places, search
+from plunit.ensemble.mlp import in_units, out_of_units
 from plunit.sklearn import table
 from plunit.sklearn.fitted import FittedModel
 
-LOOKS = 100  # how often the rows of validation are looked at
+LOOKS = 100  # how often the validation rows are looked at
 
 AVERAGE = 0.1
 """The mean of the parameters over about this part of the steps taken is looked at, and kept: it is less noisy."""
@@ -237,7 +237,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         return [tuple(as_count('each of hidden_layer_sizes, if not "auto",', size, 1, math.inf) for size in sizes)]
 
     def _steps(self, rows: int) -> tuple[int, int]:
-        """Return the number of steps, and of those from one look at the rows of validation to the next."""
+        """Return the number of steps, and of those from one look at the validation rows to the next."""
         passes = 400 * rows / min(self._batch(), rows)
         steps = int(min(max(passes, 2000), 12_000)) if self.max_iter is None else int(self.max_iter)
         every = max(1, steps // LOOKS)
@@ -277,7 +277,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         self.candidates_ = {
             "hidden_layer_sizes": np.array([",".join(map(str, one.network.widths[1:-1])) for one in found]),
             "start": starts,
-            "fold": np.unique([one.fold for one in found], return_inverse=True)[1],
+            "fold": np.unique([one.first_held for one in found], return_inverse=True)[1],
             "weight_decay": decays[starts],
             "validation_loss": np.array([one.loss for one in found]),
             "best_iter": np.array([one.best_step for one in found]),
@@ -322,7 +322,7 @@ def _best_shape(found: list[Candidate], count: int) -> list[Candidate]:
 
 def _chosen(members: list[Candidate], count: int) -> list[Candidate]:
     losses = np.array([one.loss for one in members])
-    place = places(losses, np.array([one.fold for one in members]))
+    place = places(losses, np.array([one.first_held for one in members]))
     order = np.lexsort([losses, place])[:count]
     return [members[i] for i in np.sort(order)]
 

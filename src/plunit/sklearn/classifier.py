@@ -35,7 +35,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         multilabel_: whether y had several labels.
         network_: f, in the units of the data: the log-odds of the second class, or a number for each class; the
             log-odds of each label.
-        validation_scores_: minus the loss of validation of the best member at each look.
+        validation_scores_: minus the validation loss of the best member at each look.
 
     >>> from plunit.sklearn import PLUClassifier
     >>> x = np.random.default_rng(0).uniform(-1, 1, (300, 2))

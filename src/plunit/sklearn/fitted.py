@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plunit.ensemble import MLP
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.evaluating import output_blocks
 from plunit.ensemble.mlp import PIECEWISE, spread
+from plunit.ensemble.native_steps import output_blocks
 from plunit.pieces import Curve, Polygons, curve, polygons
 from plunit.pieces import Network as Exact
 from plunit.pieces import network as build

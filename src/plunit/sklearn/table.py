@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from plunit.ensemble import Rows, Validation
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.standardizing import Scale
+from plunit.ensemble.arrays import Array, Scale
 
 MERGED = 100_000  # equal rows of tables up to this size are merged
 LARGEST = 1e100  # larger weights are divided by the largest, because their sum may overflow

@@ -93,7 +93,7 @@ def test_training_learns(tmp_path, table):
 def test_a_comparison_makes_a_report_with_a_verdict_for_each_pair(tmp_path, table, console):
     out = tmp_path / "out"
     plan = wanted(out, table, seeds=7, activations="relu, plu ,tanh")
-    running.execute(out, plan, running.Where(), console)
+    running.execute(out, plan, console)
     said, page = console.export_text(), (out / "report.html").read_text()
     verdicts = re.findall(r"on height\. .*: (holds|no difference seen)\n", said)
     assert len(verdicts) == 3
@@ -204,7 +204,7 @@ def test_odd_file_names_and_columns_do_not_block_the_folder(tmp_path, table, nam
     found = plan.for_compare(
         out, odd, "-1", "", ["widths=4", "steps=9"], seeds=5, activations="relu,plu", say=pytest.fail
     )
-    running.execute(out, found, running.Where(), console)
+    running.execute(out, found, console)
     assert "\\frac" in (out / "report.html").read_text()
 
 

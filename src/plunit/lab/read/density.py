@@ -14,7 +14,7 @@ from plunit.base.ranges import Range
 from plunit.invertible import toy
 from plunit.lab.claims import Claim, mean, measure
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.style import Picture, look
+from plunit.lab.style import Picture, look, seeds_of
 from plunit.lab.train import density as run
 from plunit.lab.train.density import DensitySpec
 
@@ -93,8 +93,7 @@ class Density(Experiment):
             axes.set(title=data.replace("_", " "), xlabel="test NLL, nats")
             axes.set_yticks(-np.arange(len(runs)), [METHODS[method] for method in runs])
             axes.margins(0.12)
-        seeds = max(arrays["seed"].size for arrays in runs.values())
-        what = f"test negative log-likelihood of {seeds} seeds, {self._steps(runs)}"
+        what = f"test negative log-likelihood of {seeds_of(runs)} seeds, {self._steps(runs)}"
         caption = f"{self.title}: {what}. Lower is better."
         alt = f"Dots for each seed, a row for each of {', '.join(METHODS[method] for method in runs)}."
         return Picture(f"{self.name}-likelihoods", caption, alt, figure)

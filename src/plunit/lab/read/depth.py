@@ -13,7 +13,7 @@ from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
 from plunit.lab.claims import Claim, measure_ratio, median, ratios
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.style import Picture, draw_band, label, listed
+from plunit.lab.style import Picture, draw_band, listed, names, seeds_of
 from plunit.lab.train import depth as run
 from plunit.lab.train.depth import DepthSpec
 
@@ -66,10 +66,8 @@ class Depth(Experiment):
         axes.set_xticks(depths, [str(depth) for depth in depths])
         axes.minorticks_off()
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-        seeds = max(arrays["seed"].size for arrays in runs.values())
-        caption = f"{self.title}: median and 5-95 % of {seeds} seeds; zeros are drawn at {_FLOOR:g}."
-        names = ", ".join(map(label, runs))
-        yield Picture(self.name, caption, f"Falling curves of gradient norms over depth for {names}.", figure)
+        caption = f"{self.title}: median and 5-95 % of {seeds_of(runs)} seeds; zeros are drawn at {_FLOOR:g}."
+        yield Picture(self.name, caption, f"Falling curves of gradient norms over depth for {names(runs)}.", figure)
 
     def finding(self, runs: Runs) -> str:
         """Say by how much gradients fall."""

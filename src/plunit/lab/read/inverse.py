@@ -16,7 +16,7 @@ from plunit.functional import formula
 from plunit.lab.cell import Arrays
 from plunit.lab.claims import Claim, Column, largest, mean, measure, median
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.style import Picture, label, listed, look
+from plunit.lab.style import Picture, label, listed, look, names, seeds_of
 from plunit.lab.train import inverse as run
 from plunit.lab.train.inverse import InverseSpec
 
@@ -104,13 +104,12 @@ class InverseExperiment(Experiment):
         for axes in grid[:, 0]:
             axes.set_ylabel("largest |F⁻¹(F(x)) - x|")
         figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-        seeds = max(arrays["seed"].size for arrays in runs.values())
         caption = (
-            f"{self.title}: median of {seeds} seeds, {spec.features} features. Dotted: the bound of the certificate. "
-            f"Values at {_CEILING:g} stand for round trips that lose points: tanh rounds to +-1, where its inverse is "
+            f"{self.title}: median of {seeds_of(runs)} seeds, {spec.features} features. "
+            f"Dotted: the bound of the certificate. Values at {_CEILING:g} stand for round trips that lose points: tanh rounds to +-1, where its inverse is "
             "infinite."
         )
-        alt = f"Errors of round trips over depth, rising from rounding level, for {', '.join(map(label, runs))}."
+        alt = f"Errors of round trips over depth, rising from rounding level, for {names(runs)}."
         yield Picture(self.name, caption, alt, figure)
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from plunit.base.ranges import Range
 from plunit.lab.claims import Claim, measure, median
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.style import Picture, label, listed, look, median_loss, median_member
+from plunit.lab.style import Picture, label, listed, look, median_member, medians
 from plunit.lab.train import warp as run
 from plunit.lab.train.warp import WarpSpec
 
@@ -46,7 +46,7 @@ class Warp(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Give the errors of the inverse."""
-        errors = {name: median_loss(arrays["inverse_error"]) for name, arrays in runs.items()}
+        errors = medians(runs, "inverse_error")
         steps = max(len(arrays["loss"]) for arrays in runs.values())
         return f"Median error of the inverse, which no step saw, after {steps:,} steps: {listed(errors)}."
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.standardizing import Scale
+from plunit.ensemble.arrays import Array, Scale
 
 SHRINKAGES = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Parts of the correlations that are given up; the rows of validation choose one."""

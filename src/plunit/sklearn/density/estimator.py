@@ -10,12 +10,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from plunit.base.progress import Progress, ProgressLine
+from plunit.base.progress import Progress, ProgressLine, interruption
 from plunit.base.ranges import as_count
 from plunit.densities import Architecture
 from plunit.densities.architecture import LEARNED, MOST_FEATURES
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.halving import interruption
 from plunit.programs.loading import choose_engine
 from plunit.sklearn import table
 from plunit.sklearn.base import (

@@ -12,9 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plunit.densities import Architecture, DensityNetwork
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.evaluating import row_blocks
-from plunit.ensemble.standardizing import ROUNDING
+from plunit.ensemble.arrays import ROUNDING, Array
+from plunit.ensemble.native_steps import row_blocks
 from plunit.sklearn.base import check_count
 from plunit.sklearn.density.columns import Columns, Whitening
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from plunit.densities.degenerate import dependent_columns, is_atom
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.standardizing import is_constant
+from plunit.ensemble.arrays import Array, is_constant
 from plunit.sklearn.density.columns import Columns
 
 TIED = 0.9  # a column is rounded if it has fewer distinct values than this part of the distinct rows

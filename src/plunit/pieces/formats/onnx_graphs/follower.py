@@ -13,7 +13,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Content, Importer, Room, build, check_bytes
-from plunit.pieces.formats.onnx_graphs.comparing import LinearMap, UnitNodes, check_linear, check_network, computed
+from plunit.pieces.formats.onnx_graphs.comparing import UnitNodes, check_network
 from plunit.pieces.formats.onnx_graphs.layering import Tensor, chain
 from plunit.pieces.formats.onnx_graphs.operators import (
     ELEMENTWISE,
@@ -21,9 +21,12 @@ from plunit.pieces.formats.onnx_graphs.operators import (
     LINEAR,
     PICKED,
     Call,
+    LinearMap,
     attributes,
+    computed,
     folded,
     largest_size,
+    linear_map,
 )
 from plunit.pieces.formats.onnx_graphs.waves import Wave
 from plunit.pieces.networks import Network
@@ -215,9 +218,8 @@ class Follower:
         (signal, *more) = [value for value in values if isinstance(value, Signal)]
         if more:
             raise ValueError("two functions of the input are multiplied, which is not piecewise-linear")
-        call = Call([value.wave if value is signal else value for value in values], attributes(node), signal.shape)
-        linear, bias = LINEAR[node.op_type](call)
-        self._affine(node, [signal], (lambda x: linear(x.reshape(-1, *signal.shape)).reshape(len(x), -1), bias))
+        name = next(name for name, value in zip(node.input, values, strict=True) if value is signal)
+        self._affine(node, [signal], linear_map(node, name, signal.shape, self.values, self.version))
 
     def _pick(self, node: Any, values: list[Any]) -> None:
         """Follow a node that moves numbers: onnx moves their indices, those of signals first, then those of arrays."""
@@ -256,8 +258,6 @@ class Follower:
         """Add the tensor of a node that is affine in signals."""
         linear, bias = result
         self._room.take("its result", 8 * bias.size)
-        named = [(signal.name, signal.shape) for signal in signals]
-        check_linear(node, named, result, self.values, self.version)
         tensors = tuple(self._tensor(signal) for signal in signals)
         self._start(node.output[0], Tensor(bias.size, tensors, linear, bias.reshape(-1)), bias.shape)
 
