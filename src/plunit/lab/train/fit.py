@@ -183,8 +183,8 @@ def compute_map(cell: Cell, scratch: Path) -> Arrays:
     spec: ShapeSpec = cell.spec
     network = MLP(spec.widths, cell.activation)
     start = initial(network, [np.random.default_rng(seed) for seed in cell.seeds])
-    points = list(itertools.product(cell.seeds, spec.alphas, spec.cs))
-    seed, alpha, c = np.array(points, dtype=np.float32).T.copy()
+    points = np.array(list(itertools.product(cell.seeds, spec.alphas, spec.cs)))
+    alpha, c = points[:, 1:].astype(np.float32).T.copy()
     trained = train(
         network,
         start.repeat(len(points) // len(cell.seeds), axis=1),
@@ -197,7 +197,8 @@ def compute_map(cell: Cell, scratch: Path) -> Arrays:
         engine=cell.engine,
     )
     loss = final_loss(spec, network, trained.theta, alpha, c)
-    return {"seed": seed.astype(np.int64), "alpha": alpha, "c": c, "final_loss": loss, "theta": trained.theta}
+    grid_points = {"seed": points[:, 0].astype(np.int64), "alpha": points[:, 1], "c": points[:, 2]}
+    return {**grid_points, "final_loss": loss, "theta": trained.theta}
 
 
 def compute_reach(cell: Cell, scratch: Path) -> Arrays:
