@@ -14,7 +14,7 @@ from plunit.lab.experiment import catalogue
 SINE = catalogue()["sine"]
 (CELL,) = SINE.cells(["plu"], 8, "numpy")
 FAMILIES = ["fit", "depth", "inverse", "warp", "density", "cifar10", "compare"]
-READ_ONLY = [f"{name}.py" for name in ("claims", "style", "story", "publishing", "plan", "running", "read/records")]
+READ_ONLY = [f"{name}.py" for name in ("claims", "style", "story", "publishing", "plan", "running")]
 
 
 def test_equal_cells_have_equal_keys():

@@ -9,8 +9,7 @@ import pytest
 from plunit.lab.claims import interval, median
 from plunit.lab.publishing import write_tables
 from plunit.lab.read import cifar10 as read
-from plunit.lab.read.cifar10 import EXPERIMENTS, Evidence, _best, crossing
-from plunit.lab.read.records import LossCurves
+from plunit.lab.read.cifar10 import EXPERIMENTS, Evidence, LossCurves, _best, crossing
 
 USUAL, MATCHED = EXPERIMENTS
 FITS = ("sine", "parametric", "surface")
