@@ -108,8 +108,9 @@ def test_dead_units_are_counted():
     theta[2] = 1  # first layer: unit 0 is always negative, unit 2 for half of the points
     theta[3:6, :] = np.array([-1.0, 1.0, 0.0])[:, None]
     theta[15:18, 0] = 1  # second layer: alive in member 0, all at 0 in member 1
-    assert dead_units(SINE, MLP(SINE.widths, "relu"), theta).tolist() == [1, 4]
-    assert dead_units(SINE, MLP(SINE.widths, "plu"), theta).tolist() == [0, 0]
+    dead = {name: dead_units(MLP(SINE.widths, name), theta, grid(SINE), 0.1, 1.0).tolist() for name in ("relu", "plu")}
+    assert dead == {"relu": [1, 4], "plu": [0, 0]}
+    assert dead_units(MLP(SINE.widths, "plu"), theta, grid(SINE), 0.0, 0.5).tolist() == [5, 2]
 
 
 COUNTS = {f"{stage}_{kind}": (3,) for stage in ("initial", "random", "trained") for kind in ("pieces", "patterns")}
