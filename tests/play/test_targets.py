@@ -124,7 +124,7 @@ WRONG = {
     "long text": ({"kind": "expression", "text": "x" * 10_001}, "text must be a text of at most 10,000 characters"),
     "code": ({"kind": "expression", "text": "__import__('os').system('true')"}, "column 1"),
     "constant": ({"kind": "expression", "text": "3"}, "has no variable"),
-    "three variables": ({"kind": "expression", "text": "a + b * d"}, "one variable or two; 'a + b * d' has a, b, d"),
+    "three variables": ({"kind": "expression", "text": "a + b * d"}, "one or two variables; 'a + b * d' has a, b, d"),
     "ends": (
         {"kind": "expression", "text": "x", "low": 2, "high": 2},
         "low must be below high, both finite, got 2.0",

@@ -65,7 +65,7 @@ def settings_of(given: Any) -> Settings:
     if len(set(names)) < len(names):
         raise UserError(f"each activation can be named once, got {', '.join(names)}")
     if "plu_learned" in names and not 1e-6 <= found.alpha <= 1 - 1e-6:
-        raise UserError(f"learned PLU needs 0 < alpha < 1 at the start, got {found.alpha:g}; take 0.1")
+        raise UserError(f"learned PLU needs 0 < alpha < 1 at the start, got {found.alpha:g}; use 0.1")
     return found
 
 
@@ -123,7 +123,7 @@ def _typed(text: Annotated[str, Range(0, 10_000)], low: End = -6.0, high: End = 
         raise UserError(f"{text[:200]!r}, column {columns[error.column - 1]}: {error.problem}") from None
     names = of_expression(written, low, high, 2).inputs  # at the corners: how many variables?
     if len(names) > 2:
-        raise UserError(f"a function here has one variable or two; {text[:60]!r} has {', '.join(names[:9])}")
+        raise UserError(f"use one or two variables; {text[:60]!r} has {', '.join(names[:9])}")
     notes = [f"Read as {written}"] if written != text else []
     return _task([of_expression(written, low, high, AXIS[len(names) - 1])], notes)
 
