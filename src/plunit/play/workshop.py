@@ -116,9 +116,7 @@ class Workshop:
     def _find(self, name: Any) -> Session:
         session = self._sessions.get(name) if isinstance(name, str) else None
         if session is None:
-            raise UnknownSession(
-                "this training has ended, because its page was closed or idle; start again"
-            )
+            raise UnknownSession("this training has ended, because its page was closed or idle; start again")
         return session
 
     def _frame(self, session: Any, after: Annotated[int, Range(0, 2**53)] = 0) -> Reply:
