@@ -113,11 +113,6 @@ def test_no_name_of_a_table_opens_a_file(tmp_path):
     assert (task.title, len(task.y)) == (str(tmp_path / "other.parquet"), 10)
 
 
-def test_a_table_without_a_header_is_read_with_a_note():
-    task = task_of({**table([(n, 2 * n) for n in range(10)], header=""), "name": "mine.csv"})
-    assert task.notes[0].startswith("mine.csv: the first row is data")
-
-
 WRONG = {
     "a text": ("sin(x)", "a target must be an object such as {'kind': 'expression', 'text': 'sin(x)'}"),
     "unknown kind": ({"kind": "os.system"}, "unknown kind of target 'os.system'"),

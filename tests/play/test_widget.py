@@ -109,8 +109,3 @@ def test_without_anywidget_the_extra_is_named():
     code = "import sys; sys.modules['anywidget'] = None; import plunit.play; plunit.play.Widget"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "plunit.play.Widget needs anywidget, which is not installed; pip install 'plunit[notebook]'" in run.stderr
-
-
-def test_there_is_nothing_else():
-    with pytest.raises(AttributeError, match="no attribute 'Gadget'"):
-        plunit.play.Gadget  # noqa: B018

@@ -106,11 +106,6 @@ def test_the_bound_of_the_certificate_holds(runs):
     assert certificate.verdict == "holds"
 
 
-def test_at_most_five_seeds_are_run():
-    assert [USUAL.seeds_within(seeds) for seeds in (3, 64, 1024)] == [3, 5, 5]
-    assert len(USUAL.cells(("plu",), USUAL.seeds_within(1024), "")) == 5
-
-
 def test_the_figure_has_a_panel_for_each_kind_and_precision(tmp_path):
     (picture,) = INVERSE.figures({"plu": DRAWN["plu"]})
     picture.figure.savefig(tmp_path / "figure.png")

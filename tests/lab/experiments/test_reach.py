@@ -115,7 +115,3 @@ def test_the_figure_is_the_map_with_the_paper_s_choice_and_the_lowest(runs):
     chosen, best = (line.get_xydata()[0] for line in axes.lines)
     assert chosen.tolist() == [1, 0]
     assert best.tolist() == [np.argmin(medians) % 3, np.argmin(medians) // 3]
-
-
-def test_an_eighth_of_the_seeds_is_taken_and_at_most_32():
-    assert [MAP.seeds_within(seeds) for seeds in (1, 64, 1024)] == [1, 8, 32]
