@@ -10,8 +10,7 @@ import torch
 from plunit.densities import Architecture, DensityNetwork, Sample, start
 from plunit.densities.chain_state import MemberSteps, begin
 from plunit.densities.numpy_chain import advance, differentiate, mean_loss, radii
-from plunit.invertible import toy
-from plunit.invertible.flow import to_flow
+from plunit.invertible import to_flow, toy
 
 KINDS = [("smooth", 0.0), ("plu", 0.3), ("plu", 0.0), ("leaky", 0.0)]
 

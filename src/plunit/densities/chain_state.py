@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plunit.densities.architecture import Architecture, Start
+from plunit.densities.degenerate import constants
 from plunit.densities.density_network import DensityNetwork
 from plunit.ensemble.arrays import Array, as_array
 
@@ -99,12 +100,8 @@ def check_spread(sample: Sample) -> None:
     """Raise ValueError unless every column has two values or more: a constant has no density."""
     if len(sample.x) < 2:
         raise ValueError(f"a density needs two rows or more, got {len(sample.x)}")
-    constant = np.flatnonzero(np.ptp(sample.x, axis=0) == 0)
-    if len(constant):
-        raise ValueError(
-            f"column {constant[0]} of x has one value, {sample.x[0, constant[0]]:g}, in all {len(sample.x)} rows: a "
-            f"constant has no density; drop the column, or add noise to it"
-        )
+    for fault in constants(sample.x, np.flatnonzero(np.ptp(sample.x, axis=0) == 0).tolist()):
+        raise ValueError(fault)
 
 
 def _numbers(values: Array, name: str, dtype: Any = np.float32) -> Array:

@@ -7,7 +7,7 @@ from torch.autograd import gradcheck, gradgradcheck
 
 from plunit.invertible import LU, PLU, Bijection, Chain, Inverse, LeakyReLU, Reversible, ScaleShift, SmoothPLU, density
 from plunit.invertible.bijections.bijection import Elementwise
-from plunit.invertible.bijections.blocks import are_blocks
+from plunit.invertible.bijections.chain import are_blocks
 
 CHAINS = {
     **{name: lambda name=name: density(3, 4, activation=name) for name in ("smooth", "annealed", "flux", "leaky")},
@@ -94,7 +94,7 @@ def test_leaves_that_differ_in_their_tensors_only_are_implied_at_once(monkeypatc
 def test_blocks_have_derivatives_of_first_and_second_order():
     torch.manual_seed(0)
     chain = density(2, 2).double()
-    assert are_blocks(chain.steps())
+    assert are_blocks(chain.leaves())
     names, start = zip(
         *((name, p.detach().clone().requires_grad_()) for name, p in chain.named_parameters()), strict=True
     )

@@ -76,7 +76,6 @@ def test_gradients_stay_finite_far_out_and_at_alpha_one(alpha, direction):
 def test_sharp_removes_the_corners_only(learnable):
     smooth = SmoothPLU(3, 0.2, 0.7, learnable=learnable).double().eval()
     sharp = smooth.sharp()
-    assert repr(smooth) == ("SmoothPLU(3, learned=alpha, c)" if learnable else "SmoothPLU(3)")
     assert isinstance(sharp, PLU)
     assert not sharp.training
     assert sharp.boundary
