@@ -6,12 +6,7 @@ import torch
 from torch.distributions import Independent, MultivariateNormal, Normal
 
 from plunit.densities import Architecture, DensityNetwork, start
-from plunit.invertible import (
-    Flow,
-    ScaleShift,
-    density,
-    to_flow,
-)
+from plunit.invertible import Flow, ScaleShift, density, to_flow
 
 
 def seeded(activation="smooth", blocks=3):
