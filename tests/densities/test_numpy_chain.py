@@ -80,7 +80,7 @@ def test_the_radius_is_the_distance_of_the_nearest_samples(random_network):
 def member(form, seed=0, looks=100):
     begun = start(form, np.random.default_rng(seed))
     begun = replace(begun, theta=begun.theta.astype(np.float64), sign=begun.sign.astype(np.float64))
-    return begin(form, begun, seed, looks)
+    return begin(begun, seed, looks)
 
 
 def test_steps_are_those_of_adam_in_pytorch():

@@ -3,6 +3,7 @@
 import copy
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 from torch import distributions as d
 from torch.utils.data import DataLoader
 
-from plunit.densities import Architecture, DensityNetwork, start
+from plunit.densities import Architecture, start
 from plunit.invertible import (
     LU,
     PLU,
@@ -100,9 +101,7 @@ def spoiled(bijection, **values):
 
 
 def sharp_network(rho):
-    form = Architecture(2, 3)
-    begun = start(form, np.random.default_rng(0))
-    return DensityNetwork(form, begun.theta, begun.order, begun.sign, rho)
+    return replace(start(Architecture(2, 3), np.random.default_rng(0)), rho=rho)
 
 
 def batch_of_normals():

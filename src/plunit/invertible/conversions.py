@@ -32,9 +32,7 @@ def to_flow(network: DensityNetwork) -> Flow:
 
     >>> import numpy as np
     >>> from plunit.densities import Architecture, start
-    >>> form = Architecture(2, 3)
-    >>> begun = start(form, np.random.default_rng(0))
-    >>> to_flow(DensityNetwork(form, begun.theta, begun.order, begun.sign)).log_prob(torch.zeros(5, 2)).shape
+    >>> to_flow(start(Architecture(2, 3), np.random.default_rng(0))).log_prob(torch.zeros(5, 2)).shape
     torch.Size([5])
     """
     return Flow(to_chain(network)).to(torch.from_numpy(network.theta).dtype)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from plunit.densities.architecture import MOST_FEATURES
 from plunit.densities.degenerate import dependent, discrete, is_atom
+from plunit.densities.density_network import MOST_FEATURES
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.standardizing import is_constant
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from plunit.base.progress import Progress, ProgressLine
 from plunit.base.ranges import as_count
 from plunit.densities import Architecture
-from plunit.densities.architecture import LEARNED
+from plunit.densities.density_network import LEARNED
 from plunit.ensemble.halving import interruption
 from plunit.programs.loading import choose_engine
 from plunit.sklearn import table
