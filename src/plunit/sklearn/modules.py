@@ -10,8 +10,8 @@ from plunit.densities import DensityNetwork
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.nonlinearities import ACTIVATIONS, module_of
 from plunit.invertible import LU, Chain, Flow
-from plunit.invertible.flow import to_chain
-from plunit.sklearn.density.columns import Whitening
+from plunit.invertible.conversions import to_chain
+from plunit.sklearn.density.fitted_density import Whitening
 from plunit.torch import PLU
 
 
