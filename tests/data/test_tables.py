@@ -217,6 +217,13 @@ def test_a_table_as_it_is(tmp_path, end):
     assert (whole.y.tolist(), "3 of 20 rows" in lines[2]) == ([0, 2, *range(5, 20)], True)
 
 
+def test_a_column_without_any_value_drops_no_row(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c\n" + "".join(f"{n},NA,{n}\n" for n in range(11)) + ",NA,11\n")
+    found = read_columns(tmp_path / "t.csv", "c", say=(lines := []).append, drop_missing=True)
+    assert (found.inputs, len(found.y)) == (("a",), 11)
+    assert ["1 of 12 rows are left out" in lines[0], "left out: 'b'" in lines[1]] == [True, True]
+
+
 def test_numbers_as_they_are_have_the_same_bits(tmp_path):
     (tmp_path / "t.csv").write_text(text_of({}))
     found, strict = (read(tmp_path / "t.csv", "c") for read in (read_columns, read_table))

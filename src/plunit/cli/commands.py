@@ -25,6 +25,10 @@ _FUNCTIONS = {"fit": "fit_", "play": "play_", "pieces": "pieces_of", "prove": "p
 """The functions that do not have the names of their commands, which are those of files, or of Python."""
 
 
+_CLASSES = {"pieces": "BoxCommand", "fit": "FormulaCommand"}
+"""The commands that read their words in a way of their own."""
+
+
 def application(word: str = "") -> typer.Typer:
     """Return the command line: with the command of this name alone, or with all commands."""
     app = typer.Typer(
@@ -37,7 +41,7 @@ def application(word: str = "") -> typer.Typer:
     for name in [word] if word in _GROUPS else _GROUPS:
         group = import_module(f"plunit.cli.{_GROUPS[name]}")
         command = _stoppable(getattr(group, _FUNCTIONS.get(name, name)), name)
-        app.command(name, cls=group.BoxCommand if name == "pieces" else None)(command)
+        app.command(name, cls=getattr(group, _CLASSES.get(name, ""), None))(command)
     app.callback()(plunit_)
     return app
 
