@@ -197,12 +197,10 @@ class CsvTable:
         kept: dict[int, list[str | None]] = {column: [] for column in columns}
         known: dict[str, str] = {}
         lines: list[int] = []
-        for line, _, fields in _records(_blocks(self.content, self.skip), self.delimiter):
-            self._check_width(line, fields)
+        for line, fields in self._rows(columns):
             lines.append(line)
             check_size(len(lines) * len(columns), MAX_TEXTS, "texts")
-            for column, texts in kept.items():
-                field = fields[column].strip()
+            for texts, field in zip(kept.values(), map(str.strip, fields), strict=True):
                 texts.append(None if _is_missing(field) else known.setdefault(field, field))
         for column, texts in kept.items():
             if (row := first_date(texts)) is not None:
@@ -227,15 +225,14 @@ class CsvTable:
 
     def _careful(self, data: Lines, columns: Sequence[int], mark: str) -> Iterator[Array]:
         """Yield the numbers of the chosen columns; raise TableFault at the first field that is wrong."""
-        content, width = _records(data, self.delimiter), len(self.names)
-        while chunk := list(islice(content, max(1, _FIELDS // width))):
-            for line, _, fields in chunk:
-                self._check_width(line, fields)
-            rows = [[fields[column] for column in columns] for _, _, fields in chunk]
+        rows = self._rows(columns, data)
+        while chunk := list(islice(rows, max(1, _FIELDS // len(self.names)))):
             # A field that holds the joint or a line end changes the shape.
-            values = _plain("\n".join(map("|".join, rows)), "|", len(columns), mark)
-            if values is None or len(values) != len(rows):
-                values = np.array([[self._value(line, at, row[at], mark) for at in columns] for line, _, row in chunk])
+            values = _plain("\n".join("|".join(fields) for _, fields in chunk), "|", len(columns), mark)
+            if values is None or len(values) != len(chunk):
+                values = np.array(
+                    [[self._value(line, *one, mark) for one in zip(columns, row, strict=True)] for line, row in chunk]
+                )
             yield values
 
     def _value(self, line: int, column: int, field: str, mark: str) -> float:
@@ -265,18 +262,20 @@ class CsvTable:
     def _place(self, line: int, column: int, field: str) -> str:
         return f"line {line}, column {quoted(self.names[column])}: {quoted(field)}"
 
-    def _check_width(self, line: int, fields: Sequence[str]) -> None:
-        if len(fields) != len(self.names):
-            raise TableFault(
-                f", line {line}: {len(fields)} fields were found, and the first row has {len(self.names)} "
-                f"(delimiter {self.delimiter!r}). All rows must have as many: correct the line, "
-                "or put quotes around a field that contains the delimiter."
-            )
+    def _rows(self, columns: Sequence[int], data: Lines | None = None) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line and the chosen fields of each row; raise TableFault where one has more fields, or fewer."""
+        for line, _, fields in _records(data or _blocks(self.content, self.skip), self.delimiter):
+            if len(fields) != len(self.names):
+                raise TableFault(
+                    f", line {line}: {len(fields)} fields were found, and the first row has {len(self.names)} "
+                    f"(delimiter {self.delimiter!r}). All rows must have as many: correct the line, "
+                    "or put quotes around a field that contains the delimiter."
+                )
+            yield line, [fields[column] for column in columns]
 
     def _fields(self, columns: Sequence[int]) -> Iterator[tuple[int, int, str]]:
         """Yield (line, column, field) of the chosen columns."""
-        for line, _, fields in _records(_blocks(self.content, self.skip), self.delimiter):
-            yield from ((line, column, fields[column]) for column in columns if column < len(fields))
+        return ((line, *one) for line, row in self._rows(columns) for one in zip(columns, row, strict=True))
 
     def _check_decimal_comma(self, columns: Sequence[int]) -> None:
         """Refuse a file where each comma may separate thousands."""
