@@ -16,7 +16,7 @@ from plunit.base.ranges import as_count
 from plunit.densities import Architecture
 from plunit.densities.density_network import LEARNED
 from plunit.programs.loading import choose_engine
-from plunit.sklearn import table
+from plunit.sklearn import folds
 from plunit.sklearn.base import (
     FRACTION,
     POSITIVE,
@@ -113,9 +113,9 @@ class PLUDensity(AtomicFit, FittedDensity):
         if (largest := np.abs(x).max()) > LARGEST:
             raise ValueError(f"X has values up to {largest:.3g}, the limit is {LARGEST:g}; scale its columns")
         weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
-        x, weight = table.weighty(x, weight)
+        x, weight = folds.weighty(x, weight)
         rows = x
-        x, _, weight = table.merged(x, x[:, :0], weight)
+        x, _, weight = folds.merged(x, x[:, :0], weight)
         rng = check_random_state(self.random_state)
         labels = Labels(x.shape[1], getattr(self, "feature_names_in_", None))
         columns, self.constants_, notes = inspect(x, rows, self.bounds, self.integers, labels)
@@ -166,7 +166,7 @@ class PLUDensity(AtomicFit, FittedDensity):
     def _sizes(self, rows: int, features: int) -> list[int]:
         """Return the numbers of blocks to search."""
         if isinstance(self.n_blocks, str) and self.n_blocks == "auto":
-            room = min(rows * features, MOST_PARAMETERS) if rows >= table.FEWEST else 0
+            room = min(rows * features, MOST_PARAMETERS) if rows >= folds.FEWEST else 0
             return [b for b in BLOCKS if b == 0 or Architecture(features, b, self.activation).parameters <= room]
         sizes = np.atleast_1d(np.asarray(self.n_blocks, dtype=object)).tolist()
         if not sizes:

@@ -186,13 +186,18 @@ class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         It is the density of the estimator for n_best=1; otherwise it is one of those that are averaged.
         """
-        from plunit.sklearn.modules import flow
+        import torch
+
+        from plunit.invertible import LU, Chain, Flow
+        from plunit.invertible.conversions import to_chain
 
         check_is_fitted(self)
         if self.integers_.any() or np.isfinite(self.bounds_).any() or not np.isnan(self.constants_).all():
             raise ValueError("to_torch is for columns without bounds, integers and constants; fit without them")
         whitening, network, _ = self._mixture()[0]
-        return flow(whitening, network)
+        matrix = torch.linalg.solve(*map(torch.from_numpy, (whitening.lower, np.diag(1 / whitening.spread))))
+        first = LU.from_matrix(matrix, -matrix @ torch.from_numpy(whitening.mean))
+        return Flow(Chain(first, to_chain(network))).double()
 
 
 def _log_prob(columns: Columns, mixture: list[MixturePart], nodes: Array, x: Array) -> Array:
