@@ -1,8 +1,8 @@
 """The documentation site: `make docs` builds it, offline, with every warning an error.
 
 The pages of the reference are written from the modules that have an `__all__`. The build fails if one of its names is
-missing in the end. The gallery runs the scripts of examples/, and the build fails if one of them does. Pages link to the
-scripts, so that the links work in a clone; on the site they lead to the pages of the gallery.
+missing in the end. The gallery runs the scripts of examples/, and the build fails if one of them does. Pages link to
+the scripts, so that the links work in a clone; on the site they lead to the pages of the gallery.
 """
 
 import re
