@@ -40,7 +40,7 @@ def median_network(activation: str) -> dict[str, Any]:
     member = median_member(arrays, "inverse_error")
     state = {name: value.tolist() for name, value in kept[member].state_dict().items()}
     errors = np.sort(arrays["inverse_error"]).tolist()
-    return {"steps": len(arrays["loss"]), "errors": errors, "seed": cell.seeds[member], "state": state}
+    return {"steps": int(arrays["steps"][0]), "errors": errors, "seed": cell.seeds[member], "state": state}
 
 
 def restored(activation: str, stored: dict[str, Any]) -> InvertibleNetwork:
@@ -55,7 +55,7 @@ def measured(activation: str, stored: dict[str, Any]) -> Arrays:
     """Return what the experiment draws of a stored network."""
     arrays = run.measured(EXPERIMENT.spec, restored(activation, stored), stored["seed"])
     one = {name: value[..., None] for name, value in arrays.items()}
-    return one | {"seed": np.array([stored["seed"]]), "loss": np.empty((stored["steps"], 1))}
+    return one | {"seed": np.array([stored["seed"]]), "steps": np.array([stored["steps"]])}
 
 
 def save(path: Path) -> None:

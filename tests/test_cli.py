@@ -102,7 +102,7 @@ def test_a_user_s_error_is_one_line_and_exit_code_2(tmp_path, monkeypatch, argum
 @pytest.mark.parametrize(
     ("command", "extra", "package"),
     [
-        *(("report", "lab", name) for name in ("typer", "rich", "torch", "matplotlib", "jinja2", "safetensors")),
+        *(("report", "lab", name) for name in ("typer", "rich", "torch", "matplotlib", "jinja2")),
         ("play", "play", "typer"),
         *(("fit", "fit", name) for name in ("typer", "sklearn", "scipy")),
         *((command, "fit", "rich") for command in ("pieces", "prove")),

@@ -182,14 +182,6 @@ def test_every_experiment_keeps_to_the_contract(name):
     assert undocumented == []
 
 
-def test_an_experiment_without_its_parts_cannot_be_made():
-    class Half(Experiment):
-        activations = choices = ("a",)
-
-    with pytest.raises(TypeError, match="abstract"):
-        Half("half", "Half", CoinSpec())
-
-
 @pytest.mark.parametrize(
     ("name", "assignments", "changes"),
     [

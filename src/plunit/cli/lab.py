@@ -85,16 +85,14 @@ def compare(
     check_exists(table)  # before a second of imports
     from plunit.lab import plan, running
 
-    wanted = plan.for_compare(
+    wanted = plan.for_run(
         out,
-        table,
-        target,
-        inputs,
-        [f"widths={widths}", f"test={test}", *(assignments or ())],
+        "compare",
         seeds=seeds,
         activations=activations,
         engine=engine,
-        say=_console.print,
+        assignments=[f"widths={widths}", f"test={test}", *(assignments or ())],
+        table=plan.for_table(table, target, inputs, _console.print),
     )
     running.execute(out, wanted, _console, workers=workers, cluster=cluster)
 

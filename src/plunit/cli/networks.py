@@ -25,6 +25,7 @@ from plunit.pieces.formats.vnnlib import is_specification
 from plunit.pieces.limits import Progress
 
 ROWS = 40
+DEFAULT = f"{-math.tau} {math.tau}"
 
 WORDS = {"proved": "unsat", "refuted": "sat", "undecided": "unknown"}
 CODES = {"proved": 0, "refuted": 10, "undecided": 30}
@@ -57,11 +58,12 @@ def pieces_of(
         Path, typer.Argument(help="Network file: ONNX, JSON, .nnet, or an nn.Sequential saved by torch.save.")
     ],
     box: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="LOW HIGH ...", help="Domain: low and high for all inputs (-2 2), or for each (-2 2 0 1)."
+            metavar="LOW HIGH ...",
+            help="Domain: low and high for all inputs (-2 2), or for each (-2 2 0 1); -2 pi to 2 pi by default.",
         ),
-    ] = f"{-math.tau} {math.tau}",
+    ] = None,
     shape: Annotated[
         str | None,
         typer.Option(metavar="C,H,W", help="Input shape of a PyTorch model with convolutions or pooling."),
@@ -73,13 +75,14 @@ def pieces_of(
     maximum: Annotated[bool, typer.Option("--maximum", help="Print the proved maximum of the first output.")] = False,
 ) -> None:
     """Print the exact linear pieces of a saved network: knots, slopes and intercepts, or a summary of its polygons."""
+    chosen = DEFAULT if box is None else box
     with _one_line(_GIVE_NETWORK):
         model.stat()
-        given, _ = _shape_of(shape), _numbers(box)  # options are checked before packages are imported
+        given, _ = _shape_of(shape), _numbers(chosen)  # options are checked before packages are imported
         if save is not None:
             check_ending(save)
         net = pieces.load(model, given)
-    domain = domain_of(net, box)
+    domain = domain_of(net, chosen)
     if net.inputs > 2 and save is None and not maximum:
         raise UserError(
             f"the model has {net.inputs} inputs, a table needs 1 or 2; --maximum and --save take any number"
@@ -91,6 +94,8 @@ def pieces_of(
         found = lines(net, domain, show) if net.inputs <= 2 else []
         if maximum:
             found.append(largest(net, domain, show))
+    if box is None:
+        found.append(f"box: [{-math.tau:.6g}, {math.tau:.6g}] for every input, by default; choose another with --box")
     if save is not None:
         found.append(f"saved as {save}")
     print(*found, sep="\n")

@@ -134,6 +134,11 @@ def seeds_of(runs: dict[str, Arrays]) -> int:
     return max(int(arrays["seed"].size) for arrays in runs.values())
 
 
+def steps_of(runs: dict[str, Arrays]) -> int:
+    """Return the largest number of training steps of any activation."""
+    return max(int(arrays["steps"].max()) for arrays in runs.values())
+
+
 def ranked(arrays: Arrays, by: str = "final_loss") -> Any:
     """Return the members from the least to the largest; NaN comes last."""
     return np.argsort(np.nan_to_num(arrays[by], nan=np.inf), kind="stable")

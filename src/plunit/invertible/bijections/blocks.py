@@ -20,7 +20,7 @@ from torch import Tensor
 from plunit.invertible.bijections.bijection import Bijection, Steps, as_columns, stacked_raw
 from plunit.invertible.bijections.linear import LU
 from plunit.invertible.bijections.smooth_plu import SmoothPLU, bend
-from plunit.torch.transforms import is_recorded, is_transformed
+from plunit.torch.op import is_recorded, is_transformed
 
 
 def are_blocks(steps: Sequence[tuple[Bijection, bool]]) -> bool:

@@ -23,7 +23,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from plunit.torch.transforms import is_transformed
+from plunit.torch.op import is_transformed
 
 Rule = Literal["data may have gradients", "data have none", "left out"]
 

@@ -14,7 +14,7 @@ from torch.func import functional_call
 from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.bijection import Bijection
 from plunit.invertible.bijections.chain import Chain
-from plunit.torch.transforms import is_recorded, is_transformed
+from plunit.torch.op import is_recorded, is_transformed
 
 TOLERANCE = 0.01
 """How far off the input found on the way back may be, relative to the size of the points; gradients are as far off."""

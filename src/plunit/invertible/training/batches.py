@@ -14,7 +14,7 @@ from torch import Generator, Tensor, nn
 
 from plunit.ensemble.arrays import NOT_REAL, check_unmasked
 from plunit.invertible.training.screening import screen
-from plunit.torch.transforms import is_recorded, is_transformed
+from plunit.torch.op import is_recorded, is_transformed
 
 Rows = tuple[Tensor, ...]
 """Points (x,), or points with their contexts (x, context): what `Flow.log_prob` takes."""

@@ -269,7 +269,7 @@ def _pieces(one: FitExperiment, runs: Runs) -> style.Picture:
         for stage in ("initial", "trained")
     )
     caption = f"{one.title}: functionally distinct {noun}. Medians before training: {before}; after it: {after}."
-    alt = f"Left: {noun} over training steps for {style.names(runs)}. Right: final loss and {noun}, a mark for each seed."
+    alt = f"Left: {noun} over training steps for {style.names(runs)}. Right: loss against {noun}, a mark for each seed."
     return style.Picture(f"{one.name}-pieces", caption, alt, figure)
 
 

@@ -85,6 +85,7 @@ class ShapeMap(Experiment):
 
     activations = ("plu",)
     choices = ACTIVATIONS
+    columns = ("alpha", "c", "final_loss")
     compute = staticmethod(run.compute_map)
     engines = tuple(ENGINES)
     seeds = 32
@@ -98,14 +99,6 @@ class ShapeMap(Experiment):
         """Estimate the work."""
         grid = len(self.spec.alphas) * len(self.spec.cs)
         return float(len(cell.seeds) * grid * self.spec.steps * MLP(self.spec.widths).parameters)
-
-    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
-        """Yield one row for each seed, alpha and c."""
-        for activation, arrays in runs.items():
-            columns = (arrays[key].tolist() for key in ("seed", "alpha", "c", "final_loss"))
-            for seed, alpha, c, loss in zip(*columns, strict=True):
-                row = self.first_columns(activation, seed)
-                yield row | {"alpha": round(alpha, 6), "c": round(c, 6), "final_loss": loss}
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
         """Yield how the paper's choice ranks on the map."""

@@ -171,10 +171,10 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
         "checkpoints": trained.checkpoints,
         "history": trained.history,
         "final_loss": final_loss(spec, network, trained.theta),
-        "dead": dead_units(spec, network, trained.theta),
+        "dead": dead_units(network, trained.theta, grid(spec), spec.alpha, spec.c),
     }
     if network.learned:
-        arrays["alpha"], arrays["c"] = _shapes(spec, network, trained.theta)
+        arrays["alpha"], arrays["c"] = _shapes(network, trained.theta, spec.alpha, spec.c)
     return arrays | counted(spec, network, arrays)
 
 
@@ -183,8 +183,8 @@ def compute_map(cell: Cell, scratch: Path) -> Arrays:
     spec: ShapeSpec = cell.spec
     network = MLP(spec.widths, cell.activation)
     start = initial(network, [np.random.default_rng(seed) for seed in cell.seeds])
-    points = list(itertools.product(cell.seeds, spec.alphas, spec.cs))
-    seed, alpha, c = np.array(points, dtype=np.float32).T.copy()
+    points = np.array(list(itertools.product(cell.seeds, spec.alphas, spec.cs)))
+    alpha, c = points[:, 1:].astype(np.float32).T.copy()
     trained = train(
         network,
         start.repeat(len(points) // len(cell.seeds), axis=1),
@@ -197,7 +197,8 @@ def compute_map(cell: Cell, scratch: Path) -> Arrays:
         engine=cell.engine,
     )
     loss = final_loss(spec, network, trained.theta, alpha, c)
-    return {"seed": seed.astype(np.int64), "alpha": alpha, "c": c, "final_loss": loss, "theta": trained.theta}
+    grid_points = {"seed": points[:, 0].astype(np.int64), "alpha": points[:, 1], "c": points[:, 2]}
+    return {**grid_points, "final_loss": loss, "theta": trained.theta}
 
 
 def compute_reach(cell: Cell, scratch: Path) -> Arrays:
@@ -252,17 +253,16 @@ def final_loss(spec: FitSpec, network: MLP, theta: Array, alpha: Array | None = 
     return np.asarray(((output - spec.value(x)[..., None]) ** 2).mean((0, 1)))
 
 
-def dead_units(spec: FitSpec, network: MLP, theta: Array) -> Array:
-    """Count the hidden units of each member whose slope is 0 at every point: their gradient is 0 on all data."""
-    count = np.zeros(theta.shape[1], dtype=np.int64)
-    *hidden, _ = preactivations(network, theta, grid(spec), spec.alpha, spec.c)
-    for z, alpha, c in zip(hidden, *_shapes(spec, network, theta), strict=True):
-        count += (network.function.slope(z, alpha, c) == 0).all(1).sum(0)
-    return count
+def dead_units(network: MLP, theta: Array, x: Array, alpha: float, c: float) -> Array:
+    """Count the hidden units of each member with slope 0 at every point of x [in, points]: their gradient is 0."""
+    *hidden, _ = preactivations(network, theta, x, alpha, c)
+    shapes = _shapes(network, theta, alpha, c)
+    slopes = (network.function.slope(z, *one) for z, *one in zip(hidden, *shapes, strict=True))
+    return np.asarray(sum((slope == 0).all(1).sum(0) for slope in slopes))
 
 
-def _shapes(spec: FitSpec, network: MLP, theta: Array) -> tuple[Array, Array]:
-    return network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (spec.alpha, spec.c)))
+def _shapes(network: MLP, theta: Array, alpha: float, c: float) -> tuple[Array, Array]:
+    return network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
 
 
 def counted(spec: FitSpec, network: MLP, arrays: Arrays) -> Arrays:

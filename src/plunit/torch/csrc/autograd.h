@@ -1,5 +1,7 @@
 // Gradients of plunit::plu from its output, by one kernel. If the gradients are to be differentiated again, they are
 // ordinary ATen expressions of the output, which is itself a function of x, alpha and c.
+#pragma once
+
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/autograd/VariableTypeUtils.h>
@@ -19,6 +21,28 @@ using torch::autograd::variable_list;
 template <typename Signature>
 auto handle(const char* name, const char* overload) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload).typed<Signature>();
+}
+
+// Calls through PyTorch's dispatcher, with autograd and the profiler.
+
+Tensor plu(const Tensor& x, double alpha, double c) {
+  static const auto op = handle<Tensor(const Tensor&, double, double)>("plunit::plu", "");
+  return op.call(x, alpha, c);
+}
+
+void plu_(Tensor& x, double alpha, double c) {
+  static const auto op = handle<void(Tensor&, double, double)>("plunit::plu_", "");
+  op.call(x, alpha, c);
+}
+
+Tensor plu(const Tensor& x, const Tensor& alpha, const Tensor& c) {
+  static const auto op = handle<Tensor(const Tensor&, const Tensor&, const Tensor&)>("plunit::plu", "learned");
+  return op.call(x, alpha, c);
+}
+
+void plu_(Tensor& x, const Tensor& alpha, const Tensor& c) {
+  static const auto op = handle<void(Tensor&, const Tensor&, const Tensor&)>("plunit::plu_", "learned");
+  op.call(x, alpha, c);
 }
 
 Tensor plu_backward(const Tensor& grad, const Tensor& y, double alpha, double c) {
@@ -151,26 +175,6 @@ Gradients plu_learned_backward_autograd(const Tensor& grad, const Tensor& y, con
 }
 
 }  // namespace
-
-Tensor plu(const Tensor& x, double alpha, double c) {
-  static const auto op = handle<Tensor(const Tensor&, double, double)>("plunit::plu", "");
-  return op.call(x, alpha, c);
-}
-
-void plu_(Tensor& x, double alpha, double c) {
-  static const auto op = handle<void(Tensor&, double, double)>("plunit::plu_", "");
-  op.call(x, alpha, c);
-}
-
-Tensor plu(const Tensor& x, const Tensor& alpha, const Tensor& c) {
-  static const auto op = handle<Tensor(const Tensor&, const Tensor&, const Tensor&)>("plunit::plu", "learned");
-  return op.call(x, alpha, c);
-}
-
-void plu_(Tensor& x, const Tensor& alpha, const Tensor& c) {
-  static const auto op = handle<void(Tensor&, const Tensor&, const Tensor&)>("plunit::plu_", "learned");
-  op.call(x, alpha, c);
-}
 
 TORCH_LIBRARY_IMPL(plunit, Autograd, m) {
   m.impl("plu", plu_autograd);
