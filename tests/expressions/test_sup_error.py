@@ -177,7 +177,7 @@ def test_only_networks_and_curves_are_compared():
         sup_error(parse("x"), np.sin, [(0, 1)])
 
 
-@pytest.mark.parametrize("closeness", [0.0, -1, float("nan"), float("inf")])
+@pytest.mark.parametrize("closeness", [0.0, -1, float("nan"), float("inf"), "close"])
 def test_a_closeness_that_no_search_reaches_is_refused(closeness):
-    with pytest.raises(ValueError, match=f"^closeness must be a positive number, got {closeness}"):
+    with pytest.raises(ValueError, match=f"^closeness must be a positive number, got {closeness!r}"):
         sup_error(parse("x"), FLAT[1], [(0, 1)], closeness=closeness)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.base.errors import quoted
+from plunit.base.ranges import as_positive
 from plunit.expressions.expression import Expression, finite_values
 from plunit.expressions.forms import halves, linear_enclosure
 from plunit.expressions.intervals import between, enclosure
@@ -109,8 +110,7 @@ def sup_error(
 
 def comparison(expression: Expression, function: Curve | Network, box: Any, *, closeness: float = 1e-3) -> Search:
     """Return the search of `sup_error` before its first step; its `outcome` says what it has found at any time."""
-    if not 0 < closeness < math.inf:
-        raise ValueError(f"closeness must be a positive number, got {closeness!r}; take 0.001")
+    as_positive("closeness", closeness, 0.001)
     names = expression.names
     if len(names) > MOST_VARIABLES:
         raise ValueError(

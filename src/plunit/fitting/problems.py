@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -100,6 +101,11 @@ def of_table(path: Path, target: str, inputs: Sequence[str], say: Say, *, drop_m
     encoder = column_encoder(numbers, texts)
     encoded = encoder.fit_transform(x)
     names, notes = _described(encoder, [table.inputs[at] for at in numbers], [table.inputs[at] for at in texts])
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise UserError(
+            f"{shown(path)}: two inputs would be named {shown(twice[0])!r}, because text and missing values become "
+            "inputs with such names; rename that column or value"
+        )
     for line in notes:
         say(f"{shown(path)}: {line}")
     problem = _of_rows(path, encoded, table.y, names, table.target)

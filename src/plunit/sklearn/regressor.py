@@ -62,10 +62,10 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         theta_: the parameters of the members [rows, n_best], for `plunit.ensemble.forward`.
         candidates_: all starts, the best first: shape, number of the start, fold, loss, steps, weight decay, whether it
             was chosen.
-        best_loss_: the least validation loss, in units of the variance of y.
+        best_loss_: the least validation loss, in units of the variance of y, after the finish.
         loss_curve_: the training loss of the best member, every 16 steps.
-        validation_scores_: 1 - the validation loss of the best member at each look.
-        n_iter_: steps that the best member was trained.
+        validation_scores_: 1 - the validation loss of the best member at each look, before the finish.
+        n_iter_: Adam's steps of the best member; those of the finish do not count.
 
     >>> from plunit.sklearn import PLURegressor
     >>> x = np.random.default_rng(0).uniform(-2, 2, (300, 2))
