@@ -70,7 +70,7 @@ def bytes_of(
     else:
         check_network(function)
         check_knots(function, kind)
-        net = to_relu(function, only_relu=True) if relu else function
+        net = to_relu(function) if relu else function
         inputs, outputs = net.inputs, net.outputs
         add_network(graph, net, "x")
     graph.nodes[-1].output[0] = "y"
