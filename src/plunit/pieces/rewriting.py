@@ -168,8 +168,8 @@ def to_relu(net: Network) -> Network:
         f(z) = f(t_1) - s_0 relu(t_1 - z) + s_1 relu(z - t_1) + sum_{j > 1} (s_j - s_{j-1}) relu(z - t_j),
 
     so that PLU takes three. A unit without knots takes two, relu(z) and relu(-z). Units whose factor is 0 are left out:
-    ReLU stays one ReLU. A sum that starts at a knot above 1024 in size would lose digits. So it starts at the first knot
-    of at most 1024 in size, or at 0. Bends left of this start are (s_j - s_{j-1}) relu(t_j - z).
+    ReLU stays one ReLU. A sum that starts at a knot above 1024 in size would lose digits. So it starts at the first
+    knot of at most 1024 in size, or at 0. Bends left of this start are (s_j - s_{j-1}) relu(t_j - z).
 
     >>> net = network([([[1.0]], [0.0]), activation.plu(0.5), ([[2.0]], [0.0])])
     >>> plain = to_relu(net)
