@@ -5,7 +5,7 @@ import pytest
 from fixed_networks import mixed, smooth
 from random_networks import dense_network, mixture, random_network
 
-from plunit.pieces import activation, combination, difference, network, rescaled, to_relu
+from plunit.pieces import activation, difference, network, rescaled, to_relu
 from plunit.pieces.rewriting import merged
 
 X = np.random.default_rng(9).uniform(-2, 2, (50, 3))
@@ -23,12 +23,6 @@ NETS = {
 def test_a_difference_is_one(one, other):
     found = difference(NETS[one], NETS[other])
     np.testing.assert_allclose(found(X), NETS[one](X) - NETS[other](X), atol=1e-12)
-
-
-def test_a_combination_is_one():
-    net = NETS["three layers"]
-    found = combination(net, [[2.0, -1.0], [0.0, 3.0], [1.0, 1.0]], [1.0, 2.0, 3.0])
-    np.testing.assert_allclose(found(X), net(X) @ [[2, 0, 1], [-1, 3, 1]] + [1, 2, 3], atol=1e-12)
 
 
 SCALED = {"deep": mixed(0), "5 inputs": smooth(0, 5), "affine": network([([[1.0, 2.0], [3.0, 4.0]], [5.0, 6.0])])}

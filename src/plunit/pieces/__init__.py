@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         minimum,
     )
     from plunit.pieces.proofs.steepness import is_monotone, lipschitz
-    from plunit.pieces.rewriting import combination, difference, rescaled, to_relu
+    from plunit.pieces.rewriting import difference, rescaled, to_relu
     from plunit.pieces.segments.least_squares import Segments, Trial, fit_segments
     from plunit.pieces.simplifying import Simplified, simplify
 
@@ -64,7 +64,7 @@ _LATER = {
     "proofs.properties": "Case Condition Property",
     "proofs.questions": "Bounds Optimum Undecided bounds counterexample distance maximum minimum",
     "proofs.steepness": "is_monotone lipschitz",
-    "rewriting": "combination difference rescaled to_relu",
+    "rewriting": "difference rescaled to_relu",
     "segments.least_squares": "Segments Trial fit_segments",
     "simplifying": "Simplified simplify",
 }
@@ -98,7 +98,6 @@ __all__ = [
     "activation",
     "along",
     "bounds",
-    "combination",
     "compose",
     "counterexample",
     "counts",

@@ -1,7 +1,6 @@
 """Networks from networks, with the same function or one made of it, as one network again.
 
 rescaled        output_shift + output_scale f((x - shift) / scale), for raw inputs and outputs
-combination     rows f(x) + offset
 side_by_side    (f(x), g(x)), each of its own inputs
 difference      f(x) - g(x)
 merged          f with equal units as one
@@ -73,22 +72,6 @@ def _rounded(array: Any, name: str) -> Floats:
         raise ValueError(f"a {name} becomes larger than 1e308 with this scale; take another scale") from None
 
 
-def combination(net: Network, rows: Any, offset: Any = 0.0) -> Network:
-    """X -> rows f(x) + offset: linear combinations of the outputs; rows [new out, out], offset [new out].
-
-    >>> from plunit.pieces import network
-    >>> both = network([([[1.0], [2.0]], [0.0, 1.0])])
-    >>> combination(both, [[1.0, -1.0]])([3.0]).tolist()
-    [-4.0]
-    """
-    rows = np.asarray(rows, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != net.outputs:
-        raise ValueError(f"rows must be [new outputs, {net.outputs}], one list for each new output, got {rows.shape}")
-    *hidden, last = net.layers
-    bias = last.bias @ rows.T + np.broadcast_to(np.asarray(offset, dtype=np.float64), len(rows))
-    return Network((*hidden, Layer(rows @ last.weight, bias)))
-
-
 def difference(one: Network, other: Network) -> Network:
     """X -> one(x) - other(x), as one network."""
     for net in (one, other):
@@ -96,9 +79,10 @@ def difference(one: Network, other: Network) -> Network:
     if (one.inputs, one.outputs) != (other.inputs, other.outputs):
         sizes = " and ".join(f"{net.inputs} -> {net.outputs}" for net in (one, other))
         raise ValueError(f"a difference needs networks of the same inputs and outputs, got {sizes}")
-    every = list(range(one.inputs))
-    eye = np.eye(one.outputs)
-    return combination(side_by_side([one, other], [every, every], one.inputs), np.concatenate([eye, -eye], axis=1))
+    every, eye = list(range(one.inputs)), np.eye(one.outputs)
+    rows = np.concatenate([eye, -eye], axis=1)
+    *hidden, last = side_by_side([one, other], [every, every], one.inputs).layers
+    return Network((*hidden, Layer(rows @ last.weight, last.bias @ rows.T)))
 
 
 def side_by_side(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count: int) -> Network:
