@@ -397,10 +397,7 @@ class _Formula:
             return (*self._compared(["<=", left, right]), *self._compared([">=", left, right]))
         if word[0] == ">":
             left, right = right, left
-        one, other = self._term(left), self._term(right)
-        factors = dict(one)
-        for number, factor in other.items():
-            factors[number] = factors.get(number, 0.0) - factor
+        factors = self._term(["-", left, right])
         limit = 0.0 - factors.pop(-1, 0.0)
         terms = tuple((number, factor) for number, factor in sorted(factors.items()) if factor)
         if not all(map(math.isfinite, (limit, *(factor for _, factor in terms)))):
