@@ -5,6 +5,7 @@ import itertools
 import operator
 import sys
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -200,6 +201,14 @@ def test_parts_with_the_same_inputs_are_one_case():
     found = parse(f"{HEAD} (assert (or {' '.join(parts)}))")
     assert [len(case.conditions) for case in found.cases] == [2, 2, 2]
     assert [case.box[0].tolist() for case in found.cases] == [[-1.0, 0.0], [0.0, 1.0], [1.0, 2.0]]
+
+
+@pytest.mark.parametrize("word", ["<=", ">="])
+def test_a_bound_that_is_no_float_is_rounded_outward_and_kept_as_a_constraint(word):
+    case = parse(f"{HEAD} {BOX} (assert ({word} (* 3 X_0) 0.5)) (assert (<= Y_0 0))").cases[0]
+    low, high = map(Fraction, case.box[0])
+    assert high > Fraction(1, 6) if word == "<=" else low < Fraction(1, 6)
+    assert (np.abs(case.rows).tolist(), np.abs(case.limits).tolist()) == ([[3.0, 0.0]], [0.5])
 
 
 def test_a_part_without_inputs_is_left_out():

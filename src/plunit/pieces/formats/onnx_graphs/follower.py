@@ -6,9 +6,8 @@ import math
 import re
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ from plunit.pieces.formats.onnx_graphs.waves import Wave
 from plunit.pieces.networks import Network
 
 
-@dataclass(frozen=True, eq=False)
-class Signal:
+class Signal(NamedTuple):
     """A value that depends on the input: wave(z) of each number z of a tensor."""
 
     name: str
