@@ -12,7 +12,8 @@ import pytest
 
 from plunit.pieces import activation, holds, load_specification, load_vnnlib, network
 from plunit.pieces.formats import vnnlib
-from plunit.pieces.formats.vnnlib import parse, parse_specification
+from plunit.pieces.formats.vnnlib import parse
+from plunit.pieces.formats.vnnlib_networks import parse_specification
 
 HEAD = "".join(f"(declare-const {name} Real)\n" for name in ("X_0", "X_1", "Y_0", "Y_1"))
 BOX = "(assert (<= X_0 1)) (assert (>= X_0 -1)) (assert (and (<= X_1 1) (<= -1 X_1)))"
