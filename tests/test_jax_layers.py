@@ -88,7 +88,7 @@ def test_float64(make):
 
 def test_messages(make):
     """tests/torch/test_messages.py has all of `plunit.learned`."""
-    with pytest.raises(ValueError, match="num_parameters must be 1, .* got 3"):
+    with pytest.raises(ValueError, match=r"num_parameters must be 1, .* got 3"):
         make(num_parameters=3)
 
 

@@ -87,19 +87,13 @@ def bars(console: Any) -> Any:
 def step_bar(steps: int) -> Iterator[Callable[[int, float], None]]:
     """Yield a function of the steps done and the loss that advances a bar; without rich it does nothing."""
     try:
-        rich = importlib.import_module("rich.progress")
+        shown = bars(importlib.import_module("rich.console").Console())
     except ImportError:
         yield lambda done, loss: None
         return
-    columns = (
-        rich.BarColumn(),
-        rich.MofNCompleteColumn(),
-        rich.TextColumn("NLL {task.fields[loss]:.3f}"),
-        rich.TimeRemainingColumn(),
-    )
-    with rich.Progress(*columns, transient=True) as progress:
-        task = progress.add_task("fit", total=steps, loss=float("nan"))
-        yield lambda done, loss: progress.update(task, completed=done, loss=loss)
+    with shown as bar:
+        task = bar.add_task("", total=steps)
+        yield lambda done, loss: bar.update(task, completed=done, description=f"{done}/{steps} NLL {loss:.3f}")
 
 
 class ProgressLine:

@@ -27,8 +27,8 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
 
     Args:
         module: made of the layers in `plunit.torch.exact.network.LAYERS`: Linear, activations such as PLU and ReLU,
-            convolutions, average and max pooling, BatchNorm and Dropout in eval mode, changes of shape, `Residual`, and
-            Sequential of these. A parametrised weight (`torch.nn.utils.parametrizations`) is the one of eval mode.
+            convolutions, average and max pooling, changes of shape, `Residual`, and Sequential of these. BatchNorm,
+            Dropout and layers with parametrised weights (`torch.nn.utils.parametrizations`) must be in eval mode.
         shape: of one input, without the batch axis; needed for images, (channels, height, width). The network takes an
             image as one row, `image.flatten()`.
 
@@ -78,7 +78,9 @@ def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], pl
             f"layer {name!r} is {_text(module)}, which is not affine or elementwise piecewise-linear; allowed are "
             f"{', '.join(kind.__name__ for kind in LAYERS)}"
         )
-    with _named(module, name), _settled(module), torch.no_grad():
+    with _named(module, name), torch.no_grad():
+        if module.training and parametrize.is_parametrized(module):
+            raise ValueError("in training mode its parametrised weight may change when it is read; call .eval()")
         return CONVERT[kind](module, place)
 
 
@@ -133,18 +135,3 @@ def _check_forward(module: nn.Module, name: str) -> None:
 def _text(module: nn.Module) -> str:
     """Return the module in one line, without the modules inside it."""
     return f"{parametrize.type_before_parametrizations(module).__name__}({module.extra_repr()})"
-
-
-@contextmanager
-def _settled(module: nn.Module) -> Iterator[None]:
-    """Put parametrisations into eval mode, because in training mode some weights change each time they are read."""
-    inside = getattr(module, "parametrizations", None) if parametrize.is_parametrized(module) else None
-    parts = list(inside.modules()) if isinstance(inside, nn.Module) else []
-    modes = [part.training for part in parts]
-    try:
-        for part in parts:
-            part.training = False
-        yield
-    finally:
-        for part, mode in zip(parts, modes, strict=True):
-            part.training = mode
