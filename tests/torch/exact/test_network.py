@@ -174,7 +174,7 @@ REFUSED = [
     (lambda: nn.BatchNorm1d(3), ValueError, r"layer '1', BatchNorm1d.*call .eval\(\)"),
     (lambda: nn.BatchNorm1d(3, track_running_stats=False).eval(), ValueError, "track_running_stats"),
     (lambda: nn.PReLU(2), ValueError, "layer '1', PReLU.*has 2 channels.*has 3"),
-    (lambda: PLU(learnable=True, num_parameters=3, dim=2), ValueError, "layer '1', PLU.*axis 1, not 2"),
+    (lambda: PLU(learnable=True, num_parameters=3, dim=2), ValueError, "layer '1', PLU.*axis 2 of its input"),
     # what may compute something else
     (lambda: Doubled(nn.Linear(3, 3)), TypeError, r"layer '1', Doubled\(\), has a forward of its own"),
     (lambda: with_attribute(nn.ReLU(), forward=torch.tanh), TypeError, "layer '1', ReLU.*has a forward of its own"),
