@@ -1,7 +1,7 @@
 """Long work: when it pauses, and how its progress is shown on a terminal.
 
 Work runs in parts of about half a second (`Pace`). Between two parts it calls a function with the part that is done and
-the least loss so far (`Progress`), and Python raises the KeyboardInterrupt of Ctrl-C.
+the lowest loss so far (`Progress`), and Python raises the KeyboardInterrupt of Ctrl-C.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SECONDS = 0.5
 """Work pauses after about this time, to show progress and to be stopped."""
 
 Progress = Callable[[float, float], object]
-"""Called with the part of the work that is done and the least loss so far; if it returns true, the work ends."""
+"""Called with the part of the work that is done and the lowest loss so far; if it returns true, the work ends."""
 
 
 def part_of(progress: Progress, i: int, count: int) -> Progress:

@@ -29,7 +29,7 @@ def init_(
         raise ValueError(f'mode must be "forward" or "backward", got {mode!r}')
     factor = 1.0
     spreads: dict[nn.Linear | nn.modules.conv._ConvNd, float] = {}
-    for _, layer in module.named_modules(remove_duplicate=False):  # one activation may stand in many places
+    for _, layer in module.named_modules(remove_duplicate=False):  # an activation may be used in several places
         if isinstance(layer, (nn.Linear, nn.modules.conv._ConvNd)):
             spreads.setdefault(layer, factor / math.sqrt(max(_fan(layer, mode), 1)))
             factor = 1.0

@@ -176,8 +176,8 @@ REFUSED = [
     (lambda: nn.PReLU(2), ValueError, "layer '1', PReLU.*has 2 channels.*has 3"),
     (lambda: PLU(learnable=True, num_parameters=3, dim=2), ValueError, "layer '1', PLU.*axis 2 of its input"),
     # what may compute something else
-    (lambda: Doubled(nn.Linear(3, 3)), TypeError, r"layer '1', Doubled\(\), has a forward of its own"),
-    (lambda: with_attribute(nn.ReLU(), forward=torch.tanh), TypeError, "layer '1', ReLU.*has a forward of its own"),
+    (lambda: Doubled(nn.Linear(3, 3)), TypeError, r"layer '1', Doubled\(\), overrides forward"),
+    (lambda: with_attribute(nn.ReLU(), forward=torch.tanh), TypeError, "layer '1', ReLU.*overrides forward"),
     (lambda: with_hook(nn.Linear(3, 3), "register_forward_hook"), ValueError, r"layer '1', Linear.* forward hooks"),
     (lambda: with_hook(nn.ReLU(), "register_forward_pre_hook"), ValueError, r"layer '1', ReLU.* forward hooks"),
     (lambda: with_hook(nn.Sequential(), "register_forward_hook"), ValueError, r"layer '1', Sequential.* hooks"),
@@ -191,7 +191,7 @@ REFUSED = [
     (lambda: Residual(nn.Tanh()), TypeError, "layer '1.body' is Tanh"),
     (lambda: Residual(nn.ReLU(inplace=True)), ValueError, r"starts with ReLU\(inplace=True\), which changes x"),
     (lambda: Residual(nn.Sequential(nn.Identity(), PLU(inplace=True))), ValueError, "which changes x before the sum"),
-    (lambda: Scaled(nn.Linear(3, 3)), TypeError, r"layer '1', Scaled\(\), has a forward of its own"),
+    (lambda: Scaled(nn.Linear(3, 3)), TypeError, r"layer '1', Scaled\(\), overrides forward"),
 ]
 
 

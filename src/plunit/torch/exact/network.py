@@ -89,7 +89,7 @@ def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], ch
     _check_forward(module, name)
     kind = parametrize.type_before_parametrizations(module)
     if isinstance(module, nn.Sequential):
-        # by place, because a module may stand in several
+        # by place, because a module may be used in several
         for child, part in module._modules.items():
             _walk(part, f"{name}.{child}" if name else child, (*around, module), chain)
     elif isinstance(module, Residual):
@@ -134,7 +134,7 @@ def _check_forward(module: nn.Module, name: str) -> None:
     where = f"layer {name!r}, {_text(module)},"
     base = next((kind for kind in (nn.Sequential, Residual) if isinstance(module, kind)), type(module))
     if "forward" in vars(module) or type(module).forward is not base.forward:
-        raise TypeError(f"{where} has a forward of its own, which may do anything; use {base.__name__} as it is")
+        raise TypeError(f"{where} overrides forward, which may then do anything; use {base.__name__} as it is")
     hooks = [*module._forward_pre_hooks.values(), *module._forward_hooks.values()]
     if hooks:
         kinds = ", ".join(getattr(hook, "__name__", type(hook).__name__) for hook in hooks)
