@@ -59,7 +59,7 @@ FITS = [
     (X, {"weights": torch.ones(9)}, ValueError, "one number for each of the 10 points, got shape (9,)"),
     (X, {"weights": torch.full((10,), -1.0)}, ValueError, "finite and at least 0, and some above 0, got -1.0 to -1.0"),
     (X, {"validation": 0.9}, ValueError, "at least two to train with, got 0.9 of 10 points"),
-    (X, {"context": X}, ValueError, "this flow has no context; leave context out, or build it with conditional(...)"),
+    (X, {"context": X}, ValueError, "this flow has no context; leave it out, or build the flow with conditional(...)"),
     (lambda n: X, {"weights": torch.ones(10)}, ValueError, "weights needs points as a tensor or an array, got"),
     (DataLoader(X), {"validation": 0.2}, ValueError, "a fraction for validation needs points as a tensor or an array"),
     # options

@@ -11,7 +11,7 @@ from plunit.ensemble.arrays import Array
 from plunit.ensemble.nonlinearities import ACTIVATIONS, module_of
 from plunit.invertible import LU, Chain, Flow
 from plunit.invertible.conversions import to_chain
-from plunit.sklearn.density.fitted_density import Whitening
+from plunit.sklearn.density.splits import Whitening
 from plunit.torch import PLU
 
 
