@@ -148,7 +148,7 @@ class Flow(nn.Module):
 
         Args:
             data: points of shape (..., features), a tensor, an array or lists, of which each step takes `batch` at
-                random; a function that draws so many; or a loader, an iterable of batches, which is read again and
+                random; a function that draws n points; or a loader, an iterable of batches, which is read again and
                 again. Functions and loaders of a conditional flow give pairs (points, contexts). Numbers are converted
                 to the dtype and device of the flow. What cannot be learned is named: see
                 `plunit.invertible.training.batches`.
@@ -158,7 +158,7 @@ class Flow(nn.Module):
             validation: points that are not trained with, a pair (points, contexts) for a conditional flow; or the
                 fraction of data to set aside. Their likelihood is measured at a hundred moments, and in the end the
                 flow has the parameters that were best.
-            patience: end training after so many steps without a better validation loss.
+            patience: end training after this number of steps without a better validation loss.
             batch: points in a step; a loader has its own.
             lr: the learning rate at the start.
             clip: the largest norm of the gradient: longer ones are shortened to it. 1 serves conditional flows of thin
@@ -247,7 +247,7 @@ def _shorten(flow: Flow, clip: float) -> None:
 
 
 def _check_base(distribution: Distribution, features: int) -> None:
-    """Raise unless it is one distribution over vectors of so many features."""
+    """Raise unless it is one distribution over vectors of this number of features."""
     if not isinstance(distribution, Distribution):
         raise TypeError(
             f"the base must be a Distribution of torch.distributions, got {distribution!r:.60}; leave it out for the "

@@ -60,7 +60,7 @@ MixturePart = tuple[Whitening, DensityNetwork, float]
 """A term weight p(v) |det dv/du| of p(u), with v the whitened u and p the density of the network."""
 
 LOOKS, PATIENCE = 100, 30
-"""The rows of validation are looked at so often; a start ends after so many looks that are not better."""
+"""The number of looks at the validation rows, and of those without a better loss after which a start ends."""
 
 
 @dataclass(eq=False, repr=False)
@@ -95,7 +95,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         n_blocks_: the number of blocks that was chosen.
         n_parameters_: the number of parameters of one network.
         candidates_: the best start of each number of blocks on each split: loss, steps, whether it was chosen.
-        best_loss_: minus the mean log-likelihood of the rows of validation, mean over the splits.
+        best_loss_: minus the mean log-likelihood of the validation rows, mean over the splits.
         validation_scores_: the mean log-likelihood of validation of the best network, at each look.
         n_iter_: steps of the longest training.
         normal_share_: the part of a normal density in the mean, 1 / rows, so that no row is much less probable than by
@@ -195,7 +195,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return [as_count('n_blocks, if not "auto",', one, 0, math.inf) for one in sizes]
 
     def _steps(self, rows: int) -> tuple[int, int]:
-        """Return the number of steps, and of those from one look at the rows of validation to the next."""
+        """Return the number of steps, and of those from one look at the validation rows to the next."""
         steps = min(max(3 * rows, 4000), 20_000) if self.max_iter is None else int(self.max_iter)
         every = max(1, steps // LOOKS)
         return steps // every * every, every

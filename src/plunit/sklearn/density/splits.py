@@ -23,10 +23,10 @@ from plunit.sklearn.density.columns import Columns
 from plunit.sklearn.table import FEWEST, MOST
 
 SHRINKAGES = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
-"""Parts of the correlations that are given up; the rows of validation choose one."""
+"""Parts of the correlations that are given up; the validation rows choose one."""
 
 COPIES, MOST_COPIED = 8, 50_000
-"""Rounded values are spread out so many times, as long as there are no more rows than that."""
+"""The number of copies in which rounded values are spread out, and the maximum number of rows for it."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Whitening:
 def whiten(training: tuple[Array, Array], validation: tuple[Array, Array] | None) -> Whitening:
     """Return the whitening of rows and weights, with the shrinkage that is best for those of validation.
 
-    Correlations C become (1 - s) C + s I. Without rows of validation, s = 1.
+    Correlations C become (1 - s) C + s I. Without validation rows, s = 1.
     """
     u, weight = training
     scale = Scale.of(u, weight)
