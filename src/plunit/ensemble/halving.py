@@ -233,7 +233,7 @@ class _Starts(State):
         """Return the table with the draws of these members, and the points that they are validated on."""
         drawn = replace(rows, seeds=self.seeds.tolist(), firsts=self.firsts.tolist())
         if rows.held:
-            return drawn, held_points(drawn, self.network, self.theta)
+            return drawn, held_points(drawn, self.theta)
         return drawn, points(validation.rows(), 1, self.network, self.theta)
 
     def candidate(self, i: int, step: int, validation: Validation) -> Candidate:

@@ -180,7 +180,7 @@ def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -
     return StepData(x, y, *(_weight_and_draws(rows, x.shape[2], theta) if rows else ()))
 
 
-def held_points(rows: Rows, network: MLP, theta: Array) -> StepData:
+def held_points(rows: Rows, theta: Array) -> StepData:
     """Return the rows that each member is validated on, [1, in or out, held, S], with weights of mean 1."""
     chosen = rows._behind(np.arange(rows.held)[:, None], np.asarray(rows.firsts, np.int64))
     x, y = (
