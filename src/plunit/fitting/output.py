@@ -86,7 +86,7 @@ def _error(value: float, bound: float | None, note: str, place: str = "", *, sam
     if bound is not None:
         at = f" at {place}" if place else ""
         return f"{value:.4g}{at}, at most {up(bound)} (proved){because}"
-    return f"{value:.4g} at {f'{SAMPLES:,} random' if sampled else 'the'} points looked at; no bound{because}"
+    return f"{value:.4g} on {f'{SAMPLES:,} random' if sampled else 'the'} points; no bound{because}"
 
 
 def _largest(problem: Problem, found: SupError) -> str:
