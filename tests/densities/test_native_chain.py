@@ -27,7 +27,7 @@ def points(n, count, weighted=True, seed=1):
 
 
 def member(form, seed=0, looks=200):
-    return begin(form, start(form, np.random.default_rng(seed)), seed + 7, looks)
+    return begin(start(form, np.random.default_rng(seed)), seed + 7, looks)
 
 
 def carried(member):

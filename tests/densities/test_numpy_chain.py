@@ -10,8 +10,7 @@ import torch
 from plunit.densities import Architecture, DensityNetwork, Sample, start
 from plunit.densities.chain_state import MemberSteps, begin
 from plunit.densities.numpy_chain import advance, differentiate, mean_loss, radii
-from plunit.invertible import toy
-from plunit.invertible.flow import to_flow
+from plunit.invertible import to_flow, toy
 
 KINDS = [("smooth", 0.0), ("plu", 0.3), ("plu", 0.0), ("leaky", 0.0)]
 
@@ -81,7 +80,7 @@ def test_the_radius_is_the_distance_of_the_nearest_samples(random_network):
 def member(form, seed=0, looks=100):
     begun = start(form, np.random.default_rng(seed))
     begun = replace(begun, theta=begun.theta.astype(np.float64), sign=begun.sign.astype(np.float64))
-    return begin(form, begun, seed, looks)
+    return begin(begun, seed, looks)
 
 
 def test_steps_are_those_of_adam_in_pytorch():

@@ -10,8 +10,8 @@ from plunit.expressions import parse, sup_error
 from plunit.expressions.distance import comparison
 from plunit.expressions.forms import halves
 from plunit.pieces import Curve, activation, network
-from plunit.pieces.proofs.box_forms import BoxForms
-from plunit.pieces.proofs.exact_values import exact_outputs
+from plunit.pieces.proofs.domain import exact_outputs
+from plunit.pieces.proofs.relaxation import LinearBounds
 
 
 def random_network(rng, widths, f=None, size=1.0):
@@ -60,7 +60,7 @@ def test_the_lines_of_a_network_hold_in_rational_arithmetic(hidden, width):
     net = random_network(rng, (2, *hidden, 1), activation.piecewise([-1.1, 0.3], [0.1, 1.3, 0.7], 0.1), 2.0)
     low = rng.uniform(-3, 3, (40, 2))
     high = low + width * rng.uniform(0, 1, low.shape)
-    y, a = BoxForms(net)(low, high)
+    y, a = LinearBounds(net)(low, high)
     middle = low / 2 + high / 2
     for n in range(len(low)):
         for x in (low[n], high[n], middle[n], [low[n, 0], high[n, 1]]):

@@ -129,7 +129,7 @@ def test_smooth_and_diverged_networks_are_said(form):
         with pytest.raises(UserError, match="tanh is not piecewise linear"):
             export(*given, form)
     given[2].loss[:] = np.nan
-    with pytest.raises(UserError, match="all networks of tanh have diverged; take a smaller lr"):
+    with pytest.raises(UserError, match="all tanh networks have diverged; use a lower learning rate"):
         export(*given, form)
 
 

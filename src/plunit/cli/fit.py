@@ -14,6 +14,7 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from plunit.base.errors import UserError, shown
+from plunit.base.fields import known
 from plunit.base.files import ending
 from plunit.base.progress import bars
 from plunit.cli import Stopped
@@ -101,6 +102,7 @@ def fit_(
     Files that you name are overwritten. Press Ctrl-C to stop early and keep the best network so far.
     """
     console, widths = Console(stderr=True), _widths(hidden)
+    known("activation", activation, ACTIVATIONS)
     problem = _problem(source, target, inputs, drop_missing, low, high, _ranges(ranges or ()), splits, console)
     few = len(problem.inputs) == 1 and (pieces is not None or error is not None)
     _check(problem, pieces, error, activation, bits, save or (), few)

@@ -5,9 +5,8 @@ Points enter (`Sample`), members leave (`search`), the one with the least loss o
 steps in NumPy. Start with `searching.py`.
 """
 
-from plunit.densities.architecture import Architecture, Start, start
 from plunit.densities.chain_state import Member, Sample
-from plunit.densities.density_network import DensityNetwork
+from plunit.densities.density_network import Architecture, DensityNetwork, start
 from plunit.densities.searching import NoFiniteStart, search
 
-__all__ = ["Architecture", "DensityNetwork", "Member", "NoFiniteStart", "Sample", "Start", "search", "start"]
+__all__ = ["Architecture", "DensityNetwork", "Member", "NoFiniteStart", "Sample", "search", "start"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from plunit.densities.architecture import Architecture, Start
-from plunit.densities.density_network import DensityNetwork
+from plunit.densities.degenerate import constants
+from plunit.densities.density_network import Architecture, DensityNetwork
 from plunit.ensemble.arrays import Array, as_array
 
 AVERAGED = 1000  # the running mean of the parameters is over about this many steps, and over fewer at the beginning
@@ -23,8 +23,8 @@ class Member:
     """
 
     architecture: Architecture
-    order: Array  # see `Start`
-    sign: Array  # see `Start`
+    order: Array  # see `DensityNetwork`
+    sign: Array
     seed: int  # of the draws of its batches
     theta: Array
     mean: Array  # Adam's first moment
@@ -49,21 +49,21 @@ class Member:
         return DensityNetwork(self.architecture, self.best.astype(np.float64), self.order, self.sign.astype(np.float64))
 
 
-def begin(architecture: Architecture, start: Start, seed: int, looks: int) -> Member:
-    """Return a member before its first step, with room for so many looks at the points of validation."""
-    dtype = start.theta.dtype
+def begin(start: DensityNetwork, seed: int, looks: int) -> Member:
+    """Return a member before its first step, with room for so many looks at the validation points."""
+    form, theta = start.architecture, start.theta
     return Member(
-        architecture,
+        form,
         start.order,
         start.sign,
         seed,
-        start.theta.copy(),
-        mean=np.zeros_like(start.theta),
-        square=np.zeros_like(start.theta),
-        average=start.theta.copy(),
-        best=start.theta.copy(),
-        radii=np.zeros((architecture.blocks, architecture.features), dtype),
-        looks=np.full(looks, np.nan, dtype),
+        theta.copy(),
+        mean=np.zeros_like(theta),
+        square=np.zeros_like(theta),
+        average=theta.copy(),
+        best=theta.copy(),
+        radii=np.zeros((form.blocks, form.features), theta.dtype),
+        looks=np.full(looks, np.nan, theta.dtype),
     )
 
 
@@ -99,12 +99,8 @@ def check_spread(sample: Sample) -> None:
     """Raise ValueError unless every column has two values or more: a constant has no density."""
     if len(sample.x) < 2:
         raise ValueError(f"a density needs two rows or more, got {len(sample.x)}")
-    constant = np.flatnonzero(np.ptp(sample.x, axis=0) == 0)
-    if len(constant):
-        raise ValueError(
-            f"column {constant[0]} of x has one value, {sample.x[0, constant[0]]:g}, in all {len(sample.x)} rows: a "
-            f"constant has no density; drop the column, or add noise to it"
-        )
+    for fault in constants(sample.x, np.flatnonzero(np.ptp(sample.x, axis=0) == 0).tolist()):
+        raise ValueError(fault)
 
 
 def _numbers(values: Array, name: str, dtype: Any = np.float32) -> Array:

@@ -12,8 +12,8 @@ import numpy as np
 from plunit.base.progress import Progress, interruption
 from plunit.base.ranges import as_count
 from plunit.densities import native_chain, numpy_chain
-from plunit.densities.architecture import Architecture, start
 from plunit.densities.chain_state import Member, MemberSteps, Sample, begin, check_spread, checked
+from plunit.densities.density_network import Architecture, start
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.halving import halve
 from plunit.programs.loading import choose_engine
@@ -93,7 +93,7 @@ def search(
     members = []
     for j, i in np.ndindex(len(architectures), starts):
         form, rng = architectures[j], np.random.default_rng([seed, j, i])
-        members.append(begin(form, start(form, rng), int(rng.integers(2**63)), steps // every))
+        members.append(begin(start(form, rng), int(rng.integers(2**63)), steps // every))
     race = _DensityRace(tuple(members), plan, ENGINES[choose_engine(engine, "chain")])
     race, interrupted = halve(race, steps, every, keep, progress, [race.sharp])
     # a member without a look, because it diverged, or because there was none, has the loss of its running mean

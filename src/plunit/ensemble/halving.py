@@ -1,6 +1,6 @@
 """The best of many starts and shapes: train all for a while, go on with the better half, and so on.
 
-This is successive halving (Jamieson and Talwalkar, 2016; docs/literature.md). `halve` is the algorithm, for anything
+This is successive halving (Jamieson and Talwalkar, 2016; docs/glossary.md). `halve` is the algorithm, for anything
 that is a `Race`: networks here (`search`), densities in `plunit.densities.searching`. The best networks get the
 second-order finish of `levenberg_marquardt`, where the validation rows say that it pays.
 """

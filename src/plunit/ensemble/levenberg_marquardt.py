@@ -5,7 +5,7 @@ step leads to
 
     theta - (J^T J + damping D)^-1 J^T r,    D = diag(J^T J) + LIFT mean(diag(J^T J))
 
-in float64 (Levenberg, 1944; Marquardt, 1963; docs/literature.md). It is kept only if the loss falls; then the next one
+in float64 (Levenberg, 1944; Marquardt, 1963; docs/glossary.md). It is kept only if the loss falls; then the next one
 is bolder, otherwise more careful. So no loss ever rises, and Ctrl-C keeps what has been reached.
 
 J has one column for each parameter, and J^T J takes rows x parameters^2 operations: this is for small networks.

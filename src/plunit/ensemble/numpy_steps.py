@@ -1,6 +1,6 @@
 """Training steps in NumPy: the readable statement of what `native_steps` computes.
 
-A step is Adam's (Kingma and Ba, 2015), with decoupled weight decay (Loshchilov and Hutter, 2019); docs/literature.md.
+A step is Adam's (Kingma and Ba, 2015), with decoupled weight decay (Loshchilov and Hutter, 2019); docs/glossary.md.
 """
 
 from __future__ import annotations

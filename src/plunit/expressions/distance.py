@@ -24,7 +24,7 @@ from plunit.pieces.arrays import Floats, blocks
 from plunit.pieces.exact_curves import Curve
 from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, check_network, check_size, network
-from plunit.pieces.proofs.box_forms import BoxForms
+from plunit.pieces.proofs.relaxation import LinearBounds
 
 MOST_VARIABLES = 4
 """Maximum number of variables of a formula whose error is bounded."""
@@ -134,7 +134,7 @@ def comparison(expression: Expression, function: Curve | Network, box: Any, *, c
     sides = box_array(function, box)
     check_size(function, np.abs(sides).max(axis=1))
     ends = sides[:, 0][None], sides[:, 1][None]
-    return Search(expression, lambda x: function(x)[:, 0], BoxForms(function), sides, ends, closeness)
+    return Search(expression, lambda x: function(x)[:, 0], LinearBounds(function), sides, ends, closeness)
 
 
 def _of_curve(expression: Expression, curve: Curve, box: Any, closeness: float) -> Search:

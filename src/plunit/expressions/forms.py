@@ -1,6 +1,6 @@
 """f(x) = c + g t +- e on many boxes at once, t in [-1, 1]^d from the low to the high end of each side.
 
-This is affine arithmetic (de Figueiredo and Stolfi 2004; docs/literature.md) with one error term. On a box of width h
+This is affine arithmetic (de Figueiredo and Stolfi 2004; docs/glossary.md) with one error term. On a box of width h
 the error e of a smooth f is of the order h^2, where an interval is of the order h:
 
     u v     = c_u v + c_v u - c_u c_v + (u - c_u) (v - c_v)           the last term is bounded

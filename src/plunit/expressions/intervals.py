@@ -5,7 +5,7 @@ treated as two; smaller boxes give closer intervals. A sum, a product or a quoti
 the next number outward is enough. NumPy's other functions are assumed to be within 4 units in the last place, and 8 are
 allowed for. Where a part of f is undefined (the root of a negative number, a division by 0), f has no value and nothing
 is said; a part that `where` does not choose does not count. An interval without values has NaN as its ends.
-Moore, Kearfott and Cloud (2009; docs/literature.md) introduce intervals.
+Moore, Kearfott and Cloud (2009; docs/glossary.md) introduce intervals.
 """
 
 from __future__ import annotations

@@ -9,14 +9,13 @@ from typing import Any, Literal
 from torch import Generator, Tensor, nn
 
 from plunit.base.ranges import as_count
-from plunit.invertible.bijections.anneal import RHO
 from plunit.invertible.bijections.bijection import Bijection
 from plunit.invertible.bijections.chain import Chain
-from plunit.invertible.bijections.elementwise import PLU, LeakyReLU
+from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, SmoothPLU
 from plunit.invertible.bijections.linear import LU, Orthogonal
 from plunit.invertible.bijections.reversible import Reversible
-from plunit.invertible.bijections.smooth_plu import SmoothPLU
 from plunit.invertible.certificate import Certificate, certify
+from plunit.invertible.training.likelihood import RHO
 
 ActivationMaker = Callable[[int, int], Bijection]
 """Makes the activation of a block from the number of features and the index of the block."""

@@ -113,7 +113,7 @@ def export(task: Task, settings: Settings, now: Snapshot, batch: int, form: Any)
     ending, kind, content = FORMATS[known("format", form, FORMATS)]
     member = int(np.argsort(now.loss)[0])  # NaN is last
     if not np.isfinite(now.loss[member]):
-        raise UserError(f"all networks of {now.network.activation} have diverged; take a smaller lr")
+        raise UserError(f"all {now.network.activation} networks have diverged; use a lower learning rate")
     theta = in_units(now.network, now.theta[:, [member]], *task.scales)
     best = Best(task, settings, now, batch, member, theta)
     try:

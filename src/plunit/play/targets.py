@@ -61,7 +61,7 @@ def settings_of(given: Any) -> Settings:
     if len(set(names)) < len(names):
         raise UserError(f"each activation can be named once, got {', '.join(names)}")
     if "plu_learned" in names and not 1e-6 <= found.alpha <= 1 - 1e-6:
-        raise UserError(f"learned PLU needs 0 < alpha < 1 at the start, got {found.alpha:g}; take 0.1")
+        raise UserError(f"learned PLU needs 0 < alpha < 1 at the start, got {found.alpha:g}; use 0.1")
     return found
 
 
@@ -114,7 +114,7 @@ def task_of(target: Any) -> Task:
 def _typed(text: Annotated[str, Range(0, 10_000)], low: End = -6.0, high: End = 6.0) -> Task:
     names = of_expression(text, low, high, 2).inputs  # at the corners: how many variables?
     if len(names) > 2:
-        raise UserError(f"a function here has one variable or two; {text[:60]!r} has {', '.join(names[:9])}")
+        raise UserError(f"use one or two variables; {text[:60]!r} has {', '.join(names[:9])}")
     found = of_expression(text, low, high, AXIS[len(names) - 1])
     return _task([found], found.notes)
 

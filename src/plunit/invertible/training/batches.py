@@ -1,8 +1,18 @@
-"""Points to train a flow with: from arrays, functions or loaders to batches of checked tensors."""
+"""Points to train a flow with: from arrays, functions or loaders to batches of checked tensors.
+
+`screen` names what a flow cannot learn before training: `plunit.densities.degenerate` has the rules for data without a
+density. Training will be poor, too, if
+- a column has `FEW` values or fewer, each on average `TIMES` times,
+- the middle of a column is farther than `FAR` from 0, or its spread is beyond `FAR` or below 1 / `FAR`: training starts
+  near centre 0 and spread 1, and takes small steps. Median and quartiles are meant, so an outlier does not matter.
+  After 500 steps with 5 blocks the moons have an NLL of 2.14, 3.02 at a spread of 30 and 5.67 at a centre of 30, in the
+  units of the standardised moons; a Gaussian has 2.73.
+"""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Real
@@ -12,14 +22,26 @@ import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
-from plunit.ensemble.arrays import NOT_REAL, check_unmasked
-from plunit.invertible.training.screening import screen
-from plunit.torch.transforms import is_recorded, is_transformed
+from plunit.densities.degenerate import (
+    TIMES,
+    constants,
+    dependent,
+    discrete,
+    is_atom,
+    middle_and_spread,
+    named,
+    thinned,
+)
+from plunit.ensemble.arrays import Array, as_array, check_unmasked
+from plunit.torch.op import is_recorded, is_transformed
 
 Rows = tuple[Tensor, ...]
 """Points (x,), or points with their contexts (x, context): what `Flow.log_prob` takes."""
 
-_WHAT = "a tensor, an array or nested lists of points, a function that draws n of them, or a loader of batches"
+FEW = 30
+FAR = 30.0
+
+_WHAT = "fit takes a tensor, an array or nested lists of points, a function that draws n of them, or a loader"
 
 
 @dataclass(frozen=True)
@@ -59,7 +81,7 @@ class PointShape:
         return self.rows(given)
 
     def _rows(self, data: Any, size: int, what: str, unit: str) -> Tensor:
-        x = self._tensor(data)
+        x = (_numbers(data, "fit") if isinstance(data, Tensor) else _real(data, _WHAT, self.like.dtype)).to(self.like)
         if x.shape[-1:] != (size,) or x.numel() == 0:
             raise ValueError(
                 f"fit needs {what} {size} {unit}, a tensor of shape (n, {size}), n > 0, got a tensor of shape "
@@ -72,12 +94,6 @@ class PointShape:
                 f"{tuple(bad.nonzero()[0].tolist())}; drop or impute those rows"
             )
         return x.reshape(-1, size)
-
-    def _tensor(self, data: Any) -> Tensor:
-        """Return data as a tensor of the dtype and on the device of the flow."""
-        if isinstance(data, Tensor):
-            return _numbers(data, "fit").to(self.like)
-        return _real(data, f"fit takes {_WHAT}", self.like.dtype).to(self.like)
 
 
 def _numbers(tensor: Tensor, what: str) -> Tensor:
@@ -102,12 +118,9 @@ def _real(data: Any, rule: str, dtype: torch.dtype) -> Tensor:
     """Return arrays or lists of real numbers as a new tensor, or raise TypeError with the rule."""
     check_unmasked("data", data)
     try:
-        array = np.asarray(data)
-        if array.dtype.kind in NOT_REAL:
-            raise TypeError(f"its numbers are {array.dtype}, not real; {NOT_REAL[array.dtype.kind]}")
         with np.errstate(over="ignore"):  # what is too large is found as infinite
-            return torch.from_numpy(array.astype(np.float64 if dtype == torch.float64 else np.float32))
-    except (TypeError, ValueError) as error:
+            return torch.from_numpy(np.array(as_array(data, np.float64 if dtype == torch.float64 else np.float32)))
+    except ValueError as error:
         raise TypeError(f"{rule}, got {type(data).__name__}: {error}") from None
 
 
@@ -148,12 +161,10 @@ def _cycle(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def is_array(data: Any) -> bool:
-    """Say whether data are points themselves, not a function or a loader that gives them."""
-    return isinstance(data, (Tensor, list, tuple)) or hasattr(data, "__array__") or not _gives(data)
-
-
-def _gives(data: Any) -> bool:
-    return callable(data) or (isinstance(data, Iterable) and not isinstance(data, (str, bytes, dict)))
+    """Return whether data are points themselves, not a function or a loader that gives them."""
+    if isinstance(data, (Tensor, list, tuple, str, bytes, dict)) or hasattr(data, "__array__"):
+        return True
+    return not (callable(data) or isinstance(data, Iterable))
 
 
 def checked_weights(weights: Any, count: int) -> Tensor:
@@ -220,6 +231,52 @@ def prepare(
     screen(*first, whole=False)
     waiting = [first]  # it is the first batch of training, too
     return lambda n: waiting.pop() if waiting else draw(n), held, None
+
+
+def screen(x: Tensor, context: Tensor | None = None, *, whole: bool = True) -> None:
+    """Raise if the rows x have no density, and warn if they, or their contexts, are hard to learn.
+
+    Args:
+        x: points [m, n].
+        context: their contexts [m, k]; discrete and constant ones are fine.
+        whole: whether these are all data. Of a batch everything is a warning, because the other batches may differ.
+    """
+    if whole and len(x) < 2:
+        raise ValueError("one point has no density: give at least two different points of weight above 0")
+    some, varies = _some(x), (x.amax(0) > x.amin(0)).cpu().numpy()
+    faults: list[str] = []
+    if whole or len(x) >= 2 * TIMES:
+        faults = [*constants(some, np.flatnonzero(~varies).tolist()), *dependent(some, np.arange(x.shape[1]))]
+    if faults and whole:
+        raise ValueError("; ".join(faults))
+
+    def is_discrete(values: Array, counts: Array) -> bool:
+        return is_atom(counts.max(), len(some)) or (len(counts) <= FEW and TIMES * len(counts) <= len(some))
+
+    doubts = [*faults, *discrete(some, np.flatnonzero(varies).tolist(), is_discrete), *_far(some, "column")]
+    if context is not None:
+        doubts += _far(_some(context), "context column")
+    for doubt in doubts:
+        warnings.warn(doubt, UserWarning, stacklevel=4)
+
+
+def _some(x: Tensor) -> Array:
+    """Return about ten thousand rows as an array."""
+    return thinned(x).double().cpu().numpy()  # type: ignore[no-any-return]
+
+
+def _far(x: Array, what: str) -> Iterator[str]:
+    if len(x) < TIMES:
+        return
+    middle, spread = middle_and_spread(x)
+    narrow = (spread < 1 / FAR) & (spread > 0)
+    found = np.flatnonzero((np.abs(middle) > FAR) | (spread > FAR) | narrow).tolist()
+    if found:
+        yield (
+            f"{named(found, what)} far from standard: {what} {found[0]} has the centre {middle[found[0]]:.3g} and "
+            f"the spread {spread[found[0]]:.3g}, while training starts from 0 and 1 and takes small steps. "
+            f"Standardise: (x - x.mean(0)) / x.std(0), or by median and quartiles if there are outliers"
+        )
 
 
 def _split(rows: Rows, weights: Tensor | None, fraction: float, generator: Generator | None) -> Source:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -13,8 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from plunit.base.progress import Progress, ProgressLine, interruption
 from plunit.base.ranges import as_count
 from plunit.densities import Architecture
-from plunit.densities.architecture import LEARNED, MOST_FEATURES
-from plunit.ensemble.arrays import Array
+from plunit.densities.density_network import LEARNED
 from plunit.programs.loading import choose_engine
 from plunit.sklearn import folds
 from plunit.sklearn.base import (
@@ -27,8 +27,7 @@ from plunit.sklearn.base import (
     check_number,
     check_room,
 )
-from plunit.sklearn.density import inspection
-from plunit.sklearn.density.columns import Columns
+from plunit.sklearn.density.columns import Labels, inspect
 from plunit.sklearn.density.fitted_density import FittedDensity
 from plunit.sklearn.density.splits import BestStart, WhitenedSplit, best_starts, make_splits, mean_losses, repeated
 
@@ -118,7 +117,12 @@ class PLUDensity(AtomicFit, FittedDensity):
         rows = x
         x, _, weight = folds.merged(x, x[:, :0], weight)
         rng = check_random_state(self.random_state)
-        columns = self._columns(x, rows)
+        labels = Labels(x.shape[1], getattr(self, "feature_names_in_", None))
+        columns, self.constants_, notes = inspect(x, rows, self.bounds, self.integers, labels)
+        for note in notes:
+            warnings.warn(note, stacklevel=4)
+        self.bounds_ = np.stack([columns.low, columns.high])
+        self.steps_, self.integers_, self.margins_ = columns.step, columns.integer, columns.margin
         x = x[:, np.isnan(self.constants_)]
         if columns.step.all():  # equal rows are different points of an interval, not one point twice
             x, weight = repeated(x, weight)
@@ -158,27 +162,6 @@ class PLUDensity(AtomicFit, FittedDensity):
         needed = self.n_best * (self.n_init * (largest.parameters + START) + STEP * steps)
         work = f"n_blocks = {largest.blocks} with n_best = {self.n_best}, n_init = {self.n_init} and {steps} steps"
         check_room(needed, work, "fewer blocks, splits, starts or steps")
-
-    def _columns(self, x: Array, every: Array) -> Columns:
-        """Find out and keep what the columns of distinct rows x are, of all rows `every`; return those that vary."""
-        count = x.shape[1]
-        labels = inspection.Labels(count, getattr(self, "feature_names_in_", None))
-        low, high = inspection.limits(self.bounds, labels)
-        integer = inspection.whole(x, self.integers, labels)
-        self.constants_ = inspection.constants(x, labels)
-        varies = np.isnan(self.constants_)
-        if varies.sum() > MOST_FEATURES:
-            raise ValueError(
-                f"X must have at most {MOST_FEATURES} columns, got {varies.sum()}; put a PCA before, or drop columns"
-            )
-        columns = inspection.examine(x, len(every), low, high, integer, varies, labels)
-        number = varies & ~integer
-        inspection.warn_of_atoms(every, number, labels)
-        number[varies] &= columns.step == 0
-        inspection.warn_of_dependence(x, number, labels)
-        self.bounds_ = np.stack([columns.low, columns.high])
-        self.steps_, self.integers_, self.margins_ = columns.step, columns.integer, columns.margin
-        return columns
 
     def _sizes(self, rows: int, features: int) -> list[int]:
         """Return the numbers of blocks to search."""

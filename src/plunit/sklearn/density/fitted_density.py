@@ -1,9 +1,13 @@
-"""The weighted mean of the densities of several networks, each behind a whitening of its own."""
+"""The weighted mean of the densities of several networks, each behind a whitening of its own.
+
+A `Whitening` gives columns mean 0, variance 1 and no correlation; by itself it makes a normal density.
+"""
 
 from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,16 +16,62 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plunit.densities import Architecture, DensityNetwork
-from plunit.ensemble.arrays import ROUNDING, Array
+from plunit.ensemble.arrays import ROUNDING, Array, Scale
 from plunit.ensemble.native_steps import row_blocks
 from plunit.sklearn.base import check_count
-from plunit.sklearn.density.columns import Columns, Whitening
+from plunit.sklearn.density.columns import Columns
 
 if TYPE_CHECKING:
     from plunit.invertible import Flow
 
 
+SHRINKAGES = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
+"""Parts of the correlations that are given up; the rows of validation choose one."""
+
 MOST_SAMPLED = 2**30  # the most numbers of a sample: 8 GiB
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """v = L^-1 (u - mean) / spread, with L L^T the matrix of correlations."""
+
+    mean: Array  # [n]
+    spread: Array  # [n], standard deviations
+    lower: Array  # [n, n], L
+
+    def forward(self, u: Array) -> Array:
+        """Return the rows v."""
+        return np.linalg.solve(self.lower, ((u - self.mean) / self.spread).T).T
+
+    def inverse(self, v: Array) -> Array:
+        """Return the rows u."""
+        return np.asarray((v @ self.lower.T) * self.spread + self.mean)
+
+    @property
+    def log_det(self) -> float:
+        """log|det dv/du|."""
+        return float(-np.log(self.spread).sum() - np.log(self.lower.diagonal()).sum())
+
+    def loss(self, u: Array, weight: Array) -> float:
+        """Return the mean of |v|^2 / 2 - log|det dv/du|."""
+        return float(np.average(0.5 * (self.forward(u) ** 2).sum(1), weights=weight)) - self.log_det
+
+
+def whiten(training: tuple[Array, Array], validation: tuple[Array, Array] | None) -> Whitening:
+    """Return the whitening of rows and weights, with the shrinkage that is best for those of validation.
+
+    Correlations C become (1 - s) C + s I. Without rows of validation, s = 1.
+    """
+    u, weight = training
+    scale = Scale.of(u, weight)
+    scaled = scale(u)
+    correlation = (scaled * weight[:, None]).T @ scaled / weight.sum()
+    found = [
+        Whitening(scale.mean, scale.spread, np.linalg.cholesky((1 - s) * correlation + s * np.eye(len(correlation))))
+        for s in (SHRINKAGES if validation else SHRINKAGES[-1:])
+    ]
+    return min(found, key=lambda one: one.loss(*validation)) if validation else found[0]
+
 
 MixturePart = tuple[Whitening, DensityNetwork, float]
 """A term weight p(v) |det dv/du| of p(u), with v the whitened u and p the density of the network."""
@@ -139,7 +189,7 @@ class FittedDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         import torch
 
         from plunit.invertible import LU, Chain, Flow
-        from plunit.invertible.flow import to_chain
+        from plunit.invertible.conversions import to_chain
 
         check_is_fitted(self)
         if self.integers_.any() or np.isfinite(self.bounds_).any() or not np.isnan(self.constants_).all():

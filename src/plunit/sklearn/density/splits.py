@@ -15,8 +15,8 @@ from plunit.base.machine import processors
 from plunit.base.progress import Progress
 from plunit.densities import Architecture, DensityNetwork, NoFiniteStart, Sample, search
 from plunit.ensemble.arrays import Array
-from plunit.sklearn.density.columns import Columns, Whitening, whiten
-from plunit.sklearn.density.fitted_density import identity
+from plunit.sklearn.density.columns import Columns
+from plunit.sklearn.density.fitted_density import Whitening, identity, whiten
 from plunit.sklearn.folds import FEWEST, MOST
 
 COPIES, MOST_COPIED = 8, 50_000
