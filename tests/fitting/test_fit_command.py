@@ -117,9 +117,7 @@ def test_the_header_is_the_network_of_a_function_of_two_variables(tmp_path):
 def test_a_smooth_network_has_no_bound_and_the_reason_is_said(tmp_path):
     code, out, err = fit(tmp_path, "sin(x)", "--activation", "tanh", *SHORT)
     assert code == 0, err
-    assert "random points; no bound; it needs a piecewise-linear network and at most 4" in " ".join(
-        out.split()
-    )
+    assert "random points; no bound; it needs a piecewise-linear network and at most 4" in " ".join(out.split())
 
 
 def test_an_error_of_two_variables_is_proved_and_stays_so_in_fixed_point(tmp_path):
