@@ -63,7 +63,11 @@ def save(path: Path) -> None:
     """Draw the experiment's own figure of the stored flows, in few colours."""
     stored = json.loads(STORED.read_text(encoding="utf-8"))
     with settings():
-        runs = {method: {"log_density": log_density(restored(method, flows))} for method, flows in stored.items()}
+        steps = torch.tensor([SPEC.steps]).numpy()  # of the caption
+        runs = {
+            method: {"log_density": log_density(restored(method, flows)), "steps": steps}
+            for method, flows in stored.items()
+        }
         next(EXPERIMENT.figures(runs)).figure.savefig(path, dpi=128)
     with Image.open(path) as picture:
         few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
