@@ -59,9 +59,7 @@ def draw(stored: dict[str, Any]) -> Figure:
     y, net = parse(FUNCTION)(GRID), network(stored)
     many.plot(GRID, np.transpose(stored["some"]), color=BLUE, alpha=0.25, linewidth=0.6)
     many.plot(GRID, y, color=ORANGE, linewidth=1.5, label=FUNCTION)
-    many.set_title(
-        f"trained by the thousand\n{SHOWN} of {SEEDS:,} networks, after {EARLY} of {STEPS:,} steps", fontsize=9
-    )
+    many.set_title(f"trained by the thousand\n{SHOWN} of {SEEDS:,} networks after {EARLY} steps", fontsize=9)
     many.legend(fontsize=8, frameon=False)
     found = curve(net, LOW, HIGH)
     error = sup_error(parse(FUNCTION), net, [(LOW, HIGH)])
