@@ -7,7 +7,7 @@ import pytest
 
 from plunit.ensemble import forward, native_steps
 from plunit.ensemble.native_steps import row_blocks
-from plunit.sklearn import PLUClassifier, PLUDensity, PLURegressor
+from plunit.sklearn import PLUClassifier, PLUDensity, PLURegressor, base
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 5))
@@ -127,6 +127,20 @@ def test_large_rows_have_finite_values(regressor):
     np.testing.assert_allclose(deviation[1] / 1e190, near_deviation[1], rtol=1e-9)
 
 
-def test_values_whose_differences_overflow_are_refused():
-    with pytest.raises(ValueError, match=r"X has values up to 1\.7e\+308"):
-        PLURegressor(**FEW).fit(np.resize([1.7e308, 1.7e308, -1.7e308], (30, 1)), np.arange(30))
+LINE = np.arange(30.0)
+OVERFLOW = np.resize([1.7e308, 1.7e308, -1.7e308], 30)
+FAR = np.where(LINE == 7, 1e60, LINE)  # its square overflows in single precision
+
+
+@pytest.mark.parametrize(
+    ("rows", "val", "text"),
+    [
+        ((OVERFLOW, LINE), (LINE, LINE), r"X has the value -?1\.7e\+308"),
+        ((LINE, LINE), (FAR, LINE), r"X has the value 1e\+60"),
+        ((LINE, LINE), (LINE, FAR), r"y has the value 1e\+60"),
+    ],
+)
+def test_numbers_that_overflow_are_refused_before_training(rows, val, text, monkeypatch):
+    monkeypatch.setattr(base, "search", pytest.fail)
+    with pytest.raises(ValueError, match=f"^{text}"):
+        PLURegressor(**FEW).fit(rows[0][:, None], rows[1], X_val=val[0][:, None], y_val=val[1])

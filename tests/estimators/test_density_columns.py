@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from plunit.sklearn import PLUDensity
-from plunit.sklearn.density.columns import Columns
-from plunit.sklearn.density.inspection import Labels, limits, whole
+from plunit.sklearn.density.columns import Columns, Labels, limits, whole
 
 INF = np.inf
 RNG = np.random.default_rng(0)
@@ -186,18 +185,15 @@ ATOM = np.append(A, np.zeros(200))
 @pytest.mark.parametrize(
     ("x", "text"),
     [
-        (
-            np.c_[A, RNG.choice([0.25, 0.5, 1.75], 200)],
-            r"column 1 has only 3 values in 200 rows; .* by 0\.25",
-        ),
+        (np.c_[A, RNG.choice([0.25, 0.5, 1.75], 200)], r"column 1 has only 3 values in 200 rows; .* by 0\.25"),
         (np.repeat(np.c_[A, B][:50], 4, axis=0), "only 50 of 200 rows are distinct; the others count as weights"),
         (np.c_[A, RNG.choice([0.3, 0.1 + 0.2], 200)], "column 1 is constant"),
-        (np.c_[A, A], "column 0, column 1 are linearly dependent, to .* drop columns"),
-        (np.c_[A, B, A**2, A + A**2], "column 0, column 2, column 3 are linearly"),
-        (np.c_[A, 1e9 - 3e5 * A, B], "column 0, column 1 are linearly"),
-        (np.c_[A, A + np.where(np.arange(200) < 2, 500, 0)], "column 0, column 1 are linearly"),
-        (ATOM[:, None], "column 0 holds 0 in 200 of 400 rows, and a density has no limit there"),
-        (np.c_[ATOM, RNG.normal(size=400)], "column 0 holds 0 in 200 of 400 rows"),
+        (np.c_[A, A], r"columns 0, 1 are linearly dependent \(to .* drop columns"),
+        (np.c_[A, B, A**2, A + A**2], "columns 0, 2, 3 are linearly"),
+        (np.c_[A, 1e9 - 3e5 * A, B], "columns 0, 1 are linearly"),
+        (np.c_[A, A + np.where(np.arange(200) < 2, 500, 0)], "columns 0, 1 are linearly"),
+        (ATOM[:, None], "column 0 is discrete, at least in part: 0 makes up 50% of column 0"),
+        (np.c_[ATOM, RNG.normal(size=400)], "column 0 is discrete"),
     ],
 )
 def test_what_has_no_density_is_warned_of(x, text):

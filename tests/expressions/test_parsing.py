@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plunit.expressions import Expression, ExpressionError, finite_values, parse
+from plunit.expressions import ExpressionError, finite_values, parse
 from plunit.expressions.expression import FUNCTIONS, OPERATORS, OTHER_NAMES, SIGNS
 from plunit.expressions.intervals import IMAGES
 from plunit.expressions.parsing import DEPTH, STEPS
@@ -194,11 +194,3 @@ def test_a_value_that_is_not_finite_is_refused_with_its_place(text, place, kind)
 def test_every_function_has_its_rules():
     assert set(IMAGES) == {*FUNCTIONS, *OPERATORS, *(f"sign {sign}" for sign in SIGNS)}
     assert set(OTHER_NAMES.values()) <= set(FUNCTIONS)
-
-
-def test_an_expression_is_immutable_data():
-    f = parse("x + 1")
-    assert f == parse("x + 1")
-    assert hash(f) == hash(parse("x + 1"))
-    assert isinstance(f, Expression)
-    assert repr(f) == "Expression(text='x + 1', names=('x',))"

@@ -1,14 +1,10 @@
+import math
+
 import numpy as np
 import pytest
 import torch
 
-from plunit.invertible import (
-    PLU,
-    InvertibleNetwork,
-    LeakyReLU,
-    alternating,
-    density,
-)
+from plunit.invertible import PLU, InvertibleNetwork, LeakyReLU, alternating, density
 
 
 @pytest.mark.parametrize("linear", ["lu", "orthogonal"])
@@ -33,17 +29,12 @@ def test_the_certificate_multiplies_norms_and_slopes(perturb):
     certificate = network.certificate()
     layers = [part.weight.detach() for part in network.bijection.parts()[::2]]
     slopes = [part.alpha.detach() for part in network.bijection.parts()[1::2]]
-    expected = 1.0
-    for weight in layers:
-        expected *= torch.linalg.matrix_norm(torch.linalg.inv(weight), 2).item()
-    for alpha in slopes:
-        expected *= max(1.0, 1 / alpha.min().item())
+    expected = math.prod(torch.linalg.matrix_norm(torch.linalg.inv(weight), 2).item() for weight in layers)
+    expected *= math.prod(max(1.0, 1 / alpha.min().item()) for alpha in slopes)
     assert certificate.inverse_lipschitz == pytest.approx(expected, rel=1e-4)
     assert certificate.condition_numbers[0] == pytest.approx(torch.linalg.cond(layers[0]).item(), rel=1e-4)
     assert certificate.condition_numbers[1] == pytest.approx(10, rel=1e-4)
-    text = str(certificate)
-    assert f"<= {certificate.inverse_lipschitz:.4g}" in text
-    assert "(float32)" in text
+    assert f"<= {certificate.inverse_lipschitz:.4g}" in str(certificate)
 
 
 def test_values_log_det_and_bijection_agree(perturb):

@@ -157,7 +157,7 @@ def train_on_threads():
 
 def chain():
     form = Architecture(2, 2, "plu")
-    member = begin_member(form, start(form, np.random.default_rng(0)), 0, 1)
+    member = begin_member(start(form, np.random.default_rng(0)), 0, 1)
     before = member.theta.copy()
     try:
         chains.advance([member], MemberSteps(np.ones(1), Sample(np.ones((9, 2), np.float32)), batch=2**59))

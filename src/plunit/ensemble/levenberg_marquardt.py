@@ -15,7 +15,6 @@ J has one column for each parameter, and J^T J takes rows x parameters^2 operati
 from __future__ import annotations
 
 import ctypes
-import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -26,10 +25,11 @@ import numpy as np
 from plunit import learned
 from plunit.base.machine import processors
 from plunit.base.progress import Pace, Progress, interruption
-from plunit.base.ranges import as_count
+from plunit.base.ranges import as_count, as_positive
 from plunit.ensemble import numpy_steps
 from plunit.ensemble.arrays import Array, as_array
 from plunit.ensemble.mlp import MLP
+from plunit.ensemble.native_steps import form
 from plunit.ensemble.runs import Data, Rows, State, StepData, begin, check_numbers, points
 from plunit.programs.interface import Squares, called, together
 from plunit.programs.loading import choose_engine, library
@@ -45,7 +45,7 @@ EASIER, HARDER = 0.25, 4.0
 FLOOR, HARDEST = 1e-14, 1e12  # it stays above the one; beyond the other a member has ended
 
 PATIENCE = 12
-"""A member ends after so many steps in a row, none of which lowered its loss by this part."""
+"""A member ends after this number of steps in a row without a fall of its loss by `TOLERANCE`, as a part of it."""
 
 TOLERANCE = 1e-6
 
@@ -113,8 +113,7 @@ def finish_members(
     True
     """
     as_count("steps", steps)
-    if not 0 < damping < math.inf:
-        raise ValueError(f"damping must be a positive number, got {damping!r}; take 0.1")
+    as_positive("damping", damping, 0.1)
     if not isinstance(data, (Rows, tuple, list)):
         raise ValueError(
             f"a finish needs all points at once, a pair (inputs, targets) or Rows, got {type(data).__name__}"
@@ -122,7 +121,8 @@ def finish_members(
     earlier = theta if isinstance(theta, Finish) else None
     theta = earlier.theta if earlier else as_array(theta, np.float64, "theta")
     state = begin(network, theta, steps=0, alpha=alpha, c=c)
-    given = points(_whole(data), 1, network, state.theta)
+    whole = Rows(data.x, data.y, data.weight) if isinstance(data, Rows) else data
+    given = points(whole, 1, network, state.theta)
     check_numbers(given, "square", table=isinstance(data, Rows))
     advance = _native if choose_engine(engine) == "native" else _numpy
     members = state.members
@@ -146,10 +146,6 @@ def finish_members(
         return now
 
 
-def _whole(data: Data | Rows) -> Data | Rows:
-    return Rows(data.x, data.y, data.weight) if isinstance(data, Rows) else data
-
-
 def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
     """Take steps by the compiled program, in place; threads share the members."""
     network = state.network
@@ -159,9 +155,7 @@ def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
     theta = np.array(now.theta.T, order="C")
     task = Squares(
         members=state.members,
-        depth=network.depth,
-        widths=np.array(network.widths, np.int64),
-        activation=network.activation.encode(),
+        **form(network),
         parameters=network.parameters,
         learned=network.learned,
         limit=learned.LIMIT,

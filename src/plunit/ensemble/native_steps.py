@@ -21,6 +21,7 @@ from plunit.programs.interface import Evaluation, Rows, Source, Struct, Task, ad
 from plunit.programs.loading import library, why_not_native
 
 VECTOR = 16  # members of the widest vector the program may use
+NUMBERS = 2**16  # numbers of a block of rows that is evaluated at once: 0.5 MB stay in the caches
 _ARRAYS = (
     *("lr", "decay", "theta", "mean", "square", "running", "alpha", "c", "history", "best"),
     *("best_loss", "best_step", "mark", "waited", "looks"),
@@ -55,7 +56,9 @@ def _task(state: State, steps: Steps) -> Struct:
     drawn, rule, shares = steps.training.rows, steps.validation, steps.shares()
     return Task(
         members=state.members,
-        **_form(state.network),
+        **form(state.network),
+        learned=state.network.learned,
+        limit=learned.LIMIT,
         loss=state.loss.encode(),
         first=steps.first,
         steps=len(steps.schedule),
@@ -77,14 +80,10 @@ def _task(state: State, steps: Steps) -> Struct:
     )
 
 
-def _form(network: MLP) -> dict[str, Any]:
-    return {
-        "depth": network.depth,
-        "widths": np.array(network.widths, dtype=np.int64),
-        "activation": network.activation.encode(),
-        "learned": network.learned,
-        "limit": learned.LIMIT,
-    }
+def form(network: MLP) -> dict[str, Any]:
+    """Return the fields of a task that describe the network."""
+    widths = np.array(network.widths, dtype=np.int64)
+    return {"depth": network.depth, "widths": widths, "activation": network.activation.encode()}
 
 
 def values(network: MLP, theta: Array, x: Array, alpha: Any = 0.1, c: Any = 1.0) -> Array:
@@ -92,8 +91,8 @@ def values(network: MLP, theta: Array, x: Array, alpha: Any = 0.1, c: Any = 1.0)
     whole, alphas, cs = map(_fill, (theta, *(np.array(spread(network, theta, value)) for value in (alpha, c))))
     found = np.empty((network.widths[-1], x.shape[1], whole.shape[1]), np.float32)
     tests = Rows(x=_source(np.ascontiguousarray(x)[None, ..., None]), count=x.shape[1])
-    shape = {"theta": whole, "alpha": alphas, "c": cs}
-    task = Task(members=whole.shape[1], **_form(network), loss=b"square", tests=tests, **shape)
+    shape = {"theta": whole, "alpha": alphas, "c": cs, "learned": network.learned, "limit": learned.LIMIT}
+    task = Task(members=whole.shape[1], **form(network), loss=b"square", tests=tests, **shape)
     called(library().plunit_values, ctypes.byref(task), ctypes.c_void_p(address(found, "float*", "values")))
     return found[..., : theta.shape[1]]
 
@@ -128,9 +127,6 @@ def _source(part: Array) -> Struct:
     lengths = zip(part.strides, part.shape, strict=True)
     step, unit, point, member = (stride // part.itemsize if length > 1 else 0 for stride, length in lengths)
     return Source(values=part, step=step, unit=unit, point=point, member=member)
-
-
-NUMBERS = 2**16  # rows are evaluated in blocks of about so many numbers: 0.5 MB stay in the caches
 
 
 def row_blocks(rows: int, numbers: int) -> list[slice]:
@@ -173,9 +169,7 @@ def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, a
     weights, alphas, cs, inputs = (np.ascontiguousarray(part, dtype=np.float64) for part in arrays)
     task = Evaluation(
         members=members,
-        depth=network.depth,
-        widths=np.array(network.widths, np.int64),
-        activation=network.activation.encode(),
+        **form(network),
         parameters=network.parameters,
         rows=rows,
         theta=weights,

@@ -9,14 +9,13 @@ from typing import Any, Literal
 from torch import Generator, Tensor, nn
 
 from plunit.base.ranges import as_count
-from plunit.invertible.bijections.anneal import RHO
 from plunit.invertible.bijections.bijection import Bijection
 from plunit.invertible.bijections.chain import Chain
-from plunit.invertible.bijections.elementwise import PLU, LeakyReLU
+from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, SmoothPLU
 from plunit.invertible.bijections.linear import LU, Orthogonal
 from plunit.invertible.bijections.reversible import Reversible
-from plunit.invertible.bijections.smooth_plu import SmoothPLU
 from plunit.invertible.certificate import Certificate, certify
+from plunit.invertible.training.likelihood import RHO
 
 ActivationMaker = Callable[[int, int], Bijection]
 """Makes the activation of a block from the number of features and the index of the block."""
@@ -134,8 +133,8 @@ def density(
     >>> sum(parameter.numel() for parameter in density(2).parameters())
     150
     """
-    make, blocks = activation_of(activation), as_count("blocks", blocks)
-    return InvertibleNetwork(features, blocks, activation=make, linear=linear, generator=generator).bijection
+    make, depth = activation_of(activation), as_count("blocks", blocks)
+    return InvertibleNetwork(features, depth, activation=make, linear=linear, generator=generator).bijection
 
 
 def activation_of(name: str) -> ActivationMaker:
