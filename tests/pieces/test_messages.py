@@ -120,7 +120,7 @@ VALUES = {
         (lambda: polygons(TWO, BOX, limit=5), "limit=5", "raise limit"),
         (lambda: polygon_counts(TWO, BOX, limit=5), "limit=5"),
         (lambda: polygon_counts(TWO, BOX, limit=0), "limit must be an integer"),
-        (lambda: polygons(ONE, BOX), "1 inputs", "plane"),
+        (lambda: polygons(ONE, BOX), "1 input,", "plane"),
         (lambda: plane(TWO, [0.0], [1.0], [1.0]), "2 finite coordinates"),
         (lambda: plane(TWO, [0.0, np.inf], [1.0, 0.0], [0.0, 1.0]), "finite"),
         (lambda: polygons(TWO, BOX).locate([1.0, 2.0, 3.0]), "[..., 2]"),
@@ -135,7 +135,7 @@ VALUES = {
     ],
     "fixed point": [
         *((lambda bits=bits: quantize(ONE, [(0, 1)], bits), "bits must be 8 or 16") for bits in (4, 8.0, "16", None)),
-        (lambda: quantize(ONE, [(0, 1), (0, 1)]), "is 1 pair(s) (low, high)"),
+        (lambda: quantize(ONE, [(0, 1), (0, 1)]), "is 1 pair (low, high)"),
         (lambda: quantize(ONE, [(-1e307, 1e307)]), "must be between 1e-290 and 1e290 long"),
         (lambda: quantize(ONE, [(0, 1)], scale=0), "scale must not be 0"),
     ],

@@ -19,7 +19,7 @@ from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Units
 from plunit.pieces.exact.mesh import Faces, box_mesh
 from plunit.pieces.exact.partitioning import partition
 from plunit.pieces.exact_curves import Counts
-from plunit.pieces.limits import LIMIT, Progress, Unlisted
+from plunit.pieces.limits import LIMIT, Progress, Unlisted, many
 from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, check_size, interval
 
 Range = tuple[float, float]
@@ -200,7 +200,7 @@ def polygon_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit:
 def _checked(net: Network | Ensemble, box: Any, limit: int) -> tuple[Range, Range]:
     as_count("limit", limit, 1, np.inf)
     if net.inputs != 2:
-        raise ValueError(f"the network has {net.inputs} inputs, polygons need 2; use plane(net, origin, u, v)")
+        raise ValueError(f"the network has {many(net.inputs, 'input')}, polygons need 2; use plane(net, origin, u, v)")
     try:
         x, y = box
         len(x), len(y)
