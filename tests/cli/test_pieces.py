@@ -77,7 +77,7 @@ def test_a_network_of_two_inputs_has_polygons():
         (1, "3 1", "an interval needs finite low < high, got [3.0, 1.0]"),
         (1, "0 inf", "an interval needs finite low < high"),
         (1, "0 1 0 1", "the model has 1 input, so --box needs low and high, got 4 numbers"),
-        (2, "0 1 1 0", "a box needs finite low < high, got [1.0, 0.0] for y"),
+        (2, "0 1 1 0", "a box needs finite low < high, got [1.0, 0.0] for input 1"),
         (2, "0 1 1", "the model has 2 inputs, so --box needs 2 numbers for all or 4 for each, got 3 numbers"),
         (2, "0 one", "--box needs numbers, low and high of all inputs or of each, got '0 one'"),
         (2, " ", "--box needs numbers, low and high of all inputs or of each, got ' '"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from plunit.base.errors import shown
 from plunit.pieces.arrays import Floats
-from plunit.pieces.networks import Network, interval
+from plunit.pieces.networks import Ensemble, Network, interval
 
 LIMIT = 2_000_000
 """The most pieces that are allowed, by default."""
@@ -31,7 +31,7 @@ def many(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def box_array(net: Network, box: Any, *, fixed: bool = False) -> Floats:
+def box_array(net: Network | Ensemble, box: Any, *, fixed: bool = False) -> Floats:
     """Return a box with a pair (low, high) for each input as an array [in, 2]; ValueError if it does not fit.
 
     fixed: whether low == high is allowed.

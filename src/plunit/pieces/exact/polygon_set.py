@@ -19,8 +19,8 @@ from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Units
 from plunit.pieces.exact.mesh import Faces, box_mesh
 from plunit.pieces.exact.partitioning import partition
 from plunit.pieces.exact_curves import Counts
-from plunit.pieces.limits import LIMIT, Progress, Unlisted, many
-from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, check_size, interval
+from plunit.pieces.limits import LIMIT, Progress, Unlisted, box_array, many
+from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, check_size
 
 Range = tuple[float, float]
 
@@ -201,14 +201,10 @@ def _checked(net: Network | Ensemble, box: Any, limit: int) -> tuple[Range, Rang
     as_count("limit", limit, 1, np.inf)
     if net.inputs != 2:
         raise ValueError(f"the network has {many(net.inputs, 'input')}, polygons need 2; use plane(net, origin, u, v)")
-    try:
-        x, y = box
-        len(x), len(y)
-    except (TypeError, ValueError):
-        raise ValueError(f"a box is ((x low, x high), (y low, y high)), got {box!r}") from None
-    sides = interval(x, "a box", " for x"), interval(y, "a box", " for y")
+    sides = box_array(net, box)
     check_size(net, np.abs(sides).max(axis=1))
-    return sides
+    x, y = map(tuple, sides.tolist())
+    return x, y
 
 
 def adjacent(faces: Faces) -> Ints:
