@@ -96,9 +96,9 @@ class Polygons:
             raise ValueError(f"points must have shape [..., 2], got {points.shape}")
         rows, (low, high) = points.reshape(-1, 2), np.transpose(self.box)
         inside = ((rows >= low) & (rows <= high)).all(axis=1)
-        pairs = zip(inside.tolist(), rows, self._keys(rows), strict=True)
-        found = [self._polygon(point, key) if known else -1 for known, point, key in pairs]
-        return np.array(found, dtype=np.int64).reshape(points.shape[:-1])
+        found = np.full(len(rows), -1)
+        found[inside] = [self._polygon(*pair) for pair in zip(rows[inside], self._keys(rows[inside]), strict=True)]
+        return found.reshape(points.shape[:-1])
 
     def __call__(self, points: Any) -> Floats:
         """f(x): [..., 2] -> [..., out], from the map of the polygon that holds x."""

@@ -272,7 +272,7 @@ def linear_map(node: Any, name: str, shape: tuple[int, ...], values: dict[str, A
 def _numbers(node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any]) -> int:
     """Return how many numbers a linear map computes for one sample, on the way or as its result."""
     if node.op_type not in ("Conv", "Gemm", "MatMul"):
-        return math.prod(shape)
+        return max(1, math.prod(shape))
     first, given = node.input[0] == name, attributes(node)
     other: tuple[int, ...] = np.shape(values[node.input[1 if first else 0]])
     if node.op_type != "Conv":
