@@ -29,6 +29,7 @@ default_role = "code"
 autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+autodoc_type_aliases = {"Ints": "Array"}  # of annotations that are text
 napoleon_attr_annotations = False  # the signature has the types
 highlight_options = {"python": {"stripnl": True}}  # the last line of an example is blank, for doctest
 
@@ -45,6 +46,7 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # furo's own underlines modules as if they were links
 html_title = f"plunit {release}"
 html_static_path = ["_static"]
 html_css_files = ["plunit.css"]

@@ -89,7 +89,6 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         verbose: show progress on the terminal.
 
     Attributes:
-        network_: the best network, a `plunit.densities.DensityNetwork` of whitened columns; `networks_`: all.
         n_blocks_: the number of blocks that was chosen.
         n_parameters_: the number of parameters of one network.
         candidates_: the best start of each number of blocks on each split: loss, steps, whether it was chosen.
