@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import torch
 from PIL import Image
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
@@ -62,8 +63,10 @@ def log_density(flows: list[Flow]) -> Any:
 def save(path: Path) -> None:
     """Draw the experiment's own figure of the stored flows, in few colours."""
     stored = json.loads(STORED.read_text(encoding="utf-8"))
+    steps = np.array([SPEC.steps])
     with settings():
-        runs = {method: {"log_density": log_density(restored(method, flows))} for method, flows in stored.items()}
+        densities = {method: log_density(restored(method, flows)) for method, flows in stored.items()}
+        runs = {method: {"steps": steps, "log_density": values} for method, values in densities.items()}
         next(EXPERIMENT.figures(runs)).figure.savefig(path, dpi=128)
     with Image.open(path) as picture:
         few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
