@@ -4,20 +4,18 @@ python docs/front_figure.py            # draws it from results/readme/front.json
 python docs/front_figure.py --store    # first trains the networks, a few seconds, and stores the best and some others
 """
 
-import argparse
 import json
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
+from figure_script import run, save_stored
 from matplotlib.figure import Figure
 
 from plunit.ensemble import MLP, forward, initial, train
 from plunit.ensemble.mlp import exact
 from plunit.expressions import parse, sup_error
-from plunit.lab.style import SETTINGS
 from plunit.pieces import Curve, Network, curve, save_c
 
 DOCS = Path(__file__).parent
@@ -92,18 +90,13 @@ def draw(stored: dict[str, Any]) -> Figure:
 
 def save(path: Path) -> None:
     """Draw what is stored."""
-    with matplotlib.rc_context(SETTINGS):
-        draw(json.loads(STORED.read_text(encoding="utf-8"))).savefig(path, dpi=140)
+    save_stored(draw, STORED, path)
 
 
-def main() -> None:
-    """Store, if asked to, and draw."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--store", action="store_true", help="train the networks and store them first")
-    if parser.parse_args().store:
-        STORED.write_text(json.dumps(trained()) + "\n", encoding="utf-8")
-    save(DOCS / "front.png")
+def store(_: bool) -> None:
+    """Train the networks and store what is drawn."""
+    STORED.write_text(json.dumps(trained()) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, save, DOCS / "front.png", store, action="store_true", help="train the networks and store them first")

@@ -164,6 +164,7 @@ LOADED = {
     "plunit; plunit.plu(2.0); plunit.gain()": "",
     "plunit.pieces": "",
     "plunit.ensemble": "",
+    "plunit.data.tables": "",
     "plunit.densities": "",
     "plunit.sklearn": "sklearn",
     "plunit.torch": "torch",

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from plunit import learned
-from plunit.jax import LearnedLayer, inverse, plu
+from plunit.jax import LearnedLayer
 
 __all__ = ["PLU"]
 
@@ -67,8 +67,4 @@ class PLU(LearnedLayer, eqx.Module):
 
     def __call__(self, x: Any, *, key: Any = None) -> Any:
         """Return PLU(x). The key is ignored; `equinox.nn.Sequential` passes one to every layer."""
-        return plu(x, *self.along_channels(x))
-
-    def inverse(self, y: Any) -> Any:
-        """Return the x with PLU(x) = y; alpha > 0."""
-        return inverse(y, *self.along_channels(y))
+        return super().__call__(x)

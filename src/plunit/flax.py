@@ -13,7 +13,7 @@ except ModuleNotFoundError as error:
 import jax.numpy as jnp
 
 from plunit import learned
-from plunit.jax import LearnedLayer, inverse, plu
+from plunit.jax import LearnedLayer
 
 __all__ = ["PLU"]
 
@@ -55,11 +55,3 @@ class PLU(LearnedLayer, nnx.Module):
             nnx.Param(jnp.full(num_parameters, starts[name], param_dtype)) if name in starts else None
             for name in ("alpha", "c")
         )
-
-    def __call__(self, x: Any) -> Any:
-        """Return PLU(x)."""
-        return plu(x, *self.along_channels(x))
-
-    def inverse(self, y: Any) -> Any:
-        """Return the x with PLU(x) = y; alpha > 0."""
-        return inverse(y, *self.along_channels(y))

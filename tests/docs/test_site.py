@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-pytest.importorskip("sphinx")
+addnodes = pytest.importorskip("sphinx.addnodes")
 reference = runpy.run_path(str(DOCS / "reference_pages.py"))
 PUBLIC = reference["public_names"]()
 
@@ -50,6 +50,24 @@ def test_words_before_a_colon_are_no_type():
     reference["rewrite"](None, "property", "PLU.alpha", None, None, lines)
     made = napoleon.GoogleDocstring(lines, napoleon.Config(), what="property", name="PLU.alpha").lines()
     assert made == ["..", "", "The outer slope: a number, or the learned values."]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (" → tuple[ndarray[tuple[Any, ...], dtype[float64]] | None, int]", " → tuple[Array | None, int]"),
+        ("Callable[[ndarray[Any, Any], Any], ndarray[Any, dtype[int64]]]", "Callable[[Array, Any], Array]"),
+        ("tuple[Any, ...] | dtype[float64]", "tuple[Any, ...] | dtype[float64]"),
+    ],
+)
+def test_the_type_of_an_array_is_one_word(before, after):
+    nodes = [addnodes.desc_sig_name("", word) for word in re.split(r"(\W)", before)]
+    assert "".join(node.astext() for node in reference["with_arrays_named"](nodes)) == after
+
+
+def test_the_reference_says_what_each_module_is_for():
+    assert [module for module in PUBLIC if not reference["summary"](module).endswith(".")] == []
+    assert "| [`plunit.numpy`](plunit.numpy.md) | PLU on NumPy" in reference["contents"](PUBLIC)
 
 
 @pytest.mark.parametrize(("name", "left_out"), [("set_fit_request", True), ("set_params", None), ("fit", None)])

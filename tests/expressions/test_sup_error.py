@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from plunit.expressions import parse, sup_error
-from plunit.expressions.distance import comparison, outcome
+from plunit.expressions.distance import comparison
 from plunit.expressions.forms import halves
 from plunit.pieces import Curve, activation, network
-from plunit.pieces.proofs.box_forms import BoxForms
-from plunit.pieces.proofs.exact_values import exact_outputs
+from plunit.pieces.proofs.domain import exact_outputs
+from plunit.pieces.proofs.relaxation import LinearBounds
 
 
 def random_network(rng, widths, f=None, size=1.0):
@@ -60,7 +60,7 @@ def test_the_lines_of_a_network_hold_in_rational_arithmetic(hidden, width):
     net = random_network(rng, (2, *hidden, 1), activation.piecewise([-1.1, 0.3], [0.1, 1.3, 0.7], 0.1), 2.0)
     low = rng.uniform(-3, 3, (40, 2))
     high = low + width * rng.uniform(0, 1, low.shape)
-    y, a = BoxForms(net)(low, high)
+    y, a = LinearBounds(net)(low, high)
     middle = low / 2 + high / 2
     for n in range(len(low)):
         for x in (low[n], high[n], middle[n], [low[n, 0], high[n, 1]]):
@@ -90,14 +90,14 @@ def test_bounds_of_boxes_hold_in_rational_arithmetic(kind, width):
     search = comparison(parse(written), net if kind == "network" else curve, [(knots[0], knots[-1])])
     low = rng.uniform(knots[0], knots[-1], 60)
     high = np.minimum(low + width * rng.uniform(0, 1, 60), knots[np.searchsorted(knots, low)])
-    top, corner = search.compared.bounds(low[:, None], high[:, None])
+    top, corner = search.bounds(low[:, None], high[:, None])
     for n in range(60):
         for x in (low[n], high[n], corner[n, 0], (low[n] + high[n]) / 2):
             x, i = Fraction(x), int(np.searchsorted(knots[1:-1], low[n] / 2 + high[n] / 2, side="right"))
             (a, b), (y, z) = (map(Fraction, pair) for pair in (knots[i : i + 2], values[i : i + 2, 0]))
             g = exact_outputs(net, np.array([float(x)]))[0] if kind == "network" else y + (z - y) * (x - a) / (b - a)
             assert abs(x * x * x / 3 - x + Fraction(0.1) - g) <= Fraction(top[n])
-    at_points = np.abs(search.compared.errors(low[:, None]))
+    at_points = np.abs(search.errors(low[:, None]))
     assert width > 0 or (top - at_points).max() < 1e-12
 
 
@@ -153,7 +153,7 @@ def test_the_search_can_be_stopped_and_knows_a_bound():
         search.run(None, press)
     x = rng.uniform(-1, 1, (100_000, 4))
     largest = np.abs(f(*x.T) - net(x)[:, 0]).max()
-    assert all(largest <= found.bound < 100 for found in (short, stopped, outcome(search)))
+    assert all(largest <= found.bound < 100 for found in (short, stopped, search.outcome()))
 
 
 @pytest.mark.parametrize(
@@ -175,3 +175,9 @@ def test_what_cannot_be_compared_is_refused(text, net, box, message):
 def test_only_networks_and_curves_are_compared():
     with pytest.raises(TypeError, match="Network"):
         sup_error(parse("x"), np.sin, [(0, 1)])
+
+
+@pytest.mark.parametrize("closeness", [0.0, -1, float("nan"), float("inf"), "close"])
+def test_a_closeness_that_no_search_reaches_is_refused(closeness):
+    with pytest.raises(ValueError, match=f"^closeness must be a positive number, got {closeness!r}"):
+        sup_error(parse("x"), FLAT[1], [(0, 1)], closeness=closeness)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from plunit.ensemble import MLP, Rows, forward, initial
-from plunit.ensemble.standardizing import in_units
+from plunit.ensemble.mlp import in_units
 from plunit.play import panels
-from plunit.play.live_training import LiveTraining, Snapshot
-from plunit.play.panels import HEIGHT, MOST, WIDTH, Panel, cloud_of, pixels, share_of_dead_units, view_of
+from plunit.play.live_training import LiveTraining, Snapshot, advance_all
+from plunit.play.panels import HEIGHT, MOST, WIDTH, Panel, cloud_of, pixels, view_of
 from plunit.play.targets import Settings, task_of
 
 SINE = {"kind": "expression", "text": "30 * sin(x)", "low": 0, "high": 12}
@@ -29,7 +29,7 @@ def painted(target, activation, *, networks=24, steps=60, width=3):
     network = MLP((task.inputs, width, width, task.outputs), activation)
     start = initial(network, [np.random.default_rng([0, i]) for i in range(networks)], alpha=0.2, c=0.8)
     training = LiveTraining(network, start, Rows(*task.scaled), lr=0.02, alpha=0.2, c=0.8)
-    training.advance(steps)
+    advance_all([training], steps)
     now = training.snapshot()
     parts = Panel(network, task, settings).paint(now, True)
     return parts, task, now, in_units(network, now.theta, *task.scales)
@@ -170,23 +170,6 @@ def test_the_losses_of_best_and_median_are_the_newest_while_lines_wait_for_their
     assert second["best"]["line"] == first["best"]["line"]
     third = panel.paint(Snapshot(network, 3, 2 * theta, np.arange(9.0, 0, -1) / 100), True)[0]
     assert third["best"]["line"] != first["best"]["line"]
-
-
-# weights and biases of two hidden units, the output's weights and bias; x in [-1, 1]
-@pytest.mark.parametrize(
-    ("activation", "biases", "alpha", "share"),
-    [
-        ("relu", (-2.0, 0.0), 0.1, 0.5),
-        ("relu", (-2.0, -3.0), 0.1, 1.0),
-        ("relu", (2.0, 0.0), 0.1, 0.0),
-        ("plu", (-9.0, 9.0), 0.1, 0.0),
-        ("plu", (-9.0, 0.0), 0.0, 0.5),
-    ],
-)
-def test_dead_units_have_no_slope_at_any_point(activation, biases, alpha, share):
-    theta = np.array([1, -1, *biases, 1, 1, 0], dtype=np.float32)[:, None]
-    x = np.linspace(-1, 1, 11, dtype=np.float32)[None]
-    assert share_of_dead_units(MLP((1, 2, 1), activation), theta, x, alpha) == share
 
 
 CLOUDS = {

@@ -6,7 +6,7 @@ from calls import SMALL
 
 from plunit.base.errors import UserError
 from plunit.ensemble import forward
-from plunit.ensemble.standardizing import in_units
+from plunit.ensemble.mlp import in_units
 from plunit.play import panels, session
 from plunit.play.session import Session, bytes_of
 from plunit.play.targets import settings_of, task_of
@@ -49,7 +49,7 @@ def test_second_order_steps_are_those_of_one_call_repeat_to_the_bit_and_end(tmp_
     np.testing.assert_array_equal(names["trained"].theta[:, 0], now.theta[:, np.argmin(now.loss)])
 
 
-@pytest.mark.parametrize(("width", "said"), [(16, "take at most 246 networks"), (32, "take a smaller network")])
+@pytest.mark.parametrize(("width", "said"), [(16, "use at most 246 networks"), (32, "use a smaller network")])
 def test_second_order_steps_that_would_take_too_long_are_refused(width, said):
     text = "x,y,z\n" + "\n".join(f"{i},{i * i % 7},{i % 5}" for i in range(200 if width == 16 else 4000))
     given = {"target": {"kind": "csv", "text": text}, "networks": 4096, "depth": 6, "width": width}

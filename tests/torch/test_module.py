@@ -158,14 +158,6 @@ def test_channels_that_do_not_match_change_nothing(shape, inplace):
     assert x.eq(5).all()
 
 
-def test_states_with_single_values_of_0_1_still_load():
-    module = PLU(learnable=True)
-    old = {"raw_alpha": torch.tensor(-1.0), "raw_c": torch.tensor(0.5)}
-    model = torch.nn.Sequential(module)
-    model.load_state_dict({f"0.{name}": value for name, value in old.items()})
-    assert [module.raw_alpha.tolist(), module.raw_c.tolist()] == [[-1], [0.5]]
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_a_change_of_dtype_keeps_learned_values_to_rounding(dtype):
     module = PLU(1e-3, 200.0, learnable=True)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from plunit.base.progress import Progress
+from plunit.base.progress import Progress, interruption
 from plunit.base.ranges import as_count
 from plunit.densities import native_chain, numpy_chain
 from plunit.densities.chain_state import Member, MemberSteps, Sample, begin, check_spread, checked
 from plunit.densities.density_network import Architecture, start
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.halving import halve, interruption
+from plunit.ensemble.halving import halve
 from plunit.programs.loading import choose_engine
 
 Advance = Callable[[Sequence[Member], MemberSteps], None]

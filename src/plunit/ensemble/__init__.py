@@ -7,9 +7,8 @@ carries. `halving.py` goes on with the better half of many starts; `native_steps
 """
 
 from plunit.ensemble.levenberg_marquardt import finish_members
-from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.mlp import MLP, forward, initial, preactivations
-from plunit.ensemble.nonlinearities import ACTIVATIONS
+from plunit.ensemble.nonlinearities import ACTIVATIONS, LOSSES
 from plunit.ensemble.runs import Rows, Validation
 from plunit.ensemble.training import ENGINES, Trained, engine, train
 from plunit.programs.loading import why_not_native

@@ -12,9 +12,8 @@ and linear forms with an error; `sup_error` compares it with a curve or a networ
 """
 
 from plunit.expressions.distance import MOST_VARIABLES, SupError, sup_error
-from plunit.expressions.expression import Expression, finite_values
-from plunit.expressions.parsing import parse
-from plunit.expressions.vocabulary import ExpressionError
+from plunit.expressions.expression import Expression, ExpressionError, finite_values
+from plunit.expressions.parsing import parse, translated
 
 __all__ = [
     "MOST_VARIABLES",
@@ -24,4 +23,5 @@ __all__ = [
     "finite_values",
     "parse",
     "sup_error",
+    "translated",
 ]

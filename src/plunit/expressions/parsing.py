@@ -19,16 +19,17 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from plunit.base.errors import quoted
-from plunit.expressions.expression import Expression, Step
-from plunit.expressions.vocabulary import (
+from plunit.expressions.expression import (
     CONSTANTS,
     FUNCTIONS,
     NAMES,
     OPERATORS,
     OTHER_NAMES,
     SIGNS,
+    Expression,
     ExpressionError,
     Function,
+    Step,
 )
 
 LENGTH = 10_000
@@ -93,13 +94,13 @@ def parse(text: str) -> Expression:
     """Return the function that a text means, e.g. "where(x < 0, exp(x), 1 + x)".
 
     Numbers, variables, + - * / ** ( ), comparisons, `where`, the constants pi and e, and NumPy's functions in
-    `vocabulary`. Raises ExpressionError, a ValueError, with the column and the remedy.
+    `FUNCTIONS`. Raises ExpressionError, a ValueError, with the column and the remedy.
 
     >>> parse("-x**2 + a * x")(3, 1).tolist()
     -6.0
     >>> parse("x^2")
     Traceback (most recent call last):
-    plunit.expressions.vocabulary.ExpressionError: column 2: '^' cannot stand in an expression; write ** for a power
+    plunit.expressions.expression.ExpressionError: column 2: '^' cannot stand in an expression; write ** for a power
     """
     if not isinstance(text, str):
         raise TypeError(f"an expression must be a text, got {type(text).__name__}")
@@ -118,6 +119,36 @@ def parse(text: str) -> Expression:
     names: dict[str, int] = {}
     steps = tuple(_step(text, node, names) for node in reversed(nodes))  # every node stands behind its parts
     return Expression(text, tuple(names), steps)
+
+
+def translated(text: str) -> tuple[str, list[int]]:
+    """Return a text as `parse` wants it, and the column of the given text for each character and for the end.
+
+    People type 2x for 2*x and x^2 for x**2. A name before a parenthesis is a factor if it is no function.
+
+    >>> translated("2x^2 - x(x + 1)sin(3x)")[0]
+    '2*x**2 - x*(x + 1)*sin(3*x)'
+    >>> translated("2x^")
+    ('2*x**', [1, 2, 2, 3, 3, 4])
+    """
+    factors = {word[0] for word in WORD.finditer(text) if word.lastgroup == "name"} | {*CONSTANTS}
+    factors -= {*NAMES, *keyword.kwlist}
+    written, columns, at, after_value = "", list[int](), 0, False
+    while at < len(text):
+        found = WORD.match(text, at)
+        word, kind = (found[0], found.lastgroup) if found else (text[at], "symbol")
+        if kind == "call" and (name := word[:-1].rstrip()) in factors:
+            word, kind = name, "name"
+        if after_value and (kind == "call" or word == "(" or word in factors):
+            times = "* " if written[-1].isspace() else "*"
+            written += times
+            columns += [at + 1] * len(times)
+        written += "**" if word == "^" else word
+        columns += [at + 1] * 2 if word == "^" else range(at + 1, at + 1 + len(word))
+        if kind != "space":
+            after_value = kind == "number" or word == ")" or word in factors
+        at += len(word)
+    return written, [*columns, len(text) + 1]
 
 
 def _checked(text: str) -> str:

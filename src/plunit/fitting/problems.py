@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -46,7 +48,7 @@ class Problem(NamedTuple):
     """Rows x [n, in] and y [n], the names of their columns, the box [in, 2] of x, and the function, if it is known.
 
     For a table with text or missing values: `encoder` makes x of the rows as they are, `raw`, whose columns are named
-    `columns`; `encoding` are lines that say how.
+    `columns`. `notes` are lines that say how a function or such a table was read.
     """
 
     title: str
@@ -59,7 +61,7 @@ class Problem(NamedTuple):
     raw: Any = None
     columns: tuple[str, ...] = ()
     encoder: Any = None
-    encoding: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def looks_like_a_file(text: str) -> bool:
@@ -98,11 +100,16 @@ def of_table(path: Path, target: str, inputs: Sequence[str], say: Say, *, drop_m
     numbers = [at for at in range(len(table.x)) if at not in texts]
     encoder = column_encoder(numbers, texts)
     encoded = encoder.fit_transform(x)
-    names, encoding = _described(encoder, [table.inputs[at] for at in numbers], [table.inputs[at] for at in texts])
-    for line in encoding:
+    names, notes = _described(encoder, [table.inputs[at] for at in numbers], [table.inputs[at] for at in texts])
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise UserError(
+            f"{shown(path)}: two inputs would be named {shown(twice[0])!r}, because text and missing values become "
+            "inputs with such names; rename that column or value"
+        )
+    for line in notes:
         say(f"{shown(path)}: {line}")
     problem = _of_rows(path, encoded, table.y, names, table.target)
-    return problem._replace(raw=x, columns=tuple(map(shown, table.inputs)), encoder=encoder, encoding=tuple(encoding))
+    return problem._replace(raw=x, columns=tuple(map(shown, table.inputs)), encoder=encoder, notes=tuple(notes))
 
 
 def _of_rows(path: Path, x: Array, y: Array, inputs: Sequence[str], target: str) -> Problem:
@@ -162,13 +169,14 @@ def of_expression(
 
     It is looked at in `axis` points of each axis; by default see `POINTS`.
     """
-    from plunit.expressions import MOST_VARIABLES, finite_values, parse, sup_error
+    from plunit.expressions import MOST_VARIABLES, ExpressionError, finite_values, parse, sup_error, translated
     from plunit.pieces import network
 
+    written, columns = translated(text)
     try:
-        expression = parse(text)
-    except ValueError as error:
-        raise UserError(f"{text[:200]!r}, {error}") from None
+        expression = parse(written)
+    except ExpressionError as error:
+        raise UserError(f"{text[:200]!r}, column {columns[error.column - 1]}: {error.problem}") from None
     own = ranges or {}
     names = expression.names
     if not names:
@@ -187,13 +195,16 @@ def of_expression(
             nothing = network([(np.zeros((1, len(names))), np.zeros(1))])
             sup_error(expression, nothing, box, closeness=1, time_limit=SOON)
     except ValueError as error:
-        raise UserError(f"{error}; choose other ends") from None
+        raise UserError(str(error)) from None
     if (largest := np.abs(y).max()) > HUGE:
         raise UserError(
             f"{text[:200]!r} reaches {largest:.3g}, the networks take values up to {HUGE:g}; divide the function by a "
             "number, or choose other ends"
         )
-    return Problem(text, x, y, names, "f", box, expression)
+    notes = [f"Read as {written}"] if written != text else []
+    if re.search(r"\be\b", written):
+        notes.append("e is the constant 2.71828; give a variable another name")
+    return Problem(written, x, y, names, "f", box, expression, notes=tuple(notes))
 
 
 def _check_ends(low: float, high: float, of: str) -> None:

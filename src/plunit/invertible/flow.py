@@ -1,6 +1,6 @@
 """Densities from bijections: `Flow`, with exact likelihood, sampling and training by maximum likelihood.
 
-Such densities are normalizing flows (Rezende and Mohamed, 2015; docs/literature.md).
+Such densities are normalizing flows (Rezende and Mohamed, 2015; docs/glossary.md).
 """
 
 from __future__ import annotations

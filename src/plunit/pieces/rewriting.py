@@ -11,9 +11,8 @@ to_relu         f with ReLU as its only activation
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -111,22 +110,19 @@ def side_by_side(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count
     [21.0, 13.0]
     """
     depth = max(len(net.layers) for net in nets)
-    chains = []
-    for net, places in zip(nets, inputs, strict=True):
-        first, *rest = _lengthened(net, depth)
-        weight = np.zeros((len(first.bias), count))
-        weight[:, list(places)] = first.weight
-        chains.append((Layer(weight, first.bias, first.activation), *rest))
-
-    def joined(join: Callable[[Floats, Floats], Floats], layers: Sequence[Layer]) -> Layer:
-        return reduce(lambda f, g: Layer(join(f.weight, g.weight), *_beside(f, g)), layers)
-
-    levels = list(zip(*chains, strict=True))
-    return Network((joined(_stacked, levels[0]), *(joined(_diagonal, level) for level in levels[1:])))
-
-
-def _stacked(a: Floats, b: Floats) -> Floats:
-    return np.concatenate([a, b])
+    layers: list[Layer] = []
+    places = [list(each) for each in inputs]
+    for level in zip(*(_lengthened(net, depth) for net in nets), strict=True):
+        weight, bias = np.zeros((0, count)), np.zeros(0)
+        for layer, place in zip(level, places, strict=True):
+            rows = np.zeros((len(layer.bias), count))
+            rows[:, place] = layer.weight
+            place[:] = range(len(bias), len(bias) + len(rows))
+            weight, bias = np.concatenate([weight, rows]), np.concatenate([bias, layer.bias])
+        functions = [layer.activation for layer in level if layer.activation is not None]
+        layers.append(Layer(weight, bias, beside(functions) if functions else None))
+        count = len(bias)
+    return Network(tuple(layers))
 
 
 def merged(net: Network) -> Network:
@@ -162,17 +158,6 @@ def _lengthened(net: Network, depth: int) -> tuple[Layer, ...]:
     *hidden, last = net.layers
     f, eye, zero = identity().spread(net.outputs), np.eye(net.outputs), np.zeros(net.outputs)
     return (*hidden, Layer(last.weight, last.bias, f), *[Layer(eye, zero, f)] * (more - 1), Layer(eye, zero))
-
-
-def _diagonal(a: Floats, b: Floats) -> Floats:
-    """Return the matrix [out, in] with blocks a and b."""
-    return np.concatenate([np.pad(a, ((0, 0), (0, b.shape[1]))), np.pad(b, ((0, 0), (a.shape[1], 0)))])
-
-
-def _beside(one: Layer, other: Layer) -> tuple[Floats, Activation | None]:
-    """Return the bias and the activation of the units of two layers."""
-    bias, f, g = np.concatenate([one.bias, other.bias]), one.activation, other.activation
-    return bias, None if f is None or g is None else beside([f, g])
 
 
 def to_relu(net: Network, *, only_relu: bool = False) -> Network:

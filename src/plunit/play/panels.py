@@ -15,9 +15,9 @@ import numpy as np
 
 from plunit.ensemble import MLP, forward
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.mlp import exact, preactivations, spread
+from plunit.ensemble.mlp import exact, in_units
 from plunit.ensemble.native_steps import VECTOR, values
-from plunit.ensemble.standardizing import in_units
+from plunit.lab.train.fit import dead_units
 from plunit.pieces import Ensemble as Exact
 from plunit.pieces import counts, curves, polygon_counts, polygons
 from plunit.play.live_training import LOOKED, Snapshot
@@ -161,8 +161,9 @@ class Panel:
 
     def _dead_share(self, now: Snapshot) -> float:
         """Return the share of dead units of the first networks."""
-        x = self._task.scaled[0][:LOOKED].T
-        return round(share_of_dead_units(self._network, now.theta[:, :64], x, *self._shape), 4)
+        x, units = self._task.scaled[0][:LOOKED].T, sum(self._network.widths[1:-1])
+        with np.errstate(all="ignore"):
+            return round(float(dead_units(self._network, now.theta[:, :64], x, *self._shape).mean()) / units, 4)
 
     def _alpha_and_c(self, now: Snapshot) -> dict[str, list[float]]:
         """Return the alpha and c of each hidden layer, for PLU; the median of learned ones."""
@@ -247,15 +248,6 @@ def surface_bytes(task: Task, z: Array) -> Array:
     low, high = task.y.min(), task.y.max()
     shown = np.nan_to_num((z - low) * (255 / max(high - low, 1e-30)), nan=0.0).clip(0, 255)
     return np.asarray(np.rint(shown), dtype=np.uint8).reshape(HEIGHT, WIDTH)
-
-
-def share_of_dead_units(network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0) -> float:
-    """Return the share of hidden units with slope 0 at every point of x [in, batch]: nothing moves their weights."""
-    with np.errstate(all="ignore"):
-        *hidden, _ = preactivations(network, theta, x, alpha, c)
-        shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
-        slopes = [network.function.slope(z, a, b) for z, a, b in zip(hidden, *shapes, strict=True)]
-    return float(np.mean(np.concatenate([(slope == 0).all(axis=1) for slope in slopes])))
 
 
 def _number(value: float) -> float | None:

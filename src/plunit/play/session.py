@@ -171,7 +171,7 @@ def check_work(task: Task, settings: Settings) -> None:
     if settings.method != "adam" and work > WORK:
         most = settings.networks * WORK // work
         remedy = f"at most {most} networks" if most else "a smaller network, fewer rows, or Adam"
-        raise UserError(f"a second-order step of {settings.networks} such networks takes too long; take {remedy}")
+        raise UserError(f"a second-order step of {settings.networks} such networks takes too long; use {remedy}")
 
 
 def bytes_of(task: Task, settings: Settings) -> int:

@@ -10,8 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from plunit.base.ranges import as_count
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.standardizing import Scale
+from plunit.ensemble.arrays import Array, Scale
 from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.fitted import member_mean
 
@@ -39,7 +38,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
             2,000 and at most 12,000 steps.
         learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
         weight_decay: a weight w loses learning_rate * weight_decay * w at each step. "auto": the starts take 0, 0.1,
-            0.3 and 1 in turn, and the rows of validation decide.
+            0.3 and 1 in turn, and the validation rows decide.
         batch_size: rows of each step; "auto" is 64, or all if there are fewer.
         early_stopping: validate each start on rows it does not learn from. False, or fewer than 10 rows: the training
             rows decide.
@@ -63,10 +62,10 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         theta_: the parameters of the members [rows, n_best], for `plunit.ensemble.forward`.
         candidates_: all starts, the best first: shape, number of the start, fold, loss, steps, weight decay, whether it
             was chosen.
-        best_loss_: the least loss of validation, in units of the variance of y.
-        loss_curve_: the loss of training of the best member, every 16 steps.
-        validation_scores_: 1 - the loss of validation of the best member at each look.
-        n_iter_: steps that the best member was trained.
+        best_loss_: the least validation loss, in units of the variance of y, after the finish.
+        loss_curve_: the training loss of the best member, every 16 steps.
+        validation_scores_: 1 - the validation loss of the best member at each look, before the finish.
+        n_iter_: Adam's steps of the best member; those of the finish do not count.
 
     >>> from plunit.sklearn import PLURegressor
     >>> x = np.random.default_rng(0).uniform(-2, 2, (300, 2))

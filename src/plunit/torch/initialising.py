@@ -1,6 +1,6 @@
 """Initialise the weights of a model with PLU, and group its parameters for an optimiser.
 
-The variance of weights follows He et al. (2015; docs/literature.md).
+The variance of weights follows He et al. (2015; docs/glossary.md).
 """
 
 from __future__ import annotations

@@ -66,6 +66,7 @@ def test_the_program_keeps_the_bound(name, dtype, tmp_path):
     x = points(net, dtype)
     y = call_c("f", x, net.outputs, tmp_path, (dtype, dtype))
     bound, unit = stated(tmp_path / "f.h"), np.finfo(NUMBERS[dtype]).eps
+    assert f"Call: {dtype} x[{net.inputs}], y[{net.outputs}]; f(x, y);" in (tmp_path / "f.h").read_text()
     assert (largest_gap(y, exact(net, x)) <= bound).all()
     if not name.startswith("wild"):
         assert (bound <= 3e4 * unit * (1 + np.abs(y).max(axis=0))).all()
@@ -130,7 +131,7 @@ def test_one_piece_and_beyond_the_ends(tmp_path):
     found = curve(network([([[2.0]], [1.0]), activation.plu(1.0), ([[3.0]], [0.0])]), -1.0, 1.0)
     y = call_curve(found, "wave", [-5.0, 0.0, 7.0], tmp_path)
     np.testing.assert_allclose(y[:, 0], [-27.0, 3.0, 45.0], rtol=1e-14)
-    assert "1 pieces" in (tmp_path / "curve.h").read_text()  # dead kinks are left out
+    assert " 1 piece on [" in (tmp_path / "curve.h").read_text()  # dead kinks are left out
 
 
 def test_a_steep_step_stays(tmp_path):
@@ -244,7 +245,7 @@ def test_a_name_of_one_letter_has_a_self_test(name, tmp_path):
 
 def test_a_box_without_a_float_inside_has_one_point(tmp_path):
     save_c(NETS["no knots"], tmp_path / "f.h", "f", dtype="float", box=[(0.1, 0.1 + 1e-10)] * 2)
-    assert "/* 1 points of the box" in (tmp_path / "f.h").read_text()
+    assert "/* 1 point of the box" in (tmp_path / "f.h").read_text()
 
 
 def test_headers_go_together(tmp_path):

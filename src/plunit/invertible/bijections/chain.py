@@ -30,7 +30,7 @@ from plunit.invertible.bijections.bijection import (
 )
 from plunit.invertible.bijections.elementwise import SmoothPLU, bend
 from plunit.invertible.bijections.linear import LU
-from plunit.torch.transforms import is_recorded, is_transformed
+from plunit.torch.op import is_recorded, is_transformed
 
 
 class Chain(Bijection):

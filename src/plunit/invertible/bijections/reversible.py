@@ -1,6 +1,6 @@
 """A chain that keeps its input and output only, and finds the inputs of its parts again by inverting them.
 
-The idea is that of reversible networks (Gomez et al., 2017; docs/literature.md).
+The idea is that of reversible networks (Gomez et al., 2017; docs/glossary.md).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch.func import functional_call
 from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.bijection import Bijection
 from plunit.invertible.bijections.chain import Chain, Inverse
-from plunit.torch.transforms import is_recorded, is_transformed
+from plunit.torch.op import is_recorded, is_transformed
 
 TOLERANCE = 0.01
 """How far off the input found on the way back may be, relative to the size of the points; gradients are as far off."""

@@ -32,7 +32,7 @@ from plunit.densities.degenerate import (
     thinned,
 )
 from plunit.ensemble.arrays import Array, as_array, check_unmasked
-from plunit.torch.transforms import is_recorded, is_transformed
+from plunit.torch.op import is_recorded, is_transformed
 
 if TYPE_CHECKING:
     from plunit.invertible.flow import Flow

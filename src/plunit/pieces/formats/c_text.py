@@ -93,6 +93,11 @@ def origin(net: Network) -> str:
     return f"plunit {plunit.__version__}; first 32 hex digits of the numbers' SHA-256: {digest.hexdigest()[:32]}"
 
 
+def many(count: int, what: str) -> str:
+    """Return a count with its noun: 1 piece, 2 pieces."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def box_text(box: Any) -> str:
     """Return a box as [low, high] x [low, high] x ..."""
     return " x ".join(f"[{low!r}, {high!r}]" for low, high in np.asarray(box).tolist())
@@ -154,7 +159,7 @@ def self_test(name: str, function: str, tables: Tables, judge: str, check: str) 
     (real, y), stored = tables["y"], {f"test_{part}": pair for part, pair in tables.items()}
     return f"""
 #ifdef {name}_SELF_TEST
-/* {len(y)} points of the box with the values of {judge}. */
+/* {many(len(y), "point")} of the box with the values of {judge}. */
 {tables_text(name, stored)}
 
 int main(void) {{

@@ -12,8 +12,7 @@ import numpy as np
 
 from plunit.densities.degenerate import dependent, discrete, is_atom
 from plunit.densities.density_network import MOST_FEATURES
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.standardizing import is_constant
+from plunit.ensemble.arrays import Array, is_constant
 
 NODES = 64  # the probability of an integer is a mean over this number of points of its interval
 INSIDE = 1 - 1e-9  # values are spread over this part of their interval: a point on its end may be on a bound

@@ -12,16 +12,14 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from plunit.base.progress import Progress, ProgressLine
+from plunit.base.progress import Progress, ProgressLine, interruption
 from plunit.base.ranges import as_count
 from plunit.densities import Architecture, DensityNetwork
 from plunit.densities.density_network import LEARNED
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.evaluating import row_blocks
-from plunit.ensemble.halving import interruption
-from plunit.ensemble.standardizing import ROUNDING
+from plunit.ensemble.arrays import ROUNDING, Array
+from plunit.ensemble.native_steps import row_blocks
 from plunit.programs.loading import choose_engine
-from plunit.sklearn import table
+from plunit.sklearn import folds
 from plunit.sklearn.base import (
     FRACTION,
     POSITIVE,
@@ -134,9 +132,9 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         if (largest := np.abs(x).max()) > LARGEST:
             raise ValueError(f"X has values up to {largest:.3g}, the limit is {LARGEST:g}; scale its columns")
         weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
-        x, weight = table.weighty(x, weight)
+        x, weight = folds.weighty(x, weight)
         rows = x
-        x, _, weight = table.merged(x, x[:, :0], weight)
+        x, _, weight = folds.merged(x, x[:, :0], weight)
         rng = check_random_state(self.random_state)
         labels = Labels(x.shape[1], getattr(self, "feature_names_in_", None))
         columns, self.constants_, notes = inspect(x, rows, self.bounds, self.integers, labels)
@@ -187,7 +185,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _sizes(self, rows: int, features: int) -> list[int]:
         """Return the numbers of blocks to search."""
         if isinstance(self.n_blocks, str) and self.n_blocks == "auto":
-            room = min(rows * features, MOST_PARAMETERS) if rows >= table.FEWEST else 0
+            room = min(rows * features, MOST_PARAMETERS) if rows >= folds.FEWEST else 0
             return [b for b in BLOCKS if b == 0 or Architecture(features, b, self.activation).parameters <= room]
         sizes = np.atleast_1d(np.asarray(self.n_blocks, dtype=object)).tolist()
         if not sizes:
@@ -315,13 +313,18 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         It is the density of the estimator for n_best=1; otherwise it is one of those that are averaged.
         """
-        from plunit.sklearn.modules import flow
+        import torch
+
+        from plunit.invertible import LU, Chain, Flow
+        from plunit.invertible.conversions import to_chain
 
         check_is_fitted(self)
         if self.integers_.any() or np.isfinite(self.bounds_).any() or not np.isnan(self.constants_).all():
             raise ValueError("to_torch is for columns without bounds, integers and constants; fit without them")
         whitening, network, _ = self._mixture()[0]
-        return flow(whitening, network)
+        matrix = torch.linalg.solve(*map(torch.from_numpy, (whitening.lower, np.diag(1 / whitening.spread))))
+        first = LU.from_matrix(matrix, -matrix @ torch.from_numpy(whitening.mean))
+        return Flow(Chain(first, to_chain(network))).double()
 
 
 def _log_prob(columns: Columns, mixture: list[MixturePart], nodes: Array, x: Array) -> Array:

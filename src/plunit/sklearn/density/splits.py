@@ -17,10 +17,9 @@ import numpy as np
 from plunit.base.machine import processors
 from plunit.base.progress import Progress
 from plunit.densities import Architecture, DensityNetwork, NoFiniteStart, Sample, search
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.standardizing import Scale
+from plunit.ensemble.arrays import Array, Scale
 from plunit.sklearn.density.columns import Columns
-from plunit.sklearn.table import FEWEST, MOST
+from plunit.sklearn.folds import FEWEST, MOST
 
 SHRINKAGES = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Parts of the correlations that are given up; the validation rows choose one."""

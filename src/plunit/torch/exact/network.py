@@ -16,7 +16,7 @@ from plunit.pieces.networks import LayerLike
 from plunit.torch.exact.chains import alternating, inputs_of, joined, residual
 from plunit.torch.exact.features import ROOM, Converted, Place, Shape, numbers
 from plunit.torch.exact.layers import CONVERT, VIEWS
-from plunit.torch.residual import Residual
+from plunit.torch.module import Residual
 
 LAYERS: tuple[type[nn.Module], ...] = (nn.Sequential, Residual, *CONVERT)
 """What a model can be made of."""
