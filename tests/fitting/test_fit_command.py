@@ -1,13 +1,13 @@
 """`plunit fit` from the outside: what it prints, what it writes, what it refuses."""
 
+import contextlib
 import itertools
 import json
-import os
+import math
 import re
 import shlex
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import numpy as np
@@ -117,9 +117,7 @@ def test_the_header_is_the_network_of_a_function_of_two_variables(tmp_path):
 def test_a_smooth_network_has_no_bound_and_the_reason_is_said(tmp_path):
     code, out, err = fit(tmp_path, "sin(x)", "--activation", "tanh", *SHORT)
     assert code == 0, err
-    assert "random points looked at; no bound; it needs a piecewise-linear network and at most 4" in " ".join(
-        out.split()
-    )
+    assert "random points; no bound; it needs a piecewise-linear network and at most 4" in " ".join(out.split())
 
 
 def test_an_error_of_two_variables_is_proved_and_stays_so_in_fixed_point(tmp_path):
@@ -216,16 +214,22 @@ def test_the_case_of_endings_does_not_matter(tmp_path, few):
     assert pieces.load_json(tmp_path / "f.Json").pieces <= (6 if few else 100)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
-def test_ctrl_c_keeps_the_best_so_far(tmp_path):
-    slow = ["sin(3*x)*exp(-y*y)", "--starts", "4096", "--hidden", "16,16", "--save", "f.onnx"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([*PROGRAM, "fit", *slow], cwd=tmp_path, **pipes)
-    assert process.stderr.readline().startswith("training 4096 starts")
-    time.sleep(2)  # until there is a best one
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=100)
-    assert process.returncode == 0, err
+def test_ctrl_c_keeps_the_best_so_far(tmp_path, monkeypatch):
+    pressed = []
+
+    @contextlib.contextmanager
+    def watched(console):
+        def press(what, done, best):
+            if math.isfinite(best) and not pressed:
+                pressed.append(what)
+                signal.raise_signal(signal.SIGINT)
+            return False
+
+        yield press
+
+    monkeypatch.setattr("plunit.cli.fit._watched", watched)
+    code, out, err = fit(tmp_path, "sin(3*x)*exp(-y*y)", "--starts", "64", "--save", "f.onnx")
+    assert (code, pressed) == (0, ["64 starts"]), err
     assert "stopped before the end: this is the best so far" in out
     assert pieces.load(tmp_path / "f.onnx").inputs == 2
 
@@ -244,17 +248,13 @@ REFUSED = {
     "not finite": (["log(x)"], "at x = -6.0; choose a domain on which it is finite, or name another value there with"),
     "ends": (["x", "--low", "3", "--high", "3"], "low must be below high, both finite, got 3.0 and 3.0"),
     "low end": (["x", "--low=-1e308"], "must be between -1e+150 and 1e+150, got -1e+308 and 6.0"),
-    "high end": (["x", "--high=1e308"], "must be between -1e+150 and 1e+150, got -6.0 and 1e+308"),
     "close ends": (["x", "--low=1", "--high=1.0000000000000002"], "take ends that differ by at least 1e-09"),
-    "tiny ends": (["x", "--low=1e-308", "--high=2e-308"], "take ends that differ by at least 1e-159"),
     "pole": (["1/x", "--low", "-1", "--high", "1"], "'1/x' is too large or infinite at x = 0.0; choose a domain"),
-    "tenth": (["1/(x-0.6)", "--low", "-1", "--high", "1"], "is too large or infinite at x = 0.6"),
     "huge": (["1e300*x"], "'1e300*x' reaches 6e+300, the networks take values up to 1e+250; divide the function by"),
-    "splits of a function": (["x", "--splits", "3"], "--target, --inputs, --drop-missing and --splits are for tables"),
     "an option of typer": (["x", "--seed", "a"], "Invalid value for '--seed'"),
     "a control character": (["\x1b[31mx"], r"\x1b"),
     "a control character in a table": (["{esc}", "--target", "why"], r"'\x1b[31mx'"),
-    **{f"missing {name}": ([name, "--target", "y"], name) for name in ("m.CSV", "m.Tsv", "m.PQ", "m.parquet")},
+    **{f"missing {name}": ([name, "--target", "y"], name) for name in ("m.CSV", "m.PQ")},
     "both": (["x", "--pieces", "3", "--error", "0.1"], "give --pieces or --error, not both"),
     "pieces of two": (["x*y", "--pieces", "3"], "--pieces is for one input, there are 2"),
     "error of a wide table": (
@@ -288,12 +288,9 @@ REFUSED = {
     "bits of a curve": (["x", "--bits", "16", "--pieces", "3", "--save", "f.h"], "--bits is for networks"),
     "bits of tanh": (["x*y", "--bits", "8", "--save", "f.h", "--activation", "tanh"], "needs a piecewise-linear"),
     "no range": (["x*y", "--range", "x=1"], "--range must be a variable with its ends, as in x=-1:1; got 'x=1'"),
-    "range of text": (["x*y", "--range", "x=a:1"], "--range must be a variable with its ends"),
     "range twice": (["x*y", "--range", "x=0:1", "--range", "x=0:2"], "--range gives two ranges of 'x'"),
     "range of another": (["x*y", "--range", "z=0:1"], "'z' has a range and is no variable of 'x*y'; it has x, y"),
     "empty range": (["x*y", "--range", "x=1:0"], "low must be below high, both finite, got 1.0 and 0.0 for x"),
-    "pole of two": (["1/(x*y)", "--low", "-1", "--high", "1"], "is too large or infinite at x = 0.0"),
-    "pieces of tanh": (["x", "--pieces", "3", "--activation", "tanh"], "need a piecewise-linear activation"),
     "negative error": (["x", "--error", "-1"], "--error must be positive, got -1.0"),
     "tiny error": (["sin(x)", "--error", "1e-12", "--quick"], "an error of 1e-12 is too small"),
     "hidden": (["x", "--hidden", "8,x"], "--hidden must be numbers of units from 1 to 256"),

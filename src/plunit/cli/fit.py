@@ -29,7 +29,7 @@ class FormulaCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Move such a word to the end, behind what ends the options."""
-        if args and args[0].startswith("-") and not args[0].startswith(("--", "-h")):
+        if args and args[0] != "-h" and args[0].startswith("-") and not args[0].startswith("--"):
             args = [*args[1:], "--", args[0]]
         return super().parse_args(ctx, args)
 
@@ -191,30 +191,41 @@ def _check(
 
     names, is_table = problem.inputs, problem.expression is None
     count, listed, values = len(names), ", ".join(names[:8]), len(set(problem.x[:, 0].tolist()))
-    rules = {
-        "give --pieces or --error, not both": pieces is not None and error is not None,
-        "--pieces and --error are for one column of numbers; text and missing values make inputs of their own: "
-        f"{listed}. Choose another column with --inputs, or add --drop-missing": problem.encoder is not None,
-        f"--pieces and --error are for one input of a table, there are {count}; choose one with --inputs": is_table
-        and count > 1,
-        f"--pieces is for one input, there are {count}; write a function of one variable": pieces is not None
-        and count > 1,
-        f"--pieces must be below the number of different values of {names[0]}, {values}; got {pieces}": is_table
-        and (pieces or 0) >= values,
-        f"--error is for up to {MOST_VARIABLES} variables, there are {count}; leave it out": count > MOST_VARIABLES,
-        f"--pieces and --error need a piecewise-linear activation: {', '.join(PIECEWISE)}": activation not in PIECEWISE,
-        f"--error must be positive, got {error}": error is not None and not 0 < error < float("inf"),
-    }
-    rules = rules if pieces is not None or error is not None else {}
-    if bits is not None:
-        rules |= {
-            f"--bits must be 8 or 16, got {bits}": bits not in (8, 16),
-            "--bits is for networks, and --pieces or --error of one input writes a curve; leave one of them out": few,
-            "--bits writes C; name the file, as in --save f.h": all(ending(path) != ".h" for path in save),
-        }
-    for rule, is_broken in rules.items():
-        if is_broken:
-            raise UserError(rule)
+    curve = [
+        (pieces is not None and error is not None, "give --pieces or --error, not both"),
+        (
+            problem.encoder is not None,
+            "--pieces and --error are for one column of numbers; text and missing values make inputs of their own: "
+            f"{listed}. Choose another column with --inputs, or add --drop-missing",
+        ),
+        (
+            is_table and count > 1,
+            f"--pieces and --error are for one input of a table, there are {count}; choose one with --inputs",
+        ),
+        (
+            is_table and (pieces or 0) >= values,
+            f"--pieces must be below the number of different values of {names[0]}, {values}; got {pieces}",
+        ),
+        (
+            pieces is not None and count > 1,
+            f"--pieces is for one input, there are {count}; write a function of one variable",
+        ),
+        (count > MOST_VARIABLES, f"--error is for up to {MOST_VARIABLES} variables, there are {count}; leave it out"),
+        (
+            activation not in PIECEWISE,
+            f"--pieces and --error need a piecewise-linear activation: {', '.join(PIECEWISE)}",
+        ),
+        (error is not None and not 0 < error < float("inf"), f"--error must be positive, got {error}"),
+    ]
+    fixed_point = [
+        (bits not in (8, 16), f"--bits must be 8 or 16, got {bits}"),
+        (few, "--bits is for networks, and --pieces or --error of one input writes a curve; leave one of them out"),
+        (all(ending(path) != ".h" for path in save), "--bits writes C; name the file, as in --save f.h"),
+    ]
+    asked = [*(curve if pieces is not None or error is not None else []), *(fixed_point if bits is not None else [])]
+    for is_wrong, message in asked:
+        if is_wrong:
+            raise UserError(message)
 
 
 def _ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:

@@ -1,7 +1,7 @@
 """The columns of a CSV file, from its bytes: delimiter, header and decimal mark are found, and a fault has its place.
 
 The text is read in blocks of whole lines, so that a large file does not fill the memory. A block that holds only
-numbers goes to NumPy as a whole. From the first other block on, every field is looked at.
+numbers goes to NumPy as a whole. From the first other block on, every field is read by itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_COLUMNS = 10_000
 MAX_NUMBERS = 2**27  # numbers kept: 1 GiB
 MAX_TEXTS = 2**23  # fields of text columns kept: about 0.5 GiB
 BLOCK = 2**19  # characters read at once
-_FIELDS = 2**18  # fields looked at and held at once
+_FIELDS = 2**18  # fields held at once
 _SAMPLE = 50  # lines that choose the delimiter
 
 # In this order, because numbers may hold commas, and texts may hold commas and spaces.
@@ -48,7 +48,7 @@ _POINT, _COMMA = (
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", re.ASCII)
 # A number with a unit, a currency or thousands, such as "$1,234.50", "12 %" or "3 kg".
 _ALMOST = re.compile(r"\W{0,2}[0-9][0-9.,'\u2019 ]*\W?[^\W\d]{0,3}\W?")
-_CODES = 20  # so many different ones may be the names of groups
+_CODES = 20  # up to this number of different ones they may be names of groups
 _TEXT = 0.1  # share of other values that makes a column one of text; fewer are taken for slips in a column of numbers
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DATE = re.compile(
@@ -74,7 +74,7 @@ class _DecimalCommaError(Exception):
 
 
 def is_number(field: str, delimiter: str) -> bool:
-    """Say whether a field is written as a number; a decimal comma needs a delimiter other than the comma.
+    """Whether a field is written as a number; a decimal comma needs a delimiter other than the comma.
 
     >>> is_number("3,5", ";"), is_number("1_000", ";"), is_number("0x10", ";")
     (True, False, False)
@@ -299,7 +299,7 @@ def _is_infinite(field: str) -> bool:
 
 
 def _is_skipped(line: str, delimiter: str = " ") -> bool:
-    """Say whether a line is a comment or blank; a line of tabs between missing fields is a row."""
+    """Whether a line is a comment or blank; a line of tabs between missing fields is a row."""
     return _COMMENT.match(line) is not None or not line.strip(" " if delimiter == "\t" else None)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-ROUNDING = 8  # columns whose values differ by at most so many units in the last place are constant
+ROUNDING = 8  # units in the last place; values that differ by less are taken for equal
 
 
 def check_unmasked(name: str, values: Any) -> None:

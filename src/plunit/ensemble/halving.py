@@ -82,7 +82,7 @@ def halve(
         race: before the first step.
         steps: for the members that are trained to the end.
         every: steps from one look at the validation rows to the next; rungs are at looks.
-        keep: so many members, and no fewer, are trained to the end.
+        keep: the least number of members that are trained to the end.
         progress: see `search`. Before the first look, when nothing is known, training goes on.
         marks: steps at which the race must pause.
 
@@ -182,9 +182,9 @@ def search(
         validation: the rows that decide, if none are held.
         starts: members of each shape.
         steps: for those that are trained to the end. Adam's step size falls to 0 by a half cosine.
-        keep: so many members, and no fewer, are trained to the end.
-        finish: so many steps of Levenberg and Marquardt on all rows follow for the best `finishers` members of each
-            shape, or as many as "auto" finds worth it (`_Finishing`). A member takes their result if its loss of
+        keep: the least number of members that are trained to the end.
+        finish: steps of Levenberg and Marquardt on all rows that follow for the best `finishers` members of each shape;
+            "auto" takes as many as are worth it (`_Finishing`). A member takes their result if its loss of
             validation is lower. For least squares only.
         finishers: see `finish`.
         seed: member i of shape j starts with the generator of (seed, j, i).
@@ -233,11 +233,11 @@ class _Starts(State):
         """Return the table with the draws of these members, and the points that they are validated on."""
         drawn = replace(rows, seeds=self.seeds.tolist(), firsts=self.firsts.tolist())
         if rows.held:
-            return drawn, held_points(drawn, self.network, self.theta)
+            return drawn, held_points(drawn, self.theta)
         return drawn, points(validation.rows(), 1, self.network, self.theta)
 
     def candidate(self, i: int, step: int, validation: Validation) -> Candidate:
-        """Return what member i has found after so many steps."""
+        """Return what member i has found by this step."""
         seen = np.flatnonzero(np.isfinite(self.looks[:, i]))
         if self.waited[i] >= validation.patience and len(seen):  # it ended before the rung did
             step = int(seen[-1] + 1) * validation.every
@@ -327,7 +327,7 @@ class _Finishing:
     Attributes:
         steps: of Levenberg and Marquardt, or "auto": as many as take about 1.9 times as long as the search did, at most
             `MOST`, and none where the best members gain little from the first ones.
-        count: so many members of each shape are finished, as many of each fold.
+        count: the number of members of each shape that are finished, as many of each fold.
         work: Adam's steps of all members, times their parameters.
         rows: on which they are finished.
         validation: rows that decide.

@@ -45,7 +45,7 @@ EASIER, HARDER = 0.25, 4.0
 FLOOR, HARDEST = 1e-14, 1e12  # it stays above the one; beyond the other a member has ended
 
 PATIENCE = 12
-"""A member ends after so many steps in a row, none of which lowered its loss by this part."""
+"""A member ends after this number of steps in a row without a fall of its loss by `TOLERANCE`, as a part of it."""
 
 TOLERANCE = 1e-6
 

@@ -21,7 +21,7 @@ from plunit.programs.interface import Evaluation, Rows, Source, Struct, Task, ad
 from plunit.programs.loading import library, why_not_native
 
 VECTOR = 16  # members of the widest vector the program may use
-NUMBERS = 2**16  # rows are evaluated in blocks of about so many numbers: 0.5 MB stay in the caches
+NUMBERS = 2**16  # numbers of a block of rows that is evaluated at once: 0.5 MB stay in the caches
 _ARRAYS = (
     *("lr", "decay", "theta", "mean", "square", "running", "alpha", "c", "history", "best"),
     *("best_loss", "best_step", "mark", "waited", "looks"),

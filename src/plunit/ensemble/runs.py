@@ -113,10 +113,10 @@ class Validation:
         y: targets [n, out]; likewise.
         weight: of each row [n]; None is 1 for all.
         every: steps from one look at them to the next.
-        patience: a member ends after so many looks whose loss was not below the best by `tolerance`.
+        patience: the number of looks in a row without a gain of `tolerance` after which a member ends.
         tolerance: see `patience`.
-        average: not the parameters are looked at, and kept, but their running mean over about this part of the steps
-            taken; 0 takes the parameters themselves, 1 the mean of all steps.
+        average: validate and keep the running mean of the parameters over about this part of the steps taken; 0 takes
+            the parameters themselves, 1 the mean of all steps.
     """
 
     x: Any = None
@@ -180,7 +180,7 @@ def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -
     return StepData(x, y, *(_weight_and_draws(rows, x.shape[2], theta) if rows else ()))
 
 
-def held_points(rows: Rows, network: MLP, theta: Array) -> StepData:
+def held_points(rows: Rows, theta: Array) -> StepData:
     """Return the rows that each member is validated on, [1, in or out, held, S], with weights of mean 1."""
     chosen = rows._behind(np.arange(rows.held)[:, None], np.asarray(rows.firsts, np.int64))
     x, y = (
@@ -325,7 +325,7 @@ class Steps:
     schedule: Array  # the factor of the step size at each of them
     training: StepData
     tests: StepData | None = None  # the validation points
-    validation: Validation | None = None  # when they are looked at
+    validation: Validation | None = None  # how often they are used
 
     @property
     def last(self) -> int:

@@ -27,17 +27,17 @@ from plunit.pieces.networks import Network, check_network, check_size, network
 from plunit.pieces.proofs.relaxation import LinearBounds
 
 MOST_VARIABLES = 4
-"""`sup_error` bounds the error of formulas with at most so many variables."""
+"""Maximum number of variables of a formula whose error is bounded."""
 
 PER_PIECE = 16  # parts of each piece of a curve, at first
 SAMPLES, PEAKS, STEPS, TRIES = 2**14, 64, 36, 8
-"""Random points at the start; so many of the highest climb, in so many steps, each the best of so many random ones."""
+"""Random points at the start, how many of the highest climb, in how many steps, and the random tries of a step."""
 
 BATCH, MOST = 4096, 2**22
 """The number of boxes that are cut together, and the numbers of all boxes that are kept, at most."""
 
 DEEPEST, UNBOUNDED = 2.0**-64, 2**15
-"""Sides are not cut below this part of the first box; the search ends when so many boxes have no bound."""
+"""Sides are not cut below this part of the first box; the search ends when more boxes than that have no bound."""
 
 NEAR = 1e-9
 """A function that moves by much of the error within this part of the box counts as one that jumps."""
@@ -60,7 +60,7 @@ class SupError(NamedTuple):
         value: the largest one found, at `x`.
         x: where it is, a number for each variable.
         bound: no |f(x) - g(x)| in the box exceeds it, or None if no bound was found.
-        parts: how many parts of the box were looked at for the bound.
+        parts: the number of parts of the box that were bounded.
         note: why there is no bound, or no close one, or where f jumps; else empty.
     """
 

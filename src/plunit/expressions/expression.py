@@ -15,7 +15,7 @@ from plunit.base.errors import quoted
 from plunit.pieces.arrays import Floats, blocks
 
 CHUNK = 2**14
-"""So many points at a time: a text of 10,000 characters may need hundreds of arrays at once."""
+"""Points computed at a time: a text of 10,000 characters may need hundreds of arrays at once."""
 
 
 class ExpressionError(ValueError):

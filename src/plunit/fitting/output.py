@@ -86,7 +86,7 @@ def _error(value: float, bound: float | None, note: str, place: str = "", *, sam
     if bound is not None:
         at = f" at {place}" if place else ""
         return f"{value:.4g}{at}, at most {up(bound)} (proved){because}"
-    return f"{value:.4g} at {f'{SAMPLES:,} random' if sampled else 'the'} points looked at; no bound{because}"
+    return f"{value:.4g} on {f'{SAMPLES:,} random' if sampled else 'the'} points; no bound{because}"
 
 
 def _largest(problem: Problem, found: SupError) -> str:
@@ -277,8 +277,7 @@ def _about_curve(problem: Problem, few: Reduced) -> str:
     if few.of == "f":
         return f"f = {problem.title}: largest error {_error(few.error, few.bound, few.note)}."
     kind = "root mean square error" if few.of == "the rows" else "largest distance"
-    said = f"{problem.target} = f({problem.inputs[0]}) of {problem.title}: {kind} {few.error:.4g} from {few.of}."
-    return said
+    return f"{problem.target} = f({problem.inputs[0]}) of {problem.title}: {kind} {few.error:.4g} from {few.of}."
 
 
 def _page(problem: Problem, few: Curve | None, lines: Sequence[str], figure: Any, command: str) -> str:

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 Say = Callable[[str], object]
 
 POINTS = {1: 2000, 2: 3600}
-"""At so many points a function of one or of two variables is looked at; of more variables at 5,000."""
+"""Number of training points of a function of one and of two variables; functions of more have 5,000."""
 
 HUGE = 1e250
 """The largest value of a function: the exact curve of a network holds numbers up to 1e300."""
@@ -33,7 +33,7 @@ LARGEST, LEAST, SHORTEST = 1e150, 1e-150, 1e-9
 larger end and of a number whose square is not 0."""
 
 SOON = 5.0
-"""Poles are looked for so many seconds at the most."""
+"""Seconds that the search for poles may take."""
 
 ENDINGS = (".csv", ".tsv", ".txt", *PARQUET)
 
@@ -167,7 +167,7 @@ def of_expression(
 ) -> Problem:
     """Return the problem of fitting a function on low <= x <= high, for all variables without a range of their own.
 
-    It is looked at in `axis` points of each axis; by default see `POINTS`.
+    Each axis has `axis` training points; by default see `POINTS`.
     """
     from plunit.expressions import MOST_VARIABLES, ExpressionError, finite_values, parse, sup_error, translated
     from plunit.pieces import network

@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from plunit.expressions import Expression, SupError
 
 SAMPLES = 100_000
-"""So many random points show the error of a network of several inputs against a function."""
+"""Number of random points that estimate the largest error where it is not proved."""
 
 KNOTS = 2001
-"""A function is followed by the straight lines between its values at so many points."""
+"""Number of points of a function between whose values straight lines are drawn, to be simplified."""
 
 SLIGHT = 1e-9
 """An error below this part of the function's largest value needs no curve that is closer."""
 
 PROOF = 30.0
-"""So many seconds are spent at the most on the bound of a network's error against a function."""
+"""Seconds that the bound of a network's error against a function may take."""
 
 SHAPES = ((8, 8), (16, 16), (32, 32), (64, 64))
 LONGER, KEPT = 24_000, 8
 """For an error that is asked for, with several inputs: the shapes that are tried, the steps of each, and how many of
-the best networks are looked at, of which that with the least largest error is taken."""
+the best networks compete for the least largest error."""
 
 Watch = Callable[[str, float, float], bool]
 """Called with what is done, the part of it that is done and the least loss; it returns whether to stop."""
@@ -51,7 +51,7 @@ class FitSettings:
         hidden: units of the hidden layers; () chooses 8, 8 for one input and 16, 16 for more.
         starts: random starts.
         best: how many of the best networks are averaged, at most `starts`.
-        splits: of a table: on so many random fifths of the rows the error is tested.
+        splits: the number of random fifths of a table that test the error.
         pieces: the number of pieces wanted, for one input.
         error: the error allowed: of the curve for one input, of the network against a function of several.
         activation: of the networks.

@@ -25,16 +25,16 @@ from plunit.ensemble.mlp import in_units, out_of_units
 from plunit.sklearn.fitted import FittedModel
 from plunit.sklearn.folds import box, merged, present, ready, split
 
-LOOKS = 100  # how often the validation rows are looked at
+LOOKS = 100  # how often the validation loss is computed
 
 AVERAGE = 0.1
-"""The mean of the parameters over about this part of the steps taken is looked at, and kept: it is less noisy."""
+"""Validated and kept is the mean of the parameters over about this part of the steps: it is less noisy."""
 
 SHAPES = ((16,), (32,), (16, 16), (32, 16))
 """The hidden layers that "auto" searches."""
 
 MANY_ROWS = 600
-"""From so many rows on the default is wider layers and fewer starts, in about the same time."""
+"""Number of rows from which on the default is wider layers and fewer starts, in about the same time."""
 
 FEW, WIDE = ((16, 16), 128), ((32, 32), 64)
 """The hidden layers and the number of starts by default, for few rows and for many."""
@@ -78,7 +78,7 @@ def check_flag(name: str, value: Any, *, count: bool = False) -> None:
 
 
 def check_room(needed: int, work: str, smaller: str) -> None:
-    """Raise ValueError if so many numbers do not fit into memory."""
+    """Raise ValueError if that many numbers do not fit into memory."""
     if needed > MOST_NUMBERS:
         raise ValueError(f"{work} need {needed} numbers, and at most {MOST_NUMBERS} are allowed; take {smaller}")
 

@@ -48,7 +48,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
     class_weight: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> PLUClassifier:  # noqa: N803
-        """Train on rows X [n, in] and classes y [n]; X_val and y_val are rows for validation of one's own."""
+        """Train on rows X [n, in] and classes y [n]; X_val and y_val are your own validation rows."""
         return self._fit_whole(X, y, sample_weight, X_val, y_val)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> str:  # noqa: N803

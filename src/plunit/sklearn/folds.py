@@ -60,7 +60,7 @@ def box(x: Array, scale: Scale) -> Array:
 
 
 def split(y: Array, share: float, folds: int, rng: np.random.RandomState, *, classes: bool) -> tuple[Array, int, int]:
-    """Return the rows in random order, how many of them a fold has, and the number of folds, at most so many.
+    """Return the rows in random order, how many of them a fold has, and the number of folds, at most `folds`.
 
     Fold k is the rows k size, ..., (k + 1) size - 1 of this order, with classes in proportion. Rows behind the last
     fold are always trained on, as is the first row of each class. No fold: the training rows decide.

@@ -44,8 +44,8 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
             rows decide.
         validation_fraction: the share of the rows in a fold, at least 10 rows (of fewer than 30, a third) and at most
             4,000. There are as many folds as fit, at most `n_best` and `n_init` / 4, and one with `warm_start`.
-        n_iter_no_change: a start ends after so many steps without a validation loss that is better by `tol`; None goes
-            on.
+        n_iter_no_change: the number of steps without a gain of `tol` in the validation loss after which a start ends;
+            None goes on.
         tol: see `n_iter_no_change`.
         random_state: the same number gives the same bits, whatever the number of threads.
         verbose: show progress on the terminal.
@@ -83,7 +83,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
             as_count('finish, if not "auto",', self.finish)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> PLURegressor:  # noqa: N803
-        """Train on rows X [n, in] and y [n] or [n, out]; X_val and y_val are rows for validation of one's own."""
+        """Train on rows X [n, in] and y [n] or [n, out]; X_val and y_val are your own validation rows."""
         return self._fit_whole(X, y, sample_weight, X_val, y_val)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> str:  # noqa: N803
