@@ -25,7 +25,7 @@ __all__ = ["inverse", "log_slope", "plu", "slope", "smooth_inverse", "smooth_log
 NAMESPACE = SimpleNamespace(clip=jnp.clip, exp=jnp.exp, sigmoid=jax.nn.sigmoid)
 """What `plunit.learned` needs of an array namespace; `jax.numpy` has no sigmoid."""
 
-_MOST = float(jnp.finfo(jnp.float32).max)  # type: ignore[no-untyped-call]  # the least of the largest numbers
+_MOST = float(jnp.finfo(jnp.float32).max)  # type: ignore[no-untyped-call]  # the largest number of the narrowest dtype
 
 
 def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
@@ -173,7 +173,7 @@ def _compiled(function: Any, x: Any, *parameters: Any) -> Any:
 
 
 def _precision(x: jax.Array) -> Any:
-    """Return what there is to know of the dtype in which PLU of x is computed."""
+    """Return the finfo of the dtype in which PLU of x is computed."""
     dtype = jnp.result_type(x, float)
     if not jnp.issubdtype(dtype, jnp.floating):
         raise TypeError(f"PLU is defined for real numbers, got an array of {dtype}; convert it to a float dtype first")

@@ -1,6 +1,6 @@
 """The site itself is built, with every warning an error, by `make docs`; here is what the build does not see."""
 
-import importlib
+import importlib.util
 import re
 import runpy
 from pathlib import Path
@@ -12,6 +12,19 @@ DOCS = ROOT / "docs"
 addnodes = pytest.importorskip("sphinx.addnodes")
 reference = runpy.run_path(str(DOCS / "reference_pages.py"))
 PUBLIC = reference["public_names"]()
+PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+BASES = ROOT, ROOT / "src/plunit"
+FOLDERS = sorted({path.name for base in BASES for path in base.iterdir() if path.is_dir()} - {"build", "runs"})
+
+
+def is_known(name):
+    """Whether a dotted name is a module, or something in one."""
+    module, _, rest = name.rpartition(".")
+    try:
+        parent = importlib.import_module(module)
+    except ModuleNotFoundError:  # a class, perhaps
+        return is_known(module)
+    return hasattr(parent, rest) or (hasattr(parent, "__path__") and importlib.util.find_spec(name) is not None)
 
 
 @pytest.mark.parametrize("module", PUBLIC)
@@ -73,6 +86,15 @@ def test_the_reference_says_what_each_module_is_for():
 @pytest.mark.parametrize(("name", "left_out"), [("set_fit_request", True), ("set_params", None), ("fit", None)])
 def test_what_is_generated_is_left_out(name, left_out):
     assert reference["is_generated"](None, "class", name, object(), False, None) is left_out
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_and_names_in_pages_exist(page):
+    code = set(re.findall(r"`([^`\n]+)`", page.read_text()))
+    paths = [text for text in code if re.fullmatch(rf"({'|'.join(FOLDERS)})/[\w./]*\w", text) and "NAME" not in text]
+    names = [found[0] for text in code if (found := re.match(r"plunit(\.[A-Za-z_]\w*)+", text))]
+    assert [path for path in paths if not any((base / path).exists() for base in BASES)] == []
+    assert [name for name in names if not is_known(name)] == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])

@@ -185,10 +185,7 @@ ATOM = np.append(A, np.zeros(200))
 @pytest.mark.parametrize(
     ("x", "text"),
     [
-        (
-            np.c_[A, RNG.choice([0.25, 0.5, 1.75], 200)],
-            r"column 1 has only 3 values in 200 rows; .* by 0\.25",
-        ),
+        (np.c_[A, RNG.choice([0.25, 0.5, 1.75], 200)], r"column 1 has only 3 values in 200 rows; .* by 0\.25"),
         (np.repeat(np.c_[A, B][:50], 4, axis=0), "only 50 of 200 rows are distinct; the others count as weights"),
         (np.c_[A, RNG.choice([0.3, 0.1 + 0.2], 200)], "column 1 is constant"),
         (np.c_[A, A], r"columns 0, 1 are linearly dependent \(to .* drop columns"),

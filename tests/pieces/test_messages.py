@@ -11,7 +11,6 @@ from plunit.pieces import (
     Network,
     activation,
     along,
-    combination,
     compose,
     counts,
     curve,
@@ -128,9 +127,6 @@ VALUES = {
     ],
     "networks of networks": [
         (lambda: difference(ONE, TWO), "1 -> 1 and 2 -> 1"),
-        (lambda: combination(ONE, [1.0]), "rows must be"),
-        (lambda: combination(ONE, [[1.0, 2.0]]), "rows must be"),
-        (lambda: combination(ONE, [[1.0]], [1.0, 2.0]), "broadcast"),
         (lambda: rescaled(TWO, scale=0.0), "scale must not be 0"),
         (lambda: rescaled(TWO, output_scale=[0.0]), "scale must not be 0"),
         (lambda: rescaled(TWO, shift=[1.0, 2.0, 3.0]), "shift must be a finite number or 2 of them"),

@@ -1,7 +1,7 @@
 """Long work: when it pauses, and how its progress is shown on a terminal.
 
 Work runs in parts of about half a second (`Pace`). Between two parts it calls a function with the part that is done and
-the least loss so far (`Progress`), and Python raises the KeyboardInterrupt of Ctrl-C.
+the lowest loss so far (`Progress`), and Python raises the KeyboardInterrupt of Ctrl-C.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SECONDS = 0.5
 """Work pauses after about this time, to show progress and to be stopped."""
 
 Progress = Callable[[float, float], object]
-"""Called with the part of the work that is done and the least loss so far; if it returns true, the work ends."""
+"""Called with the part of the work that is done and the lowest loss so far; if it returns true, the work ends."""
 
 
 def part_of(progress: Progress, i: int, count: int) -> Progress:
@@ -87,19 +87,13 @@ def bars(console: Any) -> Any:
 def step_bar(steps: int) -> Iterator[Callable[[int, float], None]]:
     """Yield a function of the steps done and the loss that advances a bar; without rich it does nothing."""
     try:
-        rich = importlib.import_module("rich.progress")
+        shown = bars(importlib.import_module("rich.console").Console())
     except ImportError:
         yield lambda done, loss: None
         return
-    columns = (
-        rich.BarColumn(),
-        rich.MofNCompleteColumn(),
-        rich.TextColumn("NLL {task.fields[loss]:.3f}"),
-        rich.TimeRemainingColumn(),
-    )
-    with rich.Progress(*columns, transient=True) as progress:
-        task = progress.add_task("fit", total=steps, loss=float("nan"))
-        yield lambda done, loss: progress.update(task, completed=done, loss=loss)
+    with shown as bar:
+        task = bar.add_task("", total=steps)
+        yield lambda done, loss: bar.update(task, completed=done, description=f"{done}/{steps} NLL {loss:.3f}")
 
 
 class ProgressLine:

@@ -1,6 +1,6 @@
 """Densities by small invertible networks, trained by a compiled program; no PyTorch.
 
-Points enter (`Sample`), members leave (`search`), the one with the least loss of validation first, and each has a
+Points enter (`Sample`), members leave (`search`), the one with the least validation loss first, and each has a
 `DensityNetwork` with `log_prob` and `sample`. `native_chain.py` calls the program, `numpy_chain.py` states the same
 steps in NumPy. Start with `searching.py`.
 """

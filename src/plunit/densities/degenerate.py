@@ -19,7 +19,7 @@ from plunit.ensemble.arrays import Array
 SHARE, TIMES = 0.1, 10
 DEPENDENT = 1e-5
 OUTLIER = 20.0
-ROWS = 10_000  # dependence is looked for in about so many rows
+ROWS = 10_000  # dependence is looked for in about this number of rows
 
 _NAMED = 5
 

@@ -54,13 +54,13 @@ def search(
         validation: the points that decide.
         starts: members of each form.
         steps: for those that are trained to the end.
-        keep: so many members, and no fewer, are trained to the end.
+        keep: the number of members that are trained to the end, at least.
         batch: points of a step, at most all of them.
         lr: Adam's step size; it falls to 0 by a half cosine.
         seed: member i of form j starts with the generator of (seed, j, i).
         anneal: for "plu": begin with rounded corners; rho falls from 0.9 to 0.02, then to 0.
-        every: steps from one look at the points of validation to the next; 0 looks 100 times.
-        patience: a member stands still after so many looks without a better one. Looks while corners are rounded by
+        every: steps from one look at the validation points to the next; 0 looks 100 times.
+        patience: a member stops after this number of looks without a better one. Looks while corners are rounded by
             `anneal` do not count.
         engine: "native" or "numpy"; by default native where possible.
         progress: called now and then with the part of the work that is done and the least loss so far. If it returns

@@ -14,7 +14,6 @@ import torch
 from torch import Generator, Tensor, nn
 
 from plunit.base.ranges import as_count
-from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.bijection import (
     Bijection,
     Elementwise,
@@ -56,10 +55,8 @@ class Conditional(nn.Module):
     activations, scales and shifts of `ScaleShift`. Matrices are the same for all contexts. N has hidden layers of PLUs
     and starts as 0.
 
-    `Flow` asks this much of a conditional bijection: `features`; `context`, the k numbers of a context;
-    `forward(x, context)`, `of_data(x, context)` and `inverse(y, context)`, which return value and log-determinant for x
-    of shape (..., n) and contexts (..., k) that broadcast; `at(context)`, the bijection of one context; `sharp()`, as
-    that of a `Bijection`.
+    `forward(x, context)` and `inverse(y, context)` return value and log-determinant for x of shape (..., n) and
+    contexts (..., k) that broadcast.
 
     Args:
         bijection: F, made of leaves, some of them elementwise with learned parameters.
@@ -104,10 +101,6 @@ class Conditional(nn.Module):
     def forward(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
         """Return F(x) and log|det dF/dx| at these contexts."""
         return self._through(x, context, self.bijection.leaves())
-
-    def of_data(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
-        """Return `forward` for x and contexts that are data: see `boundary.of_data`."""
-        return boundary.of_data(self, x, context)
 
     def inverse(self, y: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
         """Return the x with F(x) = y at these contexts, and log|det dx/dy|."""
@@ -195,13 +188,13 @@ def conditional(
 
 def _batch(x: Tensor, context: Tensor) -> torch.Size:
     """Return the shape that points and contexts have in common."""
-    batches = x.shape[:-1], context.shape[:-1]
-    if any(a != b and 1 not in (a, b) for a, b in zip(batches[0][::-1], batches[1][::-1], strict=False)):
+    try:
+        return torch.broadcast_shapes(x.shape[:-1], context.shape[:-1])  # type: ignore[no-untyped-call, no-any-return]
+    except RuntimeError:
         raise ValueError(
             f"points and contexts must broadcast: give each point its context, or all of them one; got points of shape "
             f"{tuple(x.shape)} and contexts of shape {tuple(context.shape)}"
-        )
-    return torch.broadcast_shapes(*batches)  # type: ignore[no-untyped-call, no-any-return]
+        ) from None
 
 
 def _moved(bijection: Bijection) -> list[Elementwise]:

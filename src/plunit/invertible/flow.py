@@ -20,10 +20,11 @@ from torch.distributions import Distribution, Transform
 from plunit.base.progress import step_bar
 from plunit.base.ranges import as_count
 from plunit.invertible import saving
+from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.bijection import Bijection, expect
 from plunit.invertible.bijections.chain import Frozen
 from plunit.invertible.contexts import Conditional
-from plunit.invertible.training.batches import PointShape, check_dense, check_finite, prepare
+from plunit.invertible.training.batches import check_dense, check_finite, context_size, prepare
 from plunit.invertible.training.likelihood import (
     Annealing,
     Fitted,
@@ -81,7 +82,7 @@ class Flow(nn.Module):
         if not isinstance(x, Tensor):
             raise TypeError(f"log_prob takes tensors, got {type(x).__name__}; torch.as_tensor makes one of it")
         check_dense(x, "log_prob")
-        z, log_det = self.bijection.of_data(x, *self._given(context))
+        z, log_det = boundary.of_data(self.bijection, x, *self._given(context))
         return self._base_log_prob(z) + log_det
 
     @torch.no_grad()
@@ -147,7 +148,7 @@ class Flow(nn.Module):
 
         Args:
             data: points of shape (..., features), a tensor, an array or lists, of which each step takes `batch` at
-                random; a function that draws so many; or a loader, an iterable of batches, which is read again and
+                random; a function that draws n points; or a loader, an iterable of batches, which is read again and
                 again. Functions and loaders of a conditional flow give pairs (points, contexts). Numbers are converted
                 to the dtype and device of the flow. What cannot be learned is named: see
                 `plunit.invertible.training.batches`.
@@ -157,7 +158,7 @@ class Flow(nn.Module):
             validation: points that are not trained with, a pair (points, contexts) for a conditional flow; or the
                 fraction of data to set aside. Their likelihood is measured at a hundred moments, and in the end the
                 flow has the parameters that were best.
-            patience: end training after so many steps without a better validation loss.
+            patience: end training after this number of steps without a better validation loss.
             batch: points in a step; a loader has its own.
             lr: the learning rate at the start.
             clip: the largest norm of the gradient: longer ones are shortened to it. 1 serves conditional flows of thin
@@ -178,9 +179,7 @@ class Flow(nn.Module):
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
         anneal = annealing_of(self.bijection, anneal)
-        size = self.bijection.context if isinstance(self.bijection, Conditional) else None
-        form = PointShape(self.bijection.features, size, self.origin)
-        draw, aside, aside_weights = prepare(form, data, context, weights, validation, batch, generator)
+        draw, aside, aside_weights = prepare(self, data, context, weights, validation, batch, generator)
         held = None if aside is None else HeldOut(self, aside, aside_weights, steps, patience, anneal)
         optimizer = torch.optim.Adam(self.parameters(), lr, fused=True)
         if clip is not None:
@@ -233,12 +232,9 @@ class Flow(nn.Module):
         """Return the context as arguments for the bijection: none or one."""
         if isinstance(context, Generator):
             raise TypeError("the second argument is a context; pass a random generator as generator=")
-        if not isinstance(self.bijection, Conditional):
-            if context is None:
-                return ()
-            raise ValueError("this flow has no context; leave it out, or build the flow with conditional(...)")
-        if context is None:
-            raise ValueError(f"this flow is conditional: give a context of {self.bijection.context} numbers")
+        context_size(self, context)
+        if context is None or not isinstance(self.bijection, Conditional):
+            return ()
         if isinstance(context, Tensor):
             check_dense(context, "context")
         self.bijection.check(context)
@@ -251,7 +247,7 @@ def _shorten(flow: Flow, clip: float) -> None:
 
 
 def _check_base(distribution: Distribution, features: int) -> None:
-    """Raise unless it is one distribution over vectors of so many features."""
+    """Raise unless it is one distribution over vectors of this number of features."""
     if not isinstance(distribution, Distribution):
         raise TypeError(
             f"the base must be a Distribution of torch.distributions, got {distribution!r:.60}; leave it out for the "

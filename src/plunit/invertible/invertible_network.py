@@ -133,8 +133,8 @@ def density(
     >>> sum(parameter.numel() for parameter in density(2).parameters())
     150
     """
-    make, blocks = activation_of(activation), as_count("blocks", blocks)
-    return InvertibleNetwork(features, blocks, activation=make, linear=linear, generator=generator).bijection
+    make, depth = activation_of(activation), as_count("blocks", blocks)
+    return InvertibleNetwork(features, depth, activation=make, linear=linear, generator=generator).bijection
 
 
 def activation_of(name: str) -> ActivationMaker:

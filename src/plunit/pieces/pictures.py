@@ -23,14 +23,14 @@ def draw_curve(curve: Curve, ax: Any = None, *, output: int = 0, color: str = "C
     ax = _axes(ax)
     shown = curve.output(output).merged()
     x, y = shown.knots, shown.values[:, 0]
-    ax.plot(x, y, color=color, linewidth=1.5, label=f"{shown.pieces} pieces")
+    ax.plot(x, y, color=color, linewidth=1.5, label=f"{shown.pieces} piece{'s' * (shown.pieces > 1)}")
     ax.plot(x[1:-1], y[1:-1], "o", color=color, markersize=4, markeredgecolor="white")
     ax.set(xlabel="x", ylabel="f(x)")
     ax.legend(frameon=False)
     return ax
 
 
-def draw_polygons(polygons: Polygons, ax: Any = None, *, output: int = 0, key: bool = True) -> Any:
+def draw_polygons(polygons: Polygons, ax: Any = None, *, output: int = 0) -> Any:
     """Draw the polygons, coloured by gradient: hue for its direction, depth of colour for its size. Return the axes."""
     ax = _axes(ax)
     from matplotlib.collections import PolyCollection
@@ -44,8 +44,7 @@ def draw_polygons(polygons: Polygons, ax: Any = None, *, output: int = 0, key: b
     ax.add_collection(faces)
     ax.set(xlim=polygons.box[0], ylim=polygons.box[1], aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
     ax.set_title(f"{polygons.patterns} polygons")
-    if key:
-        _draw_key(ax, largest)
+    _draw_key(ax, largest)
     return ax
 
 
@@ -92,13 +91,11 @@ def draw_slice(
 
 def gradient_colors(slopes: Floats, largest: float) -> Floats:
     """Return a colour for each gradient [n, 2]: hue for the direction, white for 0, deepest at `largest`; [n, 3]."""
-    size = np.linalg.norm(slopes, axis=1)
-    depth = np.sqrt(np.minimum(size / largest, 1.0))[:, None]
-    turn = (np.arctan2(slopes[:, 1], slopes[:, 0]) / (2 * np.pi))[:, None]
-    # red, green and blue are a third of a turn apart; each falls off between a sixth and a third of a turn
-    away = (6 * turn + np.array([5.0, 3.0, 1.0])) % 6
-    fall = np.clip(np.minimum(away, 4 - away), 0.0, 1.0)
-    return np.asarray((1 - 0.15 * depth) * (1 - 0.75 * depth * fall))
+    from matplotlib.colors import hsv_to_rgb
+
+    depth = np.sqrt(np.minimum(np.linalg.norm(slopes, axis=1) / largest, 1.0))
+    turn = np.arctan2(slopes[:, 1], slopes[:, 0]) / (2 * np.pi) % 1.0
+    return np.asarray(hsv_to_rgb(np.stack([turn, 0.75 * depth, 1 - 0.15 * depth], axis=1)))
 
 
 def _draw_key(ax: Any, largest: float) -> None:

@@ -26,7 +26,7 @@ PROGRAMS = ("train", "chain", "prove")  # networks; density networks; bounds of 
 # computes the same bits
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 # A wheel has a library for each level, in a file of its own: a linker would merge the inline functions of several
-# levels, and an old processor might be given those of a new one. The least level has the key 1.
+# levels, and an old processor might be given those of a new one. The lowest level has the key 1.
 LEVELS = {
     "x86_64": {1: "x86-64", 3: "x86-64-v3", 4: "x86-64-v4"},
     "aarch64": {1: "armv8-a"},

@@ -69,7 +69,7 @@ def is_fused() -> bool:
 def packaged(program: str = "train") -> ctypes.CDLL | None:
     """Load the best library of the wheel for this processor; None if none was made from the present source, or fits.
 
-    The library "train" of the least level runs on every processor and says which level this one has.
+    The library "train" of the lowest level runs on every processor and says which level this one has.
     """
     levels = compiling.levels()
     try:

@@ -90,7 +90,7 @@ class PLU(nn.Module):
         return inverse(y, *self._along_channels(y))
 
     def extra_repr(self) -> str:
-        """Name alpha and c as they are now, least..largest where channels differ, and what is learned."""
+        """Show the current alpha and c, min..max over channels, and what is learned."""
         parts = [f"alpha={self._shown('alpha')}", f"c={self._shown('c')}"]
         if self.learnable is not False:
             parts.append(f"learnable={self.learnable!r}")

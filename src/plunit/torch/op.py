@@ -175,7 +175,7 @@ def _remedy(x: Tensor) -> str:
 def _parameter(name: str, value: Any, x: Tensor) -> Parameter:
     dtype = _WIDE[x.dtype]
     if isinstance(value, (int, float)):
-        # an alpha that underflows is 0, which has rules of its own
+        # an alpha that underflows is 0, for which there are special rules
         info = torch.finfo(dtype)
         return 0.0 if name == "alpha" and value < info.tiny else min(float(value), info.max)
     tensor = torch.as_tensor(value, device=x.device)

@@ -39,13 +39,9 @@ def sample():
     return torch.randn(100_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
-def test_the_quadrature_agrees_with_differences():
-    assert true_gradient(1.0) == pytest.approx(0.3646, abs=1e-4)
-    assert (true_nll(1.01) - true_nll(0.99)) / 0.02 == pytest.approx(true_gradient(1.0), abs=1e-3)
-
-
 @pytest.mark.parametrize(("w", "noise"), [(0.4, 0.1), (0.607, 0.1), (1.0, 0.05), (2.0, 0.03)])
 def test_corrected_gradient_is_the_true_one_and_the_plain_is_not(sample, w, noise):
+    assert (true_nll(w + 0.01) - true_nll(w - 0.01)) / 0.02 == pytest.approx(true_gradient(w), abs=2e-3)
     assert gradient(PLU(1, boundary=True).double(), w, sample) == pytest.approx(true_gradient(w), abs=noise)
     assert abs(gradient(PLU(1).double(), w, sample) - true_gradient(w)) > 0.2
 
@@ -91,14 +87,6 @@ def test_values_are_exact_and_nothing_is_estimated_without_gradients(kind, direc
     monkeypatch.setattr(boundary, "width", None)
     with torch.no_grad():
         assert torch.equal(getattr(kind(3, 0.2, boundary=True), direction)(x)[1], plain[1])
-
-
-@pytest.mark.parametrize("count", [1, 2, 9, 10, 512])
-def test_the_width_reaches_the_kth_nearest_sample(count):
-    distance = torch.rand(3, count, generator=torch.Generator().manual_seed(0))
-    k = math.isqrt(count - 1) + 1  # the square root, rounded up
-    expected = [sorted(row)[k - 1] for row in distance.tolist()]
-    assert boundary.width(distance)[:, 0].tolist() == pytest.approx(expected)
 
 
 def normal(u):

@@ -89,9 +89,9 @@ def test_a_fraction_is_set_aside_and_never_drawn():
     x, seen = points(50), []
 
     class Spy(ScaleShift):
-        def of_data(self, x):
+        def forward(self, x):
             seen.append((torch.is_grad_enabled(), x.detach().clone()))
-            return super().of_data(x)
+            return super().forward(x)
 
     fitted = Flow(Spy(2)).fit(x, 40, validation=0.3, batch=64, generator=generator())
     trained = {tuple(row) for grad, rows in seen if grad for row in rows.tolist()}

@@ -13,8 +13,6 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from plunit.invertible.bijections import boundary
-
 Values = tuple[Tensor, ...]
 Steps = Sequence[tuple["Leaf", bool]]
 """Leaves, first applied first, and whether it is their inverse that is applied."""
@@ -154,10 +152,6 @@ class Bijection(nn.Module):
     def leaves(self) -> list[tuple[Leaf, bool]]:
         """Return the leaves it is made of, first applied first, and whether it is their inverse that is applied."""
         raise NotImplementedError(f"{type(self).__name__} does not say what leaves it is made of, and cannot be frozen")
-
-    def of_data(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return `forward(x)` for x that are data: see `boundary.of_data`."""
-        return boundary.of_data(self, x)
 
     def sharp(self) -> Any:
         """Return the same bijection without rounded corners; it shares all parameters."""

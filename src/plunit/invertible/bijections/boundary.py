@@ -51,7 +51,7 @@ def under(rule: Rule) -> Iterator[None]:
 
 
 def is_wanted() -> bool:
-    """Say whether bijections in training mode add the term."""
+    """Return whether bijections in training mode add the term."""
     return _thread.rule != "left out" and torch.is_grad_enabled()
 
 

@@ -52,16 +52,17 @@ class Sloped(Elementwise):
     def __init__(self, features: int, learnable: bool, *values: float) -> None:
         super().__init__(features)
         self.learnable = learnable
+        dtype = torch.get_default_dtype()
+        eps = torch.finfo(dtype).eps
         for name, value in zip(self.names, values, strict=True):
             if not isinstance(value, (int, float)):
                 raise TypeError(
                     f"{name} must be a number, the same for all features at the start, got {type(value).__name__}"
                 )
-            if not is_usable(torch.tensor(float(value))):
-                eps = torch.finfo(torch.get_default_dtype()).eps
+            if not eps <= value <= 1 / eps:
                 raise ValueError(
-                    f"{name} must be positive and finite in a bijection, {eps:.1e} to {1 / eps:.1e} in "
-                    f"{torch.get_default_dtype()}, got {value}; the paper has alpha = 0.1 and c = 1"
+                    f"{name} must be positive and finite in a bijection, {eps:.1e} to {1 / eps:.1e} in {dtype}, got "
+                    f"{value}; the paper has alpha = 0.1 and c = 1"
                 )
             if learnable:
                 self.register_parameter(f"raw_{name}", nn.Parameter(torch.full((features,), math.log(value))))
@@ -174,16 +175,7 @@ class PLU(Kinked):
 
 
 class LeakyReLU(Kinked):
-    """LeakyReLU(x) = x where x >= 0, else alpha * x, on each feature.
-
-    Args:
-        features: n, the size of the last axis.
-        alpha: slope of the negative side, alpha > 0.
-        learnable: learn alpha = exp(raw_alpha), one per feature.
-        boundary: see `PLU`.
-
-    The kink belongs to the positive side: slope 1 at 0.
-    """
+    """LeakyReLU(x) = x where x >= 0, else alpha * x, on each feature; alpha > 0, and the options are those of `PLU`."""
 
     names = ("alpha",)
 

@@ -14,9 +14,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -35,100 +34,97 @@ from plunit.densities.degenerate import (
 from plunit.ensemble.arrays import Array, as_array, check_unmasked
 from plunit.torch.op import is_recorded, is_transformed
 
+if TYPE_CHECKING:
+    from plunit.invertible.flow import Flow
+
 Rows = tuple[Tensor, ...]
 """Points (x,), or points with their contexts (x, context): what `Flow.log_prob` takes."""
-
-FEW = 30
-FAR = 30.0
-
-_WHAT = "fit takes a tensor, an array or nested lists of points, a function that draws n of them, or a loader"
-
-
-@dataclass(frozen=True)
-class PointShape:
-    """The form of points that a flow takes.
-
-    Attributes:
-        features: n, the numbers of a point.
-        context: k, the numbers of a context; None if the flow has none.
-        like: a tensor of the dtype and on the device of the flow.
-    """
-
-    features: int
-    context: int | None
-    like: Tensor
-
-    def rows(self, x: Any, context: Any = None) -> Rows:
-        """Return points, and their contexts if the flow has them, as checked rows."""
-        points = self._rows(x, self.features, "points of", "features")
-        if self.context is None:
-            if context is not None:
-                raise ValueError("this flow has no context; leave context out, or build it with conditional(...)")
-            return (points,)
-        if context is None:
-            raise ValueError(f"this flow is conditional: give a context of {self.context} numbers for each point")
-        contexts = self._rows(context, self.context, "contexts of", "numbers")
-        if len(contexts) != len(points):
-            raise ValueError(f"each point needs its own context, got {len(points)} points and {len(contexts)} contexts")
-        return points, contexts
-
-    def batch(self, given: Any) -> Rows:
-        """Return what a function or a loader gave: points, or a tuple of points and contexts."""
-        if isinstance(given, tuple) or (isinstance(given, list) and given and isinstance(given[0], Tensor)):
-            if len(given) not in (1, 2):
-                raise ValueError(f"a batch must be points, or points and contexts, got {len(given)} parts")
-            return self.rows(*given)
-        return self.rows(given)
-
-    def _rows(self, data: Any, size: int, what: str, unit: str) -> Tensor:
-        x = (_numbers(data, "fit") if isinstance(data, Tensor) else _real(data, _WHAT, self.like.dtype)).to(self.like)
-        if x.shape[-1:] != (size,) or x.numel() == 0:
-            raise ValueError(
-                f"fit needs {what} {size} {unit}, a tensor of shape (n, {size}), n > 0, got a tensor of shape "
-                f"{tuple(x.shape)}"
-            )
-        bad = ~x.isfinite()
-        if bad.any():
-            raise ValueError(
-                f"fit needs finite data, got {int(bad.sum())} values that are not (in {x.dtype}), the first at index "
-                f"{tuple(bad.nonzero()[0].tolist())}; drop or impute those rows"
-            )
-        return x.reshape(-1, size)
-
-
-def _numbers(tensor: Tensor, what: str) -> Tensor:
-    """Return a tensor without its graph, or raise TypeError unless it holds real numbers, each in its place."""
-    if tensor.is_complex():
-        raise TypeError(f"{what} takes real numbers, got a tensor of {tensor.dtype}; pass its real part")
-    if tensor.is_meta:
-        raise TypeError(f"{what} takes numbers, got a tensor on the device meta; pass the data themselves")
-    check_dense(tensor, what)
-    return tensor.detach()
-
-
-def check_dense(tensor: Tensor, what: str) -> None:
-    """Raise TypeError if a tensor is nested or sparse; it looks at no number, and so never waits for a GPU."""
-    if tensor.is_nested:
-        raise TypeError(f"{what} takes dense tensors, got a nested one; pass torch.cat(tensor.unbind())")
-    if tensor.layout is not torch.strided:
-        raise TypeError(f"{what} takes dense tensors, got one of {tensor.layout}; pass tensor.to_dense()")
-
-
-def _real(data: Any, rule: str, dtype: torch.dtype) -> Tensor:
-    """Return arrays or lists of real numbers as a new tensor, or raise TypeError with the rule."""
-    check_unmasked("data", data)
-    try:
-        with np.errstate(over="ignore"):  # what is too large is found as infinite
-            return torch.from_numpy(np.array(as_array(data, np.float64 if dtype == torch.float64 else np.float32)))
-    except ValueError as error:
-        raise TypeError(f"{rule}, got {type(data).__name__}: {error}") from None
-
 
 Draw = Callable[[int], Rows]
 """Draws a batch of so many points; a loader's batches have the loader's size."""
 
 Source = tuple[Draw, Rows | None, Tensor | None]
 """Batches to train with, and rows for validation with their weights."""
+
+FEW = 30
+FAR = 30.0
+
+_TAKES = {
+    "fit": "a tensor, an array or nested lists of points, a function that draws n of them, or a loader of batches",
+    "weights": "real numbers, one for each point",
+}
+
+
+def context_size(flow: Flow, context: Any) -> int:
+    """Return the size of a flow's contexts, 0 if it has none; raise ValueError unless one is given where it has."""
+    size = int(getattr(flow.bijection, "context", 0))
+    if not size and context is not None:
+        raise ValueError("this flow has no context; leave it out, or build the flow with conditional(...)")
+    if size and context is None:
+        raise ValueError(f"this flow is conditional: give a context of {size} numbers for each point")
+    return size
+
+
+def _rows(flow: Flow, x: Any, context: Any = None) -> Rows:
+    """Return points, and their contexts if the flow has them, as checked rows."""
+    points = _table(x, flow.bijection.features, "points of {} features", flow.origin)
+    if not (size := context_size(flow, context)):
+        return (points,)
+    contexts = _table(context, size, "contexts of {} numbers", flow.origin)
+    if len(contexts) != len(points):
+        raise ValueError(f"each point needs its own context, got {len(points)} points and {len(contexts)} contexts")
+    return points, contexts
+
+
+def _batch(flow: Flow, given: Any) -> Rows:
+    """Return what a function or a loader gave: points, or a tuple of points and contexts."""
+    if isinstance(given, tuple) or (isinstance(given, list) and given and isinstance(given[0], Tensor)):
+        if len(given) not in (1, 2):
+            raise ValueError(f"a batch must be points, or points and contexts, got {len(given)} parts")
+        return _rows(flow, *given)
+    return _rows(flow, given)
+
+
+def _table(data: Any, size: int, what: str, like: Tensor) -> Tensor:
+    x = _tensor(data, "fit", like)
+    if x.shape[-1:] != (size,) or x.numel() == 0:
+        raise ValueError(
+            f"fit needs {what.format(size)}, a tensor of shape (n, {size}), n > 0, got a tensor of shape "
+            f"{tuple(x.shape)}"
+        )
+    bad = ~x.isfinite()
+    if bad.any():
+        raise ValueError(
+            f"fit needs finite data, got {int(bad.sum())} values that are not (in {x.dtype}), the first at index "
+            f"{tuple(bad.nonzero()[0].tolist())}; drop or impute those rows"
+        )
+    return x.reshape(-1, size)
+
+
+def _tensor(data: Any, user: str, like: Tensor) -> Tensor:
+    """Return data as a tensor like another one, without a graph, or raise TypeError unless they are real numbers."""
+    if isinstance(data, Tensor):
+        if data.is_complex():
+            raise TypeError(f"{user} takes real numbers, got a tensor of {data.dtype}; pass its real part")
+        if data.is_meta:
+            raise TypeError(f"{user} takes numbers, got a tensor on the device meta; pass the data themselves")
+        check_dense(data, user)
+        return data.detach().to(like)
+    check_unmasked("data", data)
+    try:
+        with np.errstate(over="ignore"):  # what is too large is found as infinite
+            array = as_array(data, np.float64 if like.dtype == torch.float64 else np.float32)
+    except ValueError as error:
+        raise TypeError(f"{user} takes {_TAKES[user]}, got {type(data).__name__}: {error}") from None
+    return torch.tensor(array).to(like)
+
+
+def check_dense(tensor: Tensor, user: str) -> None:
+    """Raise TypeError if a tensor is nested or sparse; it looks at no number, and so never waits for a GPU."""
+    if tensor.is_nested:
+        raise TypeError(f"{user} takes dense tensors, got a nested one; pass torch.cat(tensor.unbind())")
+    if tensor.layout is not torch.strided:
+        raise TypeError(f"{user} takes dense tensors, got one of {tensor.layout}; pass tensor.to_dense()")
 
 
 def from_rows(rows: Rows, weights: Tensor | None, generator: Generator | None) -> Draw:
@@ -169,10 +165,7 @@ def is_array(data: Any) -> bool:
 
 def checked_weights(weights: Any, count: int) -> Tensor:
     """Return weights as float64 on the CPU, where they are drawn from, or raise unless each point has one."""
-    if isinstance(weights, Tensor) and not weights.is_complex():
-        found = _numbers(weights, "weights").cpu().double()
-    else:
-        found = _real(weights, "weights takes real numbers, one for each point", torch.float64)
+    found = _tensor(weights, "weights", torch.zeros((), dtype=torch.float64))
     if found.shape != (count,):
         raise ValueError(f"weights must hold one number for each of the {count} points, got shape {tuple(found.shape)}")
     if not (found.isfinite().all() and (found >= 0).all() and found.max() > 0):
@@ -204,14 +197,14 @@ def shares(weights: Tensor) -> Tensor:
 
 
 def prepare(
-    form: PointShape, data: Any, context: Any, weights: Any, validation: Any, batch: int, generator: Generator | None
+    flow: Flow, data: Any, context: Any, weights: Any, validation: Any, batch: int, generator: Generator | None
 ) -> Source:
     """Return batches of data that are points, a function or a loader; raise or warn if they cannot be learned."""
     is_number = isinstance(validation, Real) and not isinstance(validation, bool)
     fraction = float(validation) if is_number else None
-    held = None if validation is None or fraction is not None else form.batch(validation)
+    held = None if validation is None or fraction is not None else _batch(flow, validation)
     if is_array(data):
-        rows, found = form.rows(data, context), None
+        rows, found = _rows(flow, data, context), None
         if weights is not None:
             found = checked_weights(weights, len(rows[0]))
             rows, found = tuple(part[(found > 0).to(part.device)] for part in rows), found[found > 0]
@@ -226,7 +219,7 @@ def prepare(
                 f"contexts beside points and draws by weight itself, and validation takes points"
             )
     stream = None if callable(data) else _cycle(data)
-    draw: Draw = lambda n: form.batch(data(n) if stream is None else next(stream))  # noqa: E731
+    draw: Draw = lambda n: _batch(flow, data(n) if stream is None else next(stream))  # noqa: E731
     first = draw(batch)
     screen(*first, whole=False)
     waiting = [first]  # it is the first batch of training, too

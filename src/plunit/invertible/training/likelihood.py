@@ -48,7 +48,7 @@ class Annealing:
             raise ValueError(f"until must lie in (0, 1], got {self.until}; the default is 0.7")
 
     def rho(self, step: int, steps: int) -> float | None:
-        """Return rho at one of so many steps; None when the corners are gone.
+        """Return rho at a step, counted from 0; None when the corners are gone.
 
         >>> [round(RHO.rho(step, 101), 3) for step in (0, 35, 69)], RHO.rho(70, 101), RHO.rho(0, 1)
         ([0.9, 0.134, 0.021], None, None)
@@ -267,12 +267,12 @@ class HeldOut:
         self.step: int | None = None
 
     def is_due(self, step: int) -> bool:
-        """Return whether the flow is to be measured after so many steps."""
+        """Return whether the flow is due to be measured after this number of steps."""
         return step % self.every == 0 and step not in self.losses
 
     @torch.no_grad()
     def measure(self, step: int) -> bool:
-        """Measure the flow after so many steps, keep it if it is the best, and return whether patience has ended."""
+        """Measure the flow, keep it if it is the best, and return whether patience has ended."""
         parts = zip(*(torch.split(part, _CHUNK) for part in self.rows), strict=True)
         values = torch.cat([-self.flow.log_prob(*part) for part in parts])
         self.losses[step] = loss = float(values.mean() if self.weights is None else values @ self.weights)

@@ -213,22 +213,12 @@ def _sides(points: Points, faces: Faces) -> tuple[Words, Words]:
 def _chord(points: Points, faces: Faces, word: Ints, mask: Words) -> tuple[Ints, Ints]:
     """Return the corners at which the line of each polygon goes from above to below, and back, counter-clockwise.
 
-    Both are on the line, because the edges are cut: so the line passes through neither part, and splitting ends.
-    """
-    corners = faces.tails
-    polygon = faces.owner
-    over, under = points.sides[:, word[polygon], corners] & mask[polygon] != 0
-    down, up = turns(faces, over, under)
-    return following(faces, down), following(faces, up)
-
-
-def turns(faces: Faces, over: Bools, under: Bools) -> tuple[Ints, Ints]:
-    """Return the last corner over a line before the next one is under it, and the other way round, of each polygon.
-
-    Every polygon must have both. Rounding can put a corner on the line although both its neighbours are over the line,
-    if an edge is almost parallel to the line. Such a corner is skipped.
+    Both are on the line, because the edges are cut: so the line passes through neither part, and splitting ends. They
+    follow the last corner over the line, and the last one under it. Rounding can put a corner on the line although both
+    its neighbours are over the line, if an edge is almost parallel to the line. Such a corner is skipped.
     """
     polygon = faces.owner
+    over, under = points.sides[:, word[polygon], faces.tails] & mask[polygon] != 0
     off = np.flatnonzero(over | under)
     count = np.bincount(polygon[off], minlength=len(faces))
     after = np.arange(1, len(off) + 1)
@@ -236,12 +226,9 @@ def turns(faces: Faces, over: Bools, under: Bools) -> tuple[Ints, Ints]:
     turn = np.flatnonzero(over[off] != over[off][after])
     first = np.searchsorted(polygon[off][turn], np.arange(len(faces)))
     one, two = off[turn[first]], off[turn[first + 1]]
-    return np.where(over[one], one, two), np.where(over[one], two, one)
-
-
-def following(faces: Faces, corner: Ints) -> Ints:
-    """Return the corner after corner[i] of polygon i."""
-    return np.where(corner + 1 == faces.offsets[1:], faces.offsets[:-1], corner + 1)
+    last = np.stack([np.where(over[one], one, two), np.where(over[one], two, one)])
+    down, up = np.where(last + 1 == faces.offsets[1:], faces.offsets[:-1], last + 1)
+    return down, up
 
 
 def _halve(units: Units, pool: Pool, faces: Faces, down: Ints, up: Ints, check: Callable[[int], None]) -> Faces:

@@ -14,7 +14,7 @@ from plunit.densities.degenerate import dependent, discrete, is_atom
 from plunit.densities.density_network import MOST_FEATURES
 from plunit.ensemble.arrays import Array, is_constant
 
-NODES = 64  # the probability of integers is a mean over so many points of their interval
+NODES = 64  # the probability of an integer is a mean over this number of points of its interval
 INSIDE = 1 - 1e-9  # values are spread over this part of their interval: a point on its end may be on a bound
 
 TIED = 0.9  # a column is rounded if it has fewer distinct values than this part of the distinct rows

@@ -6,9 +6,8 @@ import math
 import re
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ from plunit.pieces.formats.onnx_graphs.waves import Wave
 from plunit.pieces.networks import Network
 
 
-@dataclass(frozen=True, eq=False)
-class Signal:
+class Signal(NamedTuple):
     """A value that depends on the input: wave(z) of each number z of a tensor."""
 
     name: str
@@ -292,7 +290,7 @@ def _read(path: Path) -> Network:
 
     model = onnx.load(str(path), load_external_data=False)
     graph = model.graph
-    if any(entry.domain not in _DOMAINS for entry in model.opset_import if _is_used(graph, entry.domain)):
+    if not {node.domain for node in graph.node} & {entry.domain for entry in model.opset_import} <= {*_DOMAINS}:
         raise ValueError("it has operators of its own, which are not known here")
     _load_arrays(graph, path.parent)
     constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
@@ -334,10 +332,6 @@ def _load_arrays(graph: Any, folder: Path) -> None:
             tensor.external_data.add(key="length", value=length)
             # onnx refuses places outside the model's folder
             load_external_data_for_tensor(tensor, str(folder))
-
-
-def _is_used(graph: Any, domain: str) -> bool:
-    return any(node.domain == domain for node in graph.node)
 
 
 def _shape(value: Any) -> tuple[tuple[int, ...], bool]:
