@@ -106,8 +106,8 @@ def uses(page: str) -> str:
         f"{died_share} of its units die, none of PLU's",
         "a better ReLU in a large image classifier: on CIFAR-10 PLU learns faster at first and ends "
         f"{points} points lower",
-        f"tables of numbers: LightGBM's error is {100 * light - 100:.0f} % higher, CatBoost's {_less(cat)} % lower, all "
-        f"with their defaults (geometric mean of {len(others['errors'])} tables)",
+        f"tables of numbers: LightGBM's error is {100 * light - 100:.0f} % higher, CatBoost's {_less(cat)} % lower, "
+        f"all with their defaults (geometric mean of {len(others['errors'])} tables)",
         f"the last percent on tables: the error is {_less(tanh)} % lower with tanh and {_less(gelu)} % with GELU, "
         "which have no straight lines",
         "networks whose exact function you want; invertible networks; densities with few parameters",
