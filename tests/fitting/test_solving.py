@@ -129,3 +129,23 @@ def test_the_closest_of_several_networks_is_left_with_its_own_losses(monkeypatch
     assert place == np.flatnonzero(rows)[best]
     assert model.best_loss_ == model.candidates_["validation_loss"][place]
     assert not hasattr(model, "loss_curve_")
+
+
+def test_the_finish_of_larger_networks_is_cut_to_its_time(monkeypatch):
+    """For an error that is asked for; with a budget of 0, the estimator decides."""
+    asked = []
+
+    class Seen(solving.Watched):
+        def fit(self, *args, **kwargs):
+            asked.append((self.hidden_layer_sizes, self.finish))
+            return super().fit(*args, **kwargs)
+
+    monkeypatch.setattr(solving, "Watched", Seen)
+    monkeypatch.setattr(solving, "SHAPES", ((2,), (4,)))
+    monkeypatch.setattr(solving, "LONGER", 200)
+    monkeypatch.setattr(solving, "FINISH", 8 * 17**2 * (64 + 3 * 17) * 25)  # 25 steps of (4,), which has 17 parameters
+    solve(of_expression("x * y", -1.0, 1.0, 8), FitSettings(error=1e-9, starts=8))
+    assert asked == [((2,), 100), ((4,), 25)]  # at most 100
+    monkeypatch.setattr(solving, "FINISH", 0.0)
+    solve(of_expression("x * y", -1.0, 1.0, 8), FitSettings(error=1e-9, starts=8))
+    assert [finish for _, finish in asked[2:]] == ["auto", "auto"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Callable
@@ -34,10 +35,13 @@ SLIGHT = 1e-9
 PROOF = 30.0
 """Seconds that the bound of a network's error against a function may take."""
 
-SHAPES = ((8, 8), (16, 16), (32, 32), (64, 64))
+SHAPES = ((8, 8), (16, 16), (24, 24), (32, 32))
 LONGER, KEPT = 24_000, 8
-"""For an error that is asked for, with several inputs: the shapes that are tried, the steps of each, and how many of
+"""For an error that is asked for, with several inputs: the shapes that are tried, Adam's steps of each, and how many of
 the best networks compete for the least largest error."""
+
+FINISH = 3e12
+"""The operations of their second-order finish: at most about 45 s of one core for each shape."""
 
 Watch = Callable[[str, float, float], bool]
 """Called with what is done, the part of it that is done and the least loss; it returns whether to stop."""
@@ -205,7 +209,7 @@ def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) 
         starts = max(1, min(settings.starts, settings.starts * SHAPES[1][0] ** 2 // max(shape) ** 2))
         one = replace(settings, hidden=shape, starts=starts, best=KEPT if settings.best == 1 else settings.best)
         what = f"{' x '.join(map(str, shape))} units, {starts} starts"
-        model = _trained(problem, one, np.arange(len(problem.y)), stop, what, LONGER)
+        model = _trained(problem, one, np.arange(len(problem.y)), stop, what, LONGER, _finish(problem, shape))
         if settings.best == 1:
             _take_closest(problem, model)
         found = _judged(problem, settings, model, stop)
@@ -216,6 +220,14 @@ def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) 
             break
     assert best is not None
     return replace(best, tried=tuple(tried), stopped=stop.asked)
+
+
+def _finish(problem: Problem, shape: tuple[int, ...]) -> int | str:
+    """Return how many steps of the finish are worth their time; "auto" where there are too few."""
+    widths = (len(problem.inputs), *shape, 1)
+    count = sum((before + 1) * after for before, after in itertools.pairwise(widths))
+    steps = int(FINISH / (KEPT * count**2 * (len(problem.y) + 3 * count)))
+    return min(steps, 100) if steps >= 20 else "auto"
 
 
 def _with_edges(problem: Problem) -> Problem:
@@ -248,7 +260,15 @@ def _take_closest(problem: Problem, model: PLURegressor) -> None:
     del model.loss_curve_, model.validation_scores_  # those of another member
 
 
-def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, what: str, steps: int = 6000) -> Any:
+def _trained(
+    problem: Problem,
+    settings: FitSettings,
+    rows: Array,
+    stop: _Stop,
+    what: str,
+    steps: int = 6000,
+    finish: int | str = "auto",
+) -> Any:
     """Return an estimator fitted to some rows: for text and missing values, a Pipeline that encodes them first."""
     model: Any = Watched(
         settings.hidden or ((8, 8) if len(problem.inputs) == 1 else (16, 16)),
@@ -258,6 +278,7 @@ def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, 
         max_iter=steps if problem.expression else None,
         weight_decay=0.0 if problem.expression else "auto",  # a function has no noise
         random_state=settings.seed,
+        finish=finish,
     )
     watched, stop.what = model, what
     watched.watch = stop
