@@ -11,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 import figure_script
+import numpy as np
 import torch
 from PIL import Image
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
@@ -63,11 +64,9 @@ def save(path: Path) -> None:
     """Draw the experiment's own figure of the stored flows, in few colours."""
     stored = json.loads(STORED.read_text(encoding="utf-8"))
     with settings():
-        steps = torch.tensor([SPEC.steps]).numpy()  # of the caption
-        runs = {
-            method: {"log_density": log_density(restored(method, flows)), "steps": steps}
-            for method, flows in stored.items()
-        }
+        steps = np.array([SPEC.steps])  # of the caption, which the figure does not show
+        pictures = {method: log_density(restored(method, flows)) for method, flows in stored.items()}
+        runs = {method: {"log_density": values, "steps": steps} for method, values in pictures.items()}
         next(EXPERIMENT.figures(runs)).figure.savefig(path, dpi=128)
     with Image.open(path) as picture:
         few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)

@@ -160,6 +160,11 @@ def test_nan_and_infinities(xp, alpha, end):
     np.testing.assert_array_equal(xp.array(xp.functions.plu(CORNERS, alpha)), expected)
 
 
+def test_an_alpha_that_underflows_is_zero(xp):
+    found = xp.functions.plu(xp.tensor(np.float32([np.inf, 5.0, -np.inf])), 1e-50)
+    assert xp.array(found).tolist() == [1, 1, -1]
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", ["plu", "inverse", "slope"])
 def test_half_precision_goes_through_float32(xp, name, dtype):

@@ -123,6 +123,13 @@ class LearnedLayer:
     num_parameters: int
     axis: int
 
+    def _begin(self, alpha: float, c: float, learnable: Any, num_parameters: int, axis: int, dtype: Any) -> list[Any]:
+        """Check and keep the arguments, and return raw alpha and c, None for what is not learned."""
+        starts = learned.starts(alpha, c, learnable, num_parameters)
+        self.initial_alpha, self.initial_c = float(alpha), float(c)
+        self.num_parameters, self.axis = num_parameters, axis
+        return [jnp.full(num_parameters, starts[name], dtype) if name in starts else None for name in ("alpha", "c")]
+
     @property
     def alpha(self) -> float | jax.Array:
         """The outer slope: a number, or the learned values [num_parameters], float32 where the raw ones are half."""

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ def files_and_commands(text):
     return files, [(command, lines) for command, *lines in steps]
 
 
+@pytest.mark.skipif(not shutil.which("cc"), reason="the pages compile C with cc")
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("page", ["table_to_c", "formula_to_c"])
 def test_the_commands_of_a_page_print_what_it_shows(page, tmp_path):

@@ -85,7 +85,7 @@ class Opened:
         more = "" if settings is None else f"&settings={quote(json.dumps({**SMALL, **settings}))}"
         page.goto((address or self.address) + more)
         if settings is not None:  # what is done before the form is there is lost
-            page.locator("[name=activation]").first.wait_for(state="attached")  # a phone folds it
+            page.locator("[name=activation]").first.wait_for(state="attached")
         return page
 
 

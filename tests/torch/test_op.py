@@ -274,7 +274,6 @@ def test_parameters_in_double_are_those_of_the_input(create_graph):
 @pytest.mark.parametrize("alpha", [np.float32(0.5), np.array([0.5, 0.5]), [0.5, 0.5], torch.tensor(0.5)])
 def test_parameters_of_any_kind(alpha):
     assert plu(torch.tensor([3.0, -0.5]), alpha, 1).tolist() == [2, -0.5]
-    assert plu(torch.tensor([torch.inf, 5.0]), 1e-50).tolist() == [1, 1]  # an alpha that underflows is zero
     assert log_slope(torch.tensor([2.0], dtype=torch.float16), 1e-8).item() == pytest.approx(-18.42, abs=0.01)
     assert plu(torch.ones(3, 0), torch.ones(0)).shape == (3, 0)
 

@@ -22,7 +22,7 @@ from plunit.base.progress import bars
 from plunit.pieces import Curve, Network, Polygons, curve, polygons
 from plunit.pieces.formats.exporter import EXPORTERS, check_ending
 from plunit.pieces.formats.vnnlib import is_specification
-from plunit.pieces.limits import Progress
+from plunit.pieces.limits import Progress, many
 
 ROWS = 40
 DEFAULT = f"{-math.tau} {math.tau}"
@@ -105,9 +105,8 @@ def domain_of(net: Network, box: str) -> Box:
     """Return low and high of every input from --box: two numbers for all inputs, or two for each."""
     numbers = _numbers(box)
     if len(numbers) not in (2, 2 * net.inputs):
-        count = "one input" if net.inputs == 1 else f"{net.inputs} inputs"
         rule = "low and high" if net.inputs == 1 else f"2 numbers for all or {2 * net.inputs} for each"
-        raise UserError(f"the model has {count}, so --box needs {rule}, got {len(numbers)} numbers")
+        raise UserError(f"the model has {many(net.inputs, 'input')}, so --box needs {rule}, got {len(numbers)} numbers")
     if len(numbers) == 2:
         numbers *= net.inputs
     return tuple(zip(numbers[::2], numbers[1::2], strict=True))
@@ -177,8 +176,7 @@ def _curve(f: Curve) -> Iterator[str]:
         yield _row(*(f"{number:.6g}" for number in row))
     if merged.pieces > ROWS:
         yield f"... {merged.pieces - ROWS} more"
-    counts = f"{_count(f.pieces, 'piece')}, {_count(f.patterns, 'activation pattern')}"
-    yield f"{counts} on [{f.low:.6g}, {f.high:.6g}]"
+    yield f"{many(f.pieces, 'piece')}, {many(f.patterns, 'activation pattern')} on [{f.low:.6g}, {f.high:.6g}]"
 
 
 def _polygons(found: Polygons) -> Iterator[str]:
@@ -188,12 +186,8 @@ def _polygons(found: Polygons) -> Iterator[str]:
     for name, column in (("area", found.areas), ("steepness", steepest)):
         yield _row(name, *(f"{number:.6g}" for number in np.quantile(column, [0, 0.5, 1])))
     sides = " x ".join(f"[{low:.6g}, {high:.6g}]" for low, high in found.box)
-    counts = f"{_count(found.pieces, 'piece')}, {_count(found.patterns, 'polygon')} (activation patterns)"
+    counts = f"{many(found.pieces, 'piece')}, {many(found.patterns, 'polygon')} (activation patterns)"
     yield f"{counts} on {sides}, area {found.areas.sum():.6g}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
 def _row(*columns: str) -> str:

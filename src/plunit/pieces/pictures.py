@@ -14,7 +14,7 @@ from plunit.base.errors import install
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact.polygon_set import Polygons, polygons
 from plunit.pieces.exact_curves import Curve
-from plunit.pieces.limits import box_array
+from plunit.pieces.limits import box_array, many
 from plunit.pieces.networks import Network, plane
 
 
@@ -23,7 +23,7 @@ def draw_curve(curve: Curve, ax: Any = None, *, output: int = 0, color: str = "C
     ax = _axes(ax)
     shown = curve.output(output).merged()
     x, y = shown.knots, shown.values[:, 0]
-    ax.plot(x, y, color=color, linewidth=1.5, label=f"{shown.pieces} piece{'s' * (shown.pieces > 1)}")
+    ax.plot(x, y, color=color, linewidth=1.5, label=many(shown.pieces, "piece"))
     ax.plot(x[1:-1], y[1:-1], "o", color=color, markersize=4, markeredgecolor="white")
     ax.set(xlabel="x", ylabel="f(x)")
     ax.legend(frameon=False)
@@ -43,7 +43,7 @@ def draw_polygons(polygons: Polygons, ax: Any = None, *, output: int = 0) -> Any
     faces = PolyCollection(polygons.corners, facecolors=colors, edgecolors="black", linewidths=width)
     ax.add_collection(faces)
     ax.set(xlim=polygons.box[0], ylim=polygons.box[1], aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
-    ax.set_title(f"{polygons.patterns} polygons")
+    ax.set_title(many(polygons.patterns, "polygon"))
     _draw_key(ax, largest)
     return ax
 
@@ -84,7 +84,7 @@ def draw_slice(
     ax.add_collection(LineCollection(list(found.vertices[found.faces.ends[inner]]), colors="white", linewidths=0.4))
     ax.set(xlabel=f"$x_{{{first + 1}}}$", ylabel=f"$x_{{{second + 1}}}$")
     where = f", {', '.join(fixed[:4])}{', ...' if len(fixed) > 4 else ''}" if fixed else ""
-    ax.set_title(f"output {output + 1}{where}\n{found.patterns} polygons", fontsize=10)
+    ax.set_title(f"output {output + 1}{where}\n{many(found.patterns, 'polygon')}", fontsize=10)
     ax.figure.colorbar(image, ax=ax, label=f"output {output + 1}")
     return ax
 

@@ -58,7 +58,7 @@ class Panel:
 
     def __init__(self, network: MLP, task: Task, settings: Settings) -> None:
         self._network, self._task, self._shape = network, task, (settings.alpha, settings.c)
-        self._cloud = cloud_of(network, task, settings) if task.inputs == 1 else None
+        self._cloud = Cloud(network, task, settings) if task.inputs == 1 else None
         self._course: list[list[Any]] = []
         self._every, self._seen, self._median = 1, 0, -1
         self._lines: list[dict[str, Any]] = []
@@ -175,19 +175,16 @@ class Panel:
 
 
 class Cloud:
-    """How many members are in each pixel, for each of some inputs.
+    """How many members are in each pixel, for each of some inputs: with one output, the columns of the image.
 
-    Args:
-        network: the form of the members, with one input.
-        members: their number.
-        x: inputs [1, n]. With one output they are the columns of the image; two outputs are the plane of the image.
-        ends: the ends of the image for each output, [out, 2].
-        alpha: the outer slope of PLU.
-        c: the half-width of its inner piece.
+    Two outputs are the plane of the image; the curve is looked at in twice as many points.
     """
 
-    def __init__(self, network: MLP, members: int, x: Array, ends: Array, alpha: float, c: float) -> None:
-        self._network, self._x, self._shape = network, x.astype(np.float32), (alpha, c)
+    def __init__(self, network: MLP, task: Task, settings: Settings) -> None:
+        members, (low, high) = settings.networks, task.box[0].tolist()
+        x = task.scales[0](np.linspace(low, high, WIDTH * task.outputs)[:, None]).T
+        ends = task.scales[1](view_of(task)[-task.outputs :].T).T  # of the image, for each output
+        self._network, self._x, self._shape = network, x.astype(np.float32), (settings.alpha, settings.c)
         (low, high), pixels = ends.T[..., None, None], np.array(SIZE[-len(ends) :])[:, None, None]
         # place = factor z + offset for an output z; 0 and the one after the last are outside
         self._factors, self._last = (pixels / (high - low)).astype(np.float32), (pixels + 1).astype(np.float32)
@@ -225,14 +222,6 @@ def view_of(task: Task) -> Array:
     margin = np.where(high > low, 0.2 * (high - low), np.maximum(0.2 * np.abs(high), 1.0))
     padded = np.stack([low - margin, high + margin], axis=1)
     return np.concatenate([task.box, padded])[:2] if task.outputs == 1 else padded
-
-
-def cloud_of(network: MLP, task: Task, settings: Settings) -> Cloud:
-    """Return the cloud of the networks of one activation; a parametric curve is looked at in twice as many points."""
-    low, high = task.box[0].tolist()
-    x = task.scales[0](np.linspace(low, high, WIDTH * task.outputs)[:, None]).T
-    ends = task.scales[1](view_of(task)[-task.outputs :].T).T
-    return Cloud(network, settings.networks, x, ends, settings.alpha, settings.c)
 
 
 def pixels(box: Array) -> Array:

@@ -85,7 +85,7 @@ def test_locate_on_vertices_edges_and_outside():
     at = found.locate(points)
     assert (at >= 0).all()
     assert np.abs(distance_inside(found, at, points)).max() < 1e-12
-    assert found.locate([[3.1, 0.0], [0.0, -2.1], [0.0, 0.0]]).tolist()[:2] == [-1, -1]
+    assert found.locate([[3.1, 0.0], [0.0, -2.1], [np.inf, np.nan], [0.0, 0.0]]).tolist()[:3] == [-1] * 3
     assert found.locate(np.zeros((2, 3, 2))).shape == (2, 3)
     with pytest.raises(ValueError, match=r"\[3.1, 0.0\]"):
         found([3.1, 0.0])

@@ -159,7 +159,7 @@ TWO = "(declare-input A real [1]) (declare-input B real [1])"
 def test_a_wrong_specification_is_one_line(text, reason, tmp_path):
     pytest.importorskip("vnnlib")
     (tmp_path / "file").write_text(NETWORKS + text + ("(assert (<= X[0] 1.0))" if "declare" in text else ""))
-    with pytest.raises(ValueError, match=r"is no property in VNN-LIB 2\.0") as error:
+    with pytest.raises(ValueError, match=r"is not a property in VNN-LIB 2\.0") as error:
         load_specification(tmp_path / "file")
     assert reason in str(error.value)
     assert "\n" not in str(error.value)
@@ -283,7 +283,7 @@ CASES = [
 def test_what_is_not_understood_is_one_line_at_once(content, reason, tmp_path):
     (tmp_path / "file").write_bytes(content)
     begun = time.monotonic()
-    with pytest.raises(ValueError, match="is no property in VNN-LIB") as error:
+    with pytest.raises(ValueError, match="is not a property in VNN-LIB") as error:
         load_vnnlib(tmp_path / "file")
     text = str(error.value).replace(str(tmp_path), "")
     assert reason in text

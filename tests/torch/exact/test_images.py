@@ -150,10 +150,13 @@ def test_a_large_image_is_refused_before_memory_is_used(model, name):
         to_network(model, (3, 224, 224))
 
 
-def test_the_identity_after_the_last_activation_counts(monkeypatch):
+@pytest.mark.parametrize(
+    "layers", [(nn.Linear(1, 10), nn.ReLU()), (nn.Linear(10, 1), nn.Linear(1, 10))], ids=["identity", "product"]
+)
+def test_the_identity_after_the_last_activation_and_a_product_of_thin_matrices_count(monkeypatch, layers):
     monkeypatch.setattr("plunit.torch.exact.network.ROOM", 50)
     with pytest.raises(ValueError, match="its matrix would have 10 x 10 numbers"):
-        to_network(nn.Sequential(nn.Linear(1, 10), nn.ReLU()))
+        to_network(nn.Sequential(*layers))
 
 
 def test_the_matrices_of_all_layers_count(monkeypatch):

@@ -19,8 +19,8 @@ from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Units
 from plunit.pieces.exact.mesh import Faces, box_mesh
 from plunit.pieces.exact.partitioning import partition
 from plunit.pieces.exact_curves import Counts
-from plunit.pieces.limits import LIMIT, Progress, Unlisted
-from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, check_size, interval
+from plunit.pieces.limits import LIMIT, Progress, Unlisted, box_array, many
+from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, check_size
 
 Range = tuple[float, float]
 
@@ -96,9 +96,9 @@ class Polygons:
             raise ValueError(f"points must have shape [..., 2], got {points.shape}")
         rows, (low, high) = points.reshape(-1, 2), np.transpose(self.box)
         inside = ((rows >= low) & (rows <= high)).all(axis=1)
-        pairs = zip(inside.tolist(), rows, self._keys(rows), strict=True)
-        found = [self._polygon(point, key) if known else -1 for known, point, key in pairs]
-        return np.array(found, dtype=np.int64).reshape(points.shape[:-1])
+        found = np.full(len(rows), -1)
+        found[inside] = [self._polygon(*pair) for pair in zip(rows[inside], self._keys(rows[inside]), strict=True)]
+        return found.reshape(points.shape[:-1])
 
     def __call__(self, points: Any) -> Floats:
         """f(x): [..., 2] -> [..., out], from the map of the polygon that holds x."""
@@ -200,15 +200,11 @@ def polygon_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit:
 def _checked(net: Network | Ensemble, box: Any, limit: int) -> tuple[Range, Range]:
     as_count("limit", limit, 1, np.inf)
     if net.inputs != 2:
-        raise ValueError(f"the network has {net.inputs} inputs, polygons need 2; use plane(net, origin, u, v)")
-    try:
-        x, y = box
-        len(x), len(y)
-    except (TypeError, ValueError):
-        raise ValueError(f"a box is ((x low, x high), (y low, y high)), got {box!r}") from None
-    sides = interval(x, "a box", " for x"), interval(y, "a box", " for y")
+        raise ValueError(f"the network has {many(net.inputs, 'input')}, polygons need 2; use plane(net, origin, u, v)")
+    sides = box_array(net, box)
     check_size(net, np.abs(sides).max(axis=1))
-    return sides
+    x, y = map(tuple, sides.tolist())
+    return x, y
 
 
 def adjacent(faces: Faces) -> Ints:

@@ -18,7 +18,7 @@ from plunit.pieces.fixed.proving import error_bound
 from plunit.pieces.formats import c_text
 from plunit.pieces.formats.c_text import CLayer, Tables, box_text, origin, rounded
 from plunit.pieces.functions import Functions
-from plunit.pieces.limits import box_array, labels
+from plunit.pieces.limits import box_array, labels, many
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import rescaled
 from plunit.pieces.rounding import rounded_up, rounding_bound
@@ -221,7 +221,7 @@ def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = Non
     pieces, outputs, domain = len(merged.slopes), merged.values.shape[1], f"[{merged.low}, {merged.high}]"
     bound = _curve_bound(curve, tables)
     about = [
-        f"{name}: a piecewise-linear function of one variable, {c_text.many(pieces, 'piece')} on {domain}:",
+        f"{name}: a piecewise-linear function of one variable, {many(pieces, 'piece')} on {domain}:",
         "y = values[i] + slopes[i] (x - knots[i]), i the last piece that begins at x or before.",
         f"Call: {dtype} x, y[{outputs}]; {name}(x, y);",
         f"For every {dtype} x in {domain}, y differs from exact arithmetic by at most {_stated(np.array([bound]))}",

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import plunit
+from plunit.pieces.limits import many
 from plunit.pieces.networks import Network
 
 # no program in C or C++ can define a function with one of these names
@@ -91,11 +92,6 @@ def origin(net: Network) -> str:
     for array in arrays + [part for _, f in alone.hidden for part in (f.knots, f.slopes, f.at_zero)]:
         digest.update(repr(array.shape).encode() + np.ascontiguousarray(array, dtype="<f8").tobytes())
     return f"plunit {plunit.__version__}; first 32 hex digits of the numbers' SHA-256: {digest.hexdigest()[:32]}"
-
-
-def many(count: int, what: str) -> str:
-    """Return a count with its noun: 1 piece, 2 pieces."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def box_text(box: Any) -> str:

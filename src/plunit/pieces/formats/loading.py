@@ -67,7 +67,7 @@ def load_nnet(path: str | Path) -> tuple[Network, Floats | None]:
     net, path = load(path), Path(path)
     if not nnet_text.IMPORTER.recognises(Content.of(path)):
         raise ValueError(
-            f"{path} is no .nnet file; plunit.pieces.load reads the network, and other formats have no box"
+            f"{path} is not a .nnet file; plunit.pieces.load reads the network, and other formats have no box"
         )
     return net, nnet_text.box_of(path)
 

@@ -84,7 +84,7 @@ def loaded(path: Path, read: Callable[[str], Found], version: str) -> Found:
     try:
         return read(_text(path))
     except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is no property in VNN-LIB {version}: {' '.join(str(error).split())}") from None
+        raise ValueError(f"{path} is not a property in VNN-LIB {version}: {' '.join(str(error).split())}") from None
 
 
 def _text(path: Path) -> str:

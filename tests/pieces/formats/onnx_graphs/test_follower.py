@@ -291,7 +291,12 @@ REFUSED = {
         {"one": np.array([1]), "k": WEIGHT[:1, None, :, None]},
         "Conv: its kernel has shape (1, 1, 3, 1), but its input has shape (1, 1, 3)",
     ),
-    "a bias that varies": (graph("y = Gemm(w, w, x)"), {"w": WEIGHT}, "its bias depends on the input of the network"),
+    "a bias that varies": (graph("y = Gemm(w, w, x)"), {"w": WEIGHT}, "its weights or its bias depend on the input"),
+    "a scale that varies": (
+        graph("y = BatchNormalization(b, x, b, b, b)"),
+        {"b": BIAS},
+        "its weights or its bias depend",
+    ),
     "features that do not fit": (graph("y = MatMul(x, w)"), {"w": WEIGHT[:2]}, "MatMul: "),
     "a transposed batch": (
         graph("y = Gemm<transA=1>(x, w)"),
@@ -308,6 +313,11 @@ REFUSED = {
     "integers": (graph("y = Cast<to=7>(x)"), {}, "Cast: it rounds to other numbers than float32"),
     "a division by 0": (graph("y = Div(x, b)"), {"b": np.float32(0)}, "Div: it divides by 0"),
     "a division by x": (graph("y = Div(b, x)"), {"b": TWO}, "Div: its input 1 must be an array"),
+    "statistics of a batch": (
+        graph("y = BatchNormalization<training_mode=1>(x, b, b, b, b)"),
+        {"b": PARTS},
+        "BatchNormalization: it is in training mode",
+    ),
     "training": (
         graph("y = Dropout(x, r, t)"),
         {"r": np.float32(0.5), "t": np.array(True)},

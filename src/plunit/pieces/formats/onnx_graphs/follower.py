@@ -64,8 +64,6 @@ class Follower:
                 self._pick(node, values)
             elif node.op_type in LINEAR:
                 self._map(node, values)
-            elif node.op_type == "BatchNormalization":
-                self._normalise(node, values)
             elif node.op_type in ELEMENTWISE:
                 self._compute(node, values)
             elif node.op_type == "Shape":
@@ -196,21 +194,6 @@ class Follower:
         self.follow(_node("Expand", [node.input[i], sizes], name))
         inputs = [name if j == i else each for j, each in enumerate(node.input)]
         return _node(node.op_type, inputs, node.output[0], attributes(node))
-
-    def _normalise(self, node: Any, values: list[Any]) -> None:
-        """Follow (x - mean) / sqrt(var + epsilon) * scale + bias, along axis 1."""
-        given = attributes(node)
-        if given.get("training_mode", 0):
-            raise ValueError("it is in training mode; export the model in eval mode")
-        call = Call(values, given, ())
-        scale, bias, mean, var = (call.array(i).astype(np.float64) for i in range(1, 5))
-        factor = scale / np.sqrt(var + given.get("epsilon", 1e-5))
-        axes = (1, -1, *[1] * (len(values[0].shape) - 2))
-        name = node.output[0]
-        self.values[f"{name} factor"] = factor.reshape(axes)
-        self.values[f"{name} shift"] = (bias - factor * mean).reshape(axes)
-        self.follow(_node("Mul", [node.input[0], f"{name} factor"], f"{name} scaled"))
-        self.follow(_node("Add", [f"{name} scaled", f"{name} shift"], name))
 
     def _map(self, node: Any, values: list[Any]) -> None:
         """Follow a linear map of a tensor."""

@@ -159,9 +159,11 @@ ELEMENTWISE: dict[str, Callable[[Call], Wave]] = {
 }
 
 
-LINEAR = ("Conv", "Gemm", "MatMul", "ReduceMean", "ReduceSum")
+LINEAR = {"BatchNormalization": (2, 3), "Conv": (2,), "Gemm": (2,), "MatMul": (), "ReduceMean": (), "ReduceSum": ()}
+"""Operators that are affine in an input, and the places of their inputs that are added: where these are 0, linear."""
+
 PICKED = ("Concat", "Expand", "Flatten", "Gather", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
-KNOWN = ", ".join(sorted((*ELEMENTWISE, *LINEAR, *PICKED, "BatchNormalization")))
+KNOWN = ", ".join(sorted((*ELEMENTWISE, *LINEAR, *PICKED)))
 
 _FOLDED = """
     Add And Cast Clip Concat Constant ConstantOfShape Div Equal Exp Expand Flatten Gather Greater Identity Less Max Min
@@ -243,20 +245,25 @@ def _widened(value: Any) -> Any:
 
 def linear_map(node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any], version: int) -> LinearMap:
     """Return the linear part of a node in its input of this name and shape, and what the node adds to it."""
-    if name not in node.input[:2]:
-        raise ValueError("its bias depends on the input of the network; write it as a sum")
+    if name not in node.input[: 2 if node.op_type in ("Gemm", "MatMul") else 1]:
+        raise ValueError("its weights or its bias depend on the input of the network, and must be arrays")
+    if attributes(node).get("training_mode", 0):
+        raise ValueError("it is in training mode; export the model in eval mode")
     numbers = _numbers(node, name, shape, values)
     check_bytes("what it computes", 8 * numbers)
     bias = np.asarray(computed(node, ChainMap({name: np.zeros(shape)}, values), version)[0])
-    # a third input is the bias
-    plain = type(node)(op_type=node.op_type, input=node.input[:2], output=node.output, attribute=node.attribute)
-    batch = node.op_type in ("Conv", "Gemm", "MatMul") and node.input[0] == name and not attributes(node).get("transA")
+    plain, zeros = type(node).FromString(node.SerializeToString()), dict[str, Any]()
+    for i in LINEAR[node.op_type]:
+        if i < len(node.input) and node.input[i]:
+            plain.input[i] = f"{node.input[i]} as 0"
+            zeros[plain.input[i]] = np.zeros(np.shape(values[node.input[i]]))
+    batch = not node.op_type.startswith("Reduce") and node.input[0] == name and not attributes(node).get("transA", 0)
     batch = batch and len(shape) == bias.ndim > 1 and shape[0] == bias.shape[0] == 1
     step = max(1, 2**20 // numbers) if batch else 1
 
     def linear(x: Floats) -> Floats:
         parts = (x[block].reshape(-1, *shape[1:]) for block in blocks(len(x), step))
-        found = (computed(plain, ChainMap({name: part}, values), version)[0] for part in parts)
+        found = (computed(plain, ChainMap({name: part}, zeros, values), version)[0] for part in parts)
         return np.concatenate([part.reshape(-1, bias.size) for part in found])
 
     return linear, bias
@@ -264,16 +271,16 @@ def linear_map(node: Any, name: str, shape: tuple[int, ...], values: dict[str, A
 
 def _numbers(node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any]) -> int:
     """Return how many numbers a linear map computes for one sample, on the way or as its result."""
-    if node.op_type.startswith("Reduce"):
-        return math.prod(shape)
+    if node.op_type not in ("Conv", "Gemm", "MatMul"):
+        return max(1, math.prod(shape))
     first, given = node.input[0] == name, attributes(node)
     other: tuple[int, ...] = np.shape(values[node.input[1 if first else 0]])
     if node.op_type != "Conv":
         inner = max(1, shape[-1 if first or len(shape) == 1 else -2])
         return max(1, (math.prod(shape) // inner) * (math.prod(other) // inner))
     axes, kernel = len(shape) - 2, other[2:]
-    if given.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID") or not first:
-        raise ValueError("it takes a kernel that is an array, and pads by numbers alone; write the padding as pads")
+    if given.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
+        raise ValueError("it pads by numbers alone; write the padding as pads")
     if len(kernel) != axes or tuple(given.get("kernel_shape", kernel)) != kernel:
         raise ValueError(f"its kernel has shape {other}, but its input has shape {shape}")
     pads, gaps = given.get("pads", [0] * 2 * axes), given.get("dilations", [1] * axes)
