@@ -97,7 +97,7 @@ def test_the_numbers_are_those_of_the_stored_files():
     assert speed["date"] in README
     shown = {name: float(f"{speed[name]['ratio']:.2g}") for name in ("ensemble", "proof")}
     assert all(f" {value:,.0f} |" in README for value in shown.values())
-    assert f"boosting's error is {round(100 * others['boosting'] - 100)} % higher" in README
+    assert f"LightGBM's error is {round(100 * others['LightGBM'] - 100)} % higher" in README
     assert f"the error is {round(100 - 100 * others['tanh'])} % lower with tanh" in README
     with (ROOT / "results" / "fit" / "claims.csv").open() as file:
         late = next(row for row in csv.DictReader(file) if row["statistic"].startswith("percent correct"))

@@ -88,21 +88,6 @@ def test_forms_of_bounds(bounds, expected):
     assert list(zip(low, high, strict=True)) == expected
 
 
-@pytest.mark.parametrize(
-    ("bounds", "message"),
-    [
-        ("01", "bounds must be"),
-        ([(0, 1)] * 4, r"a pair or None for each of 3 columns, got \[\(0, 1\)"),
-        *((pair, "bounds of column 0 must have low < high") for pair in ((1, 1), (np.nan, 1))),
-        ({3: (0, 1)}, r"bounds names columns by 0, \.\.\., 2 or one of a, b, c, got 3"),
-        ([(0, 1), 5, None], r"bounds of column 1 \(b\) must be two numbers \(low, high\), None for no bound, got 5"),
-    ],
-)
-def test_wrong_bounds_are_named(bounds, message):
-    with pytest.raises(ValueError, match=message.replace("column 0", r"column 0 \(a\)")):
-        limits(bounds, Labels(3, ["a", "b", "c"]))
-
-
 @pytest.mark.parametrize("bounds", [None, (0, None)])
 def test_probabilities_of_integers_sum_to_1(bounds):
     k = RNG.poisson(3, (600, 1))
@@ -151,16 +136,26 @@ def test_which_columns_are_integers(integers):
 
 
 @pytest.mark.parametrize(
-    ("integers", "message"),
+    ("given", "message"),
     [
-        ([1], r"integers names column 1 \(b\), which holds 0\.5; round it, or leave"),
-        ("all", "integers must be"),
-        (["d"], "integers names columns by 0, .* got 'd'"),
+        ({"bounds": "01"}, "bounds must be"),
+        ({"bounds": [(0, 1)] * 4}, r"a pair or None for each of 3 columns, got \[\(0, 1\)"),
+        ({"bounds": (1, 1)}, r"bounds of column 0 \(a\) must have low < high"),
+        ({"bounds": (np.nan, 1)}, r"bounds of column 0 \(a\) must have low < high"),
+        ({"bounds": {3: (0, 1)}}, r"bounds names columns by 0, \.\.\., 2 or one of a, b, c, got 3"),
+        (
+            {"bounds": [(0, 1), 5, None]},
+            r"bounds of column 1 \(b\) must be two numbers \(low, high\), None for no bound",
+        ),
+        ({"integers": [1]}, r"integers names column 1 \(b\), which holds 0\.5; round it, or leave"),
+        ({"integers": "all"}, "integers must be"),
+        ({"integers": ["d"]}, "integers names columns by 0, .* got 'd'"),
     ],
 )
-def test_wrong_integers_are_named(integers, message):
+def test_wrong_bounds_and_integers_are_named(given, message):
+    labels = Labels(3, ["a", "b", "c"])
     with pytest.raises(ValueError, match=message):
-        whole(WHOLE, integers, Labels(3, ["a", "b", "c"]))
+        limits(given["bounds"], labels) if "bounds" in given else whole(WHOLE, given["integers"], labels)
 
 
 def test_rounded_values_do_not_attract_the_density():

@@ -86,6 +86,11 @@ def test_what_the_lines_through_a_function_miss_is_taken_off_the_error(monkeypat
     assert 0.02 < reduced(of_expression("sin(x)", -3, 3), flat, None, 0.05).bound <= 0.05
 
 
+def test_a_straight_line_is_one_piece_although_roundings_part_it_from_its_points():
+    line = Curve([-6, 6], [[-12], [12]], [[2]])
+    assert reduced(of_expression("2*x", -6, 6), line, None, None).curve.pieces == 1
+
+
 def test_progress_ends_it():
     found = solve(of_expression("sin(x)", -6, 6), FitSettings(hidden=(4,), starts=16), lambda what, done, best: True)
     assert found.stopped

@@ -13,7 +13,7 @@ them in boxes, `forms` more closely, and `sup_error` compares the function with 
 
 from plunit.expressions.distance import MOST_VARIABLES, SupError, sup_error
 from plunit.expressions.expression import Expression, ExpressionError, finite_values
-from plunit.expressions.parsing import parse, translated
+from plunit.expressions.parsing import parse
 
 __all__ = [
     "MOST_VARIABLES",
@@ -23,5 +23,4 @@ __all__ = [
     "finite_values",
     "parse",
     "sup_error",
-    "translated",
 ]

@@ -92,7 +92,7 @@ class Expression:
     """A function of named variables; `parse` makes one from a text.
 
     Args:
-        text: what was written.
+        text: what was written, as it was read.
         names: the variables, in the order of their first appearance.
         steps: what to do, in this order, with a stack.
 

@@ -169,14 +169,13 @@ def of_expression(
 
     Each axis has `axis` training points; by default see `POINTS`.
     """
-    from plunit.expressions import MOST_VARIABLES, ExpressionError, finite_values, parse, sup_error, translated
+    from plunit.expressions import MOST_VARIABLES, finite_values, parse, sup_error
     from plunit.pieces import network
 
-    written, columns = translated(text)
     try:
-        expression = parse(written)
-    except ExpressionError as error:
-        raise UserError(f"{text[:200]!r}, column {columns[error.column - 1]}: {error.problem}") from None
+        expression = parse(text)
+    except ValueError as error:
+        raise UserError(f"{text[:200]!r}, {error}") from None
     own = ranges or {}
     names = expression.names
     if not names:
@@ -201,10 +200,10 @@ def of_expression(
             f"{text[:200]!r} reaches {largest:.3g}, the networks take values up to {HUGE:g}; divide the function by a "
             "number, or choose other ends"
         )
-    notes = [f"Read as {written}"] if written != text else []
-    if re.search(r"\be\b", written):
+    notes = [f"Read as {expression.text}"] if expression.text != text else []
+    if re.search(r"\be\b", expression.text):
         notes.append("e is the constant 2.71828; give a variable another name")
-    return Problem(written, x, y, names, "f", box, expression, notes=tuple(notes))
+    return Problem(expression.text, x, y, names, "f", box, expression, notes=tuple(notes))
 
 
 def _check_ends(low: float, high: float, of: str) -> None:

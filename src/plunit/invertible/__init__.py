@@ -17,10 +17,16 @@ from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift,
 from plunit.invertible.bijections.linear import LU, Orthogonal, Permutation
 from plunit.invertible.bijections.reversible import Reversible
 from plunit.invertible.certificate import Certificate
-from plunit.invertible.contexts import Conditional, conditional
+from plunit.invertible.contexts import Conditional
 from plunit.invertible.conversions import BijectionTransform, to_flow
 from plunit.invertible.flow import Flow
-from plunit.invertible.invertible_network import ActivationMaker, InvertibleNetwork, alternating, density
+from plunit.invertible.invertible_network import (
+    ActivationMaker,
+    InvertibleNetwork,
+    alternating,
+    conditional,
+    density,
+)
 from plunit.invertible.toys import TOYS, toy
 from plunit.invertible.training.likelihood import RHO, Annealing, Diverged, Fitted
 

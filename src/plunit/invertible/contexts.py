@@ -25,12 +25,8 @@ from plunit.invertible.bijections.bijection import (
     turned,
     walk,
 )
-from plunit.invertible.bijections.chain import Chain
-from plunit.invertible.bijections.elementwise import ScaleShift
-from plunit.invertible.bijections.linear import LU
-from plunit.invertible.invertible_network import activation_of
-from plunit.invertible.training.batches import check_finite
 from plunit.torch import PLU
+from plunit.torch.op import is_recorded, is_transformed
 
 
 def network(sizes: tuple[int, ...], generator: Generator | None) -> nn.Sequential:
@@ -66,6 +62,7 @@ class Conditional(nn.Module):
             leaves out the last ones that it lacks: `PLU` has no rounding, the last number of `SmoothPLU`.
         generator: where the random numbers of the start of N come from.
 
+    >>> from plunit.invertible import ScaleShift
     >>> line = Conditional(ScaleShift(2), context=3)
     >>> y, log_det = line(torch.zeros(5, 2), torch.zeros(3))
     >>> y.shape, log_det.shape
@@ -157,33 +154,19 @@ class Conditional(nn.Module):
             raise TypeError(f"the network of the context holds {wanted} and got {context.dtype}; convert the context")
 
 
-def conditional(
-    features: int,
-    context: int,
-    blocks: int = 8,
-    *,
-    activation: str = "smooth",
-    hidden: Sequence[int] = (64, 64),
-    generator: Generator | None = None,
-) -> Conditional:
-    """Return a bijection for conditional densities: blocks of ScaleShift, LU and activation, then ScaleShift and LU.
+def check_finite(context: Tensor) -> None:
+    """Raise ValueError if contexts are NaN or infinite; a tensor without numbers (meta, fake, traced) passes.
 
-    Scales, shifts, slopes, widths and roundings depend on the context. `features`, `blocks` and `activation` are as of
-    `density`; `context` and `hidden`, the numbers of a context and the units of its network, as of `Conditional`.
-
-    >>> from plunit.invertible import Flow
-    >>> flow = Flow(conditional(2, context=1, blocks=2))
-    >>> flow.log_prob(torch.zeros(5, 2), torch.zeros(5, 1)).shape
-    torch.Size([5])
-    >>> flow.sample(10, torch.tensor([[0.0], [1.0], [2.0]])).shape
-    torch.Size([10, 3, 2])
+    On a GPU it waits for the contexts. So it is for what no training step does.
     """
-    make = activation_of(activation)
-    parts: list[Bijection] = []
-    for index in range(as_count("blocks", blocks)):
-        parts += [ScaleShift(features), LU(features, generator=generator), make(features, index)]
-    chain = Chain(*parts, ScaleShift(features), LU(features, generator=generator))
-    return Conditional(chain, context, hidden=hidden, generator=generator)
+    if type(context) not in (Tensor, nn.Parameter) or context.is_meta or is_recorded() or is_transformed(context):
+        return
+    bad = ~context.isfinite()
+    if bad.any():
+        place = tuple(bad.nonzero()[0].tolist())
+        raise ValueError(
+            f"contexts must be finite, got {context[place].item()} at index {place}; drop or impute those contexts"
+        )
 
 
 def _batch(x: Tensor, context: Tensor) -> torch.Size:

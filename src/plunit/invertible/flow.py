@@ -23,8 +23,8 @@ from plunit.invertible import saving
 from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.bijection import Bijection, expect
 from plunit.invertible.bijections.chain import Frozen
-from plunit.invertible.contexts import Conditional
-from plunit.invertible.training.batches import check_dense, check_finite, context_size, prepare
+from plunit.invertible.contexts import Conditional, check_finite
+from plunit.invertible.training.batches import check_dense, context_size, prepare
 from plunit.invertible.training.likelihood import (
     Annealing,
     Fitted,

@@ -23,16 +23,6 @@ def test_plu_is_the_function_of_the_paper_on_both_sides_of_alpha_one(alpha, c):
     assert log_det.tolist() == pytest.approx([math.log(alpha) if abs(value) > c else 0.0 for value in x])
 
 
-def test_each_feature_has_its_own_alpha_and_c():
-    bijection = PLU(2, learnable=True).double()
-    with torch.no_grad():
-        bijection.raw_alpha.copy_(torch.tensor([0.5, 2.0]).log())
-        bijection.raw_c.copy_(torch.tensor([1.0, 3.0]).log())
-    y, log_det = bijection(torch.tensor([2.0, 4.0], dtype=torch.float64))
-    assert y.tolist() == pytest.approx([1.5, 5.0])
-    assert log_det.item() == pytest.approx(0.0, abs=1e-6)
-
-
 @pytest.mark.parametrize(("kind", "options"), [(PLU, {}), (SmoothPLU, {"learnable_rho": True})])
 @pytest.mark.parametrize("raw", [-1e4, 1e4])
 def test_bounds_hold_whatever_the_raw_parameters(raw, kind, options):

@@ -288,18 +288,6 @@ def test_rho_is_set_before_each_loss_and_the_corners_are_removed_once():
     assert model.seen[7:] == ["sharpen"] + [None] * 4
 
 
-def test_a_step_is_checked_before_and_reported_after_it_is_taken():
-    w = torch.tensor(5.0, requires_grad=True)
-    checks, reports = [], []
-    history = run(
-        w,
-        check=lambda step, loss: checks.append((step, loss.item(), w.item())),
-        progress=lambda done, loss: reports.append((done, loss.item(), w.item())),
-    ).tolist()
-    assert checks == list(zip(range(STEPS), history, history, strict=True))
-    assert reports == list(zip(range(1, STEPS + 1), history, [*history[1:], w.item()], strict=True))
-
-
 def test_weights_are_as_repeated_points():
     """The best normal of weighted points has their weighted mean and variance."""
     x = points(200)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from plunit.densities.degenerate import (
     TIMES,
@@ -32,7 +32,7 @@ from plunit.densities.degenerate import (
     thinned,
 )
 from plunit.ensemble.arrays import Array, as_array, check_unmasked
-from plunit.torch.op import is_recorded, is_transformed
+from plunit.invertible.contexts import Conditional
 
 if TYPE_CHECKING:
     from plunit.invertible.flow import Flow
@@ -57,7 +57,7 @@ _TAKES = {
 
 def context_size(flow: Flow, context: Any) -> int:
     """Return the size of a flow's contexts, 0 if it has none; raise ValueError unless one is given where it has."""
-    size = int(getattr(flow.bijection, "context", 0))
+    size = flow.bijection.context if isinstance(flow.bijection, Conditional) else 0
     if not size and context is not None:
         raise ValueError("this flow has no context; leave it out, or build the flow with conditional(...)")
     if size and context is None:
@@ -173,21 +173,6 @@ def checked_weights(weights: Any, count: int) -> Tensor:
             f"weights must be finite and at least 0, and some above 0, got {found.min().item()} to {found.max().item()}"
         )
     return found
-
-
-def check_finite(context: Tensor) -> None:
-    """Raise ValueError if contexts are NaN or infinite; a tensor without numbers (meta, fake, traced) passes.
-
-    On a GPU it waits for the contexts. So it is for what no training step does.
-    """
-    if type(context) not in (Tensor, nn.Parameter) or context.is_meta or is_recorded() or is_transformed(context):
-        return
-    bad = ~context.isfinite()
-    if bad.any():
-        place = tuple(bad.nonzero()[0].tolist())
-        raise ValueError(
-            f"contexts must be finite, got {context[place].item()} at index {place}; drop or impute those contexts"
-        )
 
 
 def shares(weights: Tensor) -> Tensor:
