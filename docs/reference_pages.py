@@ -69,10 +69,10 @@ def summary(module: str) -> str:
 
 def contents(modules: Iterable[str]) -> str:
     """Return the page that lists the modules."""
-    rows = "".join(f"| [`{module}`]({module}.md) | {summary(module)} |\n" for module in sorted(modules))
+    items = "".join(f"- [`{module}`]({module}.md): {summary(module)}\n" for module in sorted(modules))
     return (
         "# Reference\n\nThe public modules. In signatures, `Array` is a NumPy array, and `Any` stands for whatever an "
-        f"array can be made of.\n\n| module | what it is for |\n|---|---|\n{rows}\n"
+        f"array can be made of.\n\n{items}\n"
         "```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
     )
 

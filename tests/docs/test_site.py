@@ -80,7 +80,7 @@ def test_the_type_of_an_array_is_one_word(before, after):
 
 def test_the_reference_says_what_each_module_is_for():
     assert [module for module in PUBLIC if not reference["summary"](module).endswith(".")] == []
-    assert "| [`plunit.numpy`](plunit.numpy.md) | PLU on NumPy" in reference["contents"](PUBLIC)
+    assert "- [`plunit.numpy`](plunit.numpy.md): PLU on NumPy" in reference["contents"](PUBLIC)
 
 
 @pytest.mark.parametrize(("name", "left_out"), [("set_fit_request", True), ("set_params", None), ("fit", None)])

@@ -8,6 +8,8 @@ import operator
 from dataclasses import dataclass
 from typing import Any
 
+__all__ = ["Range"]
+
 
 def as_count(name: str, value: Any, least: int = 0, most: float = 2**31 - 1) -> int:
     """Return an integer from `least` to `most`, of NumPy too, or raise ValueError with the name.

@@ -14,10 +14,12 @@ import numpy as np
 from plunit.base.errors import UserError
 from plunit.base.ranges import Range
 
+__all__ = ["Claim", "measure", "measure_ratio"]
+
 Column = np.ndarray[Any, Any]
 Statistic = Callable[[Column], Any]
-Named = tuple[str, Column]
 """Reduces seeds, the last axis."""
+Named = tuple[str, Column]
 
 PAPER = ("PLU: The Piecewise Linear Unit Activation Function", "https://arxiv.org/abs/1809.09534")
 

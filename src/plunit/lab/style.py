@@ -20,6 +20,8 @@ from plunit.base.files import shortened, write_atomically
 from plunit.ensemble.nonlinearities import title_of
 from plunit.lab.cell import Arrays
 
+__all__ = ["COLOURS", "Picture"]
+
 COLOURS = {
     "tanh": "#0072B2",
     "relu": "#D55E00",

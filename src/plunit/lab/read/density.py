@@ -69,7 +69,7 @@ class Density(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Give the mean likelihoods."""
-        means = (f"{METHODS[method]} {arrays['nll'].mean():.2f}" for method, arrays in runs.items())
+        means = (f"“{METHODS[method]}” {arrays['nll'].mean():.2f}" for method, arrays in runs.items())
         return f"Mean test negative log-likelihood in nats, {steps_of(runs):,} steps: {', '.join(means)}."
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
