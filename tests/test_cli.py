@@ -31,11 +31,17 @@ def test_only_commands_that_store_work_say_so_when_they_are_stopped(monkeypatch,
     importlib.import_module("plunit.lab.plan")  # so that it keeps the real catalogue
     for place in ("experiment.catalogue", "running.publish", "running.execute"):
         monkeypatch.setattr(f"plunit.lab.{place}", stop)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     code, out, err = run(*words)
     assert (code, out, err.count("\n")) == (130, "", 1)
     assert ("stored" in err) == kept
-    assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # one more Ctrl-C ends it at once
+
+
+def test_ctrl_c_after_the_last_line_ends_with_130_and_no_traceback():
+    press = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(60)"
+    program = f"import sys; sys.argv[1:] = ['--version']; {PROGRAM[-1]}; {press}"
+    heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731  # a background job's children would not
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, preexec_fn=heed)
+    assert (done.returncode, done.stdout, done.stderr) == (130, f"{plunit.__version__}\n", "")
 
 
 def test_version_and_the_list_of_experiments():
@@ -96,7 +102,7 @@ def test_a_user_s_error_is_one_line_and_exit_code_2(tmp_path, monkeypatch, argum
 @pytest.mark.parametrize(
     ("command", "extra", "package"),
     [
-        *(("report", "lab", name) for name in ("typer", "rich", "torch", "matplotlib", "jinja2", "safetensors")),
+        *(("report", "lab", name) for name in ("typer", "rich", "torch", "matplotlib", "jinja2")),
         ("play", "play", "typer"),
         *(("fit", "fit", name) for name in ("typer", "sklearn", "scipy")),
         *((command, "fit", "rich") for command in ("pieces", "prove")),

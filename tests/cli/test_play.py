@@ -23,8 +23,8 @@ PLAY = [sys.executable, "-m", "plunit.cli", "play", "--no-open"]
 def running():
     made = []
 
-    def start(*words):
-        made.append(subprocess.Popen([*PLAY, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    def start(*words, program=PLAY):
+        made.append(subprocess.Popen([*program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
         return made[-1], made[-1].stdout.readline()
 
     yield start
@@ -40,7 +40,7 @@ def test_the_address_is_served_until_ctrl_c(running):
     with urllib.request.urlopen(address.partition("#")[0]) as reply:
         assert b"plunit play" in reply.read()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, out.splitlines()[-1], err) == (0, "plunit play: ended", "")
 
 
@@ -64,7 +64,7 @@ def test_trainings_that_have_ended_keep_no_memory(running):
     first = megabytes()
     most = [train(networks=2048, depth=3, width=width) for width in (16, 20, 24, 16, 28, 24)]
     assert max(most) > first + 50  # each of them needs more than is kept
-    wait_until(lambda: megabytes() < first + 60, seconds=20)  # without a thought for it 180 more are kept
+    wait_until(lambda: megabytes() < first + 60)  # without a thought for it 180 more are kept
 
 
 def test_a_port_and_a_link_are_taken(running):
@@ -137,10 +137,8 @@ main()
 """
 
 
-def test_the_extra_play_suffices():
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([sys.executable, "-c", ABSENT], **pipes)
-    line = process.stdout.readline()
+def test_the_extra_play_suffices(running):
+    process, line = running(program=[sys.executable, "-c", ABSENT])
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=120)
     assert line.startswith("plunit play: http://127.0.0.1:"), err

@@ -7,7 +7,7 @@ import pytest
 from commands import run
 
 from plunit import pieces
-from plunit.cli import prove
+from plunit.cli import networks
 from plunit.pieces import Verdict, activation, load, load_vnnlib, network, save_json
 
 TENT = network([([[1.0], [1.0]], [0.0, -1.0]), activation.relu(), ([[1.0, -2.0]], [10.0])])
@@ -135,5 +135,5 @@ def test_an_error_of_the_prover_is_one_line(files, prover):
 
 def test_the_help_has_the_exit_codes():
     _, out, _ = run("prove", "--help")
-    for status, code in prove.CODES.items():
-        assert f"{code}: {prove.WORDS[status]}" in " ".join(out.split())
+    for status, code in networks.CODES.items():
+        assert f"{code}: {networks.WORDS[status]}" in " ".join(out.split())

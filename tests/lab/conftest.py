@@ -13,16 +13,14 @@ from plunit.lab.scratch import one_thread
 from plunit.lab.train.cifar10 import Cifar10Spec
 from plunit.lab.train.density import DensitySpec
 from plunit.lab.train.depth import DepthSpec
-from plunit.lab.train.fit import FitSpec
+from plunit.lab.train.fit import FitSpec, ReachSpec, ShapeSpec
 from plunit.lab.train.inverse import InverseSpec
-from plunit.lab.train.reach import ReachSpec
-from plunit.lab.train.shape import ShapeSpec
 from plunit.lab.train.warp import WarpSpec
 
 QUICK = {
     FitSpec: {"steps": 32, "stride": 8, "checkpoints": (8, 16)},
-    ReachSpec: {"steps": 6},
-    ShapeSpec: {"alphas": (0.1, 0.5), "cs": (0.5, 1, 2)},
+    ReachSpec: {"steps": 8, "finish_steps": 6},
+    ShapeSpec: {"steps": 8, "alphas": (0.1, 0.5), "cs": (0.5, 1, 2)},
     DepthSpec: {"depths": (2, 4)},
     InverseSpec: {"depths": (1, 4), "points": 16, "features": 3},
     WarpSpec: {"steps": 8, "batch": 64, "depth": 3, "lines": 5, "dots": 7, "points": 200},
@@ -49,11 +47,9 @@ def quick_lab():
 
     with pytest.MonkeyPatch.context() as patch:
         for name, one in catalogue().items():
-            changes = QUICK.get(type(one.spec), {})
-            if isinstance(one.spec, (ShapeSpec, ReachSpec)):
-                changes = {**changes, "fit": dataclasses.replace(one.spec.fit, steps=8)}
+            spec = dataclasses.replace(one.spec, **QUICK.get(type(one.spec), {}))
             # all callers of catalogue() get the same dictionary
-            patch.setitem(catalogue(), name, dataclasses.replace(one, spec=dataclasses.replace(one.spec, **changes)))
+            patch.setitem(catalogue(), name, dataclasses.replace(one, spec=spec))
         yield plan_of
 
 

@@ -1,6 +1,7 @@
 """What holds for every experiment: its arrays, cells, rows, claims and finding."""
 
 import dataclasses
+import itertools
 import re
 
 import numpy as np
@@ -13,6 +14,7 @@ from plunit.lab.experiment import catalogue
 CIFAR10 = ("cifar10", "cifar10-gain")
 COMPUTED = [name for name in catalogue() if name not in (*CIFAR10, "compare")]
 SEEDS = 5
+AXES = {"depth": ["depth"], "inverse": ["linear", "dtype", "depth"], "density": ["data"]}
 
 
 def convolutional():
@@ -71,12 +73,22 @@ def test_cells_cover_every_seed_once_for_every_activation(experiments, name):
 
 
 @pytest.mark.parametrize("name", catalogue())
-def test_rows_name_experiment_activation_and_seed(experiments, results, name):
-    rows = list(experiments[name].rows(results[name]))
+def test_rows_name_experiment_activation_and_seed_and_hold_what_was_measured(experiments, results, name):
+    one = experiments[name]
+    rows = list(one.rows(results[name]))
     assert {row["experiment"] for row in rows} == {name}
     assert {(row["activation"], row["seed"]) for row in rows} == {
         (activation, seed) for activation in results[name] for seed in range(SEEDS)
     }
+    axes = one.axes()
+    assert [*axes] == AXES.get(name.partition("-")[0], [])
+    for key in one.columns:
+        places = [len(values) for values in axes.values()]
+        columns = [np.broadcast_to(one[key], (*places, one["seed"].size)).ravel() for one in results[name].values()]
+        np.testing.assert_array_equal([row[key] for row in rows], np.concatenate(columns))
+    if axes:
+        found = [tuple(row[key] for key in axes) for row in rows[::SEEDS]]
+        assert found == [*itertools.product(*axes.values())] * len(results[name])
 
 
 @pytest.mark.parametrize("name", catalogue())

@@ -12,7 +12,6 @@ import pytest
 from plunit.ensemble import ACTIVATIONS
 from plunit.lab import publishing, story, style
 from plunit.lab.claims import STATEMENTS, VERDICTS
-from plunit.lab.plan import Part
 
 SEEDS = 6
 NAMES = ("sine", "parametric", "surface", "map-sine", "depth", "inverse")
@@ -146,7 +145,7 @@ def test_nothing_in_a_figure_is_cut_off(folder, pictures):
         box, page = picture.figure.get_tightbbox(), picture.figure.bbox_inches
         edges[picture.name] = min(box.x0, box.y0, page.x1 - box.x1, page.y1 - box.y1)
     assert {name: edge for name, edge in edges.items() if edge < -0.01} == {}
-    assert {"final-losses", "sine-knots", "surface-cells", "inverse"} <= edges.keys()
+    assert {"final-losses", "sine-knots", "surface-polygons", "inverse"} <= edges.keys()
 
 
 def test_the_same_results_give_the_same_bytes(tmp_path, small, results, judged, folder):
@@ -182,23 +181,15 @@ def test_tables_load_elsewhere(folder, results):
     assert "seconds" not in rows[0]
 
 
-@pytest.mark.parametrize("page", ["docs/lab.md", "docs/results.md"])
-def test_the_pandas_example_runs_and_prints_medians(folder, results, page, capsys):
+def test_the_pandas_example_runs_and_prints_medians(folder, results, capsys):
     pytest.importorskip("pandas")
-    text = (Path(__file__).parents[2] / page).read_text()
+    text = (Path(__file__).parents[2] / "docs/lab.md").read_text()
     (example,) = [code for code in re.findall(r"```python\n(.*?)```", text, re.S) if "read_csv" in code]
     exec(example.replace("runs/", f"{folder}/"), {})
     printed = capsys.readouterr().out
     assert [line.split()[0] for line in printed.splitlines()[2:]] == ["parametric", "sine", "surface"]
     median = round(float(np.median(results["sine"]["relu"]["final_loss"])), 4)
     assert str(median) in printed
-
-
-def test_other_activations_are_drawn(tmp_path, quick_lab, compute):
-    plan = {"sine": Part("sine", 2, ("gelu", "hardtanh"), "numpy")}
-    _, lines = publishing.write_report(tmp_path, plan, compute(tmp_path, plan))
-    assert lines[0].startswith("Median final losses over 2 seeds")
-    assert "GELU" in (tmp_path / "report.html").read_text()
 
 
 def test_colours_differ_and_are_of_activations():
@@ -209,7 +200,3 @@ def test_colours_differ_and_are_of_activations():
 @pytest.mark.parametrize(("losses", "middle"), [([3, 1, 2], 2), ([4, np.nan, 2, 3], 3), ([5], 0)])
 def test_the_median_member_is_the_lower_one_of_two(losses, middle):
     assert style.median_member({"final_loss": np.array(losses, dtype=float)}) == middle
-
-
-def test_the_seeds_named_are_those_that_were_run(page):
-    assert page.words.count(f"seeds 0 to {SEEDS - 1};") == len(NAMES) + 1

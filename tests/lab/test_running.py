@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from plunit.base.errors import UserError
 from plunit.lab import plan, running, scratch, store
 from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
-from plunit.lab.running import Where
 
 WANTED = {"inverse": Part("inverse", 3, ("plu", "tanh")), "depth": Part("depth", 300, ("plu",))}
 
@@ -63,30 +63,29 @@ def test_missing_and_damaged_cells_are_computed_again_and_damage_is_reported(tmp
 
 
 def test_an_error_in_a_cell_keeps_the_others_and_cancels_the_rest(tmp_path):
-    cells = todo(WANTED)
-    names = list(cells)
+    cells = todo({"inverse": WANTED["inverse"]})
+    names, begun, over = list(cells), [], threading.Event()
 
-    kind = type(cells[names[2]])
-
-    class Failing(kind):
+    class Failing(type(cells[names[0]])):
         @staticmethod
         def compute(cell, scratch):
+            begun.append(cell)
             if cell == names[2]:
                 raise RuntimeError("a fault in the cell")
-            return kind.compute(cell, scratch)
+            return cells[cell].compute(cell, scratch) if cell in names[:2] else {"over": np.array([over.wait(60)])}
 
-    faulty = {cell: Failing(one.name, one.title, one.spec) if type(one) is kind else one for cell, one in cells.items()}
-    with running.here() as local, pytest.raises(RuntimeError, match="a fault in the cell"):
-        running.run(tmp_path, faulty, local)
-    kept = list(store.read_all(tmp_path, names, pytest.fail))
-    assert kept[:2] == names[:2]
-    assert names[2] not in kept
-    assert len(kept) < len(names) - 1
+    faulty = {cell: Failing(one.name, one.title, one.spec) for cell, one in cells.items()}
+    with running.here() as local:
+        with pytest.raises(RuntimeError, match="a fault in the cell"):
+            running.run(tmp_path, faulty, local)
+        over.set()
+    assert list(store.read_all(tmp_path, names, pytest.fail)) == names[:2]
+    assert begun in (names[:3], names[:4])
 
 
 def test_a_run_is_published_and_leaves_nothing_unfinished(console, tmp_path):
     running.execute(
-        tmp_path, plan.for_run(tmp_path, "warp", seeds=2, activations="plu", assignments=["steps=3"]), Where(), console
+        tmp_path, plan.for_run(tmp_path, "warp", seeds=2, activations="plu", assignments=["steps=3"]), console
     )
     assert "report:" in console.export_text()
     command = f"plunit run warp --set steps=3 --seeds 2 --activations plu --out {tmp_path}"
@@ -96,12 +95,12 @@ def test_a_run_is_published_and_leaves_nothing_unfinished(console, tmp_path):
 
 
 def test_activations_add_up_in_a_folder(console, tmp_path):
-    running.execute(tmp_path, plan.for_run(tmp_path, "depth", seeds=5, activations="tanh,plu"), Where(), console)
+    running.execute(tmp_path, plan.for_run(tmp_path, "depth", seeds=5, activations="tanh,plu"), console)
     before = (tmp_path / "summary.csv").read_text().splitlines()
-    running.execute(tmp_path, plan.for_run(tmp_path, "depth", activations="plu,gelu"), Where(), console)
+    running.execute(tmp_path, plan.for_run(tmp_path, "depth", activations="plu,gelu"), console)
     assert set(before) < set((tmp_path / "summary.csv").read_text().splitlines())
     assert "the tables no longer show" not in console.export_text()
-    running.execute(tmp_path, plan.for_run(tmp_path, "depth", seeds=6, activations="plu"), Where(), console)
+    running.execute(tmp_path, plan.for_run(tmp_path, "depth", seeds=6, activations="plu"), console)
     assert "the tables no longer show the results of `plunit run depth --seeds 5" in console.export_text()
 
 
@@ -114,8 +113,8 @@ def test_data_that_cannot_be_had_is_an_error_or_a_line(console, tmp_path, monkey
     wanted = plan.for_run(tmp_path, "depth", seeds=2, activations="plu")
     wanted |= plan.for_run(tmp_path, "warp", seeds=1, activations="plu", assignments=["steps=2"])
     with pytest.raises(UserError, match="no data here"):
-        running.execute(tmp_path, wanted, Where(), console)
-    running.execute(tmp_path, wanted, Where(), console, tolerant=True)
+        running.execute(tmp_path, wanted, console)
+    running.execute(tmp_path, wanted, console, tolerant=True)
     said = console.export_text()
     assert "warp: left out: no data here; do this" in said
     assert "report:" in said
@@ -194,7 +193,7 @@ def test_a_cluster_may_lose_a_worker_and_without_its_scheduler_the_run_ends_in_o
     write = store.write
     monkeypatch.setattr(store, "write", lambda *arguments: (scheduler.kill(), write(*arguments)))
     with pytest.raises(UserError, match=r"^the workers died|^the Dask scheduler"):
-        running.execute(tmp_path / "runs", many, Where(cluster=address), console)
+        running.execute(tmp_path / "runs", many, console, cluster=address)
 
 
 def connected(address):
@@ -203,16 +202,21 @@ def connected(address):
         pytest.fail("there is none")
 
 
+def executed(folder, console, cluster, workers=0):
+    running.execute(folder, WANTED, console, workers=workers, cluster=cluster)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda folder, console: Where(-1), "workers must be a whole number from 0 to 1,024, got -1"),
-        (lambda folder, console: Where(10**11), "got 100000000000"),
-        (lambda folder, console: Where(2, "tcp://a:1"), "choose either workers or a cluster"),
+        (lambda *where: executed(*where, "tcp://a:1", workers=2), "choose either workers or a cluster"),
         (lambda folder, console: running.publish(folder / "new", console), "holds no results; `plunit reproduce`"),
         (lambda folder, console: running.publish(folder, console), "has no finished experiment; `plunit reproduce`"),
-        *((lambda *_, one=one: Where(cluster=one), "such as tcp://host:8786") for one in ("bogus", "tcp://h", "h:86")),
+        *(
+            (lambda *where, one=one: executed(*where, one), "such as tcp://host:8786")
+            for one in ("bogus", "tcp://h", "h:86")
+        ),
         (lambda *_: connected("tcp://127.0.0.1:9"), "no Dask scheduler answers at tcp://127.0.0.1:9"),
     ],
 )

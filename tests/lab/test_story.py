@@ -45,8 +45,8 @@ def test_statements_are_judged_by_their_primary_claims_in_the_order_of_the_paper
     ]
     assert [(one.section, one.sentence, one.theorem) for one in judged] == [STATEMENTS[one.key] for one in judged]
     assert judged[-1].claims == [claims[3], claims[0], claims[1]]
-    assert tally(judged) == "1 hold, 0 hold weakly, 1 do not hold, 2 cannot be decided; 1 of 1 theorems checked"
-    assert tally(judged[:1]) == "1 hold, 0 hold weakly, 0 do not hold"
+    assert tally(judged) == "1 holds, 0 hold weakly, 1 does not hold, 2 cannot be decided; 1 of 1 theorems checked"
+    assert tally(judged[:1]) == "1 holds, 0 hold weakly, 0 do not hold"
     assert tally(statements([claim("inverse-plu", FAILS), claim("inverse-others", HOLDS)])) == "1 of 2 theorems checked"
 
 
@@ -109,7 +109,7 @@ def test_the_opening_counts_verdicts_compares_losses_and_names_what_failed():
     experiments, results = {"sine": SINE, varied.name: varied}, {"sine": RUNS, varied.name: RUNS}
     judged = statements([claim("sine-tanh", HOLDS), claim("sine-relu", FAILS, seeds=1200)])
     assert opening(experiments, results, judged) == [
-        "Of 2 statements of the paper, judged on up to 1,200 seeds, 1 hold, 0 hold weakly, 1 do not hold.",
+        "Of 2 statements of the paper, judged on up to 1,200 seeds, 1 holds, 0 hold weakly, 1 does not hold.",
         "Seed by seed, ReLU's final loss is this many times PLU's: 5 (5 to 5) on the sine.",
         "Not confirmed: “On the sine, ReLU's loss is two orders of magnitude higher”.",
     ]
@@ -124,7 +124,7 @@ def test_losses_are_compared_only_where_both_are_there(runs):
 
 
 def test_without_statements_the_opening_is_the_findings():
-    runs = {"plu": {"seed": np.arange(5), "loss": np.ones((9, 5)), "inverse_error": np.linspace(0.1, 0.3, 5)}}
+    runs = {"plu": {"seed": np.arange(5), "steps": np.full(5, 9), "inverse_error": np.linspace(0.1, 0.3, 5)}}
     varied = SINE.varied({"lr": 0.1})
     experiments = {"warp": WARP, "sine": SINE, varied.name: varied}
     warp, sine = WARP.finding(runs), SINE.finding(RUNS)

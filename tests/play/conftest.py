@@ -77,13 +77,15 @@ class Opened:
         context = self.browser.new_context(viewport={"width": width, "height": height}, **options)
         self.contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(120_000)  # other work may keep the machine busy
         loud = ("error", "warning")
         page.on("console", lambda message: message.type in loud and self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self.requests.append(request.url))
         more = "" if settings is None else f"&settings={quote(json.dumps({**SMALL, **settings}))}"
         page.goto((address or self.address) + more)
+        if settings is not None:  # what is done before the form is there is lost
+            page.locator("[name=activation]").first.wait_for(state="attached")
         return page
 
 

@@ -11,7 +11,7 @@ from compilers import call_c
 from plunit import pieces
 from plunit.base.errors import UserError
 from plunit.ensemble import ACTIVATIONS, MLP, forward, initial
-from plunit.ensemble.standardizing import in_units
+from plunit.ensemble.mlp import in_units
 from plunit.play.exports import export, torch_code
 from plunit.play.session import Session
 from plunit.play.targets import settings_of, task_of
@@ -129,7 +129,7 @@ def test_smooth_and_diverged_networks_are_said(form):
         with pytest.raises(UserError, match="tanh is not piecewise linear"):
             export(*given, form)
     given[2].loss[:] = np.nan
-    with pytest.raises(UserError, match="all networks of tanh have diverged; take a smaller lr"):
+    with pytest.raises(UserError, match="all tanh networks have diverged; use a lower learning rate"):
         export(*given, form)
 
 

@@ -21,7 +21,7 @@ def test_parts_give_the_bits_of_one_training(activation, batch):
     rows = Rows(*table(50), batch=batch, seeds=range(5) if batch else ())
     training = LiveTraining(network, start(network, 5), rows, lr=0.02, alpha=0.2, c=0.7)
     for steps in (1, 3, 40, 17):
-        training.advance(steps)
+        advance_all([training], steps)
     whole = train(network, start(network, 5), rows, steps=61, lr=0.02, alpha=0.2, c=0.7)
     found = training.snapshot()
     assert found.step == training.step == 61
@@ -34,7 +34,7 @@ def test_the_losses_are_those_of_the_present_parameters(steps):
     x, y = table(LOOKED + 100)
     training = LiveTraining(network, start(network, 20), Rows(x, y), lr=0.01, unit=9.0)
     if steps:
-        training.advance(steps)
+        advance_all([training], steps)
     found = training.snapshot()
     errors = forward(network, found.theta.astype(np.float64), x[:LOOKED].T)[0] - y[:LOOKED]
     np.testing.assert_allclose(found.loss, 9 * (errors**2).mean(0), rtol=2e-5)
@@ -45,7 +45,7 @@ def test_the_first_look_changes_nothing_and_a_snapshot_stays_as_it_was():
     training = LiveTraining(network, start(network, 16), Rows(*table(20)), lr=0.5)
     before = training.snapshot()
     loss = before.loss.copy()
-    training.advance(5)
+    advance_all([training], 5)
     np.testing.assert_array_equal(before.theta, start(network, 16))
     np.testing.assert_array_equal(before.loss, loss)
 
@@ -60,7 +60,7 @@ def test_trainings_together_give_the_bits_of_each_alone(members):
     for steps in (1, 30):
         advance_all(together, steps)
         for training in alone:
-            training.advance(steps)
+            advance_all([training], steps)
     for one, other in zip(alone, together, strict=True):
         assert other.step == 31
         np.testing.assert_array_equal(other.snapshot().theta, one.snapshot().theta)

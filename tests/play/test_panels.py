@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from plunit.ensemble import MLP, Rows, forward, initial
-from plunit.ensemble.standardizing import in_units
+from plunit.ensemble.mlp import in_units
 from plunit.play import panels
-from plunit.play.live_training import LiveTraining, Snapshot
-from plunit.play.panels import HEIGHT, MOST, WIDTH, Panel, cloud_of, pixels, share_of_dead_units, view_of
+from plunit.play.live_training import LiveTraining, Snapshot, advance_all
+from plunit.play.panels import HEIGHT, MOST, WIDTH, Cloud, Panel, pixels, view_of
 from plunit.play.targets import Settings, task_of
 
 SINE = {"kind": "expression", "text": "30 * sin(x)", "low": 0, "high": 12}
@@ -29,7 +29,7 @@ def painted(target, activation, *, networks=24, steps=60, width=3):
     network = MLP((task.inputs, width, width, task.outputs), activation)
     start = initial(network, [np.random.default_rng([0, i]) for i in range(networks)], alpha=0.2, c=0.8)
     training = LiveTraining(network, start, Rows(*task.scaled), lr=0.02, alpha=0.2, c=0.8)
-    training.advance(steps)
+    advance_all([training], steps)
     now = training.snapshot()
     parts = Panel(network, task, settings).paint(now, True)
     return parts, task, now, in_units(network, now.theta, *task.scales)
@@ -172,23 +172,6 @@ def test_the_losses_of_best_and_median_are_the_newest_while_lines_wait_for_their
     assert third["best"]["line"] != first["best"]["line"]
 
 
-# weights and biases of two hidden units, the output's weights and bias; x in [-1, 1]
-@pytest.mark.parametrize(
-    ("activation", "biases", "alpha", "share"),
-    [
-        ("relu", (-2.0, 0.0), 0.1, 0.5),
-        ("relu", (-2.0, -3.0), 0.1, 1.0),
-        ("relu", (2.0, 0.0), 0.1, 0.0),
-        ("plu", (-9.0, 9.0), 0.1, 0.0),
-        ("plu", (-9.0, 0.0), 0.0, 0.5),
-    ],
-)
-def test_dead_units_have_no_slope_at_any_point(activation, biases, alpha, share):
-    theta = np.array([1, -1, *biases, 1, 1, 0], dtype=np.float32)[:, None]
-    x = np.linspace(-1, 1, 11, dtype=np.float32)[None]
-    assert share_of_dead_units(MLP((1, 2, 1), activation), theta, x, alpha) == share
-
-
 CLOUDS = {
     "function": {"kind": "expression", "text": "100 + 50 * sin(x)", "low": 0, "high": 10},
     "curve": {"kind": "paper", "name": "parametric"},
@@ -216,7 +199,7 @@ def test_the_image_counts_networks_by_the_logarithm(target):
     task = task_of(target)
     network = MLP((1, 3, 3, task.outputs), "plu")
     theta = initial(network, [np.random.default_rng(seed) for seed in range(30)])
-    image = cloud_of(network, task, Settings(target, networks=30)).image(theta)
+    image = Cloud(network, task, Settings(target, networks=30)).image(theta)
     counts = counted(network, theta, task, view_of(task)).clip(0, 30)
     expected = np.rint(255 * np.log1p(counts) / np.log1p(30))
     assert image.shape == (HEIGHT, WIDTH)
@@ -232,7 +215,7 @@ def test_networks_that_diverged_are_in_no_pixel():
     theta = np.full((network.parameters, 4), np.nan, dtype=np.float32)
     theta[:, 1] = np.inf
     theta[:, 2] = 1e38
-    image = cloud_of(network, task, Settings({}, networks=4)).image(theta)
+    image = Cloud(network, task, Settings({}, networks=4)).image(theta)
     assert image.max() == 0
 
 
@@ -240,13 +223,13 @@ def test_of_many_networks_some_are_renewed_in_each_image(monkeypatch):
     task = task_of(CLOUDS["function"])
     network = MLP((1, 3, 3, 1), "plu")
     theta = initial(network, [np.random.default_rng(seed) for seed in range(50)])
-    whole = cloud_of(network, task, Settings({}, networks=50)).image(theta)
+    whole = Cloud(network, task, Settings({}, networks=50)).image(theta)
     monkeypatch.setattr(panels, "WORK", 1)
-    slow = cloud_of(network, task, Settings({}, networks=50))
+    slow = Cloud(network, task, Settings({}, networks=50))
     images = [slow.image(theta) for _ in range(4)]
     assert [(image > 0).sum() < (whole > 0).sum() for image in images] == [True, True, True, False]
     np.testing.assert_array_equal(images[-1], whole)
     other = theta[:, ::-1] / 2
     images = [slow.image(other) for _ in range(4)]  # where they were is forgotten
     monkeypatch.undo()
-    np.testing.assert_array_equal(images[-1], cloud_of(network, task, Settings({}, networks=50)).image(other))
+    np.testing.assert_array_equal(images[-1], Cloud(network, task, Settings({}, networks=50)).image(other))

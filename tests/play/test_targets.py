@@ -7,8 +7,9 @@ import pytest
 from calls import SINE
 
 from plunit.base.errors import UserError
+from plunit.expressions import parse
 from plunit.lab.train import fit as run
-from plunit.play.targets import Settings, settings_of, task_of, translated
+from plunit.play.targets import Settings, settings_of, task_of
 
 NAMES = {"sine": "sine", "parametric": "curve", "saddle": "saddle"}
 
@@ -53,14 +54,13 @@ def test_an_expression_is_looked_at_on_a_grid_of_its_box(text, names, function):
     ],
 )
 def test_a_function_may_be_typed_as_on_paper(text, read):
-    written, columns = translated(text)
+    written = parse(text).text
     assert written == (read or text)
-    # every character that was typed is at its column
-    kept = [(one, column) for one, column in zip(written, columns, strict=False) if text[column - 1] == one]
-    assert "".join(one for one, _ in dict.fromkeys(kept)) == text.replace("^", "")
     if "x2" not in text:
         task = task_of({"kind": "expression", "text": text})
-        assert (task.title, task.notes) == (written, [f"Read as {read}"] if read else [])
+        said = [f"Read as {read}"] if read else []
+        said += ["e is the constant 2.71828; give a variable another name"] * bool(re.search(r"\be\b", written))
+        assert (task.title, list(task.notes)) == (written, said)
 
 
 @pytest.mark.parametrize(
@@ -113,18 +113,13 @@ def test_no_name_of_a_table_opens_a_file(tmp_path):
     assert (task.title, len(task.y)) == (str(tmp_path / "other.parquet"), 10)
 
 
-def test_a_table_without_a_header_is_read_with_a_note():
-    task = task_of({**table([(n, 2 * n) for n in range(10)], header=""), "name": "mine.csv"})
-    assert task.notes[0].startswith("mine.csv: the first row is data")
-
-
 WRONG = {
     "a text": ("sin(x)", "a target must be an object such as {'kind': 'expression', 'text': 'sin(x)'}"),
     "unknown kind": ({"kind": "os.system"}, "unknown kind of target 'os.system'"),
     "long text": ({"kind": "expression", "text": "x" * 10_001}, "text must be a text of at most 10,000 characters"),
     "code": ({"kind": "expression", "text": "__import__('os').system('true')"}, "column 1"),
     "constant": ({"kind": "expression", "text": "3"}, "has no variable"),
-    "three variables": ({"kind": "expression", "text": "a + b * d"}, "one variable or two; 'a + b * d' has a, b, d"),
+    "three variables": ({"kind": "expression", "text": "a + b * d"}, "one or two variables; 'a + b * d' has a, b, d"),
     "ends": (
         {"kind": "expression", "text": "x", "low": 2, "high": 2},
         "low must be below high, both finite, got 2.0",

@@ -13,7 +13,7 @@ def asked(server, method, path, body=None, **headers):
     """Return status, headers and content; headers with _ for - replace those of a page."""
     usual = {"Host": f"127.0.0.1:{server.server_port}", "X-Plunit-Token": server.token}
     usual |= {name.replace("_", "-"): value for name, value in headers.items()}
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=120)
     try:
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         for name, value in usual.items():

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ SHORT = ["--starts", "4", "--quick"]
 def run(*words, folder=None):
     """Run `plunit` with these words in a folder; return its exit code and what it printed on both streams."""
     out, err, before, code = io.StringIO(), io.StringIO(), Path.cwd(), 0
+    handler = signal.getsignal(signal.SIGINT)
     os.chdir(folder or before)
     try:
         with (
@@ -30,6 +32,7 @@ def run(*words, folder=None):
         code = end.code or 0
     finally:
         os.chdir(before)
+        signal.signal(signal.SIGINT, handler)  # main() ends with one of its own
     return code, out.getvalue(), err.getvalue()
 
 

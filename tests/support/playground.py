@@ -26,7 +26,7 @@ def wait_for_step(page, least):
 
 def wait_for_median(page, title, bound):
     """Wait until the median loss of an activation, as the table shows it, is below a bound."""
-    page.wait_for_function(MEDIAN, arg=[title, bound], timeout=60_000)
+    page.wait_for_function(MEDIAN, arg=[title, bound], timeout=300_000)
 
 
 def wait_for_settings(page, **wanted):

@@ -8,55 +8,63 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import signal
 import sys
 
 _EXTRAS = {"play": "play", **dict.fromkeys(("fit", "pieces", "prove"), "fit")}
 """The extra that a command needs, if it is not `lab`."""
 
+_STORING = ("reproduce", "run", "compare")
+_KEPT = "; finished work is stored; the same command continues from there"
+
 
 class Stopped(Exception):
-    """Ctrl-C, in a form that typer lets through."""
+    """Ctrl-C, with what is said of it."""
 
 
 def main() -> None:
     """Run the command line; a user's error is one line and exit code 2, Ctrl-C one line and 130."""
     try:
         _run()
-    except SystemExit as end:
-        # one more Ctrl-C ends the process at once: what Python runs at exit would answer with tracebacks
-        if end.code == 130 and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-        raise
+    finally:
+        # Ctrl-C from here on ends the process at once: what Python runs at exit would answer with a traceback
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            with contextlib.suppress(OSError):
+                sys.stdout.flush()
+            signal.signal(signal.SIGINT, lambda *_: os._exit(130))
 
 
 def _run() -> None:
     from plunit.base.errors import EXTRAS
 
+    command = "".join(sys.argv[1:2])
     try:
         with contextlib.suppress(BrokenPipeError):
-            _command()
+            _command(command)
     except ModuleNotFoundError as missing:
         package = str(missing.name).removeprefix("plunit.").partition(".")[0]
         if package not in EXTRAS:
             raise
-        extra = _EXTRAS.get("".join(sys.argv[1:2]), "lab")
-        _end(f"{package} is not installed: pip install 'plunit[{extra}]'")
+        _end(f"{package} is not installed: pip install 'plunit[{_EXTRAS.get(command, 'lab')}]'")
     except (KeyboardInterrupt, Stopped) as stop:
-        _end(str(stop) or "stopped", 130)
+        _end(str(stop) or f"stopped{_KEPT if command in _STORING else ''}", 130)
     except MemoryError:
         _end("this machine has too little memory; ask for less, or for fewer seeds at once")
 
 
-def _command() -> None:
+def _command(name: str) -> None:
     from plunit.base.errors import UserError
     from plunit.cli.commands import UsageError, application
 
     try:
-        if code := application("".join(sys.argv[1:2]))(standalone_mode=False, prog_name="plunit"):
+        code = application(name)(standalone_mode=False, prog_name="plunit")
+        if code == 130:  # what typer makes of Ctrl-C
+            raise Stopped
+        if code:
             raise SystemExit(code)
     except UsageError as error:
-        if len(sys.argv) < 2:  # its text is the list of commands
+        if not name:  # its text is the list of commands
             error.show()
             raise SystemExit(2) from None
         hint = f"; see {error.ctx.command_path} --help" if error.ctx else ""

@@ -1,28 +1,33 @@
-"""All commands of `plunit`, one file for each group; the file of a command is imported when it is called."""
+"""All commands of `plunit`, with the file of each, imported when its command is called; `plunit play` is here."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+import errno
+import re
+import threading
+import webbrowser
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 import plunit
-from plunit.cli import Stopped
+from plunit.base.errors import UserError
+from plunit.base.machine import return_freed_memory
 
 UsageError: Any = typer.BadParameter.__base__
 """What typer raises for options and arguments that it cannot take; it exports the class's child only."""
 
-_STORING = ("reproduce", "run", "compare")
-_KEPT = "finished work is stored; the same command continues from there"
-_GROUPS = {"fit": "fit", "play": "play", **dict.fromkeys(_STORING, "lab"), "report": "lab"}
-_GROUPS |= {"pieces": "pieces", "prove": "prove", "data": "lab", "list": "lab"}
+_FILES = {"fit": "fit", "play": "commands", **dict.fromkeys(("reproduce", "run", "compare", "report"), "lab")}
+_FILES |= {"pieces": "networks", "prove": "networks", "data": "lab", "list": "lab"}
 """The file of each command, in the order of the help."""
 
 _FUNCTIONS = {"fit": "fit_", "play": "play_", "pieces": "pieces_of", "prove": "prove_", "list": "list_"}
-"""The functions that do not have the names of their commands, which are those of files, or of Python."""
+"""The functions that do not have the names of their commands, which are those of modules, or of Python."""
+
+
+_CLASSES = {"pieces": "BoxCommand", "fit": "FormulaCommand"}
+"""The commands that read their words in a way of their own."""
 
 
 def application(word: str = "") -> typer.Typer:
@@ -34,25 +39,12 @@ def application(word: str = "") -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for name in [word] if word in _GROUPS else _GROUPS:
-        group = import_module(f"plunit.cli.{_GROUPS[name]}")
-        command = _stoppable(getattr(group, _FUNCTIONS.get(name, name)), name)
-        app.command(name, cls=group.BoxCommand if name == "pieces" else None)(command)
+    for name in [word] if word in _FILES else _FILES:
+        file = import_module(f"plunit.cli.{_FILES[name]}")
+        command = getattr(file, _FUNCTIONS.get(name, name))
+        app.command(name, cls=getattr(file, _CLASSES.get(name, ""), None))(command)
     app.callback()(plunit_)
     return app
-
-
-def _stoppable(command: Callable[..., None], name: str) -> Callable[..., None]:
-    """Return a command whose Ctrl-C reaches `main`: typer alone would end without a message."""
-
-    @functools.wraps(command)
-    def run(*arguments: Any, **options: Any) -> None:
-        try:
-            command(*arguments, **options)
-        except KeyboardInterrupt:
-            raise Stopped(f"stopped; {_KEPT}" if name in _STORING else "stopped") from None
-
-    return run
 
 
 def _version(wanted: bool) -> None:
@@ -67,3 +59,38 @@ def plunit_(
     ] = False,
 ) -> None:
     """PLU, the Piecewise Linear Unit: fit data, compare activations, know a network exactly, check the paper."""
+
+
+def play_(
+    link: Annotated[
+        str, typer.Argument(metavar="LINK", help="A link copied from the page; restores its settings.")
+    ] = "",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port (0 picks a free one).")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Print the address without opening a browser.")] = False,
+) -> None:
+    """Open a local page and watch networks learn a function that you type, draw or drop. Press Ctrl-C to quit."""
+    settings = re.search(r"[#&]settings=([\w%.+*~-]+)", link, flags=re.ASCII)
+    if link and not settings:
+        raise UserError(f"{link[:100]!r} has no settings; copy the link from the page, with #settings= in it")
+    return_freed_memory()
+    try:
+        with _server(port) as server:
+            address = server.address + (f"&settings={settings[1]}" if settings else "")
+            print(f"plunit play: {address}", "Press Ctrl-C to quit.", sep="\n", flush=True)
+            if not no_open:  # some browsers return when they are closed
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            server.serve_forever(poll_interval=0.1)
+    except KeyboardInterrupt:
+        print("\nplunit play: ended")
+
+
+def _server(port: int) -> Any:
+    from plunit.play.server import Server
+
+    try:
+        return Server(port)
+    except OSError as error:
+        if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+            raise
+        why = "is taken" if error.errno == errno.EADDRINUSE else "may not be used"
+        raise UserError(f"port {port} {why}; choose another with --port, or any free one with --port 0") from None

@@ -15,7 +15,7 @@ _console = Console(markup=False, highlight=False, soft_wrap=True)
 
 Seeds = Annotated[int | None, typer.Option(help="Number of seeds (default: that of the experiment).")]
 Out = Annotated[Path, typer.Option(help="Folder for results; an interrupted run resumes there.")]
-Workers = Annotated[int, typer.Option(help="Number of local processes (0: each experiment chooses).")]
+Workers = Annotated[int, typer.Option(min=0, max=1024, help="Number of local processes (0: each experiment chooses).")]
 Cluster = Annotated[str, typer.Option(help="Use a running Dask scheduler at this address, such as tcp://host:8786.")]
 Engine = Annotated[str, typer.Option(help="native or numpy (default: native if a compiled program is available).")]
 Activations = Annotated[str, typer.Option(help="Activations, separated by commas (default: those of the experiment).")]
@@ -40,9 +40,8 @@ def reproduce(
     """Run the paper's experiments, check its claims and write a report."""
     from plunit.lab import plan, running
 
-    where = running.Where(workers, cluster)
     wanted = plan.for_reproduce(only or (), seeds=seeds, engine=engine, full=full)
-    running.execute(out, wanted, where, _console, tolerant=True)
+    running.execute(out, wanted, _console, workers=workers, cluster=cluster, tolerant=True)
 
 
 def run(
@@ -62,9 +61,8 @@ def run(
     """
     from plunit.lab import plan, running
 
-    where = running.Where(workers, cluster)
     wanted = plan.for_run(out, name, seeds=seeds, activations=activations, engine=engine, assignments=assignments or ())
-    running.execute(out, wanted, where, _console)
+    running.execute(out, wanted, _console, workers=workers, cluster=cluster)
 
 
 def compare(
@@ -87,19 +85,16 @@ def compare(
     check_exists(table)  # before a second of imports
     from plunit.lab import plan, running
 
-    where = running.Where(workers, cluster)
-    wanted = plan.for_compare(
+    wanted = plan.for_run(
         out,
-        table,
-        target,
-        inputs,
-        [f"widths={widths}", f"test={test}", *(assignments or ())],
+        "compare",
         seeds=seeds,
         activations=activations,
         engine=engine,
-        say=_console.print,
+        assignments=[f"widths={widths}", f"test={test}", *(assignments or ())],
+        table=plan.for_table(table, target, inputs, _console.print),
     )
-    running.execute(out, wanted, where, _console)
+    running.execute(out, wanted, _console, workers=workers, cluster=cluster)
 
 
 def report(folder: Annotated[Path, typer.Argument(help="Folder with results.")] = Path("runs")) -> None:

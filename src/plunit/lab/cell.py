@@ -70,7 +70,7 @@ class Cell:
 
 
 PACKAGE = Path(__file__).parents[1]
-_HARMLESS = {"matplotlib", "mpl_toolkits", "pyarrow", "safetensors"}
+_HARMLESS = {"matplotlib", "mpl_toolkits", "pyarrow"}
 """Libraries that draw, or read and write files: their versions change no result."""
 
 

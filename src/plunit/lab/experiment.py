@@ -7,9 +7,11 @@ import functools
 import importlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
+
+import numpy as np
 
 from plunit.base.errors import UserError, load_plugins
 from plunit.base.fields import checked, known, parsed
@@ -22,12 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Experiment", "catalogue"]
 
-_NAMES = ("fit", "reach", "shape", "depth", "cifar10", "inverse", "warp", "density", "compare")
+_NAMES = ("fit", "reach", "depth", "cifar10", "inverse", "warp", "density", "compare")
 MODULES = tuple(f"plunit.lab.read.{name}" for name in _NAMES)
 """The modules with experiments, each with a tuple EXPERIMENTS."""
 
 Changes = dict[str, Any]
-"""Field of a spec, or field.field of a spec within a spec, to its value."""
+"""Field of a spec to its value."""
 
 Runs = dict[str, Arrays]
 """Activation to the arrays of all its seeds."""
@@ -61,7 +63,7 @@ class Experiment(ABC):
         variant: how the spec differs from the usual one; "" if it does not.
         activations: those run by default.
         choices: all it can be run with.
-        columns: arrays [seeds] that `rows` writes.
+        columns: arrays [..., seeds] that `rows` writes; `axes` says what is before the seeds.
         seeds: the usual number.
         chunk: seeds of a cell.
         engines: of `plunit.ensemble`, if the cells are trained by it.
@@ -97,11 +99,23 @@ class Experiment(ABC):
     def prepare(say: Callable[[str], object]) -> None:
         """Fetch data once on each machine, before cells need it; `say` prints one."""
 
+    def axes(self) -> dict[str, Sequence[Any]]:
+        """Return the axes that `columns` have before that of the seeds: the name of each, and its values."""
+        return {}
+
     def rows(self, runs: Runs) -> Iterable[dict[str, Any]]:
-        """Return the rows of summary.csv: the `columns` of each activation and seed, after `first_columns`."""
+        """Return the rows of summary.csv: the `columns` at each place of `axes`, for each activation and seed.
+
+        An array [seeds] has the same value at every place.
+        """
+        axes = self.axes()
         for activation, arrays in runs.items():
-            for i, seed in enumerate(arrays["seed"]):
-                yield self.first_columns(activation, seed) | {key: float(arrays[key][i]) for key in self.columns}
+            for place in np.ndindex(*map(len, axes.values())):
+                values = {name: axes[name][at] for name, at in zip(axes, place, strict=True)}
+                found = {key: arrays[key] if arrays[key].ndim == 1 else arrays[key][place] for key in self.columns}
+                for i, seed in enumerate(arrays["seed"]):
+                    row = self.first_columns(activation, seed) | values
+                    yield row | {key: column[i].item() for key, column in found.items()}
 
     @abstractmethod
     def claims(self, runs: Runs, results: Results) -> Iterable[Claim]:
@@ -189,12 +203,8 @@ def check_changes(spec: Any, stored: Changes) -> Changes:
 
 def changed(spec: Any, changes: Changes) -> Any:
     """Return a spec with other values in some fields; raise UserError if they do not go together."""
-    own = {name: value for name, value in changes.items() if "." not in name}
-    for name in {name.partition(".")[0] for name in changes if "." in name}:
-        inner = {key.partition(".")[2]: value for key, value in changes.items() if key.startswith(f"{name}.")}
-        own[name] = changed(getattr(spec, name), inner)
     try:
-        return dataclasses.replace(spec, **own)
+        return dataclasses.replace(spec, **changes)
     except ValueError as error:
         raise UserError(str(error)) from None
 
@@ -213,9 +223,4 @@ def options(changes: Changes) -> list[str]:
 def _hint(spec: Any, name: str) -> Any:
     """Return the type of a field, with its range."""
     hints = get_type_hints(type(spec), include_extras=True)
-    inner = {field for field in hints if dataclasses.is_dataclass(getattr(spec, field))}
-    head, _, rest = name.partition(".")
-    if rest and head in inner:
-        return _hint(getattr(spec, head), rest)
-    known("field", name, [f"{field}.FIELD" if field in inner else field for field in hints])
-    return hints[name]
+    return hints[known("field", name, hints)]

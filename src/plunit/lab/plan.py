@@ -1,7 +1,7 @@
 """What is run: experiments with their seeds, activations and changes, as asked for and as run.json keeps them.
 
-A request (`for_run`, `for_compare`, `for_reproduce`) becomes a plan; `merged` adds it to that of the folder. Where the
-request says nothing, the folder's plan is the default.
+A request (`for_run`, `for_reproduce`) becomes a plan; `merged` adds it to that of the folder. Where the request says
+nothing, the folder's plan is the default.
 """
 
 from __future__ import annotations
@@ -73,37 +73,37 @@ def for_run(
     activations: str = "",
     engine: str = "",
     assignments: Iterable[str] = (),
+    table: Changes | None = None,
 ) -> Plan:
-    """Return the plan of `plunit run`; None stands for the number in the folder, or else for the usual number."""
+    """Return the plan of `plunit run`, or, with a `table` of `for_table`, that of `plunit compare`.
+
+    What is not asked for is as in the folder, or else as usual.
+    """
     base = catalogue()[known("experiment", name, catalogue())]
-    if base.by_itself:
+    if base.by_itself and table is None:
         raise UserError(f"{name} has a command of its own: plunit {name} --help")
-    return _asked(folder, base, parse_changes(base.spec, assignments), seeds, activations, engine)
-
-
-def for_compare(
-    folder: Path,
-    table: Path,
-    target: str,
-    inputs: str,
-    assignments: Iterable[str],
-    *,
-    seeds: int | None = None,
-    activations: str = "",
-    engine: str = "",
-    say: Callable[[str], object] = print,
-) -> Plan:
-    """Return the plan of `plunit compare`; the table is read once, to see that it can be learned from."""
-    base = catalogue()["compare"]
     changes = parse_changes(base.spec, assignments)
-    names = _names("input", inputs) if inputs else ()
-    if own := changes.keys() & {"path", "sha256", "target", "inputs"}:
+    if own := changes.keys() & (table or {}).keys():
         raise UserError(f"{', '.join(sorted(own))} cannot be set; name the table, the target and the inputs instead")
+    changes |= table or {}
+    called = base.varied(changes).name
+    stored = load(folder).get(called)
+    usual = stored.seeds if stored else base.seeds_within(base.seeds)
+    if stored and (stored.engine == "numpy" or not ensemble.why_not_native()):
+        engine = engine or stored.engine
+    names = _names("activation", activations) if activations else base.activations
+    chosen = tuple(dict.fromkeys(known("activation", one, base.choices) for one in names))
+    count = usual if seeds is None else checked("seeds", seeds, _Seeds)
+    return {called: Part(base.name, count, chosen, _engine(base, engine), changes)}
+
+
+def for_table(table: Path, target: str, inputs: str, say: Callable[[str], object] = print) -> Changes:
+    """Return the fields of a spec that name a table, which is read once, to see that it can be learned from."""
+    names = _names("input", inputs) if inputs else ()
     if not str(table).isprintable():
         raise UserError(f"{str(table)!r} has characters that cannot be printed; rename the file")
     found = read_table(table, target, names, say)
-    changes |= {"path": str(table.resolve()), "sha256": found.sha256, "target": found.target, "inputs": found.inputs}
-    return _asked(folder, base, changes, seeds, activations, engine)
+    return {"path": str(table.resolve()), "sha256": found.sha256, "target": found.target, "inputs": found.inputs}
 
 
 def for_reproduce(only: Sequence[str] = (), *, seeds: int | None = None, engine: str = "", full: bool = False) -> Plan:
@@ -164,19 +164,6 @@ def save(folder: Path, plan: Plan) -> None:
     parts = {name: vars(part) for name, part in plan.items()}
     text = json.dumps({"plunit": plunit.__version__, "experiments": parts}, indent=2)
     write_atomically(folder / "run.json", text.encode())
-
-
-def _asked(folder: Path, base: Experiment, changes: Changes, seeds: int | None, activations: str, engine: str) -> Plan:
-    """Return the plan of one experiment; what is not asked for is as in the folder, or else as usual."""
-    name = base.varied(changes).name
-    stored = load(folder).get(name)
-    usual = stored.seeds if stored else base.seeds_within(base.seeds)
-    if stored and (stored.engine == "numpy" or not ensemble.why_not_native()):
-        engine = engine or stored.engine
-    names = _names("activation", activations) if activations else base.activations
-    chosen = tuple(dict.fromkeys(known("activation", one, base.choices) for one in names))
-    count = usual if seeds is None else checked("seeds", seeds, _Seeds)
-    return {name: Part(base.name, count, chosen, _engine(base, engine), changes)}
 
 
 def _stored(name: str, given: Any) -> Part:

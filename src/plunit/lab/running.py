@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -120,29 +119,18 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-@dataclass(frozen=True)
-class Where:
-    """Where cells are computed: in `workers` local processes, or on a cluster; by default each experiment chooses."""
-
-    workers: int = 0
-    cluster: str = ""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.workers <= 1024:
-            raise UserError(f"workers must be a whole number from 0 to 1,024, got {self.workers}")
-        if self.workers and self.cluster:
-            raise UserError("choose either workers or a cluster")
-        if self.cluster and not re.fullmatch(r"\w+://.+:\d+", self.cluster):
-            raise UserError(
-                f"a cluster is the address of a Dask scheduler, such as tcp://host:8786, got {self.cluster!r}"
-            )
-
-
-def execute(folder: Path, wanted: Plan, where: Where, console: Console, *, tolerant: bool = False) -> None:
+def execute(
+    folder: Path, wanted: Plan, console: Console, *, workers: int = 0, cluster: str = "", tolerant: bool = False
+) -> None:
     """Compute the missing cells of a plan and publish the folder.
 
-    An experiment whose data are not available is an error. If `tolerant`, it is left out, and a line says so.
+    Cells are computed in local processes, if their number is given, or on a cluster; else each experiment chooses. An
+    experiment whose data are not available is an error. If `tolerant`, it is left out, and a line says so.
     """
+    if workers and cluster:
+        raise UserError("choose either workers or a cluster")
+    if cluster and not re.fullmatch(r"\w+://.+:\d+", cluster):
+        raise UserError(f"a cluster is the address of a Dask scheduler, such as tcp://host:8786, got {cluster!r}")
     if "numpy" in {part.engine for part in wanted.values()} and (reason := ensemble.why_not_native()):
         console.print(
             f"{reason}: training runs in NumPy, which is slower; single seeds get other losses, and statistics agree"
@@ -156,7 +144,7 @@ def execute(folder: Path, wanted: Plan, where: Where, console: Console, *, toler
         if have:
             console.print(f"{len(have)} of {len(todo)} cells are already stored")
         absent = _prepared({cell: todo[cell] for cell in todo if cell not in have}, console, tolerant)
-        for group, executor in _executors(absent, where):
+        for group, executor in _executors(absent, workers, cluster):
             with executor as ready:
                 have |= _watched(folder, group, ready, console)
     publish(folder, console, have)
@@ -239,13 +227,13 @@ def _prepared(todo: dict[Cell, Experiment], console: Console, tolerant: bool) ->
 
 
 def _executors(
-    todo: dict[Cell, Experiment], where: Where
+    todo: dict[Cell, Experiment], workers: int, address: str
 ) -> Iterator[tuple[dict[Cell, Experiment], contextlib.AbstractContextManager[Executor]]]:
     """Yield cells and where to compute them: by default ensembles here, on all cores, other cells on a process each."""
     beside = {cell: one for cell, one in todo.items() if one.side_by_side or one.short}
-    if where.workers or where.cluster:
+    if workers or address:
         if todo:
-            yield todo, cluster(where.cluster) if where.cluster else processes(where.workers)
+            yield todo, cluster(address) if address else processes(workers)
         return
     if len(beside) < len(todo):
         yield {cell: one for cell, one in todo.items() if cell not in beside}, here()

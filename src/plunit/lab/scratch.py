@@ -1,19 +1,19 @@
 """What a long cell needs while it is computed: one thread, and in `unfinished/` its progress and its checkpoint.
 
-A checkpoint is one file, tensors behind their checksum, replaced at once: a process that is killed at any moment leaves
-the last whole one.
+A checkpoint is one file, its content behind the checksum, replaced at once: a process that is killed at any moment
+leaves the last whole one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
-from safetensors.torch import load, save
-from torch import Tensor
 
 from plunit.base.files import write_atomically
 
@@ -54,39 +54,21 @@ def clear(scratch: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def write_checkpoint(scratch: Path, tensors: dict[str, Tensor]) -> None:
-    """Replace the checkpoint of a cell."""
-    content = save({name: tensor.contiguous() for name, tensor in tensors.items()})
+def write_checkpoint(scratch: Path, state: dict[str, Any]) -> None:
+    """Replace the checkpoint of a cell: tensors, numbers, and lists and dictionaries of them."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    content = buffer.getvalue()
     write_atomically(_file(scratch, "checkpoint"), hashlib.sha256(content).digest() + content)
 
 
-def read_checkpoint(scratch: Path) -> dict[str, Tensor]:
-    """Return the tensors of the checkpoint, none if there is no whole one."""
+def read_checkpoint(scratch: Path) -> dict[str, Any]:
+    """Return what the checkpoint holds, nothing if there is no whole one."""
     with contextlib.suppress(OSError):
         content = _file(scratch, "checkpoint").read_bytes()
         if hashlib.sha256(content[_DIGEST:]).digest() == content[:_DIGEST]:
-            return dict(load(content[_DIGEST:]))
+            return dict(torch.load(io.BytesIO(content[_DIGEST:]), weights_only=True))
     return {}
-
-
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return the state of an optimiser as named tensors."""
-    return {
-        f"optimizer.{i}.{name}": value
-        for i, state in optimizer.state_dict()["state"].items()
-        for name, value in state.items()
-    }
-
-
-def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put back what `optimizer_tensors` returned, in the memory order of the parameters, as fused steps need it."""
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    for key, value in tensors.items():
-        kind, *rest = key.split(".", 2)
-        if kind == "optimizer":
-            parameter = parameters[int(rest[0])]
-            like = torch.empty_like(parameter) if value.shape == parameter.shape else torch.empty_like(value)
-            optimizer.state[parameter][rest[1]] = like.detach().copy_(value)
 
 
 def _file(scratch: Path, kind: str) -> Path:

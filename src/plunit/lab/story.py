@@ -103,10 +103,11 @@ def final_losses(results: Results, key: str = "final_loss") -> Losses:
 
 
 def tally(judged: list[Judged]) -> str:
-    """Count the verdicts on the paper's statements: "1 hold, 0 hold weakly, 1 do not hold"; theorems apart."""
+    """Count the verdicts on the paper's statements: "1 holds, 0 hold weakly, 2 do not hold"; theorems apart."""
     count = Counter(one.verdict for one in judged if not one.theorem)
     shown = [verdict for verdict in _VERBS if count[verdict] or verdict != UNDECIDED] if count else []
-    measured = ", ".join(f"{count[verdict]} {_VERBS[verdict]}" for verdict in shown)
+    verbs = {verdict: verdict if count[verdict] == 1 else _VERBS[verdict] for verdict in shown}
+    measured = ", ".join(f"{count[verdict]} {verb}" for verdict, verb in verbs.items())
     theorems = [one.verdict for one in judged if one.theorem]
     checked = f"{theorems.count(CHECKED)} of {len(theorems)} theorems checked" if theorems else ""
     return "; ".join(part for part in (measured, checked) if part)

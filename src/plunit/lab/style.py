@@ -6,6 +6,7 @@ import base64
 import io
 import re
 import urllib.parse
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,21 +105,38 @@ def draw_band(axes: Any, x: Any, values: Any, activation: str, **line: Any) -> N
     axes.plot(x, middle, **style)
 
 
-def distribution(name: str, title: str, runs: dict[str, Arrays], key: str) -> Picture:
-    """Draw the share of seeds at or below each loss."""
-    figure = Figure(figsize=(5.2, 3.2))
-    axes = figure.subplots()
-    for activation, arrays in runs.items():
-        shares = np.linspace(0, 1, min(arrays[key].size, 200) + 1)
-        losses = np.quantile(arrays[key], shares, method="inverted_cdf")
-        axes.step(losses, shares, where="post", **look(activation))
-    noun = key.replace("_", " ")
-    axes.set(xscale="log", xlabel=noun, ylabel="share of seeds at or below", ylim=(0, 1))
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    best = listed({activation: float(np.nanmin(arrays[key])) for activation, arrays in runs.items()})
-    caption = f"{title}: the distribution of the {noun} over seeds; further left is better. Best seeds: {best}."
-    alt = f"Rising step curves of the share of seeds against {noun}, one for each of {', '.join(map(label, runs))}."
+def distribution(name: str, title: str, runs: dict[str, Arrays], losses: dict[str, str]) -> Picture:
+    """Draw the share of seeds at or below each loss, with a panel for each array of `losses` and what it is called."""
+    figure = Figure(figsize=(5.2 if len(losses) == 1 else 7.4, 3.2))
+    panels = figure.subplots(1, len(losses), squeeze=False, sharex=True, sharey=True)[0]
+    for axes, (key, noun) in zip(panels, losses.items(), strict=True):
+        for activation, arrays in runs.items():
+            shares = np.linspace(0, 1, min(arrays[key].size, 200) + 1)
+            found = np.quantile(np.nan_to_num(arrays[key], nan=np.inf), shares, method="inverted_cdf")
+            axes.step(found, shares, where="post", **look(activation))
+        axes.set(xscale="log", xlabel=noun, ylim=(0, 1))
+    panels[0].set(ylabel="share of seeds at or below")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    best = listed({activation: float(np.nanmin(arrays[[*losses][-1]])) for activation, arrays in runs.items()})
+    nouns = " and the ".join(losses.values())
+    caption = f"{title}: the distribution of the {nouns} over seeds; further left is better. Best seeds: {best}."
+    alt = f"Rising step curves of the share of seeds against the {nouns}, one for each of {names(runs)}."
     return Picture(name, caption, alt, figure)
+
+
+def names(activations: Iterable[str]) -> str:
+    """Print the names of activations, separated by commas."""
+    return ", ".join(map(label, activations))
+
+
+def seeds_of(runs: dict[str, Arrays]) -> int:
+    """Return the largest number of seeds of any activation."""
+    return max(int(arrays["seed"].size) for arrays in runs.values())
+
+
+def steps_of(runs: dict[str, Arrays]) -> int:
+    """Return the largest number of training steps of any activation."""
+    return max(int(arrays["steps"].max()) for arrays in runs.values())
 
 
 def ranked(arrays: Arrays, by: str = "final_loss") -> Any:
@@ -129,6 +147,17 @@ def ranked(arrays: Arrays, by: str = "final_loss") -> Any:
 def median_loss(losses: Any) -> float:
     """Return the median; a loss that diverged is infinite."""
     return float(np.median(np.nan_to_num(losses, nan=np.inf)))
+
+
+def medians(runs: dict[str, Arrays], key: str) -> dict[str, float]:
+    """Return the median of a loss for each activation."""
+    return {activation: median_loss(arrays[key]) for activation, arrays in runs.items()}
+
+
+def lowest(runs: dict[str, Arrays], key: str) -> str:
+    """Print the medians of a loss, and whose is the lowest: "ReLU 0.5, PLU 0.25; the lowest is PLU's"."""
+    found = medians(runs, key)
+    return f"{listed(found)}; the lowest is {label(min(found, key=lambda activation: found[activation]))}'s"
 
 
 def median_member(arrays: Arrays, by: str = "final_loss") -> int:

@@ -45,8 +45,8 @@ class LiveTraining:
     >>> x = np.linspace(-6, 6, 50)[:, None]
     >>> network = MLP((1, 3, 3, 1))
     >>> training = LiveTraining(network, initial(network, [np.random.default_rng(0)]), Rows(x, np.sin(x)), lr=0.01)
-    >>> training.advance(100)
-    >>> training.advance(100)
+    >>> advance_all([training], 100)
+    >>> advance_all([training], 100)
     >>> training.step, bool(training.snapshot().loss < 0.5)
     (200, True)
     """
@@ -70,10 +70,6 @@ class LiveTraining:
 
     ended = False  # Adam goes on for ever
 
-    def advance(self, steps: int) -> None:
-        """Take some steps, and look at the losses after the last."""
-        advance_all([self], steps)
-
     def _part(self, steps: int) -> Part:
         self._state.stride = self.step + steps  # one row of history and one look, whatever the number of steps
         looked = replace(self._looked, every=self.step + steps)
@@ -89,7 +85,7 @@ class LiveFinish:
     """The same for the steps of Levenberg and Marquardt, all rows at each; those of one call of `finish_members`."""
 
     def __init__(
-        self, network: MLP, theta: Array, rows: Rows, *, lr: Any, alpha: Any = 0.1, c: Any = 1.0, unit: float = 1.0
+        self, network: MLP, theta: Array, rows: Rows, *, alpha: Any = 0.1, c: Any = 1.0, unit: float = 1.0
     ) -> None:
         self._network, self._rows, self._unit = network, Rows(rows.x, rows.y), unit
         self._options: dict[str, Any] = {"alpha": alpha, "c": c, "engine": engine()}
@@ -112,7 +108,7 @@ class LiveFinish:
 
 
 def advance_all(trainings: Sequence[LiveTraining] | Sequence[LiveFinish], steps: int) -> None:
-    """Let all trainings take some steps at once: the processors share them, and the bits are those of `advance`."""
+    """Let all trainings take some steps at once: the processors share them, and the bits are those of each alone."""
     first = [training for training in trainings if isinstance(training, LiveTraining)]
     if first:
         ENGINES[engine()]([training._part(steps) for training in first])

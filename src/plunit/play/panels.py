@@ -15,9 +15,9 @@ import numpy as np
 
 from plunit.ensemble import MLP, forward
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.mlp import exact, preactivations, spread
+from plunit.ensemble.mlp import exact, in_units
 from plunit.ensemble.native_steps import VECTOR, values
-from plunit.ensemble.standardizing import in_units
+from plunit.lab.train.fit import dead_units
 from plunit.pieces import Ensemble as Exact
 from plunit.pieces import counts, curves, polygon_counts, polygons
 from plunit.play.live_training import LOOKED, Snapshot
@@ -58,7 +58,7 @@ class Panel:
 
     def __init__(self, network: MLP, task: Task, settings: Settings) -> None:
         self._network, self._task, self._shape = network, task, (settings.alpha, settings.c)
-        self._cloud = cloud_of(network, task, settings) if task.inputs == 1 else None
+        self._cloud = Cloud(network, task, settings) if task.inputs == 1 else None
         self._course: list[list[Any]] = []
         self._every, self._seen, self._median = 1, 0, -1
         self._lines: list[dict[str, Any]] = []
@@ -161,8 +161,9 @@ class Panel:
 
     def _dead_share(self, now: Snapshot) -> float:
         """Return the share of dead units of the first networks."""
-        x = self._task.scaled[0][:LOOKED].T
-        return round(share_of_dead_units(self._network, now.theta[:, :64], x, *self._shape), 4)
+        x, units = self._task.scaled[0][:LOOKED].T, sum(self._network.widths[1:-1])
+        with np.errstate(all="ignore"):
+            return round(float(dead_units(self._network, now.theta[:, :64], x, *self._shape).mean()) / units, 4)
 
     def _alpha_and_c(self, now: Snapshot) -> dict[str, list[float]]:
         """Return the alpha and c of each hidden layer, for PLU; the median of learned ones."""
@@ -174,19 +175,16 @@ class Panel:
 
 
 class Cloud:
-    """How many members are in each pixel, for each of some inputs.
+    """How many members are in each pixel, for each of some inputs: with one output, the columns of the image.
 
-    Args:
-        network: the form of the members, with one input.
-        members: their number.
-        x: inputs [1, n]. With one output they are the columns of the image; two outputs are the plane of the image.
-        ends: the ends of the image for each output, [out, 2].
-        alpha: the outer slope of PLU.
-        c: the half-width of its inner piece.
+    Two outputs are the plane of the image; the curve is looked at in twice as many points.
     """
 
-    def __init__(self, network: MLP, members: int, x: Array, ends: Array, alpha: float, c: float) -> None:
-        self._network, self._x, self._shape = network, x.astype(np.float32), (alpha, c)
+    def __init__(self, network: MLP, task: Task, settings: Settings) -> None:
+        members, (low, high) = settings.networks, task.box[0].tolist()
+        x = task.scales[0](np.linspace(low, high, WIDTH * task.outputs)[:, None]).T
+        ends = task.scales[1](view_of(task)[-task.outputs :].T).T  # of the image, for each output
+        self._network, self._x, self._shape = network, x.astype(np.float32), (settings.alpha, settings.c)
         (low, high), pixels = ends.T[..., None, None], np.array(SIZE[-len(ends) :])[:, None, None]
         # place = factor z + offset for an output z; 0 and the one after the last are outside
         self._factors, self._last = (pixels / (high - low)).astype(np.float32), (pixels + 1).astype(np.float32)
@@ -226,14 +224,6 @@ def view_of(task: Task) -> Array:
     return np.concatenate([task.box, padded])[:2] if task.outputs == 1 else padded
 
 
-def cloud_of(network: MLP, task: Task, settings: Settings) -> Cloud:
-    """Return the cloud of the networks of one activation; a parametric curve is looked at in twice as many points."""
-    low, high = task.box[0].tolist()
-    x = task.scales[0](np.linspace(low, high, WIDTH * task.outputs)[:, None]).T
-    ends = task.scales[1](view_of(task)[-task.outputs :].T).T
-    return Cloud(network, settings.networks, x, ends, settings.alpha, settings.c)
-
-
 def pixels(box: Array) -> Array:
     """Return the centres of the pixels of an image of the box, [HEIGHT * WIDTH, 2], the top row first."""
     (left, right), (bottom, top) = box
@@ -247,15 +237,6 @@ def surface_bytes(task: Task, z: Array) -> Array:
     low, high = task.y.min(), task.y.max()
     shown = np.nan_to_num((z - low) * (255 / max(high - low, 1e-30)), nan=0.0).clip(0, 255)
     return np.asarray(np.rint(shown), dtype=np.uint8).reshape(HEIGHT, WIDTH)
-
-
-def share_of_dead_units(network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0) -> float:
-    """Return the share of hidden units with slope 0 at every point of x [in, batch]: nothing moves their weights."""
-    with np.errstate(all="ignore"):
-        *hidden, _ = preactivations(network, theta, x, alpha, c)
-        shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
-        slopes = [network.function.slope(z, a, b) for z, a, b in zip(hidden, *shapes, strict=True)]
-    return float(np.mean(np.concatenate([(slope == 0).all(axis=1) for slope in slopes])))
 
 
 def _number(value: float) -> float | None:

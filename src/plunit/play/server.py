@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hmac
-import io
 import json
 import secrets
 import socket
@@ -68,6 +67,7 @@ class Server(ThreadingHTTPServer):
         self.hosts = {f"{name}:{self.server_port}" for name in ("localhost", "127.0.0.1", "[::1]")}
         self._free = threading.BoundedSemaphore(CONNECTIONS)
         self.strangers: OrderedDict[Any, None] = OrderedDict()  # connections that show no token, the oldest first
+        self.awaited: dict[Any, tuple[float, int]] = {}  # connection: when its request is late, and how it ends then
 
     def server_bind(self) -> None:
         """Bind without a look at the names of this machine, which can take seconds."""
@@ -97,6 +97,13 @@ class Server(ThreadingHTTPServer):
             self.strangers.popitem(last=False)[0].shutdown(socket.SHUT_RDWR)
         return True
 
+    def service_actions(self) -> None:
+        """End the connections whose requests are late, however slowly their bytes come; called every 0.1 s."""
+        for connection, (late, how) in dict(self.awaited).items():
+            if time.monotonic() > late:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(how)
+
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a connection."""
         try:
@@ -117,38 +124,6 @@ class Refused(Exception):
     """A request that is not answered: a status and a reason."""
 
 
-class Timely(io.RawIOBase):
-    """What a connection sends until a time, however slowly; a read after that raises TimeoutError."""
-
-    def __init__(self, connection: Any, source: Any) -> None:
-        self._connection, self._source, self._late = connection, source, 0.0
-
-    def allow(self, seconds: float) -> None:
-        """Set the time."""
-        self._late = time.monotonic() + seconds
-
-    def readable(self) -> bool:
-        """Whether it can be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        """Read what is there; wait for the rest of the time if nothing is."""
-        left, usual = self._late - time.monotonic(), self._connection.gettimeout()
-        if left <= 0:
-            raise TimeoutError
-        self._connection.settimeout(left)
-        try:
-            found: int | None = self._source.readinto(buffer)
-            return found
-        finally:
-            self._connection.settimeout(usual)  # of what is sent
-
-    def close(self) -> None:
-        """Read no more."""
-        self._source.close()
-        super().close()
-
-
 class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
@@ -156,24 +131,28 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version, server_version, sys_version = "HTTP/1.1", "plunit", ""
     default_request_version = "HTTP/1.0"  # not 0.9, whose answers have no headers
     timeout, disable_nagle_algorithm = TIMEOUT, True
-    rbufsize = 0  # `setup` adds the buffer
-
-    def setup(self) -> None:
-        """Prepare for requests that arrive in time."""
-        super().setup()
-        self._wire = Timely(self.connection, self.rfile)
-        self.rfile = io.BufferedReader(self._wire)
 
     def handle_one_request(self) -> None:
         """Wait for a request and answer it; the connection is a stranger's until a call shows the token."""
-        self._wire.allow(self.timeout)
+        self._await(socket.SHUT_RDWR)
         self.server.strangers.pop(self.connection, None)
         self.server.strangers[self.connection] = None  # the newest
         super().handle_one_request()
 
+    def parse_request(self) -> bool:
+        """Read the rest of the head."""
+        try:
+            return super().parse_request()
+        finally:
+            self.server.awaited.pop(self.connection, None)
+
+    def _await(self, how: int) -> None:
+        self.server.awaited[self.connection] = time.monotonic() + self.timeout, how
+
     def finish(self) -> None:
         """Leave."""
-        self.server.strangers.pop(self.connection, None)
+        for known in (self.server.strangers, self.server.awaited):
+            known.pop(self.connection, None)
         super().finish()
 
     def do_GET(self) -> None:
@@ -225,11 +204,13 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(411, "a call needs a Content-Length")
         if len(length) > 9 or int(length) > BODY:
             raise Refused(413, f"a call may have {BODY:,} bytes, this one has {length[:20]}")
-        self._wire.allow(self.timeout)
+        self._await(socket.SHUT_RD)
         try:
             body = self.rfile.read(int(length))
         except TimeoutError:
             body = b""
+        finally:
+            self.server.awaited.pop(self.connection, None)
         if len(body) < int(length):
             raise Refused(408, f"the body of a call did not arrive within {self.timeout:g} s")
         return body

@@ -57,7 +57,7 @@ class Workshop:
         except UserError as error:
             status, line = 404 if isinstance(error, UnknownSession) else 400, str(error)
         except MemoryError:
-            status, line = 503, "the memory of this machine does not suffice; take fewer networks"
+            status, line = 503, "this machine has too little memory; use fewer networks"
         except Exception as error:  # a fault of ours; the page must not wait for ever
             status, line = 500, f"plunit failed: {type(error).__name__}: {str(error)[:200]}"
         return status, Reply({"error": " ".join(line.split())})
@@ -107,18 +107,16 @@ class Workshop:
 
     def _check_room(self, needed: int, others: list[int]) -> None:
         if needed > MEMORY:
-            raise UserError(f"this needs {needed >> 20} MB, the limit is {MEMORY >> 20} MB; take fewer networks")
+            raise UserError(f"this needs {needed >> 20} MB, the limit is {MEMORY >> 20} MB; use fewer networks")
         if len(others) >= SESSIONS:
             raise UserError(f"{len(others)} pages are training, the limit is {SESSIONS}; close one of them")
         if sum(others) + needed > 4 * MEMORY:
-            raise UserError("the other pages need too much memory; close one of them, or take fewer networks")
+            raise UserError("the other pages need too much memory; close one of them, or use fewer networks")
 
     def _find(self, name: Any) -> Session:
         session = self._sessions.get(name) if isinstance(name, str) else None
         if session is None:
-            raise UnknownSession(
-                "there is no such training, or it has ended, because its page asked for no frames; start again"
-            )
+            raise UnknownSession("this training has ended, because its page was closed or idle; start again")
         return session
 
     def _frame(self, session: Any, after: Annotated[int, Range(0, 2**53)] = 0) -> Reply:

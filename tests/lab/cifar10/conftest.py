@@ -1,12 +1,15 @@
 """A tiny data set in the format of CIFAR-10, in the place of the real one, and runs that no network made."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from plunit.data import cifar10
 from plunit.lab.read import cifar10 as read
-from plunit.lab.read import records
 
+write = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "record.py"))["write"]
 FINAL = {"tanh": 0.9, "relu": 1.0, "plu": 0.8, "identity": 1.4}
 
 
@@ -33,12 +36,12 @@ def made():
 @pytest.fixture
 def put_record(tmp_path, monkeypatch):
     """Let records be looked for in an empty folder; return a function that puts one there."""
-    monkeypatch.setattr(read, "read", lambda name: records.read(name, tmp_path / "records"))
+    stored = read.read
+    monkeypatch.setattr(read, "read", lambda name: stored(name, tmp_path / "records"))
 
     def put(name, runs):
-        curves = {activation: records.curve(arrays) for activation, arrays in runs.items()}
-        records.write(tmp_path / "records" / name, curves, {})
-        return records.read(name, tmp_path / "records")
+        curves = {activation: read.curve(arrays) for activation, arrays in runs.items()}
+        write(tmp_path / "records" / name, curves, {})
 
     return put
 

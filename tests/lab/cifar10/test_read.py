@@ -9,8 +9,7 @@ import pytest
 from plunit.lab.claims import interval, median
 from plunit.lab.publishing import write_tables
 from plunit.lab.read import cifar10 as read
-from plunit.lab.read.cifar10 import EXPERIMENTS, Evidence, _best, crossing
-from plunit.lab.read.records import LossCurves
+from plunit.lab.read.cifar10 import EXPERIMENTS, Evidence, LossCurves, _best, crossing
 
 USUAL, MATCHED = EXPERIMENTS
 FITS = ("sine", "parametric", "surface")
@@ -200,23 +199,15 @@ def listed(runs, window):
     return losses, ", ".join(f"{labels[name]} {value:.1f} %" for name, value in accuracy.items())
 
 
-def test_the_finding_gives_losses_and_accuracies_of_the_run_of_most_seeds(runs, longer, longest, put, made):
-    short = {activation: made(activation, 24) for activation in ACTIVATIONS}
-    tanh, plu, _ = dataclasses.replace(USUAL).claims(short, {})
-    expected = [ratio(short, "relu", one, slice(0, 24)) for one in ("tanh", "plu")]
-    assert (tanh.value, plu.value) == pytest.approx(expected)
+def test_the_finding_gives_losses_and_accuracies_of_the_run_of_most_seeds(runs, longer, longest, put):
+    def said(what, runs):
+        losses, accuracies = listed(runs, slice(950, 1000))
+        return f"{what}: training loss after 1,000 steps {losses}; test accuracy at the end {accuracies}."
 
-    def said(what, runs, steps):
-        losses, accuracies = listed(runs, slice(max(steps - 50, 0), steps))
-        ends = f"test accuracy at the end {accuracies}."
-        return f"{what}: training loss after {steps:,} steps {losses}; {ends}"
-
-    assert dataclasses.replace(USUAL).finding(short) == said("This run of 24 steps, 2 seeds", short, 24)
-    assert dataclasses.replace(USUAL).finding(runs) == said("This run of 1,000 steps, 2 seeds", runs, 1000)
+    assert dataclasses.replace(USUAL).finding(runs) == said("This run of 1,000 steps, 2 seeds", runs)
     put("full", longest)
     put("seeds", longer)
-    stored = "The stored run of 2,000 steps, 5 seeds"
-    assert dataclasses.replace(USUAL).finding(runs) == said(stored, longer, 1000)
+    assert dataclasses.replace(USUAL).finding(runs) == said("The stored run of 2,000 steps, 5 seeds", longer)
 
 
 def test_the_figure_shows_run_and_records(runs, longer, longest, put, tmp_path):
@@ -243,11 +234,7 @@ def test_the_figure_shows_run_and_records(runs, longer, longest, put, tmp_path):
 
 
 def test_rows_state_losses_and_accuracy_and_a_table_the_time(cifar10, runs, tmp_path):
-    rows = list(cifar10.rows(runs))
-    assert [(row["activation"], row["seed"]) for row in rows] == [
-        (name, seed) for name in ACTIVATIONS for seed in (0, 1)
-    ]
-    assert rows[5] == {
+    assert list(cifar10.rows(runs))[5] == {
         "experiment": "cifar10",
         "activation": "plu",
         "seed": 1,

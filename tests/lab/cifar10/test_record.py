@@ -1,16 +1,17 @@
 """Curves of a run, and records of them."""
 
 import json
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from plunit.lab import plan, store
-from plunit.lab.read import records
-from plunit.lab.read.cifar10 import EXPERIMENTS
-from plunit.lab.read.records import curve
+from plunit.lab.read.cifar10 import EXPERIMENTS, curve, read
 
 ACTIVATIONS = EXPERIMENTS[0].activations
+RECORD = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "record.py"))
 
 
 @pytest.mark.parametrize(("steps", "window", "kept"), [(1000, 50, 1000), (1049, 50, 1000), (24, 24, 24), (50, 50, 50)])
@@ -31,10 +32,10 @@ def test_smoothed_curves_are_means_of_whole_groups(made):
 
 def test_a_record_comes_back_as_it_was_and_says_what_was_run(made, tmp_path):
     curves = {"relu": curve(made("relu", 400, 1)), "plu": curve(made("plu", 400, 3))}
-    records.write(tmp_path / "some", curves, {"command": "plunit run"})
+    RECORD["write"](tmp_path / "some", curves, {"command": "plunit run"})
     about = json.loads((tmp_path / "some" / "record.json").read_text())
     assert about == {"command": "plunit run", "window": 50, "seeds": {"relu": 1, "plu": 3}}
-    found = records.read("some", tmp_path)
+    found = read("some", tmp_path)
     assert list(found) == ["relu", "plu"]
     for activation, theirs in curves.items():
         ours, theirs = vars(found[activation]), vars(theirs)
@@ -42,11 +43,11 @@ def test_a_record_comes_back_as_it_was_and_says_what_was_run(made, tmp_path):
             np.testing.assert_allclose(ours[key], theirs[key], atol=digits)
         np.testing.assert_array_equal(ours["test_step"], [100, 400], strict=True)
         assert ours["window"] == 50
-    assert records.read("none", tmp_path) == {}
+    assert read("none", tmp_path) == {}
 
 
 def test_the_full_run_is_a_record_of_the_package():
-    found = records.read("full")
+    found = read("full")
     assert set(found) == set(ACTIVATIONS)
     assert {(one.steps, one.seeds, one.window) for one in found.values()} == {(100_000, 1, 50)}
     assert np.isfinite(np.stack([one.loss for one in found.values()])).all()
@@ -54,15 +55,15 @@ def test_the_full_run_is_a_record_of_the_package():
 
 
 def test_a_finished_folder_becomes_a_record(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(records, "FOLDER", tmp_path / "records")
+    monkeypatch.setitem(RECORD["main"].__globals__, "RECORDS", tmp_path / "records")
     part = plan.Part("cifar10", 2, ("relu", "plu"), changes={"steps": 100})
     plan.save(tmp_path / "runs", {"cifar10": part})
     for cell in part.cells():
         arrays = made(cell.activation, 100)
         chosen = {key: array[..., cell.first : cell.last] for key, array in arrays.items()}
         store.write(tmp_path / "runs", cell, chosen)
-    records.main(tmp_path / "runs", "mine")
-    found = records.read("mine", tmp_path / "records")
+    RECORD["main"](tmp_path / "runs", "mine")
+    found = read("mine", tmp_path / "records")
     np.testing.assert_allclose(found["plu"].loss, curve(made("plu", 100)).loss, atol=1e-5)
     about = json.loads((tmp_path / "records" / "mine" / "record.json").read_text())
     assert (about["spec"]["steps"], about["seeds"]) == (100, {"relu": 2, "plu": 2})

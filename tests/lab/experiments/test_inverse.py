@@ -1,7 +1,6 @@
 """Round trips, and the theorems of section 6."""
 
 import dataclasses
-import itertools
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +8,7 @@ import pytest
 import torch
 
 from plunit.invertible import PLU, Chain, InvertibleNetwork, Tanh, alternating
-from plunit.invertible.certificate import certify
-from plunit.invertible.frozen import part_by_part
+from plunit.invertible.certificate import certify, part_by_part
 from plunit.lab.cell import Cell
 from plunit.lab.read import inverse
 from plunit.lab.read.inverse import EXPERIMENTS, theorems
@@ -105,21 +103,6 @@ def test_the_bound_of_the_certificate_holds(runs):
     assert certificate.sentence == "The bound of the certificate is not exceeded at any depth, PLU."
     assert certificate.value < 1
     assert certificate.verdict == "holds"
-
-
-def test_at_most_five_seeds_are_run():
-    assert [USUAL.seeds_within(seeds) for seeds in (3, 64, 1024)] == [3, 5, 5]
-    assert len(USUAL.cells(("plu",), USUAL.seeds_within(1024), "")) == 5
-
-
-def test_rows_hold_what_was_measured():
-    axes = [*enumerate(SPEC.linears)], [*enumerate(SPEC.dtypes)], [*enumerate(SPEC.depths)], range(7)
-    assert list(INVERSE.rows(DRAWN)) == [
-        {"experiment": "inverse", "activation": name, "seed": s, "depth": depth, "linear": linear, "dtype": dtype}
-        | {key: arrays[key][i, j, k, s] for key in ("error", "lost", "bound")}
-        for name, arrays in DRAWN.items()
-        for (i, linear), (j, dtype), (k, depth), s in itertools.product(*axes)
-    ]
 
 
 def test_the_figure_has_a_panel_for_each_kind_and_precision(tmp_path):

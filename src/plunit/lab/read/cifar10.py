@@ -1,13 +1,19 @@
-"""CIFAR-10: rows, claims and curves of training loss and test accuracy, from a run or the stored records."""
+"""CIFAR-10: rows, claims and curves of training loss and test accuracy, from a run or the stored records.
+
+Records are long runs, small enough for the package (`lab/records`); `tools/record.py` writes them.
+"""
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import itertools
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,13 +22,15 @@ from matplotlib.ticker import LogLocator
 
 from plunit.base.ranges import Range
 from plunit.data import fetch
+from plunit.lab.cell import Arrays
 from plunit.lab.claims import Claim, Column, interval, measure, measure_ratio, median, ratios
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.read.records import WINDOW, Curves, curve, read
 from plunit.lab.style import Picture, label, listed, look
 from plunit.lab.train import cifar10 as run
 from plunit.lab.train.cifar10 import Cifar10Spec
 
+RECORDS = Path(__file__).parents[1] / "records"
+WINDOW = 50
 Bars = tuple[Range, Range]
 
 _STEPS = (100, 500, 1000, 5000)
@@ -31,6 +39,83 @@ _FULL = Cifar10Spec.steps
 
 _FITS = ("sine", "parametric", "surface")
 _CROSSING = 1000  # steps over which losses are averaged to see one curve cross another
+
+
+@dataclass(frozen=True)
+class LossCurves:
+    """What is kept of the runs of one activation, seeds on the last axis.
+
+    Attributes:
+        window: steps in a window.
+        loss: mean training loss of each window [windows, seeds].
+        test_step: steps after which the test set was evaluated [tests].
+        test_loss: mean cross-entropy then [tests, seeds].
+        test_accuracy: share of right answers then [tests, seeds].
+    """
+
+    window: int
+    loss: Column
+    test_step: Column
+    test_loss: Column
+    test_accuracy: Column
+
+    @property
+    def steps(self) -> int:
+        """Number of steps in all windows."""
+        return self.window * len(self.loss)
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds."""
+        return int(self.loss.shape[1])
+
+    def at(self, step: int) -> Column:
+        """Return the mean loss of the window that ends at a step [seeds]."""
+        loss: Column = self.loss[step // self.window - 1]
+        return loss
+
+    def area(self, step: int) -> Column:
+        """Return the mean loss of all steps up to one: the area under the curve, divided by its length [seeds]."""
+        area: Column = np.mean(self.loss[: step // self.window], axis=0)
+        return area
+
+    def smoothed(self, steps: int) -> Column:
+        """Return the mean loss of each `steps` steps [groups, seeds]; an incomplete last group is left out."""
+        width = max(steps // self.window, 1)
+        count = len(self.loss) // width
+        loss: Column = self.loss[: count * width].reshape(count, width, -1).mean(1)
+        return loss
+
+
+Curves = dict[str, LossCurves]
+
+
+def curve(arrays: Arrays, window: int = WINDOW) -> LossCurves:
+    """Reduce the arrays of `compute` to a curve; steps beyond the last whole window are left out."""
+    window = min(window, len(arrays["loss"]))
+    count = len(arrays["loss"]) // window
+    loss = arrays["loss"][: count * window].astype(np.float64).reshape(count, window, -1).mean(1)
+    return LossCurves(window, loss, arrays["test_step"][:, 0], arrays["test_loss"], arrays["test_accuracy"])
+
+
+def read(name: str, folder: Path = RECORDS) -> Curves:
+    """Return the curves of a stored record by activation; {} if there is no such record."""
+    place, curves = folder / name, {}
+    if not (place / "record.json").exists():
+        return {}
+    about = json.loads((place / "record.json").read_text())
+    losses, tests = (
+        list(csv.DictReader((place / file).read_text().splitlines())) for file in ("losses.csv", "tests.csv")
+    )
+
+    def column(rows: list[dict[str, str]], key: str, activation: str, seeds: int) -> Column:
+        return np.array([float(row[key]) for row in rows if row["activation"] == activation]).reshape(seeds, -1).T
+
+    for one in about["seeds"].items():
+        step = column(tests, "step", *one)[:, 0].astype(int)
+        kept = column(losses, "loss", *one), step, column(tests, "loss", *one), column(tests, "accuracy", *one)
+        curves[one[0]] = LossCurves(about["window"], *kept)
+    return curves
 
 
 class Evidence(NamedTuple):

@@ -14,9 +14,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from plunit.ensemble import ACTIVATIONS, ENGINES
+from plunit.lab import style
 from plunit.lab.claims import Claim, difference
 from plunit.lab.experiment import Changes, Experiment, Results, Runs, changed, options, texts
-from plunit.lab.style import Picture, distribution, draw_band, label, listed, median_loss
+from plunit.lab.style import Picture, draw_band, label
 from plunit.lab.train import compare as run
 from plunit.lab.train.compare import CompareSpec
 
@@ -63,13 +64,8 @@ class Compare(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Compare the median test losses."""
-        medians = {name: median_loss(arrays["test_loss"]) for name, arrays in runs.items()}
-        best = min(medians, key=lambda name: medians[name])
-        seeds = max(arrays["seed"].size for arrays in runs.values())
-        return (
-            f"Median test losses over {seeds} splits and starts, in units of the target's variance: {listed(medians)}; "
-            f"the lowest is {label(best)}'s."
-        )
+        where = f"over {style.seeds_of(runs)} splits and starts, in units of the target's variance"
+        return f"Median test losses {where}: {style.lowest(runs, 'test_loss')}."
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw losses during training, and the distribution of test losses."""
@@ -82,12 +78,10 @@ class Compare(Experiment):
         left.set(yscale="log", xlabel="step", ylabel="mean square error", title="training rows, batch by batch")
         right.set(yscale="log", xlabel="step", ylabel="mean square error", title="test rows")
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
-        names = ", ".join(map(label, runs))
         caption = f"{self.title}: losses during training, median and 5-95 % of seeds; 1 is the loss of the mean."
-        yield Picture(
-            f"{self.name}-loss", caption, f"Losses over steps on training and test rows, for {names}.", figure
-        )
-        yield distribution(f"{self.name}-final", self.title, runs, "test_loss")
+        alt = f"Losses over steps on training and test rows, for {style.names(runs)}."
+        yield Picture(f"{self.name}-loss", caption, alt, figure)
+        yield style.distribution(f"{self.name}-final", self.title, runs, {"test_loss": "test loss"})
 
 
 def _column(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,17 +14,17 @@ from plunit.base.ranges import Range
 from plunit.invertible import toy
 from plunit.lab.claims import Claim, mean, measure
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.style import Picture, look
+from plunit.lab.style import Picture, look, seeds_of, steps_of
 from plunit.lab.train import density as run
 from plunit.lab.train.density import DensitySpec
 
 METHODS = {
     "gaussian": "Gaussian",
-    "plain": "PLU, autograd",
-    "flux": "PLU, corrected",
+    "plain": "PLU, plain autograd",
+    "flux": "PLU, boundary term",
     "annealed": "PLU, annealed",
     "smooth": "SmoothPLU",
-    "leaky": "leaky ReLU, corrected",
+    "leaky": "leaky ReLU, boundary term",
 }
 """What a flow's activation is and how it is trained, in the place of an activation: the names of
 `plunit.invertible.density` and a Gaussian of full covariance."""
@@ -41,30 +41,26 @@ class Density(Experiment):
 
     activations = tuple(METHODS)
     choices = METHODS
+    columns = ("nll", "steps")
     compute = staticmethod(run.compute)
     prepare = staticmethod(run.prepare)
     seeds = chunk = 5
     short = 300
 
-    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
-        """Yield one row for each method, data set and seed."""
-        for method, arrays in runs.items():
-            steps = arrays["loss"].shape[1] if "loss" in arrays else 0
-            for d, data in enumerate(self.spec.data):
-                for i, seed in enumerate(arrays["seed"]):
-                    row = self.first_columns(method, seed) | {"data": data}
-                    yield row | {"nll": float(arrays["nll"][d, i]), "steps": steps}
+    def axes(self) -> dict[str, Sequence[Any]]:
+        """Return the names of the data sets."""
+        return {"data": self.spec.data}
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
         """Yield the claims that can be measured with what was run; those on the toys need all steps."""
         for method in [method for method in runs if method != "gaussian"]:
-            steps, nll = runs[method]["loss"].shape[1], runs[method]["nll"].mean(0)
+            steps, nll = runs[method]["steps"][0], runs[method]["nll"].mean(0)
             if self.spec.data == _TOY_NAMES and method in _TOYS and steps >= DensitySpec.steps:
                 verb = "stays near a Gaussian" if method == "plain" else "learns four toy densities"
-                sentence, what, claimed = f"A flow of {METHODS[method]} {verb}", "mean test NLL", _TOYS[method]
+                sentence, what, claimed = f"The flow “{METHODS[method]}” {verb}", "mean test NLL", _TOYS[method]
             elif "gaussian" in runs and method != "plain":
                 nll = nll - runs["gaussian"]["nll"].mean(0)
-                sentence = f"A flow of {METHODS[method]} is better than a Gaussian"
+                sentence = f"The flow “{METHODS[method]}” is better than a Gaussian"
                 what, claimed = "mean of test NLL - a Gaussian's", Range(high=0)
             else:
                 continue
@@ -74,7 +70,7 @@ class Density(Experiment):
     def finding(self, runs: Runs) -> str:
         """Give the mean likelihoods."""
         means = (f"{METHODS[method]} {arrays['nll'].mean():.2f}" for method, arrays in runs.items())
-        return f"Mean test negative log-likelihood in nats, {self._steps(runs)}: {', '.join(means)}."
+        return f"Mean test negative log-likelihood in nats, {steps_of(runs):,} steps: {', '.join(means)}."
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw densities and samples of two-dimensional data, and likelihoods of all."""
@@ -93,8 +89,7 @@ class Density(Experiment):
             axes.set(title=data.replace("_", " "), xlabel="test NLL, nats")
             axes.set_yticks(-np.arange(len(runs)), [METHODS[method] for method in runs])
             axes.margins(0.12)
-        seeds = max(arrays["seed"].size for arrays in runs.values())
-        what = f"test negative log-likelihood of {seeds} seeds, {self._steps(runs)}"
+        what = f"test negative log-likelihood of {seeds_of(runs)} seeds, {steps_of(runs):,} steps"
         caption = f"{self.title}: {what}. Lower is better."
         alt = f"Dots for each seed, a row for each of {', '.join(METHODS[method] for method in runs)}."
         return Picture(f"{self.name}-likelihoods", caption, alt, figure)
@@ -123,13 +118,9 @@ class Density(Experiment):
                 axes.grid(visible=False)
             for axes, title in zip(panels[0], ("data", *(METHODS[method] for method in runs)), strict=True):
                 axes.set_title(title.replace(", ", ",\n"), fontsize=8)
-            caption = f"{self.title}: data, and {noun} of the flows of seed 0, {self._steps(runs)}."
+            caption = f"{self.title}: data, and {noun} of the flows of seed 0, {steps_of(runs):,} steps."
             alt = f"A row for each of {', '.join(spec.data)}: the data, then the {noun} of {len(runs)} flows."
             yield Picture(f"{self.name}-{noun}", caption, alt, figure)
-
-    def _steps(self, runs: Runs) -> str:
-        lengths = [arrays["loss"].shape[1] for arrays in runs.values() if "loss" in arrays]
-        return f"{max(lengths):,} steps" if lengths else "no training"
 
 
 def _scatter(axes: Any, points: Any, colour: str) -> None:

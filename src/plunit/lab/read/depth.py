@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
 from plunit.lab.claims import Claim, measure_ratio, median, ratios
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.style import Picture, draw_band, label, listed
+from plunit.lab.style import Picture, draw_band, listed, names, seeds_of
 from plunit.lab.train import depth as run
 from plunit.lab.train.depth import DepthSpec
 
@@ -29,20 +29,18 @@ class Depth(Experiment):
 
     activations = ("tanh", "relu", "plu")
     choices = ACTIVATIONS
+    columns = ("gradient_norm",)
     compute = staticmethod(run.compute)
 
-    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
-        """Yield one row for each activation, depth and seed."""
-        for activation, arrays in runs.items():
-            for depth, norms in zip(self.spec.depths, arrays["gradient"], strict=True):
-                for seed, norm in zip(arrays["seed"], norms, strict=True):
-                    yield self.first_columns(activation, seed) | {"depth": depth, "gradient_norm": float(norm)}
+    def axes(self) -> dict[str, Sequence[Any]]:
+        """Return the depths."""
+        return {"depth": self.spec.depths}
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
         """Yield what happens between the least depth and the largest."""
         if not runs.keys() >= {"tanh", "plu"}:
             return
-        tanh, plu = (runs[activation]["gradient"] for activation in ("tanh", "plu"))
+        tanh, plu = (runs[activation]["gradient_norm"] for activation in ("tanh", "plu"))
         ends = f"depth {self.spec.depths[-1]} / depth {self.spec.depths[0]}"
         fall, bars = f"median of |dL/dW1|, {ends}", (Range(high=0.01), Range(high=0.1))
         sentence = f"Gradients vanish with depth for tanh, {self.start}."
@@ -61,19 +59,17 @@ class Depth(Experiment):
         axes = figure.subplots()
         depths = self.spec.depths
         for activation, arrays in runs.items():
-            draw_band(axes, depths, np.maximum(arrays["gradient"], _FLOOR), activation, marker="o", markersize=3)
+            draw_band(axes, depths, np.maximum(arrays["gradient_norm"], _FLOOR), activation, marker="o", markersize=3)
         axes.set(xscale="log", yscale="log", xlabel="depth (weight layers)", ylabel="|dL/dW1| at the start")
         axes.set_xticks(depths, [str(depth) for depth in depths])
         axes.minorticks_off()
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-        seeds = max(arrays["seed"].size for arrays in runs.values())
-        caption = f"{self.title}: median and 5-95 % of {seeds} seeds; zeros are drawn at {_FLOOR:g}."
-        names = ", ".join(map(label, runs))
-        yield Picture(self.name, caption, f"Falling curves of gradient norms over depth for {names}.", figure)
+        caption = f"{self.title}: median and 5-95 % of {seeds_of(runs)} seeds; zeros are drawn at {_FLOOR:g}."
+        yield Picture(self.name, caption, f"Falling curves of gradient norms over depth for {names(runs)}.", figure)
 
     def finding(self, runs: Runs) -> str:
         """Say by how much gradients fall."""
-        falls = {name: float(median(ratios(*arrays["gradient"][[-1, 0]]))) for name, arrays in runs.items()}
+        falls = {name: float(median(ratios(*arrays["gradient_norm"][[-1, 0]]))) for name, arrays in runs.items()}
         ends = f"depth {self.spec.depths[-1]} / depth {self.spec.depths[0]}"
         return f"Norm of the first layer's gradient, {ends}, {self.start}: {listed(falls)}."
 

@@ -78,7 +78,7 @@ class FitExperiment(Experiment):
         """Draw the fits and losses, then what the networks are made of."""
         yield _fitted(self, runs)
         yield _losses(self, runs)
-        yield style.distribution(f"{self.name}-final", self.title, runs, "final_loss")
+        yield style.distribution(f"{self.name}-final", self.title, runs, {"final_loss": "final loss"})
         if "plu_learned" in runs:
             yield _learned(self, runs["plu_learned"])
         if counted := {activation: arrays for activation, arrays in runs.items() if "course" in arrays}:
@@ -94,12 +94,7 @@ class FitExperiment(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Compare the median final losses."""
-        medians = {activation: style.median_loss(arrays["final_loss"]) for activation, arrays in runs.items()}
-        seeds = max(arrays["seed"].size for arrays in runs.values())
-        best = min(medians, key=lambda activation: medians[activation])
-        return (
-            f"Median final losses over {seeds:,} seeds: {style.listed(medians)}; the lowest is {style.label(best)}'s."
-        )
+        return f"Median final losses over {style.seeds_of(runs):,} seeds: {style.lowest(runs, 'final_loss')}."
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
         """Yield the claims that can be measured with what was run."""
@@ -204,8 +199,8 @@ def _fitted(one: FitExperiment, runs: Runs) -> style.Picture:
             seed, loss = arrays["seed"][member], arrays["final_loss"][member]
             axes.set_title(f"{style.label(activation)}, {kind} seed ({seed})\nloss {loss:.2g}", fontsize=9)
     told = f"Loss of the median seed: {style.listed(medians)}."
-    caption = f"{one.title}: what the networks make of it, the target in black. {told}"
-    alt = f"The target and fitted functions: for each of {_names(shown)} the median and the best seed."
+    caption = f"{one.title}: the fitted functions, target in black. {told}"
+    alt = f"The target and fitted functions: for each of {style.names(shown)} the median and the best seed."
     return style.Picture(f"{one.name}-fits", caption, alt, figure)
 
 
@@ -216,13 +211,15 @@ def _losses(one: FitExperiment, runs: Runs) -> style.Picture:
         at = np.arange(len(arrays["history"])) * one.spec.stride
         style.draw_band(many, at, arrays["history"], activation)
         single.plot(at, arrays["history"][:, 0], **style.look(activation))
-    seeds = max(arrays["seed"].size for arrays in runs.values())
-    many.set(yscale="log", xlabel="step", ylabel="mean square error", title=f"median and 5-95 % of {seeds} seeds")
+    title = f"median and 5-95 % of {style.seeds_of(runs)} seeds"
+    many.set(yscale="log", xlabel="step", ylabel="mean square error", title=title)
     single.set(xlabel="step", title="one run (seed 0), as in the paper")
     figure.legend(*many.get_legend_handles_labels(), loc="outside lower center", ncols=5)
     last = {activation: float(np.nanmedian(arrays["history"][-1])) for activation, arrays in runs.items()}
     caption = f"{one.title}: the loss during training. Medians at the end: {style.listed(last)}."
-    alt = f"Two charts of loss over steps, logarithmic: median and band over seeds, and seed 0, for {_names(runs)}."
+    alt = (
+        f"Two charts of loss over steps, logarithmic: median and band over seeds, and seed 0, for {style.names(runs)}."
+    )
     return style.Picture(f"{one.name}-loss", caption, alt, figure)
 
 
@@ -272,9 +269,7 @@ def _pieces(one: FitExperiment, runs: Runs) -> style.Picture:
         for stage in ("initial", "trained")
     )
     caption = f"{one.title}: functionally distinct {noun}. Medians before training: {before}; after it: {after}."
-    alt = (
-        f"Left: {noun} over training steps for {_names(runs)}. Right: final loss against {noun}, a mark for each seed."
-    )
+    alt = f"Left: {noun} over training steps for {style.names(runs)}. Right: loss against {noun}, a mark for each seed."
     return style.Picture(f"{one.name}-pieces", caption, alt, figure)
 
 
@@ -303,11 +298,11 @@ def _exact(one: FitExperiment, runs: Runs) -> style.Picture:
         axes.set_title(f"{style.label(activation)}, median seed ({seed}), loss {loss:.2g}\n{counts}", fontsize=9)
     if line:
         caption = "the functions of the median seeds with their knots, target in black."
-        alt = f"Fitted functions of {_names(runs)} as broken lines, a dot at each knot, over the smooth target."
+        alt = f"Fitted functions of {style.names(runs)} as broken lines, a dot at each knot, over the smooth target."
     else:
-        caption = "the regions of the median seeds, coloured by gradient; on each the network is affine."
-        alt = f"The square of the inputs cut into polygons by the networks of {_names(runs)}."
-    return style.Picture(f"{one.name}-{'knots' if line else 'cells'}", f"{one.title}: {caption}", alt, figure)
+        caption = "the polygons of the median seeds, coloured by gradient; on each the network is affine."
+        alt = f"The square of the inputs cut into polygons by the networks of {style.names(runs)}."
+    return style.Picture(f"{one.name}-{'knots' if line else 'polygons'}", f"{one.title}: {caption}", alt, figure)
 
 
 def evaluate(spec: FitSpec, activation: str, theta: Array, x: Array) -> Array:
@@ -336,10 +331,6 @@ def _draw_fit(axes: Any, spec: FitSpec, activation: str, theta: Array) -> None:
         axes.plot(*(np.concatenate([x, values]) if sine else values), **line)
     axes.set(**_AXES[spec.target])
     axes.label_outer()
-
-
-def _names(activations: Any) -> str:
-    return ", ".join(map(style.label, activations))
 
 
 _TITLE = "Parametric curve, t on"

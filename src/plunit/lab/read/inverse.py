@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from plunit.functional import formula
 from plunit.lab.cell import Arrays
 from plunit.lab.claims import Claim, Column, largest, mean, measure, median
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.style import Picture, label, listed, look
+from plunit.lab.style import Picture, label, listed, look, names, seeds_of
 from plunit.lab.train import inverse as run
 from plunit.lab.train.inverse import InverseSpec
 
@@ -29,6 +28,7 @@ class InverseExperiment(Experiment):
 
     activations = ("tanh", "plu", "leaky_relu")
     choices = run.NETWORKS
+    columns = ("error", "lost", "bound")
     compute = staticmethod(run.compute)
     seeds = 5
     chunk = 1
@@ -38,14 +38,9 @@ class InverseExperiment(Experiment):
         """Return at most five seeds, enough for a median."""
         return min(seeds, self.seeds)
 
-    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
-        """Yield one row for each activation, kind of layer, precision, depth and seed."""
-        axes = self.spec.linears, self.spec.dtypes, self.spec.depths
-        for activation, arrays in runs.items():
-            for (i, linear), (j, dtype), (k, depth) in product(*map(enumerate, axes)):
-                for s, seed in enumerate(arrays["seed"]):
-                    row = self.first_columns(activation, seed) | {"depth": depth, "linear": linear, "dtype": dtype}
-                    yield row | {key: float(arrays[key][i, j, k, s]) for key in ("error", "lost", "bound")}
+    def axes(self) -> dict[str, Sequence[Any]]:
+        """Return kinds of layers, precisions and depths."""
+        return {"linear": self.spec.linears, "dtype": self.spec.dtypes, "depth": self.spec.depths}
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
         """Yield the theorems, and the claims that can be measured with what was run."""
@@ -104,13 +99,12 @@ class InverseExperiment(Experiment):
         for axes in grid[:, 0]:
             axes.set_ylabel("largest |F⁻¹(F(x)) - x|")
         figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-        seeds = max(arrays["seed"].size for arrays in runs.values())
         caption = (
-            f"{self.title}: median of {seeds} seeds, {spec.features} features. Dotted: the bound of the certificate. "
-            f"Values at {_CEILING:g} stand for round trips that lose points: tanh rounds to +-1, where its inverse is "
-            "infinite."
+            f"{self.title}: median of {seeds_of(runs)} seeds, {spec.features} features. Dotted: the bound of the "
+            f"certificate. Values at {_CEILING:g} stand for round trips that lose points: tanh rounds to +-1, where "
+            "its inverse is infinite."
         )
-        alt = f"Errors of round trips over depth, rising from rounding level, for {', '.join(map(label, runs))}."
+        alt = f"Errors of round trips over depth, rising from rounding level, for {names(runs)}."
         yield Picture(self.name, caption, alt, figure)
 
 

@@ -12,11 +12,9 @@ from matplotlib.figure import Figure
 from plunit.base.ranges import Range
 from plunit.lab.claims import Claim, measure, median
 from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.style import Picture, label, listed, look, median_loss, median_member
+from plunit.lab.style import Picture, label, listed, look, median_member, medians, seeds_of, steps_of
 from plunit.lab.train import warp as run
 from plunit.lab.train.warp import WarpSpec
-
-_ERRORS = ("forward_error", "inverse_error", "round_trip")
 
 
 @dataclass(frozen=True)
@@ -25,30 +23,23 @@ class Warp(Experiment):
 
     activations = ("plu", "leaky_relu")
     choices = run.CHOICES
+    columns = ("steps", "forward_error", "inverse_error", "round_trip")
     compute = staticmethod(run.compute)
     seeds = chunk = 5
     short = 300
 
-    def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
-        """Yield one row for each activation and seed."""
-        for activation, arrays in runs.items():
-            for i, seed in enumerate(arrays["seed"]):
-                row = self.first_columns(activation, seed) | {"steps": len(arrays["loss"])}
-                yield row | {key: float(arrays[key][i]) for key in _ERRORS}
-
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
         """Yield how well the inverse is learned by learning the map, if all steps were made."""
-        if "plu" in runs and len(runs["plu"]["loss"]) >= WarpSpec.steps:
-            steps, errors = len(runs["plu"]["loss"]), runs["plu"]["inverse_error"]
+        if "plu" in runs and (steps := runs["plu"]["steps"][0]) >= WarpSpec.steps:
+            errors = runs["plu"]["inverse_error"]
             sentence = f"An invertible PLU network that learns a map learns its inverse: {steps:,} steps."
             statistic = "median root mean square error of the inverse, on a square of side 4"
             yield measure("", sentence, statistic, median, errors, claimed=Range(high=0.1), weaker=Range(high=0.3))
 
     def finding(self, runs: Runs) -> str:
         """Give the errors of the inverse."""
-        errors = {name: median_loss(arrays["inverse_error"]) for name, arrays in runs.items()}
-        steps = max(len(arrays["loss"]) for arrays in runs.values())
-        return f"Median error of the inverse, which no step saw, after {steps:,} steps: {listed(errors)}."
+        errors = medians(runs, "inverse_error")
+        return f"Median error of the inverse, which no step saw, after {steps_of(runs):,} steps: {listed(errors)}."
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw a square grid mapped by the swirl and by the networks, and by the inverses."""
@@ -67,10 +58,9 @@ class Warp(Experiment):
                 panels[row, column].set_title(f"{noun} of the {label(activation)} network")
             values = (float(np.median(arrays[f"{key}_error"])) for key in ("forward", "inverse"))
             errors.append("{}: F {:.3f}, F⁻¹ {:.3f}".format(label(activation), *values))
-        seeds, steps = (max(arrays[key].shape[0] for arrays in runs.values()) for key in ("seed", "loss"))
         caption = (
-            f"{self.title}, {steps:,} steps: a square grid mapped by F and by the exact inverse of F, which no step of "
-            f"training saw; the median of {seeds} seeds is drawn. Root mean square errors: {'; '.join(errors)}."
+            f"{self.title}, {steps_of(runs):,} steps: a square grid mapped by F and by the exact inverse of F, which "
+            f"training never saw; the median of {seeds_of(runs)} seeds. Root mean square errors: {'; '.join(errors)}."
         )
         alt = "Deformed grids: above, a swirl and what networks make of it; below, its inverse and theirs."
         yield Picture(self.name, caption, alt, figure)

@@ -156,19 +156,16 @@ class Training:
 
     def save(self, scratch: Path) -> None:
         """Write a checkpoint."""
-        tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
-        tensors |= unfinished.optimizer_tensors(self._optimizer)
-        tensors |= {"losses": torch.tensor(self.losses), "tests": torch.tensor(self.tests, dtype=torch.float64)}
-        unfinished.write_checkpoint(scratch, tensors | {"seconds": torch.tensor(self.seconds, dtype=torch.float64)})
+        state = {"model": self.model.state_dict(), "optimizer": self._optimizer.state_dict()}
+        recorded = {"losses": self.losses, "tests": self.tests, "seconds": self.seconds}
+        unfinished.write_checkpoint(scratch, state | recorded)
 
     def restore(self, scratch: Path) -> None:
         """Go back to the checkpoint, if there is a whole one."""
-        if tensors := unfinished.read_checkpoint(scratch):
-            prefix = "model."
-            self.model.load_state_dict({k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
-            unfinished.restore_optimizer(self._optimizer, tensors)
-            self.losses, self.seconds = tensors["losses"].tolist(), tensors["seconds"].item()
-            self.tests = [(int(step), loss, accuracy) for step, loss, accuracy in tensors["tests"].tolist()]
+        if state := unfinished.read_checkpoint(scratch):
+            self.model.load_state_dict(state["model"])
+            self._optimizer.load_state_dict(state["optimizer"])
+            self.losses, self.tests, self.seconds = (state[key] for key in ("losses", "tests", "seconds"))
 
 
 def batch(spec: Cifar10Spec, images: data.Bytes, labels: data.Labels) -> tuple[Tensor, Tensor]:

@@ -59,17 +59,18 @@ class DensitySpec:
 def compute(cell: Cell, scratch: Path) -> Arrays:
     """Return what a cell measures, for each data set of the spec D and seed S.
 
-    nll [D, S], test negative log-likelihood in nats of the flow as it is after training, a PLU network for
-    "annealed"; loss [D, steps, S]; in two dimensions also log_density [D, cells, cells, S] over the drawn square and
-    sample [D, samples, 2, S].
+    steps [S], those taken; nll [D, S], test negative log-likelihood in nats of the flow as it is after training, a PLU
+    network for "annealed"; loss [D, steps, S]; in two dimensions also log_density [D, cells, cells, S] over the drawn
+    square and sample [D, samples, 2, S].
     """
     spec: DensitySpec = cell.spec
     members = [(name, seed) for name in spec.data for seed in cell.seeds]
     draws, tests = zip(*(train_and_test(name, seed, spec.points) for name, seed in members), strict=True)
     arrays: Arrays = {}
     if cell.activation == "gaussian":
-        flows = [gaussian(draw(_GAUSSIAN_POINTS)) for draw in draws]
+        flows, steps = [gaussian(draw(_GAUSSIAN_POINTS)) for draw in draws], 0
     else:
+        steps = spec.steps
         flows, losses = trained(spec, cell.activation, [seed for _, seed in members], draws, scratch)
         arrays["loss"] = losses.T.numpy()
     with torch.no_grad():
@@ -83,7 +84,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
             arrays["sample"] = torch.stack(samples).numpy()
     shape = (len(spec.data), len(cell.seeds))
     arrays = {name: np.moveaxis(value.reshape(*shape, *value.shape[1:]), 1, -1) for name, value in arrays.items()}
-    return {"seed": np.array(cell.seeds), **arrays}
+    return {"seed": np.array(cell.seeds), "steps": np.full(len(cell.seeds), steps), **arrays}
 
 
 def trained(

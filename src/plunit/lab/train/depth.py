@@ -47,9 +47,9 @@ class DepthSpec:
 
 
 def compute(cell: Cell, scratch: Path) -> Arrays:
-    """Return gradient [depths, S], the Frobenius norm of dL/dW_1 for L the mean square error, in float64; seed [S]."""
+    """Return seed [S], and gradient_norm [depths, S]: that of dL/dW_1 for L the mean square error, in float64."""
     norms = [first_gradient(cell, depth) for depth in cell.spec.depths]
-    return {"seed": np.array(cell.seeds), "gradient": np.stack(norms)}
+    return {"seed": np.array(cell.seeds), "gradient_norm": np.stack(norms)}
 
 
 def first_gradient(cell: Cell, depth: int) -> Array:

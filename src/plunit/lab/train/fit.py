@@ -1,21 +1,23 @@
 """Fit the functions of sections 2-4 by small networks, sin(x) first, and count the pieces of what was trained.
 
 `FitSpec` says what is fitted and how, `compute` trains the seeds of a cell; `counted` adds the pieces, on the interval
-or the square of the data.
+or the square of the data. From the same starts, `compute_map` trains with every (alpha, c) of a grid, and
+`compute_reach` takes second-order steps, which show what networks can do, not what Adam makes of them.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from plunit.base.ranges import COUNT, DOMAIN, RATE, SHARE, WIDTH, Range
-from plunit.ensemble import MLP, forward, initial, preactivations, train
+from plunit.ensemble import MLP, finish_members, forward, initial, preactivations, train
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import PIECEWISE, exact, spread
 from plunit.ensemble.runs import Data, Stream
@@ -92,6 +94,50 @@ class FitSpec:
         return TARGETS[self.target][0](x)
 
 
+@dataclass(frozen=True)
+class ShapeSpec(FitSpec):
+    """The fields of `FitSpec`, and a grid of alpha and c; every grid point is trained from the same seeds.
+
+    Attributes:
+        alphas: values of alpha; `alpha`, the paper's choice, is one of them.
+        cs: values of c; likewise.
+    """
+
+    alphas: Annotated[tuple[float, ...], SHARE] = (
+        *(0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
+        *(0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1),
+    )
+    cs: Annotated[tuple[float, ...], WIDTH] = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.alpha not in self.alphas or self.c not in self.cs or self.batch:
+            raise ValueError(f"alphas must hold {self.alpha}, cs {self.c}, and batch must be 0")
+
+    @property
+    def chosen(self) -> tuple[int, int]:
+        """Where the paper's choice is on the grid."""
+        return self.alphas.index(self.alpha), self.cs.index(self.c)
+
+
+@dataclass(frozen=True)
+class ReachSpec(FitSpec):
+    """The fields of `FitSpec`, with Adam's steps, and the steps of Levenberg and Marquardt from the same starts.
+
+    Attributes:
+        finish_steps: of Levenberg and Marquardt, at most; a member that stalls ends earlier.
+        damping: of the first of them.
+    """
+
+    finish_steps: Annotated[int, COUNT] = 400
+    damping: Annotated[float, Range(1e-9, 1e9)] = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.batch:
+            raise ValueError(f"batch must be 0, because all points count at each step, got {self.batch}")
+
+
 def compute(cell: Cell, scratch: Path) -> Arrays:
     """Train seeds first, ..., last - 1.
 
@@ -125,11 +171,51 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
         "checkpoints": trained.checkpoints,
         "history": trained.history,
         "final_loss": final_loss(spec, network, trained.theta),
-        "dead": dead_units(spec, network, trained.theta),
+        "dead": dead_units(network, trained.theta, grid(spec), spec.alpha, spec.c),
     }
     if network.learned:
-        arrays["alpha"], arrays["c"] = _shapes(spec, network, trained.theta)
+        arrays["alpha"], arrays["c"] = _shapes(network, trained.theta, spec.alpha, spec.c)
     return arrays | counted(spec, network, arrays)
+
+
+def compute_map(cell: Cell, scratch: Path) -> Arrays:
+    """Return seed, alpha, c, final_loss [S] and theta [rows, S] with S = seeds x alphas x cs, in that order."""
+    spec: ShapeSpec = cell.spec
+    network = MLP(spec.widths, cell.activation)
+    start = initial(network, [np.random.default_rng(seed) for seed in cell.seeds])
+    points = np.array(list(itertools.product(cell.seeds, spec.alphas, spec.cs)))
+    alpha, c = points[:, 1:].astype(np.float32).T.copy()
+    trained = train(
+        network,
+        start.repeat(len(points) // len(cell.seeds), axis=1),
+        fixed(spec),
+        steps=spec.steps,
+        lr=spec.lr,
+        alpha=alpha,
+        c=c,
+        stride=spec.steps,
+        engine=cell.engine,
+    )
+    loss = final_loss(spec, network, trained.theta, alpha, c)
+    grid_points = {"seed": points[:, 0].astype(np.int64), "alpha": points[:, 1], "c": points[:, 2]}
+    return {**grid_points, "final_loss": loss, "theta": trained.theta}
+
+
+def compute_reach(cell: Cell, scratch: Path) -> Arrays:
+    """Return seed, adam_loss, final_loss and taken [S], the steps until each stalled, and theta [rows, S]."""
+    spec: ReachSpec = cell.spec
+    network = MLP(spec.widths, cell.activation)
+    start = initial(network, [np.random.default_rng(seed) for seed in cell.seeds], alpha=spec.alpha, c=spec.c)
+    options: dict[str, Any] = {"alpha": spec.alpha, "c": spec.c, "engine": cell.engine}
+    adam = train(network, start, fixed(spec), steps=spec.steps, lr=spec.lr, stride=spec.steps, **options)
+    found = finish_members(network, start, fixed(spec), steps=spec.finish_steps, damping=spec.damping, **options)
+    return {
+        "seed": np.array(cell.seeds),
+        "theta": found.theta,
+        "adam_loss": final_loss(spec, network, adam.theta),
+        "final_loss": final_loss(spec, network, found.theta),
+        "taken": found.steps,
+    }
 
 
 def grid(spec: FitSpec) -> Array:
@@ -167,17 +253,16 @@ def final_loss(spec: FitSpec, network: MLP, theta: Array, alpha: Array | None = 
     return np.asarray(((output - spec.value(x)[..., None]) ** 2).mean((0, 1)))
 
 
-def dead_units(spec: FitSpec, network: MLP, theta: Array) -> Array:
-    """Count the hidden units of each member whose slope is 0 at every point: their gradient is 0 on all data."""
-    count = np.zeros(theta.shape[1], dtype=np.int64)
-    *hidden, _ = preactivations(network, theta, grid(spec), spec.alpha, spec.c)
-    for z, alpha, c in zip(hidden, *_shapes(spec, network, theta), strict=True):
-        count += (network.function.slope(z, alpha, c) == 0).all(1).sum(0)
-    return count
+def dead_units(network: MLP, theta: Array, x: Array, alpha: float, c: float) -> Array:
+    """Count the hidden units of each member with slope 0 at every point of x [in, points]: their gradient is 0."""
+    *hidden, _ = preactivations(network, theta, x, alpha, c)
+    shapes = _shapes(network, theta, alpha, c)
+    slopes = (network.function.slope(z, *one) for z, *one in zip(hidden, *shapes, strict=True))
+    return np.asarray(sum((slope == 0).all(1).sum(0) for slope in slopes))
 
 
-def _shapes(spec: FitSpec, network: MLP, theta: Array) -> tuple[Array, Array]:
-    return network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (spec.alpha, spec.c)))
+def _shapes(network: MLP, theta: Array, alpha: float, c: float) -> tuple[Array, Array]:
+    return network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
 
 
 def counted(spec: FitSpec, network: MLP, arrays: Arrays) -> Arrays:

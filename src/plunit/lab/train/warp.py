@@ -54,7 +54,7 @@ CHOICES: dict[str, Callable[..., Bijection]] = {"plu": PLU, "leaky_relu": LeakyR
 def compute(cell: Cell, scratch: Path) -> Arrays:
     """Return what a cell measures; the last axis is that of the seeds S.
 
-    loss [steps, S]; forward_error, inverse_error and round_trip [S]: root mean squares of |F - swirl|, of
+    steps [S]; loss [steps, S]; forward_error, inverse_error and round_trip [S]: root mean squares of |F - swirl|, of
     |F^-1 - swirl^-1|, which was never shown in training, and of |F^-1(F(x)) - x|; forward and inverse
     [points, 2, S], the images of the grid.
     """
@@ -79,7 +79,8 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     )
     members = [measured(spec, network, seed) for seed, network in enumerate(networks, cell.first)]
     arrays = {name: np.stack([member[name] for member in members], -1) for name in members[0]}
-    return {"seed": np.array(cell.seeds), "loss": losses.numpy(), **arrays}
+    steps = np.full(len(cell.seeds), spec.steps)
+    return {"seed": np.array(cell.seeds), "steps": steps, "loss": losses.numpy(), **arrays}
 
 
 def swirl(x: Tensor, turn: float) -> Tensor:

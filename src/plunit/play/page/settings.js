@@ -93,7 +93,7 @@ export class Form {
   async readFile(file) {
     if (!file) return;
     const most = 0.9 * this.info.limits.body; // because JSON escapes line ends
-    if (file.size > most) return this.changed(`${file.name} has ${countText(file.size)} bytes, the limit is ${countText(most)}; take fewer rows.`);
+    if (file.size > most) return this.changed(`${file.name} has ${countText(file.size)} bytes, the limit is ${countText(most)}; use fewer rows.`);
     this.keepTable(await file.text(), file.name);
     this.form.source.value = "csv";
     this.show();
