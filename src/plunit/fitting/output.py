@@ -204,10 +204,10 @@ def _check_model(path: Path, inputs: int, activation: str) -> None:
         raise UserError(
             f"a file of the model needs a piecewise-linear activation: {', '.join(PIECEWISE)}; got {activation}"
         )
-    if inputs not in (taken := EXPORTERS[ending(path)].inputs or (inputs,)):
+    if EXPORTERS[ending(path)].only_curves and inputs != 1:
         raise UserError(
-            f"{shown(path)}: the number of inputs is {inputs}, and {path.suffix} takes {' or '.join(map(str, taken))}; "
-            ".h, .onnx and .json take any number"
+            f"{shown(path)}: the number of inputs is {inputs}, and {path.suffix} takes 1; .h, .onnx and .json take any "
+            "number"
         )
 
 

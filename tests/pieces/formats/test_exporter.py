@@ -23,7 +23,7 @@ def ending(request):
 
 
 def written(path, inputs=None, *, boxed=True):
-    inputs = inputs or (EXPORTERS[path.suffix.lower()].inputs or (2,))[-1]
+    inputs = inputs or (1 if EXPORTERS[path.suffix.lower()].only_curves else 2)
     net = random_network(5, inputs, 4, 2, 1)
     save(net, path, [BOX] * inputs if boxed else None)
     return net
@@ -51,16 +51,16 @@ def test_a_write_that_is_interrupted_leaves_the_old_file(ending, tmp_path, monke
 
 
 def test_the_box_is_asked_for_only_where_it_is_needed(ending, tmp_path):
-    path, needed = tmp_path / f"net{ending}", EXPORTERS[ending].needs_box
+    path, needed = tmp_path / f"net{ending}", EXPORTERS[ending].only_curves
     with pytest.raises(ValueError, match=f"{ending} file needs a box") if needed else contextlib.nullcontext():
         written(path, boxed=False)
-    assert path.exists() != EXPORTERS[ending].needs_box
+    assert path.exists() != needed
 
 
 @pytest.mark.parametrize("inputs", [1, 2, 3])
 def test_other_numbers_of_inputs_are_refused(ending, inputs, tmp_path):
     path = tmp_path / f"net{ending}"
-    taken = inputs in (EXPORTERS[ending].inputs or (inputs,))
+    taken = inputs == 1 or not EXPORTERS[ending].only_curves
     with contextlib.nullcontext() if taken else pytest.raises(ValueError, match=f"the network has {inputs}"):
         written(path, inputs)
     assert path.exists() == taken
@@ -87,7 +87,7 @@ def test_a_curve_is_written_as_that_of_its_network(ending, tmp_path):
 
 @pytest.mark.parametrize("inputs", [1, 2])
 def test_names_of_inputs_are_in_the_file_and_change_nothing_else(ending, inputs, tmp_path):
-    if inputs not in (EXPORTERS[ending].inputs or (inputs,)):
+    if inputs != 1 and EXPORTERS[ending].only_curves:
         pytest.skip("this format holds one input")
     path, plain, net = tmp_path / f"net{ending}", tmp_path / f"plain{ending}", random_network(5, inputs, 4, 2, 1)
     names = ["temp\N{DEGREE SIGN}", "*/ \x1b[31m\n"][:inputs]

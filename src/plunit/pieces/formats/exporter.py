@@ -37,13 +37,11 @@ class Exporter:
     Attributes:
         write: writes the network, or a curve, to the path, its third argument; the second is the box [in, 2], or None.
             `names` of the inputs and a text `about` the network are options.
-        inputs: the numbers of inputs that the format takes; () if it takes any number.
-        needs_box: whether the box must be given.
+        only_curves: whether the format holds curves alone: a network then needs one input and a box.
     """
 
     write: Callable[..., None]
-    inputs: tuple[int, ...] = ()
-    needs_box: bool = False
+    only_curves: bool = False
 
 
 def save(
@@ -62,9 +60,9 @@ def save(
     check_ending(path)
     exporter = EXPORTERS[ending(path)]
     if not isinstance(function, Curve):
-        if box is None and exporter.needs_box:
+        if exporter.only_curves and box is None:
             raise ValueError(f"a {path.suffix} file needs a box, (low, high) for each input; give save(net, path, box)")
-        if exporter.inputs and function.inputs not in exporter.inputs:
+        if exporter.only_curves and function.inputs != 1:
             raise ValueError(
                 f"{path.suffix} holds a function of one input, and the network has {function.inputs}; "
                 "see plunit.pieces.along"
@@ -97,7 +95,7 @@ def _save_c(function: Network | Curve, box: Any, path: Path, **labels: Any) -> N
 EXPORTERS: dict[str, Exporter] = {
     ".h": Exporter(_save_c),
     ".onnx": Exporter(lambda function, box, path, **labels: save_onnx(function, path, **labels)),
-    ".csv": Exporter(lambda function, box, path, **_: save_csv(_on(function, box), path), inputs=(1,), needs_box=True),
+    ".csv": Exporter(lambda function, box, path, **_: save_csv(_on(function, box), path), only_curves=True),
     ".json": Exporter(lambda function, box, path, **labels: save_json(_on(function, box), path, **labels)),
 }
 """The formats that `save` writes, by the file's extension."""

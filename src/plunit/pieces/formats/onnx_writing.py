@@ -42,16 +42,11 @@ def save_onnx(
     In a network each layer is a Gemm, ReLU is Relu, a leaky ReLU PRelu, PLU m + alpha (z - m) with m = Clip(z), and any
     other activation a sum over its pieces. `load` reads networks back.
     """
-    save_whole(path, bytes_of(function, dtype=dtype, relu=relu, names=names, about=about))
+    save_whole(path, bytes_of(function, dtype, relu, names, about))
 
 
 def bytes_of(
-    function: Network | Curve,
-    *,
-    dtype: Any = "float64",
-    relu: bool = False,
-    names: Sequence[str] = (),
-    about: str = "",
+    function: Network | Curve, dtype: Any = "float64", relu: bool = False, names: Sequence[str] = (), about: str = ""
 ) -> bytes:
     """Return what `save_onnx` writes."""
     kind = np.dtype(dtype)
