@@ -7,7 +7,7 @@ from torch import nn
 
 from plunit.pieces import network
 from plunit.torch import PLU, Residual, to_network
-from plunit.torch.exact.chains import ROOM, Chain
+from plunit.torch.exact.chains import ROOM, LayerChain
 from plunit.torch.exact.layers import CONVERT, add_maxima
 
 LINE, IMAGE = (4, 9), (4, 7, 6)
@@ -169,7 +169,7 @@ def test_the_matrices_of_all_layers_count(monkeypatch):
 
 def largest(windows, inputs):
     """The network of the largest number in each window."""
-    chain = Chain((inputs,), ROOM)
+    chain = LayerChain((inputs,), ROOM)
     add_maxima(windows, chain)
     return network(chain.layers())
 

@@ -26,7 +26,7 @@ Linear = Callable[[Tensor], Tensor]
 """A linear function of features [n, *shape]."""
 
 
-class Chain:
+class LayerChain:
     """Affine maps and activations in turn; `shape` is that of the features after them, without the batch axis."""
 
     def __init__(self, shape: tuple[int, ...], room: int) -> None:
@@ -37,7 +37,7 @@ class Chain:
     def affine(self, weight: Floats, bias: Floats, shape: tuple[int, ...] | None = None) -> None:
         """Add W x + b, joined with an affine map before it. A weight of one axis is the diagonal of a matrix.
 
-        >>> chain = Chain((2,), room=9)
+        >>> chain = LayerChain((2,), room=9)
         >>> chain.affine(np.ones((1, 2)), np.zeros(1))
         >>> chain.affine(np.array([3.0]), np.ones(1))
         >>> [part.tolist() for part in chain.layers()[0]]
@@ -67,7 +67,7 @@ class Chain:
             weight = np.diag(weight)
         return [*self._layers, (weight, bias)]
 
-    def add(self, body: Chain) -> None:
+    def add(self, body: LayerChain) -> None:
         """Add x + body(x), for a body that keeps the shape of x. Beside its units, units without knots pass x on."""
         size = prod(self.shape)
         self.check(size, size)

@@ -17,16 +17,16 @@ from torch.nn import functional
 
 from plunit.pieces import Activation, activation
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.torch.exact.chains import Chain
+from plunit.torch.exact.chains import LayerChain
 from plunit.torch.module import PLU
 
-Converter = Callable[[Any, Chain], None]
+Converter = Callable[[Any, LayerChain], None]
 """Takes a module and the chain of what comes before it, and adds the module; ValueError if that is not possible.
 
 Check-list for a new one: a line in the table `CONVERT`, and one in `network.FEATURES` if it has a number of features;
-the function is that of the module to rounding; training mode is refused where it matters; `Chain.check` comes before
-memory is used; a row in `tests/torch/exact/test_images.py` and one in `test_saved.py`, because a saved file may then
-hold the class.
+the function is that of the module to rounding; training mode is refused where it matters; `LayerChain.check` comes
+before memory is used; a row in `tests/torch/exact/test_images.py` and one in `test_saved.py`, because a saved file may
+then hold the class.
 """
 
 
@@ -55,7 +55,7 @@ def bias_of(module: nn.Module, channels: int) -> Floats:
     return np.zeros(channels) if bias is None else np.asarray(array(bias))  # type: ignore[arg-type]
 
 
-def _linear(module: nn.Linear, chain: Chain) -> None:
+def _linear(module: nn.Linear, chain: LayerChain) -> None:
     """Add W x + b along the last axis of the features."""
     weight = weight_of(module)
     bias = bias_of(module, len(weight))
@@ -69,14 +69,14 @@ def _linear(module: nn.Linear, chain: Chain) -> None:
     chain.affine(whole, np.tile(bias, len(whole) // len(bias)), after)
 
 
-def _plu(module: PLU, chain: Chain) -> None:
+def _plu(module: PLU, chain: LayerChain) -> None:
     several = module.num_parameters > 1
     values = (array(value) for value in (module.alpha, module.c))
     parts = (chain.per_channel(value, module.dim) if several and value.ndim else value for value in values)
     chain.activate(activation.plu(*parts))
 
 
-def _prelu(module: nn.PReLU, chain: Chain) -> None:
+def _prelu(module: nn.PReLU, chain: LayerChain) -> None:
     slope = weight_of(module)
     chain.activate(activation.leaky_relu(slope[0] if len(slope) == 1 else chain.per_channel(slope)))
 
@@ -86,7 +86,7 @@ def _everywhere(make: Callable[[Any], Activation]) -> Converter:
     return lambda module, chain: chain.activate(make(module))
 
 
-def _convolution(axes: int, module: nn.Conv1d | nn.Conv2d, chain: Chain) -> None:
+def _convolution(axes: int, module: nn.Conv1d | nn.Conv2d, chain: LayerChain) -> None:
     chain.image(axes)
     weight = torch.from_numpy(weight_of(module))
     bias = bias_of(module, len(weight))
@@ -95,13 +95,13 @@ def _convolution(axes: int, module: nn.Conv1d | nn.Conv2d, chain: Chain) -> None
     chain.affine(whole, np.repeat(bias, prod(after[1:])), after)
 
 
-def _average(axes: int, module: nn.Module, chain: Chain) -> None:
+def _average(axes: int, module: nn.Module, chain: LayerChain) -> None:
     chain.image(axes)
     weight, after = chain.matrix(module.forward)
     chain.affine(weight, np.zeros(len(weight)), after)
 
 
-def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, chain: Chain) -> None:
+def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, chain: LayerChain) -> None:
     if module.return_indices:
         raise ValueError("it returns indices besides the maxima; take return_indices=False")
     shape, after = chain.image(axes), chain.shape_after(module.forward)
@@ -118,7 +118,7 @@ def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, chain: Chain) -> No
     chain.shape = after
 
 
-def _batch_norm(axes: tuple[int, ...], module: nn.BatchNorm1d | nn.BatchNorm2d, chain: Chain) -> None:
+def _batch_norm(axes: tuple[int, ...], module: nn.BatchNorm1d | nn.BatchNorm2d, chain: LayerChain) -> None:
     """Add (x - mean) / sqrt(var + eps) * weight + bias, as the affine map it is in eval mode."""
     if module.training or module.running_mean is None or module.running_var is None:
         raise ValueError("batch statistics depend on the batch; call .eval() and keep track_running_stats=True")
@@ -131,28 +131,28 @@ def _batch_norm(axes: tuple[int, ...], module: nn.BatchNorm1d | nn.BatchNorm2d, 
     chain.affine(chain.per_channel(scale), chain.per_channel(shift))
 
 
-def _dropout(module: nn.Dropout, chain: Chain) -> None:
+def _dropout(module: nn.Dropout, chain: LayerChain) -> None:
     if module.training:
         raise ValueError("in training mode its output is random; call .eval() on the model")
 
 
-def _flatten(module: nn.Flatten, chain: Chain) -> None:
+def _flatten(module: nn.Flatten, chain: LayerChain) -> None:
     if module.start_dim in (0, -1 - len(chain.shape)):
         raise ValueError("it flattens the axis of the batch too; take Flatten(), which flattens all axes but the first")
     chain.shape = chain.shape_after(module.forward)
 
 
-def _unflatten(module: nn.Unflatten, chain: Chain) -> None:
+def _unflatten(module: nn.Unflatten, chain: LayerChain) -> None:
     if not isinstance(module.dim, int) or module.dim in (0, -1 - len(chain.shape)):
         raise ValueError(f"it splits axis {module.dim!r}; give the number of an axis after that of the batch")
     chain.shape = chain.shape_after(module.forward)
 
 
-def _same(module: nn.Module, chain: Chain) -> None:
+def _same(module: nn.Module, chain: LayerChain) -> None:
     """Add nothing."""
 
 
-def add_maxima(windows: Ints, chain: Chain) -> None:
+def add_maxima(windows: Ints, chain: LayerChain) -> None:
     """Add max over x[windows[i]] for each i; a window of w features takes log2 w rounds.
 
     windows: [outputs, taps], indices of features; -1 where a window has fewer. A pair that several windows have is
@@ -178,7 +178,7 @@ def add_maxima(windows: Ints, chain: Chain) -> None:
     chain.affine(chosen, np.zeros(len(windows)))
 
 
-def _add_round(pairs: Ints, inputs: int, chain: Chain) -> None:
+def _add_round(pairs: Ints, inputs: int, chain: LayerChain) -> None:
     """Add max(x[a], x[b]) for each of the pairs (a, b), or x[a] where b is -1."""
     several = pairs[:, 1] >= 0
     first, source = np.unique(pairs[:, 0], return_inverse=True)

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from plunit.pieces import Network, network
-from plunit.torch.exact.chains import AXES, ROOM, Chain
+from plunit.torch.exact.chains import AXES, ROOM, LayerChain
 from plunit.torch.exact.layers import CONVERT, VIEWS
 from plunit.torch.module import PLU, Residual
 
@@ -48,7 +48,7 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
     >>> f.inputs, f.outputs
     (192, 36)
     """
-    chain = Chain(_features(module) if shape is None else _checked(shape), ROOM)
+    chain = LayerChain(_features(module) if shape is None else _checked(shape), ROOM)
     _walk(module, "", (), chain)
     with _named(module, ""):
         return network(chain.layers())
@@ -80,7 +80,7 @@ def _features(module: nn.Module) -> tuple[int]:
     raise ValueError("the number of its features is unknown; give to_network(model, shape=(features,))")
 
 
-def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], chain: Chain) -> None:
+def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], chain: LayerChain) -> None:
     """Add a module to a chain. The module is called `name` and is inside `around`."""
     if any(module is outer for outer in around):
         raise ValueError(f"layer {name!r} contains itself; take that place out of the model")
@@ -93,7 +93,7 @@ def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], ch
         for child, part in module._modules.items():
             _walk(part, f"{name}.{child}" if name else child, (*around, module), chain)
     elif isinstance(module, Residual):
-        body = Chain(chain.shape, chain.left())
+        body = LayerChain(chain.shape, chain.left())
         _walk(module.body, f"{name}.body" if name else "body", (*around, module), body)
         with _named(module, name):
             _check_body(module.body)
