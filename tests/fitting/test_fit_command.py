@@ -7,7 +7,6 @@ import re
 import shlex
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import numpy as np
@@ -216,17 +215,25 @@ def test_the_case_of_endings_does_not_matter(tmp_path, few):
     assert pieces.load_json(tmp_path / "f.Json").pieces <= (6 if few else 100)
 
 
+PRESSED = """
+import os, signal, rich.progress
+pressed = []
+def press(*_, completed, **__):
+    if completed > 0.01 and not pressed:
+        pressed.append(completed)
+        os.kill(os.getpid(), signal.SIGINT)
+rich.progress.Progress.update = press
+"""
+
+
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     slow = ["sin(3*x)*exp(-y*y)", "--starts", "4096", "--hidden", "16,16", "--save", "f.onnx"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([*PROGRAM, "fit", *slow], cwd=tmp_path, **pipes)
-    assert process.stderr.readline().startswith("training 4096 starts")
-    time.sleep(2)  # until there is a best one
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=100)
-    assert process.returncode == 0, err
-    assert "stopped before the end: this is the best so far" in out
+    program = [*PROGRAM[:-1], PRESSED + PROGRAM[-1], "fit", *slow]
+    heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731  # a background job's children would not
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, preexec_fn=heed)
+    assert done.returncode == 0, done.stderr
+    assert "stopped before the end: this is the best so far" in done.stdout
     assert pieces.load(tmp_path / "f.onnx").inputs == 2
 
 
