@@ -139,7 +139,7 @@ def row(name: str, steps: int, found: dict[str, list[Training]]) -> None:
 def our_step_seconds(blocks: int = 12, batch: int = BATCH, steps: int = 1000, repeats: int = 7) -> float:
     """Return the seconds of the processor of one step of ours: the least of several repeats."""
     form = Architecture(2, blocks)
-    member = begin(form, start(form, np.random.default_rng(0)), 0, 1)
+    member = begin(start(form, np.random.default_rng(0)), 0, 1)
     plan = MemberSteps(
         rate=np.full(steps, 0.01),
         training=Sample(toy("moons", POINTS, torch.Generator().manual_seed(0)).numpy()),

@@ -58,7 +58,7 @@ class Rows:
 
 
 def toy_rows(name: str, split: int) -> Rows:
-    """Draw a toy density of docs/invertible.md."""
+    """Draw a toy density of `plunit.invertible`."""
     import torch
 
     from plunit.invertible import toy

@@ -4,6 +4,7 @@
     python -m benchmarks estimators --full --peers peers.json               # 18 tables, 10 splits of each
     python -m benchmarks estimators --full --peers peers.json --only-peers  # scikit-learn alone
     python -m benchmarks estimators --full --peers peers.json --errors      # no times; the peers from the file
+    python -m benchmarks estimators --full --store                          # for docs/benchmarks.md
     python -m benchmarks estimators --times                                 # times alone, the default against the peers
 
 An error is the RMSE over the deviation of the training target, or the part of wrong classes. A table's error is the
@@ -25,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import timing
 from benchmarks.peers import RESTARTS, Peers, Store, measure
 from benchmarks.scores import (
     ACTIVATIONS,
@@ -37,7 +39,7 @@ from benchmarks.scores import (
     time_bars,
 )
 from benchmarks.tables import CLASSIFICATION, REGRESSION, SPLITS, Fold, Table, fold
-from benchmarks.timing import Bar, show
+from benchmarks.timing import Bar, Row, show
 
 SHORT = ("yacht", "autompg", "energy", "friedman1", "wine", "moons")
 STEADY = ("yacht", "autompg", "energy", "friedman1")  # tables on which many values of random_state are tried
@@ -141,13 +143,17 @@ def _warm(jobs: int) -> Fold:
     return warm
 
 
-def contest(names: list[str], splits: int, store: Store, jobs: int, steady: tuple[str, ...], timed: int) -> None:
-    """Print everyone's medians on each table, then the bars."""
+def contest(
+    names: list[str], splits: int, store: Store, jobs: int, steady: tuple[str, ...], timed: int
+) -> dict[str, Any]:
+    """Print everyone's medians on each table, then the bars; return the bars, and the accuracies by table."""
     from plunit.sklearn import PLURegressor
 
     if timed:
         fit_ours(_warm(jobs), {})
     print(f"validation rows of one network: {'those of the MLPs' if takes_validation(PLURegressor) else 'its own'}")
+    bars: list[Row] = []
+    accuracies: dict[str, dict[str, float]] = {}
     for kind in (REGRESSION, CLASSIFICATION):
         tables = [kind[name]() for name in names if name in kind]
         rows, first = [], {}
@@ -158,18 +164,25 @@ def contest(names: list[str], splits: int, store: Store, jobs: int, steady: tupl
             print_row(table.name, rows[-1], header=len(rows) == 1, classes=kind is CLASSIFICATION)
         if rows and kind is REGRESSION:
             print()
-            regression_bars(rows, [spread(table, first[table.name]) for table in tables if table.name in steady])
+            bars += regression_bars(
+                rows, [spread(table, first[table.name]) for table in tables if table.name in steady]
+            )
         elif rows:
-            classification_bars(rows)
+            bars += classification_bars(rows)
+            for table, row in zip(tables, rows, strict=True):
+                accuracies[table.name] = {key: 1 - row[key] for key in ("best of 20", "boosting", *VARIANTS)}
     if timed:
-        import_bars()
+        bars += import_bars()
+    return {"bars": bars, "accuracies": accuracies}
 
 
-def import_bars() -> None:
+def import_bars() -> list[Row]:
     """Print the time of a cold import, and whether it loads PyTorch."""
     seconds, torch = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, check=True).stdout.split()
-    show("cold import of plunit.sklearn, seconds", float(seconds), Bar(1.0))
-    show("PyTorch loaded by that import (0 no, 1 yes)", float(torch), Bar(0.0))
+    return [
+        show("cold import of plunit.sklearn, seconds", float(seconds), Bar(1.0)),
+        show("PyTorch loaded by that import (0 no, 1 yes)", float(torch), Bar(0.0)),
+    ]
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -184,6 +197,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--peers", type=Path, metavar="FILE", help="results of the peers: read, completed and written")
     kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument(
+        "--store", type=Path, nargs="?", const=timing.STORED, metavar="FILE", help=f"write {timing.STORED.name}"
+    )
     kinds.add_argument("--only-peers", action="store_true", help="leave plunit out")
     kinds.add_argument("--errors", action="store_true", help="errors alone; peers that the file has are not run")
     kinds.add_argument("--times", action="store_true", help="times alone, of regression")
@@ -204,7 +220,10 @@ def main(arguments: Sequence[str] = ()) -> None:
         times(chosen.tables, store, chosen.jobs)
     else:
         steady = STEADY if chosen.full else STEADY[:1]
-        contest(chosen.tables, chosen.splits, store, chosen.jobs, steady, 0 if chosen.errors else TIMED)
+        found = contest(chosen.tables, chosen.splits, store, chosen.jobs, steady, 0 if chosen.errors else TIMED)
+        if chosen.store:
+            about = {"splits": chosen.splits, "tables": chosen.tables}
+            timing.store(chosen.store, "estimators", arguments, about | found)
     print(store)
 
 

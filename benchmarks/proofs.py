@@ -67,7 +67,7 @@ def big_m(net: Network, box: np.ndarray, seconds: float) -> tuple[float, float]:
     start = time.monotonic()
     low, high = box.T
     blocks: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
-    relus = to_relu(net, only_relu=True)
+    relus = to_relu(net)
     for layer in relus.layers[:-1]:
         up, down = np.maximum(layer.weight, 0), np.minimum(layer.weight, 0)
         bottom, top = up @ low + down @ high + layer.bias, up @ high + down @ low + layer.bias

@@ -1,6 +1,7 @@
 """PLURegressor beside other libraries with their defaults: errors and processor seconds, on one core.
 
     python -m benchmarks rivals                 # 13 tables, 5 splits of each
+    python -m benchmarks rivals --store         # for README.md and docs/benchmarks.md
     python -m benchmarks rivals --tables yacht energy --splits 2
 
 CatBoost, LightGBM and RealMLP-TD-S take part where they are installed: pip install catboost lightgbm pytabkit. An
@@ -10,21 +11,27 @@ error is the RMSE over the deviation of the training target. Ratios are taken sp
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import importlib.util
 import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.multioutput import MultiOutputRegressor
 
+from benchmarks.scores import geometric_mean
 from benchmarks.tables import REGRESSION, SPLITS, fold
-from benchmarks.timing import Bar, has_one_core, show
+from benchmarks.timing import STORED, Bar, has_one_core, show, store
 
 SPLITS_TAKEN = 5
+PACKAGES = ("pytabkit", "catboost", "lightgbm", "scikit-learn")
+Found = dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]
+"""By contestant and table: errors and processor seconds of its splits."""
 
 
 def _catboost() -> Any:
@@ -89,37 +96,50 @@ def judged(make: Callable[[], Any], name: str, splits: int) -> tuple[np.ndarray,
     return np.array(errors), np.array(seconds)
 
 
+def ratios(found: Found, of: int) -> dict[str, float]:
+    """Return errors (0) or seconds (1) over the default's, split by split, geometric means over tables."""
+    ours = found["default"]
+    return {
+        name: geometric_mean(geometric_mean(results[table][of] / ours[table][of]) for table in results)
+        for name, results in found.items()
+        if name != "default"
+    }
+
+
 def main(arguments: Sequence[str] = ()) -> None:
     """Print errors, seconds, and their ratios to ours."""
     parser = argparse.ArgumentParser("python -m benchmarks rivals", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--tables", nargs="+", choices=[*REGRESSION], metavar="NAME", default=[*REGRESSION])
     parser.add_argument("--splits", type=int, choices=range(1, SPLITS + 1), metavar="N", default=SPLITS_TAKEN)
+    parser.add_argument("--store", type=Path, nargs="?", const=STORED, metavar="FILE", help=f"write {STORED.name}")
     chosen = parser.parse_args(arguments)
     if not has_one_core("benchmarks.rivals", *arguments):
         return
-    found: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {name: {} for name in contestants()}
+    makers = contestants()
+    found: Found = {name: {} for name in makers}
     print("median error / median processor seconds")
     print(f"{'':14}" + "".join(f"{name:>16}" for name in found), flush=True)
-    makers = contestants()
     for table in chosen.tables:
         for name, results in found.items():
             results[table] = judged(makers[name], table, chosen.splits)
         cells = (results[table] for results in found.values())
         print(f"{table:14}" + "".join(f"{np.median(e):>9.3f} /{np.median(s):>5.2f}" for e, s in cells), flush=True)
     print()
-    ours = found["default"]
-    for name, results in found.items():
-        if name != "default":
-            pairs = [(results[table], ours[table]) for table in chosen.tables]
-            error, seconds = (
-                np.exp(np.mean([np.mean(np.log(theirs[i] / mine[i])) for theirs, mine in pairs])) for i in (0, 1)
-            )
-            show(
-                f"{name} / default, error, geometric mean",
-                float(error),
-                Bar(1 / 1.03, True) if name == "tanh" else None,
-            )
-            show(f"{name} / default, processor seconds, geometric mean", float(seconds), None)
+    errors, seconds = ratios(found, 0), ratios(found, 1)
+    for name in errors:
+        bar = Bar(1 / 1.03, True) if name == "tanh" else None
+        show(f"{name} / default, error, geometric mean", errors[name], bar)
+        show(f"{name} / default, processor seconds, geometric mean", seconds[name])
+    if chosen.store:
+        packages = [name for name in PACKAGES if importlib.util.find_spec(name.replace("scikit-learn", "sklearn"))]
+        medians = {
+            table: {name: float(np.median(results[table][0])) for name, results in found.items()}
+            for table in chosen.tables
+        }
+        versions = {name: importlib.metadata.version(name) for name in packages}
+        measured = {"errors": medians, "error ratios": errors, "second ratios": seconds}
+        about = {"splits": chosen.splits, "versions": versions}
+        store(chosen.store, "rivals", arguments, about | measured)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers import RESTARTS, Peers
-from benchmarks.timing import Bar, show
+from benchmarks.timing import Bar, Row, show
 
 ACTIVATIONS = ("tanh", "relu", "gelu", "plu_learned")
 """Those stated beside PLU."""
@@ -62,37 +62,44 @@ def mean_ratio(rows: list[dict[str, float]], ours: str, theirs: str) -> float:
     return geometric_mean(row[ours] / row[theirs] for row in rows)
 
 
-def time_bars(rows: list[dict[str, float]]) -> None:
+def time_bars(rows: list[dict[str, float]]) -> list[Row]:
     """Print the bars of time."""
-    show("default / 20 MLPs, seconds, geometric mean", mean_ratio(rows, "default, s", "20 MLPs, s"), Bar(0.5))
     total = sum(row["default, s"] for row in rows) / sum(row["20 MLPs, s"] for row in rows)
-    show("default / 20 MLPs, seconds, sums over tables", total, Bar(0.5))
-    show("default / gradient boosting, seconds, geometric mean", mean_ratio(rows, "default, s", "boosting, s"), None)
+    return [
+        show("default / 20 MLPs, seconds, geometric mean", mean_ratio(rows, "default, s", "20 MLPs, s"), Bar(0.5)),
+        show("default / 20 MLPs, seconds, sums over tables", total, Bar(0.5)),
+        show("default / gradient boosting, seconds, geometric mean", mean_ratio(rows, "default, s", "boosting, s")),
+    ]
 
 
-def regression_bars(rows: list[dict[str, float]], spreads: list[float]) -> None:
+def regression_bars(rows: list[dict[str, float]], spreads: list[float]) -> list[Row]:
     """Print the bars of regression."""
     print()
     share = sum(row["one"] <= row["best of 20"] for row in rows) / len(rows)
-    show("one network: part of tables not worse than the best of 20 MLPs", share, Bar(0.75, at_least=True))
-    show("one network / best of 20 MLPs, error, geometric mean", mean_ratio(rows, "one", "best of 20"), Bar(0.95))
-    show("default / gradient boosting, error, geometric mean", mean_ratio(rows, "default", "boosting"), Bar(1.0))
-    show("default / best of 20 MLPs, error, geometric mean", mean_ratio(rows, "default", "best of 20"), None)
+    found = [
+        show("one network: part of tables not worse than the best of 20 MLPs", share, Bar(0.75, at_least=True)),
+        show("one network / best of 20 MLPs, error, geometric mean", mean_ratio(rows, "one", "best of 20"), Bar(0.95)),
+        show("default / gradient boosting, error, geometric mean", mean_ratio(rows, "default", "boosting"), Bar(1.0)),
+        show("default / best of 20 MLPs, error, geometric mean", mean_ratio(rows, "default", "best of 20")),
+    ]
     if "20 MLPs, s" in rows[0]:
-        time_bars(rows)
+        found += time_bars(rows)
     if spreads:
         text = f"spread over {RESTARTS} values of random_state / one MLP, geometric mean"
-        show(text, geometric_mean(spreads), Bar(1 / 3))
+        found.append(show(text, geometric_mean(spreads), Bar(1 / 3)))
     for name in ACTIVATIONS:
-        show(f"{name} / PLU, error of the default, geometric mean", mean_ratio(rows, name, "default"), None)
+        found.append(show(f"{name} / PLU, error of the default, geometric mean", mean_ratio(rows, name, "default")))
+    return found
 
 
-def classification_bars(rows: list[dict[str, float]]) -> None:
+def classification_bars(rows: list[dict[str, float]]) -> list[Row]:
     """Print the bar of classification, which the default should meet; one network is stated beside it."""
     print()
+    found = []
     for name, bar in (("default", Bar(0.8, at_least=True)), ("one", None)):
         share = sum(row[name] <= row["best of 20"] for row in rows) / len(rows)
-        show(f"classification, {name}: part of tables not worse than the best of 20 MLPs", share, bar)
+        found.append(show(f"classification, {name}: part of tables not worse than the best of 20 MLPs", share, bar))
+    return found
 
 
 def geometric_mean(values: Iterable[float]) -> float:

@@ -1,29 +1,25 @@
 """The three numbers on README.md: PLU in PyTorch, networks trained at once, and a proved maximum.
 
-`python -m benchmarks speed --store` writes them to results/speed.json, from which `python tools/readme.py` takes them.
+`python -m benchmarks speed --store` writes them to results/benchmarks.json, from which `python tools/readme.py` takes
+them.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import math
 import statistics
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import nn
 
 from benchmarks import ensemble, op, proofs
-from benchmarks.timing import show
-from plunit.base.machine import describe_machine
+from benchmarks.timing import STORED, show, store
 from plunit.pieces import maximum
 from plunit.torch import PLU
 
-STORED = Path(__file__).parents[1] / "results" / "speed.json"
 ELEMENTS = 1_000_000
 PATIENCE = 10.0
 PAIRS = 7
@@ -61,7 +57,7 @@ def main(options: Sequence[str] = ()) -> None:
     """Print the three numbers, and store them if asked to."""
     parser = argparse.ArgumentParser("python -m benchmarks speed", description=__doc__)
     parser.add_argument("--store", action="store_true", help=f"write {STORED.name}")
-    store = parser.parse_args(options).store
+    chosen = parser.parse_args(options)
     torch.set_num_threads(2)
     found = {
         "op": {"ratio": op.both(PLU(), nn.ReLU(), ELEMENTS), "elements": ELEMENTS},
@@ -71,10 +67,8 @@ def main(options: Sequence[str] = ()) -> None:
     show(f"time of PLU / ReLU, forward and backward, {ELEMENTS:,} elements", found["op"]["ratio"])
     show(f"networks trained per second, {ensemble.SEEDS:,} at once / one at a time", found["ensemble"]["ratio"])
     show("a proved maximum: time of a mixed-integer program / ours, at least", found["proof"]["ratio"])
-    if store:
-        about = {"date": f"{datetime.date.today()}", "command": "python -m benchmarks speed --store"}
-        machine = {key: str(value) for key, value in describe_machine().items()}
-        STORED.write_text(json.dumps({**about, "machine": machine, **found}, indent=1) + "\n", encoding="utf-8")
+    if chosen.store:
+        store(STORED, "speed", options, found)
 
 
 if __name__ == "__main__":

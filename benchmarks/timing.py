@@ -1,14 +1,23 @@
-"""Ratios of two timings taken in alternation, so that a noisy machine slows both alike; shortest times; one core."""
+"""Ratios of two timings taken in alternation, so that a noisy machine slows both alike; shortest times; one core.
 
+What README.md and docs/benchmarks.md show is stored in results/benchmarks.json.
+"""
+
+import datetime
+import json
 import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from plunit.base.machine import describe_machine
+
+STORED = Path(__file__).parents[1] / "results" / "benchmarks.json"
 ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
@@ -63,13 +72,26 @@ class Bar:
     at_least: bool = False
 
     def __str__(self) -> str:
-        return f"{'>=' if self.at_least else '<='} {self.limit:g}"
+        return f"{'>=' if self.at_least else '<='} {self.limit:.3g}"
 
     def verdict(self, value: float) -> str:
         """Say whether the value meets the bar."""
         return "met" if (value >= self.limit if self.at_least else value <= self.limit) else "MISSED"
 
 
-def show(work: str, value: float, bar: Bar | None = None) -> None:
-    """Print one row: the work, the measured ratio, and the bar, if there is one, with whether it was met."""
+Row = dict[str, str | float]
+
+
+def show(work: str, value: float, bar: Bar | None = None) -> Row:
+    """Print and return one row: the work, the measured ratio, and the bar, if there is one, with whether it was met."""
     print(f"{work:<76} {value:>8.2f}   {f'{bar!s:<8} {bar.verdict(value)}' if bar else ''}".rstrip(), flush=True)
+    return {"work": work, "measured": value, "bar": f"{bar}, {bar.verdict(value)}" if bar else ""}
+
+
+def store(path: Path, name: str, options: Sequence[str], found: dict[str, Any]) -> None:
+    """Write the section of a benchmark in a file of results, with date, command and machine; other sections stay."""
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    command = " ".join(["python -m benchmarks", name, *options]).removesuffix(" --store")
+    machine = {key: str(value) for key, value in describe_machine().items()}
+    stored[name] = {"date": f"{datetime.date.today()}", "command": command, "machine": machine, **found}
+    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")

@@ -77,8 +77,12 @@ def draw(results: Path, figure_path: Path) -> None:
             inside = [point for point in chosen if point[2] < 2.3]
             if inside:
                 axes.plot([point[index] for point in inside], [point[2] for point in inside], label=series, **style)
-    left.set(xscale="log", xlabel="parameters", ylabel="test NLL in nats, mean of four toys", title="by size")
-    right.set(xscale="log", xlabel="seconds of the processor, one thread", title="by length, the largest of each kind")
+    left.set(
+        xscale="log", xlabel="parameters", ylabel="test NLL in nats, mean of four toys", title="by number of parameters"
+    )
+    right.set(
+        xscale="log", xlabel="processor time in seconds, one thread", title="by training time, the largest of each kind"
+    )
     left.legend(frameon=False, fontsize=9)
     for axes in (left, right):
         axes.grid(alpha=0.25)

@@ -4,20 +4,18 @@ python docs/front_figure.py            # draws it from results/readme/front.json
 python docs/front_figure.py --store    # first trains the networks, a few seconds, and stores the best and some others
 """
 
-import argparse
 import json
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
+from figure_script import run, save_stored
 from matplotlib.figure import Figure
 
 from plunit.ensemble import MLP, forward, initial, train
 from plunit.ensemble.mlp import exact
 from plunit.expressions import parse, sup_error
-from plunit.lab.style import SETTINGS
 from plunit.pieces import Curve, Network, curve, save_c
 
 DOCS = Path(__file__).parent
@@ -56,25 +54,23 @@ def header(function: Curve) -> list[str]:
 
 def draw(stored: dict[str, Any]) -> Figure:
     """Return the figure."""
-    figure = Figure(figsize=(9, 2.9), layout="constrained")
-    many, one, code = figure.subplots(1, 3, width_ratios=[1, 1, 1.1])
+    figure = Figure(figsize=(6.2, 4.8), layout="constrained")  # its letters can be read on a phone
+    many, one, code = figure.subplot_mosaic([["many", "one"], ["code", "code"]], height_ratios=[1.3, 1]).values()
     y, net = parse(FUNCTION)(GRID), network(stored)
     many.plot(GRID, np.transpose(stored["some"]), color=BLUE, alpha=0.25, linewidth=0.6)
     many.plot(GRID, y, color=ORANGE, linewidth=1.5, label=FUNCTION)
-    many.set_title(
-        f"trained by the thousand\n{SHOWN} of {SEEDS:,} networks, after {EARLY} of {STEPS:,} steps", fontsize=9
-    )
-    many.legend(fontsize=8, frameon=False)
+    many.set_title(f"trained by the thousand:\n{SHOWN} of {SEEDS:,}, after {EARLY} of {STEPS:,} steps", fontsize=10)
+    many.legend(fontsize=9, frameon=False)
     found = curve(net, LOW, HIGH)
     error = sup_error(parse(FUNCTION), net, [(LOW, HIGH)])
     one.plot(found.knots, found.values[:, 0], "-o", color=BLUE, markersize=3.5, linewidth=1.2)
     one.set_title(
-        f"known exactly: the best has {found.pieces} pieces,\nerror at most {error.bound:.2g}, proved", fontsize=9
+        f"known exactly: the best has {found.pieces}\npieces, error at most {error.bound:.2g}, proved", fontsize=10
     )
     for axes in (many, one):
         axes.set(ylim=(-2.6, 2.6), xlim=(LOW, HIGH))
-        axes.tick_params(labelsize=8)
-    lines = [line if len(line) < 54 else f"{line[:50]} ..." for line in header(found)]
+        axes.tick_params(labelsize=9)
+    lines = [line if len(line) < 80 else f"{line[:76]} ..." for line in header(found)]
     begin = next(at for at, line in enumerate(lines) if line.startswith("static inline void"))
     tables = [line for line in lines if line.startswith("static const")]
     code.text(
@@ -83,27 +79,22 @@ def draw(stored: dict[str, Any]) -> Figure:
         "\n".join([*tables, "", *lines[begin : lines.index("}", begin) + 1]]),
         va="top",
         family="monospace",
-        fontsize=6,
+        fontsize=8.5,
     )
-    code.set_title("exported as C\nf.h needs no library", fontsize=9)
+    code.set_title("exported as C: f.h needs no library", fontsize=10, loc="left")
     code.set_axis_off()
     return figure
 
 
 def save(path: Path) -> None:
     """Draw what is stored."""
-    with matplotlib.rc_context(SETTINGS):
-        draw(json.loads(STORED.read_text(encoding="utf-8"))).savefig(path, dpi=140)
+    save_stored(draw, STORED, path)
 
 
-def main() -> None:
-    """Store, if asked to, and draw."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--store", action="store_true", help="train the networks and store them first")
-    if parser.parse_args().store:
-        STORED.write_text(json.dumps(trained()) + "\n", encoding="utf-8")
-    save(DOCS / "front.png")
+def store(_: bool) -> None:
+    """Train the networks and store what is drawn."""
+    STORED.write_text(json.dumps(trained()) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, save, DOCS / "front.png", store, action="store_true", help="train the networks and store them first")

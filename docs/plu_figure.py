@@ -4,19 +4,18 @@ python docs/plu_figure.py                # draws it from results/fit/sine.json
 python docs/plu_figure.py --store runs   # first stores the median networks of `plunit run sine` there
 """
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
+from figure_script import run, save_stored
 from matplotlib.figure import Figure
 
 from plunit import plu
 from plunit.ensemble import MLP, forward
 from plunit.lab import plan, store
-from plunit.lab.style import SETTINGS, label, look, median_member
+from plunit.lab.style import label, look, median_member
 
 DOCS = Path(__file__).parent
 STORED = DOCS.parent / "results" / "fit" / "sine.json"
@@ -47,7 +46,7 @@ def draw(networks: dict[str, Any]) -> Figure:
     x = np.linspace(-3, 3, 601)
     for name, function in SHOWN.items():
         first.plot(x, function(x), **look(name))
-    first.set_title("the functions", fontsize=9)
+    first.set_title("activations", fontsize=9)
     first.set(ylim=(-1.6, 1.6))
     first.legend(fontsize=8, frameon=False)
     x = np.linspace(-2 * np.pi, 2 * np.pi, 1001)
@@ -67,19 +66,13 @@ def draw(networks: dict[str, Any]) -> Figure:
 
 def save(path: Path) -> None:
     """Draw the stored networks."""
-    with matplotlib.rc_context(SETTINGS):
-        draw(json.loads(STORED.read_text(encoding="utf-8"))).savefig(path, dpi=140)
+    save_stored(draw, STORED, path)
 
 
-def main() -> None:
-    """Store, if asked to, and draw."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--store", type=Path, metavar="FOLDER", help="a folder of results with the sine")
-    folder = parser.parse_args().store
-    if folder:
-        STORED.write_text(json.dumps(median_networks(folder), indent=1) + "\n", encoding="utf-8")
-    save(DOCS / "plu.png")
+def store_medians(folder: Path) -> None:
+    """Store the median networks of a folder of results."""
+    STORED.write_text(json.dumps(median_networks(folder), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, save, DOCS / "plu.png", store_medians, type=Path, metavar="FOLDER", help="results with the sine")

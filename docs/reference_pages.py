@@ -4,14 +4,19 @@ import ast
 import functools
 import itertools
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 
 DOCS = Path(__file__).parent
 SOURCE = DOCS.parent / "src"
+ARRAY = re.compile(r"ndarray\[(tuple\[Any, \.\.\.\]|Any), (dtype\[\w+\]|Any)\]")
+"""How Sphinx writes the type of a NumPy array."""
 
 
 def module_path(module: str) -> Path:
@@ -56,6 +61,22 @@ def page(module: str) -> str:
     return f"# {module}\n\n```{{eval-rst}}\n.. automodule:: {module}\n{data}```\n"
 
 
+def summary(module: str) -> str:
+    """Return the first line of a module's docstring."""
+    text = ast.get_docstring(ast.parse(module_path(module).read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]
+
+
+def contents(modules: Iterable[str]) -> str:
+    """Return the page that lists the modules."""
+    rows = "".join(f"| [`{module}`]({module}.md) | {summary(module)} |\n" for module in sorted(modules))
+    return (
+        "# Reference\n\nThe public modules. In signatures, `Array` is a NumPy array, and `Any` stands for whatever an "
+        f"array can be made of.\n\n| module | what it is for |\n|---|---|\n{rows}\n"
+        "```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
+    )
+
+
 def write_reference() -> None:
     """Write the pages; those that have not changed are left alone, so that they are not built again."""
     folder = DOCS / "reference"
@@ -63,7 +84,8 @@ def write_reference() -> None:
     within = [
         f"{module}.{name}" for module in public_names() for name, origin in origins(module).items() if origin == module
     ]
-    pages = {f"{module}.md": page(module) for module in [*public_names(), *within]}
+    modules = [*public_names(), *within]
+    pages = {"index.md": contents(modules)} | {f"{module}.md": page(module) for module in modules}
     for path in folder.iterdir():
         if path.name not in pages:
             path.unlink()
@@ -115,6 +137,29 @@ def without_factories(
 ) -> tuple[str | None, str | None]:
     """Return a signature that Sphinx can read: "..." where dataclasses show a default that is not an expression."""
     return signature and signature.replace("<factory>", "..."), returns
+
+
+def name_arrays(app: Sphinx, domain: str, kind: str, content: addnodes.desc_content) -> None:
+    """Write `Array` for the type of every NumPy array in the signatures of an object."""
+    for signature in content.parent.findall(addnodes.desc_signature):
+        for parent in {node.parent for node in signature.findall(addnodes.pending_xref) if node.astext() == "ndarray"}:
+            parent[:] = list(with_arrays_named(parent.children))
+        if "ndarray" in signature.astext():
+            raise SphinxError(f"{signature.astext()}: {ARRAY.pattern} lacks a way of writing an array")
+
+
+def with_arrays_named(children: Sequence[nodes.Node]) -> Iterator[nodes.Node]:
+    """Yield the children of a node; those that together spell the type of an array become one word."""
+    text = "".join(child.astext() for child in children)
+    arrays = {found.start(): found.end() for found in ARRAY.finditer(text)}
+    at = end = 0
+    for child in children:
+        if at in arrays:
+            end = arrays[at]
+            yield addnodes.desc_sig_name("", "Array")
+        if at >= end:
+            yield child
+        at += len(child.astext())
 
 
 def is_generated(app: Sphinx, what: str, name: str, target: Any, skip: bool, options: Any) -> bool | None:

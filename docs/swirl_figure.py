@@ -4,13 +4,13 @@ python docs/swirl_figure.py           # draws it from results/warp/networks.json
 python docs/swirl_figure.py --store   # first trains the networks of `plunit run warp`, and stores the median ones
 """
 
-import argparse
 import json
 import tempfile
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import figure_script
 import numpy as np
 import torch
 from PIL import Image
@@ -68,16 +68,12 @@ def save(path: Path) -> None:
     few.save(path, optimize=True)
 
 
-def main() -> None:
-    """Store, if asked to, and draw."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--store", action="store_true", help="train the networks anew")
-    if parser.parse_args().store:
-        STORED.parent.mkdir(exist_ok=True)
-        found = {activation: median_network(activation) for activation in EXPERIMENT.activations}
-        STORED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    save(DOCS / "swirl.png")
+def store(_: bool) -> None:
+    """Train the networks and store the median ones."""
+    STORED.parent.mkdir(exist_ok=True)
+    found = {activation: median_network(activation) for activation in EXPERIMENT.activations}
+    STORED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    figure_script.run(__doc__, save, DOCS / "swirl.png", store, action="store_true", help="train the networks anew")

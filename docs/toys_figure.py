@@ -4,13 +4,13 @@ python docs/toys_figure.py           # draws it from results/density/flows.json
 python docs/toys_figure.py --store   # first trains the flows of `plunit run density --seeds 1`, and stores them
 """
 
-import argparse
 import json
 import tempfile
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import figure_script
 import numpy as np
 import torch
 from PIL import Image
@@ -63,26 +63,22 @@ def log_density(flows: list[Flow]) -> Any:
 def save(path: Path) -> None:
     """Draw the experiment's own figure of the stored flows, in few colours."""
     stored = json.loads(STORED.read_text(encoding="utf-8"))
-    steps = np.array([SPEC.steps])
     with settings():
-        densities = {method: log_density(restored(method, flows)) for method, flows in stored.items()}
-        runs = {method: {"steps": steps, "log_density": values} for method, values in densities.items()}
+        steps = np.array([SPEC.steps])  # of the caption, which the figure does not show
+        pictures = {method: log_density(restored(method, flows)) for method, flows in stored.items()}
+        runs = {method: {"log_density": values, "steps": steps} for method, values in pictures.items()}
         next(EXPERIMENT.figures(runs)).figure.savefig(path, dpi=128)
     with Image.open(path) as picture:
         few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     few.save(path, optimize=True)
 
 
-def main() -> None:
-    """Store, if asked to, and draw."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--store", action="store_true", help="train the flows anew")
-    if parser.parse_args().store:
-        found = {method: trained(method) for method in METHODS if method != "gaussian"}
-        lines = ",\n".join(f' "{method}": {json.dumps(flows)}' for method, flows in found.items())
-        STORED.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
-    save(RESULTS / "densities.png")
+def store(_: bool) -> None:
+    """Train the flows and store them."""
+    found = {method: trained(method) for method in METHODS if method != "gaussian"}
+    lines = ",\n".join(f' "{method}": {json.dumps(flows)}' for method, flows in found.items())
+    STORED.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    figure_script.run(__doc__, save, RESULTS / "densities.png", store, action="store_true", help="train the flows anew")

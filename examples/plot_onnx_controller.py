@@ -4,7 +4,7 @@ A controller from an ONNX file, proved safe
 
 ``load`` reads networks that other tools have written. Here it reads a braking controller, and ``holds`` proves that it
 brakes whenever the car in front is near and coming nearer, or finds an input for which it does not. ONNX files need
-``pip install onnx``.
+the extra ``fit``.
 """
 
 import tempfile

@@ -6,10 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import (
     ALPHAS_AND_CS,
-    C_BEYOND_FLOAT32,
-    CONTRACTING,
-    LARGE,
-    NO_SLOPES_OF_AN_INVERSE,
     exact,
     paper,
     points,
@@ -29,12 +25,6 @@ def test_plu_is_the_rational_value_to_rounding(alpha, c, dtype):
     expected = np.array([exact(value, alpha, c) for value in x], dtype)
     assert plunit.plu(x, alpha, c).dtype == dtype
     np.testing.assert_allclose(plunit.plu(x, alpha, c), expected, rtol=4 * np.finfo(dtype).eps)
-
-
-@pytest.mark.parametrize(("alpha", "c"), CONTRACTING)
-def test_plu_is_the_max_min_form_of_the_paper(alpha, c):
-    x = np.linspace(-5, 5, 1001)
-    np.testing.assert_allclose(plunit.plu(x, alpha, c), paper(x, alpha, c), atol=1e-14)
 
 
 def test_erratum_max_min_form_collapses_for_alpha_above_one():
@@ -64,18 +54,6 @@ def test_erratum_inverse_of_the_paper_with_its_lost_argument_restored(alpha, c):
     np.testing.assert_allclose(plunit.inverse(y, alpha, c), restored, atol=1e-12)
 
 
-@pytest.mark.parametrize("alpha", [0.1, 3.0])
-def test_special_values(alpha):
-    x = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0])
-    y = plunit.plu(x, alpha)
-    np.testing.assert_array_equal(y, x)
-    np.testing.assert_array_equal(np.signbit(y[3:]), [True, False])
-
-
-def test_flat_pieces_stay_at_the_edge():
-    np.testing.assert_array_equal(plunit.plu([np.inf, -np.inf, 5, np.nan], 0.0, 2.0), [2, -2, 2, np.nan])
-
-
 @pytest.mark.parametrize("alpha", [0.1, 0.0, 3.0])
 def test_slope_is_one_at_the_kinks_and_alpha_beyond(alpha):
     c = 0.7
@@ -103,18 +81,11 @@ def test_numbers_give_numbers(x):
     assert type(plunit.plu(x)) is (float if type(x) in (int, float) else np.float64)
 
 
-@pytest.mark.parametrize("shape", [(0,), (0, 3), (), (2, 3)])
-def test_shape_is_kept(shape):
-    assert np.shape(plunit.plu(np.zeros(shape))) == shape
-
-
 def test_non_contiguous_and_broadcast_parameters():
     x = np.random.default_rng(2).normal(scale=2, size=(4, 6))[::2, ::-1]
     alpha, c = np.array([[0.1], [0.3]]), np.linspace(0.2, 2, 6)
     expected = [[exact(x[i, j], alpha[i, 0], c[j]) for j in range(6)] for i in range(2)]
     np.testing.assert_allclose(plunit.plu(x, alpha, c), expected)
-    half = x.astype(np.float16)  # goes through float32
-    np.testing.assert_array_equal(plunit.plu(half), plunit.plu(half.astype(np.float32)).astype(np.float16))
 
 
 @pytest.mark.parametrize("alpha", [1e-39, 1e38, 1.2e-38])
@@ -124,22 +95,13 @@ def test_inverse_of_slopes_that_the_precision_has(alpha):
 
 
 REFUSED = [
-    *((lambda f=f: f(1.0, alpha=-0.1), ValueError, "alpha must be finite and >= 0, got -0.1") for f in FUNCTIONS),
-    (lambda: plunit.plu(1.0, c=-1.0), ValueError, "c must be finite and >= 0, got -1.0"),
-    *((lambda a=a: plunit.plu(1.0, a), ValueError, "alpha must be finite") for a in (math.nan, math.inf, [-1.0])),
-    (lambda: plunit.plu(np.ones(2), np.array([0.1, math.nan])), ValueError, "alpha must be finite and >= 0"),
+    (lambda: plunit.plu(1.0, [-1.0]), ValueError, "alpha must be finite"),
     *(
         (lambda a=a: plunit.plu(1.0, a), TypeError, "alpha must be a real number or an array")
         for a in (None, 1j, "0.1")
     ),
     *((lambda x=x: plunit.plu(x), TypeError, "real numbers") for x in (1j, np.array([1 + 2j]), "three", None)),
-    (lambda: plunit.inverse(1.0, alpha=0), ValueError, "the inverse needs alpha > 0, got 0"),
     (lambda: plunit.inverse(np.ones(2), 1e-310), ValueError, "alpha > 0"),
-    *(
-        (lambda a=a, kind=kind: plunit.inverse(np.ones(2, kind), a), ValueError, "alpha > 0")
-        for a in NO_SLOPES_OF_AN_INVERSE
-        for kind in ("float16", "float32")
-    ),
 ]
 
 
@@ -147,14 +109,6 @@ REFUSED = [
 def test_messages(call, error, text):
     with pytest.raises(error, match=text):
         call()
-
-
-@pytest.mark.parametrize(("alpha", "c"), C_BEYOND_FLOAT32)
-def test_a_c_beyond_the_largest_number_leaves_every_number_inside(alpha, c):
-    np.testing.assert_array_equal(plunit.plu(LARGE, alpha, c), LARGE)
-    np.testing.assert_array_equal(plunit.slope(LARGE, alpha, c), np.ones_like(LARGE))
-    end = np.finfo(np.float32).max if alpha == 0 else np.inf
-    np.testing.assert_array_equal(plunit.plu(np.float32([-np.inf, np.inf]), alpha, c), np.float32([-end, end]))
 
 
 @pytest.mark.parametrize("name", ["plunit", "plunit.numpy", "plunit.torch", "plunit.jax"])

@@ -2,7 +2,7 @@
 
 1. `python -m build`: the sdist from this folder, the wheel from the sdist. The wheel has the ensemble's libraries, for
    every Python of this platform, and the sources of the native op, but no binary of it, which would be good for one
-   release of PyTorch (docs/release.md).
+   release of PyTorch (docs/contribute.md).
 2. `twine check`, and the contents: the sdist has every file that git knows, the wheel every file of the package.
 3. The wheel is installed into an empty environment, where nothing but NumPy follows it, and used from an empty folder;
    then with the README's install line, whose commands are run; with PyTorch, for which the native op is compiled; with
@@ -67,8 +67,14 @@ JAX = """
 import jax, plunit.jax
 assert jax.grad(plunit.jax.plu)(2.0).item() == jax.numpy.float32(0.1)
 """
+FUNCTIONS = """
+import numpy, plunit
+y = plunit.plu(numpy.array([-21.0, 0.5, 21.0]))
+assert (y.tolist(), plunit.inverse(y).tolist()) == ([-3.0, 0.5, 3.0], [-21.0, 0.5, 21.0]), y
+"""
 PAGES = {
-    name: ["-m", "doctest", "-o", "NORMALIZE_WHITESPACE", str(ROOT / name)] for name in ("README.md", "docs/numpy.md")
+    name: ["-m", "doctest", "-o", "NORMALIZE_WHITESPACE", str(ROOT / name)]
+    for name in ("README.md", "docs/frameworks.md")
 }
 SINE = "from plunit.cli import main; main()"
 RUN = "import shlex, subprocess, sys; subprocess.run(shlex.split(sys.argv[1], comments=True), check=True)"
@@ -78,7 +84,7 @@ STAGES = {
     "numpy": {
         "import plunit": ["-c", NUMPY],
         "training without a compiler": ["-W", "error", "-c", ENSEMBLE],
-        "docs/numpy.md": PAGES["docs/numpy.md"],
+        "the functions": ["-c", FUNCTIONS],
         "the command without its packages": ["-c", WITHOUT_COMMAND],
     },
     "fit": {f"README.md: {command}": ["-c", RUN, command] for command in COMMANDS},
@@ -89,7 +95,7 @@ STAGES = {
     },
     "jax": {"plunit.jax": ["-c", JAX]},
     "lab": {"plunit run sine": ["-c", SINE, "run", "sine", "--seeds", "8", "--set", "steps=50", "--out", "runs"]},
-    "readme": {"README.md": PAGES["README.md"]},
+    "readme": PAGES,
 }
 WITHOUT_COMPILER = {"numpy": {"CC": "false", "CXX": "false"}}
 EXTRAS = {"numpy": "", "readme": "[keras,equinox,flax]"}  # those of the other stages have the name of the stage

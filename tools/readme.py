@@ -1,4 +1,4 @@
-"""Write what was measured into README.md and docs/paper.md, from stored results; the text between marks is replaced.
+"""Write what was measured into README.md and two pages, from stored results; the text between marks is replaced.
 
 python tools/readme.py            # after new results were stored, such as by `python -m benchmarks speed --store`
 python tools/readme.py --run      # first runs the command of README.md, and stores what it prints
@@ -19,23 +19,33 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from plunit.base.ranges import Range
-from plunit.lab.claims import HOLDS, Claim
-from plunit.lab.story import CHECKED, Judged, statements, tally
+from plunit.lab.claims import FAILS, HOLDS, Claim
+from plunit.lab.story import Judged, statements, tally
 from plunit.lab.style import number
 
 ROOT = Path(__file__).parents[1]
 CLAIMS = ROOT / "results" / "fit" / "claims.csv"
-SPEED = ROOT / "results" / "speed.json"
+MEASURED = ROOT / "results" / "benchmarks.json"
 SHELL = ROOT / "results" / "readme"
-TABLES = ROOT / "docs" / "estimators.md"
-PAGES = ("README.md", "docs/paper.md")
+PAGES = ("README.md", "docs/paper.md", "docs/benchmarks.md")
 END = "<!-- to here -->"
 WIDTH = 116  # characters of a line of output that are shown
 
 COMMAND = "plunit fit 'sqrt(x**2 + y**2) * sin(3*x)' --low -2 --high 2 --save f.h --save f.onnx"
 """What README.md shows of the command line."""
+
+
+WORDS = {
+    "best of 20": "best of 20 MLPs",
+    "one": "one PLU",
+    "relu": "ReLU",
+    "gelu": "GELU",
+    "plu_learned": "learned PLU",
+}
+"""Column names on a page, where they are not those of the stored results."""
 
 
 def mark(block: str) -> str:
@@ -61,11 +71,11 @@ def written(page: str, text: str, blocks: dict[str, Callable[[str], str]]) -> st
 
 
 def verdicts(page: str) -> str:
-    """Return the table of the paper's statements: all of them, or on README.md a choice."""
+    """Return the table of the paper's statements: all of them, or on README.md those that do not hold."""
     judged = statements(read_claims(CLAIMS))
     whole = page != "README.md"
-    shown = [one for one in judged if whole or one.verdict not in (HOLDS, CHECKED)]
-    some = "" if whole else " Those that do not hold fully:"
+    shown = [one for one in judged if whole or one.verdict == FAILS]
+    some = "" if whole else " Those that do not hold:"
     measured = sum(not one.theorem for one in judged)
     return f"Of {measured} statements that can be measured, {tally(judged)}.{some}\n\n{_table(shown)}"
 
@@ -86,8 +96,9 @@ def uses(page: str) -> str:
     died = re.search(r"ReLU's (\S+)$", dead.statistic)
     early = by_sentence["On CIFAR-10, PLU trains faster than ReLU: loss after 100 steps."]
     late = by_sentence["PLU's test accuracy on CIFAR-10 is at least that of ReLU after 20,000 steps."]
-    tanh, gelu, boosting = (float(_ratios()[name]) for name in ("tanh", "GELU", "boosting"))
-    if dead.value or not died or early.verdict != HOLDS or late.high >= 0 or not max(tanh, gelu) < 1 < boosting:
+    others = _measured("rivals")
+    tanh, gelu, cat, light = (others["error ratios"][name] for name in ("tanh", "GELU", "CatBoost", "LightGBM"))
+    if dead.value or not died or early.verdict != HOLDS or late.high >= 0 or not max(tanh, gelu, cat) < 1 < light:
         raise ValueError("the results have changed; write the sentences of `uses` again")
     died_share, points = f"{100 * float(died[1]):.0f} %", f"{-late.value:.1f}"
     rows = (
@@ -95,8 +106,8 @@ def uses(page: str) -> str:
         f"{died_share} of its units die, none of PLU's",
         "a better ReLU in a large image classifier: on CIFAR-10 PLU learns faster at first and ends "
         f"{points} points lower",
-        f"tables of numbers: gradient boosting's error is {100 * boosting - 100:.0f} % higher, both with their "
-        "defaults (geometric mean of 13 tables)",
+        f"tables of numbers: LightGBM's error is {100 * light - 100:.0f} % higher, CatBoost's {_less(cat)} % lower, "
+        f"all with their defaults (geometric mean of {len(others['errors'])} tables)",
         f"the last percent on tables: the error is {_less(tanh)} % lower with tanh and {_less(gelu)} % with GELU, "
         "which have no straight lines",
         "networks whose exact function you want; invertible networks; densities with few parameters",
@@ -108,11 +119,11 @@ def uses(page: str) -> str:
 
 def speed(page: str) -> str:
     """Return the three rows of speed."""
-    found = json.loads(SPEED.read_text(encoding="utf-8"))
+    found = _measured("speed")
     machine, op, many, proof = (found[name] for name in ("machine", "op", "ensemble", "proof"))
     return "\n".join(
         [
-            f"| `{found['command'].removesuffix(' --store')}`, {found['date']}, {machine['processor']} | |",
+            f"| `{found['command']}`, {found['date']}, {machine['processor']} | |",
             "|---|---|",
             f"| time of PLU / ReLU in PyTorch, forward and backward, {op['elements']:,} elements, CPU kernel | "
             f"{op['ratio']:.2f} |",
@@ -125,14 +136,52 @@ def speed(page: str) -> str:
     )
 
 
-BLOCKS = {"verdicts": verdicts, "shell": shell, "uses": uses, "speed": speed}
+def rivals(page: str) -> str:
+    """Return the tables of the default estimator beside others: errors, and ratios to the default."""
+    found = _measured("rivals")
+    errors, names = found["errors"], [*found["error ratios"]]
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    head = f"`{found['command']}`, {found['date']}, {len(errors)} tables, {found['splits']} splits of each; {versions}."
+    ratios = {
+        "error / default's": found["error ratios"],
+        "processor seconds / default's": found["second ratios"],
+    }
+    tables = _grid("table", ["default", *names], errors, 3), _grid("geometric mean, split by split", names, ratios, 2)
+    return "\n\n".join([head, *tables])
 
 
-def _ratios() -> dict[str, str]:
-    """Return error / the default's, by column, as `python -m benchmarks rivals` printed it for docs/estimators.md."""
-    text = TABLES.read_text(encoding="utf-8").partition("13 tables:\n\n")[2].split("\n\n")[1]
-    head, _, row, _ = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines())
-    return dict(zip(head, row, strict=True))
+def estimators(page: str) -> str:
+    """Return the tables of the estimators beside scikit-learn's networks: ratios with their bars, and accuracies."""
+    found = _measured("estimators")
+    defaults = f", with the defaults of that day: {found['defaults']}" if "defaults" in found else ""
+    head = f"`{found['command']}`, {found['date']}, medians over {found['splits']} splits{defaults}."
+    bars = [f"| {row['work']} | {row['measured']:.2f} | {row['bar']} |" for row in found["bars"]]
+    table = "\n".join(["| ratio or part | measured | bar |", "|---|---|---|", *bars])
+    accuracies = found["accuracies"]
+    names = list(next(iter(accuracies.values())))
+    return f"{head}\n\n{table}\n\n{_grid('accuracy', names, accuracies, 3)}"
+
+
+BLOCKS = {
+    "verdicts": verdicts,
+    "shell": shell,
+    "uses": uses,
+    "speed": speed,
+    "rivals": rivals,
+    "estimators": estimators,
+}
+
+
+def _measured(section: str) -> dict[str, Any]:
+    """Return what `python -m benchmarks NAME --store` wrote."""
+    found: dict[str, Any] = json.loads(MEASURED.read_text(encoding="utf-8"))[section]
+    return found
+
+
+def _grid(corner: str, names: list[str], rows: dict[str, dict[str, float]], digits: int) -> str:
+    lines = [f"| {corner} | {' | '.join(WORDS.get(name, name) for name in names)} |", "|---" * (len(names) + 1) + "|"]
+    lines += [f"| {key} | {' | '.join(f'{row[name]:.{digits}f}' for name in names)} |" for key, row in rows.items()]
+    return "\n".join(lines)
 
 
 def _two_digits(value: float) -> str:
@@ -186,7 +235,7 @@ def _range(text: str) -> Range:
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write the pages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--run", action="store_true", help="run the command of README.md first")
     if parser.parse_args().run:

@@ -13,8 +13,7 @@ except ModuleNotFoundError as error:
 import jax
 import jax.numpy as jnp
 
-from plunit import learned
-from plunit.jax import LearnedLayer, inverse, plu
+from plunit.jax import LearnedLayer
 
 __all__ = ["PLU"]
 
@@ -57,18 +56,9 @@ class PLU(LearnedLayer, eqx.Module):
         axis: int = 0,
         dtype: Any = None,
     ) -> None:
-        starts = learned.starts(alpha, c, learnable, num_parameters)
-        self.initial_alpha, self.initial_c = float(alpha), float(c)
-        self.num_parameters, self.axis = num_parameters, axis
         dtype = jnp.result_type(float) if dtype is None else dtype
-        self.raw_alpha, self.raw_c = (
-            jnp.full(num_parameters, starts[name], dtype) if name in starts else None for name in ("alpha", "c")
-        )
+        self.raw_alpha, self.raw_c = self._begin(alpha, c, learnable, num_parameters, axis, dtype)
 
     def __call__(self, x: Any, *, key: Any = None) -> Any:
         """Return PLU(x). The key is ignored; `equinox.nn.Sequential` passes one to every layer."""
-        return plu(x, *self.along_channels(x))
-
-    def inverse(self, y: Any) -> Any:
-        """Return the x with PLU(x) = y; alpha > 0."""
-        return inverse(y, *self.along_channels(y))
+        return super().__call__(x)

@@ -12,8 +12,7 @@ except ModuleNotFoundError as error:
     raise missing(error, "flax") from None
 import jax.numpy as jnp
 
-from plunit import learned
-from plunit.jax import LearnedLayer, inverse, plu
+from plunit.jax import LearnedLayer
 
 __all__ = ["PLU"]
 
@@ -48,18 +47,6 @@ class PLU(LearnedLayer, nnx.Module):
         axis: int = -1,
         param_dtype: Any = jnp.float32,
     ) -> None:
-        starts = learned.starts(alpha, c, learnable, num_parameters)
-        self.initial_alpha, self.initial_c = float(alpha), float(c)
-        self.num_parameters, self.axis, self.param_dtype = num_parameters, axis, param_dtype
-        self.raw_alpha, self.raw_c = (
-            nnx.Param(jnp.full(num_parameters, starts[name], param_dtype)) if name in starts else None
-            for name in ("alpha", "c")
-        )
-
-    def __call__(self, x: Any) -> Any:
-        """Return PLU(x)."""
-        return plu(x, *self.along_channels(x))
-
-    def inverse(self, y: Any) -> Any:
-        """Return the x with PLU(x) = y; alpha > 0."""
-        return inverse(y, *self.along_channels(y))
+        values = self._begin(alpha, c, learnable, num_parameters, axis, param_dtype)
+        self.raw_alpha, self.raw_c = (None if value is None else nnx.Param(value) for value in values)
+        self.param_dtype = param_dtype

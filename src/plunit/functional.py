@@ -52,7 +52,7 @@ def log_slope_formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
 def check(alpha: Array, c: Array, *, invertible: bool = False, tiny: float = sys.float_info.min) -> None:
     """Raise ValueError unless alpha >= 0 and c >= 0 are finite and, if invertible, alpha and 1/alpha normal numbers.
 
-    `tiny` is the least normal number of the precision that the inverse is computed in. Below it alpha is 0 to some
+    `tiny` is the smallest normal number of the precision that the inverse is computed in. Below it alpha is 0 to some
     frameworks and has few digits in others; all of them refuse it. Numbers and NumPy arrays are checked, the values of
     framework tensors are not: reading them would stall a device or fail under a tracer.
 

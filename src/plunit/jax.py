@@ -25,7 +25,7 @@ __all__ = ["inverse", "log_slope", "plu", "slope", "smooth_inverse", "smooth_log
 NAMESPACE = SimpleNamespace(clip=jnp.clip, exp=jnp.exp, sigmoid=jax.nn.sigmoid)
 """What `plunit.learned` needs of an array namespace; `jax.numpy` has no sigmoid."""
 
-_MOST = float(jnp.finfo(jnp.float32).max)  # type: ignore[no-untyped-call]  # the least of the largest numbers
+_MOST = float(jnp.finfo(jnp.float32).max)  # type: ignore[no-untyped-call]  # the largest number of the narrowest dtype
 
 
 def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
@@ -110,7 +110,7 @@ def smooth_log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> 
 
 
 class LearnedLayer:
-    """The alpha and c of a layer: the initial numbers, or learned ones from `raw_alpha` and `raw_c`.
+    """PLU with the alpha and c of a layer: the initial numbers, or learned ones from `raw_alpha` and `raw_c`.
 
     The layers have signatures of their own, though nearly the same ones: users read them there, and the name of the
     dtype and the axis of the channels are those of the framework.
@@ -123,6 +123,13 @@ class LearnedLayer:
     num_parameters: int
     axis: int
 
+    def _begin(self, alpha: float, c: float, learnable: Any, num_parameters: int, axis: int, dtype: Any) -> list[Any]:
+        """Check and keep the arguments, and return raw alpha and c, None for what is not learned."""
+        starts = learned.starts(alpha, c, learnable, num_parameters)
+        self.initial_alpha, self.initial_c = float(alpha), float(c)
+        self.num_parameters, self.axis = num_parameters, axis
+        return [jnp.full(num_parameters, starts[name], dtype) if name in starts else None for name in ("alpha", "c")]
+
     @property
     def alpha(self) -> float | jax.Array:
         """The outer slope: a number, or the learned values [num_parameters], float32 where the raw ones are half."""
@@ -133,7 +140,15 @@ class LearnedLayer:
         """The half-width of the inner piece: a number, or the learned values, likewise."""
         return self.initial_c if self.raw_c is None else _learned("c", self.raw_c[...])
 
-    def along_channels(self, x: Any) -> tuple[Any, ...]:
+    def __call__(self, x: Any) -> Any:
+        """Return PLU(x)."""
+        return plu(x, *self._along_channels(x))
+
+    def inverse(self, y: Any) -> Any:
+        """Return the x with PLU(x) = y; alpha > 0."""
+        return inverse(y, *self._along_channels(y))
+
+    def _along_channels(self, x: Any) -> tuple[Any, ...]:
         """Return alpha and c, the learned ones in a shape that broadcasts with x."""
         several = self.num_parameters > 1
         shape = learned.channel_shape(jnp.shape(x), self.num_parameters, self.axis) if several else []
@@ -165,7 +180,7 @@ def _compiled(function: Any, x: Any, *parameters: Any) -> Any:
 
 
 def _precision(x: jax.Array) -> Any:
-    """Return what there is to know of the dtype in which PLU of x is computed."""
+    """Return the finfo of the dtype in which PLU of x is computed."""
     dtype = jnp.result_type(x, float)
     if not jnp.issubdtype(dtype, jnp.floating):
         raise TypeError(f"PLU is defined for real numbers, got an array of {dtype}; convert it to a float dtype first")

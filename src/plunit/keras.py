@@ -135,7 +135,7 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments that make this layer anew."""
+        """Return the arguments that make the same layer."""
         own = {"alpha": self._alpha, "c": self._c, "learnable": self.learnable, "shared_axes": self.shared_axes}
         return {**super().get_config(), **own}
 
@@ -169,7 +169,7 @@ def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     info = np.finfo(wide)
     check(alpha, c, invertible=function is inverse_formula, tiny=float(info.tiny))
     # numbers stay numbers, because `formula` then has fewer steps; a number that underflows must become 0 here, because
-    # alpha = 0 has a rule of its own
+    # there is a special rule for alpha = 0
     alpha, c = (
         float(info.dtype.type(min(p, float(info.max))))
         if isinstance(p, int | float)

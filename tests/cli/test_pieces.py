@@ -103,7 +103,9 @@ def test_any_format_and_any_form_of_box(box, order, tent):
     code, out, err = run("pieces", *[word for part in [[tent], box][::order] for word in part])
     assert (code, err) == (0, "")
     domain = "[-1, 2]" if box else "[-6.28319, 6.28319]"
-    assert out.splitlines()[-1] == f"2 pieces, 2 activation patterns on {domain}"
+    *_, last = lines = out.splitlines()
+    assert (lines[-1 if box else -2]) == f"2 pieces, 2 activation patterns on {domain}"
+    assert last.startswith("box: [-6.28319, 6.28319] for every input, by default; ") == (not box)
 
 
 @pytest.mark.parametrize("ending", EXPORTERS)
@@ -145,7 +147,7 @@ def test_the_maximum_is_one_line(file, inputs, above, proved, proof, request, mo
 WRONG = {
     "an empty interval": ("tent.json --box 3,1", "an interval needs finite low < high, got [3.0, 1.0]"),
     "an endless one": ("tent.json --box 0,inf", "an interval needs finite low < high"),
-    "a box of one input": ("tent.json --box 0,1,0,1", "one input, so --box needs low and high, got 4 numbers"),
+    "a box of one input": ("tent.json --box 0,1,0,1", "1 input, so --box needs low and high, got 4 numbers"),
     "an empty side": ("plane.json --box 0,1,1,0", "a box needs finite low < high, got [1.0, 0.0] for y"),
     "half a side": ("plane.json --box 0,1,1", "--box needs 2 numbers for all or 4 for each, got 3 numbers"),
     "a word": ("plane.json --box one", "--box needs numbers, low and high of all inputs or of each, got 'one'"),

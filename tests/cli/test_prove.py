@@ -100,7 +100,7 @@ WRONG = {
     "no network": (("none.json", "holds.vnnlib"), "none.json: No such file or directory; give the file of a network"),
     "no property": (("net.json", "none.vnnlib"), "none.vnnlib: No such file or directory; give a .vnnlib file"),
     "another file": (("holds.vnnlib", "holds.vnnlib"), "holds.vnnlib has no known format"),
-    "no formula": (("net.json", "net.json"), "net.json is no property in VNN-LIB 1.0"),
+    "no formula": (("net.json", "net.json"), "net.json is not a property in VNN-LIB 1.0"),
     "other outputs": (("net.json", "other.vnnlib"), "do not fit: the property is of 1 inputs and 2 outputs"),
     "no network at all": (("holds.vnnlib",), "give a network and a property, or a property and --network"),
     "a name for 1.0": (("holds.vnnlib", "--network", "f=net.json"), "VNN-LIB 1.0 names no networks; give NET"),

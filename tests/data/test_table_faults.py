@@ -2,8 +2,6 @@
 
 import gzip
 import os
-import tracemalloc
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +15,8 @@ from plunit.data import csv_table, tables
 from plunit.data.tables import read_columns, read_table
 
 REFUSED = {
-    "empty": (b"", {}, ["is empty (0 bytes", "needs rows of numbers"]),
-    "empty gzip": (gzip.compress(b""), {}, ["is empty (0 bytes"]),
+    "empty": (b"", {}, ["is empty (0 bytes)", "needs rows of numbers"]),
+    "gzip": (gzip.compress(text_of({}).encode()), {}, ["is compressed. Unpack it first"]),
     "only comments": ("# a\n\n \n", {}, ["only blank lines and comments", "needs rows of numbers"]),
     "text": (text_of({5: "3,tall,4"}), {}, ["line 5, column 'b': 'tall'", "not a number", "remove", "inputs"]),
     "text in the target": (text_of({5: "3,4,tall"}), {}, ["line 5, column 'c': 'tall'", "target"]),
@@ -60,8 +58,6 @@ REFUSED = {
     "utf-16 without bom": (text_of({}).encode("utf-16-le"), {}, ["line 1: a NUL byte"]),
     "excel": (b"PK\x03\x04\x14\0\0\0", {}, ["NUL byte", "Save the table as CSV"]),
     "object array": (b"\x93NUMPY\x01\0v\0{'descr': '|O'}", {}, ["line 1: the byte 0x93"]),
-    "gzip cut": (gzip.compress(text_of({}).encode())[:-12], {}, ["damaged gzip", "again"]),
-    "gzip damaged": (gzip.compress(text_of({}).encode())[:20] + bytes(60), {}, ["damaged gzip", "again"]),
     "open quote": (text_of({5: '3,"4,5'}), {}, ["line 5: the quotes", "Close every quote"]),
     "text after a quote": (text_of({5: '3,"4"x,5'}), {}, ["line 5: the quotes", 'as "".']),
     "mixed decimal marks": (text_of({5: "1,5;2.25;3"}, ";").replace("1;5", "1,5"), {}, ["'2.25' has a decimal point"]),
@@ -263,44 +259,6 @@ def test_a_file_is_read_once(tmp_path, monkeypatch):
     assert opened == [path]
 
 
-def bomb(path, size, unit):
-    """Write `size` bytes of a repeated unit as gzip, without holding them."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    block = unit * (2**20 // len(unit))
-    with path.open("wb") as file:
-        file.writelines(packer.compress(block) for _ in range(size // len(block)))
-        file.write(packer.flush())
-
-
-BEYOND = ["more than 16,777,216 bytes of text", "limit", "fewer rows"]
-
-
-@pytest.mark.parametrize(
-    ("unit", "limit", "fragments"),
-    [
-        (b"1,2\n", 2**24, BEYOND),
-        (b"#\n", 2**24, BEYOND),
-        (b"\0", 2**24, BEYOND),
-        (b"\0", 2**30, ["line 1: a NUL byte"]),
-        (b"1,", 2**30, ["line 1: the line is longer than 1,048,576 characters"]),
-    ],
-    ids=["numbers", "comments", "zeros", "zeros within the limit", "one line"],
-)
-def test_a_gzip_bomb_does_not_grow_the_memory(tmp_path, monkeypatch, unit, limit, fragments):
-    monkeypatch.setattr(csv_table, "MAX_TEXT", limit)
-    bomb(tmp_path / "t.csv.gz", 2**25, unit)
-    assert (tmp_path / "t.csv.gz").stat().st_size < 2**17
-    tracemalloc.start()
-    try:
-        with pytest.raises(UserError) as error:
-            read_table(tmp_path / "t.csv.gz", "1", say=silent)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    check_line(error, tmp_path / "t.csv.gz", fragments)
-    assert peak < 2**23
-
-
 LIMITS = {
     "bytes of a file": (
         tables,
@@ -310,7 +268,6 @@ LIMITS = {
         text_of({}) + "\n",
         ["has more than 100 bytes", "fewer rows"],
     ),
-    "bytes of text": (csv_table, "MAX_TEXT", 100, text_of({}), text_of({}) + "\n", ["more than 100 bytes of text"]),
     "numbers": (csv_table, "MAX_NUMBERS", 36, text_of({}), text_of({}, rows=13), ["more than 36 numbers", "inputs"]),
     "numbers one by one": (
         *(csv_table, "MAX_NUMBERS", 36, "# careful\n" + text_of({}), "# careful\n" + text_of({}, rows=13)),

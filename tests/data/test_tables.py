@@ -1,11 +1,8 @@
 """Tables of numbers as users bring them: each dialect is read, to the bit."""
 
 import csv
-import gzip
 import hashlib
 import io
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +27,6 @@ DIALECTS = {
     "bom": b"\xef\xbb\xbf" + text_of({}).encode(),
     "utf-16 little": b"\xff\xfe" + text_of({}).encode("utf-16-le"),
     "utf-16 big": b"\xfe\xff" + text_of({}, "\t").encode("utf-16-be"),
-    "gzip": gzip.compress(text_of({}).encode()),
-    "gzip of utf-16": gzip.compress(text_of({}, ";").encode("utf-16")),
     "no line end at the end": text_of({}).rstrip("\n"),
     "blank lines at the end": text_of({}) + "\n\r\n   \n",
     "comments": "# made by hand, 2024\n\n" + text_of({4: "# units: m, s\n2,4,-2"}) + "# the end",
@@ -155,17 +150,16 @@ FINITE = st.floats(-1e100, 1e100)
     quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
     ending=st.sampled_from(["\n", "\r\n", "\r"]),
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
-    compressed=st.booleans(),
     extra=st.sampled_from(["", "# careful\n"]),
 )
-def test_round_trip_to_the_bit(tmp_path_factory, rows, delimiter, quoting, ending, encoding, compressed, extra):
+def test_round_trip_to_the_bit(tmp_path_factory, rows, delimiter, quoting, ending, encoding, extra):
     rows = [(float(n), -float(n), *row) for n, row in enumerate(rows)]
     stream = io.StringIO()
     writer = csv.writer(stream, delimiter=delimiter, quoting=quoting, lineterminator=ending)
     writer.writerows([NAMES, *rows])
     content = (extra + stream.getvalue()).encode(encoding)
     folder = tmp_path_factory.mktemp("round")
-    result = table(folder, gzip.compress(content) if compressed else content, "é")
+    result = table(folder, content, "é")
     columns = [NAMES.index(name) for name in ("é", *result.inputs)]
     assert np.column_stack([result.y, result.x]).tobytes() == np.array(rows)[:, columns].tobytes()
 
@@ -217,13 +211,15 @@ def test_a_table_as_it_is(tmp_path, end):
     assert (whole.y.tolist(), "3 of 20 rows" in lines[2]) == ([0, 2, *range(5, 20)], True)
 
 
+def test_a_column_without_any_value_drops_no_row(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c\n" + "".join(f"{n},NA,{n}\n" for n in range(11)) + ",NA,11\n")
+    found = read_columns(tmp_path / "t.csv", "c", say=(lines := []).append, drop_missing=True)
+    assert (found.inputs, len(found.y)) == (("a",), 11)
+    assert ["1 of 12 rows are left out" in lines[0], "left out: 'b'" in lines[1]] == [True, True]
+
+
 def test_numbers_as_they_are_have_the_same_bits(tmp_path):
     (tmp_path / "t.csv").write_text(text_of({}))
     found, strict = (read(tmp_path / "t.csv", "c") for read in (read_columns, read_table))
     assert np.stack(found.x, axis=1).tobytes() == strict.x.tobytes()
     assert (found.y.tobytes(), found.inputs, found.target) == (strict.y.tobytes(), strict.inputs, strict.target)
-
-
-def test_the_import_is_light():
-    code = "import plunit.data.tables, sys; print(*({'torch', 'pandas', 'pyarrow', 'jax', 'keras'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "\n"

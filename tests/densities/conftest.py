@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from plunit.densities import Architecture, DensityNetwork, start
+from plunit.densities import Architecture, start
 
 
 @pytest.fixture
@@ -12,6 +14,6 @@ def random_network():
         form, rng = Architecture(features, blocks, activation), np.random.default_rng(seed)
         begun = start(form, rng)
         theta = begun.theta.astype(np.float64) + 0.6 / features * rng.standard_normal(form.parameters)
-        return DensityNetwork(form, theta, begun.order, begun.sign.astype(np.float64), rho)
+        return replace(begun, theta=theta, sign=begun.sign.astype(np.float64), rho=rho)
 
     return made

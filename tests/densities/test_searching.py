@@ -156,7 +156,7 @@ def spoiled(value):
         ({"validation": spoiled(-1e39)}, r"x of validation must be finite in float32, got -inf at \[7, 1\]"),
         ({"training": ring(1)}, "a density needs two rows or more, got 1"),
         ({"training": ring(0)}, r"x of training must be \[rows, 2\] with one row or more, got shape \(0, 2\)"),
-        ({"training": ring(9) * [1, 0] + [0, 2]}, "column 1 of x has one value, 2, in all 9 rows: .* drop the column"),
+        ({"training": ring(9) * [1, 0] + [0, 2]}, r"column 1 is constant \(2\), and a constant has no density: drop"),
         ({"training": ring(9) + 0j}, "x of training must hold real numbers, got complex128"),
         ({"training": Sample(ring(9), np.ones(8))}, r"weight of training must be \[9\], one for each row; got shape"),
         *(
@@ -208,6 +208,6 @@ def test_weights_count(engine):
     order = np.random.default_rng(0).permutation(600)
     keep, options = np.repeat([1.0, 0.0], 300)[order], {"steps": 40, "engine": engine, "batch": 600}
     one = found(training=Sample(far[order], keep), **options)[0]
-    for factor in (1e3, 2.0**-200, 2.0**1000):
+    for factor in (1e3, 2.0**-200, 2.0**1020):
         assert found(training=Sample(far[order], factor * keep), **options)[0].loss == one.loss
     assert one.loss < found(training=Sample(far[order]), **options)[0].loss - 0.3

@@ -3,6 +3,7 @@
 import csv
 import json
 import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,15 @@ FIGURES = {
 }
 
 
+def script(name):
+    """Return what is in a script; the scripts import one another."""
+    sys.path.insert(0, str(DOCS))
+    try:
+        return runpy.run_path(str(DOCS / f"{name}.py"))
+    finally:
+        sys.path.remove(str(DOCS))
+
+
 def grey(path):
     """Return the grey levels of a picture."""
     with Image.open(path) as picture:
@@ -41,7 +51,7 @@ def parts(levels):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_drawn_from_what_is_stored(name, tmp_path):
-    runpy.run_path(str(DOCS / f"{FIGURES[name]}.py"))["save"](tmp_path / "figure.png")
+    script(FIGURES[name])["save"](tmp_path / "figure.png")
     ours, stored = grey(tmp_path / "figure.png"), grey(ROOT / name)
     assert ours.shape == stored.shape
     assert np.abs(parts(ours) - parts(stored)).max() < 4  # of 255
@@ -49,7 +59,7 @@ def test_a_figure_is_drawn_from_what_is_stored(name, tmp_path):
 
 @pytest.mark.parametrize("activation", ["plu", "leaky_relu"])
 def test_the_networks_of_the_swirl_have_the_median_error(activation):
-    figure = runpy.run_path(str(DOCS / "swirl_figure.py"))
+    figure = script("swirl_figure")
     stored = json.loads(figure["STORED"].read_text())[activation]
     median = np.median(stored["errors"])
     assert figure["measured"](activation, stored)["inverse_error"] == pytest.approx(median, rel=1e-4)
@@ -58,7 +68,7 @@ def test_the_networks_of_the_swirl_have_the_median_error(activation):
 
 @pytest.mark.parametrize("method", ["plain", "flux", "annealed", "smooth", "leaky"])
 def test_the_flows_of_the_toys_have_the_likelihoods_of_the_record(method):
-    figure = runpy.run_path(str(DOCS / "toys_figure.py"))
+    figure = script("toys_figure")
     with (ROOT / "results" / "density" / "summary.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["activation"] == method and row["seed"] == "0"]
     flows = figure["restored"](method, json.loads(figure["STORED"].read_text())[method])

@@ -211,7 +211,7 @@ def test_a_start_is_trained_on_all_rows_but_its_own_fold(engine, finish):
             engine, rows=Rows(x, y, w, 16), validation=Validation(X[tests], Y[tests], weight, every=5), **options
         )
         alike = {(one.network, one.start): one for one in plain}
-        mine = [one for one in found if one.fold == first]
+        mine = [one for one in found if one.first_held == first]
         assert len(mine) == 2 * 3
         for one in mine:
             other = alike[one.network, one.start]
@@ -226,7 +226,7 @@ def test_each_fold_goes_on_with_as_many():
     y[:30] += 100
     folded = replace(ROWS, x=X, y=y, weight=None, held=30, firsts=[0, 30, 60, 90] * 3)
     found = run(rows=folded, validation=Validation(every=5), networks=SHAPES[:1], keep=4)
-    assert sorted(one.fold for one in found if one.steps == STEPS) == [0, 30, 60, 90]
+    assert sorted(one.first_held for one in found if one.steps == STEPS) == [0, 30, 60, 90]
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,13 @@ from plunit.ensemble import (
     Rows,
     Validation,
     finish_members,
-    finishing,
     forward,
+    halving,
     initial,
     levenberg_marquardt,
     numpy_steps,
-    train,
 )
-from plunit.ensemble.finishing import MOST
-from plunit.ensemble.halving import search
+from plunit.ensemble.halving import MOST, search
 from plunit.ensemble.runs import begin
 from plunit.ensemble.training import gradient
 
@@ -139,22 +137,6 @@ def test_ctrl_c_and_the_progress_end_the_steps_and_keep_what_was_reached(monkeyp
     np.testing.assert_array_equal(kept.theta, ended.theta)
 
 
-@pytest.mark.parametrize(("rows", "factor"), [(ROWS, 1.0), ((X.T, Y.T), 0.3)])
-def test_train_finishes_what_adam_has_found(engine, rows, factor):
-    network, start = two_outputs("plu")
-    other = factor * Y[:40]  # for another function Adam's are better
-    looked = Validation(X[:40], other, every=10)
-    options = {"steps": 50, "validation": looked, "engine": engine}
-    adam, both = (train(network, start.astype(np.float32), rows, finish=n, **options) for n in (0, 20))
-    expected = finish_members(network, adam.theta, rows, steps=20, damping=levenberg_marquardt.DAMPING, engine=engine)
-    np.testing.assert_array_equal(both.theta, expected.theta)
-    np.testing.assert_array_equal(both.history, adam.history)
-    at = ((forward(network, expected.theta, X[:40].T) - other.T[..., None]) ** 2).mean((0, 1))
-    assert ((at < adam.best_loss) == (factor == 1)).all()
-    np.testing.assert_allclose(both.best_loss, np.minimum(at, adam.best_loss), rtol=1e-6)
-    np.testing.assert_array_equal(both.best, np.where(at < adam.best_loss, expected.theta, adam.best))
-
-
 def searched(noise, **options):
     rng = np.random.default_rng(1)
     x = rng.uniform(-2, 2, (1500, 2))
@@ -187,7 +169,7 @@ def test_a_finished_member_that_is_worse_on_rows_of_validation_is_not_taken():
 
 @pytest.mark.parametrize(("noise", "fall", "gains"), [(0.0, 0.98, True), (0.3, 0.98, False), (0.0, 0.01, False)])
 def test_auto_finishes_where_there_is_no_noise_and_the_first_steps_gain(monkeypatch, noise, fall, gains):
-    monkeypatch.setattr(finishing, "FALL", fall)
+    monkeypatch.setattr(halving, "FALL", fall)
     (before, _), (after, _) = searched(noise), searched(noise, finish="auto")
     assert (after[0].loss < 0.8 * before[0].loss) == gains
     assert ([one.loss for one in after] == [one.loss for one in before]) != gains
@@ -207,7 +189,10 @@ def test_a_search_that_is_stopped_is_not_finished_and_its_progress_never_falls()
     ("options", "text"),
     [
         ({"steps": -1}, "steps must be an integer of at least 0, got -1"),
-        *(({"damping": value}, "damping must be a positive number, got .*; take 0.1") for value in (0.0, -1, math.nan)),
+        *(
+            ({"damping": value}, "damping must be a positive number, got .*; take 0.1")
+            for value in (0.0, -1, math.nan, "bold")
+        ),
         ({"data": lambda n: None}, "a finish needs all points at once, .* got function"),
         ({"data": Rows(X, Y * np.nan)}, "targets must be finite in float64, got nan in row 0"),
         ({"data": Rows(X, Y, -WEIGHT)}, "weight must not be negative"),

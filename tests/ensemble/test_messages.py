@@ -77,12 +77,6 @@ WRONG_SHAPES = [
             ({"theta": changed(changed(START, (1, 1), bad), (3, 0), bad)}, rf"finite .*{bad} at index \(1, 1\)")
             for bad in (math.nan, math.inf)
         ),
-        *(({"finish": value}, "finish must be an integer of at least 0, got ") for value in (-1, 2.5, "auto")),
-        (
-            {"finish": 3, "loss": "logistic"},
-            "finish=3 needs the loss square and all points at once; got 'logistic' and",
-        ),
-        ({"finish": 3, "data": stream}, "finish=3 needs .* got 'square' and function. Take finish=0"),
         ({"theta": START.astype("complex64")}, "theta must hold real numbers, got complex64; pass the real part"),
         ({"data": (X.T.astype("int64").astype("datetime64[D]"), Y.T)}, r"inputs .*datetime64\[D\]; subtract a date"),
         ({"data": (X.T, Y.T.astype("int64").astype("timedelta64[s]"))}, r"targets .*timedelta64\[s\]; divide it"),

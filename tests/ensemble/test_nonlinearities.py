@@ -8,6 +8,7 @@ import pytest
 import torch
 from lone_members import MODULES, PaperPLU
 
+from plunit import learned
 from plunit.ensemble import ACTIVATIONS, LOSSES, MLP
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.programs import loading
@@ -76,3 +77,14 @@ def test_the_gradient_of_training_is_that_of_autograd(first_step, name):
     np.testing.assert_allclose(loss, np.full(len(x), 0.25), atol=1e-5)
     np.testing.assert_allclose(gradient[1], slope, atol=1e-5)
     np.testing.assert_allclose(gradient[2], value, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("row", [4, 5])
+def test_beyond_the_limit_a_learned_shape_has_no_gradient(first_step, row):
+    """One member for each raw alpha or raw c, at an input outside of the inner piece."""
+    raw = np.array([-2 * learned.LIMIT, -1.0, 0.5, 2 * learned.LIMIT], np.float32)
+    network = MLP((1, 1, 1), "plu_learned")
+    theta = np.tile(np.array([[1.0], [0.0], [1.0], [0.0], [-1.0], [-1.0]], np.float32), len(raw))
+    theta[row] = raw
+    _, gradient = first_step(network, theta, (np.full((1, 1), 1e9), np.zeros((1, 1))))
+    assert (gradient[row] != 0).tolist() == [False, True, True, False]

@@ -87,14 +87,6 @@ def test_a_diverged_member_touches_no_other(engine, poison, name):
     assert np.array_equal(ours.history[:, others], clean.history[:, others])
 
 
-def test_data_of_each_member_and_shared_data_agree(engine):
-    network = MLP((1, 3, 3, 1), "plu")
-    start = initial(network, generators(range(5)))
-    shared = train(network, start, (X, Y), steps=40, engine=engine)
-    own = train(network, start, (np.broadcast_to(X[..., None], (1, 50, 5)), Y), steps=40, engine=engine)
-    assert np.array_equal(shared.theta, own.theta)
-
-
 def test_checkpoints_and_strides_change_nothing(engine):
     network = MLP((1, 3, 3, 1), "plu")
     start = initial(network, generators(range(64)))
@@ -129,12 +121,6 @@ def test_float64_runs_in_numpy_and_agrees_closely():
     ours = train(network, initial(network, generators([2])).astype(np.float64), (X, Y), steps=300, stride=1)
     losses, _ = alone((1, 3, 3, 1), PaperPLU, 2, lambda step: (X.T, Y.T), 300, torch.float64)
     np.testing.assert_allclose(ours.history[:, 0], losses, rtol=1e-9, atol=1e-12)
-
-
-def test_a_masked_array_without_masked_entries_is_an_array():
-    network, start = MLP((1, 3, 1)), initial(MLP((1, 3, 1)), generators([0]))
-    masked, plain = (train(network, start, (x, Y), steps=3).theta for x in (np.ma.masked_equal(X, -9999), X))
-    np.testing.assert_array_equal(masked, plain)
 
 
 def test_large_numbers_are_finite(engine):

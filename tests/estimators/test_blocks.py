@@ -5,9 +5,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from plunit.ensemble import evaluating, forward
-from plunit.ensemble.evaluating import row_blocks
-from plunit.sklearn import PLUClassifier, PLUDensity, PLURegressor
+from plunit.ensemble import forward, native_steps
+from plunit.ensemble.native_steps import row_blocks
+from plunit.sklearn import PLUClassifier, PLUDensity, PLURegressor, base
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 5))
@@ -46,7 +46,7 @@ NAMES = ["predict", "deviation", "classes", "chances", "decision", "labels", "de
 
 @pytest.fixture
 def without_program(monkeypatch):
-    monkeypatch.setattr(evaluating, "_program", lambda: None)
+    monkeypatch.setattr(native_steps, "_program", lambda: None)
 
 
 @pytest.mark.parametrize("rows", [2, 513, 3000])
@@ -54,7 +54,7 @@ def without_program(monkeypatch):
 def test_the_bits_do_not_depend_on_the_blocks_nor_on_other_rows(evaluated, name, rows, monkeypatch):
     expected = evaluated[name](rows)
     for numbers in (2**8, 2**40):
-        monkeypatch.setattr(evaluating, "NUMBERS", numbers)
+        monkeypatch.setattr(native_steps, "NUMBERS", numbers)
         np.testing.assert_array_equal(evaluated[name](rows), expected)
     if name not in ("density", "integers"):
         np.testing.assert_array_equal(evaluated[name](1), expected[:1])
@@ -77,7 +77,7 @@ def test_blocks_hold_all_rows_in_order_and_none_is_small(rows, numbers):
     np.testing.assert_array_equal(np.concatenate([np.arange(rows)[block] for block in blocks]), np.arange(rows))
     sizes = [block.stop - block.start for block in blocks]
     assert min(sizes) >= min(rows, 16)
-    assert max(sizes) <= max(31, 2 * evaluating.NUMBERS // numbers)
+    assert max(sizes) <= max(31, 2 * native_steps.NUMBERS // numbers)
 
 
 def _beyond_output(work):
@@ -127,6 +127,20 @@ def test_large_rows_have_finite_values(regressor):
     np.testing.assert_allclose(deviation[1] / 1e190, near_deviation[1], rtol=1e-9)
 
 
-def test_values_whose_differences_overflow_are_refused():
-    with pytest.raises(ValueError, match=r"X has values up to 1\.7e\+308"):
-        PLURegressor(**FEW).fit(np.resize([1.7e308, 1.7e308, -1.7e308], (30, 1)), np.arange(30))
+LINE = np.arange(30.0)
+OVERFLOW = np.resize([1.7e308, 1.7e308, -1.7e308], 30)
+FAR = np.where(LINE == 7, 1e60, LINE)  # its square overflows in single precision
+
+
+@pytest.mark.parametrize(
+    ("rows", "val", "text"),
+    [
+        ((OVERFLOW, LINE), (LINE, LINE), r"X has the value -?1\.7e\+308"),
+        ((LINE, LINE), (FAR, LINE), r"X has the value 1e\+60"),
+        ((LINE, LINE), (LINE, FAR), r"y has the value 1e\+60"),
+    ],
+)
+def test_numbers_that_overflow_are_refused_before_training(rows, val, text, monkeypatch):
+    monkeypatch.setattr(base, "search", pytest.fail)
+    with pytest.raises(ValueError, match=f"^{text}"):
+        PLURegressor(**FEW).fit(rows[0][:, None], rows[1], X_val=val[0][:, None], y_val=val[1])

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from plunit.sklearn import PLUDensity
-from plunit.sklearn.density.columns import Columns
-from plunit.sklearn.density.inspection import Labels, limits, whole
+from plunit.sklearn.density.columns import Columns, Labels, limits, whole
 
 INF = np.inf
 RNG = np.random.default_rng(0)
@@ -89,21 +88,6 @@ def test_forms_of_bounds(bounds, expected):
     assert list(zip(low, high, strict=True)) == expected
 
 
-@pytest.mark.parametrize(
-    ("bounds", "message"),
-    [
-        ("01", "bounds must be"),
-        ([(0, 1)] * 4, r"a pair or None for each of 3 columns, got \[\(0, 1\)"),
-        *((pair, "bounds of column 0 must have low < high") for pair in ((1, 1), (np.nan, 1))),
-        ({3: (0, 1)}, r"bounds names columns by 0, \.\.\., 2 or one of a, b, c, got 3"),
-        ([(0, 1), 5, None], r"bounds of column 1 \(b\) must be two numbers \(low, high\), None for no bound, got 5"),
-    ],
-)
-def test_wrong_bounds_are_named(bounds, message):
-    with pytest.raises(ValueError, match=message.replace("column 0", r"column 0 \(a\)")):
-        limits(bounds, Labels(3, ["a", "b", "c"]))
-
-
 @pytest.mark.parametrize("bounds", [None, (0, None)])
 def test_probabilities_of_integers_sum_to_1(bounds):
     k = RNG.poisson(3, (600, 1))
@@ -152,16 +136,26 @@ def test_which_columns_are_integers(integers):
 
 
 @pytest.mark.parametrize(
-    ("integers", "message"),
+    ("given", "message"),
     [
-        ([1], r"integers names column 1 \(b\), which holds 0\.5; round it, or leave"),
-        ("all", "integers must be"),
-        (["d"], "integers names columns by 0, .* got 'd'"),
+        ({"bounds": "01"}, "bounds must be"),
+        ({"bounds": [(0, 1)] * 4}, r"a pair or None for each of 3 columns, got \[\(0, 1\)"),
+        ({"bounds": (1, 1)}, r"bounds of column 0 \(a\) must have low < high"),
+        ({"bounds": (np.nan, 1)}, r"bounds of column 0 \(a\) must have low < high"),
+        ({"bounds": {3: (0, 1)}}, r"bounds names columns by 0, \.\.\., 2 or one of a, b, c, got 3"),
+        (
+            {"bounds": [(0, 1), 5, None]},
+            r"bounds of column 1 \(b\) must be two numbers \(low, high\), None for no bound",
+        ),
+        ({"integers": [1]}, r"integers names column 1 \(b\), which holds 0\.5; round it, or leave"),
+        ({"integers": "all"}, "integers must be"),
+        ({"integers": ["d"]}, "integers names columns by 0, .* got 'd'"),
     ],
 )
-def test_wrong_integers_are_named(integers, message):
+def test_wrong_bounds_and_integers_are_named(given, message):
+    labels = Labels(3, ["a", "b", "c"])
     with pytest.raises(ValueError, match=message):
-        whole(WHOLE, integers, Labels(3, ["a", "b", "c"]))
+        limits(given["bounds"], labels) if "bounds" in given else whole(WHOLE, given["integers"], labels)
 
 
 def test_rounded_values_do_not_attract_the_density():
@@ -186,18 +180,15 @@ ATOM = np.append(A, np.zeros(200))
 @pytest.mark.parametrize(
     ("x", "text"),
     [
-        (
-            np.c_[A, RNG.choice([0.25, 0.5, 1.75], 200)],
-            r"column 1 has only 3 values in 200 rows; .* by 0\.25",
-        ),
+        (np.c_[A, RNG.choice([0.25, 0.5, 1.75], 200)], r"column 1 has only 3 values in 200 rows; .* by 0\.25"),
         (np.repeat(np.c_[A, B][:50], 4, axis=0), "only 50 of 200 rows are distinct; the others count as weights"),
         (np.c_[A, RNG.choice([0.3, 0.1 + 0.2], 200)], "column 1 is constant"),
-        (np.c_[A, A], "column 0, column 1 are linearly dependent, to .* drop columns"),
-        (np.c_[A, B, A**2, A + A**2], "column 0, column 2, column 3 are linearly"),
-        (np.c_[A, 1e9 - 3e5 * A, B], "column 0, column 1 are linearly"),
-        (np.c_[A, A + np.where(np.arange(200) < 2, 500, 0)], "column 0, column 1 are linearly"),
-        (ATOM[:, None], "column 0 holds 0 in 200 of 400 rows, and a density has no limit there"),
-        (np.c_[ATOM, RNG.normal(size=400)], "column 0 holds 0 in 200 of 400 rows"),
+        (np.c_[A, A], r"columns 0, 1 are linearly dependent \(to .* drop columns"),
+        (np.c_[A, B, A**2, A + A**2], "columns 0, 2, 3 are linearly"),
+        (np.c_[A, 1e9 - 3e5 * A, B], "columns 0, 1 are linearly"),
+        (np.c_[A, A + np.where(np.arange(200) < 2, 500, 0)], "columns 0, 1 are linearly"),
+        (ATOM[:, None], "column 0 is discrete, at least in part: 0 makes up 50% of column 0"),
+        (np.c_[ATOM, RNG.normal(size=400)], "column 0 is discrete"),
     ],
 )
 def test_what_has_no_density_is_warned_of(x, text):

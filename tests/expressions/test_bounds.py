@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from plunit.expressions import parse
-from plunit.expressions.expression import enclosure
+from plunit.expressions.expression import FUNCTIONS
 from plunit.expressions.forms import halves, linear_enclosure
-from plunit.expressions.intervals import LARGEST, Interval
-from plunit.expressions.vocabulary import FUNCTIONS
+from plunit.expressions.intervals import LARGEST, Interval, enclosure
 
 EACH = [
     *(f"{name}(x)" for name, item in FUNCTIONS.items() if len(item.arguments) == 1),

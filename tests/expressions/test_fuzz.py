@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from plunit.expressions import ExpressionError, parse
-from plunit.expressions.vocabulary import NAMES, OPERATORS
+from plunit.expressions.expression import NAMES, OPERATORS
 
 WORDS = [
     *OPERATORS, *NAMES, *(name + "(" for name in NAMES), "(", ")", ",", " ", "x", "y", "e", "pi", "1", ".5", "1e3",

@@ -20,4 +20,9 @@ def tables(tmp_path_factory):
     temps = ["NA" if is_gone else f"{number:.2f}" for is_gone, number in zip(gone, temp, strict=True)]
     lines = [",".join(map(str, row)) for row in zip(temps, colour, sex, city, price, strict=True)]
     (folder / "mixed.csv").write_text("\n".join(["temp,colour,sex,city,price", *lines]))
+    (folder / "few.csv").write_text("x,y\n" + "".join(f"{n % 4},{n}\n" for n in range(12)))
+    gaps = "".join(f"{n if n % 3 else ''},{n % 5},{n}\n" for n in range(12))
+    (folder / "twice.csv").write_text("a,a is missing,y\n" + gaps)
+    names = ["other"] * 9 + [f"c{n}" for n in range(24)] * 2
+    (folder / "other.csv").write_text("c,y\n" + "".join(f"{name},{n}\n" for n, name in enumerate(names)))
     return folder

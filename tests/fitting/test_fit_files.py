@@ -88,7 +88,7 @@ def test_a_header_says_how_to_call_it_for_a_table_as_it_is(tables, tmp_path):
     raw = frame[["temp", "colour", "sex", "city"]].astype(object).to_numpy()
     raw[frame["temp"].isna(), 0] = np.nan
     with pytest.warns(UserWarning, match="unknown categories"):
-        expected = found.estimator.predict(raw)
+        expected = found.model.predict(problem.encoder.transform(raw))
     y = call_c("m", by_hand(header, rows), 1, tmp_path)
     np.testing.assert_allclose(y[:, 0], expected, rtol=1e-9)
 

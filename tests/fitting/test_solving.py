@@ -8,6 +8,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from plunit.ensemble import MLP, forward
 from plunit.fitting import solving
 from plunit.fitting.problems import of_expression, of_table
 from plunit.fitting.solving import FitSettings, Found, reduced, solve
@@ -85,6 +86,11 @@ def test_what_the_lines_through_a_function_miss_is_taken_off_the_error(monkeypat
     assert 0.02 < reduced(of_expression("sin(x)", -3, 3), flat, None, 0.05).bound <= 0.05
 
 
+def test_a_straight_line_is_one_piece_although_roundings_part_it_from_its_points():
+    line = Curve([-6, 6], [[-12], [12]], [[2]])
+    assert reduced(of_expression("2*x", -6, 6), line, None, None).curve.pieces == 1
+
+
 def test_progress_ends_it():
     found = solve(of_expression("sin(x)", -6, 6), FitSettings(hidden=(4,), starts=16), lambda what, done, best: True)
     assert found.stopped
@@ -98,3 +104,28 @@ def test_the_interval_is_that_of_student(tests, student):
     assert mean == pytest.approx(errors.mean())
     assert half == pytest.approx(student * errors.std(ddof=1) / tests**0.5, rel=3e-4)
     assert np.isnan(Found(None, 0.0, (1.0,)).interval()[1])
+
+
+def test_the_closest_of_several_networks_is_left_with_its_own_losses(monkeypatch):
+    models, kept = [], solving._take_closest
+
+    def note(problem, model):
+        members, rows = model.theta_, model.candidates_["chosen"].copy()
+        kept(problem, model)
+        models.append((problem, members, rows, model))
+
+    monkeypatch.setattr(solving, "_take_closest", note)
+    solve(of_expression("x*y", -1, 1), FitSettings(hidden=(4,), starts=12, error=9.0))
+    ((problem, members, rows, model),) = models
+    worst = []
+    for i in range(members.shape[1]):
+        away = forward(MLP((2, 4, 1)), members[:, [i]], problem.x.T)[0, :, 0] - problem.y
+        worst.append(np.abs(away).max())
+    best = int(np.argmin(worst))
+    assert members.shape[1] == 8
+    assert len(set(worst)) == 8
+    np.testing.assert_array_equal(model.theta_, members[:, [best]])
+    (place,) = np.flatnonzero(model.candidates_["chosen"])
+    assert place == np.flatnonzero(rows)[best]
+    assert model.best_loss_ == model.candidates_["validation_loss"][place]
+    assert not hasattr(model, "loss_curve_")

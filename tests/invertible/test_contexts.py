@@ -19,30 +19,19 @@ def seeded(perturb, activation="smooth", features=2, context=3, blocks=2, dtype=
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_round_trip_and_log_det_of_the_jacobian(perturb, activation):
+def test_round_trip_log_det_of_the_jacobian_and_one_context_at_a_time(perturb, activation):
     bijection = seeded(perturb, activation).eval()
     x, context = torch.randn(20, 2, dtype=torch.float64), torch.randn(20, 3, dtype=torch.float64)
     y, log_det = bijection(x, context)
     back, inverse_log_det = bijection.inverse(y, context)
     torch.testing.assert_close(back, x, rtol=0, atol=1e-12)
     torch.testing.assert_close(inverse_log_det, -log_det, rtol=0, atol=1e-12)
-    jacobian = torch.stack(
-        [
-            torch.autograd.functional.jacobian(lambda p, c=c: bijection(p, c)[0], p)
-            for p, c in zip(x, context, strict=True)
-        ]
-    )
+    jacobian = torch.vmap(torch.func.jacrev(lambda p, c: bijection(p, c)[0]))(x, context)
     torch.testing.assert_close(log_det, torch.linalg.slogdet(jacobian)[1], rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_one_context_at_a_time_is_an_ordinary_bijection(perturb, activation):
-    bijection = seeded(perturb, activation)
-    flow, x = Flow(bijection), torch.randn(6, 2, dtype=torch.float64)
-    contexts = torch.randn(6, 3, dtype=torch.float64)
-    alone = torch.stack([flow.given(c).log_prob(p) for p, c in zip(x, contexts, strict=True)])
-    torch.testing.assert_close(flow.log_prob(x, contexts), alone)
-    torch.testing.assert_close(flow.given(contexts[0]).frozen().log_prob(x), flow.log_prob(x, contexts[0]))
+    flow = Flow(bijection)
+    alone = torch.stack([flow.given(c).log_prob(p) for p, c in zip(x, context, strict=True)])
+    torch.testing.assert_close(flow.log_prob(x, context), alone)
+    torch.testing.assert_close(flow.given(context[0]).frozen().log_prob(x), flow.log_prob(x, context[0]))
     assert alone.std() > 0
 
 
@@ -133,14 +122,12 @@ def test_a_linear_context_is_found_exactly():
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("grad", [True, False])
-def test_the_density_of_such_a_context_is_nan_and_others_have_theirs(perturb, bad, grad):
+def test_the_density_of_such_a_context_is_nan_and_others_have_theirs(perturb, bad):
     flow = Flow(seeded(perturb)).eval()
     x, contexts = torch.randn(6, 2, dtype=torch.float64), torch.randn(6, 3, dtype=torch.float64)
-    with torch.set_grad_enabled(grad):
-        whole = flow.log_prob(x, contexts)
-        contexts[2, 1] = bad
-        some = flow.log_prob(x, contexts)
+    whole = flow.log_prob(x, contexts)
+    contexts[2, 1] = bad
+    some = flow.log_prob(x, contexts)
     assert some.isnan().tolist() == [False, False, True, False, False, False]
     assert torch.equal(some[[0, 1, 3, 4, 5]], whole[[0, 1, 3, 4, 5]])
 

@@ -39,13 +39,11 @@ def test_a_base_follows_the_flow_to_another_precision(name):
     if name != "TransformedDistribution":  # a bijection in it is shared, as that of a flow is
         assert base.log_prob(x).dtype == torch.float32  # the user's own distribution stays as it was
     torch.manual_seed(1)
-    assert torch.equal(
-        Flow(flow.bijection, base).double().sample(50), sample.detach()
-    )  # the bijection is double already
+    assert torch.equal(Flow(flow.bijection, base).double().sample(50), sample.detach())
     assert len(flow.fit(torch.randn(50, 2), 2).losses) == 2
     flow.to("meta")
-    assert flow.base.origin.device.type == "meta"
-    assert flow.base.draw((3,), None).device.type == "meta" if flow.base.distribution.has_rsample else True
+    assert flow.origin.device.type == "meta"
+    assert flow._draw((3,), None).device.type == "meta" if flow.base.has_rsample else True
 
 
 def test_gradients_still_reach_what_a_base_was_made_from():
@@ -75,16 +73,9 @@ def test_transformed_distribution_is_the_flow(flow):
     assert distribution.rsample((4,)).requires_grad
     same = d.TransformedDistribution(standard(2), [BijectionTransform(flow.bijection).inv])
     torch.testing.assert_close(same.log_prob(x), flow.log_prob(x))
-
-
-def test_cache_and_equality(flow):
-    transform = BijectionTransform(flow.bijection)
     cached = transform.with_cache()
-    x = torch.randn(3, 2).double()
     assert cached.inv(cached(x)) is x
-    assert transform == cached
-    assert hash(transform) == hash(cached)
-    assert transform != BijectionTransform(density(2, 1))
+    assert transform == cached != BijectionTransform(flow.bijection)
 
 
 def test_pyro_takes_it(flow):

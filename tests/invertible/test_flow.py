@@ -1,17 +1,14 @@
 """Flows as densities: log_prob, samples, bases, and networks of `plunit.densities` as flows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch.distributions import Independent, MultivariateNormal, Normal
 
-from plunit.densities import Architecture, DensityNetwork, start
-from plunit.invertible import (
-    Flow,
-    ScaleShift,
-    density,
-    to_flow,
-)
+from plunit.densities import Architecture, start
+from plunit.invertible import Flow, ScaleShift, density, to_flow
 
 
 def seeded(activation="smooth", blocks=3):
@@ -70,7 +67,7 @@ def network(activation, features=3, dtype=np.float64, rho=0.0):
     form, rng = Architecture(features, 5, activation), np.random.default_rng(0)
     begun = start(form, rng)
     theta = (begun.theta + 0.2 * rng.standard_normal(form.parameters)).astype(dtype)
-    return DensityNetwork(form, theta, begun.order, begun.sign.astype(dtype), rho)
+    return replace(begun, theta=theta, sign=begun.sign.astype(dtype), rho=rho)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-3), (np.float64, 1e-9)])

@@ -61,7 +61,7 @@ def test_conditional_flows_come_back(perturb, activation, sharp, tmp_path):
 def test_a_loaded_flow_is_annealed_as_it_was_built_to_be(tmp_path):
     Flow(Chain(LU(2), SmoothPLU(2, learnable=True, annealing=Annealing(0.8, 0.1, 0.5)))).save(tmp_path / "flow")
     loaded = Flow.load(tmp_path / "flow")
-    assert loaded.bijection.annealing == Annealing(0.8, 0.1, 0.5)
+    assert loaded.bijection.parts()[1].annealing == Annealing(0.8, 0.1, 0.5)
     loaded.fit(torch.randn(50, 2), 4)
     assert isinstance(loaded.bijection.parts()[1], PLU)
 
@@ -100,14 +100,11 @@ def nested(levels):
     [
         (
             lambda: with_value(Flow(density(2, 1)), "bijection.bijections.0.bias", math.nan),
-            r"not saved, because .*flow could not be read: the array bijections\.0\.bias holds values .* not finite",
+            r"not saved, because .*flow could not be read: bijections\.0\.bias must be finite",
         ),
-        (
-            lambda: with_value(Flow(LU(2)), "bijection.raw_diagonal", 1e6),
-            r"not saved, because .*flow could not be read: .*raw_diagonal reaches 1e\+06",
-        ),
+        (lambda: with_value(Flow(LU(2)), "bijection.raw_diagonal", 1e6), r"raw_diagonal must be at most .* got \[1000"),
         (lambda: Flow(nested(25)), "at most 20 parts within one another"),
-        (lambda: Flow(Chain(*[Tanh(2)] * 10_001)), "at most 10000 parts"),
+        (lambda: Flow(Chain(*[Tanh(2)] * 40_000)), "at most 1000000 characters"),
         (lambda: Flow(density(2, 1)).frozen(), "Frozen cannot be saved; save the flow it came from"),
         (lambda: Flow(Chain(Mine(2))), "Mine cannot be saved; known are PLU, LeakyReLU"),
         (lambda: Flow(density(2, 1)).bfloat16(), "float32 or float64, got torch.bfloat16"),
@@ -122,10 +119,10 @@ def test_what_cannot_be_saved_leaves_no_file(flow, message, tmp_path):
 PLAIN = {"format": 1, "dtype": "float32", "own_base": False}
 LINE = {"kind": "ScaleShift", "features": 2}
 PLANE = {"kind": "PLU", "features": 2, "learnable": True, "boundary": False}
-TANH = {"kind": "Tanh", "features": 2}
 ARRAYS = {"raw_scale": torch.zeros(2), "shift": torch.zeros(2)}
 INNER = {f"bijection.{name}": value for name, value in ARRAYS.items()}
 LAST = {**INNER, "network.0.weight": torch.zeros(4, 1)}
+HUGE = 10**12
 
 
 def held(bijection):
@@ -151,24 +148,20 @@ def deep(levels):
         ({**PLAIN, "format": 2, "bijection": LINE}, ARRAYS, "its format is not 1, .* later plunit"),
         ({**PLAIN, "dtype": "int8", "bijection": LINE}, ARRAYS, "structure must hold"),
         (held({"kind": "eval", "code": "1"}), ARRAYS, r"'eval' with \['code'\] is no known bijection"),
-        (held({"kind": "Chain", "parts": [TANH] * 10_000}), ARRAYS, "at most 10000 parts"),
         (held({**LINE, "hook": "x"}), ARRAYS, "ScaleShift has the options features, got"),
-        (held({**LINE, "features": 10**12}), ARRAYS, r"array shift must have the shape .*, got \(2,\)"),
-        (held({**PLANE, "features": 10**12}), ARRAYS, r"array raw_alpha must have the shape .*, got none"),
+        (held({**LINE, "features": HUGE}), ARRAYS, rf"ScaleShift needs at least {HUGE} numbers, the file has 4 \(\*\)"),
+        (held({**PLANE, "features": HUGE}), ARRAYS, f"PLU needs at least {HUGE} numbers"),
+        (held({"kind": "LU", "features": 10**6}), {"bias": torch.zeros(10**6)}, f"LU needs at least {HUGE} numbers"),
         (held({"kind": "Chain", "parts": []}), ARRAYS, "at least one bijection"),
         (held(deep(30)), ARRAYS, "at most 20 parts within one another"),
         ('{"format": 1, "bijection": ' + '{"part": ' * 100_000, ARRAYS, "recursion|Recursion"),
         (held(LINE), {"shift": torch.zeros(2)}, "Missing key"),
         (held(LINE), {**ARRAYS, "other": torch.zeros(1)}, "Unexpected key"),
-        (held(LINE), {**ARRAYS, "shift": torch.full((2,), torch.nan)}, "shift holds .* not finite"),
+        (held(LINE), {**ARRAYS, "shift": torch.full((2,), torch.nan)}, "shift must be finite"),
         (held({"kind": "Permutation", "features": 2}), {"order": torch.tensor([0, 0])}, "order must name each"),
-        (conditioned(10**9, [2]), INNER, "array network.0.weight must have the shape"),
+        (conditioned(10**9, [2]), INNER, r"needs at least 4000000000 numbers, the file has 0 \(network\.\*\)"),
         (conditioned(1, [1, 1]), {**LAST, "network.0.bias": torch.zeros(4)}, "a slot for each"),
-        (
-            conditioned(1, [2]),
-            {**LAST, "network.0.bias": torch.full((4,), torch.nan)},
-            "the array network.0.bias holds values that are not finite",
-        ),
+        (conditioned(1, [2]), {**LAST, "network.0.bias": torch.full((4,), torch.nan)}, "network.0.bias must be finite"),
     ],
 )
 def test_a_hostile_file_is_one_line(structure, arrays, message, tmp_path):
@@ -178,16 +171,6 @@ def test_a_hostile_file_is_one_line(structure, arrays, message, tmp_path):
         Flow.load(tmp_path / "flow")
     assert re.search(message, str(caught.value))
     assert "\n" not in str(caught.value)
-
-
-CONTENTS = [b"", b"\x80\x04K\x01.", b"\xff" * 100, (2**40).to_bytes(8, "little") + b"{}", save(ARRAYS)]
-
-
-@pytest.mark.parametrize("content", CONTENTS)
-def test_another_kind_of_file_is_one_line(content, tmp_path):
-    (tmp_path / "flow").write_bytes(content)
-    with pytest.raises(ValueError, match="flow holds no flow that can be read: "):
-        Flow.load(tmp_path / "flow")
 
 
 def test_what_is_no_file_is_left_as_it_is(tmp_path):
@@ -208,7 +191,7 @@ def test_what_is_no_file_is_left_as_it_is(tmp_path):
     assert Flow.load(tmp_path / "link").bijection.features == 2
 
 
-def test_any_change_of_a_byte_is_a_flow_or_one_line(tmp_path):
+def test_any_change_of_a_byte_is_a_flow_or_one_line_and_another_kind_of_file_too(tmp_path):
     path, random = tmp_path / "flow", torch.Generator().manual_seed(0)
     Flow(Chain(LU(2), PLU(2, learnable=True), Inverse(ScaleShift(2)))).save(path)
     good = bytearray(path.read_bytes())
@@ -223,6 +206,10 @@ def test_any_change_of_a_byte_is_a_flow_or_one_line(tmp_path):
             results.append(str(error))
     assert 0 < results.count("Flow") < 100
     assert not any("\n" in text for text in results)
+    for content in (b"", b"\x80\x04K\x01.", b"\xff" * 100, (2**40).to_bytes(8, "little") + b"{}", save(ARRAYS)):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="flow holds no flow that can be read: "):
+            Flow.load(path)
 
 
 def test_without_safetensors_the_extra_is_named(monkeypatch, tmp_path):
@@ -230,7 +217,6 @@ def test_without_safetensors_the_extra_is_named(monkeypatch, tmp_path):
         raise ModuleNotFoundError(name="safetensors")
 
     monkeypatch.setattr(importlib, "import_module", import_module)
-    with pytest.raises(ModuleNotFoundError, match=r"a saved flow needs safetensors, .* pip install 'plunit\[lab\]'"):
-        Flow(density(2, 1)).save(tmp_path / "flow")
-    with pytest.raises(ModuleNotFoundError, match="needs safetensors"):
-        Flow.load(tmp_path / "flow")
+    for use in (Flow(density(2, 1)).save, Flow.load):
+        with pytest.raises(ModuleNotFoundError, match=r"a saved flow needs safetensors, .* 'plunit\[lab\]'"):
+            use(tmp_path / "flow")

@@ -158,7 +158,6 @@ def test_a_step_between_neighbouring_numbers_is_an_error_of_its_member():
 
 
 TENT = Curve([0, 1, 2], [[0], [1], [0]], [[1], [-1]])
-PLU = curve(network([([[1.0]], [0.0]), activation.plu()]), -4.0, 4.0)
 
 
 def random_curve(seed, low=-2.0, high=2.0):
@@ -221,7 +220,7 @@ def test_compose_where_knots_meet():
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_inverse_undoes(sign):
-    f = Curve(PLU.knots, sign * PLU.values, sign * PLU.slopes)
-    x = np.linspace(-4, 4, 1001)
+    f = Curve([0, 1, 2, 4], sign * np.array([[0], [1], [3], [13]]), sign * np.array([[1], [2], [5]]))
+    x = np.linspace(0, 4, 1001)
     np.testing.assert_allclose(inverse(f)(f(x)[:, 0])[:, 0], x, atol=1e-12)
-    np.testing.assert_allclose(np.sort(np.unique(inverse(f).slopes)), np.sort([sign, sign * 10]), rtol=1e-12)
+    np.testing.assert_allclose(inverse(f).slopes[:: int(sign), 0], sign / np.array([1, 2, 5]), rtol=1e-12)

@@ -19,13 +19,6 @@ def test_the_limit_is_exact(call, patterns):
         call(patterns - 1)
 
 
-def test_progress_of_a_curve_is_told():
-    told = []
-    net = dense_network(0, 1, 5, 5, 5, 1)
-    curve(net, -3.0, 3.0, progress=lambda done, text: told.append((done, text.partition(":")[0])))
-    assert told == [(0.0, "layer 1 of 3"), (1 / 3, "layer 2 of 3"), (2 / 3, "layer 3 of 3")]
-
-
 def test_exponentially_many_pieces_stop_at_the_limit():
     tent = [([[2.0], [4.0]], [0.0, -2.0]), activation.relu(), ([[1.0, -1.0]], [0.0])]
     assert curve(network(tent * 10), 0.0, 1.0).pieces == 2**10
@@ -65,11 +58,13 @@ def test_memory_is_asked_before_it_is_used(monkeypatch):
         polygons(net, BOX)
 
 
-def test_progress_of_polygons_is_told():
+def test_progress_is_told():
     told = []
-    polygons(dense_network(5, 2, 20, 20, 1), BOX, progress=lambda done, text: told.append((done, text)))
-    parts = [done for done, _ in told]
-    assert parts == sorted(parts)
-    assert parts[-1] == 1.0
+    curve(dense_network(0, 1, 5, 5, 5, 1), -3.0, 3.0, progress=lambda *parts: told.append(parts))
+    assert [done for done, _ in told] == [0.0, 1 / 3, 2 / 3]
+    assert [text.partition(":")[0] for _, text in told] == [f"layer {i} of 3" for i in (1, 2, 3)]
+    told.clear()
+    found = polygons(dense_network(5, 2, 20, 20, 1), BOX, progress=lambda *parts: told.append(parts))
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert {text.partition(":")[0] for _, text in told} == {"layer 1 of 2", "layer 2 of 2"}
-    assert told[-1][1] == f"layer 2 of 2: {len(polygons(dense_network(5, 2, 20, 20, 1), BOX)):,} polygons"
+    assert told[-1] == (1.0, f"layer 2 of 2: {len(found):,} polygons")

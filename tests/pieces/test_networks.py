@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import plunit
-from plunit.pieces import Layer, Network, activation, ensemble, network, polygons
+from plunit.pieces import Layer, Network, activation, ensemble, network
 
 Z = np.concatenate([np.linspace(-8, 8, 1001), [-6, -3, -1, 0, 1, 3, 6]])
 
@@ -63,13 +63,6 @@ def test_members_of_an_ensemble():
     np.testing.assert_array_equal([group.member(i)([0.7]) for i in range(6)], [one([0.7]) for one in alone])
     with pytest.raises(IndexError):
         group.member(6)
-
-
-def test_a_representation_is_one_short_line():
-    net = network([(np.ones((4, 2)), np.zeros(4)), activation.plu(), (np.ones((1, 4)), [0.0])])
-    assert repr(net) == "Network(2 - 4 - 1)"
-    assert repr(ensemble([(np.ones((3, 2, 32)), np.zeros((3, 32)))])) == "Ensemble(2 - 3, 32 members)"
-    assert repr(polygons(net, ((-1, 1), (0, 2.5)))) == "Polygons(2 on [-1, 1] x [0, 2.5])"
 
 
 def test_a_network_whose_shapes_fit_is_built():

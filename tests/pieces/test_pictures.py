@@ -29,7 +29,7 @@ def test_a_dot_on_every_kink_that_is_not_dead(alpha, kinks):
     line, dots = ax.lines
     assert line.get_xdata().tolist() == [-2, *kinks, 2]
     assert dots.get_xdata().tolist() == kinks
-    assert ax.get_legend().get_texts()[0].get_text() == f"{len(kinks) + 1} pieces"
+    assert ax.get_legend().get_texts()[0].get_text() == ("3 pieces" if kinks else "1 piece")
 
 
 @pytest.mark.parametrize("found", [FOLD, FLAT])
@@ -37,7 +37,7 @@ def test_a_polygon_for_every_polygon(found):
     ax = draw_polygons(found)
     ax.figure.canvas.draw()
     assert len(ax.collections[0].get_paths()) == len(found)
-    assert ax.get_title() == f"{len(found)} polygons"
+    assert ax.get_title() == ("1 polygon" if found is FLAT else "9 polygons")
 
 
 def test_a_slice_has_axes_a_title_a_colour_bar_and_the_edges_of_its_polygons():
@@ -60,7 +60,7 @@ def test_a_slice_has_axes_a_title_a_colour_bar_and_the_edges_of_its_polygons():
 
 def test_given_axes_are_used():
     _, ax = pyplot.subplots()
-    assert draw_polygons(FOLD, ax, key=False) is ax
+    assert draw_polygons(FOLD, ax) is ax
     assert draw_curve(curve(network([([[1.0]], [0.0])]), 0.0, 1.0), ax) is ax
 
 

@@ -11,7 +11,7 @@ from compilers import call_c
 from plunit import pieces
 from plunit.base.errors import UserError
 from plunit.ensemble import ACTIVATIONS, MLP, forward, initial
-from plunit.ensemble.standardizing import in_units
+from plunit.ensemble.mlp import in_units
 from plunit.play.exports import export, torch_code
 from plunit.play.session import Session
 from plunit.play.targets import settings_of, task_of

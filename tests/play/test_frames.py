@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plunit.ensemble import MLP, Rows, forward, initial
-from plunit.ensemble.standardizing import in_units
+from plunit.ensemble.mlp import in_units
 from plunit.play import frames
 from plunit.play.frames import HEIGHT, MOST, WIDTH, Cloud, Painter, Panel, pixels, problem_of, view_of
 from plunit.play.live_training import LiveTraining, Snapshot, advance_all

@@ -7,7 +7,7 @@ from waiting import wait_until
 
 from plunit.base.errors import UserError
 from plunit.ensemble import forward
-from plunit.ensemble.standardizing import in_units
+from plunit.ensemble.mlp import in_units
 from plunit.play import frames, session
 from plunit.play.session import Session, bytes_of
 from plunit.play.targets import settings_of, task_of

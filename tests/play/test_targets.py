@@ -7,8 +7,9 @@ import pytest
 from calls import SINE
 
 from plunit.base.errors import UserError
+from plunit.expressions import parse
 from plunit.lab.train import fit as run
-from plunit.play.targets import Settings, settings_of, task_of, translated
+from plunit.play.targets import Settings, settings_of, task_of
 
 NAMES = {"sine": "sine", "parametric": "curve", "saddle": "saddle"}
 
@@ -53,14 +54,13 @@ def test_an_expression_is_looked_at_on_a_grid_of_its_box(text, names, function):
     ],
 )
 def test_a_function_may_be_typed_as_on_paper(text, read):
-    written, columns = translated(text)
+    written = parse(text).text
     assert written == (read or text)
-    # every character that was typed is at its column
-    kept = [(one, column) for one, column in zip(written, columns, strict=False) if text[column - 1] == one]
-    assert "".join(one for one, _ in dict.fromkeys(kept)) == text.replace("^", "")
     if "x2" not in text:
         task = task_of({"kind": "expression", "text": text})
-        assert (task.title, task.notes) == (written, [f"Read as {read}"] if read else [])
+        said = [f"Read as {read}"] if read else []
+        said += ["e is the constant 2.71828; give a variable another name"] * bool(re.search(r"\be\b", written))
+        assert (task.title, list(task.notes)) == (written, said)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ print(train(network, initial(network, [np.random.default_rng(0)]), (x, np.sin(x)
 HANG = """
 import os, pathlib, subprocess, sys, time
 if "-o" in sys.argv:
-    part = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    part = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     pathlib.Path(os.environ["LOG"]).write_text(f"{part.pid}\\n")
     time.sleep(60)
 """

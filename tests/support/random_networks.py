@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from plunit.pieces import Activation, activation, network
+from plunit.pieces import activation, network
 
 KINDS = ("generic", "integer", "sparse", "repeated")
 
@@ -79,12 +79,7 @@ SHAPES = [
 def mixture(rng, units):
     """One shape for all units, or another one for each."""
     chosen = [SHAPES[i] for i in rng.integers(len(SHAPES), size=units if rng.random() < 0.5 else 1)] * units
-    knots, slopes, at_zero = np.full((units, 2), np.inf), np.zeros((units, 3)), np.zeros(units)
-    for i, f in enumerate(chosen[:units]):
-        count = f.knots.shape[-1]
-        knots[i, :count], slopes[i, : count + 1], at_zero[i] = f.knots, f.slopes, f.at_zero
-        slopes[i, count + 1 :] = f.slopes[-1]
-    return Activation(knots, slopes, at_zero)
+    return activation.beside([f.spread(1) for f in chosen[:units]])
 
 
 def rows(rng, shape, wild):

@@ -78,7 +78,7 @@ class OtherGELU(nn.Module):
 
 
 def test_convert_names_a_class_of_the_same_kind():
-    with pytest.warns(UserWarning, match=r"0: .*OtherGELU is a class of its own; add it to the replacements"):
+    with pytest.warns(UserWarning, match=r"0: .*OtherGELU is another class; add it to the replacements"):
         convert(nn.Sequential(OtherGELU(), nn.GELU()), {nn.GELU: PLU})
 
 

@@ -49,7 +49,7 @@ def test_convert_of_a_transformers_model_names_its_own_gelu(config):
     from transformers import BertModel
     from transformers.activations import GELUActivation
 
-    with pytest.warns(UserWarning, match=r"GELUActivation is a class of its own; add it to the replacements"):
+    with pytest.warns(UserWarning, match=r"GELUActivation is another class; add it to the replacements"):
         convert(BertModel(config), {nn.GELU: PLU})
     assert len(convert(BertModel(config), {GELUActivation: PLU})) == 2
 

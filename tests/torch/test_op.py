@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from oracles import ALPHAS_AND_CS, C_BEYOND_FLOAT32, LARGE, NO_SLOPES_OF_AN_INVERSE, exact, points
+from oracles import ALPHAS_AND_CS, C_BEYOND_FLOAT32, LARGE, exact, points
 from torch.autograd import gradcheck, gradgradcheck
 
 import plunit
@@ -36,15 +36,6 @@ def test_the_rational_value_and_the_gradient_one_up_to_the_kink_and_alpha_beyond
     torch.testing.assert_close(y.detach(), expected, **ulps(dtype, 3))
     slopes = torch.where(x.detach().double().abs() > c, alpha, 1.0).to(dtype)
     torch.testing.assert_close(x.grad, slopes, **ulps(dtype, 1))
-
-
-@pytest.mark.parametrize("inplace", [False, True])
-def test_special_values(path, inplace):
-    inf, nan = torch.inf, torch.nan
-    y = plu(torch.tensor([nan, inf, -inf, -0.0, 0.0]), inplace=inplace)
-    torch.testing.assert_close(y, torch.tensor([nan, inf, -inf, -0.0, 0.0]), rtol=0, atol=0, equal_nan=True)
-    assert y.signbit().tolist()[3:] == [path == "native" or inplace, False]  # the composite has no -0.0
-    assert plu(torch.tensor([inf, -inf, 3.0]), 0.0, 2.0, inplace=inplace).tolist() == [2, -2, 2]
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.0, 2.0])
@@ -122,16 +113,6 @@ def test_gradcheck_for_x_alpha_and_c(shapes, inplace):
     assert gradgradcheck(function, inputs)
     assert gradcheck(lambda x: plu(x * 1.0, 0.3, 0.7, inplace=inplace), inputs[:1])
     assert gradgradcheck(lambda x: plu(x * 1.0, 0.3, 0.7, inplace=inplace), inputs[:1])
-
-
-def test_gradients_where_alpha_is_zero():
-    x = torch.tensor([-3.0, -1.0, 0.5, 2.0], requires_grad=True)
-    alpha, c = torch.zeros((), requires_grad=True), torch.ones((), requires_grad=True)
-    dx, dalpha, dc = torch.autograd.grad(plu(x, alpha, c).sum(), (x, alpha, c))
-    assert dx.tolist() == [0, 1, 1, 0]
-    assert (dalpha.item(), dc.item()) == (-2 + 1, -1 + 1)
-    (dx,) = torch.autograd.grad(plu(x, 0.0).sum(), x)
-    assert dx.tolist() == [0, 1, 1, 0]
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -234,13 +215,6 @@ def test_bad_parameters_change_nothing(parameters, inplace):
     assert x.tolist() == [5, 5, 5]
 
 
-@pytest.mark.parametrize("alpha", NO_SLOPES_OF_AN_INVERSE)
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
-def test_inverse_of_slopes_that_the_precision_does_not_have(alpha, dtype):
-    with pytest.raises(ValueError, match=r"alpha > 0"):
-        inverse(torch.ones(2, dtype=dtype), alpha)
-
-
 @pytest.mark.parametrize(("alpha", "dtype"), [(1e-39, torch.float64), (1e38, torch.float64), (1.2e-38, torch.float32)])
 def test_inverse_of_slopes_that_the_precision_has(alpha, dtype):
     expected = torch.tensor([0.5, 1 + 2 / alpha], dtype=dtype)
@@ -300,7 +274,6 @@ def test_parameters_in_double_are_those_of_the_input(create_graph):
 @pytest.mark.parametrize("alpha", [np.float32(0.5), np.array([0.5, 0.5]), [0.5, 0.5], torch.tensor(0.5)])
 def test_parameters_of_any_kind(alpha):
     assert plu(torch.tensor([3.0, -0.5]), alpha, 1).tolist() == [2, -0.5]
-    assert plu(torch.tensor([torch.inf, 5.0]), 1e-50).tolist() == [1, 1]  # an alpha that underflows is zero
     assert log_slope(torch.tensor([2.0], dtype=torch.float16), 1e-8).item() == pytest.approx(-18.42, abs=0.01)
     assert plu(torch.ones(3, 0), torch.ones(0)).shape == (3, 0)
 

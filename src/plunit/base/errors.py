@@ -9,7 +9,7 @@ from typing import Any
 
 
 class UserError(Exception):
-    """Something the user can put right; the text says what, in one line."""
+    """An error that the user can fix; the text says what is wrong, in one line."""
 
 
 def shown(value: object) -> str:

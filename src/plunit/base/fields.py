@@ -102,7 +102,7 @@ def _is(value: Any, kind: Any, limits: Range) -> bool:
 
 
 def _read(text: str, kind: Any) -> Any:
-    """Return the number that a text stands for; the text itself if it is none, or if no number is wanted."""
+    """Return the number that a text stands for; the text itself if it is not a number, or if none is wanted."""
     try:
         return kind(text) if kind in (int, float) else text
     except ValueError:

@@ -86,7 +86,7 @@ def shortened(name: str, most: int = 100) -> str:
 
 
 def ending(path: str | Path) -> str:
-    """Return the ending of a file's name, which says what is in it: with the dot, in small letters.
+    """Return the extension of a file's name, which says what is in it: with the dot, in lower case.
 
     >>> ending("model.ONNX"), ending("rows.tar.GZ"), ending("README")
     ('.onnx', '.gz', '')

@@ -9,7 +9,7 @@ import os
 import platform
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -59,23 +59,17 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@contextlib.contextmanager
-def own_group(command: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process in a group of its own and end the group, whatever happens; on Windows the process alone."""
-    with subprocess.Popen(command, start_new_session=True, **options) as process:
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                with contextlib.suppress(ProcessLookupError, PermissionError):  # on macOS a group that has just ended
-                    os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
-                process.wait()
-
-
 def run_group(command: list[str], *, timeout: float, env: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
-    """Run a command as `subprocess.run` does, and keep what it prints; nothing runs on after an error or Ctrl-C."""
-    with own_group(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as process:
-        stdout, stderr = process.communicate(timeout=timeout)
+    """Run a command as `subprocess.run` does, in a group of its own, which an error or Ctrl-C ends as a whole."""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, start_new_session=True, env=env, **pipes) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=timeout)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # on macOS a group that has just ended
+                os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+            process.wait()
+            raise
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 

@@ -1,12 +1,13 @@
 """Long work: when it pauses, and how its progress is shown on a terminal.
 
 Work runs in parts of about half a second (`Pace`). Between two parts it calls a function with the part that is done and
-the least loss so far (`Progress`), and Python raises the KeyboardInterrupt of Ctrl-C.
+the lowest loss so far (`Progress`), and Python raises the KeyboardInterrupt of Ctrl-C.
 """
 
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,38 @@ SECONDS = 0.5
 """Work pauses after about this time, to show progress and to be stopped."""
 
 Progress = Callable[[float, float], object]
-"""Called with the part of the work that is done and the least loss so far; if it returns true, the work ends."""
+"""Called with the part of the work that is done and the lowest loss so far; if it returns true, the work ends."""
+
+
+def part_of(progress: Progress, i: int, count: int) -> Progress:
+    """Return what reports the progress of part i of `count` equal parts of some work."""
+    return lambda done, best: progress((i + done) / count, best)
+
+
+class TwoParts:
+    """The progress of work in two parts: passes it on, and remembers whether it asked to stop.
+
+    The first part is `share` of the work. During the second one the least loss that the first one found is shown.
+    """
+
+    def __init__(self, progress: Progress, share: float) -> None:
+        self.progress, self.share, self.best, self.asked = progress, share, math.inf, False
+
+    def first(self, done: float, best: float) -> bool:
+        """Report the first part."""
+        self.best = best
+        self.asked = bool(self.progress(self.share * done, best)) or self.asked
+        return self.asked
+
+    def second(self, done: float, _: float) -> bool:
+        """Report the second part."""
+        self.asked = self.asked or bool(self.progress(self.share + (0.99 - self.share) * done, self.best))
+        return self.asked
+
+
+def interruption(taken: int, steps: int, kept: str = "the best so far") -> str:
+    """Return the warning of training that Ctrl-C has ended: how many steps were taken, and what is kept."""
+    return f"Training interrupted by user after {taken} of {steps} steps: kept is {kept}"
 
 
 class Pace:
@@ -55,19 +87,13 @@ def bars(console: Any) -> Any:
 def step_bar(steps: int) -> Iterator[Callable[[int, float], None]]:
     """Yield a function of the steps done and the loss that advances a bar; without rich it does nothing."""
     try:
-        rich = importlib.import_module("rich.progress")
+        shown = bars(importlib.import_module("rich.console").Console())
     except ImportError:
         yield lambda done, loss: None
         return
-    columns = (
-        rich.BarColumn(),
-        rich.MofNCompleteColumn(),
-        rich.TextColumn("NLL {task.fields[loss]:.3f}"),
-        rich.TimeRemainingColumn(),
-    )
-    with rich.Progress(*columns, transient=True) as progress:
-        task = progress.add_task("fit", total=steps, loss=float("nan"))
-        yield lambda done, loss: progress.update(task, completed=done, loss=loss)
+    with shown as bar:
+        task = bar.add_task("", total=steps)
+        yield lambda done, loss: bar.update(task, completed=done, description=f"{done}/{steps} NLL {loss:.3f}")
 
 
 class ProgressLine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,13 @@ def as_count(name: str, value: Any, least: int = 0, most: float = 2**31 - 1) -> 
     if found > most:
         raise ValueError(f"{name} must be at most {most:,}, got {found:,}")
     return found
+
+
+def as_positive(name: str, value: Any, usual: float) -> float:
+    """Return a positive, finite number, or raise ValueError with the name and what is usual."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < float(value) < math.inf:
+        raise ValueError(f"{name} must be a positive number, got {value!r}; take {usual}")
+    return float(value)
 
 
 @dataclass(frozen=True)

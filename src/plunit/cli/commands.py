@@ -26,6 +26,10 @@ _FUNCTIONS = {"fit": "fit_", "play": "play_", "pieces": "pieces_of", "prove": "p
 """The functions that do not have the names of their commands, which are those of modules, or of Python."""
 
 
+_CLASSES = {"pieces": "BoxCommand", "fit": "FormulaCommand"}
+"""The commands that read their words in a way of their own."""
+
+
 def application(word: str = "") -> typer.Typer:
     """Return the command line: with the command of this name alone, or with all commands."""
     app = typer.Typer(
@@ -37,8 +41,8 @@ def application(word: str = "") -> typer.Typer:
     )
     for name in [word] if word in _FILES else _FILES:
         file = import_module(f"plunit.cli.{_FILES[name]}")
-        options = {"cls": file.BoxCommand} if name == "pieces" else {}
-        app.command(name, **options)(getattr(file, _FUNCTIONS.get(name, name)))
+        command = getattr(file, _FUNCTIONS.get(name, name))
+        app.command(name, cls=getattr(file, _CLASSES.get(name, ""), None))(command)
     app.callback()(plunit_)
     return app
 

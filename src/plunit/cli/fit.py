@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
 from plunit.base.errors import UserError, shown
 from plunit.base.fields import known
@@ -21,6 +22,16 @@ from plunit.ensemble.nonlinearities import ACTIVATIONS
 
 if TYPE_CHECKING:
     from plunit.fitting.problems import Problem
+
+
+class FormulaCommand(TyperCommand):
+    """A command whose first word is its argument even if it begins with a minus: -x is a function."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Move such a word to the end, behind what ends the options."""
+        if args and args[0] != "-h" and args[0].startswith("-") and not args[0].startswith("--"):
+            args = [*args[1:], "--", args[0]]
+        return super().parse_args(ctx, args)
 
 
 def fit_(
@@ -93,9 +104,8 @@ def fit_(
     console, widths = Console(stderr=True), _widths(hidden)
     known("activation", activation, ACTIVATIONS)
     problem = _problem(source, target, inputs, drop_missing, low, high, _ranges(ranges or ()), splits, console)
-    _check(problem, pieces, error, activation)
     few = len(problem.inputs) == 1 and (pieces is not None or error is not None)
-    _check_bits(bits, save or (), few)
+    _check(problem, pieces, error, activation, bits, save or (), few)
     # a wrong name or option is reported at once: these take half a second to import
     from plunit.fitting.output import OutputFiles, check_files, told, write_files
     from plunit.fitting.solving import FitSettings, solve
@@ -166,27 +176,56 @@ def _problem(
     return of_table(Path(source), target, chosen, say, drop_missing=drop_missing)
 
 
-def _check(problem: Problem, pieces: int | None, error: float | None, activation: str) -> None:
+def _check(
+    problem: Problem,
+    pieces: int | None,
+    error: float | None,
+    activation: str,
+    bits: int | None,
+    save: Sequence[Path],
+    few: bool,
+) -> None:
+    """Raise UserError if --pieces, --error or --bits do not fit the problem."""
     from plunit.ensemble.mlp import PIECEWISE
     from plunit.expressions import MOST_VARIABLES
 
-    if pieces is None and error is None:
-        return
-    if pieces is not None and error is not None:
-        raise UserError("give --pieces or --error, not both")
-    count = len(problem.inputs)
-    if count > 1 and problem.expression is None:
-        raise UserError(
-            f"--pieces and --error are for one input of a table, there are {count}; choose one with --inputs"
-        )
-    if count > 1 and pieces is not None:
-        raise UserError(f"--pieces is for one input, there are {count}; write a function of one variable")
-    if count > MOST_VARIABLES:
-        raise UserError(f"--error is for up to {MOST_VARIABLES} variables, there are {count}; leave it out")
-    if activation not in PIECEWISE:
-        raise UserError(f"--pieces and --error need a piecewise-linear activation: {', '.join(PIECEWISE)}")
-    if error is not None and not 0 < error < float("inf"):
-        raise UserError(f"--error must be positive, got {error}")
+    names, is_table = problem.inputs, problem.expression is None
+    count, listed, values = len(names), ", ".join(names[:8]), len(set(problem.x[:, 0].tolist()))
+    curve = [
+        (pieces is not None and error is not None, "give --pieces or --error, not both"),
+        (
+            problem.encoder is not None,
+            "--pieces and --error are for one column of numbers; text and missing values make inputs of their own: "
+            f"{listed}. Choose another column with --inputs, or add --drop-missing",
+        ),
+        (
+            is_table and count > 1,
+            f"--pieces and --error are for one input of a table, there are {count}; choose one with --inputs",
+        ),
+        (
+            is_table and (pieces or 0) >= values,
+            f"--pieces must be below the number of different values of {names[0]}, {values}; got {pieces}",
+        ),
+        (
+            pieces is not None and count > 1,
+            f"--pieces is for one input, there are {count}; write a function of one variable",
+        ),
+        (count > MOST_VARIABLES, f"--error is for up to {MOST_VARIABLES} variables, there are {count}; leave it out"),
+        (
+            activation not in PIECEWISE,
+            f"--pieces and --error need a piecewise-linear activation: {', '.join(PIECEWISE)}",
+        ),
+        (error is not None and not 0 < error < float("inf"), f"--error must be positive, got {error}"),
+    ]
+    fixed_point = [
+        (bits not in (8, 16), f"--bits must be 8 or 16, got {bits}"),
+        (few, "--bits is for networks, and --pieces or --error of one input writes a curve; leave one of them out"),
+        (all(ending(path) != ".h" for path in save), "--bits writes C; name the file, as in --save f.h"),
+    ]
+    asked = [*(curve if pieces is not None or error is not None else []), *(fixed_point if bits is not None else [])]
+    for is_wrong, message in asked:
+        if is_wrong:
+            raise UserError(message)
 
 
 def _ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
@@ -205,19 +244,6 @@ def _ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
             raise UserError(f"--range gives two ranges of {name!r}; leave one out")
         found[name] = pair
     return found
-
-
-def _check_bits(bits: int | None, save: Sequence[Path], few: bool) -> None:
-    if bits is None:
-        return
-    if bits not in (8, 16):
-        raise UserError(f"--bits must be 8 or 16, got {bits}")
-    if few:
-        raise UserError(
-            "--bits is for networks, and --pieces or --error of one input writes a curve; leave one of them out"
-        )
-    if not any(ending(path) == ".h" for path in save):
-        raise UserError("--bits writes C; name the file, as in --save f.h")
 
 
 def _widths(text: str) -> tuple[int, ...]:

@@ -22,9 +22,10 @@ from plunit.base.progress import bars
 from plunit.pieces import Curve, Network, Polygons, curve, polygons
 from plunit.pieces.formats.exporter import EXPORTERS, check_ending
 from plunit.pieces.formats.vnnlib import is_specification
-from plunit.pieces.limits import Progress
+from plunit.pieces.limits import Progress, many
 
 ROWS = 40
+DEFAULT = f"{-math.tau} {math.tau}"
 
 WORDS = {"proved": "unsat", "refuted": "sat", "undecided": "unknown"}
 CODES = {"proved": 0, "refuted": 10, "undecided": 30}
@@ -57,11 +58,12 @@ def pieces_of(
         Path, typer.Argument(help="Network file: ONNX, JSON, .nnet, or an nn.Sequential saved by torch.save.")
     ],
     box: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="LOW HIGH ...", help="Domain: low and high for all inputs (-2 2), or for each (-2 2 0 1)."
+            metavar="LOW HIGH ...",
+            help="Domain: low and high for all inputs (-2 2), or for each (-2 2 0 1); -2 pi to 2 pi by default.",
         ),
-    ] = f"{-math.tau} {math.tau}",
+    ] = None,
     shape: Annotated[
         str | None,
         typer.Option(metavar="C,H,W", help="Input shape of a PyTorch model with convolutions or pooling."),
@@ -73,13 +75,14 @@ def pieces_of(
     maximum: Annotated[bool, typer.Option("--maximum", help="Print the proved maximum of the first output.")] = False,
 ) -> None:
     """Print the exact linear pieces of a saved network: knots, slopes and intercepts, or a summary of its polygons."""
+    chosen = DEFAULT if box is None else box
     with _one_line(_GIVE_NETWORK):
         model.stat()
-        given, _ = _shape_of(shape), _numbers(box)  # options are checked before packages are imported
+        given, _ = _shape_of(shape), _numbers(chosen)  # options are checked before packages are imported
         if save is not None:
             check_ending(save)
         net = pieces.load(model, given)
-    domain = domain_of(net, box)
+    domain = domain_of(net, chosen)
     if net.inputs > 2 and save is None and not maximum:
         raise UserError(
             f"the model has {net.inputs} inputs, a table needs 1 or 2; --maximum and --save take any number"
@@ -91,6 +94,8 @@ def pieces_of(
         found = lines(net, domain, show) if net.inputs <= 2 else []
         if maximum:
             found.append(largest(net, domain, show))
+    if box is None:
+        found.append(f"box: [{-math.tau:.6g}, {math.tau:.6g}] for every input, by default; choose another with --box")
     if save is not None:
         found.append(f"saved as {save}")
     print(*found, sep="\n")
@@ -100,9 +105,8 @@ def domain_of(net: Network, box: str) -> Box:
     """Return low and high of every input from --box: two numbers for all inputs, or two for each."""
     numbers = _numbers(box)
     if len(numbers) not in (2, 2 * net.inputs):
-        count = "one input" if net.inputs == 1 else f"{net.inputs} inputs"
         rule = "low and high" if net.inputs == 1 else f"2 numbers for all or {2 * net.inputs} for each"
-        raise UserError(f"the model has {count}, so --box needs {rule}, got {len(numbers)} numbers")
+        raise UserError(f"the model has {many(net.inputs, 'input')}, so --box needs {rule}, got {len(numbers)} numbers")
     if len(numbers) == 2:
         numbers *= net.inputs
     return tuple(zip(numbers[::2], numbers[1::2], strict=True))
@@ -172,8 +176,7 @@ def _curve(f: Curve) -> Iterator[str]:
         yield _row(*(f"{number:.6g}" for number in row))
     if merged.pieces > ROWS:
         yield f"... {merged.pieces - ROWS} more"
-    counts = f"{_count(f.pieces, 'piece')}, {_count(f.patterns, 'activation pattern')}"
-    yield f"{counts} on [{f.low:.6g}, {f.high:.6g}]"
+    yield f"{many(f.pieces, 'piece')}, {many(f.patterns, 'activation pattern')} on [{f.low:.6g}, {f.high:.6g}]"
 
 
 def _polygons(found: Polygons) -> Iterator[str]:
@@ -183,12 +186,8 @@ def _polygons(found: Polygons) -> Iterator[str]:
     for name, column in (("area", found.areas), ("steepness", steepest)):
         yield _row(name, *(f"{number:.6g}" for number in np.quantile(column, [0, 0.5, 1])))
     sides = " x ".join(f"[{low:.6g}, {high:.6g}]" for low, high in found.box)
-    counts = f"{_count(found.pieces, 'piece')}, {_count(found.patterns, 'polygon')} (activation patterns)"
+    counts = f"{many(found.pieces, 'piece')}, {many(found.patterns, 'polygon')} (activation patterns)"
     yield f"{counts} on {sides}, area {found.areas.sum():.6g}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
 def _row(*columns: str) -> str:

@@ -38,7 +38,7 @@ class File(NamedTuple):
         return self.records * RECORD
 
     def matches(self, content: bytes) -> bool:
-        """Say whether this is the file's content, to the byte."""
+        """Whether this is the file's content, to the byte."""
         return sha1(content, usedforsecurity=False).hexdigest() == self.sha1
 
 

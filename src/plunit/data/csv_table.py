@@ -1,22 +1,19 @@
 """The columns of a CSV file, from its bytes: delimiter, header and decimal mark are found, and a fault has its place.
 
-The text is read in blocks of whole lines, so a small compressed file cannot fill the memory. A block that holds only
-numbers goes to NumPy as a whole. From the first other block on, every field is looked at.
+The text is read in blocks of whole lines, so that a large file does not fill the memory. A block that holds only
+numbers goes to NumPy as a whole. From the first other block on, every field is read by itself.
 """
 
 from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import math
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -29,13 +26,12 @@ Array = npt.NDArray[np.float64]
 Column = npt.NDArray[Any]
 """Numbers, NaN where one is missing, or text, which are objects: strings, and None where one is missing."""
 
-MAX_TEXT = 2**30  # bytes after decompression
 MAX_LINE = 2**20  # characters
 MAX_COLUMNS = 10_000
 MAX_NUMBERS = 2**27  # numbers kept: 1 GiB
 MAX_TEXTS = 2**23  # fields of text columns kept: about 0.5 GiB
 BLOCK = 2**19  # characters read at once
-_FIELDS = 2**18  # fields looked at and held at once
+_FIELDS = 2**18  # fields held at once
 _SAMPLE = 50  # lines that choose the delimiter
 
 # In this order, because numbers may hold commas, and texts may hold commas and spaces.
@@ -52,7 +48,7 @@ _POINT, _COMMA = (
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", re.ASCII)
 # A number with a unit, a currency or thousands, such as "$1,234.50", "12 %" or "3 kg".
 _ALMOST = re.compile(r"\W{0,2}[0-9][0-9.,'\u2019 ]*\W?[^\W\d]{0,3}\W?")
-_CODES = 20  # so many different ones may be the names of groups
+_CODES = 20  # up to this number of different ones they may be names of groups
 _TEXT = 0.1  # share of other values that makes a column one of text; fewer are taken for slips in a column of numbers
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DATE = re.compile(
@@ -78,7 +74,7 @@ class _DecimalCommaError(Exception):
 
 
 def is_number(field: str, delimiter: str) -> bool:
-    """Say whether a field is written as a number; a decimal comma needs a delimiter other than the comma.
+    """Whether a field is written as a number; a decimal comma needs a delimiter other than the comma.
 
     >>> is_number("3,5", ";"), is_number("1_000", ";"), is_number("0x10", ";")
     (True, False, False)
@@ -135,7 +131,10 @@ class CsvTable:
     @classmethod
     def of(cls, content: bytes) -> CsvTable:
         """Find delimiter and names; raise TableFault if there are none."""
-        _check_size(content)
+        if not content:
+            raise TableFault(" is empty (0 bytes). A table needs rows of numbers.")
+        if content.startswith(b"\x1f\x8b"):
+            raise TableFault(" is compressed. Unpack it first.")
         sample = list(islice((line for _, line in _lines(_blocks(content)) if not _is_skipped(line)), _SAMPLE))
         if not sample:
             raise TableFault(" has only blank lines and comments. A table needs rows of numbers.")
@@ -197,12 +196,10 @@ class CsvTable:
         kept: dict[int, list[str | None]] = {column: [] for column in columns}
         known: dict[str, str] = {}
         lines: list[int] = []
-        for line, _, fields in _records(_blocks(self.content, self.skip), self.delimiter):
-            self._check_width(line, fields)
+        for line, fields in self._rows(columns):
             lines.append(line)
             check_size(len(lines) * len(columns), MAX_TEXTS, "texts")
-            for column, texts in kept.items():
-                field = fields[column].strip()
+            for texts, field in zip(kept.values(), map(str.strip, fields), strict=True):
                 texts.append(None if _is_missing(field) else known.setdefault(field, field))
         for column, texts in kept.items():
             if (row := first_date(texts)) is not None:
@@ -227,15 +224,14 @@ class CsvTable:
 
     def _careful(self, data: Lines, columns: Sequence[int], mark: str) -> Iterator[Array]:
         """Yield the numbers of the chosen columns; raise TableFault at the first field that is wrong."""
-        content, width = _records(data, self.delimiter), len(self.names)
-        while chunk := list(islice(content, max(1, _FIELDS // width))):
-            for line, _, fields in chunk:
-                self._check_width(line, fields)
-            rows = [[fields[column] for column in columns] for _, _, fields in chunk]
+        rows = self._rows(columns, data)
+        while chunk := list(islice(rows, max(1, _FIELDS // len(self.names)))):
             # A field that holds the joint or a line end changes the shape.
-            values = _plain("\n".join(map("|".join, rows)), "|", len(columns), mark)
-            if values is None or len(values) != len(rows):
-                values = np.array([[self._value(line, at, row[at], mark) for at in columns] for line, _, row in chunk])
+            values = _plain("\n".join("|".join(fields) for _, fields in chunk), "|", len(columns), mark)
+            if values is None or len(values) != len(chunk):
+                values = np.array(
+                    [[self._value(line, *one, mark) for one in zip(columns, row, strict=True)] for line, row in chunk]
+                )
             yield values
 
     def _value(self, line: int, column: int, field: str, mark: str) -> float:
@@ -265,18 +261,20 @@ class CsvTable:
     def _place(self, line: int, column: int, field: str) -> str:
         return f"line {line}, column {quoted(self.names[column])}: {quoted(field)}"
 
-    def _check_width(self, line: int, fields: Sequence[str]) -> None:
-        if len(fields) != len(self.names):
-            raise TableFault(
-                f", line {line}: {len(fields)} fields were found, and the first row has {len(self.names)} "
-                f"(delimiter {self.delimiter!r}). All rows must have as many: correct the line, "
-                "or put quotes around a field that contains the delimiter."
-            )
+    def _rows(self, columns: Sequence[int], data: Lines | None = None) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line and the chosen fields of each row; raise TableFault where one has more fields, or fewer."""
+        for line, _, fields in _records(data or _blocks(self.content, self.skip), self.delimiter):
+            if len(fields) != len(self.names):
+                raise TableFault(
+                    f", line {line}: {len(fields)} fields were found, and the first row has {len(self.names)} "
+                    f"(delimiter {self.delimiter!r}). All rows must have as many: correct the line, "
+                    "or put quotes around a field that contains the delimiter."
+                )
+            yield line, [fields[column] for column in columns]
 
     def _fields(self, columns: Sequence[int]) -> Iterator[tuple[int, int, str]]:
         """Yield (line, column, field) of the chosen columns."""
-        for line, _, fields in _records(_blocks(self.content, self.skip), self.delimiter):
-            yield from ((line, column, fields[column]) for column in columns if column < len(fields))
+        return ((line, *one) for line, row in self._rows(columns) for one in zip(columns, row, strict=True))
 
     def _check_decimal_comma(self, columns: Sequence[int]) -> None:
         """Refuse a file where each comma may separate thousands."""
@@ -301,7 +299,7 @@ def _is_infinite(field: str) -> bool:
 
 
 def _is_skipped(line: str, delimiter: str = " ") -> bool:
-    """Say whether a line is a comment or blank; a line of tabs between missing fields is a row."""
+    """Whether a line is a comment or blank; a line of tabs between missing fields is a row."""
     return _COMMENT.match(line) is not None or not line.strip(" " if delimiter == "\t" else None)
 
 
@@ -395,15 +393,8 @@ def _blocks(content: bytes, skip: int = 0) -> Lines:
 
 def _opened(content: bytes) -> io.TextIOWrapper:
     """Return the text, with every line end as a newline, and without its byte order mark."""
-    stream = _stream(content)
-    is_wide = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    stream.seek(0)
-    return io.TextIOWrapper(stream, "utf-16" if is_wide else "utf-8-sig", "surrogateescape")
-
-
-def _stream(content: bytes) -> io.BytesIO | gzip.GzipFile:
-    file = io.BytesIO(content)
-    return gzip.GzipFile(fileobj=file) if content.startswith(b"\x1f\x8b") else file
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return io.TextIOWrapper(io.BytesIO(content), "utf-16" if is_wide else "utf-8-sig", "surrogateescape")
 
 
 def _read_lines(file: io.TextIOWrapper) -> str:
@@ -411,18 +402,3 @@ def _read_lines(file: io.TextIOWrapper) -> str:
         return file.read(BLOCK) + file.readline(MAX_LINE + 1)
     except UnicodeDecodeError as error:
         raise TableFault(f" is not UTF-16 to its end ({error.reason}). {_SAVE}") from None
-
-
-def _check_size(content: bytes) -> None:
-    """Refuse damaged gzip, no text, and more text than MAX_TEXT, in constant memory."""
-    stream = _stream(content)
-    try:
-        size = sum(map(len, islice(iter(partial(stream.read, BLOCK), b""), MAX_TEXT // BLOCK + 2)))
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise TableFault(f" is damaged gzip data: {error}. Compress or download the file again.") from None
-    if size > MAX_TEXT:
-        raise TableFault(
-            f" holds more than {MAX_TEXT:,} bytes of text, which is the limit. Keep fewer rows or columns."
-        )
-    if not size:
-        raise TableFault(" is empty (0 bytes of text). A table needs rows of numbers.")

@@ -107,7 +107,9 @@ def read_columns(
         *x, y = table.columns(chosen)
         if any(column.dtype == object for column in x):
             check_size(len(x) * len(y), MAX_TEXTS, "values beside text")  # each becomes an object
-        gone = np.any([_is_missing(column) for column in (x if drop_missing else [])] + [np.isnan(y)], axis=0)
+        gaps = [_is_missing(column) for column in (x if drop_missing else [])]
+        # a column without any value is left out below
+        gone = np.any([*(missing for missing in gaps if not missing.all()), np.isnan(y)], axis=0)
         if gone.any():
             what = "a missing value" if drop_missing else "no target"
             say(f"{shown(path)}: {gone.sum()} of {len(y)} rows are left out, because they have {what}.")

@@ -1,13 +1,12 @@
 """Densities by small invertible networks, trained by a compiled program; no PyTorch.
 
-Points enter (`Sample`), members leave (`search`), the one with the least loss of validation first, and each has a
+Points enter (`Sample`), members leave (`search`), the one with the least validation loss first, and each has a
 `DensityNetwork` with `log_prob` and `sample`. `native_chain.py` calls the program, `numpy_chain.py` states the same
 steps in NumPy. Start with `searching.py`.
 """
 
-from plunit.densities.architecture import Architecture, Start, start
 from plunit.densities.chain_state import Member, Sample
-from plunit.densities.density_network import DensityNetwork
+from plunit.densities.density_network import Architecture, DensityNetwork, start
 from plunit.densities.searching import NoFiniteStart, search
 
-__all__ = ["Architecture", "DensityNetwork", "Member", "NoFiniteStart", "Sample", "Start", "search", "start"]
+__all__ = ["Architecture", "DensityNetwork", "Member", "NoFiniteStart", "Sample", "search", "start"]

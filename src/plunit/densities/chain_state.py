@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from plunit.densities.architecture import Architecture, Start
-from plunit.densities.density_network import DensityNetwork
+from plunit.densities.degenerate import constants
+from plunit.densities.density_network import Architecture, DensityNetwork
 from plunit.ensemble.arrays import Array, as_array
 
 AVERAGED = 1000  # the running mean of the parameters is over about this many steps, and over fewer at the beginning
@@ -19,24 +19,24 @@ AVERAGED = 1000  # the running mean of the parameters is over about this many st
 class Member:
     """A network in training; an engine's `advance` changes the arrays in place.
 
-    `loss` is the least loss of validation, the mean of |z|^2 / 2 - log|det dz/dx|, and infinite before the first look.
+    `loss` is the least validation loss, the mean of |z|^2 / 2 - log|det dz/dx|, and infinite before the first look.
     """
 
     architecture: Architecture
-    order: Array  # see `Start`
-    sign: Array  # see `Start`
+    order: Array  # see `DensityNetwork`
+    sign: Array
     seed: int  # of the draws of its batches
     theta: Array
     mean: Array  # Adam's first moment
     square: Array  # Adam's second moment
     average: Array  # a running mean of the parameters, which validation looks at
-    best: Array  # the running mean with the least loss of validation
+    best: Array  # the running mean with the least validation loss
     radii: Array  # [blocks, n], at kinks: how near the samples are that stand for the density there
-    looks: Array  # the losses of validation, one every `every` steps; NaN where there was none
+    looks: Array  # the validation losses, one every `every` steps; NaN where there was none
     steps: int = 0  # taken
     loss: float = math.inf
     best_step: int = 0  # the number of steps after which `loss` was found
-    mark: float = math.inf  # the last loss of validation that was better than the mark before
+    mark: float = math.inf  # the last validation loss that was better than the mark before
     waited: int = 0  # how many looks ago that was
 
     def copy(self) -> Member:
@@ -45,25 +45,25 @@ class Member:
         return replace(self, **{name: getattr(self, name).copy() for name in changed})
 
     def network(self) -> DensityNetwork:
-        """Return the network with the least loss of validation, in float64."""
+        """Return the network with the least validation loss, in float64."""
         return DensityNetwork(self.architecture, self.best.astype(np.float64), self.order, self.sign.astype(np.float64))
 
 
-def begin(architecture: Architecture, start: Start, seed: int, looks: int) -> Member:
-    """Return a member before its first step, with room for so many looks at the points of validation."""
-    dtype = start.theta.dtype
+def begin(start: DensityNetwork, seed: int, looks: int) -> Member:
+    """Return a member before its first step, with room for `looks` looks at the validation points."""
+    form, theta = start.architecture, start.theta
     return Member(
-        architecture,
+        form,
         start.order,
         start.sign,
         seed,
-        start.theta.copy(),
-        mean=np.zeros_like(start.theta),
-        square=np.zeros_like(start.theta),
-        average=start.theta.copy(),
-        best=start.theta.copy(),
-        radii=np.zeros((architecture.blocks, architecture.features), dtype),
-        looks=np.full(looks, np.nan, dtype),
+        theta.copy(),
+        mean=np.zeros_like(theta),
+        square=np.zeros_like(theta),
+        average=theta.copy(),
+        best=theta.copy(),
+        radii=np.zeros((form.blocks, form.features), theta.dtype),
+        looks=np.full(looks, np.nan, theta.dtype),
     )
 
 
@@ -99,12 +99,8 @@ def check_spread(sample: Sample) -> None:
     """Raise ValueError unless every column has two values or more: a constant has no density."""
     if len(sample.x) < 2:
         raise ValueError(f"a density needs two rows or more, got {len(sample.x)}")
-    constant = np.flatnonzero(np.ptp(sample.x, axis=0) == 0)
-    if len(constant):
-        raise ValueError(
-            f"column {constant[0]} of x has one value, {sample.x[0, constant[0]]:g}, in all {len(sample.x)} rows: a "
-            f"constant has no density; drop the column, or add noise to it"
-        )
+    for fault in constants(sample.x, np.flatnonzero(np.ptp(sample.x, axis=0) == 0).tolist()):
+        raise ValueError(fault)
 
 
 def _numbers(values: Array, name: str, dtype: Any = np.float32) -> Array:
@@ -127,9 +123,9 @@ class MemberSteps:
     training: Sample
     batch: int  # points of a step
     rho: Any = 0.0  # of each step, where rho is not learned; 0 stands for kinks
-    tests: Sample | None = None  # the points of validation
+    tests: Sample | None = None  # the validation points
     every: int = 50  # steps from one look at them to the next
-    patience: float = math.inf  # the member stands still after so many looks that were not better
+    patience: float = math.inf  # the member stops after this number of looks that were not better
 
     @property
     def count(self) -> int:

@@ -1,13 +1,15 @@
-"""Tables whose rows have no density: a value that many rows share, and columns that are linearly dependent.
+"""Tables whose rows have no density: the rules, and the words for them, of `search`, `PLUDensity` and `Flow.fit`.
 
-The likelihood of a model can then grow without end. `PLUDensity` and `Flow.fit` ask here, each with its own words:
-- An atom is a value of at least `SHARE` of the rows, and of at least `TIMES` of them.
-- Columns are dependent if, scaled to variance 1, they have a standard deviation below `DEPENDENT` in some direction.
-  Rows farther than `OUTLIER` spreads from the median are no evidence against it.
+The likelihood of a model can grow without end if
+- a column is constant,
+- a value is an atom: at least `SHARE` of the rows have it, and at least `TIMES` of them,
+- columns are linearly dependent: scaled to variance 1, they have a standard deviation below `DEPENDENT` in some
+  direction. Rows farther than `OUTLIER` spreads from the median are no evidence against it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,21 +19,67 @@ from plunit.ensemble.arrays import Array
 SHARE, TIMES = 0.1, 10
 DEPENDENT = 1e-5
 OUTLIER = 20.0
-ROWS = 10_000  # dependence is looked for in about so many rows
+ROWS = 10_000  # dependence is looked for in about this number of rows
+
+_NAMED = 5
 
 
-def thinned(x: Any) -> Any:
-    """Return about `ROWS` of the rows of an array or tensor, evenly spaced."""
-    return x[:: max(1, len(x) // ROWS)]
+def named(columns: Sequence[int], what: str = "column", names: Sequence[str] | None = None) -> str:
+    """Return the beginning of a sentence about columns.
+
+    >>> named([2]), named([0, 1], names=["a", "b"]), named(range(8))
+    ('column 2 is', 'columns 0 (a), 1 (b) are', 'columns 0, 1, 2, 3, 4 and 3 more are')
+    """
+    first = ", ".join(f"{i}" if names is None else f"{i} ({names[i]})" for i in columns[:_NAMED])
+    if len(columns) == 1:
+        return f"{what} {first} is"
+    return f"{what}s {first}{f' and {len(columns) - _NAMED} more' if len(columns) > _NAMED else ''} are"
+
+
+def constants(x: Array, columns: Sequence[int]) -> Iterator[str]:
+    """Yield a sentence about columns that are constant, if there are any."""
+    if columns:
+        yield f"{named(columns)} constant ({x[0, columns[0]]:g}), and a constant has no density: drop what is constant"
 
 
 def is_atom(count: int, rows: int) -> bool:
-    """Whether a value that so many of the rows have is an atom.
+    """Return whether a value that so many of the rows have is an atom.
 
     >>> is_atom(10, 100), is_atom(9, 90), is_atom(99, 1000)
     (True, False, False)
     """
     return count >= max(TIMES, SHARE * rows)
+
+
+def discrete(
+    x: Array, columns: Iterable[int], rule: Callable[[Array, Array], bool], names: Sequence[str] | None = None
+) -> Iterator[str]:
+    """Yield a sentence about those columns for whose values and counts the rule holds, if there are any."""
+    counted = {i: np.unique(x[:, i], return_counts=True) for i in columns}
+    found = [i for i, (values, counts) in counted.items() if rule(values, counts)]
+    if found:
+        values, counts = counted[found[0]]
+        yield (
+            f"{named(found, names=names)} discrete, at least in part: {values[counts.argmax()]:g} makes up "
+            f"{counts.max() / len(x):.0%} of column {found[0]}, and a density has no limit there: add uniform noise as "
+            f"wide as a step, or model these rows apart"
+        )
+
+
+def dependent(x: Array, columns: Array, names: Sequence[str] | None = None) -> Iterator[str]:
+    """Yield a sentence about those of the columns that are linearly dependent, if there are any."""
+    found, spread = dependent_columns(x[:, columns])
+    if found:
+        about = named(columns[found].tolist(), names=names)
+        yield (
+            f"{about} linearly dependent (to {spread:.1g} of their spread), and on a plane a density has no limit: "
+            f"drop columns that others determine"
+        )
+
+
+def thinned(x: Any) -> Any:
+    """Return about `ROWS` of the rows of an array or tensor, evenly spaced."""
+    return x[:: max(1, len(x) // ROWS)]
 
 
 def middle_and_spread(x: Array) -> tuple[Array, Array]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from plunit import learned
 from plunit.base.machine import processors
-from plunit.densities.architecture import LEARNED
 from plunit.densities.chain_state import Member, MemberSteps, Sample, check_room, nearest, shares
+from plunit.densities.density_network import LEARNED
 from plunit.ensemble.runs import whole_looks
 from plunit.programs.interface import ChainTask, Struct, called
 from plunit.programs.interface import Sample as PlacedSample

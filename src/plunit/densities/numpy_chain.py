@@ -1,7 +1,7 @@
 """Training steps of a density network in NumPy: the readable statement of what `native_chain` computes.
 
 A step is Adam's (Kingma and Ba, 2015). The boundary term takes the density at a kink from the k-th nearest sample
-(Loftsgaarden and Quesenberry, 1965); docs/literature.md.
+(Loftsgaarden and Quesenberry, 1965); docs/glossary.md.
 """
 
 from __future__ import annotations

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from plunit.base.progress import Progress
+from plunit.base.progress import Progress, interruption
 from plunit.base.ranges import as_count
 from plunit.densities import native_chain, numpy_chain
-from plunit.densities.architecture import Architecture, start
 from plunit.densities.chain_state import Member, MemberSteps, Sample, begin, check_spread, checked
+from plunit.densities.density_network import Architecture, start
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.halving import halve, interruption
+from plunit.ensemble.halving import halve
 from plunit.programs.loading import choose_engine
 
 Advance = Callable[[Sequence[Member], MemberSteps], None]
@@ -54,13 +54,13 @@ def search(
         validation: the points that decide.
         starts: members of each form.
         steps: for those that are trained to the end.
-        keep: so many members, and no fewer, are trained to the end.
+        keep: the number of members that are trained to the end, at least.
         batch: points of a step, at most all of them.
         lr: Adam's step size; it falls to 0 by a half cosine.
         seed: member i of form j starts with the generator of (seed, j, i).
         anneal: for "plu": begin with rounded corners; rho falls from 0.9 to 0.02, then to 0.
-        every: steps from one look at the points of validation to the next; 0 looks 100 times.
-        patience: a member stands still after so many looks without a better one. Looks while corners are rounded by
+        every: steps from one look at the validation points to the next; 0 looks 100 times.
+        patience: a member stops after this number of looks without a better one. Looks while corners are rounded by
             `anneal` do not count.
         engine: "native" or "numpy"; by default native where possible.
         progress: called now and then with the part of the work that is done and the least loss so far. If it returns
@@ -93,7 +93,7 @@ def search(
     members = []
     for j, i in np.ndindex(len(architectures), starts):
         form, rng = architectures[j], np.random.default_rng([seed, j, i])
-        members.append(begin(form, start(form, rng), int(rng.integers(2**63)), steps // every))
+        members.append(begin(start(form, rng), int(rng.integers(2**63)), steps // every))
     race = _DensityRace(tuple(members), plan, ENGINES[choose_engine(engine, "chain")])
     race, interrupted = halve(race, steps, every, keep, progress, [race.sharp])
     # a member without a look, because it diverged, or because there was none, has the loss of its running mean

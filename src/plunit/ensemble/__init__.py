@@ -1,15 +1,13 @@
 """Many small networks trained as one: members on the last axis, each with its own start, data, alpha and c.
 
 NumPy arrays enter and leave. Start with `training.py`, which has `train`; `runs.py` has what a run of it is given and
-carries. `halving.py` goes on with the better half of many starts; `native_steps.py` calls the compiled program, and
-`numpy_steps.py` states the same steps in NumPy. `levenberg_marquardt.py` has the second-order finish, and
-`finishing.py` says which members of a search get it.
+carries. `halving.py` goes on with the better half of many starts and finishes the best by `levenberg_marquardt.py`.
+`native_steps.py` calls the compiled program, and `numpy_steps.py` states the same steps in NumPy.
 """
 
 from plunit.ensemble.levenberg_marquardt import finish_members
-from plunit.ensemble.losses import LOSSES
 from plunit.ensemble.mlp import MLP, forward, initial, preactivations
-from plunit.ensemble.nonlinearities import ACTIVATIONS
+from plunit.ensemble.nonlinearities import ACTIVATIONS, LOSSES
 from plunit.ensemble.runs import Rows, Validation
 from plunit.ensemble.training import ENGINES, Trained, engine, train
 from plunit.programs.loading import why_not_native

@@ -1,12 +1,15 @@
-"""The arrays of an ensemble: NumPy's, float32 or float64, members on the last axis."""
+"""The arrays of an ensemble: NumPy's, float32 or float64, members on the last axis; and columns scaled for training."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+
+ROUNDING = 8  # units in the last place; values that differ by less are taken for equal
 
 
 def check_unmasked(name: str, values: Any) -> None:
@@ -62,3 +65,42 @@ def as_many(name: str, value: Array, count: int) -> Array:
     if value.shape not in {(), (1,), (count,)}:
         raise ValueError(f"{name} must be a number or [{count}], got {value.shape}")
     return np.array(np.broadcast_to(value, count))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """x -> (x - mean) / spread for each column; a constant column has a spread of its own."""
+
+    mean: Array
+    spread: Array
+
+    @classmethod
+    def of(cls, values: Array, weight: Array, constant: float = 1.0) -> Scale:
+        """Return the scale that gives columns with mean 0 and variance 1.
+
+        A column whose values are equal except for `ROUNDING` has the spread `constant` of its largest value.
+        """
+        largest = np.abs(values).max(0, initial=0)
+        largest = np.where(largest > 0, largest, 1.0)
+        unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)  # squares of large numbers overflow; a power of 2 is exact
+        units = values / unit
+        mean = np.average(units, axis=0, weights=weight)
+        mean += np.average(units - mean, axis=0, weights=weight)  # what rounding lost
+        spread = np.sqrt(np.average((units - mean) ** 2, axis=0, weights=weight))
+        return cls(mean * unit, np.where(is_constant(values) | (spread == 0), constant * largest, spread * unit))
+
+    def __call__(self, values: Array) -> Array:
+        """Return scaled columns."""
+        scaled: Array = (values - self.mean) / self.spread
+        return scaled
+
+
+def is_constant(values: Array) -> Array:
+    """Return whether the values of each column are equal except for `ROUNDING`.
+
+    >>> is_constant(np.array([[0.3, 1e15], [0.1 + 0.2, 1e15 + 30]]))
+    array([ True, False])
+    """
+    units = np.spacing(np.abs(values).max(0, initial=0))
+    half = values.max(0) / 2 - values.min(0) / 2  # the whole may overflow
+    return np.asarray(half <= ROUNDING / 2 * units)

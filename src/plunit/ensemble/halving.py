@@ -1,7 +1,8 @@
 """The best of many starts and shapes: train all for a while, go on with the better half, and so on.
 
-This is successive halving (Jamieson and Talwalkar, 2016; docs/literature.md). `halve` is the algorithm, for anything
-that is a `Race`: networks here (`search`), densities in `plunit.densities.searching`.
+This is successive halving (Jamieson and Talwalkar, 2016; docs/glossary.md). `halve` is the algorithm, for anything
+that is a `Race`: networks here (`search`), densities in `plunit.densities.searching`. The best networks get the
+second-order finish of `levenberg_marquardt`, where the validation rows say that it pays.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from plunit.base.progress import Pace, Progress
+from plunit.base.progress import Pace, Progress, TwoParts, interruption, part_of
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.finishing import Finishing, Whole
+from plunit.ensemble.levenberg_marquardt import DAMPING, Finish, finish_members
 from plunit.ensemble.mlp import MLP, initial
 from plunit.ensemble.runs import Engine, Rows, State, StepData, Steps, Validation, begin, held_points, points
 from plunit.ensemble.training import ENGINES
@@ -26,6 +27,20 @@ LAST = 0.3  # the last layer starts smaller than the others by this factor: near
 
 RUNGS = (0.125, 0.25, 0.5, 1.0)
 """After these parts of the steps the worse half of the members ends; after the last all do."""
+
+MOST = 100
+"""Steps of a member that a finish "auto" takes at most; more give little."""
+
+PROBE, PROBED = 8, 2
+"""After 8 steps of the 2 best members "auto" decides, if the least validation loss was below `PROMISING` before."""
+
+PROMISING = 0.02
+"""In units of the variance of the target. Where more is left there is noise, or the network is too small."""
+
+FALL = 0.98
+"""It goes on if one of their losses is at most this part of what it was: of functions 0.4 to 0.93, of tables 1."""
+
+_SHARE = 5.5  # numbers of J^T J that take 1.9 times as long as one number of Adam's steps, by the compiled programs
 
 
 class Race(Protocol):
@@ -43,10 +58,10 @@ class Race(Protocol):
         """Return the number of parameters of each member in training."""
 
     def standings(self) -> Array:
-        """Return the least loss of validation of each member in training, or its place among those it competes with."""
+        """Return the least validation loss of each member in training, or its place among those it competes with."""
 
     def least(self) -> float:
-        """Return the least loss of validation of all members; infinite before the first look."""
+        """Return the least validation loss of all members; infinite before the first look."""
 
     def advanced(self: Racing, last: int) -> Racing:
         """Return the race after `last` steps."""
@@ -66,12 +81,12 @@ def halve(
     Args:
         race: before the first step.
         steps: for the members that are trained to the end.
-        every: steps from one look at the rows of validation to the next; rungs are at looks.
-        keep: so many members, and no fewer, are trained to the end.
+        every: steps from one look at the validation rows to the next; rungs are at looks.
+        keep: the least number of members that are trained to the end.
         progress: see `search`. Before the first look, when nothing is known, training goes on.
         marks: steps at which the race must pause.
 
-    Before a loss of validation is known Ctrl-C raises KeyboardInterrupt.
+    Before a validation loss is known Ctrl-C raises KeyboardInterrupt.
     """
     rungs = [min(steps, math.ceil(part * steps / every) * every) for part in RUNGS]
     work, done, pace, interrupted = _work(race.sizes(), steps, keep), 0.0, Pace(), False
@@ -90,11 +105,6 @@ def halve(
             raise
         interrupted = True
     return race.without(np.ones(len(race.sizes()), dtype=bool)), interrupted
-
-
-def interruption(taken: int, steps: int, kept: str = "the best so far") -> str:
-    """Return the warning of training that Ctrl-C has ended: how many steps were taken, and what is kept."""
-    return f"Training interrupted by user after {taken} of {steps} steps: kept is {kept}"
 
 
 def _work(sizes: Sequence[int], steps: int, keep: int) -> float:
@@ -134,13 +144,13 @@ class Candidate:
 
     network: MLP
     start: int  # the number of its start, from 0
-    loss: float  # the least loss on the rows of validation
+    loss: float  # the least loss on the validation rows
     best_step: int  # the number of steps after which it was found
     steps: int  # the number of steps taken
     theta: Array  # the parameters after `best_step` steps, [parameters]
-    history: Array  # losses of training, one every 16 steps taken
-    looks: Array  # losses of validation, one every `Validation.every` steps taken
-    fold: int = 0  # the first of the rows that were held from it
+    history: Array  # training losses, one every 16 steps taken
+    looks: Array  # validation losses, one every `Validation.every` steps taken
+    first_held: int = 0  # where the rows begin that were held from it
 
 
 def search(
@@ -172,9 +182,9 @@ def search(
         validation: the rows that decide, if none are held.
         starts: members of each shape.
         steps: for those that are trained to the end. Adam's step size falls to 0 by a half cosine.
-        keep: so many members, and no fewer, are trained to the end.
-        finish: so many steps of Levenberg and Marquardt on all rows follow for the best `finishers` members of each
-            shape, or as many as "auto" finds worth it (`Finishing`). A member takes their result if its loss of
+        keep: the least number of members that are trained to the end.
+        finish: steps of Levenberg and Marquardt on all rows that follow for the best `finishers` members of each shape;
+            "auto" takes as many as are worth it (`_Finishing`). A member takes their result if its loss of
             validation is lower. For least squares only.
         finishers: see `finish`.
         seed: member i of shape j starts with the generator of (seed, j, i).
@@ -197,14 +207,13 @@ def search(
         _look(state, min(theta.shape[1], starts), rows, validation, advance)
     schedule = 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
     race = _NetworkRace(states, rows, validation, schedule, advance)
-    whole = Whole(progress, 0.5 if finish else 1.0)
+    parts = TwoParts(progress, 0.5 if finish else 1.0)
     work = _work(race.sizes(), steps, keep)
-    race, stopped = halve(race, steps, validation.every, keep, whole)
+    race, stopped = halve(race, steps, validation.every, keep, parts.first)
     found, pressed = list(race.ended), [True] * stopped
-    if finish and not (stopped or whole.asked):
-        shape = {"alpha": alpha, "c": c, "engine": name}
-        after = Finishing(finish, finishers, work, rows, validation, shape, whole.second(), pressed)
-        found = after.members(found)
+    if finish and not (stopped or parts.asked):
+        shape = {"alpha": alpha, "c": c, "engine": name, "interrupted": lambda: pressed.append(True)}
+        found = _Finishing(finish, finishers, work, rows, validation, shape, parts.second, pressed).members(found)
     found = sorted(found, key=lambda one: (math.isnan(one.loss), one.loss))
     progress(1.0, found[0].loss)
     if pressed:
@@ -224,11 +233,11 @@ class _Starts(State):
         """Return the table with the draws of these members, and the points that they are validated on."""
         drawn = replace(rows, seeds=self.seeds.tolist(), firsts=self.firsts.tolist())
         if rows.held:
-            return drawn, held_points(drawn, self.network, self.theta)
+            return drawn, held_points(drawn, self.theta)
         return drawn, points(validation.rows(), 1, self.network, self.theta)
 
     def candidate(self, i: int, step: int, validation: Validation) -> Candidate:
-        """Return what member i has found after so many steps."""
+        """Return what member i has found by this step."""
         seen = np.flatnonzero(np.isfinite(self.looks[:, i]))
         if self.waited[i] >= validation.patience and len(seen):  # it ended before the rung did
             step = int(seen[-1] + 1) * validation.every
@@ -241,7 +250,7 @@ class _Starts(State):
             self.best[:, i].copy(),
             history=self.history[np.isfinite(self.history[:, i]), i],
             looks=self.looks[seen, i],
-            fold=int(self.firsts[i]),
+            first_held=int(self.firsts[i]),
         )
 
 
@@ -299,7 +308,7 @@ def _begin(network: MLP, seed: Sequence[int], starts: int, firsts: Sequence[int]
 
 
 def _look(state: _Starts, members: int, rows: Rows, validation: Validation, advance: Engine) -> None:
-    """Record the losses of validation of the first members before their first step, by a step of size 0."""
+    """Record the validation losses of the first members before their first step, by a step of size 0."""
     if not members:
         return
     some = state.select(slice(0, members))
@@ -309,3 +318,92 @@ def _look(state: _Starts, members: int, rows: Rows, validation: Validation, adva
     advance([(some, Steps(0, np.ones(1), given, tests, replace(validation, every=1)))])
     state.best_loss[:members], state.mark[:members] = some.best_loss, some.mark
     state.best[:, :members] = some.theta
+
+
+@dataclass(frozen=True)
+class _Finishing:
+    """What finishes the best members of a search.
+
+    Attributes:
+        steps: of Levenberg and Marquardt, or "auto": as many as take about 1.9 times as long as the search did, at most
+            `MOST`, and none where the best members gain little from the first ones.
+        count: the number of members of each shape that are finished, as many of each fold.
+        work: Adam's steps of all members, times their parameters.
+        rows: on which they are finished.
+        validation: rows that decide.
+        options: of `finish_members`.
+        progress: of the finish alone.
+        pressed: gets an entry at Ctrl-C, which ends the finish.
+    """
+
+    steps: int | str
+    count: int
+    work: float
+    rows: Rows
+    validation: Validation
+    options: dict[str, Any]
+    progress: Progress
+    pressed: list[bool]
+
+    def members(self, found: Sequence[Candidate]) -> list[Candidate]:
+        """Return the members; those that were finished with the result, if their validation loss is lower."""
+        if self.rows.held:
+            return self._of_folds(found)
+        after: dict[int, Candidate] = {}
+        sound = sorted((one for one in found if math.isfinite(one.loss)), key=lambda one: one.loss)
+        networks = list(dict.fromkeys(one.network for one in sound))
+        for i, network in enumerate(networks):
+            some = [one for one in sound if one.network == network][: self.count]
+            after |= zip(map(id, some), self._finished(some, i, len(networks)), strict=False)
+        return [after.get(id(one), one) for one in found]
+
+    def _of_folds(self, found: Sequence[Candidate]) -> list[Candidate]:
+        """Finish the members of each fold on the rows that they have learned from; the others decide."""
+        folds = sorted({one.first_held for one in found})
+        after: list[Candidate] = []
+        for i, first in enumerate(folds):
+            train, tests = self.rows.without_held(first)
+            part = replace(
+                self,
+                count=math.ceil(self.count / len(folds)),
+                work=self.work / len(folds),
+                rows=train,
+                validation=Validation(tests.x, tests.y, tests.weight),
+                progress=part_of(self.progress, i, len(folds)),
+            )
+            after += part.members([one for one in found if one.first_held == first])
+        return after
+
+    def _finished(self, some: list[Candidate], shape: int, shapes: int) -> list[Candidate]:
+        """Return what became of some members of one shape; the first ones go on from where they were tried."""
+        if self.steps != "auto":
+            return self._better(some, self._run(some, int(self.steps), progress=part_of(self.progress, shape, shapes)))
+        steps, first, others = min(MOST, self._affordable(some) // shapes), some[:PROBED], some[PROBED:]
+        if steps <= PROBE or some[0].loss > PROMISING:
+            return []
+        begun = self._run(first, PROBE)
+        tried = self._better(first, begun)
+        if not any(new.loss <= FALL * old.loss for old, new in zip(first, tried, strict=True)):
+            return []
+        halves = [part_of(self.progress, 2 * shape + k, 2 * shapes) for k in (0, 1)]
+        found = self._better(first, self._run(first, steps - PROBE, begun, progress=halves[0]))
+        return [*found, *(self._better(others, self._run(others, steps, progress=halves[1])) if others else ())]
+
+    def _affordable(self, some: list[Candidate]) -> int:
+        """Return how many steps of these members are worth the time, by their operations and Adam's."""
+        p, count = some[0].network.parameters, len(self.rows.x)
+        step = p * p * (count * some[0].network.widths[-1] + 3 * p)  # J^T J, and its factor
+        return int(_SHARE * self.work * (self.rows.batch or count) / (step * len(some)))
+
+    def _run(self, some: list[Candidate], steps: int, begun: Finish | None = None, **watch: Any) -> Finish:
+        start = begun or np.stack([one.theta for one in some], axis=1)
+        options = {"steps": 0 if self.pressed else steps, "damping": DAMPING, **self.options, **watch}
+        return finish_members(some[0].network, start, self.rows, **options)
+
+    def _better(self, some: list[Candidate], now: Finish) -> list[Candidate]:
+        """Return the members, or what became of them where the validation loss is lower."""
+        losses = finish_members(some[0].network, now.theta, self.validation.rows(), steps=0, **self.options).loss
+        return [
+            replace(one, loss=loss, theta=new.copy()) if loss < one.loss else one
+            for one, loss, new in zip(some, losses.tolist(), now.theta.T, strict=True)
+        ]

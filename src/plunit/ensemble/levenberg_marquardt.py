@@ -3,9 +3,9 @@
 Let r be the residuals of a member, each times the root of its row's weight, and J their slopes in its parameters. A
 step leads to
 
-    theta - (J^T J + damping D)^-1 J^T r,    D = diag(J^T J) + 0.001 mean(diag(J^T J))
+    theta - (J^T J + damping D)^-1 J^T r,    D = diag(J^T J) + LIFT mean(diag(J^T J))
 
-in float64 (Levenberg, 1944; Marquardt, 1963; docs/literature.md). It is kept only if the loss falls; then the next one
+in float64 (Levenberg, 1944; Marquardt, 1963; docs/glossary.md). It is kept only if the loss falls; then the next one
 is bolder, otherwise more careful. So no loss ever rises, and Ctrl-C keeps what has been reached.
 
 J has one column for each parameter, and J^T J takes rows x parameters^2 operations: this is for small networks.
@@ -15,7 +15,6 @@ J has one column for each parameter, and J^T J takes rows x parameters^2 operati
 from __future__ import annotations
 
 import ctypes
-import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -25,11 +24,12 @@ import numpy as np
 
 from plunit import learned
 from plunit.base.machine import processors
-from plunit.base.progress import Pace, Progress
-from plunit.base.ranges import as_count
+from plunit.base.progress import Pace, Progress, interruption
+from plunit.base.ranges import as_count, as_positive
 from plunit.ensemble import numpy_steps
 from plunit.ensemble.arrays import Array, as_array
 from plunit.ensemble.mlp import MLP
+from plunit.ensemble.native_steps import form
 from plunit.ensemble.runs import Data, Rows, State, StepData, begin, check_numbers, points
 from plunit.programs.interface import Squares, called, together
 from plunit.programs.loading import choose_engine, library
@@ -37,13 +37,15 @@ from plunit.programs.loading import choose_engine, library
 DAMPING = 1e-3
 """Of the first step of members that Adam has trained."""
 
+LIFT = 1e-3  # so that a parameter without effect moves little
+
 EASIER, HARDER = 0.25, 4.0
 """The damping changes by these factors, after a step that is kept and after one that is not."""
 
 FLOOR, HARDEST = 1e-14, 1e12  # it stays above the one; beyond the other a member has ended
 
 PATIENCE = 12
-"""A member ends after so many steps in a row, none of which lowered its loss by this part."""
+"""A member ends after this number of steps in a row without a fall of its loss by `TOLERANCE`, as a part of it."""
 
 TOLERANCE = 1e-6
 
@@ -111,8 +113,7 @@ def finish_members(
     True
     """
     as_count("steps", steps)
-    if not 0 < damping < math.inf:
-        raise ValueError(f"damping must be a positive number, got {damping!r}; take 0.1")
+    as_positive("damping", damping, 0.1)
     if not isinstance(data, (Rows, tuple, list)):
         raise ValueError(
             f"a finish needs all points at once, a pair (inputs, targets) or Rows, got {type(data).__name__}"
@@ -120,7 +121,8 @@ def finish_members(
     earlier = theta if isinstance(theta, Finish) else None
     theta = earlier.theta if earlier else as_array(theta, np.float64, "theta")
     state = begin(network, theta, steps=0, alpha=alpha, c=c)
-    given = points(_whole(data), 1, network, state.theta)
+    whole = Rows(data.x, data.y, data.weight) if isinstance(data, Rows) else data
+    given = points(whole, 1, network, state.theta)
     check_numbers(given, "square", table=isinstance(data, Rows))
     advance = _native if choose_engine(engine) == "native" else _numpy
     members = state.members
@@ -138,16 +140,10 @@ def finish_members(
                 return now
     except KeyboardInterrupt:
         if interrupted is None:
-            warnings.warn(
-                f"Finish interrupted by user after {taken} of {steps} steps: kept is the best so far", stacklevel=2
-            )
+            warnings.warn(interruption(taken, steps), stacklevel=2)
         else:
             interrupted()
         return now
-
-
-def _whole(data: Data | Rows) -> Data | Rows:
-    return Rows(data.x, data.y, data.weight) if isinstance(data, Rows) else data
 
 
 def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
@@ -159,9 +155,7 @@ def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
     theta = np.array(now.theta.T, order="C")
     task = Squares(
         members=state.members,
-        depth=network.depth,
-        widths=np.array(network.widths, np.int64),
-        activation=network.activation.encode(),
+        **form(network),
         parameters=network.parameters,
         learned=network.learned,
         limit=learned.LIMIT,
@@ -175,6 +169,7 @@ def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
         steps=steps,
         patience=PATIENCE,
         tolerance=TOLERANCE,
+        lift=LIFT,
         easier=EASIER,
         harder=HARDER,
         hardest=HARDEST,
@@ -259,7 +254,7 @@ def _step(normal: Array, damping: float) -> Array:
     gram, right = normal[:-1, :-1], normal[:-1, -1]
     diagonal = np.diag(gram)
     try:
-        factor = np.linalg.cholesky(gram + np.diag(damping * (diagonal + 1e-3 * diagonal.mean())))
+        factor = np.linalg.cholesky(gram + np.diag(damping * (diagonal + LIFT * diagonal.mean())))
     except np.linalg.LinAlgError:
         return np.full_like(right, np.inf)
     return np.asarray(np.linalg.solve(factor.T, np.linalg.solve(factor, right)))

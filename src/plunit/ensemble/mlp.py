@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from plunit import learned
-from plunit.ensemble.arrays import Array, as_array
+from plunit.ensemble.arrays import Array, Scale, as_array
 from plunit.ensemble.nonlinearities import ACTIVATIONS, Nonlinearity
 from plunit.numpy import NAMESPACE
 from plunit.pieces import Ensemble as Exact
@@ -162,3 +162,22 @@ def exact(network: MLP, theta: Any, alpha: Any = 0.1, c: Any = 1.0) -> Exact:
         between = [make(*(part[depth - 1][None].astype(np.float64) for part in (alphas, cs)))] if depth else []
         layers += [*between, pair]
     return ensemble(layers)
+
+
+def in_units(network: MLP, theta: Array, x: Scale, y: Scale) -> Array:
+    """Return the parameters [parameters, S] of x -> y.spread f((x - x.mean) / x.spread) + y.mean, in float64."""
+    theta = theta.astype(np.float64)
+    layers = list(network.layers(theta))
+    weight, bias = layers[0]
+    weight /= x.spread[:, None]
+    bias -= (weight * x.mean[:, None]).sum(1)
+    weight, bias = layers[-1]
+    weight *= y.spread[:, None, None]
+    bias *= y.spread[:, None]
+    bias += y.mean[:, None]
+    return theta
+
+
+def out_of_units(network: MLP, theta: Array, x: Scale, y: Scale) -> Array:
+    """Undo `in_units`."""
+    return in_units(network, theta, *(Scale(-one.mean / one.spread, 1 / one.spread) for one in (x, y)))

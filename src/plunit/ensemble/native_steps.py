@@ -1,11 +1,13 @@
-"""Training steps by the compiled program of programs/csrc/train.cpp, in float32 on the processor."""
+"""The compiled program of programs/csrc/train.cpp: training steps in float32, and outputs in float32 and float64."""
 
 from __future__ import annotations
 
 import ctypes
 import dataclasses
+import functools
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,13 @@ import numpy as np
 from plunit import learned
 from plunit.base.machine import processors
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.mlp import MLP, spread
+from plunit.ensemble.mlp import MLP, PIECEWISE, forward, spread
 from plunit.ensemble.runs import Part, State, StepData, Steps, check_room, whole_looks
-from plunit.programs.interface import Rows, Source, Struct, Task, address, called, together
-from plunit.programs.loading import library
+from plunit.programs.interface import Evaluation, Rows, Source, Struct, Task, address, called, together
+from plunit.programs.loading import library, why_not_native
 
 VECTOR = 16  # members of the widest vector the program may use
+NUMBERS = 2**16  # numbers of a block of rows that is evaluated at once: 0.5 MB stay in the caches
 _ARRAYS = (
     *("lr", "decay", "theta", "mean", "square", "running", "alpha", "c", "history", "best"),
     *("best_loss", "best_step", "mark", "waited", "looks"),
@@ -53,7 +56,9 @@ def _task(state: State, steps: Steps) -> Struct:
     drawn, rule, shares = steps.training.rows, steps.validation, steps.shares()
     return Task(
         members=state.members,
-        **_form(state.network),
+        **form(state.network),
+        learned=state.network.learned,
+        limit=learned.LIMIT,
         loss=state.loss.encode(),
         first=steps.first,
         steps=len(steps.schedule),
@@ -75,14 +80,10 @@ def _task(state: State, steps: Steps) -> Struct:
     )
 
 
-def _form(network: MLP) -> dict[str, Any]:
-    return {
-        "depth": network.depth,
-        "widths": np.array(network.widths, dtype=np.int64),
-        "activation": network.activation.encode(),
-        "learned": network.learned,
-        "limit": learned.LIMIT,
-    }
+def form(network: MLP) -> dict[str, Any]:
+    """Return the fields of a task that describe the network."""
+    widths = np.array(network.widths, dtype=np.int64)
+    return {"depth": network.depth, "widths": widths, "activation": network.activation.encode()}
 
 
 def values(network: MLP, theta: Array, x: Array, alpha: Any = 0.1, c: Any = 1.0) -> Array:
@@ -90,8 +91,8 @@ def values(network: MLP, theta: Array, x: Array, alpha: Any = 0.1, c: Any = 1.0)
     whole, alphas, cs = map(_fill, (theta, *(np.array(spread(network, theta, value)) for value in (alpha, c))))
     found = np.empty((network.widths[-1], x.shape[1], whole.shape[1]), np.float32)
     tests = Rows(x=_source(np.ascontiguousarray(x)[None, ..., None]), count=x.shape[1])
-    shape = {"theta": whole, "alpha": alphas, "c": cs}
-    task = Task(members=whole.shape[1], **_form(network), loss=b"square", tests=tests, **shape)
+    shape = {"theta": whole, "alpha": alphas, "c": cs, "learned": network.learned, "limit": learned.LIMIT}
+    task = Task(members=whole.shape[1], **form(network), loss=b"square", tests=tests, **shape)
     called(library().plunit_values, ctypes.byref(task), ctypes.c_void_p(address(found, "float*", "values")))
     return found[..., : theta.shape[1]]
 
@@ -126,3 +127,62 @@ def _source(part: Array) -> Struct:
     lengths = zip(part.strides, part.shape, strict=True)
     step, unit, point, member = (stride // part.itemsize if length > 1 else 0 for stride, length in lengths)
     return Source(values=part, step=step, unit=unit, point=point, member=member)
+
+
+def row_blocks(rows: int, numbers: int) -> list[slice]:
+    """Return blocks of rows that have `numbers` numbers each; a block has at least 16 rows, unless there are fewer.
+
+    >>> row_blocks(600, 256)
+    [slice(0, 300, None), slice(300, 600, None)]
+    """
+    count = max(1, rows // max(16, NUMBERS // numbers))
+    ends = [rows * i // count for i in range(count + 1)]
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
+
+
+def output_blocks(
+    network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0
+) -> Iterator[tuple[slice, Array]]:
+    """Yield blocks of the rows of x [rows, in], and the outputs of members theta [parameters, S] there, [S, rows, out].
+
+    By the program a row has the same bits beside any other rows; in NumPy that is up to BLAS. What overflows is inf or
+    NaN.
+    """
+    program = _program() if network.activation in PIECEWISE else None
+    kept = network.widths[-1] if program else max(network.widths[1:])
+    for block in row_blocks(len(x), max(network.widths[0], theta.shape[1] * kept)):
+        if program:
+            values = native_outputs(program, network, theta, x[block], alpha, c)
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                values = np.moveaxis(forward(network, theta, x[block].T, alpha, c), (0, 1, 2), (2, 1, 0))
+        yield block, values
+
+
+def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, alpha: float, c: float) -> Array:
+    """Return the outputs at all rows, [S, rows, out], by a given build of the program."""
+    shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
+    members, rows = theta.shape[1], len(x)
+    if theta.shape[0] != network.parameters or x.shape[1] != network.widths[0]:
+        raise ValueError(f"theta {theta.shape} and x {x.shape} do not belong to {network}")
+    arrays = (theta.T, shapes[0].T, shapes[1].T, x)
+    weights, alphas, cs, inputs = (np.ascontiguousarray(part, dtype=np.float64) for part in arrays)
+    task = Evaluation(
+        members=members,
+        **form(network),
+        parameters=network.parameters,
+        rows=rows,
+        theta=weights,
+        alpha=alphas,
+        c=cs,
+        x=inputs,
+        found=(found := np.empty((members, rows, network.widths[-1]))),
+    )
+    known = called(program.plunit_outputs, ctypes.byref(task))
+    assert known, f"programs/csrc/outputs.h lacks {network.activation}"
+    return found
+
+
+@functools.cache
+def _program() -> ctypes.CDLL | None:
+    return None if why_not_native() else library()

@@ -1,6 +1,6 @@
 """Training steps in NumPy: the readable statement of what `native_steps` computes.
 
-A step is Adam's (Kingma and Ba, 2015), with decoupled weight decay (Loshchilov and Hutter, 2019); docs/literature.md.
+A step is Adam's (Kingma and Ba, 2015), with decoupled weight decay (Loshchilov and Hutter, 2019); docs/glossary.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from plunit import learned
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.losses import LOSSES
+from plunit.ensemble.nonlinearities import LOSSES
 from plunit.ensemble.runs import Part, State, StepData, Steps, Validation, check_room
 
 

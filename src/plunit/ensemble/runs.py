@@ -15,8 +15,8 @@ import numpy as np
 
 from plunit.base.ranges import as_count
 from plunit.ensemble.arrays import Array, as_array, as_factors, as_many
-from plunit.ensemble.losses import LOSSES, PROBABILITIES
 from plunit.ensemble.mlp import MLP, spread
+from plunit.ensemble.nonlinearities import LOSSES, PROBABILITIES
 
 Data = tuple[Any, Any]
 """Inputs [in, batch] and targets [out, batch], shared by the members; or [in, batch, S] and [out, batch, S]."""
@@ -69,21 +69,21 @@ class Rows:
             start, stride = _progression(int(self.seeds[member]), number, n)
             inside = position // n == number
             found[inside] = (start + stride * (position[inside] % n)) % n
-        return (found + self.firsts[member] + self.held) % len(self.x) if self.held else found
+        return self._behind(found + self.held, self.firsts[member]) if self.held else found
+
+    def _behind(self, rows: Array, first: Any) -> Array:
+        """Return row numbers that are counted from `first` on; after the last row comes row 0."""
+        return np.asarray((rows + first) % len(self.x))
 
     def without_held(self, first: int) -> tuple[Rows, Rows]:
         """Return two tables: the rows that a member draws which does not draw those from `first` on, and these."""
-        tests, train = np.split((np.arange(len(self.x)) + first) % len(self.x), [self.held])
+        tests, train = np.split(self._behind(np.arange(len(self.x)), first), [self.held])
         x, y = np.asarray(self.x), np.asarray(self.y)
         if self.weight is None:
             return Rows(x[train], y[train], batch=self.batch), Rows(x[tests], y[tests])
         weight = np.asarray(self.weight, np.float64)
         held = weight[tests] / weight[tests].mean()
         return Rows(x[train], y[train], weight[train], self.batch), Rows(x[tests], y[tests], held)
-
-    def held_rows(self) -> Array:
-        """Return which rows each member is validated on, [held, S]."""
-        return (np.arange(self.held)[:, None] + np.asarray(self.firsts, np.int64)) % len(self.x)
 
 
 def _progression(seed: int, number: int, n: int) -> tuple[int, int]:
@@ -113,10 +113,10 @@ class Validation:
         y: targets [n, out]; likewise.
         weight: of each row [n]; None is 1 for all.
         every: steps from one look at them to the next.
-        patience: a member ends after so many looks whose loss was not below the best by `tolerance`.
+        patience: the number of looks in a row without a gain of `tolerance` after which a member ends.
         tolerance: see `patience`.
-        average: not the parameters are looked at, and kept, but their running mean over about this part of the steps
-            taken; 0 takes the parameters themselves, 1 the mean of all steps.
+        average: validate and keep the running mean of the parameters over about this part of the steps taken; 0 takes
+            the parameters themselves, 1 the mean of all steps.
     """
 
     x: Any = None
@@ -180,9 +180,9 @@ def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -
     return StepData(x, y, *(_weight_and_draws(rows, x.shape[2], theta) if rows else ()))
 
 
-def held_points(rows: Rows, network: MLP, theta: Array) -> StepData:
+def held_points(rows: Rows, theta: Array) -> StepData:
     """Return the rows that each member is validated on, [1, in or out, held, S], with weights of mean 1."""
-    chosen = rows.held_rows()
+    chosen = rows._behind(np.arange(rows.held)[:, None], np.asarray(rows.firsts, np.int64))
     x, y = (
         np.ascontiguousarray(np.moveaxis(as_array(part, theta.dtype, name)[chosen], -1, 0))[None]
         for name, part in (("inputs", rows.x), ("targets", rows.y))
@@ -265,13 +265,13 @@ class State:
     mean: Array  # Adam's first moment, [parameters, S]
     square: Array  # Adam's second moment, [parameters, S]
     running: Array  # the running mean of theta, [parameters, S]; see `Validation.average`
-    best: Array  # the parameters with the least loss of validation, [parameters, S]
+    best: Array  # the parameters with the least validation loss, [parameters, S]
     best_loss: Array  # that loss, [S]; infinite before the first look
     best_step: Array  # the number of steps after which it was found, [S]
-    mark: Array  # the last loss of validation that was better than the mark before by the tolerance, [S]
+    mark: Array  # the last validation loss that was better than the mark before by the tolerance, [S]
     waited: Array  # how many looks ago that was, [S]
     history: Array  # losses [ceil(steps / stride), S]; NaN where none was taken
-    looks: Array  # losses of validation [steps // every, S]; NaN after a member has ended
+    looks: Array  # validation losses [steps // every, S]; NaN after a member has ended
 
     @property
     def members(self) -> int:
@@ -306,16 +306,11 @@ def begin(
         stride,
         lr=as_many("lr", lr, members),
         decay=as_many("decay", decay, members),
-        alpha=np.array(spread(network, theta, alpha), order="C"),
-        c=np.array(spread(network, theta, c), order="C"),
-        theta=np.array(theta, order="C"),
-        mean=np.zeros(theta.shape, dtype),
-        square=np.zeros(theta.shape, dtype),
-        running=np.array(theta, order="C"),
-        best=np.array(theta, order="C"),
-        best_loss=np.full(members, np.inf, dtype),
+        **{name: np.array(spread(network, theta, value), order="C") for name, value in (("alpha", alpha), ("c", c))},
+        **{name: np.array(theta, order="C") for name in ("theta", "running", "best")},
+        **{name: np.zeros(theta.shape, dtype) for name in ("mean", "square")},
+        **{name: np.full(members, np.inf, dtype) for name in ("best_loss", "mark")},
         best_step=np.zeros(members, np.int64),
-        mark=np.full(members, np.inf, dtype),
         waited=np.zeros(members, np.int32),
         history=np.full((math.ceil(steps / stride), members), np.nan, dtype),
         looks=np.full((steps // every if every else 0, members), np.nan, dtype),
@@ -329,8 +324,8 @@ class Steps:
     first: int  # the number of steps taken before
     schedule: Array  # the factor of the step size at each of them
     training: StepData
-    tests: StepData | None = None  # the points of validation
-    validation: Validation | None = None  # when they are looked at
+    tests: StepData | None = None  # the validation points
+    validation: Validation | None = None  # how often they are used
 
     @property
     def last(self) -> int:
@@ -366,5 +361,5 @@ def check_room(state: State, steps: Steps) -> None:
     if len(state.history) * state.stride < steps.last or len(state.looks) < looks:
         raise ValueError(
             f"the state has room for {len(state.history) * state.stride} steps and {len(state.looks)} looks at the "
-            f"rows of validation, these are {steps.last} and {looks}; begin with more steps, and with every"
+            f"validation rows, these are {steps.last} and {looks}; begin with more steps, and with every"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from plunit.base.progress import Pace
 from plunit.base.ranges import as_count
 from plunit.ensemble import native_steps, numpy_steps
 from plunit.ensemble.arrays import Array, as_array, as_factors, as_many
-from plunit.ensemble.levenberg_marquardt import DAMPING, finish_members
 from plunit.ensemble.mlp import MLP
 from plunit.ensemble.runs import Data, Engine, Rows, StepData, Steps, Stream, Validation, begin, check_numbers, points
 from plunit.programs.loading import choose_engine, why_not_native
@@ -66,7 +65,6 @@ def train(
     validation: Validation | None = None,
     stride: int = 16,
     checkpoints: Sequence[int] = (),
-    finish: int = 0,
     engine: str | None = None,
 ) -> Trained:
     """Minimise every member's loss by `steps` steps of Adam.
@@ -87,9 +85,6 @@ def train(
         validation: rows on which the best parameters of each member are found, and patience.
         stride: the loss is recorded every `stride` steps.
         checkpoints: steps after which the parameters are kept, in increasing order.
-        finish: so many steps of Levenberg and Marquardt on all points follow (`finish_members`). Then theta and best
-            are float64, and best is the finished member where its loss of validation is lower. For the loss square,
-            and not for streams.
         engine: "native" (compiled, float32) or "numpy"; by default native where possible.
 
     A member's result depends on its own start and data only, to the last bit: not on the other members, not on their
@@ -97,11 +92,6 @@ def train(
     that a single member can end elsewhere, while statistics over many members agree.
     """
     _check_counts(steps, stride, checkpoints)
-    if as_count("finish", finish) and (loss != "square" or callable(data)):
-        raise ValueError(
-            f"finish={finish} needs the loss square and all points at once; got {loss!r} and "
-            f"{type(data).__name__}. Take finish=0"
-        )
     theta = as_array(theta, name="theta")
     rates = as_many("schedule", as_factors("schedule", schedule, np.float64), steps)
     every = validation.every if validation else 0
@@ -128,24 +118,7 @@ def train(
     if steps in checkpoints:
         kept.append(state.theta.copy())
     weights = np.stack(kept) if kept else np.empty((0, *theta.shape), theta.dtype)
-    found = Trained(state.theta, state.history, weights, state.best, state.best_loss, state.best_step)
-    if not finish:
-        return found
-    options = {"alpha": alpha, "c": c, "engine": engine or ("numpy" if why_not_native() else "native")}
-    return _finished(found, network, data, validation, finish, options)
-
-
-def _finished(
-    found: Trained, network: MLP, data: Any, validation: Validation | None, steps: int, options: dict[str, Any]
-) -> Trained:
-    """Return what Levenberg and Marquardt's steps make of the final parameters."""
-    theta = finish_members(network, found.theta, data, steps=steps, damping=DAMPING, **options).theta
-    if validation is None:
-        return replace(found, theta=theta)
-    loss = finish_members(network, theta, validation.rows(), steps=0, **options).loss
-    better = loss < found.best_loss
-    best, least = np.where(better, theta, found.best), np.where(better, loss, found.best_loss)
-    return replace(found, theta=theta, best=best, best_loss=least)
+    return Trained(state.theta, state.history, weights, state.best, state.best_loss, state.best_step)
 
 
 def _check_counts(steps: int, stride: int, checkpoints: Any) -> None:

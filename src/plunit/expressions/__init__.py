@@ -1,7 +1,7 @@
 """Functions given as text, such as "sin(x) + x / 3": parsed without being executed, computed and bounded by NumPy.
 
-A text enters `parse` (open `parsing` first) and leaves as an `Expression`, which computes values, intervals of values
-and linear forms with an error; `sup_error` compares it with a curve or a network.
+A text enters `parse` (open `parsing` first) and leaves as an `Expression`, which computes values. `intervals` encloses
+them in boxes, `forms` more closely, and `sup_error` compares the function with a curve or a network.
 
 >>> from plunit.pieces import Curve
 >>> f = parse("x**2")
@@ -12,9 +12,8 @@ and linear forms with an error; `sup_error` compares it with a curve or a networ
 """
 
 from plunit.expressions.distance import MOST_VARIABLES, SupError, sup_error
-from plunit.expressions.expression import Expression, finite_values
+from plunit.expressions.expression import Expression, ExpressionError, finite_values
 from plunit.expressions.parsing import parse
-from plunit.expressions.vocabulary import ExpressionError
 
 __all__ = [
     "MOST_VARIABLES",

@@ -1,28 +1,56 @@
-"""sup |f(x) - g(x)| over a box: an expression against a curve or a network, a value that is reached and a bound."""
+"""sup |f(x) - g(x)| over a box: an expression f against a curve or a network g, a value that is reached and a bound.
+
+In a box with middle m, f is c + s t +- e (`forms`), and g lies between two linear functions of x - m. So f - g and
+g - f are below linear functions, which are largest at a corner. Boxes whose bound exceeds the largest error found by
+more than the closeness are cut in two, those with the largest bounds first.
+"""
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from plunit.base.errors import quoted
-from plunit.expressions.expression import Expression, enclosure
-from plunit.expressions.intervals import Interval, between
-from plunit.expressions.searching import NEAR, Compared, Progress, Search, place
-from plunit.pieces.arrays import Floats
+from plunit.base.ranges import as_positive
+from plunit.expressions.expression import Expression, finite_values
+from plunit.expressions.forms import halves, linear_enclosure
+from plunit.expressions.intervals import between, enclosure
+from plunit.pieces.arrays import Floats, blocks
 from plunit.pieces.exact_curves import Curve
 from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, check_network, check_size, network
-from plunit.pieces.proofs.box_forms import BoxForms
+from plunit.pieces.proofs.relaxation import LinearBounds
 
-CLOSENESS = 1e-3
-SECONDS = 60.0
-PER_PIECE = 16  # parts of each piece of a curve, at first
 MOST_VARIABLES = 4
-"""`sup_error` bounds the error of formulas with at most so many variables."""
+"""Maximum number of variables of a formula whose error is bounded."""
+
+PER_PIECE = 16  # parts of each piece of a curve, at first
+SAMPLES, PEAKS, STEPS, TRIES = 2**14, 64, 36, 8
+"""Random points at the start, how many of the highest climb, in how many steps, and the random tries of a step."""
+
+BATCH, MOST = 4096, 2**22
+"""The number of boxes that are cut together, and the numbers of all boxes that are kept, at most."""
+
+DEEPEST, UNBOUNDED = 2.0**-64, 2**15
+"""Sides are not cut below this part of the first box; the search ends when more boxes than that have no bound."""
+
+NEAR = 1e-9
+"""A function that moves by much of the error within this part of the box counts as one that jumps."""
 
 _EPS = float(np.finfo(np.float64).eps)
+_ROUNDING = 256 * _EPS
+_TINY = float(np.finfo(np.float64).tiny)
+
+Lines = Callable[[Floats, Floats], tuple[Floats, Floats]]
+"""y [n, 2] and a [n, 2, in] of boxes low, high [n, in]: y + a (x - m) above g and below, m = low / 2 + high / 2."""
+
+Progress = Callable[[float, str], object]
+"""Called with the part that is done, from 0 to 1, and with what is known; if it returns true, the search ends."""
 
 
 class SupError(NamedTuple):
@@ -32,7 +60,7 @@ class SupError(NamedTuple):
         value: the largest one found, at `x`.
         x: where it is, a number for each variable.
         bound: no |f(x) - g(x)| in the box exceeds it, or None if no bound was found.
-        parts: how many parts of the box were looked at for the bound.
+        parts: the number of parts of the box that were bounded.
         note: why there is no bound, or no close one, or where f jumps; else empty.
     """
 
@@ -48,8 +76,8 @@ def sup_error(
     function: Curve | Network,
     box: Any,
     *,
-    closeness: float = CLOSENESS,
-    time_limit: float | None = SECONDS,
+    closeness: float = 1e-3,
+    time_limit: float | None = 60.0,
     progress: Progress | None = None,
 ) -> SupError:
     """Return the largest |f(x) - g(x)| in a box: the largest one found, and a bound that none exceeds.
@@ -77,20 +105,26 @@ def sup_error(
     """
     search = comparison(expression, function, box, closeness=closeness)
     search.run(time_limit, progress)
-    return outcome(search)
+    return search.outcome()
 
 
-def comparison(expression: Expression, function: Curve | Network, box: Any, *, closeness: float = CLOSENESS) -> Search:
-    """Return the search of `sup_error` before its first step; `outcome` says what it has found at any time."""
-    if len(expression.names) > MOST_VARIABLES:
+def comparison(expression: Expression, function: Curve | Network, box: Any, *, closeness: float = 1e-3) -> Search:
+    """Return the search of `sup_error` before its first step; its `outcome` says what it has found at any time."""
+    as_positive("closeness", closeness, 0.001)
+    names = expression.names
+    if len(names) > MOST_VARIABLES:
         raise ValueError(
             f"the largest error is bounded for {MOST_VARIABLES} variables at most, and {quoted(expression.text)} has "
-            f"{len(expression.names)}"
+            f"{len(names)}"
         )
-    inputs, outputs = _widths(function)
-    if expression.names and len(expression.names) != inputs:
+    if isinstance(function, Curve):
+        inputs, outputs = 1, function.values.shape[1]
+    else:
+        check_network(function)
+        inputs, outputs = function.inputs, function.outputs
+    if names and len(names) != inputs:
         raise ValueError(
-            f"{quoted(expression.text)} has the variables {', '.join(expression.names)}, and the other function has "
+            f"{quoted(expression.text)} has the variables {', '.join(names)}, and the other function has "
             f"{inputs} input{'s' * (inputs > 1)}; both need the same number"
         )
     if outputs != 1:
@@ -99,68 +133,202 @@ def comparison(expression: Expression, function: Curve | Network, box: Any, *, c
         return _of_curve(expression, function, box, closeness)
     sides = box_array(function, box)
     check_size(function, np.abs(sides).max(axis=1))
-    compared = Compared(expression, lambda x: function(x)[:, 0], BoxForms(function), sides, closeness)
-    return Search(compared, (sides[:, 0][None], sides[:, 1][None]))
+    ends = sides[:, 0][None], sides[:, 1][None]
+    return Search(expression, lambda x: function(x)[:, 0], LinearBounds(function), sides, ends, closeness)
 
 
-def _of_curve(expression: Expression, function: Curve, box: Any, closeness: float) -> Search:
+def _of_curve(expression: Expression, curve: Curve, box: Any, closeness: float) -> Search:
     sides = box_array(network([([[1.0]], [0.0])]), box)
     low, high = sides[0].tolist()
-    if not function.low <= low < high <= function.high:
-        raise ValueError(
-            f"low < high must lie in the curve's domain [{function.low}, {function.high}], got {low} and {high}"
-        )
-    ends = np.concatenate([[low], function.knots[(function.knots > low) & (function.knots < high)], [high]])
+    if not curve.low <= low < high <= curve.high:
+        raise ValueError(f"low < high must lie in the curve's domain [{curve.low}, {curve.high}], got {low} and {high}")
+    ends = np.concatenate([[low], curve.knots[(curve.knots > low) & (curve.knots < high)], [high]])
     parts = ends[:-1, None] + np.diff(ends)[:, None] * (np.arange(PER_PIECE) / PER_PIECE)
     cuts = np.unique(np.append(parts, high))[:, None]
-    lines = _CurveLines(function)
-    compared = Compared(expression, lambda x: function(x[:, 0])[:, 0], lines, sides, closeness)
-    return Search(compared, (cuts[:-1], cuts[1:]))
+    lines = partial(_curve_lines, curve)
+    return Search(expression, lambda x: curve(x[:, 0])[:, 0], lines, sides, (cuts[:-1], cuts[1:]), closeness)
 
 
-def outcome(search: Search) -> SupError:
-    """Return what a search has found."""
-    f, x, bound = search.compared.expression, search.x, search.bound
-    note = search.note
-    if not note and f.names:  # within a billionth of the box around the largest error
-        ends = search.compared.box
-        near = NEAR * (ends[:, 1] - ends[:, 0])
-        values = enclosure(f.steps, *(np.clip(x + step, *ends.T)[:, None] for step in (-near, near)))
-        jump = float(values.high[0] - values.low[0])
-        if jump > 0.1 * search.value > 1e-6 * jump:
-            note = f"the function jumps by {jump:.3g} near {place(f, x)}"
-    known = np.isfinite(bound)
-    return SupError(search.value, tuple(x.tolist()), bound if known else None, search.parts, note)
+def _curve_lines(curve: Curve, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return the line through the values at both ends of a piece, on parts of pieces, as `Lines`."""
+    low, high = low[:, 0], high[:, 0]
+    middle = low / 2 + high / 2
+    piece = np.searchsorted(curve.knots[1:-1], middle, side="right")
+    start, end, value, last = (
+        between(part, part)
+        for part in (curve.knots[piece], curve.knots[piece + 1], curve.values[piece, 0], curve.values[piece + 1, 0])
+    )
+    slope = (last - value) / (end - start)
+    at, steep = value + slope * (between(middle, middle) - start), slope.low / 2 + slope.high / 2
+    # the slope is known to a few roundings, which count over half the part
+    lost = (slope.high - slope.low) * (high - low)
+    y = np.stack([at.high + lost, at.low - lost], axis=1)
+    y += _EPS * np.abs(y) * [1.0, -1.0]
+    return y, np.repeat(steep[:, None, None], 2, axis=1)
 
 
-def _widths(function: Curve | Network) -> tuple[int, int]:
-    """Return the numbers of inputs and outputs."""
-    if isinstance(function, Curve):
-        return 1, function.values.shape[1]
-    check_network(function)
-    return function.inputs, function.outputs
+class Search:
+    """What is known of sup |f - g| so far: `value` at `x`, and the bound of all boxes that are left.
 
+    Args:
+        expression: f.
+        values: g at x [n, in].
+        lines: linear bounds of g.
+        box: [in, 2].
+        cells: the boxes at the start, low and high, [n, in].
+        closeness: of the bound.
+    """
 
-class _CurveLines:
-    """The line of a curve through the values at both ends of a piece, on parts of pieces."""
+    def __init__(
+        self,
+        expression: Expression,
+        values: Callable[[Floats], Floats],
+        lines: Lines,
+        box: Floats,
+        cells: tuple[Floats, Floats],
+        closeness: float,
+    ) -> None:
+        self.expression, self.values, self.lines, self.box, self.closeness = expression, values, lines, box, closeness
+        self.parts, self.note = len(cells[0]), ""
+        self.low, self.high = cells
+        self.x, self.value = self._first_peak(np.concatenate([*cells, (cells[0] + cells[1]) / 2]))
+        self.top = np.concatenate([self.bounds(*(end[part] for end in cells))[0] for part in blocks(self.parts, BATCH)])
+        self.closed = 0.0
+        finite = self.top[np.isfinite(self.top)].max(initial=0.0)
+        self.size = float(np.abs(values(np.concatenate(cells))).max() + max(self.value, finite))
+        self.rounding = max(self._rounding(), _ROUNDING * self.size, 1e-9 * closeness * self.size, _TINY)
 
-    def __init__(self, curve: Curve) -> None:
-        self.curve = curve
+    def errors(self, x: Floats) -> Floats:
+        """Return |f(x) - g(x)| at x [n, in]; ValueError where f is not finite."""
+        return np.abs(finite_values(self.expression, *x.T[: len(self.expression.names) or 1]) - self.values(x))
 
-    def __call__(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        low, high, curve = low[:, 0], high[:, 0], self.curve
-        middle = low / 2 + high / 2
-        piece = np.searchsorted(curve.knots[1:-1], middle, side="right")
-        start, value = _exact(curve.knots[piece]), _exact(curve.values[piece, 0])
-        rise = _exact(curve.values[piece + 1, 0]) - value
-        slope = rise / (_exact(curve.knots[piece + 1]) - start)
-        at, steep = value + slope * (_exact(middle) - start), slope.low / 2 + slope.high / 2
-        # the slope is known to a few roundings, which count over half the part
-        lost = (slope.high - slope.low) * (high - low)
-        y = np.stack([at.high + lost, at.low - lost], axis=1)
-        y += _EPS * np.abs(y) * [1.0, -1.0]
-        return y, np.repeat(steep[:, None, None], 2, axis=1)
+    def bounds(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return upper bounds of |f - g| on boxes [n, in], and the corners at which they are largest."""
+        with np.errstate(all="ignore"):
+            middle, half = halves(low, high)
+            f = linear_enclosure(self.expression.steps, low.T, high.T)
+            y, a = self.lines(low, high)
+            slopes = a * half[:, None] - f.slopes.T[:, None]
+            away = np.stack([y[:, 0] - f.centre, f.centre - y[:, 1]], axis=1)
+            size = np.abs(f.centre)[:, None] + np.abs(y) + np.abs(a * half[:, None]).sum(axis=2)
+            size += (np.abs(f.slopes).sum(axis=0) + f.error)[:, None]
+            tops = away + np.abs(slopes).sum(axis=2) + f.error[:, None] + 16 * _EPS * size + _TINY
+            rows, side = np.arange(len(tops)), np.argmax(tops, axis=1)
+        top, slope = tops[rows, side], slopes[rows, side] * np.where(side == 0, 1.0, -1.0)[:, None]
+        # where f has no value, there is no error either
+        nothing = np.isnan(f.values.low) & np.isnan(f.values.high)
+        top = np.where(nothing, 0.0, np.where(np.isnan(top), np.inf, top))
+        return top, np.where(slope > 0, high, np.where(slope < 0, low, middle))
 
+    @property
+    def bound(self) -> float:
+        """No |f - g| exceeds it; infinite if nothing is known."""
+        return float(max(self.closed, self.top.max(initial=0.0), self.value))
 
-def _exact(x: Floats) -> Interval:
-    return between(x, x)
+    def run(self, time_limit: float | None, progress: Progress | None) -> None:
+        """Cut boxes until the bound is close, or the time is over; `note` says why it is not close."""
+        start = time.monotonic()
+        while not self.note and self._drop():
+            passed = time.monotonic() - start
+            if time_limit is not None and passed > time_limit:
+                self.note = f"the search for a closer bound ended after {time_limit:g} s"
+            elif progress is not None and progress(min(1.0, passed / (time_limit or np.inf)), self._told()):
+                self.note = "the search for a closer bound was stopped"
+            elif 2 * self.low.size > MOST:
+                self.note = f"the search for a closer bound ended with {len(self.low):,} boxes left"
+            else:
+                self._cut()
+
+    def _told(self) -> str:
+        return f"error {self.value:.3g}, at most {self.bound:.3g}, {len(self.low):,} boxes left"
+
+    def _drop(self) -> bool:
+        """Close the boxes whose bound is low enough, or which are too small; return whether any are left."""
+        closeness = self.closeness
+        # an error that cannot be told apart from 0 has no size of its own
+        nothing = 1e-3 * closeness * self.size if self.value <= _ROUNDING * self.size else 0.0
+        enough = self.value * (1 + closeness) + max(self.rounding, nothing)
+        left = self.top > enough
+        small = left & (self._sides(self.low, self.high).max(axis=1) <= DEEPEST)
+        if small.any() or (left & ~np.isfinite(self.top)).sum() > UNBOUNDED:
+            worst = int(np.argmax(np.where(left, self.top, -np.inf)))
+            self._say(self.low[worst], self.top[worst])
+        left &= ~small
+        self.closed = max(self.closed, float(self.top[~left].max(initial=0.0)))
+        self.low, self.high, self.top = self.low[left], self.high[left], self.top[left]
+        return bool(len(self.low)) and not np.isinf(self.closed)
+
+    def _say(self, x: Floats, top: float) -> None:
+        kind = "it has a pole, or intervals show no bound there" if np.isinf(top) else "it jumps there"
+        self.note = f"the function has no closer bound near {self._place(x)}: {kind}"
+
+    def _sides(self, low: Floats, high: Floats) -> Floats:
+        """Return the sides of boxes as parts of those of the first one; 0 for a side that cannot be cut."""
+        ends, middle = self.box, low / 2 + high / 2
+        return np.where((low < middle) & (middle < high), (high - low) / (ends[:, 1] - ends[:, 0]), 0.0)
+
+    def _cut(self) -> None:
+        """Cut the boxes with the largest bounds in two, across their longest sides."""
+        order = np.argpartition(-self.top, BATCH) if len(self.top) > BATCH else np.arange(len(self.top))
+        chosen, rest = order[:BATCH], order[BATCH:]
+        low, high, rows = self.low[chosen], self.high[chosen], np.arange(len(chosen))
+        axis = self._sides(low, high).argmax(axis=1)
+        cut = low[rows, axis] / 2 + high[rows, axis] / 2
+        left_high, right_low = high.copy(), low.copy()
+        left_high[rows, axis], right_low[rows, axis] = cut, cut
+        low, high = np.concatenate([low, right_low]), np.concatenate([left_high, high])
+        top, corner = self.bounds(low, high)
+        top = np.minimum(top, np.tile(self.top[chosen], 2))
+        some = np.argsort(-top, kind="stable")[: BATCH // 16]
+        self._look(np.concatenate([corner[some], low[some] / 2 + high[some] / 2]))
+        self.parts += len(low)
+        kept = ((self.low, low), (self.high, high), (self.top, top))
+        self.low, self.high, self.top = (np.concatenate([old[rest], new]) for old, new in kept)
+
+    def _look(self, x: Floats) -> None:
+        found = self.errors(x)
+        best = int(found.argmax())
+        if found[best] > self.value:
+            self.x, self.value = x[best], float(found[best])
+
+    def _place(self, x: Floats) -> str:
+        return ", ".join(
+            f"{name} = {value:.6g}" for name, value in zip(self.expression.names, x.tolist(), strict=False)
+        )
+
+    def outcome(self) -> SupError:
+        """Return what the search has found."""
+        f, x, note = self.expression, self.x, self.note
+        if not note and f.names:  # within a billionth of the box around the largest error
+            near = NEAR * (self.box[:, 1] - self.box[:, 0])
+            values = enclosure(f.steps, *(np.clip(x + step, *self.box.T)[:, None] for step in (-near, near)))
+            jump = float(values.high[0] - values.low[0])
+            if jump > 0.1 * self.value > 1e-6 * jump:
+                note = f"the function jumps by {jump:.3g} near {self._place(x)}"
+        bound = self.bound if math.isfinite(self.bound) else None
+        return SupError(self.value, tuple(x.tolist()), bound, self.parts, note)
+
+    def _rounding(self) -> float:
+        """Return by how much bounds on tiny boxes exceed the errors there: closer than that no bound can be."""
+        low, high = self.box.T
+        x = np.random.default_rng(1).uniform(low, high, (PEAKS, len(low)))
+        over = self.bounds(x, np.minimum(x + 2.0**-44 * (high - low), high))[0] - self.errors(x)
+        return 2 * float(over[np.isfinite(over)].max(initial=0.0))
+
+    def _first_peak(self, x: Floats) -> tuple[Floats, float]:
+        """Return x and the error there: the best of these and of random points, which climb by ever smaller steps."""
+        rng, (low, high) = np.random.default_rng(0), self.box.T
+        x = np.concatenate([x, rng.uniform(low, high, (SAMPLES, len(low)))])
+        found = self.errors(x)
+        top = np.argsort(-found, kind="stable")[:PEAKS]
+        x, found, rows = x[top], found[top], np.arange(len(top))
+        for step in np.geomspace(1e-2, 1e-9, STEPS):
+            away = step * (high - low) * rng.standard_normal((len(x), TRIES, len(low)))
+            tried = np.clip(x[:, None] + away, low, high)
+            values = self.errors(tried.reshape(-1, len(low))).reshape(len(x), TRIES)
+            best = values.argmax(axis=1)
+            better = values[rows, best] > found
+            x = np.where(better[:, None], tried[rows, best], x)
+            found = np.where(better, values[rows, best], found)
+        highest = int(found.argmax())
+        return x[highest], float(found[highest])

@@ -1,8 +1,6 @@
-"""`Expression`: a function as a list of steps, run on arrays for values and on intervals for f([a, b]).
+"""`Expression`: a function as a list of steps for a stack; and all that an expression may call.
 
-The interval f([a, b]) holds every value that f has in the box, and may hold others: a variable that occurs twice is
-treated as two. Smaller boxes give closer intervals. Where a part of f is undefined (the root of a negative number, a
-division by 0), f has no value and nothing is said; a part that `where` does not choose does not count.
+`run` runs the steps on anything: here on arrays of numbers, in `intervals` and `forms` on what bounds them.
 """
 
 from __future__ import annotations
@@ -14,13 +12,59 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.base.errors import quoted
-from plunit.expressions.intervals import Interval, between, constant
-from plunit.expressions.rules import IMAGES, compare
-from plunit.expressions.vocabulary import Function
 from plunit.pieces.arrays import Floats, blocks
 
 CHUNK = 2**14
-"""So many points at a time: a text of 10,000 characters may need hundreds of arrays at once."""
+"""Points computed at a time: a text of 10,000 characters may need hundreds of arrays at once."""
+
+
+class ExpressionError(ValueError):
+    """The text is no expression; the message gives the column, what was found, the rule and the remedy in one line."""
+
+    def __init__(self, column: int, problem: str) -> None:
+        super().__init__(f"column {column}: {problem}")
+        self.column, self.problem = column, problem
+
+
+class Function(NamedTuple):
+    """NumPy's function, and the names of its arguments, of which "condition" is a comparison and others are numbers."""
+
+    compute: Callable[..., Any]
+    arguments: tuple[str, ...] = ("x",)
+
+
+_PAIR = ("a", "b")
+_OF_TWO = {
+    **{"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "**": np.power, "<": np.less},
+    **{"<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal},
+}
+OPERATORS = {symbol: Function(compute, _PAIR) for symbol, compute in _OF_TWO.items()}
+SIGNS = {"+": Function(np.positive), "-": Function(np.negative)}
+
+_OF_ONE = (
+    "abs sign floor ceil trunc round square sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan "
+    "arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh"
+)
+
+FUNCTIONS = {
+    **{name: Function(getattr(np, name)) for name in _OF_ONE.split()},
+    "arctan2": Function(np.arctan2, ("y", "x")),
+    "clip": Function(np.clip, ("x", "low", "high")),
+    "heaviside": Function(np.heaviside, ("x", "middle")),
+    "hypot": Function(np.hypot, _PAIR),
+    "maximum": Function(np.maximum, _PAIR),
+    "minimum": Function(np.minimum, _PAIR),
+    "mod": Function(np.mod, _PAIR),
+    "where": Function(np.where, ("condition", "a", "b")),
+}
+
+OTHER_NAMES = {f"a{name}": f"arc{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tan2", "tanh")}
+OTHER_NAMES |= {"ln": "log", "max": "maximum", "min": "minimum"}
+
+CONSTANTS = {"pi": float(np.pi), "e": float(np.e)}
+
+NAMES = sorted({*FUNCTIONS, *OTHER_NAMES})
+"""Every name that can be called."""
 
 
 class Step(NamedTuple):
@@ -43,23 +87,12 @@ def run(steps: Sequence[Step], inputs: Sequence[Any], number: Callable[[Any], An
     return stack[0]
 
 
-def enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Interval:
-    """Return intervals [n] that hold the values of f in the boxes low <= inputs <= high, [names, n] each."""
-    inputs = [between(*ends) for ends in zip(low, high, strict=True)]
-    found: Interval = run(steps, inputs, lambda value: constant(value, inputs[0]), _image)
-    return found
-
-
-def _image(name: str, function: Function, values: Sequence[Any]) -> Any:
-    return compare(name, *values) if function.compares else IMAGES[name](*values)
-
-
 @dataclass(frozen=True)
 class Expression:
     """A function of named variables; `parse` makes one from a text.
 
     Args:
-        text: what was written.
+        text: what was written, as it was read.
         names: the variables, in the order of their first appearance.
         steps: what to do, in this order, with a stack.
 

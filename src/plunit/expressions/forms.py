@@ -1,6 +1,6 @@
 """f(x) = c + g t +- e on many boxes at once, t in [-1, 1]^d from the low to the high end of each side.
 
-This is affine arithmetic (de Figueiredo and Stolfi 2004; docs/literature.md) with one error term. On a box of width h
+This is affine arithmetic (de Figueiredo and Stolfi 2004; docs/glossary.md) with one error term. On a box of width h
 the error e of a smooth f is of the order h^2, where an interval is of the order h:
 
     u v     = c_u v + c_v u - c_u c_v + (u - c_u) (v - c_v)           the last term is bounded
@@ -18,11 +18,19 @@ from typing import Any
 
 import numpy as np
 
-from plunit.expressions.derivatives import DERIVATIVES, Derivative
-from plunit.expressions.expression import Step, run
-from plunit.expressions.intervals import Interval, between, choose, constant
-from plunit.expressions.rules import IMAGES, Truth, apart, compare, power, turns
-from plunit.expressions.vocabulary import Function
+from plunit.expressions.expression import Function, Step, run
+from plunit.expressions.intervals import (
+    IMAGES,
+    Interval,
+    Truth,
+    apart,
+    between,
+    choose,
+    constant,
+    loosely,
+    power,
+    turns,
+)
 from plunit.pieces.arrays import Bools, Floats
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -71,10 +79,9 @@ def linear_enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Form:
 
 
 def _apply(name: str, function: Function, given: Sequence[Any]) -> Any:
-    values: list[Any] = [item if isinstance(item, Truth) else item.values for item in given]
-    if function.compares:
-        return compare(name, values[0], values[1])
-    image = IMAGES[name](*values)
+    image = IMAGES[name](*(item if isinstance(item, Truth) else item.values for item in given))
+    if isinstance(image, Truth):
+        return image
     if name in DERIVATIVES:
         return _smooth(name, given[0], image)
     return _OTHERS[name](image, *given) if name in _OTHERS else _flat(image, given[0].slopes)
@@ -138,14 +145,9 @@ def _product(image: Interval, a: Form, b: Form) -> Form:
 
 
 def _quotient(image: Interval, a: Form, b: Form) -> Form:
-    inverse = _expanded(
-        b, b.values.reciprocal(), Interval.reciprocal, lambda x, y: -y.square(), lambda x, y: y * y.square() * _two(y)
-    )
+    image_of_inverse = b.values.reciprocal()
+    inverse = _expanded(b, image_of_inverse, Interval.reciprocal, lambda x, y: -y.square(), lambda x, y: _cube(y) * 2.0)
     return _product(image, a, inverse)
-
-
-def _two(like: Interval) -> Interval:
-    return constant(2.0, like)
 
 
 def _smooth(name: str, u: Form, image: Interval) -> Form:
@@ -210,9 +212,7 @@ def _power(image: Interval, a: Form, b: Form) -> Form:
     def less(count: float) -> Interval:
         lower = exponent.low - count  # exact for the exponents that people write
         exact = between(lower, lower)
-        return choose(
-            (lower + count == exponent.low) & (np.abs(lower) < 2.0**52), exact, exponent - constant(count, b.values)
-        )
+        return choose((lower + count == exponent.low) & (np.abs(lower) < 2.0**52), exact, exponent - count)
 
     found = _expanded(
         a,
@@ -270,3 +270,68 @@ _OTHERS: dict[str, Callable[..., Form]] = {
     "where": _where,
 }
 """What is left has an interval: floor and the like, where the value is constant or jumps."""
+
+Derivative = Callable[[Interval, Interval], Interval]
+"""phi'(x) or phi''(x) from x and y = phi(x)."""
+
+_root, _sine, _cosine, _sinh, _cosh = (IMAGES[name] for name in ("sqrt", "sin", "cos", "sinh", "cosh"))
+
+
+def _cube(x: Interval) -> Interval:
+    return x * x.square()
+
+
+def _natural_log(number: float, like: Interval) -> Interval:
+    """Return log(number) with its rounding."""
+    ends = constant(np.log(number), like).low
+    return loosely(ends, ends)
+
+
+def _logarithm(base: float) -> tuple[Derivative, Derivative]:
+    return (
+        lambda x, y: x.reciprocal() / _natural_log(base, x),
+        lambda x, y: -(x.square().reciprocal() / _natural_log(base, x)),
+    )
+
+
+def _inverse_root(inner: Callable[[Interval], Interval], sign: float = 1.0, bend: float = 1.0) -> Any:
+    """Sign / sqrt(r(x)) and sign * bend * x / r(x)^(3/2)."""
+    return (
+        lambda x, y: sign / _root(inner(x)),
+        lambda x, y: sign * bend * x / (inner(x) * _root(inner(x))),
+    )
+
+
+def _below(x: Interval) -> Interval:
+    return 1.0 - x.square()
+
+
+def _beyond(x: Interval) -> Interval:
+    return 1.0 + x.square()
+
+
+DERIVATIVES: dict[str, tuple[Derivative, Derivative]] = {
+    "arccos": _inverse_root(_below, -1.0),
+    "arccosh": _inverse_root(lambda x: x.square() - 1.0, bend=-1.0),
+    "arcsin": _inverse_root(_below),
+    "arcsinh": _inverse_root(_beyond, bend=-1.0),
+    "arctan": (lambda x, y: _beyond(x).reciprocal(), lambda x, y: -2.0 * x / _beyond(x).square()),
+    "arctanh": (lambda x, y: _below(x).reciprocal(), lambda x, y: 2.0 * x / _below(x).square()),
+    "cbrt": (lambda x, y: 1.0 / (3.0 * y.square()), lambda x, y: -2.0 / (9.0 * _cube(y) * y.square())),
+    "cos": (lambda x, y: -_sine(x), lambda x, y: -y),
+    "cosh": (lambda x, y: _sinh(x), lambda x, y: y),
+    "exp": (lambda x, y: y, lambda x, y: y),
+    "exp2": (lambda x, y: y * _natural_log(2.0, x), lambda x, y: y * _natural_log(2.0, x).square()),
+    "expm1": (lambda x, y: y + 1.0, lambda x, y: y + 1.0),
+    "log": (lambda x, y: x.reciprocal(), lambda x, y: -x.square().reciprocal()),
+    "log10": _logarithm(10.0),
+    "log1p": (lambda x, y: (1.0 + x).reciprocal(), lambda x, y: -(1.0 + x).square().reciprocal()),
+    "log2": _logarithm(2.0),
+    "sin": (lambda x, y: _cosine(x), lambda x, y: -y),
+    "sinh": (lambda x, y: _cosh(x), lambda x, y: y),
+    "sqrt": (lambda x, y: 1.0 / (y + y), lambda x, y: -0.25 / _cube(y)),
+    "square": (lambda x, y: x + x, lambda x, y: constant(2.0, x)),
+    "tan": (lambda x, y: _beyond(y), lambda x, y: 2.0 * y * _beyond(y)),
+    "tanh": (lambda x, y: _below(y).cut(0.0, 1.0), lambda x, y: -2.0 * y * _below(y).cut(0.0, 1.0)),
+}
+"""phi' and phi'' of every smooth function."""

@@ -1,29 +1,34 @@
-"""[a, b] + [c, d] and so on: arithmetic on many intervals at once, with ends that are rounded outward.
+"""The values of a function on many boxes at once, as intervals [a, b] with ends that are rounded outward.
 
-An interval encloses the values of a function on a box: the exact ones and those that NumPy computes. A sum, a product
-or a quotient is rounded to the nearest number, so the next number outward is enough. NumPy's other functions are
-assumed to be within 4 units in the last place, and 8 are allowed for. An interval without values has NaN as its ends.
-Moore, Kearfott and Cloud (2009; docs/literature.md) introduce intervals.
+An interval encloses the exact values and those that NumPy computes. It may hold others: a variable that occurs twice is
+treated as two; smaller boxes give closer intervals. A sum, a product or a quotient is rounded to the nearest number, so
+the next number outward is enough. NumPy's other functions are assumed to be within 4 units in the last place, and 8 are
+allowed for. Where a part of f is undefined (the root of a negative number, a division by 0), f has no value and nothing
+is said; a part that `where` does not choose does not count. An interval without values has NaN as its ends.
+Moore, Kearfott and Cloud (2009; docs/glossary.md) introduce intervals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from plunit.expressions.expression import Step, run
 from plunit.pieces.arrays import Bools, Floats
 
 LARGEST = float(np.finfo(np.float64).max)
 _SLACK = 8 * float(np.finfo(np.float64).eps)
 _TINY = 8 * float(np.finfo(np.float64).smallest_subnormal)
+_FAR = 2.0**40  # beyond that the place of a number between the extremes of a sine is not computed
 
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """The numbers from `low` to `high`, [n] of them.
+    """The numbers from `low` to `high`, [n] of them; a float beside one stands for itself.
 
     Args:
         low, high: the ends, [n]; infinite where there is no bound, NaN where there is no value.
@@ -34,22 +39,36 @@ class Interval:
     high: Floats
     partial: Bools
 
-    def __add__(self, other: Interval) -> Interval:
+    def __add__(self, other: Interval | float) -> Interval:
+        other = self._alike(other)
         return outward(self.low + other.low, self.high + other.high, self, other)
 
-    def __sub__(self, other: Interval) -> Interval:
+    def __sub__(self, other: Interval | float) -> Interval:
+        other = self._alike(other)
         return outward(self.low - other.high, self.high - other.low, self, other)
 
     def __neg__(self) -> Interval:
         return Interval(-self.high, -self.low, self.partial)
 
-    def __mul__(self, other: Interval) -> Interval:
+    def __mul__(self, other: Interval | float) -> Interval:
+        other = self._alike(other)
         ends = [_times(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
         nothing = np.where(np.isnan(self.low) | np.isnan(other.low), np.nan, 0.0)
         return outward(np.min(ends, axis=0) + nothing, np.max(ends, axis=0) + nothing, self, other)
 
     def __truediv__(self, other: Interval) -> Interval:
         return self * other.reciprocal()
+
+    def __rsub__(self, other: float) -> Interval:
+        return self._alike(other) - self
+
+    def __rtruediv__(self, other: float) -> Interval:
+        return self._alike(other) / self
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def _alike(self, other: Interval | float) -> Interval:
+        return other if isinstance(other, Interval) else constant(other, self)
 
     def reciprocal(self) -> Interval:
         """1 / [a, b]; without a bound on the side of 0."""
@@ -60,9 +79,8 @@ class Interval:
 
     def square(self) -> Interval:
         """The squares of the numbers."""
-        low, high = self.absolute().low, self.absolute().high
-        found = outward(low * low, high * high, self)
-        return Interval(np.maximum(found.low, 0.0), found.high, found.partial)
+        size = self.absolute()
+        return _at_least(0.0, outward(size.low * size.low, size.high * size.high, self))
 
     def absolute(self) -> Interval:
         """The absolute values of the numbers."""
@@ -86,6 +104,15 @@ class Interval:
         return loosely(f(self.low), f(self.high), self)
 
 
+def enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Interval:
+    """Return intervals [n] that hold the values of f in the boxes low <= inputs <= high, [names, n] each."""
+    inputs = [between(*ends) for ends in zip(low, high, strict=True)]
+    found: Interval = run(
+        steps, inputs, lambda value: constant(value, inputs[0]), lambda name, _, values: IMAGES[name](*values)
+    )
+    return found
+
+
 def between(low: Floats, high: Floats) -> Interval:
     """Return the numbers from low to high, at all of which there is a value."""
     return Interval(low, high, np.zeros(low.shape, dtype=bool))
@@ -96,12 +123,6 @@ def constant(value: Any, like: Interval) -> Interval:
     return between(*[np.full_like(like.low, value)] * 2)
 
 
-def whole(like: Interval) -> Interval:
-    """Return all numbers."""
-    ends = np.full_like(like.low, np.inf)
-    return Interval(-ends, ends, np.ones(ends.shape, dtype=bool))
-
-
 def hull(a: Interval, b: Interval) -> Interval:
     """Return the numbers of both, and those between."""
     return Interval(np.fmin(a.low, b.low), np.fmax(a.high, b.high), a.partial | b.partial)
@@ -109,14 +130,7 @@ def hull(a: Interval, b: Interval) -> Interval:
 
 def choose(first: Bools, a: Interval, b: Interval) -> Interval:
     """Return a where `first` holds, else b."""
-    return Interval(
-        np.where(first, a.low, b.low), np.where(first, a.high, b.high), np.where(first, a.partial, b.partial)
-    )
-
-
-def meet(a: Interval, b: Interval) -> Interval:
-    """Return the numbers of both, where it is known that there are any."""
-    return Interval(np.maximum(a.low, b.low), np.minimum(a.high, b.high), a.partial & b.partial)
+    return Interval(*(np.where(first, getattr(a, name), getattr(b, name)) for name in ("low", "high", "partial")))
 
 
 def outward(low: Floats, high: Floats, *given: Interval) -> Interval:
@@ -142,3 +156,161 @@ def exactly(low: Floats, high: Floats, *given: Interval) -> Interval:
 def _times(a: Floats, b: Floats) -> Floats:
     # an end of inf stands for numbers that grow without bound, and 0 times each of them is 0
     return np.where((a == 0) | (b == 0), 0.0, a * b)
+
+
+class Truth(NamedTuple):
+    """Whether a comparison can hold in a box, and whether it can fail, [n] each."""
+
+    true: Bools
+    false: Bools
+
+
+def _compare(name: str, a: Interval, b: Interval) -> Truth:
+    """Return what a comparison can be; where a side is undefined, both."""
+    if name in (">", ">="):
+        return _compare({">": "<", ">=": "<="}[name], b, a)
+    same = (a.low == a.high) & (b.low == b.high) & (a.low == b.low)
+    meeting = (a.low <= b.high) & (b.low <= a.high)
+    true, false = {
+        "<": (a.low < b.high, a.high >= b.low),
+        "<=": (a.low <= b.high, a.high > b.low),
+        "==": (meeting, ~same),
+        "!=": (~same, meeting),
+    }[name]
+    undefined = a.partial | b.partial
+    return Truth(true | undefined, false | undefined)
+
+
+def _select(truth: Truth, a: Interval, b: Interval) -> Interval:
+    return choose(truth.true & ~truth.false, a, choose(truth.false & ~truth.true, b, hull(a, b)))
+
+
+def power(a: Interval, b: Interval) -> Interval:
+    """The values of a ** b: whole exponents for all a, others for a >= 0; extremes are at corners, or at a = 0."""
+    fixed = b.low == b.high
+    integer = fixed & (np.floor(b.low) == b.low)
+    base = choose(fixed & ~integer, a.within(0.0, np.inf), a.absolute())
+    size = _corners(np.power, base, b)
+    odd = _with_pole((a.low <= 0) & (a.high >= 0) & (b.low < 0), _corners(np.power, a, b))
+    # negative a with an exponent that varies: defined where the exponent happens to be whole, and then of either sign
+    mixed = Interval(-size.high, size.high, np.ones(a.low.shape, dtype=bool))
+    found = choose(integer & (np.mod(b.low, 2) == 1), odd, choose((a.low < 0) & ~fixed, mixed, size))
+    # NaN ** 0 and 1 ** NaN are 1 for NumPy
+    return choose(a.partial | b.partial, hull(found, constant(1.0, a)), found)
+
+
+def _corners(f: Callable[..., Any], a: Interval, b: Interval) -> Interval:
+    ends = [f(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+    return loosely(np.min(ends, axis=0), np.max(ends, axis=0), a, b)
+
+
+def _with_pole(there: Bools, found: Interval) -> Interval:
+    """Return all numbers where there is a pole, else those found."""
+    pole = np.where(there, np.inf, np.nan)
+    return exactly(np.fmin(found.low, -pole), np.fmax(found.high, pole), found)
+
+
+def _meets(x: Interval, period: float, shift: float) -> Bools:
+    """Return which intervals may hold a number (k + shift) period with a whole k."""
+    low, high = x.low / period - shift, x.high / period - shift
+    margin = 1e-15 * (np.abs(low) + np.abs(high) + 1)
+    far = np.maximum(np.abs(low), np.abs(high)) > _FAR
+    return np.asarray(far | (np.floor(high + margin) >= np.ceil(low - margin)))
+
+
+def _wave(f: Callable[..., Any], top: float) -> Callable[[Interval], Interval]:
+    """The sine or the cosine: monotone between the tops (k + top) 2 pi and the bottoms half a period further."""
+
+    def image(x: Interval) -> Interval:
+        ends = f(x.low), f(x.high)
+        found = loosely(np.minimum(*ends), np.maximum(*ends), x)
+        high = np.where(_meets(x, 2 * np.pi, top), 1.0, found.high)
+        low = np.where(_meets(x, 2 * np.pi, top + 0.5), -1.0, found.low)
+        return Interval(low, high, found.partial).cut(-1.0, 1.0)
+
+    return image
+
+
+def _at_least(floor: float, found: Interval) -> Interval:
+    return Interval(np.maximum(found.low, floor), found.high, found.partial)
+
+
+def _rising(f: Callable[..., Any], low: float = -np.inf, high: float = np.inf, floor: float = -np.inf) -> Any:
+    """A rising function on [low, high] whose values are not below `floor`."""
+    return lambda x: _at_least(floor, x.within(low, high).monotone(f))
+
+
+def _exact(f: Callable[..., Any]) -> Callable[..., Interval]:
+    """A function without rounding that rises in all arguments."""
+    return lambda *given: exactly(f(*(one.low for one in given)), f(*(one.high for one in given)), *given)
+
+
+def turns(a: Interval, b: Interval) -> tuple[Bools, Interval]:
+    """Return where floor(a / b) is one number, and that number; 0 elsewhere."""
+    quotient = a / b
+    count = np.floor(quotient.low)
+    once = (count == np.floor(quotient.high)) & np.isfinite(count)
+    return once, constant(np.where(once, count, 0.0), a)
+
+
+def _mod(a: Interval, b: Interval) -> Interval:
+    once, count = turns(a, b)
+    among = exactly(np.minimum(b.low, 0.0), np.maximum(b.high, 0.0), a, b)
+    # as a division: no bound where it may be one by 0
+    return _with_pole((b.low <= 0) & (b.high >= 0), choose(once, a - count * b, among))
+
+
+def apart(y: Interval, x: Interval) -> Bools:
+    """Return which boxes keep apart from the jump of arctan2(y, x): y = 0, x <= 0."""
+    return np.asarray((y.low > 0) | (y.high < 0) | (x.low > 0))
+
+
+def _arctan2(y: Interval, x: Interval) -> Interval:
+    away = apart(y, x)
+    half = np.nextafter(np.pi, 4.0)
+    found = _corners(np.arctan2, y, x)
+    return Interval(np.where(away, found.low, -half), np.where(away, found.high, half), found.partial).cut(-half, half)
+
+
+def _heaviside(x: Interval, middle: Interval) -> Interval:
+    zero, one = constant(0.0, x), constant(1.0, x)
+    rest = _select(_compare("==", x, zero), middle, one)
+    found = _select(_compare("<", x, zero), zero, rest)
+    return Interval(found.low, found.high, found.partial | x.partial)
+
+
+IMAGES: dict[str, Callable[..., Any]] = {
+    **{name: partial(_compare, name) for name in ("<", "<=", ">", ">=", "==", "!=")},
+    **{name: _exact(getattr(np, name)) for name in ("ceil", "floor", "maximum", "minimum", "round", "sign", "trunc")},
+    **{name: _rising(getattr(np, name)) for name in ("arcsinh", "arctan", "cbrt", "sinh", "tanh")},
+    **{name: _rising(getattr(np, name), low=0.0) for name in ("log", "log10", "log2")},
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "**": power,
+    "sign +": lambda a: a,
+    "sign -": lambda a: -a,
+    "abs": Interval.absolute,
+    "arccos": lambda x: -x.within(-1.0, 1.0).monotone(lambda end: -np.arccos(end)),
+    "arccosh": _rising(np.arccosh, low=1.0, floor=0.0),
+    "arcsin": _rising(np.arcsin, -1.0, 1.0),
+    "arctan2": _arctan2,
+    "arctanh": _rising(np.arctanh, -1.0, 1.0),
+    "clip": lambda x, low, high: IMAGES["minimum"](IMAGES["maximum"](x, low), high),
+    "cos": _wave(np.cos, 0.0),
+    "cosh": lambda x: _at_least(1.0, x.absolute().monotone(np.cosh)),
+    "exp": _rising(np.exp, floor=0.0),
+    "exp2": _rising(np.exp2, floor=0.0),
+    "expm1": _rising(np.expm1, floor=-1.0),
+    "heaviside": _heaviside,
+    "hypot": lambda a, b: _corners(np.hypot, a.absolute(), b.absolute()).cut(0.0, np.inf),
+    "log1p": _rising(np.log1p, low=-1.0),
+    "mod": _mod,
+    "sin": _wave(np.sin, 0.25),
+    "sqrt": _rising(np.sqrt, low=0.0, floor=0.0),
+    "square": Interval.square,
+    "tan": lambda x: _with_pole(_meets(x, np.pi, 0.5), x.monotone(np.tan)),
+    "where": _select,
+}
+"""What every function and operator that an expression may call makes of intervals."""

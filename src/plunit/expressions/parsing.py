@@ -19,16 +19,17 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from plunit.base.errors import quoted
-from plunit.expressions.expression import Expression, Step
-from plunit.expressions.vocabulary import (
+from plunit.expressions.expression import (
     CONSTANTS,
     FUNCTIONS,
     NAMES,
     OPERATORS,
     OTHER_NAMES,
     SIGNS,
+    Expression,
     ExpressionError,
     Function,
+    Step,
 )
 
 LENGTH = 10_000
@@ -45,14 +46,13 @@ WORD = re.compile(
       | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
       | (?P<call>[A-Za-z_][A-Za-z0-9_]*[ \t\r\n]*\()
       | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
-      | (?P<symbol>\*\*|//|<=|>=|==|!=|[-+*/()<>,])""",
+      | (?P<symbol>\*\*|//|<=|>=|==|!=|[-+*/^()<>,])""",
     re.VERBOSE,
 )
 """The next word of a text, or the space before it."""
 
 _BOTH = "write where(a, where(b, 1, 0), 0) for a and b, where(a, 1, where(b, 1, 0)) for a or b"
 _REMEDIES = {
-    "^": "write ** for a power",
     "//": "write floor(a / b)",
     "%": "write mod(a, b)",
     "=": "write == to compare",
@@ -79,11 +79,12 @@ _SYMBOLS: dict[type[ast.AST], str] = dict(zip(_BINARY, OPERATORS, strict=True))
 
 
 class _Word(NamedTuple):
-    """A word of the text; kind: space, number, name, call, symbol or end. Columns start at 1."""
+    """A word of the text; kind: space, number, name, call, symbol or end. Columns start at 1. ^ was typed for **."""
 
     kind: str
     text: str
     column: int
+    typed: bool = True
 
     def __str__(self) -> str:
         return "the end of the text" if self.kind == "end" else quoted(self.text)
@@ -93,20 +94,24 @@ def parse(text: str) -> Expression:
     """Return the function that a text means, e.g. "where(x < 0, exp(x), 1 + x)".
 
     Numbers, variables, + - * / ** ( ), comparisons, `where`, the constants pi and e, and NumPy's functions in
-    `vocabulary`. Raises ExpressionError, a ValueError, with the column and the remedy.
+    `FUNCTIONS`. Raises ExpressionError, a ValueError, with the column and the remedy.
+
+    A * may be left out, and ^ is **; `text` is how it was read.
 
     >>> parse("-x**2 + a * x")(3, 1).tolist()
     -6.0
-    >>> parse("x^2")
+    >>> parse("2x^2 - x(x + 1)sin(3x)").text
+    '2*x**2 - x*(x + 1)*sin(3*x)'
+    >>> parse("x % 2")
     Traceback (most recent call last):
-    plunit.expressions.vocabulary.ExpressionError: column 2: '^' cannot stand in an expression; write ** for a power
+    plunit.expressions.expression.ExpressionError: column 3: '%' cannot stand in an expression; write mod(a, b)
     """
     if not isinstance(text, str):
         raise TypeError(f"an expression must be a text, got {type(text).__name__}")
-    # in parentheses, so that an index into the source is a column of the text
-    source = f"({_checked(text)})"
+    written, source, columns = _checked(text)
     try:
-        tree = ast.parse(source, mode="eval").body
+        # in parentheses, so that an index into the source is a column of what was read
+        tree = ast.parse(f"({source})", mode="eval").body
     except (RecursionError, MemoryError):
         raise ExpressionError(1, f"{quoted(text)} is nested too deeply; use fewer signs and powers") from None
     if isinstance(tree, ast.Compare):
@@ -116,19 +121,29 @@ def parse(text: str) -> Expression:
         nodes.append(todo.pop())
         todo += _parts(nodes[-1])
     names: dict[str, int] = {}
-    steps = tuple(_step(text, node, names) for node in reversed(nodes))  # every node stands behind its parts
-    return Expression(text, tuple(names), steps)
+    try:
+        steps = tuple(_step(written, node, names) for node in reversed(nodes))  # every node stands behind its parts
+    except ExpressionError as error:
+        raise ExpressionError(columns[error.column - 1], error.problem) from None
+    return Expression(written, tuple(names), steps)
 
 
-def _checked(text: str) -> str:
-    """Return a text of the same length for Python's parser.
+def _checked(text: str) -> tuple[str, str, list[int]]:
+    """Return the text as it is read, the same for Python's parser, and the column of each character and of the end.
 
-    Values and operators take turns, parentheses match, and there are not too many of them.
+    Values and operators take turns, parentheses match, and there are not too many of them. A * that people leave out
+    is put in.
     """
-    source, opened, variables = "", list[_Word](), set[str]()
+    written, source, columns, opened, variables = "", "", list[int](), list[_Word](), set[str]()
     count, value_next = 0, True
     for word in _words(text):
+        if not value_next and _is_factor(word):
+            times = "* " if written[-1].isspace() else "*"
+            written, source, value_next, count = written + times, source + times, True, count + 1
+            columns += [word.column] * len(times)
+        written += word.text
         source += _as_python(word)
+        columns += range(word.column, word.column + len(word.text)) if word.typed else [word.column] * len(word.text)
         if word.kind == "space":
             continue
         count += word.text not in ("(", ")", ",", "")
@@ -147,21 +162,31 @@ def _checked(text: str) -> str:
             wanted = "a number, a variable, a function or ( must stand here"
             remedy = "; " + _REMEDIES[word.text] if word.text in _REMEDIES else ""
             raise ExpressionError(word.column, f"found {word}, but {wanted}{remedy}")
-    return source
+    return written, source, [*columns, len(text) + 1]
+
+
+def _is_factor(word: _Word) -> bool:
+    """Whether a word behind a value is multiplied with it, as in 2x and 3(x + 1)."""
+    return word.text == "(" or (word.kind in ("name", "call") and not keyword.iskeyword(word.text.rstrip("( \t\r\n")))
 
 
 def _words(text: str) -> Iterator[_Word]:
     """Yield the words of a text, and the end as the last."""
     if len(text) > LENGTH:
         raise ExpressionError(LENGTH + 1, f"the text has {len(text):,} characters, at most {LENGTH:,} can be read")
+    # a name before a parenthesis is a factor if it is a variable elsewhere, or a constant
+    factors = {word[0] for word in WORD.finditer(text) if word.lastgroup == "name"} | {*CONSTANTS}
     at = 0
     while at < len(text):
         found = WORD.match(text, at)
         if found is None:
             remedy = _REMEDIES.get(text[at], "only numbers, ASCII names, + - * / ** ( ) , and < <= > >= == != can")
             raise ExpressionError(at + 1, f"{quoted(text[at])} cannot stand in an expression; {remedy}")
-        yield _Word(str(found.lastgroup), found.group(), at + 1)
-        at = found.end()
+        kind, word = str(found.lastgroup), found.group()
+        if kind == "call" and (name := word[:-1].rstrip()) in factors and name not in NAMES:
+            kind, word = "name", name
+        yield _Word(kind, "**", at + 1, typed=False) if word == "^" else _Word(kind, word, at + 1)
+        at += len(word)
     yield _Word("end", "", len(text) + 1)
 
 

@@ -42,11 +42,11 @@ def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
     lines = [
         f"{head}, {len(problem.y):,} {'rows' if is_table else 'points'}: {kind} of {found.model.n_init} starts, "
         f"{hidden} {settings.activation} units",
-        *problem.encoding,
+        *problem.notes,
         *_errors(problem, found),
         *_tried(settings, found),
         *_pieces(settings, found),
-        f"the best starts: {_winners(found)}",
+        f"the best starts: {_winners(found, 'rows' if is_table else 'points')}",
     ]
     return [*lines, "stopped before the end: this is the best so far"] if found.stopped else lines
 
@@ -86,7 +86,7 @@ def _error(value: float, bound: float | None, note: str, place: str = "", *, sam
     if bound is not None:
         at = f" at {place}" if place else ""
         return f"{value:.4g}{at}, at most {up(bound)} (proved){because}"
-    return f"{value:.4g} at {f'{SAMPLES:,} random' if sampled else 'the'} points looked at; no bound{because}"
+    return f"{value:.4g} on {f'{SAMPLES:,} random' if sampled else 'the'} points; no bound{because}"
 
 
 def _largest(problem: Problem, found: SupError) -> str:
@@ -114,25 +114,34 @@ def _tried(settings: FitSettings, found: Found) -> list[str]:
 def _pieces(settings: FitSettings, found: Found) -> list[str]:
     if found.reduced is None and not found.missing:
         return []
-    first = f"the network has {found.curve.pieces} straight pieces"
+    first = f"the network has {pieces(found.model.curve_.pieces, 'straight ')}"
     if found.reduced is None:
         return [first, found.missing]
     few, most = found.reduced, settings.pieces
     near, error = "the fewest pieces within the error", f"{few.error:.4g} from the network at most"
     if few.of == "f":
-        near = near if most is None else f"the closest curve with {most} pieces at most"
+        near = near if most is None else f"the closest curve with {pieces(most)} at most"
         error = f"largest error {_error(few.error, few.bound, few.note)}"
     elif few.of == "the rows":
         near = f"the best {'' if most is None else 'such '}curve through the rows"
         error = f"root mean square error {few.error:.4g}"
-    return [first, f"{near}: {few.curve.pieces} pieces, {error}"]
+    return [first, f"{near}: {pieces(few.curve.pieces)}, {error}"]
 
 
-def _winners(found: Found) -> str:
+def pieces(count: int, kind: str = "") -> str:
+    """Return a number of pieces in words.
+
+    >>> pieces(1), pieces(2, "straight ")
+    ('1 piece', '2 straight pieces')
+    """
+    return f"{count} {kind}piece{'s' * (count != 1)}"
+
+
+def _winners(found: Found, points: str) -> str:
     table = found.model.candidates_
     losses = [f"no. {start} ({loss:.3g})" for start, loss in zip(table["start"], table["validation_loss"], strict=True)]
     middle = float(np.median(table["validation_loss"]))
-    unit = "mean square error on rows of validation, in units of the variance"
+    unit = f"mean square error on validation {points}, in units of the variance"
     return f"{', '.join(losses[:WINNERS])}; the median of all {middle:.3g} ({unit})"
 
 
@@ -229,9 +238,9 @@ def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str
     is_c, curve = ending(path) == ".h", found.reduced if few else None
     names = problem.inputs if curve is None or problem.expression is None else ()
     about = _about_network(problem, found) if curve is None else _about_curve(problem, curve)
-    labels: dict[str, Any] = {"names": names, "about": "\n".join([about, *problem.encoding])}
+    labels: dict[str, Any] = {"names": names, "about": "\n".join([about, *problem.notes])}
     function: Any = found.model.network_ if curve is None else curve.curve
-    content = "the network" if curve is None else f"the curve of {curve.curve.pieces} pieces"
+    content = "the network" if curve is None else f"the curve of {pieces(curve.curve.pieces)}"
     box = problem.box.tolist() if curve is None else None
     if not is_c:
         save(function, path, box, **labels)
@@ -268,8 +277,7 @@ def _about_curve(problem: Problem, few: Reduced) -> str:
     if few.of == "f":
         return f"f = {problem.title}: largest error {_error(few.error, few.bound, few.note)}."
     kind = "root mean square error" if few.of == "the rows" else "largest distance"
-    said = f"{problem.target} = f({problem.inputs[0]}) of {problem.title}: {kind} {few.error:.4g} from {few.of}."
-    return said
+    return f"{problem.target} = f({problem.inputs[0]}) of {problem.title}: {kind} {few.error:.4g} from {few.of}."
 
 
 def _page(problem: Problem, few: Curve | None, lines: Sequence[str], figure: Any, command: str) -> str:
@@ -283,7 +291,7 @@ def _page(problem: Problem, few: Curve | None, lines: Sequence[str], figure: Any
         lines=lines,
         picture=svg[svg.index("<svg") :],
         rows=formula(few, problem.inputs[0]) if few else [],
-        heading=f"{few.pieces} pieces" if few else "",
+        heading=pieces(few.pieces) if few else "",
         more=few and max(0, few.pieces - ROWS),
         target=problem.target,
         command=command,
@@ -352,7 +360,7 @@ def _curve(axes: Any, problem: Problem, found: Found) -> None:
     lower.plot(x[order], found.model.predict(x[order, None]) - y[order], color=_BLUE, **style)
     if found.reduced is not None:
         few = found.reduced.curve
-        upper.plot(few.knots, few.values[:, 0], "-o", color=_ORANGE, markersize=4, label=f"{few.pieces} pieces")
+        upper.plot(few.knots, few.values[:, 0], "-o", color=_ORANGE, markersize=4, label=pieces(few.pieces))
         lower.plot(x[order], few(x[order])[:, 0] - y[order], color=_ORANGE, **style)
     upper.set_ylabel(_plain(problem.target))
     upper.legend(frameon=False)

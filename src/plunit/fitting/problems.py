@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +23,7 @@ Array = np.ndarray[Any, Any]
 Say = Callable[[str], object]
 
 POINTS = {1: 2000, 2: 3600}
-"""At so many points a function of one or of two variables is looked at; of more variables at 5,000."""
+"""Number of training points of a function of one and of two variables; functions of more have 5,000."""
 
 HUGE = 1e250
 """The largest value of a function: the exact curve of a network holds numbers up to 1e300."""
@@ -31,7 +33,7 @@ LARGEST, LEAST, SHORTEST = 1e150, 1e-150, 1e-9
 larger end and of a number whose square is not 0."""
 
 SOON = 5.0
-"""Poles are looked for so many seconds at the most."""
+"""Seconds that the search for poles may take."""
 
 ENDINGS = (".csv", ".tsv", ".txt", *PARQUET)
 
@@ -46,7 +48,7 @@ class Problem(NamedTuple):
     """Rows x [n, in] and y [n], the names of their columns, the box [in, 2] of x, and the function, if it is known.
 
     For a table with text or missing values: `encoder` makes x of the rows as they are, `raw`, whose columns are named
-    `columns`; `encoding` are lines that say how.
+    `columns`. `notes` are lines that say how a function or such a table was read.
     """
 
     title: str
@@ -59,7 +61,7 @@ class Problem(NamedTuple):
     raw: Any = None
     columns: tuple[str, ...] = ()
     encoder: Any = None
-    encoding: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def looks_like_a_file(text: str) -> bool:
@@ -98,11 +100,16 @@ def of_table(path: Path, target: str, inputs: Sequence[str], say: Say, *, drop_m
     numbers = [at for at in range(len(table.x)) if at not in texts]
     encoder = column_encoder(numbers, texts)
     encoded = encoder.fit_transform(x)
-    names, encoding = _described(encoder, [table.inputs[at] for at in numbers], [table.inputs[at] for at in texts])
-    for line in encoding:
+    names, notes = _described(encoder, [table.inputs[at] for at in numbers], [table.inputs[at] for at in texts])
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise UserError(
+            f"{shown(path)}: two inputs would be named {shown(twice[0])!r}, because text and missing values become "
+            "inputs with such names; rename that column or value"
+        )
+    for line in notes:
         say(f"{shown(path)}: {line}")
     problem = _of_rows(path, encoded, table.y, names, table.target)
-    return problem._replace(raw=x, columns=tuple(map(shown, table.inputs)), encoder=encoder, encoding=tuple(encoding))
+    return problem._replace(raw=x, columns=tuple(map(shown, table.inputs)), encoder=encoder, notes=tuple(notes))
 
 
 def _of_rows(path: Path, x: Array, y: Array, inputs: Sequence[str], target: str) -> Problem:
@@ -160,7 +167,7 @@ def of_expression(
 ) -> Problem:
     """Return the problem of fitting a function on low <= x <= high, for all variables without a range of their own.
 
-    It is looked at in `axis` points of each axis; by default see `POINTS`.
+    Each axis has `axis` training points; by default see `POINTS`.
     """
     from plunit.expressions import MOST_VARIABLES, finite_values, parse, sup_error
     from plunit.pieces import network
@@ -187,13 +194,16 @@ def of_expression(
             nothing = network([(np.zeros((1, len(names))), np.zeros(1))])
             sup_error(expression, nothing, box, closeness=1, time_limit=SOON)
     except ValueError as error:
-        raise UserError(f"{error}; choose other ends") from None
+        raise UserError(str(error)) from None
     if (largest := np.abs(y).max()) > HUGE:
         raise UserError(
             f"{text[:200]!r} reaches {largest:.3g}, the networks take values up to {HUGE:g}; divide the function by a "
             "number, or choose other ends"
         )
-    return Problem(text, x, y, names, "f", box, expression)
+    notes = [f"Read as {expression.text}"] if expression.text != text else []
+    if re.search(r"\be\b", expression.text):
+        notes.append("e is the constant 2.71828; give a variable another name")
+    return Problem(expression.text, x, y, names, "f", box, expression, notes=tuple(notes))
 
 
 def _check_ends(low: float, high: float, of: str) -> None:

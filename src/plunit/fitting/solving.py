@@ -23,18 +23,21 @@ if TYPE_CHECKING:
     from plunit.expressions import Expression, SupError
 
 SAMPLES = 100_000
-"""So many random points show the error of a network of several inputs against a function."""
+"""Number of random points that estimate the largest error where it is not proved."""
 
 KNOTS = 2001
-"""A function is followed by the straight lines between its values at so many points."""
+"""Number of points of a function between whose values straight lines are drawn, to be simplified."""
+
+SLIGHT = 1e-9
+"""An error below this part of the function's largest value needs no curve that is closer."""
 
 PROOF = 30.0
-"""So many seconds are spent at the most on the bound of a network's error against a function."""
+"""Seconds that the bound of a network's error against a function may take."""
 
 SHAPES = ((8, 8), (16, 16), (32, 32), (64, 64))
 LONGER, KEPT = 24_000, 8
 """For an error that is asked for, with several inputs: the shapes that are tried, the steps of each, and how many of
-the best networks are looked at, of which that with the least largest error is taken."""
+the best networks compete for the least largest error."""
 
 Watch = Callable[[str, float, float], bool]
 """Called with what is done, the part of it that is done and the least loss; it returns whether to stop."""
@@ -48,7 +51,7 @@ class FitSettings:
         hidden: units of the hidden layers; () chooses 8, 8 for one input and 16, 16 for more.
         starts: random starts.
         best: how many of the best networks are averaged, at most `starts`.
-        splits: of a table: on so many random fifths of the rows the error is tested.
+        splits: the number of random fifths of a table that test the error.
         pieces: the number of pieces wanted, for one input.
         error: the error allowed: of the curve for one input, of the network against a function of several.
         activation: of the networks.
@@ -107,7 +110,6 @@ class Found:
         reduced: the curve with fewer pieces, for one input.
         missing: why there is no such curve, if it could not be found and was not asked for.
         stopped: whether the user stopped the search.
-        estimator: what predicts from rows of the table as they are: the model, or a Pipeline that ends in it.
     """
 
     model: PLURegressor
@@ -120,13 +122,6 @@ class Found:
     reduced: Reduced | None = None
     missing: str = ""
     stopped: bool = False
-    estimator: Any = None
-
-    @property
-    def curve(self) -> Curve:
-        """The exact curve of a model with one input."""
-        found: Curve = self.model.curve_
-        return found
 
     @property
     def proved(self) -> float:
@@ -171,8 +166,8 @@ def solve(problem: Problem, settings: FitSettings, progress: Watch = lambda what
     stop = _Stop(progress)
     if settings.error is not None and len(problem.inputs) > 1:
         return _within(problem, settings, settings.error, stop)
-    whole = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
-    model = whole if problem.encoder is None else whole[-1]
+    model = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
+    model = model if problem.encoder is None else model[-1]
     tests, seen = ((), math.nan) if problem.expression else _tests(problem, settings, stop)
     curve = model.curve_ if len(problem.inputs) == 1 and settings.activation in PIECEWISE else None
     few, missing = None, ""
@@ -183,7 +178,7 @@ def solve(problem: Problem, settings: FitSettings, progress: Watch = lambda what
             raise
         missing = str(error)
     found = _judged(problem, settings, model, stop)
-    return replace(found, tests=tests, seen=seen, reduced=few, missing=missing, estimator=whole)
+    return replace(found, tests=tests, seen=seen, reduced=few, missing=missing)
 
 
 def _judged(problem: Problem, settings: FitSettings, model: PLURegressor, stop: _Stop) -> Found:
@@ -198,7 +193,8 @@ def _judged(problem: Problem, settings: FitSettings, model: PLURegressor, stop: 
             fixed = Fixed(numbers, float(error_bound(numbers)[0]))
         except ValueError as error:
             raise UserError(str(error)) from None
-    return Found(model, _rmse(model, problem.x, problem.y), largest=largest, fixed=fixed, stopped=stop.asked)
+    rmse = root_mean_square(model.predict(problem.x) - problem.y)
+    return Found(model, rmse, largest=largest, fixed=fixed, stopped=stop.asked)
 
 
 def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) -> Found:
@@ -238,13 +234,18 @@ def _with_edges(problem: Problem) -> Problem:
 
 
 def _take_closest(problem: Problem, model: PLURegressor) -> None:
-    """Leave that member of the model whose largest error on the points is least."""
+    """Leave that member of the model whose largest error on the points is least, with its own losses."""
     members, worst = model.theta_, []
     for i in range(members.shape[1]):
         model.theta_ = members[:, i : i + 1]
         worst.append(float(np.abs(model.predict(problem.x) - problem.y).max()))
     best = int(np.argmin(worst))
     model.theta_ = members[:, best : best + 1]
+    starts = model.candidates_
+    place = int(np.flatnonzero(starts["chosen"])[best])  # members are in the order of the candidates
+    starts["chosen"] = np.arange(len(starts["chosen"])) == place
+    model.best_loss_, model.n_iter_ = float(starts["validation_loss"][place]), int(starts["n_iter"][place])
+    del model.loss_curve_, model.validation_scores_  # those of another member
 
 
 def _trained(problem: Problem, settings: FitSettings, rows: Array, stop: _Stop, what: str, steps: int = 6000) -> Any:
@@ -290,14 +291,10 @@ def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> tuple[tuple[
     return tuple(errors), seen
 
 
-def _rmse(model: Any, x: Array, y: Array) -> float:
-    return root_mean_square(model.predict(x) - y)
-
-
 def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) -> SupError:
     """Return the largest error of the network, with a bound where there can be one."""
     from plunit.expressions import MOST_VARIABLES, SupError
-    from plunit.expressions.distance import comparison, outcome
+    from plunit.expressions.distance import comparison
 
     why = f"it needs a piecewise-linear network and at most {MOST_VARIABLES} variables"
     if model.activation in PIECEWISE and len(problem.inputs) <= MOST_VARIABLES:
@@ -311,7 +308,7 @@ def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) 
                 search.run(PROOF, lambda done, what: stop(done, search.value))
             except KeyboardInterrupt:
                 stop.asked = True
-            return outcome(search)
+            return search.outcome()
     low, high = problem.box.T
     x = np.random.default_rng(1).uniform(low, high, (SAMPLES, len(problem.inputs)))
     return SupError(float(np.abs(model.predict(x) - f(*x.T)).max()), (), None, 0, why)
@@ -348,8 +345,9 @@ def _of_function(f: Expression, curve: Curve, pieces: int | None, error: float |
     if pieces is None:
         away = sup_error(f, dense, [(low, high)])
         reach = away.value if away.bound is None else away.bound
-        # as good as the network by default
-        allowed = sup_error(f, curve, [(low, high)]).value if error is None else error
+        allowed = error
+        if allowed is None:  # as good as the network; of a straight line both are roundings
+            allowed = max(sup_error(f, curve, [(low, high)]).value, min(2 * reach, SLIGHT * np.abs(y).max()))
         if reach >= allowed:
             away_from = f"{KNOTS - 1} straight lines through the function are {reach:.3g} away from it"
             if error is None:

@@ -11,22 +11,24 @@ except ModuleNotFoundError as error:
 
     raise missing(error, "torch", user="plunit.invertible") from None
 
-from plunit.invertible.bijections.anneal import RHO, Annealing
-from plunit.invertible.bijections.axes import Permutation, ScaleShift
 from plunit.invertible.bijections.bijection import Bijection, Elementwise, Leaf
-from plunit.invertible.bijections.chain import Chain, Inverse
-from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, Tanh
-from plunit.invertible.bijections.linear import LU, Orthogonal
+from plunit.invertible.bijections.chain import Chain, Frozen, Inverse
+from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU, Tanh
+from plunit.invertible.bijections.linear import LU, Orthogonal, Permutation
 from plunit.invertible.bijections.reversible import Reversible
-from plunit.invertible.bijections.smooth_plu import SmoothPLU
 from plunit.invertible.certificate import Certificate
-from plunit.invertible.contexts import Conditional, conditional
-from plunit.invertible.distributions import BijectionTransform
-from plunit.invertible.flow import Flow, to_flow
-from plunit.invertible.frozen import Frozen
-from plunit.invertible.invertible_network import ActivationMaker, InvertibleNetwork, alternating, density
+from plunit.invertible.contexts import Conditional
+from plunit.invertible.conversions import BijectionTransform, to_flow
+from plunit.invertible.flow import Flow
+from plunit.invertible.invertible_network import (
+    ActivationMaker,
+    InvertibleNetwork,
+    alternating,
+    conditional,
+    density,
+)
 from plunit.invertible.toys import TOYS, toy
-from plunit.invertible.training.likelihood import Diverged, Fitted
+from plunit.invertible.training.likelihood import RHO, Annealing, Diverged, Fitted
 
 __all__ = [
     "LU",

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from plunit.invertible.bijections.bijection import Leaf, implied
-from plunit.invertible.bijections.chain import Chain
-from plunit.invertible.frozen import part_by_part
+from plunit.invertible.bijections.chain import Chain, Frozen
 
 _Step = tuple[Leaf, bool]
 """A leaf, and whether it is its inverse that is applied."""
@@ -89,6 +88,11 @@ def certify(chain: Chain, x: Tensor | None = None) -> Certificate:
         round_trip_error=error,
         promises=error < (x.norm(dim=-1).max().item() or 1.0),
     )
+
+
+def part_by_part(chain: Chain) -> Chain:
+    """Return the chain with each of its parts frozen."""
+    return Chain(*(Frozen(part) for part in chain.parts()))
 
 
 def round_trip_errors(chain: Chain, x: Tensor) -> list[float]:

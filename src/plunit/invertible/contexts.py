@@ -8,20 +8,25 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
 from plunit.base.ranges import as_count
-from plunit.invertible.bijections import boundary
-from plunit.invertible.bijections.anneal import Annealing
-from plunit.invertible.bijections.axes import ScaleShift
-from plunit.invertible.bijections.bijection import Bijection, Elementwise, Leaf, Values, expect, implied, walk
-from plunit.invertible.bijections.chain import Chain
-from plunit.invertible.bijections.linear import LU
-from plunit.invertible.invertible_network import activation_of
-from plunit.invertible.training.batches import check_finite
+from plunit.invertible.bijections.bijection import (
+    Bijection,
+    Elementwise,
+    Leaf,
+    Values,
+    expect,
+    implied,
+    sharpened,
+    turned,
+    walk,
+)
 from plunit.torch import PLU
+from plunit.torch.op import is_recorded, is_transformed
 
 
 def network(sizes: tuple[int, ...], generator: Generator | None) -> nn.Sequential:
@@ -39,14 +44,6 @@ def network(sizes: tuple[int, ...], generator: Generator | None) -> nn.Sequentia
     return nn.Sequential(*parts[:-1])
 
 
-def network_shapes(
-    features: int, context: int, hidden: Sequence[int], slots: Sequence[int]
-) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the weights of the network, by name."""
-    sizes = itertools.pairwise((context, *hidden, sum(slots) * features))
-    return {f"{2 * index}.weight": (outputs, inputs) for index, (inputs, outputs) in enumerate(sizes)}
-
-
 class Conditional(nn.Module):
     """y = F(x; p + N(context)): a bijection of x whose parameters p are moved by a network N of the context.
 
@@ -54,10 +51,8 @@ class Conditional(nn.Module):
     activations, scales and shifts of `ScaleShift`. Matrices are the same for all contexts. N has hidden layers of PLUs
     and starts as 0.
 
-    `Flow` asks this much of a conditional bijection: `features`; `context`, the k numbers of a context;
-    `forward(x, context)`, `of_data(x, context)` and `inverse(y, context)`, which return value and log-determinant for x
-    of shape (..., n) and contexts (..., k) that broadcast; `at(context)`, the bijection of one context; `sharp()` and
-    `annealing`, as those of a `Bijection`.
+    `forward(x, context)` and `inverse(y, context)` return value and log-determinant for x of shape (..., n) and
+    contexts (..., k) that broadcast.
 
     Args:
         bijection: F, made of leaves, some of them elementwise with learned parameters.
@@ -67,6 +62,7 @@ class Conditional(nn.Module):
             leaves out the last ones that it lacks: `PLU` has no rounding, the last number of `SmoothPLU`.
         generator: where the random numbers of the start of N come from.
 
+    >>> from plunit.invertible import ScaleShift
     >>> line = Conditional(ScaleShift(2), context=3)
     >>> y, log_det = line(torch.zeros(5, 2), torch.zeros(3))
     >>> y.shape, log_det.shape
@@ -103,13 +99,9 @@ class Conditional(nn.Module):
         """Return F(x) and log|det dF/dx| at these contexts."""
         return self._through(x, context, self.bijection.leaves())
 
-    def of_data(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
-        """Return `forward` for x and contexts that are data: see `boundary.of_data`."""
-        return boundary.of_data(self, x, context)
-
     def inverse(self, y: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
         """Return the x with F(x) = y at these contexts, and log|det dx/dy|."""
-        return self._through(y, context, [(leaf, not turned) for leaf, turned in reversed(self.bijection.leaves())])
+        return self._through(y, context, turned(self.bijection.leaves()))
 
     @torch.no_grad()
     def at(self, context: Tensor) -> Bijection:
@@ -123,17 +115,9 @@ class Conditional(nn.Module):
                 parameter += change[:, 0]
         return twin
 
-    def sharp(self) -> Conditional:
-        """The same with every rounded corner removed; it shares the parameters."""
-        with torch.random.fork_rng(devices=[]):  # the network of the twin is thrown away
-            twin = Conditional(self.bijection.sharp(), self.context, hidden=self.hidden, slots=self.slots)
-        twin.network = self.network
-        return twin.train(self.training)
-
-    @property
-    def annealing(self) -> Annealing | None:
-        """How rounded corners are to shrink in training; None if they are not to."""
-        return self.bijection.annealing
+    def sharp(self) -> Any:
+        """Return the same without rounded corners; it shares all parameters."""
+        return sharpened(self)
 
     def extra_repr(self) -> str:
         """Name the numbers of features and of the context."""
@@ -170,44 +154,30 @@ class Conditional(nn.Module):
             raise TypeError(f"the network of the context holds {wanted} and got {context.dtype}; convert the context")
 
 
-def conditional(
-    features: int,
-    context: int,
-    blocks: int = 8,
-    *,
-    activation: str = "smooth",
-    hidden: Sequence[int] = (64, 64),
-    generator: Generator | None = None,
-) -> Conditional:
-    """Return a bijection for conditional densities: blocks of ScaleShift, LU and activation, then ScaleShift and LU.
+def check_finite(context: Tensor) -> None:
+    """Raise ValueError if contexts are NaN or infinite; a tensor without numbers (meta, fake, traced) passes.
 
-    Scales, shifts, slopes, widths and roundings depend on the context. `features`, `blocks` and `activation` are as of
-    `density`; `context` and `hidden`, the numbers of a context and the units of its network, as of `Conditional`.
-
-    >>> from plunit.invertible import Flow
-    >>> flow = Flow(conditional(2, context=1, blocks=2))
-    >>> flow.log_prob(torch.zeros(5, 2), torch.zeros(5, 1)).shape
-    torch.Size([5])
-    >>> flow.sample(10, torch.tensor([[0.0], [1.0], [2.0]])).shape
-    torch.Size([10, 3, 2])
+    On a GPU it waits for the contexts. So it is for what no training step does.
     """
-    make = activation_of(activation)
-    parts: list[Bijection] = []
-    for index in range(as_count("blocks", blocks)):
-        parts += [ScaleShift(features), LU(features, generator=generator), make(features, index)]
-    chain = Chain(*parts, ScaleShift(features), LU(features, generator=generator))
-    return Conditional(chain, context, hidden=hidden, generator=generator)
+    if type(context) not in (Tensor, nn.Parameter) or context.is_meta or is_recorded() or is_transformed(context):
+        return
+    bad = ~context.isfinite()
+    if bad.any():
+        place = tuple(bad.nonzero()[0].tolist())
+        raise ValueError(
+            f"contexts must be finite, got {context[place].item()} at index {place}; drop or impute those contexts"
+        )
 
 
 def _batch(x: Tensor, context: Tensor) -> torch.Size:
     """Return the shape that points and contexts have in common."""
-    batches = x.shape[:-1], context.shape[:-1]
-    if any(a != b and 1 not in (a, b) for a, b in zip(batches[0][::-1], batches[1][::-1], strict=False)):
+    try:
+        return torch.broadcast_shapes(x.shape[:-1], context.shape[:-1])  # type: ignore[no-untyped-call, no-any-return]
+    except RuntimeError:
         raise ValueError(
             f"points and contexts must broadcast: give each point its context, or all of them one; got points of shape "
             f"{tuple(x.shape)} and contexts of shape {tuple(context.shape)}"
-        )
-    return torch.broadcast_shapes(*batches)  # type: ignore[no-untyped-call, no-any-return]
+        ) from None
 
 
 def _moved(bijection: Bijection) -> list[Elementwise]:
@@ -218,7 +188,7 @@ def _moved(bijection: Bijection) -> list[Elementwise]:
 
 def _learned(leaf: Leaf) -> list[Tensor]:
     """Return the learned ones among the raw numbers of a leaf."""
-    return [raw for raw in leaf.raw() if _is_learned(leaf, raw)] if leaf.is_implied else []
+    return [raw for raw in leaf.raw() if _is_learned(leaf, raw)]
 
 
 def _is_learned(leaf: Leaf, raw: Tensor) -> bool:

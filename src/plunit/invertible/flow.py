@@ -1,44 +1,41 @@
 """Densities from bijections: `Flow`, with exact likelihood, sampling and training by maximum likelihood.
 
-Such densities are normalizing flows (Rezende and Mohamed, 2015; docs/literature.md).
+Such densities are normalizing flows (Rezende and Mohamed, 2015; docs/glossary.md).
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
+import copy
+import math
+import weakref
+from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.distributions import Distribution
+from torch.distributions import Distribution, Transform
 
-from plunit import learned
 from plunit.base.progress import step_bar
 from plunit.base.ranges import as_count
-from plunit.densities import DensityNetwork
 from plunit.invertible import saving
-from plunit.invertible.bijections.anneal import Annealing, annealing_of
+from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.bijection import Bijection, expect
-from plunit.invertible.bijections.chain import Chain
-from plunit.invertible.bijections.elementwise import PLU, LeakyReLU
-from plunit.invertible.bijections.linear import LU
-from plunit.invertible.bijections.smooth_plu import SmoothPLU
-from plunit.invertible.contexts import Conditional
-from plunit.invertible.distributions import Base, Given, base_for
-from plunit.invertible.frozen import Frozen
-from plunit.invertible.training.batches import PointShape, check_dense, check_finite, prepare
-from plunit.invertible.training.likelihood import Fitted, HeldOut, as_positive, check_options, train
+from plunit.invertible.bijections.chain import Frozen
+from plunit.invertible.contexts import Conditional, check_finite
+from plunit.invertible.training.batches import check_dense, context_size, prepare
+from plunit.invertible.training.likelihood import (
+    Annealing,
+    Fitted,
+    HeldOut,
+    annealing_of,
+    as_positive,
+    check_options,
+    train,
+)
 
 _LARGEST_BATCH = 10_000_000
-_ACTIVATIONS: dict[str, Callable[..., Bijection]] = {
-    "smooth": partial(SmoothPLU, learnable_rho=True),
-    "plu": PLU,
-    "leaky": LeakyReLU,
-}
 
 
 class Flow(nn.Module):
@@ -49,7 +46,8 @@ class Flow(nn.Module):
 
     Args:
         bijection: maps data to base. A `Conditional` one makes a conditional density.
-        base: a `torch.distributions` Distribution over vectors; by default the standard normal.
+        base: a `torch.distributions` Distribution over vectors; by default the standard normal. `.to()` and `.double()`
+            of the flow reach all tensors in a copy of it.
 
     >>> from plunit.invertible import density
     >>> flow = Flow(density(2, blocks=2))
@@ -58,15 +56,19 @@ class Flow(nn.Module):
     """
 
     bijection: Bijection | Conditional
+    origin: Tensor
+    """Has the dtype and device of the flow."""
 
     def __init__(self, bijection: Bijection | Conditional, base: Distribution | None = None) -> None:
         super().__init__()
         if not isinstance(bijection, Conditional):
             expect(bijection, "Flow")
-        self.bijection = bijection
+        if base is not None:
+            _check_base(base, bijection.features)
+        self.bijection, self.base = bijection, base
         tensors = (*bijection.parameters(), *bijection.buffers())
         like = next((tensor for tensor in tensors if tensor.is_floating_point()), torch.zeros(()))
-        self.base: Base = base_for(bijection.features, base, like)
+        self.register_buffer("origin", torch.zeros((), dtype=like.dtype, device=like.device), persistent=False)
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """Return log p(x); `log_prob` as a module's call, for torch.func.functional_call."""
@@ -80,8 +82,8 @@ class Flow(nn.Module):
         if not isinstance(x, Tensor):
             raise TypeError(f"log_prob takes tensors, got {type(x).__name__}; torch.as_tensor makes one of it")
         check_dense(x, "log_prob")
-        z, log_det = self.bijection.of_data(x, *self._given(context))
-        return self.base.log_prob(z) + log_det
+        z, log_det = boundary.of_data(self.bijection, x, *self._given(context))
+        return self._base_log_prob(z) + log_det
 
     @torch.no_grad()
     def sample(self, n: int, context: Tensor | None = None, *, generator: Generator | None = None) -> Tensor:
@@ -104,9 +106,9 @@ class Flow(nn.Module):
         n = as_count("the number of samples", n, 1)
         given = self._given(context)
         batch = given[0].shape[:-1] if given else ()
-        z = self.base.draw((n, *batch), generator)
+        z = self._draw((n, *batch), generator)
         x, log_det = self.bijection.inverse(z, *given)
-        return x, self.base.log_prob(z) - log_det
+        return x, self._base_log_prob(z) - log_det
 
     def given(self, context: Tensor) -> Flow:
         """The density p(x | context) for one context of a conditional flow, as a flow of its own; it can be frozen.
@@ -146,17 +148,17 @@ class Flow(nn.Module):
 
         Args:
             data: points of shape (..., features), a tensor, an array or lists, of which each step takes `batch` at
-                random; a function that draws so many; or a loader, an iterable of batches, which is read again and
+                random; a function that draws n points; or a loader, an iterable of batches, which is read again and
                 again. Functions and loaders of a conditional flow give pairs (points, contexts). Numbers are converted
                 to the dtype and device of the flow. What cannot be learned is named: see
-                `plunit.invertible.training.screening`.
+                `plunit.invertible.training.batches`.
             steps: how many steps.
             context: the contexts of the points, shape (..., k), for a conditional flow.
             weights: a number >= 0 for each point: its part in the likelihood. A step takes points in proportion.
             validation: points that are not trained with, a pair (points, contexts) for a conditional flow; or the
                 fraction of data to set aside. Their likelihood is measured at a hundred moments, and in the end the
                 flow has the parameters that were best.
-            patience: end training after so many steps without a better validation loss.
+            patience: end training after this number of steps without a better validation loss.
             batch: points in a step; a loader has its own.
             lr: the learning rate at the start.
             clip: the largest norm of the gradient: longer ones are shortened to it. 1 serves conditional flows of thin
@@ -172,16 +174,13 @@ class Flow(nn.Module):
         """
         steps, batch = as_count("steps", steps, 1), as_count("batch", batch, 1, _LARGEST_BATCH)
         patience = None if patience is None else as_count("patience", patience, 1)
-        lr, clip = as_positive("lr", lr, sys.float_info.max), None if clip is None else as_positive("clip", clip)
+        lr, clip = as_positive("lr", lr), None if clip is None else as_positive("clip", clip)
         check_options(anneal, generator, progress, validation, patience)
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
         anneal = annealing_of(self.bijection, anneal)
-        size = self.bijection.context if isinstance(self.bijection, Conditional) else None
-        form = PointShape(self.bijection.features, size, self.base.origin)
-        draw, aside, aside_weights = prepare(form, data, context, weights, validation, batch, generator)
-        first = 0 if anneal is None else anneal.first_sharp(steps)
-        held = None if aside is None else HeldOut(self, aside, aside_weights, steps, patience, first)
+        draw, aside, aside_weights = prepare(self, data, context, weights, validation, batch, generator)
+        held = None if aside is None else HeldOut(self, aside, aside_weights, steps, patience, anneal)
         optimizer = torch.optim.Adam(self.parameters(), lr, fused=True)
         if clip is not None:
             optimizer.register_step_pre_hook(lambda *_: _shorten(self, clip))
@@ -194,7 +193,7 @@ class Flow(nn.Module):
 
     def save(self, path: str | Path) -> None:
         """Write the flow, its structure and its numbers, to one safetensors file; see `plunit.invertible.saving`."""
-        saving.write(Path(path), self.bijection, self.base.origin.dtype, isinstance(self.base, Given))
+        saving.write(Path(path), self.bijection, self.origin.dtype, self.base is not None)
 
     @classmethod
     def load(cls, path: str | Path, base: Distribution | None = None) -> Flow:
@@ -208,20 +207,34 @@ class Flow(nn.Module):
 
     def _with(self, bijection: Bijection) -> Flow:
         """Return a flow of another bijection with the same base."""
-        if isinstance(self.base, Given):
-            return Flow(bijection, self.base.distribution)
-        return Flow(bijection).to(self.base.origin)
+        return Flow(bijection, self.base) if self.base is not None else Flow(bijection).to(self.origin)
+
+    def _base_log_prob(self, z: Tensor) -> Tensor:
+        if self.base is None:
+            return -0.5 * z.square().sum(-1) - 0.5 * self.bijection.features * math.log(2 * math.pi)
+        log_density: Tensor = self.base.log_prob(z)
+        return log_density
+
+    def _draw(self, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
+        """Draw points of the base; differentiable in the tensors of a distribution where it can be."""
+        if self.base is None:
+            like: dict[str, Any] = {"dtype": self.origin.dtype, "device": self.origin.device}
+            return torch.randn(*shape, self.bijection.features, generator=generator, **like)
+        if generator is not None:
+            raise ValueError("this base, a torch.distributions one, takes no generator; use torch.manual_seed")
+        return self.base.rsample(shape) if self.base.has_rsample else self.base.sample(shape)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Flow:
+        self.base = None if self.base is None else _mapped(self.base, fn, {})
+        return super()._apply(fn, recurse)  # type: ignore[no-untyped-call, no-any-return]
 
     def _given(self, context: Tensor | None) -> tuple[Tensor, ...]:
         """Return the context as arguments for the bijection: none or one."""
         if isinstance(context, Generator):
             raise TypeError("the second argument is a context; pass a random generator as generator=")
-        if not isinstance(self.bijection, Conditional):
-            if context is None:
-                return ()
-            raise ValueError("this flow has no context; leave it out, or build the flow with conditional(...)")
-        if context is None:
-            raise ValueError(f"this flow is conditional: give a context of {self.bijection.context} numbers")
+        context_size(self, context)
+        if context is None or not isinstance(self.bijection, Conditional):
+            return ()
         if isinstance(context, Tensor):
             check_dense(context, "context")
         self.bijection.check(context)
@@ -233,42 +246,35 @@ def _shorten(flow: Flow, clip: float) -> None:
     nn.utils.clip_grad_norm_(flow.parameters(), clip)
 
 
-def to_flow(network: DensityNetwork) -> Flow:
-    """Return the flow of the same density, in the dtype of the network's parameters.
-
-    Its parameters can be trained on by `Flow.fit`, and its bijections be used wherever PyTorch's are.
-
-    >>> import numpy as np
-    >>> from plunit.densities import Architecture, start
-    >>> form = Architecture(2, 3)
-    >>> begun = start(form, np.random.default_rng(0))
-    >>> to_flow(DensityNetwork(form, begun.theta, begun.order, begun.sign)).log_prob(torch.zeros(5, 2)).shape
-    torch.Size([5])
-    """
-    return Flow(to_chain(network)).to(torch.from_numpy(network.theta).dtype)
-
-
-def to_chain(network: DensityNetwork) -> Chain:
-    """Return the map from data to base of a network, in float64."""
-    if network.rho:
-        raise ValueError(
-            f"the network must have its final kinks, got one in training with corners of rho {network.rho}"
+def _check_base(distribution: Distribution, features: int) -> None:
+    """Raise unless it is one distribution over vectors of this number of features."""
+    if not isinstance(distribution, Distribution):
+        raise TypeError(
+            f"the base must be a Distribution of torch.distributions, got {distribution!r:.60}; leave it out for the "
+            f"standard normal"
         )
-    form, views = network.architecture, network.views
-    parts: list[Bijection] = []
-    for i in range(form.maps):
-        linear = {"lower": views["lower"][i], "upper": views["upper"][i], "bias": views["bias"][i]}
-        linear |= {"raw_diagonal": network.log_diagonal[i], "sign": network.sign[i], "permutation": network.order[i]}
-        parts.append(_loaded(LU(form.features), linear))
-        if i < form.blocks:
-            # beyond their limit numbers have no effect
-            names = [name for name in ("alpha", "c", "rho") if name in views]
-            shapes = {f"raw_{name}": views[name][i].clip(-learned.LIMIT, learned.LIMIT) for name in names}
-            parts.append(_loaded(_ACTIVATIONS[form.activation](form.features, learnable=True), shapes))
-    return Chain(*parts)
+    if distribution.batch_shape:
+        raise ValueError(f"the base must be one distribution, got a batch of shape {tuple(distribution.batch_shape)}")
+    if distribution.event_shape != (features,):
+        raise ValueError(
+            f"the base must be a distribution over vectors of {features} features, got event shape "
+            f"{tuple(distribution.event_shape)}; wrap it in torch.distributions.Independent(base, 1)"
+        )
 
 
-def _loaded(part: Bijection, arrays: Mapping[str, Any]) -> Bijection:
-    """Give a bijection its numbers, in float64."""
-    part.to(torch.float64).load_state_dict({name: torch.tensor(array) for name, array in arrays.items()})
-    return part
+def _mapped(part: Any, fn: Callable[[Tensor], Tensor], seen: dict[int, Any]) -> Any:
+    """Return a distribution, or what it holds, with fn applied to all its tensors; `seen` has what is done."""
+    if isinstance(part, Tensor):
+        return fn(part)
+    if isinstance(part, nn.Module):
+        return part._apply(fn)  # type: ignore[no-untyped-call]
+    if type(part) in (list, tuple):
+        return type(part)(_mapped(each, fn, seen) for each in part)
+    if not isinstance(part, (Distribution, Transform)):
+        return part
+    if id(part) not in seen:  # a transform and its inverse know one another
+        seen[id(part)] = twin = copy.copy(part)
+        for name, value in vars(part).items():
+            # a weak reference to an inverse is made anew where it is missing
+            vars(twin)[name] = None if isinstance(value, weakref.ref) else _mapped(value, fn, seen)
+    return seen[id(part)]

@@ -1,22 +1,25 @@
-"""Invertible networks R^n -> R^n: blocks of a linear layer and an activation, ended by a linear layer."""
+"""Invertible networks R^n -> R^n, blocks of a linear layer and an activation, ended by a linear layer.
+
+`density` and `conditional` make the bijections of flows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
 from torch import Generator, Tensor, nn
 
 from plunit.base.ranges import as_count
-from plunit.invertible.bijections.anneal import RHO
 from plunit.invertible.bijections.bijection import Bijection
 from plunit.invertible.bijections.chain import Chain
-from plunit.invertible.bijections.elementwise import PLU, LeakyReLU
+from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU
 from plunit.invertible.bijections.linear import LU, Orthogonal
 from plunit.invertible.bijections.reversible import Reversible
-from plunit.invertible.bijections.smooth_plu import SmoothPLU
 from plunit.invertible.certificate import Certificate, certify
+from plunit.invertible.contexts import Conditional
+from plunit.invertible.training.likelihood import RHO
 
 ActivationMaker = Callable[[int, int], Bijection]
 """Makes the activation of a block from the number of features and the index of the block."""
@@ -134,8 +137,38 @@ def density(
     >>> sum(parameter.numel() for parameter in density(2).parameters())
     150
     """
-    make, blocks = activation_of(activation), as_count("blocks", blocks)
-    return InvertibleNetwork(features, blocks, activation=make, linear=linear, generator=generator).bijection
+    make, depth = activation_of(activation), as_count("blocks", blocks)
+    return InvertibleNetwork(features, depth, activation=make, linear=linear, generator=generator).bijection
+
+
+def conditional(
+    features: int,
+    context: int,
+    blocks: int = 8,
+    *,
+    activation: str = "smooth",
+    hidden: Sequence[int] = (64, 64),
+    generator: Generator | None = None,
+) -> Conditional:
+    """Return a bijection for conditional densities: blocks of ScaleShift, LU and activation, then ScaleShift and LU.
+
+    Scales, shifts, slopes, widths and roundings depend on the context. `features`, `blocks` and `activation` are as of
+    `density`; `context` and `hidden`, the numbers of a context and the units of its network, as of `Conditional`.
+
+    >>> import torch
+    >>> from plunit.invertible import Flow
+    >>> flow = Flow(conditional(2, context=1, blocks=2))
+    >>> flow.log_prob(torch.zeros(5, 2), torch.zeros(5, 1)).shape
+    torch.Size([5])
+    >>> flow.sample(10, torch.tensor([[0.0], [1.0], [2.0]])).shape
+    torch.Size([10, 3, 2])
+    """
+    make = activation_of(activation)
+    parts: list[Bijection] = []
+    for index in range(as_count("blocks", blocks)):
+        parts += [ScaleShift(features), LU(features, generator=generator), make(features, index)]
+    chain = Chain(*parts, ScaleShift(features), LU(features, generator=generator))
+    return Conditional(chain, context, hidden=hidden, generator=generator)
 
 
 def activation_of(name: str) -> ActivationMaker:

@@ -1,91 +1,53 @@
 """Flows as safetensors files: the structure as JSON, by the names in `KINDS`, and the arrays; nothing is executed.
 
-A file from outside is checked before anything is built: names, options, sizes, shapes and numbers.
+A file from outside is checked before anything is built: names, options, sizes and numbers.
 """
 
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
-import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from plunit.base.errors import missing
 from plunit.base.files import save_whole
-from plunit.invertible.bijections.anneal import Annealing
-from plunit.invertible.bijections.axes import Permutation, ScaleShift
-from plunit.invertible.bijections.bijection import Bijection, faults_within
+from plunit.invertible.bijections.bijection import Bijection, faults
 from plunit.invertible.bijections.chain import Chain, Inverse
-from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, Tanh
-from plunit.invertible.bijections.linear import LU, Orthogonal
+from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU, Tanh
+from plunit.invertible.bijections.linear import LU, Orthogonal, Permutation
 from plunit.invertible.bijections.reversible import Reversible
-from plunit.invertible.bijections.smooth_plu import SmoothPLU
-from plunit.invertible.contexts import Conditional, network_shapes
+from plunit.invertible.contexts import Conditional
+from plunit.invertible.training.likelihood import Annealing
 
-Shapes = dict[str, tuple[int, ...]]
-
-
-class Kind(NamedTuple):
-    """A bijection without parts, as a file holds it.
-
-    A row in `KINDS` is one point of the check-list in `Bijection`.
-
-    Attributes:
-        made: its class; it is built by made(**options), and its arrays are its state_dict.
-        shapes: returns the shape of its largest array from the options, so that nothing is built that is not there.
-        options: the names of its options beside `features`, of those in `_OPTIONS`.
-    """
-
-    made: type[Bijection]
-    shapes: Callable[[dict[str, Any]], Shapes]
-    options: tuple[str, ...] = ()
-
-    def make(self, options: dict[str, Any]) -> Bijection:
-        """Build it from options that were checked."""
-        if self.made is Permutation:
-            return Permutation(range(options["features"]))
-        if "annealing" in options:
-            options = {**options, "annealing": Annealing(*options["annealing"]) if options["annealing"] else None}
-        return self.made(**options)
-
-
-def _one_each(name: str) -> Callable[[dict[str, Any]], Shapes]:
-    """Return the shape of an array of one number per feature, held as it is or raw."""
-    return lambda o: {name.format("raw" if o.get("learnable") else "fixed"): (o["features"],)}
-
-
-_OPTIONS: dict[str, tuple[type, Callable[[Any], Any]]] = {
-    "learnable": (bool, lambda module: "raw_alpha" in module._parameters),
-    "boundary": (bool, lambda module: module.boundary),
-    "learnable_rho": (bool, lambda module: "raw_rho" in module._parameters),
-    "annealing": (list, lambda module: list(astuple(module.annealing)) if module.annealing else []),
+KINDS: dict[str, tuple[type[Bijection], tuple[str, ...]]] = {
+    "PLU": (PLU, ("learnable", "boundary")),
+    "LeakyReLU": (LeakyReLU, ("learnable", "boundary")),
+    "SmoothPLU": (SmoothPLU, ("learnable", "learnable_rho", "annealing")),
+    "Tanh": (Tanh, ()),
+    "ScaleShift": (ScaleShift, ()),
+    "Permutation": (Permutation, ()),
+    "LU": (LU, ()),
+    "Orthogonal": (Orthogonal, ()),
 }
-"""The options of kinds: the type of their JSON values, and how to read them off a module."""
+"""The bijections without parts, by name, with their options beside `features`: attributes, and keyword arguments.
 
-KINDS: dict[str, Kind] = {
-    "PLU": Kind(PLU, _one_each("{}_alpha"), ("learnable", "boundary")),
-    "LeakyReLU": Kind(LeakyReLU, _one_each("{}_alpha"), ("learnable", "boundary")),
-    "SmoothPLU": Kind(SmoothPLU, _one_each("{}_alpha"), ("learnable", "learnable_rho", "annealing")),
-    "Tanh": Kind(Tanh, lambda o: {}),
-    "ScaleShift": Kind(ScaleShift, _one_each("shift")),
-    "Permutation": Kind(Permutation, _one_each("order")),
-    "LU": Kind(LU, lambda o: {"lower": (math.comb(o["features"], 2),), "bias": (o["features"],)}),
-    "Orthogonal": Kind(Orthogonal, lambda o: {"parametrizations.weight.original": (o["features"],) * 2}),
-}
-"""The kinds by name."""
+A row is one point of the check-list in `Bijection`.
+"""
 
 _CHAINS: dict[str, type[Chain]] = {"Chain": Chain, "Reversible": Reversible}
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 _FORMAT = 1
 _DEEPEST = 20
-_MOST = 10_000  # parts
-_LONGEST = 10_000_000  # characters of the structure
+_LONGEST = 1_000_000  # characters of the structure
+
+State = Mapping[str, Tensor]
 
 
 def write(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, own_base: bool) -> None:
@@ -95,14 +57,12 @@ def write(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, ow
     structure = {"format": _FORMAT, "dtype": str(dtype).removeprefix("torch."), "own_base": own_base}
     text = json.dumps({**structure, "bijection": _described(bijection)})
     arrays = {name: value.detach().cpu().clone().contiguous() for name, value in bijection.state_dict().items()}
+    library = _library("safetensors.torch")
     try:
-        _structure({"flow": text})
-        _check_finite(arrays)
-        for fault in faults_within(bijection, arrays):
-            raise ValueError(fault)
-    except ValueError as error:
-        raise ValueError(f"this flow is not saved, because {path} could not be read: {error}") from None
-    save_whole(path, _library("safetensors.torch").save(arrays, {"flow": text}))
+        _restored(text, arrays)
+    except (ValueError, RuntimeError) as error:
+        raise ValueError(f"this flow is not saved, because {path} could not be read: {_line(error)}") from None
+    save_whole(path, library.save(arrays, {"flow": text}))
 
 
 def read(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bool]:
@@ -112,21 +72,13 @@ def read(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bool]:
         raise ValueError(f"{path} holds no flow that can be read: it is a folder or a device, not a file")
     try:
         with library.safe_open(str(path), "pt") as file:
-            structure = _structure(file.metadata() or {})
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-            with torch.random.fork_rng(devices=[]):  # starts are drawn, and then overwritten
-                bijection = _built(structure["bijection"], "", shapes)
-            state = {name: file.get_tensor(name) for name in shapes}
-            _check_finite(state)
-        dtype = _DTYPES[structure["dtype"]]
-        bijection.to(dtype).load_state_dict(state)
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return _restored((file.metadata() or {}).get("flow"), state)
     except OSError:
         raise
     # a file of any content can fail in any way
     except Exception as error:
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise ValueError(f"{path} holds no flow that can be read: {reason}") from None
-    return bijection, dtype, structure["own_base"]
+        raise ValueError(f"{path} holds no flow that can be read: {_line(error)}") from None
 
 
 def _described(bijection: Bijection | Conditional) -> dict[str, Any]:
@@ -139,16 +91,18 @@ def _described(bijection: Bijection | Conditional) -> dict[str, Any]:
         return {"kind": name, "parts": [_described(part) for part in bijection.parts()]}
     if type(bijection) is Inverse:
         return {"kind": name, "part": _described(bijection.bijection)}
-    if name in KINDS and isinstance(bijection, KINDS[name].made):
-        options = {option: _OPTIONS[option][1](bijection) for option in KINDS[name].options}
+    made, names = KINDS.get(name, (Conditional, ()))
+    if isinstance(bijection, made):
+        options = {name: getattr(bijection, name) for name in names}
+        if "annealing" in options:
+            options["annealing"] = list(astuple(options["annealing"])) if options["annealing"] else []
         return {"kind": name, "features": bijection.features, **options}
     known = f"known are {', '.join(KINDS)} and what is made of them"
     raise ValueError(f"{name} cannot be saved; {'save the flow it came from' if name == 'Frozen' else known}")
 
 
-def _structure(metadata: dict[str, str]) -> dict[str, Any]:
-    """Return what the metadata say, or raise ValueError unless they have the right form."""
-    text = metadata.get("flow")
+def _restored(text: str | None, state: State) -> tuple[Bijection | Conditional, torch.dtype, bool]:
+    """Return what `read` does, from the metadata and the arrays of a file."""
     if text is None or len(text) > _LONGEST:
         raise ValueError(f"its metadata need an entry `flow` of at most {_LONGEST} characters; Flow.save writes one")
     found = json.loads(text)
@@ -157,65 +111,58 @@ def _structure(metadata: dict[str, str]) -> dict[str, Any]:
         raise ValueError(f"its format is not {_FORMAT}, the one that is known; was it written by a later plunit?")
     if {name: type(value) for name, value in found.items()} != form or found["dtype"] not in _DTYPES:
         raise ValueError(f"its structure must hold {', '.join(form)}, got {text[:80]}")
-    _check_size(found["bijection"])
-    return found
+    dtype = _DTYPES[found["dtype"]]
+    with torch.random.fork_rng(devices=[]):  # starts are drawn, and then overwritten
+        bijection = _built(found["bijection"], "", state).to(dtype)
+    for fault in faults(bijection, state):
+        raise ValueError(fault)
+    bijection.load_state_dict(state)
+    return bijection, dtype, found["own_base"]
 
 
-def _check_size(bijection: dict[str, Any]) -> None:
-    """Raise unless JSON values of a bijection have few enough parts, few enough within one another."""
-    level, count = [bijection], 0
-    for _ in range(_DEEPEST + 1):
-        count += len(level)
-        if count > _MOST:
-            raise ValueError(f"a flow in a file has at most {_MOST} parts, got {count} or more")
-        level = [part for given in level if isinstance(given, dict) for part in _within(given)]
-        if not level:
-            return
-    raise ValueError(f"a flow in a file has at most {_DEEPEST} parts within one another, got more")
-
-
-def _within(given: dict[str, Any]) -> list[Any]:
-    parts = given.get("parts")
-    return [*(parts if isinstance(parts, list) else []), *([given["part"]] if "part" in given else [])]
-
-
-def _built(given: Any, prefix: str, shapes: Shapes, depth: int = 0) -> Any:
+def _built(given: Any, prefix: str, state: State, depth: int = 0) -> Any:
     """Return the bijection that JSON values describe; its arrays have names that begin with `prefix`."""
     if not isinstance(given, dict) or not isinstance(given.get("kind"), str):
         raise ValueError(f"a bijection is an object whose `kind` is a name, got {given!r:.60}")
+    if depth > _DEEPEST:
+        raise ValueError(f"a flow in a file has at most {_DEEPEST} parts within one another, got more")
     kind, options = given["kind"], {name: value for name, value in given.items() if name != "kind"}
     if kind in _CHAINS and options.keys() == {"parts"} and isinstance(options["parts"], list):
         parts = enumerate(options["parts"])
-        return _CHAINS[kind](*(_built(part, f"{prefix}bijections.{i}.", shapes, depth + 1) for i, part in parts))
+        return _CHAINS[kind](*(_built(part, f"{prefix}bijections.{i}.", state, depth + 1) for i, part in parts))
     if kind == "Inverse" and options.keys() == {"part"}:
-        return Inverse(_built(options["part"], f"{prefix}bijection.", shapes, depth + 1))
+        return Inverse(_built(options["part"], f"{prefix}bijection.", state, depth + 1))
     if kind == "Conditional" and depth == 0 and options.keys() == {"part", "context", "hidden", "slots"}:
-        part = _built(options.pop("part"), "bijection.", shapes, depth + 1)
-        _expect(shapes, "network.", network_shapes(part.features, **options))
+        part = _built(options.pop("part"), "bijection.", state, depth + 1)
+        sizes = (options["context"], *options["hidden"], sum(options["slots"]) * part.features)
+        _expect(kind, "network.", state, sum(a * b for a, b in itertools.pairwise(sizes)))
         return Conditional(part, **options)
     if kind not in KINDS:
         raise ValueError(
             f"{kind!r:.60} with {sorted(options)!r:.60} is no known bijection; known are {', '.join(KINDS)}"
         )
-    wanted = {"features": int, **{option: _OPTIONS[option][0] for option in KINDS[kind].options}}
-    if {name: type(value) for name, value in options.items()} != wanted or options["features"] < 1:
+    made, names = KINDS[kind]
+    wanted = {"features": int, **{name: list if name == "annealing" else bool for name in names}}
+    if {name: type(value) for name, value in options.items()} != wanted:
         raise ValueError(f"{kind} has the options {', '.join(wanted)}, got {options!r:.80}")
-    _expect(shapes, prefix, KINDS[kind].shapes(options))
-    return KINDS[kind].make(options)
+    n = options["features"]
+    _expect(kind, prefix, state, {LU: n * n, Orthogonal: n * n, Tanh: 0}.get(made, n))
+    if made is Permutation:
+        return Permutation(range(n))
+    if "annealing" in options:
+        options["annealing"] = Annealing(*options["annealing"]) if options["annealing"] else None
+    return made(**options)
 
 
-def _expect(shapes: Shapes, prefix: str, wanted: Shapes) -> None:
-    """Raise unless the file has arrays of these names and shapes."""
-    for name, shape in wanted.items():
-        if shapes.get(f"{prefix}{name}") != shape:
-            got = shapes.get(f"{prefix}{name}", "none")
-            raise ValueError(f"the array {prefix}{name} must have the shape {shape}, got {got}")
+def _expect(kind: str, prefix: str, state: State, needed: int) -> None:
+    """Raise unless a file has as many numbers as a part at least needs, so that nothing huge is built for nothing."""
+    have = sum(value.numel() for name, value in state.items() if name.startswith(prefix))
+    if have < needed:
+        raise ValueError(f"{kind} needs at least {needed} numbers, the file has {have} ({prefix}*)")
 
 
-def _check_finite(arrays: dict[str, Tensor]) -> None:
-    for name, value in arrays.items():
-        if not value.isfinite().all():
-            raise ValueError(f"the array {name} holds values that are not finite")
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def _library(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a folder of results shows: tables for other programs, figures, and report.html; docs/results.md explains them.
+"""What a folder of results shows: tables for other programs, figures, and report.html; docs/lab.md explains them.
 
 `write_report` writes all of it from stored results; nothing here trains.
 """

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from plunit.pieces.formats.loading import load, load_nnet
     from plunit.pieces.formats.model_objects import from_keras, from_sklearn
     from plunit.pieces.formats.onnx_writing import save_onnx
-    from plunit.pieces.formats.vnnlib import Specification, load_specification, load_vnnlib
+    from plunit.pieces.formats.vnnlib import load_vnnlib
+    from plunit.pieces.formats.vnnlib_networks import Specification, load_specification
     from plunit.pieces.pictures import draw_curve, draw_polygons, draw_slice
     from plunit.pieces.proofs.holding import Verdict, holds
     from plunit.pieces.proofs.properties import Case, Condition, Property
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
         minimum,
     )
     from plunit.pieces.proofs.steepness import is_monotone, lipschitz
-    from plunit.pieces.rewriting import combination, difference, rescaled, to_relu
+    from plunit.pieces.rewriting import difference, rescaled, to_relu
     from plunit.pieces.segments.least_squares import Segments, Trial, fit_segments
     from plunit.pieces.simplifying import Simplified, simplify
 
@@ -59,12 +60,13 @@ _LATER = {
     "formats.model_objects": "from_keras from_sklearn",
     "formats.onnx_writing": "save_onnx",
     "formats.exporter": "save",
-    "formats.vnnlib": "Specification load_specification load_vnnlib",
+    "formats.vnnlib": "load_vnnlib",
+    "formats.vnnlib_networks": "Specification load_specification",
     "proofs.holding": "Verdict holds",
     "proofs.properties": "Case Condition Property",
     "proofs.questions": "Bounds Optimum Undecided bounds counterexample distance maximum minimum",
     "proofs.steepness": "is_monotone lipschitz",
-    "rewriting": "combination difference rescaled to_relu",
+    "rewriting": "difference rescaled to_relu",
     "segments.least_squares": "Segments Trial fit_segments",
     "simplifying": "Simplified simplify",
 }
@@ -98,7 +100,6 @@ __all__ = [
     "activation",
     "along",
     "bounds",
-    "combination",
     "compose",
     "counterexample",
     "counts",

@@ -10,7 +10,7 @@ import numpy as np
 
 from plunit.base.errors import shown
 from plunit.pieces.arrays import Floats
-from plunit.pieces.networks import Network, interval
+from plunit.pieces.networks import Ensemble, Network, interval
 
 LIMIT = 2_000_000
 """The most pieces that are allowed, by default."""
@@ -26,7 +26,12 @@ class Unlisted(ValueError):
     """The pieces cannot be listed: they are too many, or too short for double precision."""
 
 
-def box_array(net: Network, box: Any, *, fixed: bool = False) -> Floats:
+def many(count: int, what: str) -> str:
+    """Return a count with its noun: 1 piece, 2 pieces."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def box_array(net: Network | Ensemble, box: Any, *, fixed: bool = False) -> Floats:
     """Return a box with a pair (low, high) for each input as an array [in, 2]; ValueError if it does not fit.
 
     fixed: whether low == high is allowed.
@@ -35,7 +40,7 @@ def box_array(net: Network, box: Any, *, fixed: bool = False) -> Floats:
     >>> box_array(network([([[1.0, 2.0]], [0.0])]), [(-1, 1), (0, 3)]).tolist()
     [[-1.0, 1.0], [0.0, 3.0]]
     """
-    form = f"a box of {net.inputs} input(s) is {net.inputs} pair(s) (low, high)"
+    form = f"a box of {many(net.inputs, 'input')} is {many(net.inputs, 'pair')} (low, high)"
     try:
         pairs = [tuple(pair) for pair in box]
     except TypeError:
@@ -52,7 +57,7 @@ def labels(inputs: int, names: Sequence[str], about: str) -> tuple[list[str], li
     (['temp', 'a\\tb'], ['of data.csv', 'by hand'])
     """
     if len(names) not in (0, inputs):
-        raise ValueError(f"names must be one for each of {inputs} inputs, got {len(names)}; give all, or none")
+        raise ValueError(f"names must be one for each of {many(inputs, 'input')}, got {len(names)}; give all, or none")
     return [shown(name) for name in names], [shown(line) for line in about.splitlines()]
 
 

@@ -14,7 +14,7 @@ from plunit.base.errors import install
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact.polygon_set import Polygons, polygons
 from plunit.pieces.exact_curves import Curve
-from plunit.pieces.limits import box_array
+from plunit.pieces.limits import box_array, many
 from plunit.pieces.networks import Network, plane
 
 
@@ -23,14 +23,14 @@ def draw_curve(curve: Curve, ax: Any = None, *, output: int = 0, color: str = "C
     ax = _axes(ax)
     shown = curve.output(output).merged()
     x, y = shown.knots, shown.values[:, 0]
-    ax.plot(x, y, color=color, linewidth=1.5, label=f"{shown.pieces} pieces")
+    ax.plot(x, y, color=color, linewidth=1.5, label=many(shown.pieces, "piece"))
     ax.plot(x[1:-1], y[1:-1], "o", color=color, markersize=4, markeredgecolor="white")
     ax.set(xlabel="x", ylabel="f(x)")
     ax.legend(frameon=False)
     return ax
 
 
-def draw_polygons(polygons: Polygons, ax: Any = None, *, output: int = 0, key: bool = True) -> Any:
+def draw_polygons(polygons: Polygons, ax: Any = None, *, output: int = 0) -> Any:
     """Draw the polygons, coloured by gradient: hue for its direction, depth of colour for its size. Return the axes."""
     ax = _axes(ax)
     from matplotlib.collections import PolyCollection
@@ -43,9 +43,8 @@ def draw_polygons(polygons: Polygons, ax: Any = None, *, output: int = 0, key: b
     faces = PolyCollection(polygons.corners, facecolors=colors, edgecolors="black", linewidths=width)
     ax.add_collection(faces)
     ax.set(xlim=polygons.box[0], ylim=polygons.box[1], aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
-    ax.set_title(f"{polygons.patterns} polygons")
-    if key:
-        _draw_key(ax, largest)
+    ax.set_title(many(polygons.patterns, "polygon"))
+    _draw_key(ax, largest)
     return ax
 
 
@@ -85,20 +84,18 @@ def draw_slice(
     ax.add_collection(LineCollection(list(found.vertices[found.faces.ends[inner]]), colors="white", linewidths=0.4))
     ax.set(xlabel=f"$x_{{{first + 1}}}$", ylabel=f"$x_{{{second + 1}}}$")
     where = f", {', '.join(fixed[:4])}{', ...' if len(fixed) > 4 else ''}" if fixed else ""
-    ax.set_title(f"output {output + 1}{where}\n{found.patterns} polygons", fontsize=10)
+    ax.set_title(f"output {output + 1}{where}\n{many(found.patterns, 'polygon')}", fontsize=10)
     ax.figure.colorbar(image, ax=ax, label=f"output {output + 1}")
     return ax
 
 
 def gradient_colors(slopes: Floats, largest: float) -> Floats:
     """Return a colour for each gradient [n, 2]: hue for the direction, white for 0, deepest at `largest`; [n, 3]."""
-    size = np.linalg.norm(slopes, axis=1)
-    depth = np.sqrt(np.minimum(size / largest, 1.0))[:, None]
-    turn = (np.arctan2(slopes[:, 1], slopes[:, 0]) / (2 * np.pi))[:, None]
-    # red, green and blue are a third of a turn apart; each falls off between a sixth and a third of a turn
-    away = (6 * turn + np.array([5.0, 3.0, 1.0])) % 6
-    fall = np.clip(np.minimum(away, 4 - away), 0.0, 1.0)
-    return np.asarray((1 - 0.15 * depth) * (1 - 0.75 * depth * fall))
+    from matplotlib.colors import hsv_to_rgb
+
+    depth = np.sqrt(np.minimum(np.linalg.norm(slopes, axis=1) / largest, 1.0))
+    turn = np.arctan2(slopes[:, 1], slopes[:, 0]) / (2 * np.pi) % 1.0
+    return np.asarray(hsv_to_rgb(np.stack([turn, 0.75 * depth, 1 - 0.15 * depth], axis=1)))
 
 
 def _draw_key(ax: Any, largest: float) -> None:

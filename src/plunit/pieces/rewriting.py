@@ -1,7 +1,6 @@
 """Networks from networks, with the same function or one made of it, as one network again.
 
 rescaled        output_shift + output_scale f((x - shift) / scale), for raw inputs and outputs
-combination     rows f(x) + offset
 side_by_side    (f(x), g(x)), each of its own inputs
 difference      f(x) - g(x)
 merged          f with equal units as one
@@ -11,9 +10,8 @@ to_relu         f with ReLU as its only activation
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -74,22 +72,6 @@ def _rounded(array: Any, name: str) -> Floats:
         raise ValueError(f"a {name} becomes larger than 1e308 with this scale; take another scale") from None
 
 
-def combination(net: Network, rows: Any, offset: Any = 0.0) -> Network:
-    """X -> rows f(x) + offset: linear combinations of the outputs; rows [new out, out], offset [new out].
-
-    >>> from plunit.pieces import network
-    >>> both = network([([[1.0], [2.0]], [0.0, 1.0])])
-    >>> combination(both, [[1.0, -1.0]])([3.0]).tolist()
-    [-4.0]
-    """
-    rows = np.asarray(rows, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != net.outputs:
-        raise ValueError(f"rows must be [new outputs, {net.outputs}], one list for each new output, got {rows.shape}")
-    *hidden, last = net.layers
-    bias = last.bias @ rows.T + np.broadcast_to(np.asarray(offset, dtype=np.float64), len(rows))
-    return Network((*hidden, Layer(rows @ last.weight, bias)))
-
-
 def difference(one: Network, other: Network) -> Network:
     """X -> one(x) - other(x), as one network."""
     for net in (one, other):
@@ -97,9 +79,10 @@ def difference(one: Network, other: Network) -> Network:
     if (one.inputs, one.outputs) != (other.inputs, other.outputs):
         sizes = " and ".join(f"{net.inputs} -> {net.outputs}" for net in (one, other))
         raise ValueError(f"a difference needs networks of the same inputs and outputs, got {sizes}")
-    every = list(range(one.inputs))
-    eye = np.eye(one.outputs)
-    return combination(side_by_side([one, other], [every, every], one.inputs), np.concatenate([eye, -eye], axis=1))
+    every, eye = list(range(one.inputs)), np.eye(one.outputs)
+    rows = np.concatenate([eye, -eye], axis=1)
+    *hidden, last = side_by_side([one, other], [every, every], one.inputs).layers
+    return Network((*hidden, Layer(rows @ last.weight, last.bias @ rows.T)))
 
 
 def side_by_side(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count: int) -> Network:
@@ -111,22 +94,19 @@ def side_by_side(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count
     [21.0, 13.0]
     """
     depth = max(len(net.layers) for net in nets)
-    chains = []
-    for net, places in zip(nets, inputs, strict=True):
-        first, *rest = _lengthened(net, depth)
-        weight = np.zeros((len(first.bias), count))
-        weight[:, list(places)] = first.weight
-        chains.append((Layer(weight, first.bias, first.activation), *rest))
-
-    def joined(join: Callable[[Floats, Floats], Floats], layers: Sequence[Layer]) -> Layer:
-        return reduce(lambda f, g: Layer(join(f.weight, g.weight), *_beside(f, g)), layers)
-
-    levels = list(zip(*chains, strict=True))
-    return Network((joined(_stacked, levels[0]), *(joined(_diagonal, level) for level in levels[1:])))
-
-
-def _stacked(a: Floats, b: Floats) -> Floats:
-    return np.concatenate([a, b])
+    layers: list[Layer] = []
+    places = [list(each) for each in inputs]
+    for level in zip(*(_lengthened(net, depth) for net in nets), strict=True):
+        weight, bias = np.zeros((0, count)), np.zeros(0)
+        for layer, place in zip(level, places, strict=True):
+            rows = np.zeros((len(layer.bias), count))
+            rows[:, place] = layer.weight
+            place[:] = range(len(bias), len(bias) + len(rows))
+            weight, bias = np.concatenate([weight, rows]), np.concatenate([bias, layer.bias])
+        functions = [layer.activation for layer in level if layer.activation is not None]
+        layers.append(Layer(weight, bias, beside(functions) if functions else None))
+        count = len(bias)
+    return Network(tuple(layers))
 
 
 def merged(net: Network) -> Network:
@@ -164,39 +144,19 @@ def _lengthened(net: Network, depth: int) -> tuple[Layer, ...]:
     return (*hidden, Layer(last.weight, last.bias, f), *[Layer(eye, zero, f)] * (more - 1), Layer(eye, zero))
 
 
-def _diagonal(a: Floats, b: Floats) -> Floats:
-    """Return the matrix [out, in] with blocks a and b."""
-    return np.concatenate([np.pad(a, ((0, 0), (0, b.shape[1]))), np.pad(b, ((0, 0), (a.shape[1], 0)))])
-
-
-def _beside(one: Layer, other: Layer) -> tuple[Floats, Activation | None]:
-    """Return the bias and the activation of the units of two layers."""
-    bias, f, g = np.concatenate([one.bias, other.bias]), one.activation, other.activation
-    return bias, None if f is None or g is None else beside([f, g])
-
-
-def to_relu(net: Network, *, only_relu: bool = False) -> Network:
-    """PLU(z) = alpha z + (1 - alpha) (relu(z + c) - relu(z - c) - c): the same function with ReLU as only activation.
-
-    Args:
-        net: a network with any piecewise-linear activations.
-        only_relu: every hidden unit is a ReLU. Otherwise a unit may also be the identity, which passes z through.
+def to_relu(net: Network) -> Network:
+    """PLU(z) = -c - alpha relu(-z - c) + relu(z + c) - (1 - alpha) relu(z - c): the same function by ReLU alone.
 
     A unit with slopes s_0, ..., s_k between knots t_1 < ... < t_k is
 
-        f(z) = s_0 z + b + sum_j (s_j - s_{j-1}) relu(z - t_j),
-
-    so that PLU takes two ReLU units and one that passes z through. With only_relu it is
-
         f(z) = f(t_1) - s_0 relu(t_1 - z) + s_1 relu(z - t_1) + sum_{j > 1} (s_j - s_{j-1}) relu(z - t_j),
 
-    so that PLU takes three, whatever z is: -c - alpha relu(-z - c) + relu(z + c) - (1 - alpha) relu(z - c). A unit
-    without knots takes two, relu(z) and relu(-z). Units whose factor is 0 are left out: ReLU stays one ReLU. A sum that
-    starts at a knot above 1024 in size would lose digits. So the sum starts at the first knot of at most 1024 in size,
-    or at 0. Bends left of this start are (s_j - s_{j-1}) relu(t_j - z).
+    so that PLU takes three. A unit without knots takes two, relu(z) and relu(-z). Units whose factor is 0 are left out:
+    ReLU stays one ReLU. A sum that starts at a knot above 1024 in size would lose digits. So it starts at the first
+    knot of at most 1024 in size, or at 0. Bends left of this start are (s_j - s_{j-1}) relu(t_j - z).
 
     >>> net = network([([[1.0]], [0.0]), activation.plu(0.5), ([[2.0]], [0.0])])
-    >>> plain = to_relu(net, only_relu=True)
+    >>> plain = to_relu(net)
     >>> plain.widths[1], plain([[-3.0], [0.5], [3.0]]).ravel().tolist()
     (3, [-4.0, 1.0, 4.0])
     """
@@ -205,52 +165,40 @@ def to_relu(net: Network, *, only_relu: bool = False) -> Network:
     for layer in net.layers:
         layers.append((layer.weight, layer.bias))
         if layer.activation is not None:
-            layers += _sums(layer.activation, only_relu)
+            layers += _sums(layer.activation)
     return network(layers)
 
 
-def _sums(f: Activation, only_relu: bool) -> list[LayerLike]:
-    """Return f_u(z) = constant + sum of factor g(sign z - shift) as layers; g is ReLU, or the identity if passed."""
+def _sums(f: Activation) -> list[LayerLike]:
+    """Return f_u(z) = constant + sum of factor relu(sign z - shift) as layers."""
     constants, terms = np.zeros(len(f.knots)), []
     for unit in range(len(f.knots)):
-        constants[unit], found = _terms(f, unit, only_relu)
+        constants[unit], found = _terms(f, unit)
         terms += [(unit, *term) for term in found if term[0] != 0]
     # a layer without terms is constant, but a layer needs a unit
-    terms = terms or [(0, 0.0, 1.0, 0.0, False)]
+    terms = terms or [(0, 0.0, 1.0, 0.0)]
     before, after = np.zeros((len(terms), len(constants))), np.zeros((len(constants), len(terms)))
-    for row, (unit, factor, sign, _, _) in enumerate(terms):
+    for row, (unit, factor, sign, _) in enumerate(terms):
         before[row, unit], after[unit, row] = sign, factor
-    *_, shift, passed = np.array(terms).T
-    g = activation.piecewise([np.where(passed, np.inf, 0.0)], [passed, 1.0]) if passed.any() else activation.relu()
-    return [(before, -shift), g, (after, constants)]
+    return [(before, -np.array(terms)[:, -1]), activation.relu(), (after, constants)]
 
 
-def _terms(f: Activation, unit: int, only_relu: bool) -> tuple[float, list[tuple[float, float, float, bool]]]:
-    """Return the constant of one unit, and (factor, sign, shift, passed) of its terms."""
+def _terms(f: Activation, unit: int) -> tuple[float, list[tuple[float, float, float]]]:
+    """Return the constant of one unit, and (factor, sign, shift) of its terms."""
     knots = np.unique(f.knots[unit])
     knots = knots[np.isfinite(knots)]
     # if several knots are at one place, the slope after the last counts
     behind = [np.sum(f.knots[unit] <= knot) for knot in knots]
     slopes = f.slopes[unit][[0, *behind]]
-    bends, near = np.diff(slopes), np.flatnonzero(np.abs(knots) <= FAR)
-    if len(near):
-        first = home = int(near[0])
-        start, slope = float(knots[first]), slopes[first]
-        one = Units.of(f.part(slice(unit, unit + 1)))
-        constant = float(one.values(np.array([[start]]), np.zeros(1, dtype=np.int64))[0, 0])
-        if only_relu:
-            terms = [(-slope, -1.0, -start, False), (slopes[first + 1], 1.0, start, False)]
-        else:
-            constant -= float(slope * start)
-            terms = [(slope, 1.0, 0.0, True), (bends[first], 1.0, start, False)]
-    else:
-        first, home, constant = None, int((knots < 0).sum()), float(f.at_zero[unit])
-        slope = slopes[home]
-        both = [(slope, 1.0, 0.0, False), (-slope, -1.0, 0.0, False)]
-        terms = both if only_relu else [(slope, 1.0, 0.0, True)]
-    for j in range(len(knots)):
+    near = np.flatnonzero(np.abs(knots) <= FAR)
+    start = float(knots[near[0]]) if len(near) else 0.0
+    one = Units.of(f.part(slice(unit, unit + 1)))
+    constant = float(one.values(np.array([[start]]), np.zeros(1, dtype=np.int64))[0, 0])
+    left, right = np.sum(knots < start), np.sum(knots <= start)
+    terms = [(-slopes[left], -1.0, -start), (slopes[right], 1.0, start)]
+    for knot, bend in zip(knots, np.diff(slopes), strict=True):
         # a bend left of the start of the sum changes f only for z on the left of the bend
-        sign = -1.0 if j < home else 1.0
-        if j != first:
-            terms.append((bends[j], sign, sign * knots[j], False))
+        sign = -1.0 if knot < start else 1.0
+        if knot != start:
+            terms.append((bend, sign, sign * knot))
     return constant, terms

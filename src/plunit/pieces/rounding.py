@@ -7,7 +7,7 @@ exact values, E their error and m = max |h| + E over the box:
     y = f(z)         E_y = L E_z + gamma_7 (|slope| |z| + |intercept|) + 2 u |jump of slope| |knot|
 
 where L is the largest slope that z +- E_z can meet. The bound includes the rounding of tables, and underflow. Ranges of
-h and z come from interval arithmetic. gamma_k is that of Higham (2002; docs/literature.md).
+h and z come from interval arithmetic. gamma_k is that of Higham (2002; docs/glossary.md).
 """
 
 from __future__ import annotations

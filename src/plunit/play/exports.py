@@ -11,9 +11,8 @@ import numpy as np
 from plunit.base.errors import UserError
 from plunit.base.fields import known
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.mlp import MLP, exact, spread
+from plunit.ensemble.mlp import MLP, exact, in_units, spread
 from plunit.ensemble.nonlinearities import module_of
-from plunit.ensemble.standardizing import in_units
 from plunit.pieces import Network as Exact
 from plunit.pieces.formats import csv_json, onnx_writing
 from plunit.pieces.formats.c_header import network_header
@@ -45,7 +44,7 @@ from pathlib import Path
 import numpy as np
 
 from plunit.ensemble import MLP, Rows, {method}, forward, initial
-from plunit.ensemble.standardizing import in_units
+from plunit.ensemble.mlp import in_units
 from plunit.play.targets import task_of
 
 task = task_of({target})

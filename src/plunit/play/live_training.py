@@ -85,7 +85,7 @@ class LiveFinish:
     """The same for the steps of Levenberg and Marquardt, all rows at each; those of one call of `finish_members`."""
 
     def __init__(
-        self, network: MLP, theta: Array, rows: Rows, *, lr: Any, alpha: Any = 0.1, c: Any = 1.0, unit: float = 1.0
+        self, network: MLP, theta: Array, rows: Rows, *, alpha: Any = 0.1, c: Any = 1.0, unit: float = 1.0
     ) -> None:
         self._network, self._rows, self._unit = network, Rows(rows.x, rows.y), unit
         self._options: dict[str, Any] = {"alpha": alpha, "c": c, "engine": engine()}

@@ -158,9 +158,9 @@ def _trainings(task: Task, settings: Settings, batch: int) -> list[LiveTraining]
     rows = Rows(*task.scaled, batch=batch, seeds=range(settings.networks) if batch else ())
     unit = float(np.mean(task.scales[1].spread ** 2))
     networks = [MLP(widths, name) for name in settings.activations]
-    shape |= {"lr": settings.lr, "unit": unit}
+    shape |= {"unit": unit}
     if settings.method == "adam":
-        return [LiveTraining(one, start[: one.parameters], rows, **shape) for one in networks]
+        return [LiveTraining(one, start[: one.parameters], rows, lr=settings.lr, **shape) for one in networks]
     return [LiveFinish(one, start[: one.parameters], rows, **shape) for one in networks]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,11 +15,8 @@ from plunit.base.errors import UserError
 from plunit.base.fields import known, made
 from plunit.base.ranges import DOMAIN, Range
 from plunit.ensemble import ACTIVATIONS
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.standardizing import Scale
-from plunit.expressions import Expression, ExpressionError, parse
-from plunit.expressions.parsing import WORD
-from plunit.expressions.vocabulary import CONSTANTS, NAMES
+from plunit.ensemble.arrays import Array, Scale
+from plunit.expressions import Expression
 from plunit.fitting.problems import Problem, of_drawing, of_expression, of_numbers
 
 MEMBERS = Range(1, 4096)
@@ -116,45 +112,11 @@ def task_of(target: Any) -> Task:
 
 
 def _typed(text: Annotated[str, Range(0, 10_000)], low: End = -6.0, high: End = 6.0) -> Task:
-    written, columns = translated(text)
-    try:
-        parse(written)
-    except ExpressionError as error:
-        raise UserError(f"{text[:200]!r}, column {columns[error.column - 1]}: {error.problem}") from None
-    names = of_expression(written, low, high, 2).inputs  # at the corners: how many variables?
+    names = of_expression(text, low, high, 2).inputs  # at the corners: how many variables?
     if len(names) > 2:
         raise UserError(f"use one or two variables; {text[:60]!r} has {', '.join(names[:9])}")
-    notes = [f"Read as {written}"] if written != text else []
-    return _task([of_expression(written, low, high, AXIS[len(names) - 1])], notes)
-
-
-def translated(text: str) -> tuple[str, list[int]]:
-    """Return a text as `parse` wants it, and the column of the given text for each character and for the end.
-
-    People type 2x for 2*x and x^2 for x**2. A name before a parenthesis is a factor if it is no function.
-
-    >>> translated("2x^2 - x(x + 1)sin(3x)")[0]
-    '2*x**2 - x*(x + 1)*sin(3*x)'
-    >>> translated("2x^")
-    ('2*x**', [1, 2, 2, 3, 3, 4])
-    """
-    factors = {word[0] for word in WORD.finditer(text) if word.lastgroup == "name"} | {*CONSTANTS}
-    factors -= {*NAMES, *keyword.kwlist}
-    written, columns, at, after_value = "", list[int](), 0, False
-    while at < len(text):
-        found = WORD.match(text, at)
-        word, kind = (found[0], found.lastgroup) if found else (text[at], "symbol")
-        if kind == "call" and (name := word[:-1].rstrip()) in factors:
-            word, kind = name, "name"
-        if after_value and (kind == "call" or word == "(" or word in factors):
-            times = "* " if written[-1].isspace() else "*"
-            written, columns = written + times, [*columns, *[at + 1] * len(times)]
-        written += "**" if word == "^" else word
-        columns += [at + 1] * 2 if word == "^" else range(at + 1, at + 1 + len(word))
-        if kind != "space":
-            after_value = kind == "number" or word == ")" or word in factors
-        at += len(word)
-    return written, [*columns, len(text) + 1]
+    found = of_expression(text, low, high, AXIS[len(names) - 1])
+    return _task([found], found.notes)
 
 
 def _paper(name: Any) -> Task:

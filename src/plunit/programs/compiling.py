@@ -1,6 +1,6 @@
-"""How the programs are compiled, stated once for setup.py and `plunit.programs.loading`.
+"""How the programs are compiled: for this machine at first use, or for a wheel.
 
-setup.py loads this file by its path. So nothing but Python's own library is imported here.
+setup.py calls `python -m plunit.programs.compiling FOLDER`, in an environment that has nothing but Python.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+
+from plunit.base.machine import run_group
 
 CSRC = Path(__file__).with_name("csrc")
 PROGRAMS = ("train", "chain", "prove")  # networks; density networks; bounds of networks
@@ -25,7 +26,7 @@ PROGRAMS = ("train", "chain", "prove")  # networks; density networks; bounds of 
 # computes the same bits
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 # A wheel has a library for each level, in a file of its own: a linker would merge the inline functions of several
-# levels, and an old processor might be given those of a new one. The least level has the key 1.
+# levels, and an old processor might be given those of a new one. The lowest level has the key 1.
 LEVELS = {
     "x86_64": {1: "x86-64", 3: "x86-64-v3", 4: "x86-64-v4"},
     "aarch64": {1: "armv8-a"},
@@ -34,20 +35,11 @@ LEVELS = {
 SOURCES = "sources.sha256"  # beside the libraries of a wheel: what they were compiled from
 # the C++ library inside and hidden: nothing but the C library is needed
 _ALONE = ["-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections", "-s"]
-_SECONDS = 300  # a compiler that takes longer is stuck
+_SECONDS = 900  # a compiler that takes longer is stuck
 
 
 class CannotCompile(Exception):
     """The program cannot be compiled here; the text says why."""
-
-
-def _run(command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run a command in the group of setup.py, whose threads compile: Ctrl-C at a terminal ends all of them."""
-    return subprocess.run(command, capture_output=True, **options)
-
-
-Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
-"""Runs a command: `_run`, or `plunit.base.machine.run_group` at first use."""
 
 
 def levels() -> dict[int, str]:
@@ -63,6 +55,11 @@ def file_name(level: str, program: str = "train") -> str:
 def file_names() -> list[str]:
     """Return the names of all files beside each other in a wheel."""
     return [*(file_name(level, program) for level in levels().values() for program in PROGRAMS), SOURCES]
+
+
+def source(program: str) -> Path:
+    """Return the C++ file of a program."""
+    return CSRC / f"{program}.cpp"
 
 
 def source_hash() -> str:
@@ -97,10 +94,10 @@ def find_compiler() -> list[str]:
     raise CannotCompile("no C++ compiler found" + (f" (CXX is {os.environ['CXX']!r})" if chosen else ""))
 
 
-def compiled(compiler: list[str], scratch: str, program: str, run: Run = _run) -> bytes:
-    """Return the library of a program; whatever the compiler writes is in the folder `scratch`."""
-    made = Path(scratch, f"{program}.so")
-    output([*compiler, *FLAGS, "-o", str(made), str(CSRC / f"{program}.cpp")], run, TMPDIR=scratch)
+def compiled(compiler: list[str], scratch: str, source: Path, options: Sequence[str] = ()) -> bytes:
+    """Return the library of a C++ file; whatever the compiler writes is in the folder `scratch`."""
+    made = Path(scratch, f"{source.stem}.so")
+    output([*compiler, *FLAGS, "-o", str(made), str(source), *options], TMPDIR=scratch)
     content = made.read_bytes() if made.exists() else b""
     if not content:
         raise _failure(compiler, "ended without an error but wrote no library")
@@ -112,14 +109,14 @@ def _alone(compiler: list[str], program: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="plunit-") as scratch:
         if sys.platform == "linux":
             with contextlib.suppress(CannotCompile):
-                return compiled([*compiler, *_ALONE], scratch, program)
-        return compiled(compiler, scratch, program)
+                return compiled([*compiler, *_ALONE], scratch, source(program))
+        return compiled(compiler, scratch, source(program))
 
 
-def output(command: list[str], run: Run = _run, **environment: str) -> bytes:
+def output(command: list[str], **environment: str) -> bytes:
     """Run a command of the compiler and return what it prints."""
     try:
-        done = run(command, timeout=_SECONDS, env={**os.environ, **environment})
+        done = run_group(command, timeout=_SECONDS, env={**os.environ, **environment})
     except subprocess.TimeoutExpired as error:
         raise _failure(command, f"did not end within {_SECONDS} s") from error
     except OSError as error:
@@ -144,3 +141,10 @@ def _failure(command: list[str], what: str) -> CannotCompile:
     chosen = os.environ.get("CXX")
     name = f"CXX={chosen}" if chosen else command[0]
     return CannotCompile(f"{name}: the command {what}; set CXX to a C++ compiler")
+
+
+if __name__ == "__main__":
+    try:
+        write_libraries(Path(sys.argv[1]))
+    except CannotCompile as reason:
+        print(f"plunit: the compiled programs were not built ({reason})", file=sys.stderr)

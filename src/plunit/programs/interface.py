@@ -1,20 +1,24 @@
 """What lies between Python and the compiled programs: structs, pointers to arrays, and calls.
 
-Each struct is one table here and one in C++ (csrc/interface.h). Names, types, sizes and offsets are compared when a
-program is loaded, and the type of a pointer says what the array behind it must be. So neither a field that was moved
-nor an array of another dtype is read as something else.
+The structs are read from their tables in C++ (csrc/interface.h). When a program is loaded, names, types, sizes and
+offsets are compared with those of its binary. The type of a pointer says what the array behind it must be. So neither a
+field that was moved nor an array of another dtype is read as something else.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import itertools
+import re
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+
+from plunit.programs.compiling import CSRC, PROGRAMS
 
 Array = np.ndarray[Any, Any]
 
@@ -74,144 +78,45 @@ def _ctype(kind: Any) -> Any:
     return pointer if kind.endswith("*") else _NUMBERS[kind]
 
 
-Source = struct(
-    "Source",
-    {"values": "const float*", **dict.fromkeys(("step", "unit", "point", "member"), "int64_t")},
-    strided=True,
-)
-Rows = struct("Rows", {"x": Source, "y": Source, "weight": Source, "count": "int64_t"})
-Task = struct(
-    "Task",
-    {
-        **dict.fromkeys(("members", "depth"), "int64_t"),
-        "widths": "const int64_t*",
-        **dict.fromkeys(("activation", "loss"), _TEXT),
-        "learned": "int64_t",
-        **dict.fromkeys(("limit", "tolerance"), "float"),
-        **dict.fromkeys(("first", "steps", "stride"), "int64_t"),
-        **dict.fromkeys(("training", "tests"), Rows),
-        "batch": "int64_t",
-        "seeds": "const uint64_t*",
-        "held": "int64_t",
-        "firsts": "const int64_t*",
-        **dict.fromkeys(("every", "patience"), "int64_t"),
-        **dict.fromkeys(("rate", "root", "schedule", "share", "lr", "decay"), "const float*"),
-        **dict.fromkeys(("theta", "mean", "square", "running"), "float*"),
-        **dict.fromkeys(("alpha", "c"), "const float*"),
-        **dict.fromkeys(("history", "best", "best_loss"), "float*"),
-        "best_step": "int64_t*",
-        "mark": "float*",
-        "waited": "int32_t*",
-        "looks": "float*",
-    },
-)
-Evaluation = struct(
-    "Evaluation",
-    {
-        **dict.fromkeys(("members", "depth"), "int64_t"),
-        "widths": "const int64_t*",
-        "activation": _TEXT,
-        **dict.fromkeys(("parameters", "rows"), "int64_t"),
-        **dict.fromkeys(("theta", "alpha", "c", "x"), "const double*"),
-        "found": "double*",
-    },
-)
-Squares = struct(
-    "Squares",
-    {
-        **dict.fromkeys(("members", "depth"), "int64_t"),
-        "widths": "const int64_t*",
-        "activation": _TEXT,
-        **dict.fromkeys(("parameters", "learned"), "int64_t"),
-        "limit": "double",
-        **dict.fromkeys(("rows", "apart"), "int64_t"),
-        **dict.fromkeys(("x", "y", "weight", "alpha", "c"), "const double*"),
-        **dict.fromkeys(("steps", "patience"), "int64_t"),
-        **dict.fromkeys(("tolerance", "easier", "harder", "hardest", "floor"), "double"),
-        **dict.fromkeys(("theta", "loss", "damping"), "double*"),
-        **dict.fromkeys(("waited", "taken"), "int64_t*"),
-    },
-)
-Sample = struct("Sample", {"x": "const float*", "weight": "const float*", "count": "int64_t"})
-ChainTask = struct(
-    "ChainTask",
-    {
-        **dict.fromkeys(("features", "blocks", "sides", "learned"), "int64_t"),
-        "order": "const int64_t*",
-        "sign": "const float*",
-        **dict.fromkeys(("limit", "tolerance"), "float"),
-        **dict.fromkeys(("training", "tests"), Sample),
-        **dict.fromkeys(("batch", "nearest", "every"), "int64_t"),
-        "seed": "uint64_t",
-        **dict.fromkeys(("first", "steps", "patience"), "int64_t"),
-        **dict.fromkeys(("rate", "root", "rho", "share"), "const float*"),
-        **dict.fromkeys(("theta", "mean", "square", "average", "best", "radii", "looks"), "float*"),
-        **dict.fromkeys(("best_loss", "mark"), "float"),
-        **dict.fromkeys(("best_step", "waited"), "int64_t"),
-    },
-)
-ProofTask = struct(
-    "ProofTask",
-    {
-        "depth": "int64_t",
-        "widths": "const int64_t*",
-        **dict.fromkeys(("weight", "bias"), "const double*"),
-        "knots": "int64_t",
-        **dict.fromkeys(("knot", "slope", "low", "high"), "const double*"),
-        "constraints": "int64_t",
-        **dict.fromkeys(("rows", "limits"), "const double*"),
-        "conditions": "int64_t",
-        "first": "const int64_t*",
-        "goals": "const double*",
-        "gradient": "int64_t",
-    },
-)
-ProofNodes = struct(
-    "ProofNodes",
-    {
-        **dict.fromkeys(("nodes", "splits"), "int64_t"),
-        **dict.fromkeys(("box", "range"), "double*"),
-        "split_unit": "const int64_t*",
-        **dict.fromkeys(("split_low", "split_high", "floor"), "const double*"),
-        **dict.fromkeys(("cut", "bound", "x"), "double*"),
-        "branch": "int64_t*",
-        "gradient": "double*",
-    },
-)
-SignTask = struct(
-    "SignTask",
-    {
-        **dict.fromkeys(("cases", "count", "columns"), "int64_t"),
-        **dict.fromkeys(("base", "rows", "floor"), "const double*"),
-        "bound": "double*",
-    },
-)
+_FILES = {path.name: path.read_text(encoding="utf-8") for path in sorted(CSRC.iterdir())}
+_TABLES = {
+    title: {name: kind for kind, name in re.findall(r"FIELD\(([^,]+), (\w+)\)", fields)}
+    for text in _FILES.values()
+    for fields, title in re.findall(r"#define \w+\(FIELD\)(.*?)\nSTRUCT\((\w+),", text, re.DOTALL)
+}
+
+
+@functools.cache
+def _declared(title: str) -> type[Struct]:
+    """Return the class of a struct that the C++ files declare."""
+    kinds = {name: _declared(kind) if kind in _TABLES else kind for name, kind in _TABLES[title].items()}
+    return struct(title, kinds, strided=title == "Source")
+
+
 STRUCTS = {
-    "train": (Source, Rows, Task, Evaluation, Squares),
-    "chain": (Sample, ChainTask),
-    "prove": (ProofTask, ProofNodes, SignTask),
+    program: tuple(map(_declared, re.findall(r"layouts<(.*?)>", _FILES[f"{program}.cpp"])[0].split(", ")))
+    for program in PROGRAMS
 }
 """Program to its structs."""
+
+Source, Rows, Task, Evaluation, Squares = STRUCTS["train"]
+Sample, ChainTask = STRUCTS["chain"]
+ProofTask, ProofNodes, SignTask = STRUCTS["prove"]
 
 
 def difference(library: ctypes.CDLL, program: str) -> str:
     """Return the first difference between the structs of a loaded program and those here, or "" if there is none."""
-    ours = [line for one in STRUCTS[program] for line in one.layout()]
     try:
         function = library.plunit_layout
     except AttributeError:
         return f"{program} does not describe its structs"
-    lines = (_line(function, i) for i in range(len(ours) + 1))
-    for here, there in itertools.zip_longest(ours, itertools.takewhile(bool, lines), fillvalue="nothing"):
+    function.restype = ctypes.c_char_p
+    ours = [line for one in STRUCTS[program] for line in one.layout()]
+    theirs = function().decode(errors="replace").splitlines()
+    for here, there in itertools.zip_longest(ours, theirs, fillvalue="nothing"):
         if here != there:
             return f"{program} has [{there}] where Python has [{here}]"
     return ""
-
-
-def _line(function: Any, i: int) -> str:
-    text = ctypes.create_string_buffer(200)
-    function(ctypes.c_int64(i), text, ctypes.c_int64(len(text)))
-    return text.value.decode(errors="replace")
 
 
 def address(array: Array, kind: str, name: str, strided: bool = False) -> int:

@@ -11,10 +11,10 @@ import functools
 import hashlib
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 from plunit.base import cache
-from plunit.base.machine import run_group
 from plunit.programs import compiling
 from plunit.programs.compiling import CannotCompile
 from plunit.programs.interface import difference
@@ -69,7 +69,7 @@ def is_fused() -> bool:
 def packaged(program: str = "train") -> ctypes.CDLL | None:
     """Load the best library of the wheel for this processor; None if none was made from the present source, or fits.
 
-    The library "train" of the least level runs on every processor and says which level this one has.
+    The library "train" of the lowest level runs on every processor and says which level this one has.
     """
     levels = compiling.levels()
     try:
@@ -88,21 +88,27 @@ def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.C
     every feature of the processor. A cached library that does not fit its checksum is compiled again.
     """
     compiler = [*compiling.find_compiler(), *target]
-    macros = compiling.output([*compiler, "-dM", "-E", "-x", "c++", os.devnull], run_group)
+    macros = compiling.output([*compiler, "-dM", "-E", "-x", "c++", os.devnull])
     parts = [compiling.source_hash().encode(), macros, *map(str.encode, target)]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     path = cache.private_folder() / f"{program}-{key}.so"
-    try:
-        if not cache.verified(path):
-            with cache.part_folder(path.parent) as scratch:
-                content = compiling.compiled(compiler, scratch, program, run_group)
-            cache.write_verified(path, content)
-    except OSError as error:
-        raise CannotCompile(f"the compiled program cannot be written to {path.parent}: {error}") from error
+    kept(path, lambda scratch: compiling.compiled(compiler, scratch, compiling.source(program)))
     try:
         return load(path, program)
     except OSError as error:
         raise CannotCompile(f"the compiled program does not load: {error}") from error
+
+
+def kept(path: Path, compiled: Callable[[str], bytes]) -> Path:
+    """Return the path of a library in the cache, after `compiled` has made it in a scratch folder if need be."""
+    try:
+        if not cache.verified(path):
+            with cache.part_folder(path.parent) as scratch:
+                content = compiled(scratch)
+            cache.write_verified(path, content)
+    except OSError as error:
+        raise CannotCompile(f"the compiled program cannot be written to {path.parent}: {error}") from error
+    return path
 
 
 def load(path: Path, program: str) -> ctypes.CDLL:

@@ -16,31 +16,34 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import validate_data
 
-from plunit.base.progress import Progress, ProgressLine
+from plunit.base.progress import Progress, ProgressLine, interruption
 from plunit.base.ranges import as_count
 from plunit.ensemble import ACTIVATIONS, MLP
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.halving import Candidate, interruption, places, search
-from plunit.ensemble.standardizing import Scale, in_units, out_of_units
-from plunit.sklearn import table
+from plunit.ensemble.arrays import Array, Scale
+from plunit.ensemble.halving import Candidate, places, search
+from plunit.ensemble.mlp import in_units, out_of_units
 from plunit.sklearn.fitted import FittedModel
+from plunit.sklearn.folds import box, merged, present, ready, split
 
-LOOKS = 100  # how often the rows of validation are looked at
+LOOKS = 100  # how often the validation loss is computed
 
 AVERAGE = 0.1
-"""The mean of the parameters over about this part of the steps taken is looked at, and kept: it is less noisy."""
+"""Validated and kept is the mean of the parameters over about this part of the steps: it is less noisy."""
 
 SHAPES = ((16,), (32,), (16, 16), (32, 16))
 """The hidden layers that "auto" searches."""
 
 MANY_ROWS = 600
-"""From so many rows on the default is wider layers and fewer starts, in about the same time."""
+"""Number of rows from which on the default is wider layers and fewer starts, in about the same time."""
 
 FEW, WIDE = ((16, 16), 128), ((32, 32), 64)
 """The hidden layers and the number of starts by default, for few rows and for many."""
 
 DECAYS = (0.0, 0.1, 0.3, 1.0)
 """The weight decays that the starts take in turn for "auto"."""
+
+FARTHEST = 1e18
+"""The largest number after scaling: in float32 the squares of larger ones overflow."""
 
 MOST_NUMBERS = 2**27
 """The most parameters, and losses, of all starts of a shape: 5 GiB with Adam's moments, means, best and a copy."""
@@ -75,7 +78,7 @@ def check_flag(name: str, value: Any, *, count: bool = False) -> None:
 
 
 def check_room(needed: int, work: str, smaller: str) -> None:
-    """Raise ValueError if so many numbers do not fit into memory."""
+    """Raise ValueError if that many numbers do not fit into memory."""
     if needed > MOST_NUMBERS:
         raise ValueError(f"{work} need {needed} numbers, and at most {MOST_NUMBERS} are allowed; take {smaller}")
 
@@ -152,14 +155,14 @@ class PLUEstimator(AtomicFit, FittedModel):
         self._check()
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
-        x, y, weight = table.merged(x, y, weight)
-        x, y, weight = table.present(x, y, weight * self._factors(y, weight))
+        x, y, weight = merged(x, y, weight)
+        x, y, weight = present(x, y, weight * self._factors(y, weight))
         share = self.validation_fraction if self.early_stopping and held is None else 0.0
         shapes, starts = self._shapes_and_starts(len(x))
         best = min(self.n_best, starts)
         # members that go on know the rows that other folds hold
         most = 1 if self.warm_start else min(best, max(1, starts // len(DECAYS)))
-        order, size, folds = table.split(y, share, most, rng, classes=loss != "square")
+        order, size, folds = split(y, share, most, rng, classes=loss != "square")
         x, y, weight = x[order], y[order], weight[order]
         if held is not None:
             size, folds = len(held[0]), 1
@@ -177,7 +180,7 @@ class PLUEstimator(AtomicFit, FittedModel):
             looks |= {"patience": math.ceil(self.n_iter_no_change / every), "tolerance": self.tol}
         scaled = _scaled("X", scales[0], x), _scaled("y", scales[1], y)
         dealt = np.arange(starts) // len(DECAYS) % max(folds, 1)  # so that each fold has all weight decays
-        rows, validation = table.ready(*scaled, weight, size, dealt.tolist(), self._batch(), looks)
+        rows, validation = ready(*scaled, weight, size, dealt.tolist(), self._batch(), looks)
         decays = np.resize(DECAYS if self._auto_decay() else float(self.weight_decay), starts)
         pressed: list[None] = []
         found = search(
@@ -199,7 +202,7 @@ class PLUEstimator(AtomicFit, FittedModel):
             lr=self.learning_rate_init,
             decay=decays,
         )
-        self._keep(found, _best_shape(found, best), decays, scales, table.box(x, scales[0]))
+        self._keep(found, _best_shape(found, best), decays, scales, box(x, scales[0]))
         kept = f"the mean of the best {self.theta_.shape[1]} so far"
         return interruption(max(one.steps for one in found), steps, kept) if pressed else ""
 
@@ -237,7 +240,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         return [tuple(as_count('each of hidden_layer_sizes, if not "auto",', size, 1, math.inf) for size in sizes)]
 
     def _steps(self, rows: int) -> tuple[int, int]:
-        """Return the number of steps, and of those from one look at the rows of validation to the next."""
+        """Return the number of steps, and of those from one look at the validation rows to the next."""
         passes = 400 * rows / min(self._batch(), rows)
         steps = int(min(max(passes, 2000), 12_000)) if self.max_iter is None else int(self.max_iter)
         every = max(1, steps // LOOKS)
@@ -277,7 +280,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         self.candidates_ = {
             "hidden_layer_sizes": np.array([",".join(map(str, one.network.widths[1:-1])) for one in found]),
             "start": starts,
-            "fold": np.unique([one.fold for one in found], return_inverse=True)[1],
+            "fold": np.unique([one.first_held for one in found], return_inverse=True)[1],
             "weight_decay": decays[starts],
             "validation_loss": np.array([one.loss for one in found]),
             "best_iter": np.array([one.best_step for one in found]),
@@ -300,9 +303,13 @@ class PLUEstimator(AtomicFit, FittedModel):
 def _scaled(name: str, scale: Scale, values: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = scale(values)
-    if not np.isfinite(scaled).all():
-        largest = f"{np.abs(values).max():.3g}"
-        raise ValueError(f"{name} has values up to {largest}, whose differences overflow; scale its columns")
+    far = ~(np.abs(scaled) <= FARTHEST)
+    if far.any():
+        value = values[np.unravel_index(far.argmax(), far.shape)]
+        raise ValueError(
+            f"{name} has the value {value:.3g}, too far from the other rows for single precision; correct or drop the "
+            "row, or scale the columns"
+        )
     return scaled
 
 
@@ -322,7 +329,7 @@ def _best_shape(found: list[Candidate], count: int) -> list[Candidate]:
 
 def _chosen(members: list[Candidate], count: int) -> list[Candidate]:
     losses = np.array([one.loss for one in members])
-    place = places(losses, np.array([one.fold for one in members]))
+    place = places(losses, np.array([one.first_held for one in members]))
     order = np.lexsort([losses, place])[:count]
     return [members[i] for i in np.sort(order)]
 

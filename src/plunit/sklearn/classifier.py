@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from plunit.ensemble.arrays import Array
 from plunit.numpy import sigmoid
-from plunit.sklearn import table
+from plunit.sklearn import folds
 from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.fitted import member_mean
 
@@ -35,7 +35,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         multilabel_: whether y had several labels.
         network_: f, in the units of the data: the log-odds of the second class, or a number for each class; the
             log-odds of each label.
-        validation_scores_: minus the loss of validation of the best member at each look.
+        validation_scores_: minus the validation loss of the best member at each look.
 
     >>> from plunit.sklearn import PLUClassifier
     >>> x = np.random.default_rng(0).uniform(-1, 1, (300, 2))
@@ -48,7 +48,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
     class_weight: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> PLUClassifier:  # noqa: N803
-        """Train on rows X [n, in] and classes y [n]; X_val and y_val are rows for validation of one's own."""
+        """Train on rows X [n, in] and classes y [n]; X_val and y_val are your own validation rows."""
         return self._fit_whole(X, y, sample_weight, X_val, y_val)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> str:  # noqa: N803
@@ -57,7 +57,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        X, y, weight = table.present(X, y, weight)  # noqa: N806
+        X, y, weight = folds.present(X, y, weight)  # noqa: N806
         self.multilabel_ = y.ndim == 2
         if not self.multilabel_:
             self.classes_ = np.unique(y)

@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from plunit.ensemble import MLP
+from plunit.ensemble import ACTIVATIONS, MLP
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.evaluating import output_blocks
 from plunit.ensemble.mlp import PIECEWISE, spread
+from plunit.ensemble.native_steps import output_blocks
+from plunit.ensemble.nonlinearities import module_of
 from plunit.pieces import Curve, Polygons, curve, polygons
 from plunit.pieces import Network as Exact
 from plunit.pieces import network as build
@@ -132,9 +133,23 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
 
     def to_torch(self) -> nn.Sequential:
         """Return the fitted function as an `nn.Sequential` in float64: the mean of the members."""
-        from plunit.sklearn.modules import sequential
+        import torch
+        from torch import nn
 
-        return sequential(self._layers(), self.activation_, self._unit_shapes())
+        from plunit.torch import PLU
+
+        name, kind, modules = self.activation_, module_of(self.activation_), list[nn.Module]()
+        for i, (weight, bias) in enumerate(self._layers()):
+            if i:
+                alpha, c = self._unit_shapes()[i - 1]
+                modules.append(PLU(float(alpha[0]), float(c[0])) if kind == "PLU" else getattr(nn, kind)())
+                if ACTIVATIONS[name].learned:
+                    modules[-1] = PLU(learnable=True, num_parameters=len(alpha)).double()
+                    raw = {"raw_alpha": torch.from_numpy(alpha).logit(), "raw_c": torch.from_numpy(c).log()}
+                    modules[-1].load_state_dict(raw)
+            modules.append(nn.Linear(weight.shape[1], weight.shape[0], dtype=torch.float64))
+            modules[-1].load_state_dict({"weight": torch.from_numpy(weight), "bias": torch.from_numpy(bias)})
+        return nn.Sequential(*modules)
 
     def save(self, path: str | Path) -> None:
         """Write the exact function to a file; its ending is one of those of `plunit.pieces.save`.

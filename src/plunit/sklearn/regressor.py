@@ -10,8 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from plunit.base.ranges import as_count
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.standardizing import Scale
+from plunit.ensemble.arrays import Array, Scale
 from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.fitted import member_mean
 
@@ -39,14 +38,14 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
             2,000 and at most 12,000 steps.
         learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
         weight_decay: a weight w loses learning_rate * weight_decay * w at each step. "auto": the starts take 0, 0.1,
-            0.3 and 1 in turn, and the rows of validation decide.
+            0.3 and 1 in turn, and the validation rows decide.
         batch_size: rows of each step; "auto" is 64, or all if there are fewer.
         early_stopping: validate each start on rows it does not learn from. False, or fewer than 10 rows: the training
             rows decide.
         validation_fraction: the share of the rows in a fold, at least 10 rows (of fewer than 30, a third) and at most
             4,000. There are as many folds as fit, at most `n_best` and `n_init` / 4, and one with `warm_start`.
-        n_iter_no_change: a start ends after so many steps without a validation loss that is better by `tol`; None goes
-            on.
+        n_iter_no_change: the number of steps without a gain of `tol` in the validation loss after which a start ends;
+            None goes on.
         tol: see `n_iter_no_change`.
         random_state: the same number gives the same bits, whatever the number of threads.
         verbose: show progress on the terminal.
@@ -63,10 +62,10 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         theta_: the parameters of the members [rows, n_best], for `plunit.ensemble.forward`.
         candidates_: all starts, the best first: shape, number of the start, fold, loss, steps, weight decay, whether it
             was chosen.
-        best_loss_: the least loss of validation, in units of the variance of y.
-        loss_curve_: the loss of training of the best member, every 16 steps.
-        validation_scores_: 1 - the loss of validation of the best member at each look.
-        n_iter_: steps that the best member was trained.
+        best_loss_: the least validation loss, in units of the variance of y, after the finish.
+        loss_curve_: the training loss of the best member, every 16 steps.
+        validation_scores_: 1 - the validation loss of the best member at each look, before the finish.
+        n_iter_: Adam's steps of the best member; those of the finish do not count.
 
     >>> from plunit.sklearn import PLURegressor
     >>> x = np.random.default_rng(0).uniform(-2, 2, (300, 2))
@@ -84,7 +83,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
             as_count('finish, if not "auto",', self.finish)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> PLURegressor:  # noqa: N803
-        """Train on rows X [n, in] and y [n] or [n, out]; X_val and y_val are rows for validation of one's own."""
+        """Train on rows X [n, in] and y [n] or [n, out]; X_val and y_val are your own validation rows."""
         return self._fit_whole(X, y, sample_weight, X_val, y_val)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> str:  # noqa: N803

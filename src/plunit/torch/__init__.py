@@ -16,9 +16,8 @@ except ModuleNotFoundError as missing:
 from plunit.torch.conversion import convert
 from plunit.torch.exact.network import to_network
 from plunit.torch.initialising import init_, param_groups
-from plunit.torch.module import PLU
+from plunit.torch.module import PLU, Residual
 from plunit.torch.op import has_native, inverse, kernels, log_slope, plu, slope, use_triton
-from plunit.torch.residual import Residual
 
 __all__ = [
     "PLU",

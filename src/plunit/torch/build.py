@@ -1,134 +1,87 @@
-"""`python -m plunit.torch.build`: compile the packaged sources of the native op against the installed PyTorch.
+"""`python -m plunit.torch.build`: compile the native op against the installed PyTorch, as `programs` are compiled.
 
-The result goes into the user's cache, where `plunit.torch.native` finds it. It is loaded and tried in the process that
-compiles it before it gets there.
+The binary goes into the user's cache, where `plunit.torch.native` finds it, or into the folder that is given, which is
+the package's in setup.py. Before it gets there, another process loads it and tries it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
-import os
-import shutil
-import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 from pathlib import Path
 
 import torch
 
 from plunit.base import cache
-from plunit.base.errors import UserError
-from plunit.base.machine import own_group
-from plunit.programs.compiling import first_error
-from plunit.torch import extension, native
+from plunit.programs import compiling
+from plunit.programs.compiling import CannotCompile
+from plunit.programs.loading import kept
+from plunit.torch import native
 
-_SECONDS = 1800  # a compiler that takes longer is stuck
-_CHILD = "import sys; from plunit.torch.build import compile_into; compile_into(sys.argv[1])"
+_TRY = """
+import pathlib, sys, torch
+from plunit.torch import native
+native.open_binary(pathlib.Path(sys.argv[1]))
+y = torch.ops.plunit.plu(torch.tensor([-21.0, 0.5, 21.0]), 0.1, 1.0).tolist()
+sys.exit(None if y == [-3.0, 0.5, 3.0] else f"error: PLU of -21, 0.5 and 21 is -3, 0.5 and 3: got {y}")
+"""
 
 
-def main() -> int:
+def main(folder: str | None = None) -> int:
     """Build the native op unless it is built; return 0, or 2 after one line that says what is missing."""
     try:
         found = next(native.binaries(), None)
-        if found:
+        if found and folder is None:
             print(f"plunit: the native op for torch {torch.__version__} is already built: {found}")
-        else:
-            build_into_cache()
-    except UserError as error:
-        print(f"plunit: {error}", file=sys.stderr)
+            return 0
+        start = time.monotonic()
+        print(f"plunit: compiling the native op against torch {torch.__version__}, about a minute", flush=True)
+        path = _into_cache() if folder is None else _into(Path(folder))
+    except CannotCompile as error:
+        print(f"plunit: the native op is not built: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("plunit: stopped; nothing is left behind", file=sys.stderr)
         return 130
+    print(f"plunit: the native op is built, in {time.monotonic() - start:.0f} s: {path}")
     return 0
 
 
-def build_into_cache() -> Path:
-    """Compile the native op into the user's cache and return its path."""
-    check_tools()
-    folder = _cache_folder()
-    path = folder / native.cache_name()
-    start = time.monotonic()
-    try:
-        with cache.part_folder(folder) as scratch:
-            _run([sys.executable, "-c", _CHILD, scratch], scratch)
-            content = Path(scratch, "native").read_bytes()
-        cache.write_verified(path, content)
-    except OSError as error:
-        raise UserError(f"the native op cannot be written to {folder}: {error}") from error
-    print(f"plunit: the native op is built, in {time.monotonic() - start:.0f} s: {path}")
-    return path
-
-
-def check_tools() -> None:
-    """Raise UserError where setuptools, headers or a compiler are missing."""
-    if importlib.util.find_spec("setuptools") is None:
-        raise UserError("setuptools is not installed and PyTorch compiles with it; run: pip install 'setuptools>=77'")
-    from torch.utils import cpp_extension
-
-    includes = [Path(folder) for folder in cpp_extension.include_paths()]
-    if not any((folder / "torch" / "version.h").exists() for folder in includes):
-        raise UserError(f"this PyTorch has no headers in {includes[0]}; install it with pip, whose wheels have them")
-    python = Path(sysconfig.get_paths()["include"])
-    if not (python / "Python.h").exists():
-        raise UserError(f"Python's headers are not in {python}; install them, with apt: apt install python3-dev")
-    compiler = cpp_extension.get_cxx_compiler()  # type: ignore[no-untyped-call]
-    if not shutil.which(compiler):
-        raise UserError(f"there is no C++ compiler {compiler}; install one, such as g++, or set CXX to its path")
-
-
-def _cache_folder() -> Path:
+def _into_cache() -> Path:
     folder = cache.private_folder()
-    try:
-        wanted = cache.user_cache()
-    except RuntimeError:
-        raise UserError("the user has no home folder; set XDG_CACHE_HOME to a folder for the native op") from None
-    if folder != wanted:
-        raise UserError(f"{wanted} cannot be used as a cache folder; make it yours to write, or set XDG_CACHE_HOME")
-    return folder
+    with contextlib.suppress(RuntimeError):  # the user has no home folder
+        if folder == cache.user_cache():
+            return kept(folder / native.binary_name(), _compiled)
+    raise CannotCompile("the user's cache cannot be used; set XDG_CACHE_HOME to a folder that you alone can write to")
 
 
-def compile_into(folder: str) -> None:
-    """Compile the native op to the file `native` of a folder, load it and try it."""
-    from setuptools import Distribution
-    from torch.utils.cpp_extension import BuildExtension
-
-    command = BuildExtension(Distribution({"name": "plunit", "ext_modules": [extension.native_op(extension.CSRC)]}))
-    command.build_lib, command.build_temp = os.path.join(folder, "lib"), os.path.join(folder, "objects")
-    command.ensure_finalized()
-    command.run()
-    made = Path(command.get_ext_fullpath(extension.NAME))
-    native.open_binary(made)
-    y = torch.ops.plunit.plu(torch.tensor([-21.0, 0.5, 21.0]), 0.1, 1.0)
-    if y.tolist() != [-3.0, 0.5, 3.0]:
-        raise SystemExit(f"error: PLU of -21, 0.5 and 21 is -3, 0.5 and 3, the compiled op gives {y.tolist()}")
-    shutil.copyfile(made, Path(folder, "native"))
+def _into(folder: Path) -> Path:
+    with tempfile.TemporaryDirectory(prefix="plunit-") as scratch:
+        (folder / native.binary_name()).write_bytes(_compiled(scratch))
+    return folder / native.binary_name()
 
 
-def _run(command: list[str], scratch: str) -> None:
-    """Run the process that compiles; on a terminal, count the seconds."""
-    text = f"plunit: compiling the native op against torch {torch.__version__}, a minute or two"
-    print(text, end="" if sys.stdout.isatty() else "\n", flush=True)
-    environment = {**os.environ, "TMPDIR": scratch, "PLUNIT_NATIVE": "0"}
-    log = Path(scratch, "log")
-    with log.open("wb") as output, own_group(command, stdout=output, stderr=output, env=environment) as process:
-        for second in range(_SECONDS):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(1)
-                break
-            if sys.stdout.isatty():
-                print(f"\r{text}: {second + 1} s", end="", flush=True)
-        ended = process.poll() is not None
-    if sys.stdout.isatty():
-        print()
-    if process.returncode:
-        reason = (
-            first_error(log.read_text(errors="replace")) if ended else f"the compiler did not end within {_SECONDS} s"
-        )
-        raise UserError(f"the native op does not compile: {reason}")
+def _compiled(scratch: str) -> bytes:
+    """Return the binary, which has been loaded and tried."""
+    compiler, home = compiling.find_compiler(), Path(torch.__file__).parent
+    python, headers = Path(sysconfig.get_paths()["include"]), home / "include"
+    if not (headers / "ATen" / "ATen.h").exists():
+        raise CannotCompile(f"this PyTorch has no headers in {headers}; install it with pip, whose wheels have them")
+    if not (python / "Python.h").exists():
+        raise CannotCompile(f"Python's headers are not in {python}; install them, with apt: apt install python3-dev")
+    includes = [f"-I{folder}" for folder in (headers, headers / "torch" / "csrc" / "api" / "include", python)]
+    libraries = [f"-L{home / 'lib'}", *(f"-l{name}" for name in ("c10", "torch", "torch_cpu", "torch_python"))]
+    python_is_there = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
+    options = [*native.FLAGS, *includes, *libraries, *python_is_there]
+    content = compiling.compiled(compiler, scratch, native.CSRC / "native.cpp", options)
+    made = Path(scratch, native.binary_name())
+    made.write_bytes(content)
+    compiling.output([sys.executable, "-c", _TRY, str(made)], PLUNIT_NATIVE="0")
+    return content
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:2]))

@@ -25,7 +25,7 @@ _ONES = {dtype: torch.ones((), dtype=dtype) for dtype in (torch.float16, torch.b
 
 
 class _Edge(NamedTuple):
-    """c as it is in a dtype: `rim` is the least number above c, `exact` whether the dtype has c itself."""
+    """c as it is in a dtype: `rim` is the smallest number above c, `exact` whether the dtype can represent c."""
 
     rim: float
     exact: bool

@@ -46,7 +46,7 @@ def convert(model: nn.Module, replacements: Mapping[type[nn.Module], Make]) -> d
             function with a parameter that has no default gets the old module:
             `{nn.LeakyReLU: lambda old: PLU(alpha=old.negative_slope)}`.
 
-    A module that stands in several places stays one module, unless its replacement has parameters: each place then
+    A module that is used in several places stays one module, unless its replacement has parameters: each place then
     learns its own. Replacements take over the training mode, hooks, the `inplace` flag, and the device and dtype of
     the closest parameters before them. The functions `relu` and `gelu` in layers of nn.Transformer are replaced like
     nn.ReLU and nn.GELU. A warning names activations that cannot be reached, such as `F.relu` in a forward method.
@@ -70,13 +70,13 @@ def convert(model: nn.Module, replacements: Mapping[type[nn.Module], Make]) -> d
         warnings.warn("convert could not replace:\n" + "\n".join(left), stacklevel=2)
     elif not places:
         kinds = ", ".join(kind.__name__ for kind in replacements)
-        warnings.warn(f"convert found no module of the types {kinds}; print(model) shows what there is", stacklevel=2)
+        warnings.warn(f"convert found no module of the types {kinds}; print(model) shows its modules", stacklevel=2)
     return {place.full_name: place.old for place in places}
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an activation stands: attribute `name` of `parent`, after the parameter `like`, if there is one."""
+    """Where an activation is: attribute `name` of `parent`, after the parameter `like`, if there is one."""
 
     full_name: str
     parent: nn.Module
@@ -98,7 +98,7 @@ def _check(model: nn.Module, replacements: Any) -> None:
 
 
 def _places(model: nn.Module, replacements: Mapping[type[nn.Module], Make]) -> Iterator[_Place]:
-    """Yield all places in the order of registration; modules that stand twice are entered once."""
+    """Yield all places in the order of registration; shared modules are entered once."""
     like = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(0))
     entered = set()
 
@@ -132,7 +132,7 @@ def _made(place: _Place, make: Make, shared: dict[Any, nn.Module]) -> nn.Module:
         new.train(old.training)
         if getattr(old, "inplace", False) and hasattr(new, "inplace"):
             setattr(new, "inplace", True)  # noqa: B010  # a module of any type
-        for name in _HOOKS:  # the very dictionaries, so that handles of hooks still remove them
+        for name in _HOOKS:  # the same dictionaries, so that handles still remove their hooks
             setattr(new, name, getattr(old, name))
         if next(new.parameters(), None) is None:
             shared[old] = new
@@ -178,7 +178,7 @@ def _unreached(model: nn.Module, kinds: Iterable[type[nn.Module]]) -> list[str]:
         alike = [k.__name__ for k in kinds if k.__name__.lower() in kind.__name__.lower() and kind is not k]
         if alike and not _is_pytorchs(kind) and not any(module.children()):
             full = f"{kind.__module__}.{kind.__qualname__}"
-            lines[f"- {where}: {full} is a class of its own; add it to the replacements"] = None
+            lines[f"- {where}: {full} is another class; add it to the replacements"] = None
         for method, name in _calls(kind, names):
             lines[f"- {kind.__qualname__}.{method} calls {name}; replace the call by a PLU module"] = None
     return list(lines)

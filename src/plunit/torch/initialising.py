@@ -1,6 +1,6 @@
 """Initialise the weights of a model with PLU, and group its parameters for an optimiser.
 
-The variance of weights follows He et al. (2015; docs/literature.md).
+The variance of weights follows He et al. (2015; docs/glossary.md).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parametrize
 
 from plunit.gains import gain
 from plunit.torch.module import PLU
@@ -30,7 +29,7 @@ def init_(
         raise ValueError(f'mode must be "forward" or "backward", got {mode!r}')
     factor = 1.0
     spreads: dict[nn.Linear | nn.modules.conv._ConvNd, float] = {}
-    for _, layer in module.named_modules(remove_duplicate=False):  # one activation may stand in many places
+    for _, layer in module.named_modules(remove_duplicate=False):  # an activation may be used in several places
         if isinstance(layer, (nn.Linear, nn.modules.conv._ConvNd)):
             spreads.setdefault(layer, factor / math.sqrt(max(_fan(layer, mode), 1)))
             factor = 1.0
@@ -39,12 +38,7 @@ def init_(
     for weighted in spreads:
         _check_weight(weighted)
     for weighted, spread in spreads.items():
-        weight = torch.empty_like(weighted.weight).normal_(0.0, spread, generator=generator)
-        with torch.no_grad():
-            if parametrize.is_parametrized(weighted, "weight"):
-                weighted.weight = weight
-            else:
-                weighted.weight.copy_(weight)
+        nn.init.normal_(weighted.weight, 0.0, spread, generator)
         if weighted.bias is not None:
             nn.init.zeros_(weighted.bias)
     return module
@@ -67,17 +61,12 @@ def param_groups(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any
 
 
 def _check_weight(layer: nn.Module) -> None:
-    """Raise unless the weight can be set: it is a parameter, or has weight norm, which keeps a value that is set."""
-    if not parametrize.is_parametrized(layer, "weight"):
-        if "weight" in layer._parameters:
-            return
-        how = "is computed from other parameters by a hook, as in weight_norm of torch.nn.utils or pruning"
-    else:
-        kinds = [type(one).__name__ for one in layer.parametrizations["weight"]]  # type: ignore[index]
-        if kinds == ["_WeightNorm"]:
-            return
-        how = f"is computed by {', '.join(kinds)}"
-    raise ValueError(f"the weight of {layer} {how}; call init_ before you add that, or initialise this layer yourself")
+    """Raise unless the weight is a parameter, which can be set."""
+    if "weight" not in layer._parameters:
+        raise ValueError(
+            f"the weight of {layer} is computed from other parameters, as by weight norm or pruning; call init_ before "
+            "you add that, or initialise this layer yourself"
+        )
 
 
 def _fan(layer: nn.Linear | nn.modules.conv._ConvNd, mode: Literal["forward", "backward"]) -> float:

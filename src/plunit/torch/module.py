@@ -1,9 +1,9 @@
-"""The PLU module, fixed or learnable."""
+"""The modules: PLU, fixed or learnable, and a residual sum."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -90,7 +90,7 @@ class PLU(nn.Module):
         return inverse(y, *self._along_channels(y))
 
     def extra_repr(self) -> str:
-        """Name alpha and c as they are now, least..largest where channels differ, and what is learned."""
+        """Show the current alpha and c, min..max over channels, and what is learned."""
         parts = [f"alpha={self._shown('alpha')}", f"c={self._shown('c')}"]
         if self.learnable is not False:
             parts.append(f"learnable={self.learnable!r}")
@@ -127,10 +127,23 @@ class PLU(nn.Module):
         values = (self.alpha, self.c)
         return tuple(v.reshape(shape) if isinstance(v, Tensor) else v for v in values)  # type: ignore[return-value]
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
-        """Load; up to 0.1 a single learned value was saved as a 0-D tensor."""
-        for name in ("raw_alpha", "raw_c"):
-            saved = state_dict.get(prefix + name)
-            if isinstance(saved, Tensor) and saved.ndim == 0 and self.num_parameters == 1:
-                state_dict[prefix + name] = saved.reshape(1)
-        super()._load_from_state_dict(state_dict, prefix, *args)
+
+class Residual(nn.Module):
+    """x + body(x), for a body that keeps the shape of its input.
+
+    `to_network` takes it, unlike a sum in a forward method of one's own.
+
+    >>> Residual(nn.Identity())(torch.ones(1, 2))
+    tensor([[2., 2.]])
+    """
+
+    def __init__(self, body: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return input + body(input); not broadcast."""
+        output: Tensor = self.body(input)
+        if output.shape != input.shape:
+            raise ValueError(f"x + body(x) needs equal shapes, got {tuple(input.shape)} and {tuple(output.shape)}")
+        return input + output

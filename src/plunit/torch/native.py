@@ -1,7 +1,7 @@
-"""Find and load the compiled op: the one in the package, else the one that `plunit.torch.build` put into the cache.
+"""The compiled op: what it is made from, and the binary that is loaded, from the package or else from the cache.
 
-A binary works with one release of PyTorch. Opening a binary registers its ops, and a second registration ends the
-process. So the release is read from the file, and a binary of another release is not opened.
+A binary works with one build of PyTorch and one Python. Opening it registers its ops, and a second registration ends
+the process. So its name covers all that it depends on, and a binary of another name is not opened.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 import hashlib
 import importlib.util
 import os
-import re
+import platform
 import sys
 import sysconfig
 import warnings
@@ -23,9 +23,12 @@ from typing import Any
 import torch
 
 from plunit.base import cache
-from plunit.torch import extension
+from plunit.programs import compiling
 
-_RELEASE = re.compile(rb"plunit's native op was built with torch ([0-9.]+)")  # a message of csrc/binding.cpp
+CSRC = Path(__file__).with_name("csrc")
+# PyTorch's own threads are OpenMP; without the flag at::parallel_for runs on one
+FLAGS = ["-std=c++20", "-fvisibility=hidden", *([] if platform.system() == "Darwin" else ["-fopenmp"])]
+_MODULE = "plunit.torch._native"
 
 
 class MissingNative(UserWarning):
@@ -60,38 +63,35 @@ def _is_wanted() -> bool:
 
 
 def binaries() -> Iterator[Path]:
-    """Yield the compiled ops for this PyTorch: in the package, then in the cache."""
-    spec = importlib.util.find_spec(extension.NAME)
-    if spec is not None and spec.origin is not None and _fits(Path(spec.origin)):
-        yield Path(spec.origin)
+    """Yield the binaries for this PyTorch: in the package, then in the cache."""
+    if (packaged := Path(__file__).with_name(binary_name())).exists():
+        yield packaged
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the user has no home folder
-        if (cache.user_cache() / cache_name()).exists():  # else no folder is made
-            path = cache.private_folder() / cache_name()
+        if (cache.user_cache() / binary_name()).exists():  # else no folder is made
+            path = cache.private_folder() / binary_name()
             if cache.verified(path):
                 yield path
 
 
-def _fits(path: Path) -> bool:
-    found = _RELEASE.search(path.read_bytes())
-    return found is not None and torch.__version__.startswith(found[1].decode())
-
-
 def open_binary(path: Path) -> Any:
     """Load a binary, and with it register the ops it holds."""
-    loader = ExtensionFileLoader(extension.NAME, str(path))
-    spec = importlib.util.spec_from_file_location(extension.NAME, path, loader=loader)
+    loader = ExtensionFileLoader(_MODULE, str(path))
+    spec = importlib.util.spec_from_file_location(_MODULE, path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
-    sys.modules[extension.NAME] = module
+    sys.modules[_MODULE] = module
     return module
 
 
 @functools.cache
-def cache_name() -> str:
-    """Return the name of the binary in the cache; it covers sources, flags, PyTorch, Python's ABI and the platform."""
+def binary_name() -> str:
+    """Return the name of the binary, which covers sources, flags, the commit of PyTorch, Python's ABI and the platform.
+
+    The builds of a release of PyTorch for a CPU and for GPUs are of one commit, and a binary works with each of them.
+    """
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    parts = [torch.__version__, suffix, sysconfig.get_platform(), *map(" ".join, extension.flags())]
-    sources = [path.read_bytes() for path in [*extension.units(extension.CSRC), *extension.headers(extension.CSRC)]]
+    parts = [str(torch.version.git_version), suffix, sysconfig.get_platform(), *compiling.FLAGS, *FLAGS]
+    sources = [path.read_bytes() for path in sorted(CSRC.iterdir())]
     digests = [hashlib.sha256(part).digest() for part in [*map(str.encode, parts), *sources]]
     return f"torch-{hashlib.sha256(b''.join(digests)).hexdigest()[:16]}{suffix}"

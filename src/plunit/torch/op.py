@@ -1,6 +1,6 @@
 """PLU on PyTorch tensors. `plu` decides which implementation serves a call.
 
-- The native kernel (csrc) serves plain CPU tensors; csrc/binding.cpp says which and returns None for the others.
+- The native kernel (csrc) serves plain CPU tensors; csrc/native.cpp says which and returns None for the others.
 - The Triton kernel serves GPU tensors after `use_triton()`.
 - The composite, PyTorch's own ops, serves all other eager tensors.
 - Compilers, exporters, torch.func and forward mode get the formula itself.
@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from plunit.functional import check, formula, log_slope_formula, slope_formula
 from plunit.torch import composite, kernel, native
 from plunit.torch.kernel import Parameter, widened
-from plunit.torch.transforms import is_recorded, is_transformed
 
 _native: Any = native.load()
 
@@ -125,6 +125,29 @@ def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     return _wide_formula(log_slope_formula, *_checked(x, alpha, c))
 
 
+def is_recorded() -> bool:
+    """Whether torch.compile, torch.export or torch.jit.trace records the ops that run."""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+
+
+def is_transformed(*values: Any) -> bool:
+    """Whether torch.func is at work, or forward mode on one of these values; those that are no tensors do not count.
+
+    PyTorch has no public function that says so. Nothing else in plunit asks its private ones.
+
+    >>> is_transformed(torch.ones(2))
+    False
+    >>> torch.func.vmap(lambda x: x * is_transformed(x))(torch.ones(2))
+    tensor([1., 1.])
+    """
+    if torch._C._functorch.maybe_current_level() is not None:
+        return True
+    if forward_ad._current_level < 0:
+        return False
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    return any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)  # type: ignore[no-untyped-call]
+
+
 def _are_usual(alpha: Any, c: Any) -> bool:
     """Whether alpha and c are floats that need no further check; a tenth of the time of a small PLU."""
     return type(alpha) is type(c) is float and 1e-30 < alpha < 1e30 and 0 <= c < 1e30
@@ -152,7 +175,7 @@ def _remedy(x: Tensor) -> str:
 def _parameter(name: str, value: Any, x: Tensor) -> Parameter:
     dtype = _WIDE[x.dtype]
     if isinstance(value, (int, float)):
-        # an alpha that underflows is 0, which has rules of its own
+        # an alpha that underflows is 0, for which there are special rules
         info = torch.finfo(dtype)
         return 0.0 if name == "alpha" and value < info.tiny else min(float(value), info.max)
     tensor = torch.as_tensor(value, device=x.device)

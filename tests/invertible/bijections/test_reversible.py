@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from plunit.invertible import LU, PLU, Chain, InvertibleNetwork, Reversible, SmoothPLU, Tanh, alternating, density
+from plunit.invertible import LU, PLU, Chain, InvertibleNetwork, Reversible, SmoothPLU, Tanh, alternating
 
 ACTIVATIONS = {
     "learned": alternating(PLU, 0.7, learnable=True),
@@ -32,17 +32,11 @@ def test_gradients_equal_ordinary_ones(perturb, activation, linear):
     (loss, expected), (value, found) = gradients(ordinary, x), gradients(reversible, x)
     assert torch.equal(loss, value)
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("index", [0, 1])
-def test_only_one_of_both_outputs_used(perturb, index):
-    torch.manual_seed(0)
-    chain = perturb(density(3, 3)).double()
-    parameters = list(chain.parameters())
-    x = torch.randn(9, 3, dtype=torch.float64)
-    ours = torch.autograd.grad(Reversible(*chain.parts())(x)[index].sum(), parameters)
-    theirs = torch.autograd.grad(chain(x)[index].sum(), parameters, materialize_grads=True)
-    torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
+    parameters = [p for p in ordinary.parameters() if p.requires_grad]
+    for index in (0, 1) if activation == "smooth" else ():  # one of both outputs is used
+        ours = torch.autograd.grad(Reversible(*ordinary.bijection.parts())(x)[index].sum(), parameters)
+        theirs = torch.autograd.grad(ordinary.bijection(x)[index].sum(), parameters, materialize_grads=True)
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
 
 
 def kept_bytes(network, x):
@@ -94,12 +88,6 @@ def test_second_derivatives_are_refused_rather_than_wrong():
         torch.autograd.grad(network(x).sum(), x, create_graph=True)
 
 
-def test_activations_that_do_not_come_back_are_an_error():
-    network = InvertibleNetwork(2, 2, activation=lambda features, index: Tanh(features), reversible=True)
-    with pytest.raises(RuntimeError, match="would be wrong: the way back ends at an input that is off by"):
-        network(torch.full((3, 2), 40.0)).sum().backward()
-
-
 def steep(depth, **options):
     """A network whose round trip in float32 has no digit left when it is deep."""
     generator = torch.Generator().manual_seed(0)
@@ -107,18 +95,20 @@ def steep(depth, **options):
     return InvertibleNetwork(16, depth, activation=activation, generator=generator, **options)
 
 
-def relative_error(found, expected):
-    found, expected = (torch.cat([grad.flatten().double() for grad in grads]) for grads in (found, expected))
-    return ((found - expected).norm() / expected.norm()).item()
-
-
 POINTS = torch.randn(64, 16, generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.parametrize("depth", [24, 40])
-def test_gradients_that_would_be_wrong_are_an_error_with_remedies(depth):
+LOST = {
+    "deep": (lambda: steep(24, reversible=True), POINTS),
+    "an outlier hides nothing": (lambda: steep(40, reversible=True), torch.cat([POINTS, torch.full((1, 16), 1e4)])),
+    "tanh": (lambda: InvertibleNetwork(2, 2, activation=lambda n, _: Tanh(n), reversible=True), 40 * torch.ones(3, 2)),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_gradients_that_would_be_wrong_are_an_error_with_remedies(name):
     with pytest.raises(RuntimeError, match=r"off by \S+ of the size .* use float64, milder slopes or reversible=False"):
-        gradients(steep(depth, reversible=True), POINTS)
+        gradients(LOST[name][0](), LOST[name][1])
 
 
 @pytest.mark.parametrize(("depth", "dtype"), [(8, torch.float32), (16, torch.float32), (40, torch.float64)])
@@ -126,7 +116,8 @@ def test_gradients_without_an_error_are_right(depth, dtype):
     """The oracle is the ordinary chain in float64."""
     expected = gradients(steep(depth).double(), POINTS.double())[1]
     found = gradients(steep(depth, reversible=True).to(dtype), POINTS.to(dtype))[1]
-    assert relative_error(found, expected) < 0.02
+    found, expected = (torch.cat([grad.flatten().double() for grad in grads]) for grads in (found, expected))
+    assert (found - expected).norm() < 0.02 * expected.norm()
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e4])
@@ -135,11 +126,6 @@ def test_the_check_goes_with_the_size_of_the_points(scale):
     network(scale * torch.randn(20, 4)).sum().backward()
     network(torch.zeros(3, 4)).sum().backward()
     network(torch.zeros(0, 4)).sum().backward()
-
-
-def test_an_outlier_does_not_hide_that_the_others_are_lost():
-    with pytest.raises(RuntimeError, match="would be wrong"):
-        gradients(steep(40, reversible=True), torch.cat([POINTS, torch.full((1, 16), 1e4)]))
 
 
 CHANGES = {

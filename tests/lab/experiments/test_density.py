@@ -110,7 +110,7 @@ def test_a_run_that_is_too_short_or_of_other_data_is_held_against_a_gaussian_onl
     judged = long(runs, steps)
     found = {claim.sentence: claim for claim in experiment.claims(judged, {})}
     others = ("flux", "annealed", "smooth", "leaky")
-    assert [*found] == [f"A flow of {METHODS[one]} is better than a Gaussian, {steps:,} steps." for one in others]
+    assert [*found] == [f"The flow “{METHODS[one]}” is better than a Gaussian, {steps:,} steps." for one in others]
     floor = judged["gaussian"]["nll"]
     expected = [(judged[method]["nll"] - floor).mean() for method in others]
     assert [claim.value for claim in found.values()] == pytest.approx(expected)

@@ -336,7 +336,7 @@ def shown(runs):
 def test_figures_of_counts_come_last(shown):
     kinds = ("fits", "loss", "final", "pieces")
     sine, surface = ([f"{name}-{kind}" for kind in kinds] for name in ("sine", "surface"))
-    assert list(shown) == [*sine, "sine-knots", *surface, "surface-cells"]
+    assert list(shown) == [*sine, "sine-knots", *surface, "surface-polygons"]
 
 
 def test_an_activation_that_the_user_adds_has_its_pictures_and_its_ratio_to_plu(runs):
@@ -363,7 +363,7 @@ def test_the_figure_of_counts_shows_them_over_steps_and_against_losses(runs, sho
     np.testing.assert_array_equal(against, [arrays["trained_pieces"], arrays["final_loss"]])
 
 
-@pytest.mark.parametrize(("name", "kind"), [("sine", "knots"), ("surface", "cells")])
+@pytest.mark.parametrize(("name", "kind"), [("sine", "knots"), ("surface", "polygons")])
 @pytest.mark.parametrize(("place", "activation"), [(0, "relu"), (1, "plu")])
 def test_the_median_network_is_drawn_piece_by_piece(runs, shown, name, kind, place, activation):
     axes = [axes for axes in shown[f"{name}-{kind}"].axes if axes.get_title()][place]

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from plunit.invertible import PLU, Chain, InvertibleNetwork, Tanh, alternating
-from plunit.invertible.certificate import certify
-from plunit.invertible.frozen import part_by_part
+from plunit.invertible.certificate import certify, part_by_part
 from plunit.lab.cell import Cell
 from plunit.lab.read import inverse
 from plunit.lab.read.inverse import EXPERIMENTS, theorems

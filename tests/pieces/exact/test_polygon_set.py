@@ -1,4 +1,4 @@
-"""Polygons: no gaps, no overlaps, the right map everywhere; and the walk to the polygon of a point."""
+"""Polygons: no gaps, no overlaps, the right map everywhere; and the polygon of a point."""
 
 import itertools
 
@@ -8,7 +8,6 @@ from random_networks import dense_network
 
 from plunit.pieces import activation, ensemble, network, plane, polygon_counts, polygons
 from plunit.pieces.exact.mesh import faces_of
-from plunit.pieces.exact.polygon_set import walked
 
 BOX = ((-3.0, 3.0), (-2.0, 4.0))
 
@@ -86,7 +85,7 @@ def test_locate_on_vertices_edges_and_outside():
     at = found.locate(points)
     assert (at >= 0).all()
     assert np.abs(distance_inside(found, at, points)).max() < 1e-12
-    assert found.locate([[3.1, 0.0], [0.0, -2.1], [0.0, 0.0]]).tolist()[:2] == [-1, -1]
+    assert found.locate([[3.1, 0.0], [0.0, -2.1], [np.inf, np.nan], [0.0, 0.0]]).tolist()[:3] == [-1] * 3
     assert found.locate(np.zeros((2, 3, 2))).shape == (2, 3)
     with pytest.raises(ValueError, match=r"\[3.1, 0.0\]"):
         found([3.1, 0.0])
@@ -176,14 +175,15 @@ def test_each_member_has_its_own_tolerance():
 SQUARE = ((-1.0, 1.0), (-1.0, 1.0))
 
 
-def test_a_walk_ends_in_the_square_of_the_point_wherever_it_starts():
+@pytest.mark.parametrize("patterns", [True, False])
+def test_a_point_is_found_by_its_pattern_and_by_edges_alone(patterns):
     """The lines x = k / 8 and y = k / 8 for k = -7, ..., 7 make 16 x 16 squares of side 1 / 8."""
-    found, rng = polygons(grid(15, np.arange(-7, 8) / 8), SQUARE), np.random.default_rng(0)
-    points, start = rng.uniform(-1, 1, (300, 2)), rng.integers(256, size=300)
-    at = walked(found.vertices, found.faces, points, start, 1e-14)
+    found, points = polygons(grid(15, np.arange(-7, 8) / 8), SQUARE), np.random.default_rng(0).uniform(-1, 1, (300, 2))
+    if not patterns:
+        vars(found)["_numbers"] = {}
     low = np.array([corners.min(axis=0) for corners in found.corners])
     assert len(found) == 256
-    np.testing.assert_allclose(low[at], np.floor(points * 8) / 8, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(low[found.locate(points)], np.floor(points * 8) / 8, rtol=0, atol=1e-15)
 
 
 TRIANGLES = faces_of(np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]]), np.array([0, 2, 9, 4, 6, 8]), np.array([3, 3]))
@@ -194,21 +194,6 @@ def test_each_half_edge_has_one_owner():
     assert TRIANGLES.tails.tolist() == [0, 1, 2, 2, 3, 0]
     assert TRIANGLES.owner.tolist() == [0, 0, 0, 1, 1, 1]
     assert TRIANGLES.beside.tolist() == [[0, -1], [0, -1], [1, -1], [1, -1], [1, 0]]
-
-
-@pytest.mark.parametrize(("point", "at"), [((0.4, 0.6), 1), ((0.6, 0.4), 0), ((0.5 - 1e-9, 0.5), 0), ((2.0, -1.0), 0)])
-def test_a_walk_needs_more_than_the_blur_and_a_polygon_to_go_to(point, at):
-    """The search starts below the cut."""
-    vertices, faces = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), TRIANGLES
-    assert walked(vertices, faces, np.array([point]), np.array([0]), 1e-8).tolist() == [at]
-
-
-def test_a_short_edge_has_no_direction():
-    """The corner (1, 1) is two vertices, which rounding has put in the wrong order."""
-    vertices = np.array([[0.0, 0.0], [1.0, 0.0], [1.0 - 2**-53, 1.0 - 2**-53], [1.0, 1.0], [0.0, 1.0]])
-    ends = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]])
-    faces = faces_of(ends, np.array([0, 2, 4, 6, 8, 5]), np.array([5, 1]))
-    assert walked(vertices, faces, np.array([[0.9, 0.1]]), np.array([0]), 1e-14).tolist() == [0]
 
 
 def test_a_point_is_looked_for_where_a_blurred_line_is_drawn():

@@ -51,7 +51,7 @@ def test_older_headers_and_the_box(name, tmp_path):
 
 def test_another_format_has_no_box(tmp_path):
     save_json(network([([[1.0]], [0.0])]), tmp_path / "net")
-    with pytest.raises(ValueError, match=r"is no \.nnet file"):
+    with pytest.raises(ValueError, match=r"is not a \.nnet file"):
         load_nnet(tmp_path / "net")
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from random_networks import mixture, random_network, scaled_network
+from random_networks import dense_network, mixture, random_network, scaled_network
 
 from plunit.pieces import activation, curve, ensemble, load, network, polygons, save_onnx
 
@@ -32,29 +32,13 @@ def of_kinds(seed):
     )
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_the_model_is_the_network(seed, tmp_path):
-    net = random_network(seed, 2, 6, 3, 2)
-    y = run(net, tmp_path / "net.onnx")
-    assert y.dtype == np.float64
-    np.testing.assert_allclose(y, net(X), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(load(tmp_path / "net.onnx")(X), net(X), rtol=1e-13, atol=1e-13)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_units_of_different_kinds(seed, tmp_path):
-    net = of_kinds(seed)
-    np.testing.assert_allclose(run(net, tmp_path / "net.onnx"), net(X), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(load(tmp_path / "net.onnx")(X), net(X), rtol=1e-13, atol=1e-13)
-
-
-@pytest.mark.parametrize("make", [lambda seed: random_network(seed, 2, 6, 3, 2), of_kinds])
-@pytest.mark.parametrize("seed", range(8))
-def test_single_precision(make, seed, tmp_path):
-    net = make(seed)
-    y = run(net, tmp_path / "net.onnx", dtype="float32")
-    assert y.dtype == np.float32
-    np.testing.assert_allclose(y, net(X), rtol=1e-4, atol=2e-5 * np.abs(net(X)).max())
+@pytest.mark.parametrize("net", [*(random_network(seed, 2, 6, 3, 2) for seed in range(24)), *map(of_kinds, range(12))])
+def test_the_model_is_the_network(net, tmp_path):
+    double, single = (run(net, tmp_path / f"{kind}.onnx", dtype=kind) for kind in ("float64", "float32"))
+    assert (double.dtype, single.dtype) == (np.float64, np.float32)
+    np.testing.assert_allclose(double, net(X), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(single, net(X), rtol=1e-4, atol=2e-5 * np.abs(net(X)).max())
+    np.testing.assert_allclose(load(tmp_path / "float64.onnx")(X), net(X), rtol=1e-13, atol=1e-13)
 
 
 UNITS = {
@@ -76,7 +60,7 @@ UNITS = {
 
 
 @pytest.mark.parametrize("name", UNITS)
-def test_an_activation_is_exact_at_its_kinks(name, tmp_path):
+def test_an_activation_is_exact_at_its_kinks_and_comes_back(name, tmp_path):
     f, expected = UNITS[name]
     net = network([(np.eye(2), [0, 0]), f, (np.eye(2), [0, 0])])
     kinks = np.unique(f.knots[np.isfinite(f.knots)])
@@ -86,13 +70,6 @@ def test_an_activation_is_exact_at_its_kinks(name, tmp_path):
     np.testing.assert_allclose(y, net(x), rtol=4e-16, atol=2e-16)
     if expected is not None:
         assert operators(tmp_path / "net.onnx") == ["Gemm", *expected, "Gemm"]
-
-
-@pytest.mark.parametrize("name", UNITS)
-def test_an_activation_comes_back_as_it_was(name, tmp_path):
-    f, _ = UNITS[name]
-    net = network([(np.eye(2), [0, 0]), f, (np.eye(2), [0, 0])])
-    save_onnx(net, tmp_path / "net.onnx")
     ((_, found),), ((_, given),) = load(tmp_path / "net.onnx").hidden, net.hidden
     np.testing.assert_array_equal(found.knots, given.knots)
     np.testing.assert_array_equal(found.slopes, given.slopes)
@@ -117,14 +94,6 @@ def test_relu_alone(dtype, tmp_path):
     y = run(net, tmp_path / "net.onnx", dtype=dtype, relu=True)
     assert set(operators(tmp_path / "net.onnx")) == {"Gemm", "Relu"}
     np.testing.assert_allclose(y, net(X), rtol=1e-4, atol=1e-3 if dtype == "float32" else 1e-11)
-
-
-def test_a_curve_in_single_precision(tmp_path):
-    net = random_network(0, 1, 8, 3)
-    x = np.linspace(-3, 3, 100)[:, None]
-    y = run(curve(net, -3, 3), tmp_path / "curve.onnx", x, dtype=np.float32)
-    assert y.dtype == np.float32
-    np.testing.assert_allclose(y, net(x), rtol=1e-4, atol=1e-4)
 
 
 def test_bad_options(tmp_path):
@@ -160,33 +129,38 @@ def test_a_knot_far_away_costs_no_digits(tmp_path):
     np.testing.assert_allclose(net([[-3e300], [3e300]]).ravel(), [-4e300, 8e300], rtol=1e-12)
 
 
-def run_curve(found, x, folder):
-    return run(found, folder / "curve.onnx", np.asarray(x)[:, None])
-
-
 @pytest.mark.parametrize(("seed", "outputs"), [(0, 1), (4, 2), (12, 3), (1, 1)])
-def test_the_model_is_the_curve(seed, outputs, tmp_path):
+@pytest.mark.parametrize(("dtype", "error"), [("float64", 1e-12), ("float32", 1e-4)])
+def test_the_model_is_the_curve(seed, outputs, dtype, error, tmp_path):
     net = random_network(seed, 1, 8, 3, outputs)
     found = curve(net, -3.0, 3.0)
-    x = np.concatenate([np.linspace(-3, 3, 501), found.knots])
-    np.testing.assert_allclose(run_curve(found, x, tmp_path), net(x[:, None]), rtol=1e-12, atol=1e-12)
+    x = np.concatenate([np.linspace(-3, 3, 501), found.knots])[:, None]
+    y = run(found, tmp_path / "curve.onnx", x, dtype=dtype)
+    assert y.dtype == dtype
+    np.testing.assert_allclose(y, net(x), rtol=error, atol=error * max(1, np.abs(net(x)).max()))
 
 
-def test_one_piece_and_beyond_the_ends(tmp_path):
-    net = network([([[2.0]], [1.0]), activation.plu(1.0), ([[3.0]], [0.0])])
-    found = curve(net, -1.0, 1.0)
-    np.testing.assert_allclose(run_curve(found, [-5.0, 0.0, 7.0], tmp_path)[:, 0], [-27.0, 3.0, 45.0], rtol=1e-14)
+STEP = network([([[1e13]], [-3e12]), activation.hardtanh(), ([[1.0]], [0.0])])
+LINE = network([([[2.0]], [1.0]), activation.plu(1.0), ([[3.0]], [0.0])])
 
 
-def test_an_infinite_number_does_not_hurt_the_others(tmp_path):
-    found = curve(network([([[1.0]], [0.0]), activation.plu()]), -2.0, 2.0)
-    y = run_curve(found, [0.5, np.inf, -np.inf, np.nan, 2.0], tmp_path).ravel()
-    np.testing.assert_allclose(y, [0.5, np.inf, -np.inf, np.nan, 1.1])
-
-
-def test_a_steep_step_stays(tmp_path):
-    net = network([([[1e13]], [-3e12]), activation.hardtanh(), ([[1.0]], [0.0])])
-    assert run_curve(curve(net, -3.0, 3.0), [-3.0, 0.2, 0.4, 3.0], tmp_path).ravel().tolist() == [-1, -1, 1, 1]
+@pytest.mark.parametrize(
+    ("net", "end", "x", "y"),
+    [
+        (LINE, 1.0, [-5.0, 0.0, 7.0], [-27.0, 3.0, 45.0]),
+        (
+            network([([[1.0]], [0.0]), activation.plu()]),
+            2.0,
+            [0.5, np.inf, -np.inf, np.nan, 2.0],
+            [0.5, np.inf, -np.inf, np.nan, 1.1],
+        ),
+        (STEP, 3.0, [-3.0, 0.2, 0.4, 3.0], [-1, -1, 1, 1]),
+    ],
+    ids=["one piece, beyond its ends", "infinite numbers do not hurt others", "a steep step"],
+)
+def test_curves_with_known_values(net, end, x, y, tmp_path):
+    found = run(curve(net, -end, end), tmp_path / "curve.onnx", np.array(x)[:, None])
+    np.testing.assert_allclose(found.ravel(), y, rtol=1e-14)
 
 
 def test_dead_kinks_are_left_out(tmp_path):
@@ -198,46 +172,16 @@ def test_dead_kinks_are_left_out(tmp_path):
 BOX = ((-2.0, 2.0), (-2.0, 2.0))
 
 
-@pytest.fixture(scope="module")
-def trained():
-    """A network of two inputs with PLU, fitted to two bumps by Adam."""
-    torch = pytest.importorskip("torch")
-    from plunit.torch import PLU, to_network
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # two would wait for one another
-    torch.manual_seed(0)
-    x = 4 * torch.rand(512, 2) - 2
-    y = torch.exp(-((x - 0.7) ** 2).sum(1)) - 0.5 * torch.exp(-((x + 0.9) ** 2).sum(1))
-    linear = torch.nn.Linear
-    model = torch.nn.Sequential(linear(2, 8), PLU(0.5), linear(8, 8), PLU(0.5), linear(8, 1))
-    optimizer = torch.optim.Adam(model.parameters(), 0.01)
-    for _ in range(400):
-        optimizer.zero_grad()
-        loss = ((model(x).squeeze(1) - y) ** 2).mean()
-        loss.backward()
-        optimizer.step()
-    torch.set_num_threads(threads)
-    assert loss < 0.02
-    return to_network(model.eval())
-
-
-@pytest.fixture(scope="module")
-def highest(trained):
-    """The corner of a polygon where the network is largest: the exact maximum, because it is linear on each polygon."""
-    found = polygons(trained, BOX)
-    best = int(np.argmax(found.values[:, 0]))
-    return found.vertices[best], float(found.values[best, 0])
-
-
-def test_omlt_finds_the_same_maximum(trained, highest, tmp_path):
-    onnx = pytest.importorskip("onnx")
+def test_omlt_finds_the_same_maximum(tmp_path):
+    """The exact one is at the corner of a polygon, because the network is linear on each."""
     pyomo, omlt = pytest.importorskip("pyomo.environ"), pytest.importorskip("omlt")
     pytest.importorskip("highspy")
     from omlt.io import load_onnx_neural_network
     from omlt.neuralnet import ReluBigMFormulation
 
-    save_onnx(trained, tmp_path / "net.onnx", relu=True)
+    net = dense_network(1, 2, 8, 8, 1)
+    highest = polygons(net, BOX).values.max()
+    save_onnx(net, tmp_path / "net.onnx", relu=True)
     definition = load_onnx_neural_network(onnx.load(tmp_path / "net.onnx"), input_bounds=dict(enumerate(BOX)))
     model = pyomo.ConcreteModel()
     model.net = omlt.OmltBlock()
@@ -247,5 +191,5 @@ def test_omlt_finds_the_same_maximum(trained, highest, tmp_path):
     solver.highs_options = {"mip_rel_gap": 0.0, "mip_abs_gap": 0.0, "mip_feasibility_tolerance": 1e-9}
     solver.solve(model)
     x = np.array([pyomo.value(model.net.inputs[i]) for i in range(2)])
-    assert pyomo.value(model.largest) == pytest.approx(highest[1], abs=1e-6)
-    assert trained(x).item() == pytest.approx(highest[1], abs=1e-6)
+    assert pyomo.value(model.largest) == pytest.approx(highest, abs=1e-6)
+    assert net(x).item() == pytest.approx(highest, abs=1e-6)

@@ -62,6 +62,10 @@ GRAPHS = {
         "p = Reshape(x, s); y = Conv<pads=[10**4] * 4>(p, k)",
         {"s": np.array([1, 1, 16, 16]), "k": np.ones((1, 1, 1, 1), np.float32)},
     ),
+    "a small kernel with large gaps": (
+        "p = Reshape(x, s); y = Conv<dilations=[10**4] * 2>(p, k)",
+        {"s": np.array([1, 1, 16, 16]), "k": np.ones((1, 1, 2, 2), np.float32)},
+    ),
 }
 
 

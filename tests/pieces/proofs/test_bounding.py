@@ -10,9 +10,9 @@ from random_networks import dense_network, random_network
 
 from plunit.pieces import activation, network
 from plunit.pieces.proofs import linear
-from plunit.pieces.proofs.bounding import Nodes, Query, Tables, bound
-from plunit.pieces.proofs.domain import Domain
-from plunit.pieces.proofs.exact_values import exact_outputs
+from plunit.pieces.proofs.bounding import Nodes, Query, bound
+from plunit.pieces.proofs.domain import Domain, exact_outputs
+from plunit.pieces.proofs.relaxation import Tables
 from plunit.programs.loading import choose_engine
 
 SHAPES = [

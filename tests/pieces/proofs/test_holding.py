@@ -9,7 +9,7 @@ from random_networks import dense_network, random_network
 
 from plunit.pieces import activation, maximum, network
 from plunit.pieces.proofs import holding, linear
-from plunit.pieces.proofs.exact_values import exact_outputs
+from plunit.pieces.proofs.domain import exact_outputs
 from plunit.pieces.proofs.holding import holds
 from plunit.pieces.proofs.properties import Case, Condition, Property
 

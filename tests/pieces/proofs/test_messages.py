@@ -16,8 +16,8 @@ LARGE = network([([[1e200]], [0.0]), activation.relu(), ([[1e200]], [0.0])])
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: maximum(NET, (-3, 3)), ValueError, r"a box of 3 input\(s\) is 3 pair\(s\) \(low, high\)"),
-        (lambda: maximum(NET, [(-3, 3)]), ValueError, r"a box of 3 input\(s\) is 3 pair\(s\) .*got 1"),
+        (lambda: maximum(NET, (-3, 3)), ValueError, r"a box of 3 inputs is 3 pairs \(low, high\)"),
+        (lambda: maximum(NET, [(-3, 3)]), ValueError, r"a box of 3 inputs is 3 pairs .*got 1"),
         (lambda: maximum(NET, [(-3, 3), (3, -3), (0, 1)]), ValueError, "low <= high.*input 1"),
         (lambda: maximum(NET, [(-3, 3), (0, np.nan), (0, 1)]), ValueError, "low <= high.*input 1"),
         (lambda: maximum(NET, BOX, output=2), ValueError, "output must be one of the outputs 0 to 1, got 2"),

@@ -48,7 +48,10 @@ WRONG = {
     "no numbers": (lambda: Property.never([("a", 1)], [([[1.0]], [0.0])]), "must be an array of numbers"),
     "limits that do not fit": (lambda: Condition([[1.0]], [0.0, 1.0]), r"rows \[m, n\] and limits \[m\], got \(1, 1\)"),
     "a limit that is NaN": (lambda: Condition([[1.0]], [np.nan]), "must be finite, got NaN or inf"),
-    "constraints that do not fit": (lambda: Case([(0, 1)], *NONE, [CONDITION]), "constraints on 1 inputs need rows"),
+    "constraints that do not fit": (
+        lambda: Case([(0, 1)], *NONE, [CONDITION]),
+        r"on 1 inputs need A \[m, 1\], got \(0, 2\)",
+    ),
     "no condition": (lambda: Case([(0, 1)] * 2, *NONE, []), "a case needs conditions on the same outputs, got"),
     "other outputs": (
         lambda: Property.never([(0, 1)], [([[1.0]], [0.0]), ([[1.0, 2.0]], [0.0])]),

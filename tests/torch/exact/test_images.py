@@ -7,8 +7,8 @@ from torch import nn
 
 from plunit.pieces import network
 from plunit.torch import PLU, Residual, to_network
-from plunit.torch.exact.features import ROOM, Place
-from plunit.torch.exact.layers import CONVERT, maxima
+from plunit.torch.exact.chains import ROOM, Chain
+from plunit.torch.exact.layers import CONVERT, add_maxima
 
 LINE, IMAGE = (4, 9), (4, 7, 6)
 
@@ -113,11 +113,10 @@ def test_every_layer_has_a_case():
         (nn.MaxPool2d(2, return_indices=True), (1, 4, 4), "returns indices"),
         (nn.MaxPool1d(2, padding=1, dilation=3), (1, 2), "nothing but padding"),
         (nn.Flatten(-4), (1, 4, 4), "axis of the batch"),
-        (nn.Flatten(2), None, r"take Flatten\(\)"),
         (nn.Unflatten(0, (1, 1)), (4,), "after that of the batch"),
-        (nn.Unflatten(-2, (1, 1)), (4,), "that of the batch"),
+        (nn.Unflatten(-2, (1, 1)), (4,), "after that of the batch"),
         (nn.Unflatten("a", (2, 2)), (4,), "number of an axis"),
-        (nn.Unflatten(1, (2, -1)), None, "number of features"),
+        (nn.Unflatten(1, (2, -1)), None, "number of its features"),
         (nn.Unflatten(1, (2, 3)), (5,), "does not take features of shape"),
         (PLU(learnable=True, num_parameters=3, dim=0), (3, 4, 4), "cannot be that of the channels"),
         (nn.ReLU(), None, r"give to_network\(model, shape=\(features,\)\)"),
@@ -141,9 +140,9 @@ def test_a_shape_is_positive_integers(shape):
         (nn.Sequential(nn.Conv2d(3, 64, 3)), r"'0', Conv2d.*3,154,176 x 150,528"),
         (nn.Sequential(nn.AvgPool2d(2)), r"'0', AvgPool2d"),
         (nn.Sequential(nn.MaxPool2d(2)), r"'0', MaxPool2d"),
-        (nn.Sequential(nn.ReLU(), Residual(nn.ReLU())), r"'1', Residual"),
-        (nn.Sequential(nn.ReLU()), r"'', Sequential"),
-        (nn.Sequential(nn.ReLU(), nn.BatchNorm2d(3).eval(), nn.ReLU()), r"'', Sequential"),
+        (nn.Sequential(Residual(nn.Identity())), r"'0', Residual"),
+        (nn.Sequential(nn.BatchNorm2d(3).eval(), nn.ReLU()), r"'1', ReLU"),
+        (nn.Sequential(nn.BatchNorm2d(3).eval()), r"'', Sequential"),
     ],
 )
 def test_a_large_image_is_refused_before_memory_is_used(model, name):
@@ -151,18 +150,28 @@ def test_a_large_image_is_refused_before_memory_is_used(model, name):
         to_network(model, (3, 224, 224))
 
 
-def test_the_identity_after_the_last_activation_counts(monkeypatch):
+@pytest.mark.parametrize(
+    "layers", [(nn.Linear(1, 10), nn.ReLU()), (nn.Linear(10, 1), nn.Linear(1, 10))], ids=["identity", "product"]
+)
+def test_the_identity_after_the_last_activation_and_a_product_of_thin_matrices_count(monkeypatch, layers):
     monkeypatch.setattr("plunit.torch.exact.network.ROOM", 50)
     with pytest.raises(ValueError, match="its matrix would have 10 x 10 numbers"):
-        to_network(nn.Sequential(nn.Linear(1, 10), nn.ReLU()))
+        to_network(nn.Sequential(*layers))
 
 
 def test_the_matrices_of_all_layers_count(monkeypatch):
     monkeypatch.setattr("plunit.torch.exact.network.ROOM", 250)
-    model = nn.Sequential(nn.Conv1d(1, 1, 1), nn.Conv1d(1, 1, 1))
+    model = nn.Sequential(nn.Conv1d(1, 1, 1), nn.ReLU(), nn.Conv1d(1, 1, 1))
     assert to_network(model, (1, 10)).outputs == 10
     with pytest.raises(ValueError, match=r"layer '1', AvgPool1d.*10 x 10 numbers.*take a smaller image"):
         to_network(nn.Sequential(model, nn.AvgPool1d(1)), (1, 10))
+
+
+def largest(windows, inputs):
+    """The network of the largest number in each window."""
+    chain = Chain((inputs,), ROOM)
+    add_maxima(windows, chain)
+    return network(chain.layers())
 
 
 @pytest.mark.parametrize("taps", [1, 2, 3, 4, 5, 8, 9])
@@ -171,7 +180,7 @@ def test_the_largest_of_each_window(taps, absent):
     rng = np.random.default_rng(taps)
     windows = rng.integers(0, 6, (7, taps))
     windows[:, :-1][rng.random((7, taps - 1)) < absent] = -1
-    net = network(maxima(windows, 6, Place(None, ROOM)))
+    net = largest(windows, 6)
     assert len(net.hidden) == np.ceil(np.log2((windows >= 0).sum(axis=1).max())) or absent
     x = rng.normal(size=(50, 6))
     expected = np.where(windows < 0, -np.inf, x[:, windows]).max(axis=2)
@@ -179,7 +188,7 @@ def test_the_largest_of_each_window(taps, absent):
 
 
 def test_pairs_of_several_windows_are_compared_once():
-    net = network(maxima(np.array([[0, 1], [0, 1], [1, 2]]), 3, Place(None, ROOM)))
+    net = largest(np.array([[0, 1], [0, 1], [1, 2]]), 3)
     # x0 and x1 are passed on, x1 - x0 and x2 - x1 go through relu
     assert net.widths[1] == 4
     assert np.isinf(net.layers[0].activation.knots).sum() == 2

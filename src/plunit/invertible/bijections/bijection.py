@@ -5,22 +5,20 @@
 
 from __future__ import annotations
 
+import copy
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from plunit.invertible.bijections import boundary, positive
-
-if TYPE_CHECKING:
-    from plunit.invertible.bijections.anneal import Annealing
-
-
 Values = tuple[Tensor, ...]
 Steps = Sequence[tuple["Leaf", bool]]
 """Leaves, first applied first, and whether it is their inverse that is applied."""
+
+Rule = tuple[Callable[[Tensor], bool], str]
+"""Whether a tensor can be loaded, and what it must be."""
 
 _OWN = frozenset(vars(nn.Module())) - {"training"}  # attributes of modules as such
 
@@ -55,41 +53,32 @@ def implied(steps: Steps) -> list[Values]:
         kinds.setdefault((inverted, *_kind(leaf)), []).append(place)
     found: list[Values] = [()] * len(steps)
     for places in kinds.values():
-        same = [steps[place] for place in places]
-        for place, values in zip(places, _of_a_kind(same), strict=True):
-            found[place] = values
+        (leaf, inverted), *others = (steps[place] for place in places)
+        imply = leaf.imply_inverse if inverted else leaf.imply
+        if not others:
+            found[places[0]] = as_columns(imply(*leaf.raw()))
+            continue
+        together = as_columns(imply(*stacked_raw([steps[place] for place in places])), axes=2)
+        for place, *values in zip(places, *(value.unbind() for value in together), strict=True):
+            found[place] = tuple(values)
     return found
 
 
 def _kind(leaf: Leaf) -> Iterator[object]:
     """Yield what leaves must share to differ in their numbers only: all that they hold and that `raw` does not return.
 
-    An attribute without a hash, such as a list, is that of one leaf.
+    An attribute without a hash, such as a list, belongs to one leaf.
     """
     yield type(leaf)
     yield from leaf._parameters
     yield from leaf._modules.values()
     for name, value in vars(leaf).items():
         if name not in _OWN:
-            yield name
-            yield _hashed(value)
-
-
-def _hashed(value: object) -> object:
-    try:
-        hash(value)
-    except TypeError:
-        return id(value)
-    return value
-
-
-def _of_a_kind(steps: Steps) -> list[Values]:
-    """Return the values of leaves that differ in their numbers only."""
-    first, inverted = steps[0]
-    if len(steps) == 1 or not first.is_implied:
-        return [as_columns(leaf.inverse_values() if inverted else leaf.values()) for leaf, _ in steps]
-    together = (first.imply_inverse if inverted else first.imply)(*stacked_raw(steps))
-    return list(zip(*(value.unbind() for value in as_columns(together, axes=2)), strict=True))
+            try:
+                hash(value)
+            except TypeError:
+                value = id(value)
+            yield name, value
 
 
 def stacked_raw(steps: Steps) -> list[Tensor]:
@@ -98,8 +87,13 @@ def stacked_raw(steps: Steps) -> list[Tensor]:
 
 
 def as_columns(values: Values, axes: int = 1) -> Values:
-    """Return values with vectors of numbers as columns; orders, which are whole numbers, stay as they are."""
+    """Return values with vectors of numbers as columns; orders, which are integers, stay as they are."""
     return tuple(value[..., None] if value.ndim == axes and value.is_floating_point() else value for value in values)
+
+
+def turned(steps: Sequence[tuple[Any, bool]]) -> list[tuple[Any, bool]]:
+    """Return the steps of the inverse: last first, each the other way round."""
+    return [(step, not inverted) for step, inverted in reversed(steps)]
 
 
 class Bijection(nn.Module):
@@ -113,17 +107,16 @@ class Bijection(nn.Module):
 
     Check-list for one's own. Usually it is a `Leaf`, or an `Elementwise` if each feature is mapped by itself:
 
-    1. `raw()` returns the parameters and buffers: vectors [n] and matrices. A positive number is registered by
-       `positive.register`. `imply(*raw)` returns the values that `evaluate` needs, and `imply_inverse(*raw)` those that
-       `invert` needs, if they are others. Both allow for leading axes: a chain computes all leaves of a kind at once.
-       Leaves are of a kind if they have the same class and equal attributes that are no parameters or buffers.
-       A leaf without parameters, or one that must be computed alone, overrides `values` (and `inverse_values`) instead.
+    1. `raw()` returns the parameters and buffers: vectors [n] and matrices. `imply(*raw)` returns the values that
+       `evaluate` needs, and `imply_inverse(*raw)` those that `invert` needs, if they are others. Both allow for leading
+       axes: a chain computes all leaves of a kind at once. Leaves are of a kind if they have the same class and equal
+       attributes that are no parameters or buffers.
     2. `evaluate(x, *values)` and `invert(y, *values)` are static and pure. They take samples as columns [n, m] and
        vectors as columns [n, 1]. They return columns, and log-slopes [n, m], or [n, 1] if all samples share them. The
        sum of the log-slopes over the features is the log-determinant.
     3. `lipschitz()` returns bounds for F and for its inverse; `math.inf` where there is none.
     4. A kinked leaf returns its boundary term from `boundary_term`. A rounded one returns the leaf without rounded
-       corners from `sharp`, and its plan from `annealing`. What its state must satisfy is in `faults`.
+       corners from `sharp`. What its state must satisfy beyond finite numbers is in `rules`.
     5. Inputs are checked, and `forward`, `inverse` and `leaves` are there: `Leaf` has them.
     6. Its name is in `plunit.invertible.__all__`, and a row in `KINDS` of saving.py lets files hold it.
     7. A line in `BIJECTIONS` of tests/invertible/conftest.py brings all tests: round trip, log-determinants against
@@ -132,6 +125,9 @@ class Bijection(nn.Module):
     A bijection made of others is a `Chain` or an `Inverse`, or a function that returns one. A class that is neither
     defines `forward`, `inverse`, `lipschitz` and `leaves`, and calls `_check` on every input.
     """
+
+    rules: ClassVar[Mapping[str, Rule]] = {}
+    """What a state_dict must satisfy, by the names of tensors."""
 
     def __init__(self, features: int) -> None:
         super().__init__()
@@ -150,47 +146,16 @@ class Bijection(nn.Module):
         raise NotImplementedError
 
     def lipschitz(self) -> tuple[float, float]:
-        """Bounds on the Lipschitz constants of F and of its inverse, in the Euclidean norm."""
+        """Return bounds on the Lipschitz constants of F and of its inverse, in the Euclidean norm."""
         raise NotImplementedError
 
-    def of_data(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return `forward(x)` for x that are data: see `boundary.of_data`."""
-        return boundary.of_data(self, x)
-
-    def sharp(self) -> Bijection:
-        """The same bijection with every rounded corner removed; itself where there are none."""
-        return self
-
-    @property
-    def annealing(self) -> Annealing | None:
-        """How its rounded corners are to shrink in training; None if they are not to."""
-        return None
-
-    def steps(self) -> list[tuple[Bijection, bool]]:
-        """What to call, first applied first, and whether its inverse: the bijection itself, or what it is made of."""
-        return [(self, False)]
-
     def leaves(self) -> list[tuple[Leaf, bool]]:
-        """The leaves it is made of, first applied first, and whether it is their inverse that is applied."""
+        """Return the leaves it is made of, first applied first, and whether it is their inverse that is applied."""
         raise NotImplementedError(f"{type(self).__name__} does not say what leaves it is made of, and cannot be frozen")
 
-    def faults(self, state: Mapping[str, Tensor]) -> list[str]:
-        """What is wrong with a state_dict of this module; an empty list if nothing is."""
-        return [
-            f"{name} holds {int((~value.isfinite()).sum())} values that are not finite; a bijection needs finite ones: "
-            f"load a state saved before training diverged"
-            for name, value in state.items()
-            if value.is_floating_point() and not value.isfinite().all()
-        ] + [
-            f"{name} holds {value.min().item()} to {value.max().item()}; a slope or width must be positive and finite, "
-            f"{positive.range_of(value.dtype)}: load another state"
-            for name, value in state.items()
-            if name.startswith("fixed_") and not positive.usable(value)
-        ]
-
-    def extra_repr(self) -> str:
-        """Name the number of features."""
-        return f"{self.features}"
+    def sharp(self) -> Any:
+        """Return the same bijection without rounded corners; it shares all parameters."""
+        return sharpened(self)
 
     @property
     def kind(self) -> str:
@@ -218,23 +183,37 @@ class Bijection(nn.Module):
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
         # all parts are looked at before the first is loaded: a state with a fault changes nothing
-        found = faults_within(self, state_dict, prefix)
-        if found:
+        if found := faults(self, state_dict, prefix):
             raise RuntimeError("\n".join(found))
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
-def faults_within(module: nn.Module, state: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return what is wrong with a state_dict for the bijections in a module, with names that begin with `prefix`."""
+def sharpened(module: nn.Module) -> nn.Module:
+    """Return a copy of a module in which all bijections are sharp; it shares all parameters."""
+    twin = copy.copy(module)
+    twin._modules = dict(module._modules)
+    for name, part in module._modules.items():
+        if isinstance(part, (Bijection, nn.ModuleList)):
+            twin._modules[name] = part.sharp() if isinstance(part, Bijection) else sharpened(part)
+    return twin
+
+
+def faults(module: nn.Module, state: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return what is wrong with a state_dict for a module, with names that begin with `prefix`."""
     found = []
     for path, part in module.named_modules():
-        if isinstance(part, Bijection):
-            start = f"{prefix}{path}." if path else prefix
-            own = {**dict(part.named_parameters()), **dict(part.named_buffers())}
-            pairs = ((name, state.get(f"{start}{name}"), held) for name, held in own.items())
+        start, rules = f"{prefix}{path}." if path else prefix, getattr(part, "rules", {})
+        for name, held in {**part._parameters, **part._buffers}.items():
+            value = state.get(start + name)
             # PyTorch itself reports what is missing, or has another shape
-            fits = {n: v.to(held.dtype) for n, v, held in pairs if isinstance(v, Tensor) and v.shape == held.shape}
-            found += [f"{start}{fault}" for fault in part.faults(fits)]
+            if held is None or not isinstance(value, Tensor) or value.shape != held.shape:
+                continue
+            value = value.to(held.dtype)
+            is_right, rule = rules.get(name, (lambda value: True, ""))
+            if value.is_floating_point() and not value.isfinite().all():
+                found.append(f"{start}{name} must be finite; load a state saved before training diverged")
+            elif not is_right(value):
+                found.append(f"{start}{name} must {rule}, got {value.tolist()!r:.80}; load another state")
     return found
 
 
@@ -248,29 +227,16 @@ class Leaf(Bijection):
     is_elementwise = False
 
     def raw(self) -> tuple[Tensor, ...]:
-        """The parameters and buffers behind the values: vectors [n] and matrices."""
-        raise NotImplementedError
+        """Return the parameters and buffers behind the values: vectors [n] and matrices."""
+        return ()
 
     def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
         """Return what `evaluate` needs: vectors [..., n] and matrices [..., n, n]."""
-        raise NotImplementedError
+        return raw
 
     def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
         """Return what `invert` needs."""
         return self.imply(*raw)
-
-    def values(self) -> tuple[Tensor, ...]:
-        """What `evaluate` needs of the parameters: vectors [n] and matrices."""
-        return self.imply(*self.raw())
-
-    def inverse_values(self) -> tuple[Tensor, ...]:
-        """What `invert` needs of the parameters."""
-        return self.imply_inverse(*self.raw()) if self.is_implied else self.values()
-
-    @property
-    def is_implied(self) -> bool:
-        """Whether the values come from `imply` and `imply_inverse`."""
-        return type(self).values is Leaf.values
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
@@ -295,8 +261,16 @@ class Leaf(Bijection):
         return walk(self, y, [(self, True)])
 
     def leaves(self) -> list[tuple[Leaf, bool]]:
-        """Itself."""
+        """Return the leaf itself."""
         return [(self, False)]
+
+    def sharp(self) -> Leaf:
+        """Return the leaf itself: it has no rounded corners."""
+        return self
+
+    def extra_repr(self) -> str:
+        """Name the number of features."""
+        return f"{self.features}"
 
 
 class Elementwise(Leaf):

@@ -5,7 +5,7 @@ d/dtheta E[log s(u)] = log(alpha) * (density of u at the kink) * E[du/dtheta the
 when parameters change (Lee, Yu and Yang, 2018). The density is estimated from the batch, for each unit apart, by the
 nearest neighbours (Loftsgaarden and Quesenberry, 1965): the k = ceil(sqrt(m)) of m samples that are nearest to the kink
 reach out to a width h, and each sample that is nearer than h counts 1 / (2 h). Neither outliers nor heavy tails nor
-other modes change h. docs/literature.md has the references.
+other modes change h. docs/glossary.md has the references.
 
 The term is for parameters, while they are trained. A bijection adds it in training mode (`module.train()`, PyTorch's
 default) and where gradients are recorded. To a bijection its input may be the output of another layer, so the term goes
@@ -23,7 +23,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from plunit.torch.transforms import is_transformed
+from plunit.torch.op import is_transformed
 
 Rule = Literal["data may have gradients", "data have none", "left out"]
 
@@ -51,7 +51,7 @@ def under(rule: Rule) -> Iterator[None]:
 
 
 def is_wanted() -> bool:
-    """Say whether bijections in training mode add the term."""
+    """Return whether bijections in training mode add the term."""
     return _thread.rule != "left out" and torch.is_grad_enabled()
 
 

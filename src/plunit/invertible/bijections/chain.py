@@ -1,34 +1,39 @@
-"""Bijections made of others: one after the other, and the other way round."""
+"""Bijections made of others: `Chain`, one after the other; `Inverse`, the other way round; `Frozen`, after training.
+
+A chain of blocks (LU, SmoothPLU) ended by LU is one operation whose derivative is written out. On small samples the
+time of a training step is that of the number of operations. Here the parameters of all blocks are stacked, and so is
+what backward needs of them: only the way of the samples through the blocks, and of their gradients back, is taken block
+by block. The rest is computed for all blocks at once. With u the input of an activation, a = |u|, q and s as in
+`SmoothPLU`, r = 1 - q and e = sign(u) (c - w q),
+
+    dy = s du + r (u - e) d alpha + sign(u) (1 - alpha) r (dc - q dw)
+    d log s = (r / s) d alpha - t (sign(u) du - dc + (q - r) dw),  t = (1 - alpha) / (2 w s) where 0 < r < 1, else 0
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
-from plunit.invertible.bijections.bijection import Bijection, Leaf, expect, walk
-from plunit.invertible.bijections.blocks import are_blocks, walk_blocks
-
-if TYPE_CHECKING:
-    from plunit.invertible.bijections.anneal import Annealing
-
-_Steps = list[tuple[Bijection, bool]]
-
-
-class Composite(Bijection):
-    """A bijection whose state and description are those of its parts."""
-
-    def faults(self, state: Mapping[str, Tensor]) -> list[str]:
-        """None of its own: the parts look after their states."""
-        return []
-
-    def extra_repr(self) -> str:
-        """Nothing beyond the parts."""
-        return ""
+from plunit.invertible.bijections.bijection import (
+    Bijection,
+    Leaf,
+    Steps,
+    as_columns,
+    expect,
+    stacked_raw,
+    turned,
+    walk,
+)
+from plunit.invertible.bijections.elementwise import SmoothPLU, bend
+from plunit.invertible.bijections.linear import LU
+from plunit.torch.op import is_recorded, is_transformed
 
 
-class Chain(Composite):
+class Chain(Bijection):
     """F = F_k o ... o F_1: the bijections one after the other, log-determinants added.
 
     >>> import torch
@@ -53,35 +58,36 @@ class Chain(Composite):
         self.bijections = nn.ModuleList(bijections)
 
     def parts(self) -> list[Bijection]:
-        """The bijections, first applied first."""
+        """Return the bijections, first applied first."""
         return list(self.bijections)  # type: ignore[arg-type]
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Apply all bijections."""
-        return self._through(x, self._own_steps())
+        return self._through(x, self._steps())
 
     def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Undo all bijections, last first."""
-        return self._through(y, _turned(self._own_steps()))
+        return self._through(y, turned(self._steps()))
 
-    def steps(self) -> _Steps:
-        """The steps of all bijections; itself if calling them would not be the same."""
-        return self._own_steps() if _is_just(self, Chain) else [(self, False)]
+    def _steps(self) -> list[tuple[Bijection, bool]]:
+        return [step for bijection in self.parts() for step in _called(bijection)]
 
-    def _own_steps(self) -> _Steps:
-        return [step for bijection in self.parts() for step in bijection.steps()]
-
-    def _through(self, x: Tensor, steps: _Steps) -> tuple[Tensor, Tensor]:
+    def _through(self, x: Tensor, steps: list[tuple[Bijection, bool]]) -> tuple[Tensor, Tensor]:
         """Take the steps; leaves in a row are taken together."""
         total: Tensor | float = 0.0
         while steps:
             count = next((i for i, (step, _) in enumerate(steps) if not _is_just(step, Leaf)), len(steps))
-            x, log_det = _walk(self, x, steps[:count]) if count else _call(*steps[0], x)
+            step, inverted = steps[0]
+            if count:
+                leaves = cast(Any, steps[:count])
+                x, log_det = (walk_blocks if are_blocks(leaves) else walk)(self, x, leaves)
+            else:
+                x, log_det = step.inverse(x) if inverted else step(x)
             total, steps = total + log_det, steps[count or 1 :]
         return x, total  # type: ignore[return-value]
 
     def lipschitz(self) -> tuple[float, float]:
-        """The products of the bounds."""
+        """Return the products of the bounds."""
         forward, backward = 1.0, 1.0
         for bijection in self.parts():
             ahead, back = bijection.lipschitz()
@@ -89,20 +95,11 @@ class Chain(Composite):
         return forward, backward
 
     def leaves(self) -> list[tuple[Leaf, bool]]:
-        """The leaves of all bijections."""
+        """Return the leaves of all bijections."""
         return [leaf for bijection in self.parts() for leaf in bijection.leaves()]
 
-    def sharp(self) -> Chain:
-        """The chain, of the same kind, of the sharp bijections."""
-        return type(self)(*(bijection.sharp() for bijection in self.parts())).train(self.training)
 
-    @property
-    def annealing(self) -> Annealing | None:
-        """That of the first bijection that has one."""
-        return next((found for part in self.parts() if (found := part.annealing) is not None), None)
-
-
-class Inverse(Composite):
+class Inverse(Bijection):
     """F^-1 as a bijection: forward and inverse exchanged."""
 
     def __init__(self, bijection: Bijection) -> None:
@@ -119,43 +116,173 @@ class Inverse(Composite):
         return self.bijection(y)  # type: ignore[no-any-return]
 
     def lipschitz(self) -> tuple[float, float]:
-        """The bounds of F, exchanged."""
+        """Return the bounds of F, exchanged."""
         forward, backward = self.bijection.lipschitz()
         return backward, forward
 
     def leaves(self) -> list[tuple[Leaf, bool]]:
-        """The leaves of F, last first, and each the other way round."""
-        return [(leaf, not inverted) for leaf, inverted in reversed(self.bijection.leaves())]
+        """Return the leaves of F, last first, each the other way round."""
+        return turned(self.bijection.leaves())
 
-    def sharp(self) -> Inverse:
-        """The inverse of the sharp bijection."""
-        return Inverse(self.bijection.sharp()).train(self.training)
+
+class Frozen(Chain):
+    """The same map as another bijection, with what the parameters imply (matrices, slopes) worked out once.
+
+    Args:
+        bijection: made of leaves only. Later changes of its parameters change nothing here.
+
+    It has no state of its own: keep that of the bijection. To change the precision, change that of the bijection and
+    freeze it anew: values that were rounded apart do not undo each other to more digits.
+
+    >>> from plunit.invertible import LU, PLU, Chain
+    >>> Frozen(Chain(LU(2), PLU(2)))
+    Frozen(LU, PLU)
+    """
+
+    def __init__(self, bijection: Bijection) -> None:
+        expect(bijection, "Frozen")
+        with torch.no_grad(), parametrize.cached():
+            steps = [(_Kept(leaf), inverted) for leaf, inverted in bijection.leaves()]
+        super().__init__(*(Inverse(leaf) if inverted else leaf for leaf, inverted in steps))
+
+    def sharp(self) -> Bijection:
+        """Refuse: the parameters are gone."""
+        raise TypeError("a frozen bijection cannot be made sharp; freeze the sharp one: Frozen(bijection.sharp())")
+
+    def __repr__(self) -> str:
+        return f"Frozen({', '.join(leaf.kind for leaf, _ in self.leaves())})"
+
+
+class _Kept(Leaf):
+    """A leaf whose values are kept as columns, in buffers."""
+
+    def __init__(self, leaf: Leaf) -> None:
+        super().__init__(leaf.features)
+        self.evaluate, self.invert = leaf.evaluate, leaf.invert  # type: ignore[method-assign]
+        self.is_elementwise, self._kind, self._bounds = leaf.is_elementwise, leaf.kind, leaf.lipschitz()
+        self._alone = object()  # of no kind: nothing is left to be computed for several at once
+        ahead, back = as_columns(leaf.imply(*leaf.raw())), as_columns(leaf.imply_inverse(*leaf.raw()))
+        self._ahead = len(ahead)
+        for index, value in enumerate((*ahead, *back)):
+            value = value.detach().clone(memory_format=torch.contiguous_format)
+            self.register_buffer(f"value_{index}", value, persistent=False)
+
+    def raw(self) -> tuple[Tensor, ...]:
+        return tuple(self._buffers.values())  # type: ignore[arg-type]
+
+    def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        return raw[: self._ahead]
+
+    def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        return raw[self._ahead :]
+
+    def lipschitz(self) -> tuple[float, float]:
+        return self._bounds
 
     @property
-    def annealing(self) -> Annealing | None:
-        """That of F."""
-        return self.bijection.annealing
-
-    def steps(self) -> _Steps:
-        """The steps of F, last first, and each the other way round."""
-        return _turned(self.bijection.steps()) if _is_just(self, Inverse) else [(self, False)]
+    def kind(self) -> str:
+        return self._kind
 
 
-def _turned(steps: _Steps) -> _Steps:
-    return [(bijection, not inverted) for bijection, inverted in reversed(steps)]
-
-
-def _walk(user: Bijection, x: Tensor, steps: _Steps) -> tuple[Tensor, Tensor]:
-    leaves = cast(Any, steps)
-    return walk_blocks(user, x, leaves) if are_blocks(steps) else walk(user, x, leaves)
-
-
-def _call(bijection: Bijection, inverted: bool, x: Tensor) -> tuple[Tensor, Tensor]:
-    return bijection.inverse(x) if inverted else bijection(x)
+def _called(bijection: Bijection) -> list[tuple[Bijection, bool]]:
+    """Return what to call, first applied first, and whether its inverse: the parts, or else the bijection itself."""
+    if isinstance(bijection, Chain) and _is_just(bijection, Chain):
+        return bijection._steps()
+    if isinstance(bijection, Inverse) and _is_just(bijection, Inverse):
+        return turned(_called(bijection.bijection))
+    return [(bijection, False)]
 
 
 def _is_just(bijection: Bijection, kind: type[Bijection]) -> bool:
-    """Say whether a bijection goes both ways as this kind does, and nobody waits for its call."""
+    """Return whether a bijection uses the methods of this kind and has no hooks."""
     own = type(bijection)
     hooked = bijection._forward_hooks or bijection._forward_pre_hooks or bijection._backward_hooks
     return own.forward is kind.forward and own.inverse is kind.inverse and not hooked
+
+
+def are_blocks(steps: Steps) -> bool:
+    """Return whether the steps are LU, SmoothPLU, ..., LU, of the same form in all blocks, and are taken forward."""
+    if len(steps) < 3 or len(steps) % 2 == 0 or any(inverted for _, inverted in steps):
+        return False
+    kinds = all(type(leaf) is (SmoothPLU if place % 2 else LU) for place, (leaf, _) in enumerate(steps))
+    return kinds and len({tuple(leaf._parameters) for leaf, _ in steps[1::2]}) == 1
+
+
+def walk_blocks(user: Bijection, x: Tensor, steps: Steps) -> tuple[Tensor, Tensor]:
+    """Return where the blocks take the samples x (..., n), and the log-determinant of each."""
+    layers, units = steps[::2], steps[1::2]
+    weight, bias, log_diagonal = as_columns(layers[0][0].imply(*stacked_raw(layers)), axes=2)
+    values = as_columns(units[0][0].imply(*stacked_raw(units)), axes=2)
+    user._check(x, (weight, values[1]))
+    columns = x.reshape(-1, x.shape[-1]).mT
+    inputs = (columns, weight, bias, *values)
+    way = _formula if is_recorded() or is_transformed(*inputs) else _Blocks.apply
+    y, log_slopes = way(*inputs)
+    log_det = log_slopes + log_diagonal.sum((0, 1))
+    return y.mT.reshape(x.shape), log_det.reshape(x.shape[:-1])
+
+
+def _formula(x: Tensor, weight: Tensor, bias: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+    """Return where the blocks take the columns x, and the sum of the log-slopes of all activations, of each."""
+    y, _, _, _, slopes = _forward(x, weight, bias, *values)
+    return y, torch.stack(slopes).log().sum((0, 1))
+
+
+def _forward(
+    x: Tensor, weight: Tensor, bias: Tensor, *values: Tensor
+) -> tuple[Tensor, list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:
+    """Return the output, and of each block what goes into the layer, into the activation, q and the slopes."""
+    inputs = [x]
+    before, qs, slopes = cast(list[list[Tensor]], [[], [], []])
+    *layers, (last, shift) = zip(weight.unbind(), bias.unbind(), strict=True)
+    for (matrix, vector), *of_block in zip(layers, *(value.unbind() for value in values), strict=True):
+        u = torch.addmm(vector, matrix, inputs[-1])
+        y, q, slope = bend(u, *of_block)
+        for kept, found in zip((inputs, before, qs, slopes), (y, u, q, slope), strict=True):
+            kept.append(found)
+    return torch.addmm(shift, last, inputs[-1]), inputs, before, qs, slopes
+
+
+class _Blocks(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        y, *kept = _forward(x, weight, bias, *values)
+        inputs, before, q, slopes = (torch.stack(each) for each in kept)
+        ctx.save_for_backward(x, weight, bias, *values, inputs, before, q, slopes)
+        return y, slopes.log().sum((0, 1))
+
+    @staticmethod
+    def backward(ctx: Any, in_y: Tensor, in_log: Tensor) -> Any:
+        x, weight, bias, *values, inputs, u, q, slopes = ctx.saved_tensors
+        if torch.is_grad_enabled():  # create_graph=True: what was kept depends on the rest
+            return _differentiate(in_y, in_log, x, weight, bias, *values)
+        _, alpha, c, w, _, width = values
+        rest, sign, inverse = 1 - alpha, u.sign(), in_log / slopes
+        turned = torch.where((q > 0) & (q < 1), inverse * (rest / width), 0)
+        outer, inner = _way_back(in_y, weight, slopes, sign * turned)
+        r = 1 - q
+        edge = sign * torch.addcmul(c, w, q, value=-1)
+        in_alpha = r * torch.addcmul(inverse, outer, u - edge)
+        moved = outer * sign * r * rest
+        in_w = torch.addcmul(moved * q, turned, q - r).neg()
+        of_units = (grad.sum(-1, keepdim=True) for grad in (in_alpha, moved + turned, in_w))
+        in_x = weight[0].mT @ inner[0] if ctx.needs_input_grad[0] else None
+        return in_x, inner @ inputs.mT, inner.sum(-1, keepdim=True), None, *of_units, None, None
+
+
+def _way_back(in_y: Tensor, weight: Tensor, slopes: Tensor, turned: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradients in the outputs of all activations, and in those of all layers."""
+    outer, inner = [], [in_y]
+    of_blocks = zip(weight[1:].mT.unbind(), slopes.unbind(), turned.unbind(), strict=True)
+    for matrix, slope, term in reversed(list(of_blocks)):
+        outer.append(matrix @ inner[-1])
+        inner.append(torch.addcmul(-term, outer[-1], slope))
+    return torch.stack(outer[::-1]), torch.stack(inner[::-1])
+
+
+def _differentiate(in_y: Tensor, in_log: Tensor, *inputs: Tensor) -> Any:
+    """Return the gradients of the formula, with a graph of their own."""
+    wanted = [tensor for tensor in inputs if tensor.requires_grad]
+    grads = torch.autograd.grad(_formula(*inputs), wanted, (in_y, in_log), create_graph=True, allow_unused=True)
+    found = iter(grads)
+    return tuple(next(found) if tensor.requires_grad else None for tensor in inputs)

@@ -1,17 +1,26 @@
-"""Affine bijections y = W x + b: `LU`, for any W that is invertible, and `Orthogonal`."""
+"""Linear bijections: `LU`, y = W x + b for any W that is invertible, `Orthogonal` and `Permutation`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
-from plunit.invertible.bijections import positive
-from plunit.invertible.bijections.axes import is_permutation
-from plunit.invertible.bijections.bijection import Leaf
+from plunit.invertible.bijections.bijection import Leaf, Rule
+from plunit.invertible.bijections.elementwise import limit
+
+
+def is_permutation(order: Tensor) -> bool:
+    """Return whether each of 0 to n - 1 is in the order once."""
+    return sorted(order.tolist()) == list(range(len(order)))
+
+
+ORDER: Rule = (is_permutation, "name each of 0 to n - 1 once")
 
 
 class LU(Leaf):
@@ -29,6 +38,14 @@ class LU(Leaf):
     permutation: Tensor
     order: Tensor
     sign: Tensor
+    rules: ClassVar[dict[str, Rule]] = {
+        "raw_diagonal": (
+            lambda raw: bool((raw.abs() <= limit(raw.dtype)).all()),
+            "be at most log(1/eps) in size, for beyond it W is singular to rounding",
+        ),
+        "permutation": ORDER,
+        "sign": (lambda sign: bool(sign.abs().eq(1).all()), "hold 1 and -1"),
+    }
 
     def __init__(self, features: int, *, generator: torch.Generator | None = None) -> None:
         super().__init__(features)
@@ -47,7 +64,7 @@ class LU(Leaf):
 
     @classmethod
     def from_matrix(cls, weight: Tensor, bias: Tensor | None = None) -> LU:
-        """The bijection x -> weight x + bias, for an invertible square matrix."""
+        """Return the bijection x -> weight x + bias, for an invertible square matrix."""
         if weight.ndim != 2 or weight.shape[0] != weight.shape[1]:
             raise ValueError(f"LU needs a square matrix, got shape {tuple(weight.shape)}")
         if weight.dtype not in (torch.float32, torch.float64):
@@ -67,20 +84,20 @@ class LU(Leaf):
     @property
     def weight(self) -> Tensor:
         """The matrix W."""
-        return self.values()[0]
+        return self.imply(*self.raw())[0]
 
     def raw(self) -> tuple[Tensor, ...]:
-        """All parameters, the permutation and the signs."""
+        """Return all parameters, the permutation and the signs."""
         return self.lower, self.upper, self.raw_diagonal, self.bias, self.permutation, self.sign
 
     def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
-        """W, b and log|diag(U)|."""
+        """Return W, b and log|diag(U)|."""
         lower, upper, log_diagonal = self._factors(*raw)
         permutation = raw[4][..., None].expand_as(lower)
         return (lower @ upper).gather(-2, permutation), raw[3], log_diagonal
 
     def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
-        """L and U transposed, the order that undoes P, b and log|diag(U)|."""
+        """Return L and U transposed, the order that undoes P, b and log|diag(U)|."""
         lower, upper, log_diagonal = self._factors(*raw)
         return lower.mT, upper.mT, raw[4].argsort(), raw[3], log_diagonal
 
@@ -103,32 +120,15 @@ class LU(Leaf):
         return torch.linalg.solve_triangular(upper, rows, upper=False, left=False).mT, -log_diagonal
 
     def lipschitz(self) -> tuple[float, float]:
-        """The largest singular value of W, and 1 over the smallest."""
+        """Return the largest singular value of W, and 1 over the smallest."""
         return _singular(self.weight)
-
-    def faults(self, state: Mapping[str, Tensor]) -> list[str]:
-        """Values that are not finite, a diagonal of 0 (to rounding), a broken permutation or sign."""
-        found = super().faults(state)
-        limit = positive.limit(self.raw_diagonal.dtype)
-        raw = state.get("raw_diagonal")
-        if raw is not None and raw.isfinite().all() and raw.abs().max() > limit:
-            found.append(
-                f"raw_diagonal reaches {raw[raw.abs().argmax()].item():.4g}; |raw| must be at most {limit:.4g}, for "
-                f"beyond it W is singular to rounding: load another state, or LU.from_matrix an invertible matrix"
-            )
-        permutation, sign = state.get("permutation"), state.get("sign")
-        if permutation is not None and not is_permutation(permutation.tolist()):
-            found.append(f"permutation must order 0 to n - 1, got {permutation.tolist()}; load another state")
-        if sign is not None and not sign.abs().eq(1).all():
-            found.append(f"sign must hold 1 and -1, got {sign.tolist()}; 0 would make W singular")
-        return found
 
     def _factors(
         self, lower: Tensor, upper: Tensor, raw_diagonal: Tensor, bias: Tensor, permutation: Tensor, sign: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return L, U and log|diag(U)|."""
-        limit = positive.limit(raw_diagonal.dtype)
-        log_diagonal = raw_diagonal.clamp(-limit, limit)
+        most = limit(raw_diagonal.dtype)
+        log_diagonal = raw_diagonal.clamp(-most, most)
         packed = torch.cat([lower, sign * log_diagonal.exp(), upper], -1)
         packed = packed[..., self.order]
         eye = torch.eye(self.features, dtype=packed.dtype, device=packed.device)
@@ -141,16 +141,13 @@ class LU(Leaf):
             raise ValueError("LU needs a matrix of finite numbers, got NaN or infinity; check the file it came from")
         permutation, lower, upper = torch.linalg.lu(weight)
         diagonal = upper.diagonal()
-        if diagonal.abs().min() <= torch.finfo(weight.dtype).eps * weight.abs().max():
-            raise ValueError(
-                f"LU needs an invertible matrix, got one whose least pivot is {diagonal.abs().min().item():.3g}: it is "
-                f"singular to rounding; drop dependent features or add a multiple of the identity"
-            )
+        least, most = diagonal.abs().min(), diagonal.abs().max()
         eps = torch.finfo(self.raw_diagonal.dtype).eps
-        if not eps <= diagonal.abs().min() <= diagonal.abs().max() <= 1 / eps:
+        if least <= torch.finfo(weight.dtype).eps * weight.abs().max() or not eps <= least <= most <= 1 / eps:
             raise ValueError(
-                f"LU holds pivots of size {eps:.1e} to {1 / eps:.1e} in {self.raw_diagonal.dtype}, got "
-                f"{diagonal.abs().min().item():.3g} to {diagonal.abs().max().item():.3g}; scale the data or use float64"
+                f"LU needs an invertible matrix with pivots of size {eps:.1e} to {1 / eps:.1e} in "
+                f"{self.raw_diagonal.dtype}, got {least.item():.3g} to {most.item():.3g}; drop dependent features, "
+                f"scale the data or use float64"
             )
         rows, columns = torch.tril_indices(self.features, self.features, -1, device=weight.device)
         self.lower.copy_(lower[rows, columns])
@@ -181,8 +178,8 @@ class Orthogonal(Leaf):
         self.bias = nn.Parameter(torch.zeros(features))
         parametrizations.orthogonal(self, orthogonal_map="matrix_exp", use_trivialization=False)
 
-    def values(self) -> tuple[Tensor, ...]:
-        """Q and b."""
+    def raw(self) -> tuple[Tensor, ...]:
+        """Return Q and b."""
         return self.weight, self.bias
 
     @staticmethod
@@ -198,8 +195,49 @@ class Orthogonal(Leaf):
         return weight.mT @ (y - bias), torch.zeros_like(bias)
 
     def lipschitz(self) -> tuple[float, float]:
-        """1 and 1, to rounding."""
+        """Return 1 and 1, to rounding."""
         return _singular(self.weight)
+
+
+class Permutation(Leaf):
+    """y[i] = x[order[i]].
+
+    >>> Permutation([2, 0, 1])(torch.tensor([1.0, 2.0, 3.0]))[0]
+    tensor([3., 1., 2.])
+    """
+
+    order: Tensor
+    rules: ClassVar[dict[str, Rule]] = {"order": ORDER}
+
+    def __init__(self, order: Sequence[int]) -> None:
+        places = torch.tensor([operator.index(index) for index in order])
+        super().__init__(len(places))
+        if not is_permutation(places):
+            raise ValueError(f"a permutation must {ORDER[1]}, got {places.tolist()}")
+        self.register_buffer("order", places)
+
+    def raw(self) -> tuple[Tensor, ...]:
+        """Return the order."""
+        return (self.order,)
+
+    def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
+        """Return the order that undoes it."""
+        return (raw[0].argsort(),)
+
+    @staticmethod
+    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the features in another order, and 0."""
+        (order,) = values
+        return x.index_select(0, order), x.new_zeros(len(order), 1)
+
+    @classmethod
+    def invert(cls, y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
+        """Evaluate: the inverse is of the same kind."""
+        return cls.evaluate(y, *values)
+
+    def lipschitz(self) -> tuple[float, float]:
+        """Return 1 and 1."""
+        return 1.0, 1.0
 
 
 def _order(n: int) -> Tensor:

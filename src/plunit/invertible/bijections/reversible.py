@@ -1,6 +1,6 @@
 """A chain that keeps its input and output only, and finds the inputs of its parts again by inverting them.
 
-The idea is that of reversible networks (Gomez et al., 2017; docs/literature.md).
+The idea is that of reversible networks (Gomez et al., 2017; docs/glossary.md).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from torch.func import functional_call
 
 from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.bijection import Bijection
-from plunit.invertible.bijections.chain import Chain
-from plunit.torch.transforms import is_recorded, is_transformed
+from plunit.invertible.bijections.chain import Chain, Inverse
+from plunit.torch.op import is_recorded, is_transformed
 
 TOLERANCE = 0.01
 """How far off the input found on the way back may be, relative to the size of the points; gradients are as far off."""
@@ -103,7 +103,8 @@ def _step_back(
     """Return the input of a part, and the gradients for it and for the part's parameters."""
     parameters, buffers = state
     with torch.no_grad():
-        x = functional_call(_Inverted(part), {f"part.{k}": v for k, v in (parameters | buffers).items()}, (y,))
+        held = {f"bijection.{name}": tensor for name, tensor in (parameters | buffers).items()}
+        x = functional_call(Inverse(part), held, (y,))[0]
     x = x.detach().requires_grad_()
     fresh = {name: tensor.detach().requires_grad_(tensor.requires_grad) for name, tensor in parameters.items()}
     with torch.enable_grad():
@@ -113,14 +114,3 @@ def _step_back(
     found = iter(torch.autograd.grad([p[0] for p in pairs], wanted, [p[1] for p in pairs], allow_unused=True))
     grad_x = next(found)
     return x.detach(), grad_x, [next(found) if tensor.requires_grad else None for tensor in fresh.values()]
-
-
-class _Inverted(torch.nn.Module):
-    """The inverse of a part as a forward, for functional_call."""
-
-    def __init__(self, part: Bijection) -> None:
-        super().__init__()
-        self.part = part
-
-    def forward(self, y: Tensor) -> Tensor:
-        return self.part.inverse(y)[0]

@@ -1,121 +1,130 @@
-"""Points to train a flow with: from arrays, functions or loaders to batches of checked tensors."""
+"""Points to train a flow with: from arrays, functions or loaders to batches of checked tensors.
+
+`screen` names what a flow cannot learn before training: `plunit.densities.degenerate` has the rules for data without a
+density. Training will be poor, too, if
+- a column has `FEW` values or fewer, each on average `TIMES` times,
+- the middle of a column is farther than `FAR` from 0, or its spread is beyond `FAR` or below 1 / `FAR`: training starts
+  near centre 0 and spread 1, and takes small steps. Median and quartiles are meant, so an outlier does not matter.
+  After 500 steps with 5 blocks the moons have an NLL of 2.14, 3.02 at a spread of 30 and 5.67 at a centre of 30, in the
+  units of the standardised moons; a Gaussian has 2.73.
+"""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
-from plunit.ensemble.arrays import NOT_REAL, check_unmasked
-from plunit.invertible.training.screening import screen
-from plunit.torch.transforms import is_recorded, is_transformed
+from plunit.densities.degenerate import (
+    TIMES,
+    constants,
+    dependent,
+    discrete,
+    is_atom,
+    middle_and_spread,
+    named,
+    thinned,
+)
+from plunit.ensemble.arrays import Array, as_array, check_unmasked
+from plunit.invertible.contexts import Conditional
+
+if TYPE_CHECKING:
+    from plunit.invertible.flow import Flow
 
 Rows = tuple[Tensor, ...]
 """Points (x,), or points with their contexts (x, context): what `Flow.log_prob` takes."""
-
-_WHAT = "a tensor, an array or nested lists of points, a function that draws n of them, or a loader of batches"
-
-
-@dataclass(frozen=True)
-class PointShape:
-    """The form of points that a flow takes.
-
-    Attributes:
-        features: n, the numbers of a point.
-        context: k, the numbers of a context; None if the flow has none.
-        like: a tensor of the dtype and on the device of the flow.
-    """
-
-    features: int
-    context: int | None
-    like: Tensor
-
-    def rows(self, x: Any, context: Any = None) -> Rows:
-        """Return points, and their contexts if the flow has them, as checked rows."""
-        points = self._rows(x, self.features, "points of", "features")
-        if self.context is None:
-            if context is not None:
-                raise ValueError("this flow has no context; leave context out, or build it with conditional(...)")
-            return (points,)
-        if context is None:
-            raise ValueError(f"this flow is conditional: give a context of {self.context} numbers for each point")
-        contexts = self._rows(context, self.context, "contexts of", "numbers")
-        if len(contexts) != len(points):
-            raise ValueError(f"each point needs its own context, got {len(points)} points and {len(contexts)} contexts")
-        return points, contexts
-
-    def batch(self, given: Any) -> Rows:
-        """Return what a function or a loader gave: points, or a tuple of points and contexts."""
-        if isinstance(given, tuple) or (isinstance(given, list) and given and isinstance(given[0], Tensor)):
-            if len(given) not in (1, 2):
-                raise ValueError(f"a batch must be points, or points and contexts, got {len(given)} parts")
-            return self.rows(*given)
-        return self.rows(given)
-
-    def _rows(self, data: Any, size: int, what: str, unit: str) -> Tensor:
-        x = self._tensor(data)
-        if x.shape[-1:] != (size,) or x.numel() == 0:
-            raise ValueError(
-                f"fit needs {what} {size} {unit}, a tensor of shape (n, {size}), n > 0, got a tensor of shape "
-                f"{tuple(x.shape)}"
-            )
-        bad = ~x.isfinite()
-        if bad.any():
-            raise ValueError(
-                f"fit needs finite data, got {int(bad.sum())} values that are not (in {x.dtype}), the first at index "
-                f"{tuple(bad.nonzero()[0].tolist())}; drop or impute those rows"
-            )
-        return x.reshape(-1, size)
-
-    def _tensor(self, data: Any) -> Tensor:
-        """Return data as a tensor of the dtype and on the device of the flow."""
-        if isinstance(data, Tensor):
-            return _numbers(data, "fit").to(self.like)
-        return _real(data, f"fit takes {_WHAT}", self.like.dtype).to(self.like)
-
-
-def _numbers(tensor: Tensor, what: str) -> Tensor:
-    """Return a tensor without its graph, or raise TypeError unless it holds real numbers, each in its place."""
-    if tensor.is_complex():
-        raise TypeError(f"{what} takes real numbers, got a tensor of {tensor.dtype}; pass its real part")
-    if tensor.is_meta:
-        raise TypeError(f"{what} takes numbers, got a tensor on the device meta; pass the data themselves")
-    check_dense(tensor, what)
-    return tensor.detach()
-
-
-def check_dense(tensor: Tensor, what: str) -> None:
-    """Raise TypeError if a tensor is nested or sparse; it looks at no number, and so never waits for a GPU."""
-    if tensor.is_nested:
-        raise TypeError(f"{what} takes dense tensors, got a nested one; pass torch.cat(tensor.unbind())")
-    if tensor.layout is not torch.strided:
-        raise TypeError(f"{what} takes dense tensors, got one of {tensor.layout}; pass tensor.to_dense()")
-
-
-def _real(data: Any, rule: str, dtype: torch.dtype) -> Tensor:
-    """Return arrays or lists of real numbers as a new tensor, or raise TypeError with the rule."""
-    check_unmasked("data", data)
-    try:
-        array = np.asarray(data)
-        if array.dtype.kind in NOT_REAL:
-            raise TypeError(f"its numbers are {array.dtype}, not real; {NOT_REAL[array.dtype.kind]}")
-        with np.errstate(over="ignore"):  # what is too large is found as infinite
-            return torch.from_numpy(array.astype(np.float64 if dtype == torch.float64 else np.float32))
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{rule}, got {type(data).__name__}: {error}") from None
-
 
 Draw = Callable[[int], Rows]
 """Draws a batch of so many points; a loader's batches have the loader's size."""
 
 Source = tuple[Draw, Rows | None, Tensor | None]
 """Batches to train with, and rows for validation with their weights."""
+
+FEW = 30
+FAR = 30.0
+
+_TAKES = {
+    "fit": "a tensor, an array or nested lists of points, a function that draws n of them, or a loader of batches",
+    "weights": "real numbers, one for each point",
+}
+
+
+def context_size(flow: Flow, context: Any) -> int:
+    """Return the size of a flow's contexts, 0 if it has none; raise ValueError unless one is given where it has."""
+    size = flow.bijection.context if isinstance(flow.bijection, Conditional) else 0
+    if not size and context is not None:
+        raise ValueError("this flow has no context; leave it out, or build the flow with conditional(...)")
+    if size and context is None:
+        raise ValueError(f"this flow is conditional: give a context of {size} numbers for each point")
+    return size
+
+
+def _rows(flow: Flow, x: Any, context: Any = None) -> Rows:
+    """Return points, and their contexts if the flow has them, as checked rows."""
+    points = _table(x, flow.bijection.features, "points of {} features", flow.origin)
+    if not (size := context_size(flow, context)):
+        return (points,)
+    contexts = _table(context, size, "contexts of {} numbers", flow.origin)
+    if len(contexts) != len(points):
+        raise ValueError(f"each point needs its own context, got {len(points)} points and {len(contexts)} contexts")
+    return points, contexts
+
+
+def _batch(flow: Flow, given: Any) -> Rows:
+    """Return what a function or a loader gave: points, or a tuple of points and contexts."""
+    if isinstance(given, tuple) or (isinstance(given, list) and given and isinstance(given[0], Tensor)):
+        if len(given) not in (1, 2):
+            raise ValueError(f"a batch must be points, or points and contexts, got {len(given)} parts")
+        return _rows(flow, *given)
+    return _rows(flow, given)
+
+
+def _table(data: Any, size: int, what: str, like: Tensor) -> Tensor:
+    x = _tensor(data, "fit", like)
+    if x.shape[-1:] != (size,) or x.numel() == 0:
+        raise ValueError(
+            f"fit needs {what.format(size)}, a tensor of shape (n, {size}), n > 0, got a tensor of shape "
+            f"{tuple(x.shape)}"
+        )
+    bad = ~x.isfinite()
+    if bad.any():
+        raise ValueError(
+            f"fit needs finite data, got {int(bad.sum())} values that are not (in {x.dtype}), the first at index "
+            f"{tuple(bad.nonzero()[0].tolist())}; drop or impute those rows"
+        )
+    return x.reshape(-1, size)
+
+
+def _tensor(data: Any, user: str, like: Tensor) -> Tensor:
+    """Return data as a tensor like another one, without a graph, or raise TypeError unless they are real numbers."""
+    if isinstance(data, Tensor):
+        if data.is_complex():
+            raise TypeError(f"{user} takes real numbers, got a tensor of {data.dtype}; pass its real part")
+        if data.is_meta:
+            raise TypeError(f"{user} takes numbers, got a tensor on the device meta; pass the data themselves")
+        check_dense(data, user)
+        return data.detach().to(like)
+    check_unmasked("data", data)
+    try:
+        with np.errstate(over="ignore"):  # what is too large is found as infinite
+            array = as_array(data, np.float64 if like.dtype == torch.float64 else np.float32)
+    except ValueError as error:
+        raise TypeError(f"{user} takes {_TAKES[user]}, got {type(data).__name__}: {error}") from None
+    return torch.tensor(array).to(like)
+
+
+def check_dense(tensor: Tensor, user: str) -> None:
+    """Raise TypeError if a tensor is nested or sparse; it looks at no number, and so never waits for a GPU."""
+    if tensor.is_nested:
+        raise TypeError(f"{user} takes dense tensors, got a nested one; pass torch.cat(tensor.unbind())")
+    if tensor.layout is not torch.strided:
+        raise TypeError(f"{user} takes dense tensors, got one of {tensor.layout}; pass tensor.to_dense()")
 
 
 def from_rows(rows: Rows, weights: Tensor | None, generator: Generator | None) -> Draw:
@@ -148,20 +157,15 @@ def _cycle(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def is_array(data: Any) -> bool:
-    """Say whether data are points themselves, not a function or a loader that gives them."""
-    return isinstance(data, (Tensor, list, tuple)) or hasattr(data, "__array__") or not _gives(data)
-
-
-def _gives(data: Any) -> bool:
-    return callable(data) or (isinstance(data, Iterable) and not isinstance(data, (str, bytes, dict)))
+    """Return whether data are points themselves, not a function or a loader that gives them."""
+    if isinstance(data, (Tensor, list, tuple, str, bytes, dict)) or hasattr(data, "__array__"):
+        return True
+    return not (callable(data) or isinstance(data, Iterable))
 
 
 def checked_weights(weights: Any, count: int) -> Tensor:
     """Return weights as float64 on the CPU, where they are drawn from, or raise unless each point has one."""
-    if isinstance(weights, Tensor) and not weights.is_complex():
-        found = _numbers(weights, "weights").cpu().double()
-    else:
-        found = _real(weights, "weights takes real numbers, one for each point", torch.float64)
+    found = _tensor(weights, "weights", torch.zeros((), dtype=torch.float64))
     if found.shape != (count,):
         raise ValueError(f"weights must hold one number for each of the {count} points, got shape {tuple(found.shape)}")
     if not (found.isfinite().all() and (found >= 0).all() and found.max() > 0):
@@ -171,21 +175,6 @@ def checked_weights(weights: Any, count: int) -> Tensor:
     return found
 
 
-def check_finite(context: Tensor) -> None:
-    """Raise ValueError if contexts are NaN or infinite; a tensor without numbers (meta, fake, traced) passes.
-
-    On a GPU it waits for the contexts. So it is for what no training step does.
-    """
-    if type(context) not in (Tensor, nn.Parameter) or context.is_meta or is_recorded() or is_transformed(context):
-        return
-    bad = ~context.isfinite()
-    if bad.any():
-        place = tuple(bad.nonzero()[0].tolist())
-        raise ValueError(
-            f"contexts must be finite, got {context[place].item()} at index {place}; drop or impute those contexts"
-        )
-
-
 def shares(weights: Tensor) -> Tensor:
     """Return the parts of positive weights in their sum, which itself may be too large a number, or too small."""
     scaled = weights / weights.max()
@@ -193,14 +182,14 @@ def shares(weights: Tensor) -> Tensor:
 
 
 def prepare(
-    form: PointShape, data: Any, context: Any, weights: Any, validation: Any, batch: int, generator: Generator | None
+    flow: Flow, data: Any, context: Any, weights: Any, validation: Any, batch: int, generator: Generator | None
 ) -> Source:
     """Return batches of data that are points, a function or a loader; raise or warn if they cannot be learned."""
     is_number = isinstance(validation, Real) and not isinstance(validation, bool)
     fraction = float(validation) if is_number else None
-    held = None if validation is None or fraction is not None else form.batch(validation)
+    held = None if validation is None or fraction is not None else _batch(flow, validation)
     if is_array(data):
-        rows, found = form.rows(data, context), None
+        rows, found = _rows(flow, data, context), None
         if weights is not None:
             found = checked_weights(weights, len(rows[0]))
             rows, found = tuple(part[(found > 0).to(part.device)] for part in rows), found[found > 0]
@@ -215,11 +204,57 @@ def prepare(
                 f"contexts beside points and draws by weight itself, and validation takes points"
             )
     stream = None if callable(data) else _cycle(data)
-    draw: Draw = lambda n: form.batch(data(n) if stream is None else next(stream))  # noqa: E731
+    draw: Draw = lambda n: _batch(flow, data(n) if stream is None else next(stream))  # noqa: E731
     first = draw(batch)
     screen(*first, whole=False)
     waiting = [first]  # it is the first batch of training, too
     return lambda n: waiting.pop() if waiting else draw(n), held, None
+
+
+def screen(x: Tensor, context: Tensor | None = None, *, whole: bool = True) -> None:
+    """Raise if the rows x have no density, and warn if they, or their contexts, are hard to learn.
+
+    Args:
+        x: points [m, n].
+        context: their contexts [m, k]; discrete and constant ones are fine.
+        whole: whether these are all data. Of a batch everything is a warning, because the other batches may differ.
+    """
+    if whole and len(x) < 2:
+        raise ValueError("one point has no density: give at least two different points of weight above 0")
+    some, varies = _some(x), (x.amax(0) > x.amin(0)).cpu().numpy()
+    faults: list[str] = []
+    if whole or len(x) >= 2 * TIMES:
+        faults = [*constants(some, np.flatnonzero(~varies).tolist()), *dependent(some, np.arange(x.shape[1]))]
+    if faults and whole:
+        raise ValueError("; ".join(faults))
+
+    def is_discrete(values: Array, counts: Array) -> bool:
+        return is_atom(counts.max(), len(some)) or (len(counts) <= FEW and TIMES * len(counts) <= len(some))
+
+    doubts = [*faults, *discrete(some, np.flatnonzero(varies).tolist(), is_discrete), *_far(some, "column")]
+    if context is not None:
+        doubts += _far(_some(context), "context column")
+    for doubt in doubts:
+        warnings.warn(doubt, UserWarning, stacklevel=4)
+
+
+def _some(x: Tensor) -> Array:
+    """Return about ten thousand rows as an array."""
+    return thinned(x).double().cpu().numpy()  # type: ignore[no-any-return]
+
+
+def _far(x: Array, what: str) -> Iterator[str]:
+    if len(x) < TIMES:
+        return
+    middle, spread = middle_and_spread(x)
+    narrow = (spread < 1 / FAR) & (spread > 0)
+    found = np.flatnonzero((np.abs(middle) > FAR) | (spread > FAR) | narrow).tolist()
+    if found:
+        yield (
+            f"{named(found, what)} far from standard: {what} {found[0]} has the centre {middle[found[0]]:.3g} and "
+            f"the spread {spread[found[0]]:.3g}, while training starts from 0 and 1 and takes small steps. "
+            f"Standardise: (x - x.mean(0)) / x.std(0), or by median and quartiles if there are outliers"
+        )
 
 
 def _split(rows: Rows, weights: Tensor | None, fraction: float, generator: Generator | None) -> Source:

@@ -1,4 +1,4 @@
-"""Maximum likelihood, behind `Flow.fit`: checked options, steps of Adam, validation, patience, the best parameters.
+"""Maximum likelihood, behind `Flow.fit`: steps of Adam, annealing, validation, patience, the best parameters.
 
 `train` trains one flow. `minimise` is the loop of steps itself, which also trains stacks of flows in the lab.
 """
@@ -6,22 +6,74 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
-from plunit.invertible.bijections.anneal import Annealing
+from plunit.invertible.bijections.elementwise import raw_of_rho
 from plunit.invertible.training.batches import Rows, shares
 
 if TYPE_CHECKING:
     from plunit.invertible.flow import Flow
 
 _CHUNK = 4096  # points whose likelihood is computed at once when nothing is learned from them
+
+
+@dataclass(frozen=True)
+class Annealing:
+    """rho of `SmoothPLU` falls geometrically from `start` to `end` over the part `until` of training.
+
+    From there on the corners are gone, and what is left of the steps trains the sharp network.
+
+    Args:
+        start: rho at the first step.
+        end: rho just before the part `until` is over.
+        until: in (0, 1].
+    """
+
+    start: float = 0.9
+    end: float = 0.02
+    until: float = 0.7
+
+    def __post_init__(self) -> None:
+        for rho in (self.start, self.end):
+            raw_of_rho(rho)
+        if not 0 < self.until <= 1:
+            raise ValueError(f"until must lie in (0, 1], got {self.until}; the default is 0.7")
+
+    def rho(self, step: int, steps: int) -> float | None:
+        """Return rho at a step, counted from 0; None when the corners are gone.
+
+        >>> [round(RHO.rho(step, 101), 3) for step in (0, 35, 69)], RHO.rho(70, 101), RHO.rho(0, 1)
+        ([0.9, 0.134, 0.021], None, None)
+        """
+        passed = step / (steps - 1) if steps > 1 else 1.0
+        return None if passed >= self.until else float(self.start * (self.end / self.start) ** (passed / self.until))
+
+
+RHO = Annealing()
+"""Corners from wide to sharp; then `Flow.fit` removes them and trains the PLU network that is left."""
+
+
+def annealing_of(bijection: nn.Module, asked: Annealing | None = None) -> Annealing | None:
+    """Return how a bijection is annealed in training: as asked, else as it was built to be, else not at all.
+
+    A bijection without rounded corners, such as one that was annealed before, has nothing left to anneal: None.
+    """
+    if asked is None:
+        return next((found for part in bijection.modules() if (found := getattr(part, "annealing", None))), None)
+    if any(name.split(".")[-1] == "raw_rho" for name, _ in bijection.named_parameters()):
+        raise ValueError(
+            "rho is learned in this bijection, so it cannot be annealed; leave anneal out, or build it with "
+            'density(features, activation="annealed")'
+        )
+    return asked if any(name.split(".")[-1] == "raw_rho" for name, _ in bijection.named_buffers()) else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,14 +127,14 @@ def check_options(anneal: Any, generator: Any, progress: Any, validation: Any, p
         raise TypeError(f"progress takes True, False or a function of (steps done, loss), got {progress!r}")
 
 
-def as_positive(name: str, value: Any, most: float = math.inf) -> float:
-    """Return a number above 0 and at most `most`, of NumPy and PyTorch too, or raise ValueError."""
+def as_positive(name: str, value: Any) -> float:
+    """Return a number above 0, of NumPy and PyTorch too, or raise ValueError."""
     try:
         found = float(value) if hasattr(value, "__float__") and not isinstance(value, bool) else math.nan
     except (TypeError, ValueError, RuntimeError):
         found = math.nan
-    if not 0 < found <= most:
-        raise ValueError(f"{name} must be positive{' and finite' if most < math.inf else ''}, got {value!r}")
+    if not 0 < found <= sys.float_info.max:
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
     return found
 
 
@@ -128,18 +180,8 @@ def train(
     return Fitted(losses, {} if held is None else held.losses, len(losses) if best is None else best)
 
 
-class Model(Protocol):
-    """What annealing needs of the model that is trained."""
-
-    def named_buffers(self) -> Iterable[tuple[str, Tensor]]:
-        """All buffers, with their names."""
-
-    def sharpen(self) -> None:
-        """Remove all rounded corners. The parameters stay the same tensors."""
-
-
 def minimise(
-    model: Model,
+    model: Any,
     losses: Callable[[], Tensor],
     optimizer: Optimizer,
     steps: int,
@@ -151,25 +193,26 @@ def minimise(
     """Lower the sum of the losses, the step size falling to 0 along a half cosine. Return the losses of the steps.
 
     Args:
-        model: what is annealed.
+        model: what is annealed. `named_buffers()` has its roundings, which may be stacked as for torch.func.vmap;
+            `sharpen()` removes all rounded corners and leaves the parameters the same tensors.
         losses: returns the losses of a step: one number, or one for each member of a stack.
         optimizer: holds the parameters and the step size at the start.
         steps: how many steps.
-        anneal: a quantity to shrink on the way. When rho has reached its end the corners are removed.
+        anneal: how rho shrinks on the way. When it has reached its end the corners are removed.
         check: called with (steps done, losses) before the parameters change; True ends training there.
         progress: called with (steps done, losses) after they have changed.
     """
     schedule = CosineAnnealingLR(optimizer, steps)
     history: list[Tensor] = []
-    sharp = False
     for step in range(steps):
-        if anneal is not None and not sharp:
-            passed = anneal.progress(step, steps)
-            sharp = anneal.is_over(passed)
-            if sharp:
-                model.sharpen()  # the optimiser goes on, because the sharp model has the same parameters
-            else:
-                anneal.apply(model.named_buffers(), passed)
+        rho = None if anneal is None else anneal.rho(step, steps)
+        if rho is not None:
+            for name, buffer in model.named_buffers():
+                if name.split(".")[-1] == "raw_rho":
+                    buffer.fill_(raw_of_rho(rho))
+        elif anneal is not None:
+            model.sharpen()  # the optimiser goes on, because the sharp model has the same parameters
+            anneal = None
         values = losses()
         if check(step, values.detach()):
             break
@@ -213,9 +256,10 @@ class HeldOut:
     """
 
     def __init__(
-        self, flow: Flow, rows: Rows, weights: Tensor | None, steps: int, patience: int | None, first: int
+        self, flow: Flow, rows: Rows, weights: Tensor | None, steps: int, patience: int | None, anneal: Annealing | None
     ) -> None:
-        self.flow, self.rows, self.patience, self.first = flow, rows, patience, first
+        self.flow, self.rows, self.patience = flow, rows, patience
+        self.first = 0 if anneal is None else next(s for s in range(steps) if anneal.rho(s, steps) is None)
         self.weights = None if weights is None else shares(weights).to(rows[0])
         self.every = max(1, steps // 100)
         self.losses: dict[int, float] = {}
@@ -223,22 +267,18 @@ class HeldOut:
         self.step: int | None = None
 
     def is_due(self, step: int) -> bool:
-        """Say whether the flow is to be measured after so many steps."""
+        """Return whether the flow is due to be measured after this number of steps."""
         return step % self.every == 0 and step not in self.losses
 
     @torch.no_grad()
     def measure(self, step: int) -> bool:
-        """Measure the flow after so many steps, and keep it if it is the best. Say whether patience is at its end."""
-        loss = self._loss()
-        self.losses[step] = loss
+        """Measure the flow, keep it if it is the best, and return whether patience has ended."""
+        parts = zip(*(torch.split(part, _CHUNK) for part in self.rows), strict=True)
+        values = torch.cat([-self.flow.log_prob(*part) for part in parts])
+        self.losses[step] = loss = float(values.mean() if self.weights is None else values @ self.weights)
         if step < self.first or not loss < float("inf"):
             return False
         if self.step is None or loss < self.losses[self.step]:
             self.best.keep()
             self.step = step
         return self.patience is not None and step - self.step >= self.patience
-
-    def _loss(self) -> float:
-        parts = zip(*(torch.split(part, _CHUNK) for part in self.rows), strict=True)
-        values = torch.cat([-self.flow.log_prob(*part) for part in parts])
-        return float(values.mean() if self.weights is None else values @ self.weights)

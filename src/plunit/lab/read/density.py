@@ -20,11 +20,11 @@ from plunit.lab.train.density import DensitySpec
 
 METHODS = {
     "gaussian": "Gaussian",
-    "plain": "PLU, autograd",
-    "flux": "PLU, corrected",
+    "plain": "PLU, plain autograd",
+    "flux": "PLU, boundary term",
     "annealed": "PLU, annealed",
     "smooth": "SmoothPLU",
-    "leaky": "leaky ReLU, corrected",
+    "leaky": "leaky ReLU, boundary term",
 }
 """What a flow's activation is and how it is trained, in the place of an activation: the names of
 `plunit.invertible.density` and a Gaussian of full covariance."""
@@ -57,10 +57,10 @@ class Density(Experiment):
             steps, nll = runs[method]["steps"][0], runs[method]["nll"].mean(0)
             if self.spec.data == _TOY_NAMES and method in _TOYS and steps >= DensitySpec.steps:
                 verb = "stays near a Gaussian" if method == "plain" else "learns four toy densities"
-                sentence, what, claimed = f"A flow of {METHODS[method]} {verb}", "mean test NLL", _TOYS[method]
+                sentence, what, claimed = f"The flow “{METHODS[method]}” {verb}", "mean test NLL", _TOYS[method]
             elif "gaussian" in runs and method != "plain":
                 nll = nll - runs["gaussian"]["nll"].mean(0)
-                sentence = f"A flow of {METHODS[method]} is better than a Gaussian"
+                sentence = f"The flow “{METHODS[method]}” is better than a Gaussian"
                 what, claimed = "mean of test NLL - a Gaussian's", Range(high=0)
             else:
                 continue

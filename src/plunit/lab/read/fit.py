@@ -198,7 +198,7 @@ def _fitted(one: FitExperiment, runs: Runs) -> style.Picture:
             seed, loss = arrays["seed"][member], arrays["final_loss"][member]
             axes.set_title(f"{style.label(activation)}, {kind} seed ({seed})\nloss {loss:.2g}", fontsize=9)
     told = f"Loss of the median seed: {style.listed(medians)}."
-    caption = f"{one.title}: what the networks make of it, the target in black. {told}"
+    caption = f"{one.title}: the fitted functions, target in black. {told}"
     alt = f"The target and fitted functions: for each of {style.names(shown)} the median and the best seed."
     return style.Picture(f"{one.name}-fits", caption, alt, figure)
 
@@ -299,9 +299,9 @@ def _exact(one: FitExperiment, runs: Runs) -> style.Picture:
         caption = "the functions of the median seeds with their knots, target in black."
         alt = f"Fitted functions of {style.names(runs)} as broken lines, a dot at each knot, over the smooth target."
     else:
-        caption = "the regions of the median seeds, coloured by gradient; on each the network is affine."
+        caption = "the polygons of the median seeds, coloured by gradient; on each the network is affine."
         alt = f"The square of the inputs cut into polygons by the networks of {style.names(runs)}."
-    return style.Picture(f"{one.name}-{'knots' if line else 'cells'}", f"{one.title}: {caption}", alt, figure)
+    return style.Picture(f"{one.name}-{'knots' if line else 'polygons'}", f"{one.title}: {caption}", alt, figure)
 
 
 def evaluate(spec: FitSpec, activation: str, theta: Array, x: Array) -> Array:

@@ -14,8 +14,7 @@ import torch
 
 from plunit.base.ranges import COUNT, Range
 from plunit.invertible import PLU, ActivationMaker, Chain, InvertibleNetwork, LeakyReLU, Tanh, alternating
-from plunit.invertible.certificate import round_trip_errors
-from plunit.invertible.frozen import part_by_part
+from plunit.invertible.certificate import part_by_part, round_trip_errors
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.scratch import one_thread
 

@@ -13,7 +13,7 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from plunit.invertible.bijections import boundary
 from plunit.invertible.flow import Flow
-from plunit.invertible.training.likelihood import minimise
+from plunit.invertible.training.likelihood import annealing_of, minimise
 
 __all__ = ["train"]
 
@@ -56,7 +56,7 @@ def train(
         lambda: stack.losses(*draw()),
         optimizer,
         steps,
-        anneal=modules[0].bijection.annealing if isinstance(modules[0], Flow) else None,
+        anneal=annealing_of(modules[0].bijection) if isinstance(modules[0], Flow) else None,
         progress=lambda done, losses: progress(done / steps),
     )
     stack.copy_back()

@@ -129,39 +129,35 @@ def subdivide(ends: Ints, edge: Ints, vertex: Ints) -> tuple[Ints, Ints, Ints]:
 class Patch:
     """Some polygons with their vertices and edges.
 
-    root, node: [polygons], the polygon before the layer that each is a part of, and where it is in the tree of splits.
+    root: [polygons], the polygon before the layer that each is a part of.
     above: [words, polygons], the knots that each polygon is above.
     """
 
     points: Points
     faces: Faces
     root: Ints
-    node: Ints
     above: Words
 
     def where(self, keep: Bools) -> Patch:
         """Return the polygons that are kept, with all vertices and edges."""
-        return Patch(self.points, self.faces.where(keep), self.root[keep], self.node[keep], self.above[:, keep])
+        return Patch(self.points, self.faces.where(keep), self.root[keep], self.above[:, keep])
 
 
-def split(
-    units: Units, part: Patch, next_node: int, check: Callable[[int], None], most: int
-) -> tuple[Patch, Patch, Ints]:
+def split(units: Units, part: Patch, check: Callable[[int], None], most: int) -> tuple[Patch, Patch]:
     """Split polygons, their edges cut, until no unit is below a knot in one corner and above it in another.
 
-    `next_node` is the number of the first new node. `check` is called with a lower bound on the number of polygons, and
-    raises if it is too large. With more than `most` vertices, the remaining polygons are left for later. Return those
-    that are done and those that are left, both with the new vertices and edges after the given ones, and (parent, line,
-    child) of each split, [3, splits]: child is below the line, child + 1 above it.
+    `check` is called with a lower bound on the number of polygons, and raises if it is too large. With more than `most`
+    vertices, the remaining polygons are left for later. Return those that are done and those that are left, both with
+    the new vertices and edges after the given ones.
     """
-    pool, faces, root, node = Pool(part.points), part.faces, part.root, part.node
-    done, tree = [part.where(np.zeros(len(faces), dtype=np.bool_))], [np.zeros((3, 0), dtype=np.int64)]
+    pool, faces, root = Pool(part.points), part.faces, part.root
+    done = [part.where(np.zeros(len(faces), dtype=np.bool_))]
     finished = 0
     while True:
         points = pool.points
         above, crossed = _sides(points, faces)
         ready = (crossed == 0).all(axis=0)
-        now = Patch(points, faces, root, node, above)
+        now = Patch(points, faces, root, above)
         done.append(now.where(ready))
         left = now.where(~ready)
         finished += len(done[-1].faces)
@@ -169,12 +165,9 @@ def split(
         if not len(left.faces) or (len(points) > most and len(left.faces) > 1):
             break
         word, mask = lowest_bit(crossed[:, ~ready])
-        child = next_node + 2 * np.arange(len(left.faces))
-        tree.append(np.stack([left.node, word * WORD + np.log2(mask.astype(np.float64)).astype(np.int64), child]))
-        root, node = np.repeat(left.root, 2), np.stack([child, child + 1], axis=1).reshape(-1)
-        next_node += len(node)
+        root = np.repeat(left.root, 2)
         faces = _halve(units, pool, left.faces, *_chord(points, left.faces, word, mask), check)
-    return _collected(done, left), left, np.concatenate(tree, axis=1)
+    return _collected(done, left), left
 
 
 def least_polygons(points: Points, faces: Faces) -> int:
@@ -205,9 +198,9 @@ def _crossings(above: Bools) -> int:
 def _collected(parts: list[Patch], last: Patch) -> Patch:
     """Return all polygons of the parts, with the vertices and edges of the last."""
     halves, sizes = (np.concatenate([getattr(part.faces, name) for part in parts]) for name in ("halves", "sizes"))
-    root, node = (np.concatenate([getattr(part, name) for part in parts]) for name in ("root", "node"))
+    root = np.concatenate([part.root for part in parts])
     above = np.concatenate([part.above for part in parts], axis=1)
-    return Patch(last.points, faces_of(last.faces.ends, halves, sizes), root, node, above)
+    return Patch(last.points, faces_of(last.faces.ends, halves, sizes), root, above)
 
 
 def _sides(points: Points, faces: Faces) -> tuple[Words, Words]:
@@ -220,22 +213,12 @@ def _sides(points: Points, faces: Faces) -> tuple[Words, Words]:
 def _chord(points: Points, faces: Faces, word: Ints, mask: Words) -> tuple[Ints, Ints]:
     """Return the corners at which the line of each polygon goes from above to below, and back, counter-clockwise.
 
-    Both are on the line, because the edges are cut: so the line passes through neither part, and splitting ends.
-    """
-    corners = faces.tails
-    polygon = faces.owner
-    over, under = points.sides[:, word[polygon], corners] & mask[polygon] != 0
-    down, up = turns(faces, over, under)
-    return following(faces, down), following(faces, up)
-
-
-def turns(faces: Faces, over: Bools, under: Bools) -> tuple[Ints, Ints]:
-    """Return the last corner over a line before the next one is under it, and the other way round, of each polygon.
-
-    Every polygon must have both. Rounding can put a corner on the line although both its neighbours are over the line,
-    if an edge is almost parallel to the line. Such a corner is skipped.
+    Both are on the line, because the edges are cut: so the line passes through neither part, and splitting ends. They
+    follow the last corner over the line, and the last one under it. Rounding can put a corner on the line although both
+    its neighbours are over the line, if an edge is almost parallel to the line. Such a corner is skipped.
     """
     polygon = faces.owner
+    over, under = points.sides[:, word[polygon], faces.tails] & mask[polygon] != 0
     off = np.flatnonzero(over | under)
     count = np.bincount(polygon[off], minlength=len(faces))
     after = np.arange(1, len(off) + 1)
@@ -243,12 +226,9 @@ def turns(faces: Faces, over: Bools, under: Bools) -> tuple[Ints, Ints]:
     turn = np.flatnonzero(over[off] != over[off][after])
     first = np.searchsorted(polygon[off][turn], np.arange(len(faces)))
     one, two = off[turn[first]], off[turn[first + 1]]
-    return np.where(over[one], one, two), np.where(over[one], two, one)
-
-
-def following(faces: Faces, corner: Ints) -> Ints:
-    """Return the corner after corner[i] of polygon i."""
-    return np.where(corner + 1 == faces.offsets[1:], faces.offsets[:-1], corner + 1)
+    last = np.stack([np.where(over[one], one, two), np.where(over[one], two, one)])
+    down, up = np.where(last + 1 == faces.offsets[1:], faces.offsets[:-1], last + 1)
+    return down, up
 
 
 def _halve(units: Units, pool: Pool, faces: Faces, down: Ints, up: Ints, check: Callable[[int], None]) -> Faces:

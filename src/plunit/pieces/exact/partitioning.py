@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -20,34 +20,9 @@ from plunit.pieces.networks import Ensemble, Layer
 ROWS = 2**10
 
 
-@dataclass(frozen=True, eq=False)
-class Tree:
-    """The splits of one layer. Node i < roots is polygon i before the layer; line[i] < 0 marks a leaf.
-
-    line, child, polygon: [nodes]; child[i] is below the line, child[i] + 1 above it; polygon[i] is that of a leaf.
-    """
-
-    line: Ints
-    child: Ints
-    polygon: Ints
-
-    def descend(self, units: Units, z: Floats, node: Ints) -> Ints:
-        """Return the leaf under each node that holds a point with these z [n, units]."""
-        node = node.copy()
-        going = np.flatnonzero(self.line[node] >= 0)
-        while len(going):
-            knot, unit = units.named(self.line[node[going]])
-            node[going] = self.child[node[going]] + (z[going, unit] > units.knots[0, unit, knot])
-            going = going[self.line[node[going]] >= 0]
-        return node
-
-
-def partition(
-    nets: Ensemble, mesh: Mesh, limit: int, progress: Progress | None = None
-) -> tuple[Mesh, list[Words], list[Tree]]:
-    """Return the mesh with the outputs as values, and for each layer the pattern of the polygons and the tree."""
+def partition(nets: Ensemble, mesh: Mesh, limit: int, progress: Progress | None = None) -> tuple[Mesh, list[Words]]:
+    """Return the mesh with the outputs as values, and for each layer the pattern of the polygons."""
     patterns: list[Words] = []
-    trees: list[Tree] = []
     first, *others = nets.layers
     mesh = replace(mesh, state=affine_with_error(first.weight, first.bias, mesh.state, mesh.member))
     for i, ((_, f), after) in enumerate(zip(nets.hidden, others, strict=True)):
@@ -57,10 +32,9 @@ def partition(
                 progress((i + part) / len(others), f"layer {i + 1} of {len(others)}: {polygons:,} polygons")
 
         with limited(i + 1, len(others)):
-            mesh, parent, above, tree = _LayerWork(Units.of(f), after, limit, tell).applied(mesh)
+            mesh, parent, above = _LayerWork(Units.of(f), after, limit, tell).applied(mesh)
         patterns = [*(pattern[:, parent] for pattern in patterns), above]
-        trees.append(tree)
-    return mesh, patterns, trees
+    return mesh, patterns
 
 
 class _LayerWork:
@@ -69,20 +43,18 @@ class _LayerWork:
     def __init__(self, units: Units, after: Layer, limit: int, tell: Callable[[float, int], None]) -> None:
         self._units, self._after, self._limit, self._tell = units, after, limit, tell
         self._found: dict[str, list[Any]] = defaultdict(list)
-        self._vertices = self._edges = self._nodes = self._polygons = self._expected = 0
+        self._vertices = self._edges = self._polygons = self._expected = 0
 
-    def applied(self, mesh: Mesh) -> tuple[Mesh, Ints, Words, Tree]:
-        """Return the mesh after the layer; for each polygon the old one that holds it, and its pattern; the tree."""
+    def applied(self, mesh: Mesh) -> tuple[Mesh, Ints, Words]:
+        """Return the mesh after the layer, and for each polygon the old one that holds it, and its pattern."""
         points, faces = cut_edges(self._units, mesh, self._limit)
         self._expected = least_polygons(points, faces)
         check_count(self._expected, self._limit)
         # there are about as many vertices as polygons
         check_memory(self._expected, 2 * len(self._after.bias[0]))
         vertex, edge = self._added(points, faces.ends)
-        self._nodes = len(faces)
-        polygons = np.arange(len(faces))
-        nothing = np.zeros((points.sides.shape[1], len(polygons)), dtype=np.uint64)
-        self._split(Patch(points, faces, polygons, polygons, nothing), vertex, edge)
+        nothing = np.zeros((points.sides.shape[1], len(faces)), dtype=np.uint64)
+        self._split(Patch(points, faces, np.arange(len(faces)), nothing), vertex, edge)
         return self._result()
 
     def _split(self, part: Patch, vertex: Ints, edge: Ints) -> None:
@@ -91,11 +63,11 @@ class _LayerWork:
         A block whose polygons become many is divided again, to bound the memory.
         """
         for block, own_vertex, own_edge in _blocks(part, vertex, edge):
-            done, left, tree = split(self._units, block, self._nodes, self._check, 4 * _corners(block))
+            done, left = split(self._units, block, self._check, 4 * _corners(block))
             points = done.points.take(slice(len(own_vertex), None))
             new_vertex, new_edge = self._added(points, done.faces.ends[len(own_edge) :], own_vertex)
             own_vertex, own_edge = np.append(own_vertex, new_vertex), np.append(own_edge, new_edge)
-            self._done(done, tree, own_edge)
+            self._done(done, own_edge)
             if len(left.faces):
                 self._split(left, own_vertex, own_edge)
 
@@ -121,12 +93,10 @@ class _LayerWork:
             state[block] = affine_with_error(after.weight, after.bias, y, part.member)
         return state
 
-    def _done(self, done: Patch, tree: Ints, edge: Ints) -> None:
-        """Keep the polygons that are done, and the splits that led to them."""
-        faces, (parent, line, child) = done.faces, tree
-        self._keep(halves=2 * edge[faces.halves >> 1] + (faces.halves & 1), sizes=faces.sizes, above=done.above)
-        self._keep(root=done.root, node=done.node, parent=parent, line=line, child=child)
-        self._nodes += 2 * len(line)
+    def _done(self, done: Patch, edge: Ints) -> None:
+        """Keep the polygons that are done."""
+        faces, halves = done.faces, 2 * edge[done.faces.halves >> 1] + (done.faces.halves & 1)
+        self._keep(halves=halves, sizes=faces.sizes, above=done.above, root=done.root)
         self._polygons += len(faces)
         self._tell(min(self._polygons / self._expected, 1.0), self._polygons)
 
@@ -134,14 +104,10 @@ class _LayerWork:
         for name, array in arrays.items():
             self._found[name].append(array)
 
-    def _result(self) -> tuple[Mesh, Ints, Words, Tree]:
+    def _result(self) -> tuple[Mesh, Ints, Words]:
         found = {name: np.concatenate(parts, axis=-1 if name == "above" else 0) for name, parts in self._found.items()}
-        tree = Tree(*np.full((3, self._nodes), -1))
-        tree.line[found["parent"]] = found["line"]
-        tree.child[found["parent"]] = found["child"]
-        tree.polygon[found["node"]] = np.arange(len(found["node"]))
         faces = faces_of(found["ends"], found["halves"], found["sizes"])
-        return Mesh(found["place"], found["state"], found["member"], faces), found["root"], found["above"], tree
+        return Mesh(found["place"], found["state"], found["member"], faces), found["root"], found["above"]
 
 
 def _corners(part: Patch) -> int:
@@ -161,5 +127,5 @@ def _blocks(part: Patch, vertex: Ints, edge: Ints) -> Iterator[tuple[Patch, Ints
         edges, which = np.unique(halves >> 1, return_inverse=True)
         vertices, ends = np.unique(faces.ends[edges], return_inverse=True)
         own = faces_of(ends.reshape(-1, 2), 2 * which + (halves & 1), faces.sizes[low:high])
-        root, node, above = part.root[low:high], part.node[low:high], part.above[:, low:high]
-        yield Patch(part.points.take(vertices), own, root, node, above), vertex[vertices], edge[edges]
+        inner = Patch(part.points.take(vertices), own, part.root[low:high], part.above[:, low:high])
+        yield inner, vertex[vertices], edge[edges]

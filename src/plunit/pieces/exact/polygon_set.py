@@ -1,8 +1,7 @@
 """Polygons on which a network of two inputs is affine: `polygons` finds them, `Polygons` holds them and evaluates.
 
-The polygon that holds a point is found by a walk from a first guess over edges to neighbours, until no edge is crossed.
 Point p is beyond the edge from a to b of a counter-clockwise polygon if (b - a) x (p - a) < 0. Places are known to
-`blur` only, and a short edge has no clear direction: so beyond means less than -blur (|b - a| + |p - a|).
+a blur only, and a short edge has no clear direction: so beyond means less than -blur (|b - a| + |p - a|).
 """
 
 from __future__ import annotations
@@ -14,19 +13,16 @@ from typing import Any
 import numpy as np
 
 from plunit.base.ranges import as_count
-from plunit.pieces.arrays import Floats, Ints, Words, blocks, runs, starts
+from plunit.pieces.arrays import Floats, Ints, Words, pack
 from plunit.pieces.exact.checking import Maps, maps, mesh_faults, same_maps
 from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Units
 from plunit.pieces.exact.mesh import Faces, box_mesh
-from plunit.pieces.exact.partitioning import ROWS, Tree, partition
+from plunit.pieces.exact.partitioning import partition
 from plunit.pieces.exact_curves import Counts
-from plunit.pieces.limits import LIMIT, Progress, Unlisted
-from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, check_size, interval
+from plunit.pieces.limits import LIMIT, Progress, Unlisted, box_array, many
+from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, check_size
 
 Range = tuple[float, float]
-
-STEPS = 1000
-"""The most edges that a walk crosses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +30,7 @@ class Polygons:
     """f(x) = gradients[i] x + intercepts[i] on polygon i: convex polygons fill the box and share vertices and edges.
 
     vertices: [n, 2]; values: f there [n, out]; faces: the polygons (see `mesh`); bits: for each layer the knots that
-    each polygon is above, packed; trees: for each layer how it was split.
+    each polygon is above, packed.
     """
 
     network: Network
@@ -43,7 +39,6 @@ class Polygons:
     values: Floats
     faces: Faces
     bits: tuple[Words, ...]
-    trees: tuple[Tree, ...]
 
     def __len__(self) -> int:
         return len(self.faces)
@@ -89,11 +84,6 @@ class Polygons:
         """The constant of each polygon's map, [polygons, out]."""
         return self._maps.intercept
 
-    @property
-    def tolerances(self) -> Floats:
-        """32 times the rounding error of the gradients, [polygons, out, 2]; 0 where all terms are 0."""
-        return np.asarray(self._maps.tolerance - TINY)
-
     @cached_property
     def adjacency(self) -> Ints:
         """Pairs of polygons with a common edge, [n, 2]."""
@@ -105,10 +95,9 @@ class Polygons:
         if points.ndim == 0 or points.shape[-1] != 2:
             raise ValueError(f"points must have shape [..., 2], got {points.shape}")
         rows, (low, high) = points.reshape(-1, 2), np.transpose(self.box)
-        inside = np.flatnonzero(((rows >= low) & (rows <= high)).all(axis=1))
+        inside = ((rows >= low) & (rows <= high)).all(axis=1)
         found = np.full(len(rows), -1)
-        for block in blocks(len(inside), ROWS):
-            found[inside[block]] = self._polygon(rows[inside[block]])
+        found[inside] = [self._polygon(*pair) for pair in zip(rows[inside], self._keys(rows[inside]), strict=True)]
         return found.reshape(points.shape[:-1])
 
     def __call__(self, points: Any) -> Floats:
@@ -132,20 +121,43 @@ class Polygons:
     def _maps(self) -> Maps:
         return maps(self.network.alone, self.bits, np.zeros(len(self), dtype=np.int64))
 
-    def _polygon(self, rows: Floats) -> Ints:
-        """Return the polygon of points in the box.
+    @cached_property
+    def _numbers(self) -> dict[bytes, int]:
+        """The polygon of each activation pattern."""
+        patterns = np.concatenate([np.zeros((1, len(self)), dtype=np.uint64), *self.bits]).T
+        return {pattern.tobytes(): i for i, pattern in enumerate(patterns)}
 
-        The signs of z lead to it where numbers are exact. Rounding blurs a line such as 1 + 1e-12 x = 1, which is drawn
-        at one of many possible places. Then z can put a point on one side of the line, and the drawing on the other.
-        """
-        polygon, y = np.zeros(len(rows), dtype=np.int64), rows
-        for (layer, f), tree in zip(self.network.hidden, self.trees, strict=True):
+    def _keys(self, rows: Floats) -> list[bytes]:
+        """Return the activation patterns of points."""
+        words, y = [np.zeros((1, len(rows)), dtype=np.uint64)], rows
+        for layer, f in self.network.hidden:
             units = Units.of(f)
             z = y @ layer.weight.T + layer.bias
-            polygon = tree.polygon[tree.descend(units, z, polygon)]
-            y = units.values(z, polygon)
+            words += [pack(z > units.knots[0, :, j]) for j in range(units.knots.shape[-1])]
+            y = units.values(z, np.zeros(0, dtype=np.int64))
+        return [pattern.tobytes() for pattern in np.concatenate(words).T]
+
+    def _polygon(self, point: Floats, key: bytes) -> int:
+        """Return the polygon of a point in the box with this activation pattern.
+
+        The pattern is right where numbers are exact. Rounding blurs a line such as 1 + 1e-12 x = 1, which is drawn at
+        one of many possible places. Then z can put a point on one side of the line, and the drawing on the other.
+        """
+        guess = self._numbers.get(key)
+        if guess is not None and self._inside(point, guess, guess + 1)[0] >= -1:
+            return guess
+        return int(np.argmax(np.where(self.areas > 0, self._inside(point, 0, len(self)), -np.inf)))
+
+    def _inside(self, point: Floats, low: int, high: int) -> Floats:
+        """Return how far a point is inside polygons low, ..., high - 1: below -1 it is outside, beyond the blur."""
+        faces, first = self.faces, self.faces.offsets[low:high]
+        corners = slice(first[0], faces.offsets[high])
+        start = self.vertices[faces.tails[corners]]
+        along, way = self.vertices[faces.heads[corners]] - start, point - start
+        cross = along[:, 0] * way[:, 1] - along[:, 1] * way[:, 0]
         blur = SAFETY * EPS * float(np.abs(self.box).max())
-        return walked(self.vertices, self.faces, rows, polygon, blur)
+        ratio = cross / (blur * (np.abs(along).sum(axis=1) + np.abs(way).sum(axis=1)) + TINY)
+        return np.asarray(np.minimum.reduceat(ratio, first - first[0]))
 
 
 def polygons(
@@ -164,17 +176,17 @@ def polygons(
     """
     check_network(net)
     box = _checked(net, box, limit)
-    mesh, bits, trees = partition(net.alone, box_mesh(*box, 1), limit, progress)
+    mesh, bits = partition(net.alone, box_mesh(*box, 1), limit, progress)
     for reason in mesh_faults(net.alone, mesh, bits).values():
         raise Unlisted(reason)
-    return Polygons(net, box, mesh.place, mesh.state[:, 0], mesh.faces, tuple(bits), tuple(trees))
+    return Polygons(net, box, mesh.place, mesh.state[:, 0], mesh.faces, tuple(bits))
 
 
 def polygon_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit: int = LIMIT) -> Counts:
     """Count patterns and pieces on the box in every member of an ensemble of two-input networks."""
     nets = as_ensemble(nets)
     box = _checked(nets, box, limit)
-    mesh, bits, _ = partition(nets, box_mesh(*box, nets.members), limit)
+    mesh, bits = partition(nets, box_mesh(*box, nets.members), limit)
     faces = mesh.faces
     member = mesh.member[faces.tails[faces.offsets[:-1]]]
     labels = same_maps(maps(nets, bits, member), adjacent(faces))
@@ -188,15 +200,11 @@ def polygon_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit:
 def _checked(net: Network | Ensemble, box: Any, limit: int) -> tuple[Range, Range]:
     as_count("limit", limit, 1, np.inf)
     if net.inputs != 2:
-        raise ValueError(f"the network has {net.inputs} inputs, polygons need 2; use plane(net, origin, u, v)")
-    try:
-        x, y = box
-        len(x), len(y)
-    except (TypeError, ValueError):
-        raise ValueError(f"a box is ((x low, x high), (y low, y high)), got {box!r}") from None
-    sides = interval(x, "a box", " for x"), interval(y, "a box", " for y")
+        raise ValueError(f"the network has {many(net.inputs, 'input')}, polygons need 2; use plane(net, origin, u, v)")
+    sides = box_array(net, box)
     check_size(net, np.abs(sides).max(axis=1))
-    return sides
+    x, y = map(tuple, sides.tolist())
+    return x, y
 
 
 def adjacent(faces: Faces) -> Ints:
@@ -204,38 +212,3 @@ def adjacent(faces: Faces) -> Ints:
     sides = np.sort(faces.beside, axis=1)
     code = np.unique((sides[:, 0] * len(faces) + sides[:, 1])[sides[:, 0] >= 0])
     return np.stack(np.divmod(code, len(faces)), axis=1)
-
-
-def walked(vertices: Floats, faces: Faces, points: Floats, polygon: Ints, blur: float) -> Ints:
-    """Return the polygon that holds each point [n, 2], found from the polygon where the search for it starts [n].
-
-    A point that is in no polygon, or whose walk does not end, keeps the polygon it starts from.
-    """
-    found, going = polygon.copy(), np.arange(len(polygon))
-    for _ in range(STEPS):
-        moved, edge = _beyond(vertices, faces, points[going], found[going], blur)
-        if not len(moved):
-            return found
-        going = going[moved]
-        found[going] = faces.beside.reshape(-1)[faces.halves[edge] ^ 1]
-        lost = found[going] < 0
-        found[going[lost]] = polygon[going[lost]]
-        going = going[~lost]
-    found[going] = polygon[going]
-    return found
-
-
-def _beyond(vertices: Floats, faces: Faces, points: Floats, polygon: Ints, blur: float) -> tuple[Ints, Ints]:
-    """Return the points that are beyond an edge of their polygon, and the edge that each is farthest beyond."""
-    sizes = faces.sizes[polygon]
-    owner, rank = runs(sizes)
-    edge = faces.offsets[polygon][owner] + rank
-    start = vertices[faces.tails[edge]]
-    along, way = vertices[faces.heads[edge]] - start, points[owner] - start
-    cross = along[:, 0] * way[:, 1] - along[:, 1] * way[:, 0]
-    ratio = cross / (blur * (np.abs(along).sum(axis=1) + np.abs(way).sum(axis=1)) + TINY)
-    outside = np.minimum.reduceat(ratio, starts(sizes)) < -1 if len(polygon) else np.zeros(0, dtype=np.bool_)
-    moved = np.flatnonzero(outside)
-    mine = np.flatnonzero(outside[owner])
-    farthest = np.lexsort((ratio[mine], owner[mine]))[starts(sizes[moved])]
-    return moved, edge[mine[farthest]]

@@ -6,7 +6,8 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.fixed.integers import FixedNetwork, check_fixed
-from plunit.pieces.fixed.zonotopes import EPS, Bend, BoxForm, Pair, activation, affine, largest_with_signs, pairs, start
+from plunit.pieces.fixed.zonotopes import Bend, BoxForm, Pair, activation, affine, largest_with_signs, pairs, start
+from plunit.pieces.rounding import EPS
 
 TINY = float(np.finfo(np.float64).tiny)
 BATCH = 128

@@ -12,10 +12,9 @@ from plunit.base.machine import processors
 from plunit.pieces.arrays import Floats
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
 from plunit.pieces.functions import Functions
+from plunit.pieces.rounding import EPS
 from plunit.programs.interface import SignTask, called, together
 from plunit.programs.loading import library, why_not_native
-
-EPS = float(np.finfo(np.float64).eps)
 
 DECIDED = 8
 """The number of signs that are tried without the compiled program."""

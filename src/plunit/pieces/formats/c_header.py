@@ -18,7 +18,7 @@ from plunit.pieces.fixed.proving import error_bound
 from plunit.pieces.formats import c_text
 from plunit.pieces.formats.c_text import CLayer, Tables, box_text, origin, rounded
 from plunit.pieces.functions import Functions
-from plunit.pieces.limits import box_array, labels
+from plunit.pieces.limits import box_array, labels, many
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import rescaled
 from plunit.pieces.rounding import rounded_up, rounding_bound
@@ -157,7 +157,8 @@ def network_header(net: Network, name: str, dtype: str, box: Floats | None, fitt
 static inline void {name}(const {dtype} *x, {dtype} *y) {{
 {c_text.scratch(layers, dtype)}{c_text.loops(name, layers, "x")}}}
 """
-    test, lines = "", [f"{name}: a network {_widths(net)} in {dtype}.", f"{origin(net)}."]
+    call = f"Call: {dtype} x[{net.inputs}], y[{net.outputs}]; {name}(x, y);"
+    test, lines = "", [f"{name}: a network {_widths(net)} in {dtype}.", call, f"{origin(net)}."]
     if box is None:
         lines.append("No box was given, so no bound on rounding errors is stated.")
     else:
@@ -220,8 +221,9 @@ def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = Non
     pieces, outputs, domain = len(merged.slopes), merged.values.shape[1], f"[{merged.low}, {merged.high}]"
     bound = _curve_bound(curve, tables)
     about = [
-        f"{name}: a piecewise-linear function of one variable, {pieces} pieces on {domain}, {outputs} output(s):",
+        f"{name}: a piecewise-linear function of one variable, {many(pieces, 'piece')} on {domain}:",
         "y = values[i] + slopes[i] (x - knots[i]), i the last piece that begins at x or before.",
+        f"Call: {dtype} x, y[{outputs}]; {name}(x, y);",
         f"For every {dtype} x in {domain}, y differs from exact arithmetic by at most {_stated(np.array([bound]))}",
         f"{_ROUNDED} curve",
         "that it was written from).",
@@ -262,6 +264,7 @@ def fixed_header(fixed: FixedNetwork, name: str, fitted: float | None = None) ->
     bound = error_bound(fixed)
     about = [
         f"{name}: a network {_widths(fixed.net)} in fixed point; the integer q stands for q 2^-f.",
+        f"Call: double x[{inputs}], y[{outputs}]; {name}(x, y);",
         f"{origin(fixed.net)}.",
         *fixed.formats,
         f"For x in {box_text(fixed.box)}",

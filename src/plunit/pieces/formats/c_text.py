@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import plunit
+from plunit.pieces.limits import many
 from plunit.pieces.networks import Network
 
 # no program in C or C++ can define a function with one of these names
@@ -154,7 +155,7 @@ def self_test(name: str, function: str, tables: Tables, judge: str, check: str) 
     (real, y), stored = tables["y"], {f"test_{part}": pair for part, pair in tables.items()}
     return f"""
 #ifdef {name}_SELF_TEST
-/* {len(y)} points of the box with the values of {judge}. */
+/* {many(len(y), "point")} of the box with the values of {judge}. */
 {tables_text(name, stored)}
 
 int main(void) {{

@@ -1,4 +1,4 @@
-"""`save`: a network, or its curve, in the format that the file's ending names."""
+"""`save`: a network, or its curve, in the format that the file's extension names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Exporter"]
 
 @dataclass(frozen=True)
 class Exporter:
-    """A format that `save` writes, by the ending of the file.
+    """A format that `save` writes, by the file's extension.
 
     To add one: write a module with a function `save_NAME(net, path)`, and a line in `EXPORTERS` below. `save`,
     `plunit pieces --save` and `plunit fit --save` take it from there, and tests/pieces/formats/test_exporter.py runs
@@ -49,7 +49,7 @@ class Exporter:
 def save(
     function: Network | Curve, path: str | Path, box: Any = None, *, names: Sequence[str] = (), about: str = ""
 ) -> None:
-    """Write a network in the format of the file's ending: .h, .onnx, .json or .csv; case does not matter.
+    """Write a network in the format that the extension names: .h, .onnx, .json or .csv, in upper or lower case.
 
     .h (C, with a bound on its rounding errors in the box) and .onnx hold the whole network. .csv holds the curve on the
     box, so it needs one input and a box. .json holds the curve if the network has one input and a box is given, else
@@ -74,7 +74,7 @@ def save(
 
 
 def check_ending(path: Path) -> None:
-    """Raise ValueError if no exporter writes files of this ending."""
+    """Raise ValueError if no exporter writes files of this extension."""
     if ending(path) not in EXPORTERS:
         raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(EXPORTERS)}")
 
@@ -100,4 +100,4 @@ EXPORTERS: dict[str, Exporter] = {
     ".csv": Exporter(lambda function, box, path, **_: save_csv(_on(function, box), path), inputs=(1,), needs_box=True),
     ".json": Exporter(lambda function, box, path, **labels: save_json(_on(function, box), path, **labels)),
 }
-"""The formats that `save` writes, by the file's ending."""
+"""The formats that `save` writes, by the file's extension."""

@@ -42,22 +42,17 @@ class Importer:
     Attributes:
         name: what the file is, with its article: "an ONNX model".
         recognises: whether the content is of this format.
-        read: returns the network; any exception becomes one line with the file, the name and the remedy.
+        read: returns the network; any exception becomes one line with the file, the name and the remedy. A text is the
+            reason why files of a known format are not read.
         remedy: how to make a file that can be read.
-        of_images: reads a network whose input has the given shape, if the format has convolutions.
+        takes_shape: whether `read` takes the shape of the input, too, because the format has convolutions.
     """
 
     name: str
     recognises: Callable[[Content], bool]
-    read: Callable[[Path], Network]
+    read: Callable[..., Network] | str
     remedy: str
-    of_images: Callable[[Path, tuple[int, ...]], Network] | None = None
-
-    def read_shaped(self, path: Path, shape: tuple[int, ...]) -> Network:
-        """Read a network of images; ValueError if the format has none."""
-        if self.of_images is None:
-            raise ValueError(f"it takes no shape, got {shape}; only models of PyTorch need one")
-        return self.of_images(path, shape)
+    takes_shape: bool = False
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,11 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
         raise ValueError(f"{path} has no known format; known are {names}")
     try:
         check_bytes("it", content.size)
-        return importer.read(path) if shape is None else importer.read_shaped(path, shape)
+        if isinstance(importer.read, str):
+            raise ValueError(importer.read)
+        if shape is not None and not importer.takes_shape:
+            raise ValueError(f"it takes no shape, got {shape}; only models of PyTorch need one")
+        return importer.read(path, shape) if importer.takes_shape else importer.read(path)
     except MemoryError:
         raise
     except ImportError as error:
@@ -63,7 +67,7 @@ def load_nnet(path: str | Path) -> tuple[Network, Floats | None]:
     net, path = load(path), Path(path)
     if not nnet_text.IMPORTER.recognises(Content.of(path)):
         raise ValueError(
-            f"{path} is no .nnet file; plunit.pieces.load reads the network, and other formats have no box"
+            f"{path} is not a .nnet file; plunit.pieces.load reads the network, and other formats have no box"
         )
     return net, nnet_text.box_of(path)
 
@@ -72,19 +76,16 @@ _BEFORE_1_6 = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """What files of torch.save began with before PyTorch 1.6: a number, pickled."""
 
 
-def _is_script(content: Content) -> bool:
-    return any(name.endswith("/constants.pkl") for name in content.members)
+def _has(ending: str) -> Callable[[Content], bool]:
+    return lambda content: any(name.endswith(ending) for name in content.members)
 
 
-def _is_exported(content: Content) -> bool:
-    return any(name.endswith("archive_format") for name in content.members)
+_is_script, _is_exported, _is_saved = _has("/constants.pkl"), _has("archive_format"), _has("/data.pkl")
 
 
 def _is_torch(content: Content) -> bool:
-    if content.head.startswith(_BEFORE_1_6):
-        return True
-    program = _is_script(content) or _is_exported(content)
-    return not program and any(name.endswith("/data.pkl") for name in content.members)
+    whole = _is_saved(content) and not _is_script(content) and not _is_exported(content)
+    return whole or content.head.startswith(_BEFORE_1_6)
 
 
 def _is_pickle(content: Content) -> bool:
@@ -108,22 +109,14 @@ _TORCH = Importer(
     _is_torch,
     _read_torch,
     "save the model itself, an nn.Sequential of layers that to_network takes, with torch.save(model, path)",
-    _read_torch,
+    takes_shape=True,
 )
 
 IMPORTERS: tuple[Importer, ...] = (follower.IMPORTER, _TORCH, nnet_text.IMPORTER, csv_json.IMPORTER)
 """The formats that `load` reads."""
 
-
-def _refusing(reason: str) -> Callable[[Path], Network]:
-    def read(path: Path) -> Network:
-        raise ValueError(reason)
-
-    return read
-
-
-_PROGRAM = _refusing("it holds a program, which would have to be run")
-_ARRAYS = _refusing("it does not say how its arrays make a network")
+_PROGRAM = "it holds a program, which would have to be run"
+_ARRAYS = "it does not say how its arrays make a network"
 _SAVED = "save the nn.Sequential itself with torch.save(model, path)"
 _KERAS = "load it with keras.models.load_model(path), and give the model to plunit.pieces.from_keras"
 REFUSED: tuple[Importer, ...] = (
@@ -132,19 +125,19 @@ REFUSED: tuple[Importer, ...] = (
     Importer(
         "a pickle",
         _is_pickle,
-        _refusing("a pickle can run any code when it is read"),
+        "a pickle can run any code when it is read",
         "unpickle it yourself if you trust it, and give a model of scikit-learn to plunit.pieces.from_sklearn",
     ),
     Importer(
         "a Keras model",
         lambda content: {"config.json", "model.weights.h5"} <= set(content.members),
-        _refusing("only Keras itself reads its files"),
+        "only Keras itself reads its files",
         _KERAS,
     ),
     Importer(
         "an HDF5 file",
         lambda content: content.head.startswith(b"\x89HDF\r\n\x1a\n"),
-        _refusing("the old format of Keras, and weights alone, are not read"),
+        "the old format of Keras, and weights alone, are not read",
         _KERAS,
     ),
     Importer(
@@ -162,7 +155,7 @@ REFUSED: tuple[Importer, ...] = (
     Importer(
         "a curve in CSV",
         lambda content: content.text().startswith("low,high,patterns,"),
-        _refusing("it holds a curve, not a network"),
+        "it holds a curve, not a network",
         "save the network itself, or its curve, as .json",
     ),
 )

@@ -34,10 +34,6 @@ def _recognises(content: Content) -> bool:
     return all(word.strip().isdecimal() for row in first for word in row)
 
 
-def _read(path: Path) -> Network:
-    return _parsed(path)[0]
-
-
 def box_of(path: Path) -> Floats | None:
     """Return least and largest value of every input, [in, 2]; None if the file does not say."""
     return _parsed(path)[1]
@@ -45,10 +41,9 @@ def box_of(path: Path) -> Floats | None:
 
 def _parsed(path: Path) -> tuple[Network, Floats | None]:
     text = path.read_text(encoding="utf-8-sig")
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("//")]
+    rows, lines = _rows(text), [line for line in map(str.strip, text.splitlines()) if line and line[:2] != "//"]
     if lines[0].endswith(",") and not lines[-1].endswith(","):
         raise ValueError("it ends within a line: the last number has no comma after it, and every number must have one")
-    rows = _rows(text)
     count, inputs, outputs, _ = (int(word) for word in next(rows))
     sizes = [int(word) for word in next(rows)]
     if sizes[count + 1 :] == [outputs]:
@@ -101,6 +96,6 @@ def _numbers(rows: Iterator[list[str]], count: int, what: str) -> Floats:
 IMPORTER = Importer(
     "a .nnet file",
     _recognises,
-    _read,
+    lambda path: _parsed(path)[0],
     "the docstring of plunit.pieces.formats.nnet_text has the rules of the format",
 )

@@ -70,7 +70,7 @@ def bytes_of(
     else:
         check_network(function)
         check_knots(function, kind)
-        net = to_relu(function, only_relu=True) if relu else function
+        net = to_relu(function) if relu else function
         inputs, outputs = net.inputs, net.outputs
         add_network(graph, net, "x")
     graph.nodes[-1].output[0] = "y"
@@ -91,20 +91,14 @@ class Graph:
         self.nodes.append(self._onnx.helper.make_node(kind, list(inputs), [name], name, **attributes))
         return name
 
-    def table(self, array: Any, name: str = "") -> str:
-        """Add an array and return its name."""
+    def table(self, array: Any, name: str = "", dtype: Any = None) -> str:
+        """Add an array, of the model's type unless it is another, and return its name."""
         name = name or f"array_{len(self.tables)}"
         with np.errstate(over="ignore"):
-            stored = np.ascontiguousarray(array, dtype=self.dtype).reshape(np.shape(array))
+            stored = np.ascontiguousarray(array, dtype=dtype or self.dtype).reshape(np.shape(array))
         if not np.array_equal(np.isfinite(stored), np.isfinite(array)):
             raise ValueError(f"numbers up to {np.abs(array).max():.1e} do not fit {self.dtype}; use dtype float64")
         self.tables.append(self._onnx.numpy_helper.from_array(stored, name))
-        return name
-
-    def index(self, number: int) -> str:
-        """Add an array of one integer and return its name."""
-        name = f"array_{len(self.tables)}"
-        self.tables.append(self._onnx.numpy_helper.from_array(np.array([number], dtype=np.int64), name))
         return name
 
 
@@ -213,9 +207,9 @@ def _add_curve(graph: Graph, merged: Curve, onnx: Any) -> None:
     inner = graph.table(np.append(merged.knots[1:-1], np.inf)[None])
     beyond = graph.node("GreaterOrEqual", "x", inner)
     ones = graph.node("Cast", beyond, to=onnx.TensorProto.INT64)
-    count = graph.node("ReduceSum", ones, graph.index(1), keepdims=0)
+    count = graph.node("ReduceSum", ones, graph.table([1], dtype=np.int64), keepdims=0)
     # x = inf is beyond the knot at infinity too
-    piece = graph.node("Min", count, graph.index(len(merged.slopes) - 1))
+    piece = graph.node("Min", count, graph.table([len(merged.slopes) - 1], dtype=np.int64))
     tables = {"knots": merged.knots[:-1, None], "slopes": merged.slopes, "values": merged.values[:-1]}
     knot, slope, value = (graph.node("Gather", graph.table(table, name), piece) for name, table in tables.items())
     rise = graph.node("Mul", slope, graph.node("Sub", "x", knot))

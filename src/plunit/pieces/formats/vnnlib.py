@@ -3,21 +3,19 @@
 A file declares its variables and asserts comparisons of linear terms, joined by and/or to any depth. All of it together
 describes what must not happen. It is brought into disjunctive normal form, and parts with the same inputs become one
 `Case`. Numbers are float64, and terms are added in float64. Nothing recurses deeper than `DEPTH`, and sizes are checked
-before the form grows. Files of version 1.0 are about X_i and Y_i of one network. Those of version 2.0 name networks and
-their variables; the package vnnlib reads their grammar, and here they become a formula of the same kind.
+before the form grows. Files of version 1.0 are about X_i and Y_i of one network; those of version 2.0, which name
+networks and their variables, become a formula of the same kind in `vnnlib_networks`.
 """
 
 from __future__ import annotations
 
 import gzip
-import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,9 +23,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import check_bytes
-from plunit.pieces.networks import Network
 from plunit.pieces.proofs.properties import Case, Condition, Property
-from plunit.pieces.rewriting import side_by_side
 
 Found = TypeVar("Found")
 
@@ -48,20 +44,6 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _VARIABLE = re.compile(r"([XY])_(0|[1-9][0-9]{0,6})")
 _COMMENT = re.compile(r";[^\r\n]*")
 _GZIP = b"\x1f\x8b"
-_KINDS = {
-    "And": "and",
-    "Or": "or",
-    "LessEqual": "<=",
-    "GreaterEqual": ">=",
-    "LessThan": "<",
-    "GreaterThan": ">",
-    "Equal": "=",
-    "Negate": "-",
-    "Plus": "+",
-    "Minus": "-",
-    "Multiply": "*",
-}
-"""Kinds of nodes of the package vnnlib, and what VNN-LIB 1.0 writes for them."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +65,7 @@ def load_vnnlib(path: str | Path) -> Property:
     ValueError, in one line with the file, if it is not such a formula, if an input has no lower or no upper bound, if a
     comparison mixes inputs and outputs, or if it is larger than `BYTES`, `DEPTH`, `CASES` or `COMPARISONS`.
     """
-    return _loaded(Path(path), parse, "1.0")
-
-
-def load_specification(path: str | Path) -> Specification:
-    """Return the specification of a VNN-LIB 2.0 file (.vnnlib or .vnnlib.gz), of one or several networks.
-
-    ValueError as in `load_vnnlib`; ImportError if the package vnnlib is missing.
-    """
-    return _loaded(Path(path), parse_specification, "2.0")
+    return loaded(Path(path), parse, "1.0")
 
 
 def is_specification(path: str | Path) -> bool:
@@ -103,13 +77,14 @@ def is_specification(path: str | Path) -> bool:
     return re.match(r"\(\s*vnnlib-version", text) is not None
 
 
-def _loaded(path: Path, read: Callable[[str], Found], version: str) -> Found:
+def loaded(path: Path, read: Callable[[str], Found], version: str) -> Found:
+    """Return what `read` makes of the text of a file; ValueError, in one line with the file, if it cannot."""
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is a folder, a device or a pipe; give a .vnnlib file")
     try:
         return read(_text(path))
     except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is no property in VNN-LIB {version}: {' '.join(str(error).split())}") from None
+        raise ValueError(f"{path} is not a property in VNN-LIB {version}: {' '.join(str(error).split())}") from None
 
 
 def _text(path: Path) -> str:
@@ -129,7 +104,7 @@ def parse(text: str) -> Property:
     >>> len(parse(lines + "(assert (or (>= Y_0 3) (<= Y_0 -3)))").cases[0].conditions)
     2
     """
-    plain = _plain(text)
+    plain = plain_text(text)
     names: dict[str, int] = {}
     asserted = []
     for command in _expressions(plain):
@@ -147,10 +122,10 @@ def parse(text: str) -> Property:
             raise ValueError(f"a line must be declare-const or assert, got {_shown(command)}")
     inputs, outputs = (_count(names, letter) for letter in "XY")
     numbers = {name: int(name[2:]) + (inputs if name[0] == "Y" else 0) for name in names}
-    return _Formula(numbers, inputs, outputs).property(asserted)
+    return Formula(numbers, inputs, outputs).property(asserted)
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Return a text without comments; ValueError if it has too many comparisons, each of which is in a case."""
     plain = _COMMENT.sub("", text)
     _check(1, sum(plain.count(start) for start in ("(<", "(>", "(=")))
@@ -204,141 +179,7 @@ def _shown(expression: Any) -> str:
     return text.replace("( ", "(").replace(" )", ")")
 
 
-@dataclass(frozen=True, eq=False)
-class Specification:
-    """A property of networks side by side, which read their inputs from one x; their outputs in a row are y.
-
-    weights: network to the network that has its weights, itself unless the file says equal-to. inputs: network to the
-    places of its inputs in x; inputs that the file sets equal are one. names: of all variables, with the place of each
-    in (x, y).
-    """
-
-    weights: dict[str, str]
-    inputs: dict[str, list[int]]
-    outputs: dict[str, int]
-    names: dict[str, int]
-    property: Property
-
-    def together(self, nets: Mapping[str, Network]) -> Network:
-        """Return the networks as the one that the property is about; ValueError if one is missing or does not fit."""
-        wanted = set(self.weights.values())
-        if set(nets) != wanted:
-            raise ValueError(f"it is about the networks {sorted(wanted)}, got {sorted(nets)}; give each of them once")
-        for name, same in self.weights.items():
-            sizes, given = (len(self.inputs[name]), self.outputs[name]), (nets[same].inputs, nets[same].outputs)
-            if sizes != given:
-                raise ValueError(
-                    f"network {name} has {sizes[0]} inputs and {sizes[1]} outputs in the file, the given one has "
-                    f"{given[0]} and {given[1]}; check that the two belong together"
-                )
-        parts = [nets[same] for same in self.weights.values()]
-        return side_by_side(parts, list(self.inputs.values()), self.property.inputs)
-
-
-def parse_specification(text: str) -> Specification:
-    """Return the specification of a text in VNN-LIB 2.0; ValueError says what is wrong with it.
-
-    >>> twice = "(declare-network {} (declare-input {} real [1]) (declare-output {} real [1]))"
-    >>> head = "(vnnlib-version <2.0>)" + twice.format("f", "X", "Y") + twice.format("g", "U", "V")
-    >>> asked = parse_specification(head + "(assert (and (== X[0] U[0]) (<= X[0] 1.0) (>= X[0] 0.0) (> Y[0] V[0])))")
-    >>> asked.names, asked.property.inputs
-    ({'X[0]': 0, 'U[0]': 0, 'Y[0]': 1, 'V[0]': 2}, 1)
-    """
-    try:
-        from vnnlib import VNNLibException, parse_query_string
-    except ImportError:
-        raise ImportError("VNN-LIB 2.0 needs the package vnnlib: pip install vnnlib") from None
-    plain = _plain(text)
-    if "\0" in plain:  # the package takes it for the end
-        raise ValueError("it has a byte 0, which no text has; write the file again")
-    if max(accumulate(1 if one == "(" else -1 for one in re.findall("[()]", plain)), default=0) > DEPTH:
-        raise ValueError(f"its parentheses are nested deeper than {DEPTH}; write it flatter")
-    try:
-        query = parse_query_string(plain)
-    except VNNLibException as error:
-        raise ValueError(_first_error(str(error))) from None
-    except IndexError:
-        raise ValueError("one of its whole numbers is beyond 64 bits; write a smaller one") from None
-    shapes = {side: _variables(query.networks, side) for side in ("inputs", "outputs")}
-    asserted = [part for one in query.assertions for part in _conjuncts(_tree(one.expr))]
-    places = _shared(shapes["inputs"], asserted)
-    inputs = len(set(places.values()))
-    outputs = [name for names in shapes["outputs"].values() for name in names]
-    names = {**places, **{name: inputs + i for i, name in enumerate(outputs)}}
-    rest = [part for part in asserted if not (_is_sharing(part, places) and places[part[1]] == places[part[2]])]
-    return Specification(
-        {one.name: one.equal_to or one.name for one in query.networks},
-        {network: [places[name] for name in mine] for network, mine in shapes["inputs"].items()},
-        {network: len(mine) for network, mine in shapes["outputs"].items()},
-        names,
-        _Formula(names, inputs, len(outputs)).property(rest),
-    )
-
-
-def _first_error(text: str) -> str:
-    """Return the first error of the package's report, which is JSON unless the grammar is broken."""
-    try:
-        first = json.loads(text)["errors"][0]
-        return f"line {first['line']}: {first['message']}; {first['hint']}"
-    except (ValueError, LookupError, TypeError):
-        return text[:200]
-
-
-def _variables(networks: Any, side: str) -> dict[str, list[str]]:
-    """Return the names of the inputs or outputs of each network, such as X[0,1], in their order."""
-    found = {}
-    for one in networks:
-        tensors = getattr(one, side)
-        if len(tensors) != 1 or one.hidden:
-            raise ValueError(f"network {one.name} must have one input and one output, and no hidden variables")
-        shape = tuple(tensors[0].shape)
-        check_bytes(f"the {side} of network {one.name}", 8 * math.prod(shape))
-        name = tensors[0].name
-        found[one.name] = [_name(name, index) for index in np.ndindex(*shape)]
-    return found
-
-
-def _name(name: str, index: Sequence[int]) -> str:
-    return f"{name}[{','.join(map(str, index))}]" if len(index) else name
-
-
-def _tree(node: Any) -> Any:
-    """Return an expression of the package as nested lists of words, as `_expressions` makes them."""
-    kind = type(node).__name__
-    if kind == "Var":
-        return _name(node.name, node.indices)
-    if hasattr(node, "lexeme"):
-        return str(node.lexeme)
-    parts = [_tree(part) for part in node.children()]
-    if kind == "NotEqual":
-        return ["or", ["<", *parts], [">", *parts]]
-    if kind not in _KINDS:
-        raise ValueError(f"{kind} is not understood: {str(node)[:80]}")
-    return [_KINDS[kind], *parts]
-
-
-def _conjuncts(tree: Any) -> list[Any]:
-    return [part for each in tree[1:] for part in _conjuncts(each)] if tree[0] == "and" else [tree]
-
-
-def _is_sharing(tree: Any, inputs: Container[str]) -> bool:
-    """Whether an assertion says that two inputs are equal."""
-    return tree[0] == "=" and all(isinstance(side, str) and side in inputs for side in tree[1:])
-
-
-def _shared(inputs: dict[str, list[str]], asserted: list[Any]) -> dict[str, int]:
-    """Return the place of each input in x: inputs of different networks that are asserted to be equal have one."""
-    owner = {name: network for network, names in inputs.items() for name in names}
-    group = {name: {name} for name in owner}
-    for _, one, other in (tree for tree in asserted if _is_sharing(tree, group)):
-        both = group[one] | group[other]
-        if len({owner[name] for name in both}) == len(both):
-            group.update(dict.fromkeys(both, both))
-    numbers: dict[int, int] = {}
-    return {name: numbers.setdefault(id(same), len(numbers)) for name, same in group.items()}
-
-
-class _Formula:
+class Formula:
     """Comparisons over numbered variables, the inputs first, and their disjunctive normal form."""
 
     def __init__(self, numbers: dict[str, int], inputs: int, outputs: int) -> None:
@@ -397,10 +238,7 @@ class _Formula:
             return (*self._compared(["<=", left, right]), *self._compared([">=", left, right]))
         if word[0] == ">":
             left, right = right, left
-        one, other = self._term(left), self._term(right)
-        factors = dict(one)
-        for number, factor in other.items():
-            factors[number] = factors.get(number, 0.0) - factor
+        factors = self._term(["-", left, right])
         limit = 0.0 - factors.pop(-1, 0.0)
         terms = tuple((number, factor) for number, factor in sorted(factors.items()) if factor)
         if not all(map(math.isfinite, (limit, *(factor for _, factor in terms)))):

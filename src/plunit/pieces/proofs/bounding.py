@@ -27,6 +27,7 @@ from plunit.pieces.functions import Functions
 from plunit.pieces.networks import Layer, Network
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.numpy_bounds import bound_in_numpy
+from plunit.pieces.proofs.relaxation import Tables, outward
 from plunit.programs.interface import ProofNodes, ProofTask, called, together
 from plunit.programs.loading import library, why_not_native
 
@@ -36,41 +37,6 @@ EXACT = 10_000
 
 LONG = 10.0
 """Seconds that no round takes."""
-
-
-@dataclass(frozen=True, eq=False)
-class Tables:
-    """The units of all hidden layers: knots [units, k], slopes [units, k + 1], and both ends of the intercepts."""
-
-    knots: Floats
-    slopes: Floats
-    low: Floats
-    high: Floats
-
-    @classmethod
-    def of(cls, net: Network) -> Tables:
-        """Round the exact intercepts outward; units with fewer knots repeat their last."""
-        layers = [Functions.of(f) for _, f in net.hidden]
-        count = max((f.knots.shape[1] for f in layers), default=1)
-        parts = [_layer_tables(f, count) for f in layers] or [(np.zeros((0, count)), *[np.zeros((0, count + 1))] * 3)]
-        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _layer_tables(f: Functions, count: int) -> tuple[Floats, ...]:
-    wider = ((0, 0), (0, count - f.knots.shape[1]))
-    ends = np.array([[_outward(number) for number in row] for row in f.intercepts])
-    tables = (f.knots, f.slopes, ends[..., 0], ends[..., 1])
-    return tuple(np.pad(table, wider, mode="edge")[f.kinds] for table in tables)
-
-
-def _outward(number: Fraction) -> tuple[float, float]:
-    """Return the floats around an exact number."""
-    try:
-        near = float(number)
-    except OverflowError:
-        raise ValueError("a number of the network is beyond 1.8e308; scale its weights, knots or slopes") from None
-    low = near if Fraction(near) <= number else float(np.nextafter(near, -np.inf))
-    return low, near if Fraction(near) >= number else float(np.nextafter(near, np.inf))
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +189,7 @@ def _exact_ranges(layer: Layer, box: list[list[float]]) -> list[tuple[float, flo
             for w, (low, high) in zip(row, box, strict=True)
         ]
         low, high = (Fraction(bias) + sum(part[side] for part in ends) for side in (0, 1))
-        found.append((_outward(low)[0], _outward(high)[1]))
+        found.append((outward(low)[0], outward(high)[1]))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Where x may be: a box, and linear constraints besides."""
+"""Where x may be, a box and linear constraints besides, and what a network is at such a point, in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats
+from plunit.pieces.functions import Functions
 from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, check_network, check_size
 from plunit.pieces.proofs.linear import NEVER, Region
@@ -39,20 +40,7 @@ class Domain:
         check_network(net)
         sides = box_array(net, box, fixed=True)
         check_size(net, np.abs(sides).max(axis=1))
-        if constraints is None:
-            return cls(sides, np.zeros((0, net.inputs)), np.zeros(0))
-        try:
-            rows, limits = (np.asarray(part, dtype=np.float64) for part in constraints)
-        except (TypeError, ValueError):
-            raise ValueError(f"constraints are a pair (A, b) for A x <= b, got {constraints!r}") from None
-        if rows.shape != (len(limits) if limits.ndim == 1 else -1, net.inputs):
-            raise ValueError(
-                f"constraints A x <= b on {net.inputs} inputs need A [m, {net.inputs}] and b [m], got {rows.shape} and "
-                f"{limits.shape}"
-            )
-        if not (np.isfinite(rows).all() and np.isfinite(limits).all()):
-            raise ValueError("constraints must be finite, got NaN or inf; leave out rows that do not constrain")
-        return cls(sides, np.ascontiguousarray(rows), np.ascontiguousarray(limits))
+        return cls(sides, *constraint_rows(constraints, net.inputs))
 
     def clip(self, x: Floats) -> Floats:
         """Return the points of the box that are nearest to x."""
@@ -66,10 +54,8 @@ class Domain:
 
     def contains(self, x: Floats) -> bool:
         """Whether x [in] is in the domain, in exact arithmetic."""
-        point = [Fraction(number) for number in x.tolist()]
-        inside = all(low <= number <= high for number, (low, high) in zip(point, self.box.tolist(), strict=True))
-        sums = (sum(Fraction(a) * v for a, v in zip(row, point, strict=True)) for row in self.rows.tolist())
-        return inside and all(total <= limit for total, limit in zip(sums, self.limits.tolist(), strict=True))
+        inside = bool((self.box[:, 0] <= x).all() and (x <= self.box[:, 1]).all())
+        return inside and at_most(self.rows, fractions(x), self.limits)
 
     def points(self, count: int) -> Floats:
         """Return random points, [n, in], n from 1 to `count`; ValueError if no x meets the constraints."""
@@ -95,3 +81,78 @@ class Domain:
         widths = (self.box[:, 1] - self.box[:, 0], region.high - region.low)
         left = np.divide(widths[1], widths[0], out=np.ones(len(self.box)), where=widths[0] > 0)
         return self.clip(x[:-1]), float(x[-1] * left.min())
+
+
+def constraint_rows(constraints: Constraints, inputs: int) -> tuple[Floats, Floats]:
+    """Check constraints (A, b) on so many inputs and return A [m, in] and b [m]."""
+    if constraints is None:
+        return np.zeros((0, inputs)), np.zeros(0)
+    try:
+        rows, limits = constraints
+    except (TypeError, ValueError):
+        raise ValueError(f"constraints are a pair (A, b) for A x <= b, got {constraints!r}") from None
+    rows, limits = inequalities("constraints", rows, limits)
+    if rows.shape[1] != inputs:
+        raise ValueError(f"constraints A x <= b on {inputs} inputs need A [m, {inputs}], got {rows.shape}")
+    return rows, limits
+
+
+def inequalities(what: str, rows: Any, limits: Any) -> tuple[Floats, Floats]:
+    """Return rows [m, n] and limits [m] as arrays; ValueError if they are not finite or do not fit."""
+    rows, limits = numbers(what, rows), numbers(what, limits)
+    if rows.ndim != 2 or limits.shape != rows.shape[:1]:
+        raise ValueError(f"{what} must have rows [m, n] and limits [m], got {rows.shape} and {limits.shape}")
+    if not (np.isfinite(rows).all() and np.isfinite(limits).all()):
+        raise ValueError(f"{what} must be finite, got NaN or inf; leave out rows without a limit")
+    return rows, limits
+
+
+def numbers(what: str, values: Any) -> Floats:
+    """Return values as a new array; ValueError if they are no numbers."""
+    try:
+        return np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be an array of numbers, got {values!r}") from None
+
+
+def fractions(x: Floats) -> list[Fraction]:
+    """Return the numbers x [n], exactly."""
+    return [Fraction(number) for number in x.tolist()]
+
+
+def at_most(rows: Floats, values: list[Fraction], limits: Floats, *, strict: bool = False) -> bool:
+    """Whether rows @ values <= limits (or < if strict), in exact arithmetic."""
+    for row, limit in zip(rows.tolist(), limits.tolist(), strict=True):
+        total = sum((Fraction(a) * v for a, v in zip(row, values, strict=True) if a), Fraction(0))
+        if total > limit or (strict and total == limit):
+            return False
+    return True
+
+
+def exact_outputs(net: Network, x: Floats) -> list[Fraction]:
+    """Return f(x) of the real-number network, exactly, for x [in].
+
+    >>> from plunit.pieces import activation, network
+    >>> exact_outputs(network([([[0.5]], [0.0]), activation.plu(0.25), ([[1.0]], [0.0])]), np.array([6.0]))
+    [Fraction(3, 2)]
+    """
+    values = fractions(x)
+    for layer in net.layers:
+        values = [
+            sum((Fraction(w) * v for w, v in zip(row, values, strict=True) if w), Fraction(bias))
+            for row, bias in zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)
+        ]
+        if layer.activation is not None:
+            f = Functions.of(layer.activation)
+            on = [sum(z > knot for knot in f.knots[kind].tolist()) for kind, z in zip(f.kinds, values, strict=True)]
+            units = zip(f.kinds, on, values, strict=True)
+            values = [Fraction(f.slopes[kind, piece]) * z + f.intercepts[kind, piece] for kind, piece, z in units]
+    return values
+
+
+def exceeds_zero(net: Network, x: Floats, goal: Floats) -> bool:
+    """Whether goal f(x) > 0, in exact arithmetic; far below 0 it is not computed."""
+    y = net(x)
+    if y @ goal < -1e-9 * float(np.abs(goal) @ np.abs(y)):
+        return False
+    return at_most(-goal[None], exact_outputs(net, x), np.zeros(1), strict=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
@@ -15,8 +14,7 @@ from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network, check_network, check_size
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import SECONDS, Effort, search
-from plunit.pieces.proofs.domain import Domain, Impossible
-from plunit.pieces.proofs.exact_values import exact_outputs
+from plunit.pieces.proofs.domain import Domain, Impossible, exact_outputs
 from plunit.pieces.proofs.linear import NEVER
 from plunit.pieces.proofs.properties import Case, Property
 
@@ -161,15 +159,7 @@ class Margin:
         size = np.abs(self.query.goals).sum(axis=1).max() * np.abs(y).max() + np.abs(self.limits[case]).max()
         if self.climb(x[None], np.array([case]))[0][0] < -NEAR * size:
             return False
-        if not Domain(asked.box, asked.rows, asked.limits).contains(x):
+        if not asked.contains(x):
             return False
         exact = exact_outputs(self.net, x)
-        return any(_all_at_most(one.rows, exact, one.limits, strict=one.strict) for one in asked.conditions)
-
-
-def _all_at_most(rows: Floats, values: list[Fraction], limits: Floats, *, strict: bool = False) -> bool:
-    for row, limit in zip(rows.tolist(), limits.tolist(), strict=True):
-        total = sum((Fraction(a) * v for a, v in zip(row, values, strict=True) if a), Fraction(0))
-        if total > limit or (strict and total == limit):
-            return False
-    return True
+        return any(condition.contains(exact) for condition in asked.conditions)

@@ -3,7 +3,7 @@
 The dual simplex method with long steps starts at the best corner of the box, where the dual is feasible. Its
 multipliers y >= 0 are only a proposal: any y >= 0 gives the bound
 
-    max over the box of (c - y A) x + y b + c0        (Neumaier and Shcherbina, 2004; docs/literature.md),
+    max over the box of (c - y A) x + y b + c0        (Neumaier and Shcherbina, 2004; docs/glossary.md),
 
 and that is evaluated with its rounding error. So the bound is valid even if the method went astray.
 """

@@ -1,14 +1,8 @@
 """The step of the branch and bound in NumPy, one node after another: the statement of csrc/prove.cpp, and its fallback.
 
-A unit that may cross a knot on its range lies between two lines, the edges of the upper and of the lower hull of its
-graph over the middle of the range. Whatever lies behind is bounded by forms a x + b, by substitution backwards from
-layer to layer (DeepPoly, Singh et al. 2019; CROWN, Zhang et al. 2018; docs/literature.md). The forms of split units are
-cuts in x, and so is that of a goal, which must reach its floor. A goal has several forms: further ones take the edges
-over the values that the units have where the bound so far is largest (a cutting-plane method).
-
-Rounding: if B holds the computed coefficients of a layer's units, each off by at most gamma |B_i|, then the form is off
-by at most gamma sum |B_i| v_i, where v >= |W| |y| + |b| bounds the terms of each unit. These sums are kept, and gamma
-times their total is added to the constant. gamma_k = 1.01 k u with the unit roundoff u counts all operations.
+Units lie between lines, and goals below forms a x + b, as `relaxation` has it; here on one box with cuts. The forms of
+split units are cuts in x, and so is that of a goal, which must reach its floor. A goal has several forms: further ones
+take the edges over the values that the units have where the bound so far is largest (a cutting-plane method).
 """
 
 from __future__ import annotations
@@ -20,6 +14,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT, Region, gamma, over
+from plunit.pieces.proofs.relaxation import Lines, terms_of
 
 if TYPE_CHECKING:
     from plunit.pieces.proofs.bounding import Answer, Nodes, Query
@@ -32,20 +27,6 @@ BINS = 64
 
 ENOUGH = 0.95
 """Another round is made if the last one left at most this part of the bound."""
-
-
-@dataclass(eq=False)
-class Lines:
-    """slope z + constant above and below each unit on its range, [2, units] with the upper line first.
-
-    gap: how far a unit can be from its lines; knot: where it is; size: a bound of |f(z)|.
-    """
-
-    slope: Floats
-    constant: Floats
-    gap: Floats
-    knot: Ints
-    size: Floats
 
 
 @dataclass(eq=False)
@@ -147,53 +128,16 @@ def _bound_layer(node: _Node, k: int, limits: list[tuple[int, float, float]]) ->
             end[unit] = sign * min(sign * end[unit], region.maximise(form, constant)[0])
         region.empty |= bool(low[unit] > high[unit])
     if not region.empty:
-        node.lines.append(_lines(node, start, count, low / 2 + high / 2))
+        node.lines.append(_lines(node, slice(start, start + count), low / 2 + high / 2))
 
 
 def _terms(node: _Node, k: int) -> Floats:
-    """Return v >= |W| |y| + |b| of the units of layer k."""
-    layer = node.query.net.layers[k]
     size = node.lines[k - 1].size if k else np.maximum(np.abs(node.region.low), np.abs(node.region.high))
-    return np.asarray(np.abs(layer.weight) @ size + np.abs(layer.bias) + FLOOR * (size.sum() + 1))
+    return terms_of(node.query.net.layers[k], size)
 
 
-def _lines(node: _Node, start: int, count: int, touch: Floats) -> Lines:
-    """Return the lines of the units of a layer on their ranges: the edges of their hulls over `touch`."""
-    zero = np.zeros((2, count))
-    found = Lines(zero, zero.copy(), zero.copy(), np.full((2, count), -1), np.zeros(count))
-    for i in range(count):
-        low, high = node.low[start + i], node.high[start + i]
-        knots, slopes = node.query.tables.knots[start + i], node.query.tables.slopes[start + i]
-        below, above = node.query.tables.low[start + i], node.query.tables.high[start + i]
-        inside = np.flatnonzero((knots > low) & (knots < high))
-        on = int((knots <= low).sum())
-        pieces = np.array([on, *inside, on + len(inside)])
-        z = np.array([low, *knots[inside], high])
-        product = slopes[pieces] * z
-        value = product + above[pieces]
-        error = (above - below)[pieces] + 4 * UNIT * (np.abs(product) + np.abs(above[pieces])) + FLOOR
-        found.size[i] = ((np.abs(value) + error) * (1 + 4 * UNIT)).max()
-        if not len(inside):
-            found.slope[:, i], found.constant[:, i] = slopes[on], (above[on], below[on])
-            continue
-        for side, sign in enumerate((1.0, -1.0)):
-            slope = _hull_edge(z, sign * value, touch[i], sign * slopes[pieces[-1]])
-            constant = (sign * value - slope * z + error + 4 * UNIT * (np.abs(value) + np.abs(slope * z)) + FLOOR).max()
-            gaps = (slope * z + constant - sign * value)[1:-1]
-            found.slope[side, i], found.constant[side, i] = sign * slope, sign * constant
-            found.gap[side, i], found.knot[side, i] = gaps.max(), inside[gaps.argmax()]
-    return found
-
-
-def _hull_edge(z: Floats, value: Floats, middle: float, default: float) -> float:
-    """Return the slope of the edge of the upper hull of points (z, value) that lies over the middle."""
-    best, slope = NEVER, default
-    for a in np.flatnonzero(z <= middle):
-        for b in np.flatnonzero((z >= middle) & (z > z[a])):
-            rise = (value[b] - value[a]) / (z[b] - z[a])
-            if value[a] + rise * (middle - z[a]) > best:
-                best, slope = value[a] + rise * (middle - z[a]), rise
-    return float(slope)
+def _lines(node: _Node, own: slice, touch: Floats) -> Lines:
+    return Lines.of(node.query.tables[own], node.low[own], node.high[own], touch)
 
 
 def _unit_forms(node: _Node, k: int, units: Ints, signs: Floats) -> tuple[Floats, Floats]:
@@ -267,7 +211,7 @@ def _touching(node: _Node, x: Floats) -> _Node:
         own = slice(node.first[k], node.first[k] + len(layer.bias))
         z, low, width = layer.weight @ y + layer.bias, node.low[own], node.high[own] - node.low[own]
         bin_ = np.floor(BINS * np.divide(z - low, width, out=np.zeros_like(z), where=width > 0))
-        lines.append(_lines(node, own.start, len(z), low + (np.clip(bin_, 0, BINS - 1) + 0.5) / BINS * width))
+        lines.append(_lines(node, own, low + (np.clip(bin_, 0, BINS - 1) + 0.5) / BINS * width))
         piece, unit = (z[:, None] > f.knots).sum(axis=1), np.arange(len(z))
         y = f.slopes[unit, piece] * z + f.intercepts[unit, piece]
     return replace(node, lines=lines)

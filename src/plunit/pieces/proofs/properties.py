@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.networks import Network
+from plunit.pieces.proofs.domain import Constraints, Domain, at_most, constraint_rows, fractions, inequalities, numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,25 +32,21 @@ class Condition:
     strict: bool = False
 
     def __post_init__(self) -> None:
-        _set(self, *_inequalities("a condition", self.rows, self.limits))
+        _replace(self, *inequalities("a condition", self.rows, self.limits))
 
-    def contains(self, y: Floats) -> bool:
-        """Whether y [out] meets every row."""
-        values = self.rows @ y
-        return bool((values < self.limits).all() if self.strict else (values <= self.limits).all())
+    def contains(self, y: list[Fraction]) -> bool:
+        """Whether y [out] meets every row, in exact arithmetic."""
+        return at_most(self.rows, y, self.limits, strict=self.strict)
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class Case(Domain):
     """x in box [in, 2] with rows x <= limits, and y = f(x) meets at least one of the conditions."""
 
-    box: Floats
-    rows: Floats
-    limits: Floats
     conditions: tuple[Condition, ...]
 
     def __post_init__(self) -> None:
-        box = _numbers("a box", self.box)
+        box = numbers("a box", self.box)
         if box.ndim != 2 or box.shape[1] != 2 or not len(box):
             raise ValueError(f"a box must have a pair (low, high) for each input, got shape {box.shape}")
         if not np.isfinite(box).all():
@@ -58,22 +56,14 @@ class Case:
         if (wrong := np.flatnonzero(box[:, 0] > box[:, 1])).size:
             low, high = box[wrong[0]].tolist()
             raise ValueError(f"low must not be above high, got [{low}, {high}] for input {wrong[0]}; swap the two")
-        rows, limits = _inequalities("the constraints on x", self.rows, self.limits)
-        if rows.shape[1] != len(box):
-            raise ValueError(f"constraints on {len(box)} inputs need rows [m, {len(box)}], got {rows.shape}")
         object.__setattr__(self, "box", box)
         object.__setattr__(self, "conditions", tuple(self.conditions))
-        _set(self, rows, limits)
+        _replace(self, *constraint_rows((self.rows, self.limits), len(box)))
         if not self.conditions or len({condition.rows.shape[1] for condition in self.conditions}) != 1:
             outputs = [condition.rows.shape[1] for condition in self.conditions]
             raise ValueError(
                 f"a case needs conditions on the same outputs, got {outputs} outputs; add one, or pad rows"
             )
-
-    def contains(self, x: Floats, y: Floats) -> bool:
-        """Whether x is in the box with its constraints, and y meets one of the conditions."""
-        inside = (self.box[:, 0] <= x).all() and (x <= self.box[:, 1]).all() and (self.rows @ x <= self.limits).all()
-        return bool(inside) and any(condition.contains(y) for condition in self.conditions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +79,7 @@ class Property:
             raise ValueError(f"a property needs cases of the same numbers (inputs, outputs), got {sorted(sizes)}")
 
     @classmethod
-    def never(
-        cls, box: Any, conditions: Sequence[tuple[Any, Any]], constraints: tuple[Any, Any] | None = None
-    ) -> Property:
+    def never(cls, box: Any, conditions: Sequence[tuple[Any, Any]], constraints: Constraints = None) -> Property:
         """No x in the box has rows f(x) <= limits, for any of the conditions (rows, limits)."""
         try:
             pairs = [(rows, limits) for rows, limits in conditions]
@@ -102,9 +90,9 @@ class Property:
         return cls((_case(box, tuple(Condition(*pair) for pair in pairs), constraints),))
 
     @classmethod
-    def always(cls, box: Any, rows: Any, limits: Any, constraints: tuple[Any, Any] | None = None) -> Property:
+    def always(cls, box: Any, rows: Any, limits: Any, constraints: Constraints = None) -> Property:
         """Every x in the box has rows f(x) <= limits."""
-        rows, limits = _inequalities("what always holds", rows, limits)
+        rows, limits = inequalities("what always holds", rows, limits)
         broken = [Condition(-rows[i : i + 1], -limits[i : i + 1], strict=True) for i in range(len(rows))]
         return cls((_case(box, tuple(broken), constraints),))
 
@@ -123,7 +111,8 @@ class Property:
         x, y = (np.asarray(part, dtype=np.float64) for part in (x, y))
         if (x.shape, y.shape) != ((self.inputs,), (self.outputs,)):
             raise ValueError(f"x must have shape ({self.inputs},) and y ({self.outputs},), got {x.shape} and {y.shape}")
-        return any(case.contains(x, y) for case in self.cases)
+        exact = fractions(y)
+        return any(case.contains(x) and any(one.contains(exact) for one in case.conditions) for case in self.cases)
 
     def check_fits(self, net: Network) -> None:
         """Raise ValueError if the property is of another number of inputs or outputs than the network has."""
@@ -134,34 +123,11 @@ class Property:
             )
 
 
-def _case(box: Any, conditions: tuple[Condition, ...], constraints: tuple[Any, Any] | None) -> Case:
-    sides = _numbers("a box", box)
-    if constraints is None:
-        return Case(sides, np.zeros((0, len(sides) if sides.ndim else 0)), np.zeros(0), conditions)
-    try:
-        rows, limits = constraints
-    except (TypeError, ValueError):
-        raise ValueError(f"constraints are a pair (A, b) for A x <= b, got {constraints!r}") from None
-    return Case(sides, rows, limits, conditions)
+def _case(box: Any, conditions: tuple[Condition, ...], constraints: Constraints) -> Case:
+    sides = numbers("a box", box)
+    return Case(sides, *constraint_rows(constraints, len(sides) if sides.ndim else 0), conditions)
 
 
-def _numbers(what: str, values: Any) -> Floats:
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{what} must be an array of numbers, got {values!r}") from None
-
-
-def _inequalities(what: str, rows: Any, limits: Any) -> tuple[Floats, Floats]:
-    """Return rows [m, n] and limits [m] as arrays; ValueError if they are not finite or do not fit."""
-    rows, limits = _numbers(what, rows), _numbers(what, limits)
-    if rows.ndim != 2 or limits.shape != rows.shape[:1]:
-        raise ValueError(f"{what} must have rows [m, n] and limits [m], got {rows.shape} and {limits.shape}")
-    if not (np.isfinite(rows).all() and np.isfinite(limits).all()):
-        raise ValueError(f"{what} must be finite, got NaN or inf; leave out rows without a limit")
-    return rows, limits
-
-
-def _set(thing: Condition | Case, rows: Floats, limits: Floats) -> None:
+def _replace(thing: Condition | Case, rows: Floats, limits: Floats) -> None:
     object.__setattr__(thing, "rows", rows)
     object.__setattr__(thing, "limits", limits)

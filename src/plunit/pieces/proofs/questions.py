@@ -18,8 +18,7 @@ from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
-from plunit.pieces.proofs.domain import Box, Constraints, Domain
-from plunit.pieces.proofs.exact_values import exceeds_zero
+from plunit.pieces.proofs.domain import Box, Constraints, Domain, exceeds_zero
 from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT
 from plunit.pieces.rewriting import difference, merged
 

@@ -1,6 +1,6 @@
 """Knots of least-squares segments: found by dynamic programs, moved by Gauss-Newton steps, tuned in windows.
 
-The programs over places in all of the interval follow Bellman (1961; docs/literature.md). The error has a kink, and may
+The programs over places in all of the interval follow Bellman (1961; docs/glossary.md). The error has a kink, and may
 have a minimum, at every point of the data that a knot crosses. So there are many local minima, and knots side by side
 must move together to leave one: programs over windows around the knots do that (`tuned`).
 """

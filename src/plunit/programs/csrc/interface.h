@@ -2,7 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
+#include <string>
 
 struct Field {
   const char *name, *type;
@@ -16,7 +16,7 @@ struct Layout;
 }
 
 // STRUCT(Pair, PAIR) declares struct Pair with the fields of the table PAIR(FIELD), which is FIELD(type, name) ..., and
-// its layout. plunit.programs.interface has the same tables; every name, type, offset and size is compared on loading.
+// its layout. plunit.programs.interface reads the tables; every name, type, offset and size is compared on loading.
 #define PLUNIT_DECLARED(type, name) type name;
 #define PLUNIT_DESCRIBED(type, name) {#name, #type, offsetof(Owner, name), sizeof(Owner::name)},
 #define STRUCT(Name, TABLE)                                      \
@@ -32,25 +32,23 @@ struct Layout;
   };                                                             \
   }
 
-// Write line i of the layout of one struct, its size last; return the number of lines.
+// The layout of one struct, a line for each field and one for its size.
 template <class Struct>
-static int64_t write_line(int64_t i, char* to, int64_t room) {
+static std::string layout_of() {
   using Own = Layout<Struct>;
-  constexpr int64_t count = sizeof(Own::fields) / sizeof(Field);
-  if (i == count) std::snprintf(to, room, "%s: %lld bytes", Own::title, static_cast<long long>(sizeof(Struct)));
-  if (i >= 0 && i < count) {
-    const Field& field = Own::fields[i];
-    std::snprintf(to, room, "%s.%s: %s, %lld bytes at %lld", Own::title, field.name, field.type,
-                  static_cast<long long>(field.size), static_cast<long long>(field.offset));
+  std::string lines;
+  for (const Field& field : Own::fields) {
+    lines += std::string(Own::title) + "." + field.name + ": " + field.type + ", " + std::to_string(field.size) +
+             " bytes at " + std::to_string(field.offset) + "\n";
   }
-  return count + 1;
+  return lines + Own::title + ": " + std::to_string(sizeof(Struct)) + " bytes\n";
 }
 
-// Write line i of the layouts of all structs, or nothing behind the end.
+// The layouts of all structs, in memory that stays.
 template <class... Structs>
-static void write_layout(int64_t i, char* to, int64_t room) {
-  to[0] = '\0';
-  ((i -= write_line<Structs>(i, to, room)), ...);
+static const char* layouts() {
+  static const std::string lines = (layout_of<Structs>() + ...);
+  return lines.c_str();
 }
 
 constexpr int64_t NO_MEMORY = -1;

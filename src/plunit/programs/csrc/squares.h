@@ -29,6 +29,7 @@
   FIELD(int64_t, steps)          \
   FIELD(int64_t, patience)       \
   FIELD(double, tolerance)       \
+  FIELD(double, lift)            \
   FIELD(double, easier)          \
   FIELD(double, harder)          \
   FIELD(double, hardest)         \
@@ -379,7 +380,7 @@ class Member {
     }
   }
 
-  // step = (J^T J + damping D)^-1 J^T r by Cholesky's factor, D the diagonal with a floor; false if a pivot is not
+  // step = (J^T J + damping D)^-1 J^T r by Cholesky's factor, D = diagonal + lift mean; false if a pivot is not
   // positive. The last column goes through the elimination with the others.
   bool solve(double damping) {
     std::copy(gram, gram + stride * stride, factor);
@@ -387,7 +388,7 @@ class Member {
     for (int64_t i = 0; i < parameters; ++i) mean += gram[i * stride + i] / static_cast<double>(parameters);
     for (int64_t i = 0; i < parameters; ++i) {
       const double own = gram[i * stride + i];
-      factor[i * stride + i] = own + damping * (own + 1e-3 * mean);
+      factor[i * stride + i] = own + damping * (own + k.lift * mean);
     }
     for (int64_t first = 0; first < parameters; first += PIVOTS) {
       const int64_t end = std::min(first + PIVOTS, parameters);

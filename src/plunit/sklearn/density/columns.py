@@ -1,64 +1,36 @@
-"""Two maps before a density: `Columns` takes bounded and rounded columns to the whole line, `Whitening` standardises.
-
-Whitening gives columns mean 0, variance 1 and no correlation; by itself it makes a normal density.
-"""
+"""The columns of a table: bounds, integers, constants, rounding (`inspect`), and their map to the line (`Columns`)."""
 
 from __future__ import annotations
 
+import math
+import numbers
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.standardizing import Scale
+from plunit.densities.degenerate import dependent, discrete, is_atom
+from plunit.densities.density_network import MOST_FEATURES
+from plunit.ensemble.arrays import Array, is_constant
 
-SHRINKAGES = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
-"""Parts of the correlations that are given up; the rows of validation choose one."""
-
-NODES = 64  # the probability of integers is a mean over so many points of their interval
+NODES = 64  # the probability of an integer is a mean over this number of points of its interval
 INSIDE = 1 - 1e-9  # values are spread over this part of their interval: a point on its end may be on a bound
 
+TIED = 0.9  # a column is rounded if it has fewer distinct values than this part of the distinct rows
 
-@dataclass(frozen=True)
-class Whitening:
-    """v = L^-1 (u - mean) / spread, with L L^T the matrix of correlations."""
+GRID, FINEST = 10, 1e5
+"""A column is rounded, too, if it has more values than this, all on a grid of fewer places than that."""
 
-    mean: Array  # [n]
-    spread: Array  # [n], standard deviations
-    lower: Array  # [n, n], L
+FEW = 0.1  # fewer distinct values than this part of the rows, in a column that is not of integers, are warned of
+REPEATED = 0.5  # a larger part of rows that repeat others is warned of
+ROUNDED = 1e-9  # values nearer than this part of their range are one
 
-    def forward(self, u: Array) -> Array:
-        """Return the rows v."""
-        return np.linalg.solve(self.lower, ((u - self.mean) / self.spread).T).T
+FAR = 1e6
+"""A bound that is farther from all values than so many times their range is no bound: its logarithm is a straight line,
+and rounds the values away."""
 
-    def inverse(self, v: Array) -> Array:
-        """Return the rows u."""
-        return np.asarray((v @ self.lower.T) * self.spread + self.mean)
-
-    @property
-    def log_det(self) -> float:
-        """log|det dv/du|."""
-        return float(-np.log(self.spread).sum() - np.log(self.lower.diagonal()).sum())
-
-    def loss(self, u: Array, weight: Array) -> float:
-        """Return the mean of |v|^2 / 2 - log|det dv/du|."""
-        return float(np.average(0.5 * (self.forward(u) ** 2).sum(1), weights=weight)) - self.log_det
-
-
-def whiten(training: tuple[Array, Array], validation: tuple[Array, Array] | None) -> Whitening:
-    """Return the whitening of rows and weights, with the shrinkage that is best for those of validation.
-
-    Correlations C become (1 - s) C + s I. Without rows of validation, s = 1.
-    """
-    u, weight = training
-    scale = Scale.of(u, weight)
-    scaled = scale(u)
-    correlation = (scaled * weight[:, None]).T @ scaled / weight.sum()
-    found = [
-        Whitening(scale.mean, scale.spread, np.linalg.cholesky((1 - s) * correlation + s * np.eye(len(correlation))))
-        for s in (SHRINKAGES if validation else SHRINKAGES[-1:])
-    ]
-    return min(found, key=lambda one: one.loss(*validation)) if validation else found[0]
+EXACT = 2.0**53  # larger floating-point numbers are all integers
 
 
 @dataclass(frozen=True)
@@ -107,3 +79,163 @@ class Columns:
             return np.zeros((1, len(self.low)))
         middles = np.tile((np.arange(NODES) + 0.5) / NODES - 0.5, (len(self.low), 1))
         return np.asarray(np.random.default_rng(0).permuted(middles, axis=1).T * self.integer)
+
+
+class Labels:
+    """Columns by number or name."""
+
+    def __init__(self, count: int, names: Sequence[str] | None) -> None:
+        self.count, self.names = count, names
+
+    def __getitem__(self, i: int) -> str:
+        return f"column {i}" if self.names is None else f"column {i} ({self.names[i]})"
+
+    def find(self, parameter: str, key: Any) -> int:
+        """Return the number of the column that the key names."""
+        if self.names is not None and key in self.names:
+            return list(self.names).index(key)
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and -self.count <= key < self.count:
+            return int(key) % self.count
+        known = "" if self.names is None else f" or one of {', '.join(self.names)}"
+        raise ValueError(f"{parameter} names columns by 0, ..., {self.count - 1}{known}, got {key!r}")
+
+
+def limits(bounds: Any, labels: Labels) -> tuple[Array, Array]:
+    """Return the bounds of all columns, low and high, with infinities for none.
+
+    They are given as one pair for all columns, as a pair or None for each, or as a dict from columns to pairs.
+    """
+    low, high = np.full(labels.count, -math.inf), np.full(labels.count, math.inf)
+    if bounds is None:
+        return low, high
+    if isinstance(bounds, Mapping):
+        given = {labels.find("bounds", key): pair for key, pair in bounds.items() if pair is not None}
+    elif _is_pair(bounds):
+        given = dict.fromkeys(range(labels.count), bounds)
+    elif isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != labels.count:
+        raise ValueError(
+            f"bounds must be (low, high), a dict from columns to such pairs, or a pair or None for each of "
+            f"{labels.count} columns, got {bounds!r}"
+        )
+    else:
+        given = {i: pair for i, pair in enumerate(bounds) if pair is not None}
+    for i, pair in given.items():
+        if not _is_pair(pair):
+            raise ValueError(f"bounds of {labels[i]} must be two numbers (low, high), None for no bound, got {pair!r}")
+        ends = zip(pair, (-math.inf, math.inf), strict=True)
+        low[i], high[i] = (end if part is None else float(part) for part, end in ends)
+        if not low[i] < high[i]:
+            raise ValueError(f"bounds of {labels[i]} must have low < high, got {pair!r}")
+    return low, high
+
+
+def _is_pair(value: Any) -> bool:
+    if isinstance(value, str) or not hasattr(value, "__len__") or len(value) != 2:
+        return False
+    return all(part is None or (isinstance(part, numbers.Real) and not isinstance(part, bool)) for part in value)
+
+
+def whole(x: Array, integers: Any, labels: Labels) -> Array:
+    """Return which columns hold integers: for "auto" all whose values are, else those of names, numbers or a mask."""
+    there = ((x == np.rint(x)) & (np.abs(x) < EXACT)).all(0)
+    if isinstance(integers, str) and integers == "auto":
+        return np.asarray(there)
+    if isinstance(integers, str) or not isinstance(integers, (Sequence, Set, np.ndarray, type(None))):
+        raise ValueError(f'integers must be "auto", None or columns, got {integers!r}')
+    named = np.zeros(labels.count, bool)
+    keys: list[Any] = [] if integers is None else list(integers)
+    if len(keys) == labels.count and all(isinstance(key, (bool, np.bool_)) for key in keys):
+        keys = np.flatnonzero(keys).tolist()
+    for key in keys:
+        i = labels.find("integers", key)
+        named[i] = True
+        if not there[i]:
+            odd = x[(x[:, i] != np.rint(x[:, i])) | (np.abs(x[:, i]) >= EXACT), i][0]
+            raise ValueError(f"integers names {labels[i]}, which holds {odd:g}; round it, or leave it out of integers")
+    return named
+
+
+def inspect(x: Array, rows: Array, bounds: Any, integers: Any, labels: Labels) -> tuple[Columns, Array, list[str]]:
+    """Return the kinds of the columns that vary, the values of the constant ones (NaN for the others), and warnings.
+
+    `x` are the distinct ones among all rows.
+    """
+    low, high = limits(bounds, labels)
+    integer, same = whole(x, integers, labels), is_constant(x)
+    if same.all():
+        raise ValueError("all columns of X are constant; a density needs a column that varies")
+    if (varying := int((~same).sum())) > MOST_FEATURES:
+        raise ValueError(
+            f"X must have at most {MOST_FEATURES} columns, got {varying}; put a PCA before, or drop columns"
+        )
+    _check_inside(x, low, high, labels)
+    notes = [
+        f"{labels[i]} is constant, {x[0, i]:g}, and has no density: other values get the density 0, samples hold the "
+        f"constant; drop the column to leave it out"
+        for i in np.flatnonzero(same).tolist()
+    ]
+    step = np.where(integer, 1.0, 0.0)
+    for i in np.flatnonzero(~same & ~integer).tolist():
+        step[i], count = _step(x[:, i])
+        if step[i] and count < FEW * len(x):
+            notes.append(
+                f"{labels[i]} has only {count} values in {len(rows)} rows; they are spread out by {step[i]:g}, the "
+                f"least distance of two. If they are categories or counts, give integers"
+            )
+    if len(x) < (1 - REPEATED) * len(rows) and not step[~same].all():
+        notes.append(
+            f"only {len(x)} of {len(rows)} rows are distinct; the others count as weights. If rows repeat because "
+            f"values are discrete, their density has no limit: give integers"
+        )
+
+    def is_discrete(values: Array, counts: Array) -> bool:
+        return is_atom(counts.max(), len(rows)) and not _grid(values)[1]  # values on a grid are spread out
+
+    notes += discrete(rows, np.flatnonzero(~same & ~integer).tolist(), is_discrete, labels.names)
+    notes += dependent(x, np.flatnonzero(~same & (step == 0)), labels.names)
+    low, high = _near(x, low, high)
+    low, high = np.where(integer, np.ceil(low) - 0.5, low), np.where(integer, np.floor(high) + 0.5, high)
+    parts = (low, high, step, integer, _margins(x, low, high))
+    return Columns(*(part[~same] for part in parts)), np.where(same, x[0], math.nan), notes
+
+
+def _check_inside(x: Array, low: Array, high: Array, labels: Labels) -> None:
+    """Raise ValueError unless all values are within the bounds."""
+    for i in np.flatnonzero(((x < low) | (x > high)).any(0)).tolist():
+        odd = x[(x[:, i] < low[i]) | (x[:, i] > high[i]), i][0]
+        raise ValueError(
+            f"{labels[i]} holds {odd:g}, which is outside of its bounds [{low[i]:g}, {high[i]:g}]; correct the "
+            "values or the bounds"
+        )
+
+
+def _grid(values: Array) -> tuple[float, bool]:
+    """Return the least distance of values in order, except for rounding, and whether all distances are multiples."""
+    gaps = np.diff(values)
+    gaps = gaps[gaps > ROUNDED * gaps.sum()]
+    step = float(gaps.min())
+    return step, bool((np.abs(gaps / step - np.rint(gaps / step)) < 0.01).all())
+
+
+def _step(x: Array) -> tuple[float, int]:
+    """Return the least distance of two values if the column is rounded, else 0, and how many values there are."""
+    values = np.unique(x)
+    step, on_grid = _grid(values)
+    is_grid = on_grid and len(values) > GRID and values[-1] - values[0] < FINEST * step
+    return step if is_grid or len(values) < TIED * len(x) else 0.0, len(values)
+
+
+def _near(x: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return the bounds, without those that are far away."""
+    least, most = x.min(0), x.max(0)
+    with np.errstate(over="ignore"):
+        far = FAR * (most - least)
+        return np.where(least - low > far, -math.inf, low), np.where(high - most > far, math.inf, high)
+
+
+def _margins(x: Array, low: Array, high: Array) -> Array:
+    """Return half of the least distance of a value to a bound that it is not on."""
+    distance = np.concatenate([x - low, high - x])
+    distance[~np.isfinite(distance) | (distance <= 0)] = math.inf
+    least = distance.min(0)
+    return np.where(np.isfinite(least), 0.5 * least, 1.0)

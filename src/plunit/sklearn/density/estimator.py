@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from plunit.base.progress import Progress, ProgressLine
+from plunit.base.progress import Progress, ProgressLine, interruption
 from plunit.base.ranges import as_count
-from plunit.densities import Architecture
-from plunit.densities.architecture import LEARNED, MOST_FEATURES
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.halving import interruption
+from plunit.densities import Architecture, DensityNetwork
+from plunit.densities.density_network import LEARNED
+from plunit.ensemble.arrays import ROUNDING, Array
+from plunit.ensemble.native_steps import row_blocks
 from plunit.programs.loading import choose_engine
-from plunit.sklearn import table
+from plunit.sklearn import folds
 from plunit.sklearn.base import (
     FRACTION,
     POSITIVE,
@@ -28,10 +30,20 @@ from plunit.sklearn.base import (
     check_number,
     check_room,
 )
-from plunit.sklearn.density import inspection
-from plunit.sklearn.density.columns import Columns
-from plunit.sklearn.density.fitted_density import FittedDensity
-from plunit.sklearn.density.splits import BestStart, WhitenedSplit, best_starts, make_splits, mean_losses, repeated
+from plunit.sklearn.density.columns import Columns, Labels, inspect
+from plunit.sklearn.density.splits import (
+    BestStart,
+    WhitenedSplit,
+    Whitening,
+    best_starts,
+    identity,
+    make_splits,
+    mean_losses,
+    repeated,
+)
+
+if TYPE_CHECKING:
+    from plunit.invertible import Flow
 
 BLOCKS = (0, 1, 2, 4, 8, 16, 32)
 """The numbers of blocks that "auto" searches."""
@@ -40,12 +52,17 @@ LARGEST = 1e300  # differences and sums of larger values overflow
 MOST_PARAMETERS = 10_000  # but only those with no more parameters than this, and no more than there are numbers in X
 START, STEP = 1000, 8  # the numbers that a start needs in memory beside its parameters, and those of each step
 
+MOST_SAMPLED = 2**30  # the most numbers of a sample: 8 GiB
+
+MixturePart = tuple[Whitening, DensityNetwork, float]
+"""A term weight p(v) |det dv/du| of p(u), with v the whitened u and p the density of the network."""
+
 LOOKS, PATIENCE = 100, 30
-"""The rows of validation are looked at so often; a start ends after so many looks that are not better."""
+"""The number of looks at the validation rows, and of those without a better loss after which a start ends."""
 
 
 @dataclass(eq=False, repr=False)
-class PLUDensity(AtomicFit, FittedDensity):
+class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
     """p(x) = mean of N(z; 0, 1) |det dz/dx| over `n_best` small invertible networks z = F(x), and a little normal.
 
     Columns are scaled inside, and densities are in the units of the data. Rows are split into training rows and rows of
@@ -72,11 +89,10 @@ class PLUDensity(AtomicFit, FittedDensity):
         verbose: show progress on the terminal.
 
     Attributes:
-        network_: the best network, a `plunit.densities.DensityNetwork` of whitened columns; `networks_`: all.
         n_blocks_: the number of blocks that was chosen.
         n_parameters_: the number of parameters of one network.
         candidates_: the best start of each number of blocks on each split: loss, steps, whether it was chosen.
-        best_loss_: minus the mean log-likelihood of the rows of validation, mean over the splits.
+        best_loss_: minus the mean log-likelihood of the validation rows, mean over the splits.
         validation_scores_: the mean log-likelihood of validation of the best network, at each look.
         n_iter_: steps of the longest training.
         normal_share_: the part of a normal density in the mean, 1 / rows, so that no row is much less probable than by
@@ -115,11 +131,16 @@ class PLUDensity(AtomicFit, FittedDensity):
         if (largest := np.abs(x).max()) > LARGEST:
             raise ValueError(f"X has values up to {largest:.3g}, the limit is {LARGEST:g}; scale its columns")
         weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
-        x, weight = table.weighty(x, weight)
+        x, weight = folds.weighty(x, weight)
         rows = x
-        x, _, weight = table.merged(x, x[:, :0], weight)
+        x, _, weight = folds.merged(x, x[:, :0], weight)
         rng = check_random_state(self.random_state)
-        columns = self._columns(x, rows)
+        labels = Labels(x.shape[1], getattr(self, "feature_names_in_", None))
+        columns, self.constants_, notes = inspect(x, rows, self.bounds, self.integers, labels)
+        for note in notes:
+            warnings.warn(note, stacklevel=4)
+        self.bounds_ = np.stack([columns.low, columns.high])
+        self.steps_, self.integers_, self.margins_ = columns.step, columns.integer, columns.margin
         x = x[:, np.isnan(self.constants_)]
         if columns.step.all():  # equal rows are different points of an interval, not one point twice
             x, weight = repeated(x, weight)
@@ -160,31 +181,10 @@ class PLUDensity(AtomicFit, FittedDensity):
         work = f"n_blocks = {largest.blocks} with n_best = {self.n_best}, n_init = {self.n_init} and {steps} steps"
         check_room(needed, work, "fewer blocks, splits, starts or steps")
 
-    def _columns(self, x: Array, every: Array) -> Columns:
-        """Find out and keep what the columns of distinct rows x are, of all rows `every`; return those that vary."""
-        count = x.shape[1]
-        labels = inspection.Labels(count, getattr(self, "feature_names_in_", None))
-        low, high = inspection.limits(self.bounds, labels)
-        integer = inspection.whole(x, self.integers, labels)
-        self.constants_ = inspection.constants(x, labels)
-        varies = np.isnan(self.constants_)
-        if varies.sum() > MOST_FEATURES:
-            raise ValueError(
-                f"X must have at most {MOST_FEATURES} columns, got {varies.sum()}; put a PCA before, or drop columns"
-            )
-        columns = inspection.examine(x, len(every), low, high, integer, varies, labels)
-        number = varies & ~integer
-        inspection.warn_of_atoms(every, number, labels)
-        number[varies] &= columns.step == 0
-        inspection.warn_of_dependence(x, number, labels)
-        self.bounds_ = np.stack([columns.low, columns.high])
-        self.steps_, self.integers_, self.margins_ = columns.step, columns.integer, columns.margin
-        return columns
-
     def _sizes(self, rows: int, features: int) -> list[int]:
         """Return the numbers of blocks to search."""
         if isinstance(self.n_blocks, str) and self.n_blocks == "auto":
-            room = min(rows * features, MOST_PARAMETERS) if rows >= table.FEWEST else 0
+            room = min(rows * features, MOST_PARAMETERS) if rows >= folds.FEWEST else 0
             return [b for b in BLOCKS if b == 0 or Architecture(features, b, self.activation).parameters <= room]
         sizes = np.atleast_1d(np.asarray(self.n_blocks, dtype=object)).tolist()
         if not sizes:
@@ -192,7 +192,7 @@ class PLUDensity(AtomicFit, FittedDensity):
         return [as_count('n_blocks, if not "auto",', one, 0, math.inf) for one in sizes]
 
     def _steps(self, rows: int) -> tuple[int, int]:
-        """Return the number of steps, and of those from one look at the rows of validation to the next."""
+        """Return the number of steps, and of those from one look at the validation rows to the next."""
         steps = min(max(3 * rows, 4000), 20_000) if self.max_iter is None else int(self.max_iter)
         every = max(1, steps // LOOKS)
         return steps // every * every, every
@@ -227,3 +227,111 @@ class PLUDensity(AtomicFit, FittedDensity):
         ]
         names = ("n_blocks", "n_parameters", "split", "validation_loss", "best_iter", "n_iter", "chosen")
         self.candidates_ = {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+    @property
+    def networks_(self) -> list[DensityNetwork]:
+        """The networks that are averaged, the best first, as functions of whitened columns."""
+        check_is_fitted(self)
+        form = Architecture(self.means_.shape[1], self.n_blocks_, self.activation_)
+        return [DensityNetwork(form, *parts) for parts in zip(self.theta_, self.orders_, self.signs_, strict=True)]
+
+    @property
+    def network_(self) -> DensityNetwork:
+        """The best network, as a function of whitened columns."""
+        return self.networks_[0]
+
+    def _mixture(self) -> list[MixturePart]:
+        """The networks and, with the weight `normal_share_`, the normal densities of their splits."""
+        networks, arrays = self.networks_, zip(self.means_, self.spreads_, self.lowers_, strict=True)
+        whitenings, count = [Whitening(*parts) for parts in arrays], len(networks)
+        if self.normal_share_ == 0:
+            return list(zip(whitenings, networks, [1 / count] * count, strict=True))
+        weights = np.repeat([1 - self.normal_share_, self.normal_share_], count) / count
+        normals = [identity(self.means_.shape[1])] * count
+        return list(zip(2 * whitenings, networks + normals, weights.tolist(), strict=True))
+
+    def _kinds(self) -> Columns:
+        return Columns(self.bounds_[0], self.bounds_[1], self.steps_, self.integers_, self.margins_)
+
+    def score_samples(self, X: Any) -> Array:  # noqa: N803
+        """Return log p of rows X, in the units of the data; -inf outside of bounds and between integers."""
+        check_is_fitted(self)
+        x = validate_data(self, X, reset=False, dtype=np.float64)
+        columns, mixture = self._kinds(), self._mixture()
+        nodes, fractions = columns.nodes(), np.zeros(len(columns.low), bool)
+        found = np.full(len(x), -math.inf)
+        for block in row_blocks(len(x), nodes.size):
+            rows, possible = self._varying(x[block])
+            fractions |= (rows != np.rint(rows)).any(0)
+            possible &= columns.admits(rows).all(1)
+            found[block][possible] = _log_prob(columns, mixture, nodes, rows[possible])
+        self._warn_of_fractions(self.integers_ & fractions)
+        return found
+
+    def _varying(self, x: Array) -> tuple[Array, Array]:
+        """Return the columns that vary, and whether each row has the constants of the others."""
+        varies = np.isnan(self.constants_)
+        fixed = self.constants_[~varies]
+        return x[:, varies], (np.abs(x[:, ~varies] - fixed) <= 2 * ROUNDING * np.spacing(np.abs(fixed))).all(1)
+
+    def _warn_of_fractions(self, odd: Array) -> None:
+        if odd.any() and isinstance(self.integers, str):
+            where = np.flatnonzero(np.isnan(self.constants_))[odd].tolist()
+            warnings.warn(
+                f"columns {where} held integers in fit and hold others now, which get the density 0; fit with "
+                "integers=None, or name the columns of integers",
+                stacklevel=3,
+            )
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
+        """Return the mean of log p over rows X, as GaussianMixture does."""
+        return float(np.mean(self.score_samples(X)))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Return random rows [n_samples, features]."""
+        check_is_fitted(self)
+        check_count("n_samples", n_samples)
+        if n_samples * len(self.constants_) > MOST_SAMPLED:
+            raise ValueError(
+                f"n_samples times {len(self.constants_)} columns must be at most {MOST_SAMPLED}, got n_samples = "
+                f"{n_samples}; draw the samples in parts"
+            )
+        varies = np.isnan(self.constants_)
+        x = np.tile(self.constants_, (n_samples, 1))
+        mixture, rng = self._mixture(), check_random_state(random_state)
+        z = rng.standard_normal((n_samples, int(varies.sum())))
+        whose = rng.choice(len(mixture), size=n_samples, p=[weight for _, _, weight in mixture])
+        u = np.empty_like(z)
+        for i, (whitening, network, _) in enumerate(mixture):
+            u[whose == i] = whitening.inverse(network.inverse(z[whose == i].T)[0].T)
+        x[:, varies] = self._kinds().from_line(u)
+        return x
+
+    def to_torch(self) -> Flow:
+        """Return the density of the best network as a `plunit.invertible.Flow` in float64, in the units of the data.
+
+        It is the density of the estimator for n_best=1; otherwise it is one of those that are averaged.
+        """
+        import torch
+
+        from plunit.invertible import LU, Chain, Flow
+        from plunit.invertible.conversions import to_chain
+
+        check_is_fitted(self)
+        if self.integers_.any() or np.isfinite(self.bounds_).any() or not np.isnan(self.constants_).all():
+            raise ValueError("to_torch is for columns without bounds, integers and constants; fit without them")
+        whitening, network, _ = self._mixture()[0]
+        matrix = torch.linalg.solve(*map(torch.from_numpy, (whitening.lower, np.diag(1 / whitening.spread))))
+        first = LU.from_matrix(matrix, -matrix @ torch.from_numpy(whitening.mean))
+        return Flow(Chain(first, to_chain(network))).double()
+
+
+def _log_prob(columns: Columns, mixture: list[MixturePart], nodes: Array, x: Array) -> Array:
+    """Return log p of rows that are possible: for integers the mean over the nodes of their intervals."""
+    u, log_slopes = columns.to_line((x[:, None] + nodes).reshape(-1, x.shape[1]))
+    with np.errstate(over="ignore"):  # squares of rows far away: the density is 0
+        terms = [
+            network.log_prob(white.forward(u)) + white.log_det + np.log(weight) for white, network, weight in mixture
+        ]
+    logs = (np.logaddexp.reduce(terms, axis=0) + log_slopes).reshape(len(x), len(nodes))
+    return np.asarray(np.logaddexp.reduce(logs, axis=1) - math.log(len(nodes)))

@@ -1,107 +1,151 @@
-"""Chains of layers: neighbouring affine maps made one, and sums x + body(x)."""
+"""What a model has become so far: a chain of affine maps and activations of features in one row.
+
+Features of several axes, [channels, height, width], are one row in the order of `Tensor.flatten`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from plunit.pieces.activation import Activation, beside, identity
-from plunit.pieces.arrays import Floats
+from plunit.pieces.arrays import Floats, blocks
+from plunit.pieces.limits import MEMORY
 from plunit.pieces.networks import LayerLike
-from plunit.torch.exact.features import ROOM, Place
+
+ROOM = MEMORY // 8
+"""The matrices of a model may have at most this many numbers."""
+
+AXES = {1: "(channels, length)", 2: "(channels, height, width)"}
+
+Linear = Callable[[Tensor], Tensor]
+"""A linear function of features [n, *shape]."""
 
 
-def joined(layers: Sequence[LayerLike]) -> list[LayerLike]:
-    """Return the same function with neighbouring affine maps made one, and no diagonal left among them.
+class Chain:
+    """Affine maps and activations in turn; `shape` is that of the features after them, without the batch axis."""
 
-    >>> sum_of_two, diagonal = (np.ones((1, 2)), np.zeros(1)), (np.array([3.0]), np.ones(1))
-    >>> [tuple(part.tolist() for part in layer) for layer in joined([sum_of_two, diagonal])]
-    [([[3.0, 3.0]], [1.0])]
-    """
-    found: list[LayerLike] = []
-    room = ROOM
-    for layer in layers:
-        before = found[-1] if found else None
-        if isinstance(layer, tuple) and isinstance(before, tuple):
-            # two thin matrices may have a large product
-            if layer[0].ndim + before[0].ndim > 2:
-                Place(None, room).check(len(layer[0]), before[0].shape[-1])
-            found[-1] = _after(layer, before)
-        else:
-            room -= before[0].size if isinstance(before, tuple) else 0
-            found.append(layer)
-    return [_dense(*layer) if isinstance(layer, tuple) else layer for layer in found]
+    def __init__(self, shape: tuple[int, ...], room: int) -> None:
+        self.shape, self.room = shape, room
+        self._layers: list[LayerLike] = []
+        self._last: tuple[Floats, Floats] | None = None  # after the last activation
 
+    def affine(self, weight: Floats, bias: Floats, shape: tuple[int, ...] | None = None) -> None:
+        """Add W x + b, joined with an affine map before it. A weight of one axis is the diagonal of a matrix.
 
-def _after(layer: tuple[Floats, Floats], before: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """W (V x + c) + b, where W or V may be diagonals."""
-    (weight, bias), (inner, shift) = layer, before
-    if weight.ndim == 1:
-        return (inner.T * weight).T, weight * shift + bias
-    return weight * inner if inner.ndim == 1 else weight @ inner, weight @ shift + bias
+        >>> chain = Chain((2,), room=9)
+        >>> chain.affine(np.ones((1, 2)), np.zeros(1))
+        >>> chain.affine(np.array([3.0]), np.ones(1))
+        >>> [part.tolist() for part in chain.layers()[0]]
+        [[[3.0, 3.0]], [1.0]]
+        """
+        if self._last is not None:
+            inner, shift = self._last
+            if weight.ndim + inner.ndim > 2:  # two thin matrices may have a large product
+                self.check(len(bias), inner.shape[-1])
+            if weight.ndim == 1:
+                weight, bias = (inner.T * weight).T, weight * shift + bias
+            else:
+                weight, bias = weight * inner if inner.ndim == 1 else weight @ inner, weight @ shift + bias
+        self._last = weight, bias
+        self.shape = shape or self.shape
 
+    def activate(self, function: Activation) -> None:
+        """Add an activation, after the identity if there is no affine map before it."""
+        self._layers, self._last = [*self.layers(), function], None
 
-def _dense(weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
-    if weight.ndim > 1:
-        return weight, bias
-    Place(None, ROOM).check(len(weight), len(weight))
-    return np.diag(weight), bias
+    def layers(self) -> list[LayerLike]:
+        """Return what a network is made of: an affine map before, between and after activations."""
+        units = prod(self.shape)
+        weight, bias = self._last or (np.ones(units), np.zeros(units))
+        if weight.ndim == 1:
+            self.check(len(weight), len(weight))
+            weight = np.diag(weight)
+        return [*self._layers, (weight, bias)]
 
+    def add(self, body: Chain) -> None:
+        """Add x + body(x), for a body that keeps the shape of x. Beside its units, units without knots pass x on."""
+        size = prod(self.shape)
+        self.check(size, size)
+        one, zero = np.eye(size), np.zeros(size)
+        (first, start), *inner = body.layers()  # type: ignore[misc]
+        if not inner:
+            self.affine(one + first, start)
+            return
+        *inner, (last, end) = inner  # type: ignore[misc]
+        self.affine(np.vstack([one, first]), np.concatenate([zero, start]))
+        units = len(start)
+        for layer in inner:
+            if isinstance(layer, Activation):
+                self.activate(beside([identity().spread(size), layer.spread(units)]))
+                continue
+            weight, bias = layer
+            units, inputs = weight.shape
+            self.check(size + units, size + inputs)
+            beside_x = np.zeros((size + units, size + inputs))
+            beside_x[:size, :size], beside_x[size:, size:] = one, weight
+            self.affine(beside_x, np.concatenate([zero, bias]))
+        self.affine(np.hstack([one, last]), end)
 
-def alternating(chain: Sequence[LayerLike], place: Place) -> list[LayerLike]:
-    """Return `joined` layers with an affine map before, between and after activations: the identity if there is none.
+    def matrix(self, apply: Linear) -> tuple[Floats, tuple[int, ...]]:
+        """Return a linear function of the features as a matrix [out, in], and the shape after it.
 
-    Without affine maps, the place determines the number of features.
-    """
-    units = inputs_of(chain) if place.shape is None else prod(place.shape)
-    found: list[LayerLike] = []
-    for layer in [*chain, None]:
-        if not isinstance(layer, tuple) and (not found or isinstance(found[-1], Activation)):
-            place.check(units, units)
-            found.append((np.eye(units), np.zeros(units)))
-        if layer is not None:
-            found.append(layer)
-        if isinstance(layer, tuple):
-            units = len(layer[1])
-    return found
+        Column i is the function of the i-th unit vector, in float64.
+        """
+        after = self.shape_after(apply)
+        inputs, outputs = prod(self.shape), prod(after)
+        self.check(outputs, inputs)
+        weight = np.empty((outputs, inputs))
+        for block in blocks(inputs, max(1, 2**20 // max(inputs, outputs))):
+            columns = torch.arange(block.start, block.stop, device="cpu")
+            units = torch.zeros((len(columns), inputs), dtype=torch.float64, device="cpu")
+            units[torch.arange(len(columns), device="cpu"), columns] = 1.0
+            weight[:, block] = apply(units.reshape(-1, *self.shape)).reshape(len(columns), -1).numpy().T
+        return weight, after
 
+    def shape_after(self, apply: Linear) -> tuple[int, ...]:
+        """Return the shape that a function of the features gives; ValueError where PyTorch refuses them."""
+        self.check(1, prod(self.shape))
+        try:
+            found = apply(torch.zeros((1, *self.shape), dtype=torch.float64, device="cpu"))
+        except (AssertionError, RuntimeError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise ValueError(f"it does not take features of shape {self.shape}: {reason}") from None
+        return tuple(found.shape[1:])
 
-def residual(chain: list[LayerLike], size: int, place: Place) -> list[LayerLike]:
-    """Return x + body(x) as layers, for the `joined` layers of a body that keeps `size` features.
+    def image(self, axes: int) -> tuple[int, ...]:
+        """Return the shape; ValueError if it does not have `axes` axes besides the channels."""
+        if len(self.shape) != axes + 1:
+            raise ValueError(f"its input must have the axes {AXES[axes]}, got features of shape {self.shape}")
+        return self.shape
 
-    Beside the units of the body, units without knots pass x on.
-    """
-    place.check(size, size)
-    one, zero = np.eye(size), np.zeros(size)
-    (first, start), *inner = alternating(chain, place._replace(shape=(size,)))  # type: ignore[misc]
-    if not inner:
-        return [(one + first, start)]
-    *inner, (last, end) = inner  # type: ignore[misc]
-    found: list[LayerLike] = [(np.vstack([one, first]), np.concatenate([zero, start]))]
-    units = len(start)
-    for layer in inner:
-        units = len(layer[1]) if isinstance(layer, tuple) else units
-        found.append(_beside(layer, size, units, place))
-    return [*found, (np.hstack([one, last]), end)]
+    def per_channel(self, values: Floats, dim: int = 1) -> Floats:
+        """Return values [channels] for each feature, with the channels on axis `dim` of [batch, *shape]."""
+        axis = dim - 1 if dim > 0 else dim + len(self.shape)
+        if not 0 <= axis < len(self.shape):
+            axes = ", ".join(map(str, self.shape))
+            raise ValueError(f"axis {dim} of its input [batch, {axes}] cannot be that of the channels")
+        if self.shape[axis] != len(values):
+            raise ValueError(
+                f"it has {len(values)} channels, but its input of shape {self.shape} has {self.shape[axis]}"
+            )
+        column = values.reshape([-1 if i == axis else 1 for i in range(len(self.shape))])
+        return np.broadcast_to(column, self.shape).reshape(-1)
 
+    def left(self) -> int:
+        """Return how many more numbers the matrices may have."""
+        kept = [*self._layers, *([] if self._last is None else [self._last])]
+        return self.room - sum(layer[0].size for layer in kept if isinstance(layer, tuple))
 
-def inputs_of(chain: Sequence[LayerLike]) -> int:
-    """Return the number of features that come into `joined` layers."""
-    weight = next((layer[0] for layer in chain if isinstance(layer, tuple)), None)
-    if weight is None:
-        raise ValueError("the number of its features is unknown; give to_network(model, shape=(features,))")
-    return int(weight.shape[1])
-
-
-def _beside(layer: LayerLike, size: int, units: int, place: Place) -> LayerLike:
-    """Return a layer whose first `size` units pass features on, before its own units."""
-    if isinstance(layer, Activation):
-        return beside([identity().spread(size), layer.spread(units)])
-    weight, bias = layer
-    place.check(size + weight.shape[0], size + weight.shape[1])
-    found = np.zeros((size + weight.shape[0], size + weight.shape[1]))
-    found[:size, :size] = np.eye(size)
-    found[size:, size:] = weight
-    return found, np.concatenate([np.zeros(size), bias])
+    def check(self, outputs: int, inputs: int) -> None:
+        """Raise ValueError if there is no room for a matrix [outputs, inputs]."""
+        if outputs * inputs > self.left():
+            raise ValueError(
+                f"its matrix would have {outputs:,} x {inputs:,} numbers, {8e-9 * outputs * inputs:.1f} GB; "
+                f"{8e-9 * self.left():.1f} GB are left of the {8e-9 * ROOM:.1f} GB allowed; take a smaller image or "
+                "fewer channels"
+            )

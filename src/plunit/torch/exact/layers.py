@@ -12,79 +12,99 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from plunit.pieces import Activation, activation
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.networks import LayerLike
-from plunit.torch.exact.features import (
-    Converted,
-    Converter,
-    Place,
-    array,
-    bias_of,
-    matrix,
-    numbers,
-    per_channel,
-    shape_after,
-    weight_of,
-)
+from plunit.torch.exact.chains import Chain
 from plunit.torch.module import PLU
 
+Converter = Callable[[Any, Chain], None]
+"""Takes a module and the chain of what comes before it, and adds the module; ValueError if that is not possible.
 
-def _linear(module: nn.Linear, place: Place) -> Converted:
-    """W x + b along the last axis of the features."""
+Check-list for a new one: a line in the table `CONVERT`, and one in `network.FEATURES` if it has a number of features;
+the function is that of the module to rounding; training mode is refused where it matters; `Chain.check` comes before
+memory is used; a row in `tests/torch/exact/test_images.py` and one in `test_saved.py`, because a saved file may then
+hold the class.
+"""
+
+
+def array(value: Tensor | float) -> Any:
+    """Return the numbers in float64; ValueError if they are complex or absent."""
+    if not isinstance(value, Tensor):
+        return np.float64(value)
+    if value.is_meta:
+        raise ValueError("its tensors are on the meta device, which holds no numbers; load the weights first")
+    if value.is_complex():
+        raise ValueError(f"its numbers are complex ({value.dtype}); only real ones have pieces")
+    return value.detach().to("cpu", torch.float64).to_dense().numpy()
+
+
+def weight_of(module: nn.Module) -> Floats:
+    """Return the weight of a layer in float64; ValueError if it has none."""
+    weight = getattr(module, "weight", None)
+    if weight is None:
+        raise ValueError("it has no weight; set one, or leave the layer out")
+    return np.asarray(array(weight))
+
+
+def bias_of(module: nn.Module, channels: int) -> Floats:
+    """Return the bias of a layer in float64, zeros if it has none, [channels]."""
+    bias = module.bias
+    return np.zeros(channels) if bias is None else np.asarray(array(bias))  # type: ignore[arg-type]
+
+
+def _linear(module: nn.Linear, chain: Chain) -> None:
+    """Add W x + b along the last axis of the features."""
     weight = weight_of(module)
     bias = bias_of(module, len(weight))
-    if place.shape is not None and place.shape[-1] != weight.shape[1]:
-        raise ValueError(f"it takes {weight.shape[1]} features, but its input has shape {place.shape}")
-    if place.shape is None or len(place.shape) == 1:
-        return [(weight, bias)], (len(weight),)
+    if chain.shape[-1] != weight.shape[1]:
+        raise ValueError(f"it takes {weight.shape[1]} features, but its input has shape {chain.shape}")
+    if len(chain.shape) == 1:
+        chain.affine(weight, bias, (len(weight),))
+        return
     tensor = torch.from_numpy(weight)
-    whole, after = matrix(lambda x: functional.linear(x, tensor), place)
-    return [(whole, np.tile(bias, len(whole) // len(bias)))], after
+    whole, after = chain.matrix(lambda x: functional.linear(x, tensor))
+    chain.affine(whole, np.tile(bias, len(whole) // len(bias)), after)
 
 
-def _plu(module: PLU, place: Place) -> Converted:
-    alpha, c = (array(value) for value in (module.alpha, module.c))
-    if module.num_parameters == 1:
-        return [activation.plu(alpha, c)], place.shape
-    parts = (per_channel(value, place.shape, module.dim) if value.ndim else value for value in (alpha, c))
-    return [activation.plu(*parts)], place.shape or (module.num_parameters,)
+def _plu(module: PLU, chain: Chain) -> None:
+    several = module.num_parameters > 1
+    values = (array(value) for value in (module.alpha, module.c))
+    parts = (chain.per_channel(value, module.dim) if several and value.ndim else value for value in values)
+    chain.activate(activation.plu(*parts))
 
 
-def _prelu(module: nn.PReLU, place: Place) -> Converted:
+def _prelu(module: nn.PReLU, chain: Chain) -> None:
     slope = weight_of(module)
-    if len(slope) == 1:
-        return [activation.leaky_relu(slope[0])], place.shape
-    return [activation.leaky_relu(per_channel(slope, place.shape))], place.shape or (len(slope),)
+    chain.activate(activation.leaky_relu(slope[0] if len(slope) == 1 else chain.per_channel(slope)))
 
 
 def _everywhere(make: Callable[[Any], Activation]) -> Converter:
     """Return the converter of an activation that is the same for all features."""
-    return lambda module, place: ([make(module)], place.shape)
+    return lambda module, chain: chain.activate(make(module))
 
 
-def _convolution(axes: int, module: nn.Conv1d | nn.Conv2d, place: Place) -> Converted:
-    place.image(axes)
+def _convolution(axes: int, module: nn.Conv1d | nn.Conv2d, chain: Chain) -> None:
+    chain.image(axes)
     weight = torch.from_numpy(weight_of(module))
     bias = bias_of(module, len(weight))
     # what the module itself calls, padding included; without bias the function is linear
-    whole, after = matrix(lambda x: module._conv_forward(x, weight, None), place)
-    return [(whole, np.repeat(bias, prod(after[1:])))], after
+    whole, after = chain.matrix(lambda x: module._conv_forward(x, weight, None))
+    chain.affine(whole, np.repeat(bias, prod(after[1:])), after)
 
 
-def _average(axes: int, module: nn.Module, place: Place) -> Converted:
-    place.image(axes)
-    weight, after = matrix(module.forward, place)
-    return [(weight, np.zeros(len(weight)))], after
+def _average(axes: int, module: nn.Module, chain: Chain) -> None:
+    chain.image(axes)
+    weight, after = chain.matrix(module.forward)
+    chain.affine(weight, np.zeros(len(weight)), after)
 
 
-def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, place: Place) -> Converted:
+def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, chain: Chain) -> None:
     if module.return_indices:
         raise ValueError("it returns indices besides the maxima; take return_indices=False")
-    shape, after = place.image(axes), shape_after(module.forward, place)
+    shape, after = chain.image(axes), chain.shape_after(module.forward)
     settings = (module.kernel_size, module.stride, module.padding, module.dilation)
     steps = zip(*(s if isinstance(s, tuple | list) else (s,) * axes for s in settings), strict=True)
     index = np.arange(prod(shape)).reshape(shape)
@@ -94,58 +114,46 @@ def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, place: Place) -> Co
         ends = [(padding, beyond) if i == axis else (0, 0) for i in range(index.ndim)]
         # [channels, positions along the axes so far, other axes, taps so far]; -1 beyond the ends
         index = np.moveaxis(np.pad(index, ends, constant_values=-1).take(taps, axis), axis + 1, -1)
-    return maxima(index.reshape(prod(after), -1), prod(shape), place), after
+    add_maxima(index.reshape(prod(after), -1), chain)
+    chain.shape = after
 
 
-def _batch_norm(axes: tuple[int, ...], module: nn.BatchNorm1d | nn.BatchNorm2d, place: Place) -> Converted:
-    """(x - mean) / sqrt(var + eps) * weight + bias, as the affine map it is in eval mode."""
+def _batch_norm(axes: tuple[int, ...], module: nn.BatchNorm1d | nn.BatchNorm2d, chain: Chain) -> None:
+    """Add (x - mean) / sqrt(var + eps) * weight + bias, as the affine map it is in eval mode."""
     if module.training or module.running_mean is None or module.running_var is None:
         raise ValueError("batch statistics depend on the batch; call .eval() and keep track_running_stats=True")
-    if (1 if place.shape is None else len(place.shape)) not in axes:
-        place.image(axes[-1] - 1)
+    if len(chain.shape) not in axes:
+        chain.image(axes[-1] - 1)
     scale: Floats = 1 / np.sqrt(array(module.running_var) + module.eps)
     if module.weight is not None:
         scale = scale * array(module.weight)
     shift = bias_of(module, len(scale)) - scale * array(module.running_mean)
-    parts = per_channel(scale, place.shape), per_channel(shift, place.shape)
-    return [parts], place.shape or (len(scale),)
+    chain.affine(chain.per_channel(scale), chain.per_channel(shift))
 
 
-def _dropout(module: nn.Dropout, place: Place) -> Converted:
+def _dropout(module: nn.Dropout, chain: Chain) -> None:
     if module.training:
         raise ValueError("in training mode its output is random; call .eval() on the model")
-    return [], place.shape
 
 
-def _flatten(module: nn.Flatten, place: Place) -> Converted:
-    if place.shape is None:
-        if (module.start_dim, module.end_dim) != (1, -1):
-            raise ValueError("take Flatten(), which flattens all axes but the first, or give to_network a shape")
-        return [], None
-    if module.start_dim in (0, -1 - len(place.shape)):
+def _flatten(module: nn.Flatten, chain: Chain) -> None:
+    if module.start_dim in (0, -1 - len(chain.shape)):
         raise ValueError("it flattens the axis of the batch too; take Flatten(), which flattens all axes but the first")
-    return [], shape_after(module.forward, place)
+    chain.shape = chain.shape_after(module.forward)
 
 
-def _unflatten(module: nn.Unflatten, place: Place) -> Converted:
-    if not isinstance(module.dim, int) or module.dim == 0:
+def _unflatten(module: nn.Unflatten, chain: Chain) -> None:
+    if not isinstance(module.dim, int) or module.dim in (0, -1 - len(chain.shape)):
         raise ValueError(f"it splits axis {module.dim!r}; give the number of an axis after that of the batch")
-    shape = place.shape
-    if shape is None and module.dim in (1, -1) and -1 not in tuple(module.unflattened_size):
-        shape = (prod(module.unflattened_size),)
-    if shape is None:
-        raise ValueError("the number of features it gets is unknown; give to_network(model, shape=(features,))")
-    if module.dim == -1 - len(shape):
-        raise ValueError(f"it splits axis {module.dim}, that of the batch; take Unflatten(1, ...)")
-    return [], shape_after(module.forward, place._replace(shape=shape))
+    chain.shape = chain.shape_after(module.forward)
 
 
-def _same(module: nn.Module, place: Place) -> Converted:
-    return [], place.shape
+def _same(module: nn.Module, chain: Chain) -> None:
+    """Add nothing."""
 
 
-def maxima(windows: Ints, inputs: int, place: Place) -> list[LayerLike]:
-    """Return max over x[windows[i]] for each i as layers; a window of w features takes log2 w rounds.
+def add_maxima(windows: Ints, chain: Chain) -> None:
+    """Add max over x[windows[i]] for each i; a window of w features takes log2 w rounds.
 
     windows: [outputs, taps], indices of features; -1 where a window has fewer. A pair that several windows have is
     compared once.
@@ -154,7 +162,7 @@ def maxima(windows: Ints, inputs: int, place: Place) -> list[LayerLike]:
     windows = np.take_along_axis(windows, np.argsort(windows < 0, axis=1, kind="stable"), axis=1)
     if (windows[:, 0] < 0).any():
         raise ValueError("one of its windows holds nothing but padding, where the maximum is -inf; take less padding")
-    layers: list[LayerLike] = []
+    inputs = prod(chain.shape)
     while windows.shape[1] > 1:
         pairs = np.pad(windows, ((0, 0), (0, windows.shape[1] % 2)), constant_values=-1).reshape(len(windows), -1, 2)
         # the maximum of two equal features is the first
@@ -162,20 +170,20 @@ def maxima(windows: Ints, inputs: int, place: Place) -> list[LayerLike]:
         both, index = np.unique(pairs.reshape(-1, 2), axis=0, return_inverse=True)
         absent = int((both[:, 0] < 0).sum())
         windows = np.maximum(index.reshape(pairs.shape[:2]) - absent, -1)
-        layers += _round(both[absent:], inputs, place._replace(room=place.room - numbers(layers)))
+        _add_round(both[absent:], inputs, chain)
         inputs = len(both) - absent
-    place.check(len(windows), inputs)
+    chain.check(len(windows), inputs)
     chosen = np.zeros((len(windows), inputs))
     chosen[np.arange(len(windows)), windows[:, 0]] = 1.0
-    return [*layers, (chosen, np.zeros(len(windows)))]
+    chain.affine(chosen, np.zeros(len(windows)))
 
 
-def _round(pairs: Ints, inputs: int, place: Place) -> list[LayerLike]:
-    """Return max(x[a], x[b]) for each of the pairs (a, b), or x[a] where b is -1."""
+def _add_round(pairs: Ints, inputs: int, chain: Chain) -> None:
+    """Add max(x[a], x[b]) for each of the pairs (a, b), or x[a] where b is -1."""
     several = pairs[:, 1] >= 0
     first, source = np.unique(pairs[:, 0], return_inverse=True)
     units = len(first) + int(several.sum())
-    place.check(units, inputs + len(pairs))
+    chain.check(units, inputs + len(pairs))
     split, sums = np.zeros((units, inputs)), np.zeros((len(pairs), units))
     split[np.arange(len(first)), first] = 1.0
     rest = np.arange(len(first), units)
@@ -183,7 +191,9 @@ def _round(pairs: Ints, inputs: int, place: Place) -> list[LayerLike]:
     split[rest, pairs[several, 0]] = -1.0
     sums[np.arange(len(pairs)), source.reshape(-1)] = 1.0
     sums[np.flatnonzero(several), rest] = 1.0
-    return [(split, np.zeros(units)), _mixed(np.arange(units) < len(first)), (sums, np.zeros(len(pairs)))]
+    chain.affine(split, np.zeros(units))
+    chain.activate(_mixed(np.arange(units) < len(first)))
+    chain.affine(sums, np.zeros(len(pairs)))
 
 
 def _mixed(passing: Bools) -> Activation:
@@ -219,7 +229,7 @@ CONVERT: dict[type[nn.Module], Converter] = {
     nn.Unflatten: _unflatten,
     nn.Identity: _same,
 }
-"""How each of these layers is turned into affine maps and activations (see `features.Converter`)."""
+"""How each of these layers is turned into affine maps and activations (see `Converter`)."""
 
 VIEWS = tuple(kind for kind, made in CONVERT.items() if made in (_dropout, _flatten, _unflatten, _same))
 """Layers whose output is, in eval mode, their input in the same memory."""

@@ -12,14 +12,20 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from plunit.pieces import Network, network
-from plunit.pieces.networks import LayerLike
-from plunit.torch.exact.chains import alternating, inputs_of, joined, residual
-from plunit.torch.exact.features import ROOM, Converted, Place, Shape, numbers
+from plunit.torch.exact.chains import AXES, ROOM, Chain
 from plunit.torch.exact.layers import CONVERT, VIEWS
-from plunit.torch.residual import Residual
+from plunit.torch.module import PLU, Residual
 
 LAYERS: tuple[type[nn.Module], ...] = (nn.Sequential, Residual, *CONVERT)
 """What a model can be made of."""
+
+FEATURES: dict[type[nn.Module], str] = {
+    nn.Linear: "in_features",
+    PLU: "num_parameters",
+    nn.PReLU: "num_parameters",
+    nn.BatchNorm1d: "num_features",
+}
+"""Where a layer has the number of features that it takes; 1 of an activation is for any number."""
 
 
 def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network:
@@ -27,8 +33,8 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
 
     Args:
         module: made of the layers in `plunit.torch.exact.network.LAYERS`: Linear, activations such as PLU and ReLU,
-            convolutions, average and max pooling, BatchNorm and Dropout in eval mode, changes of shape, `Residual`, and
-            Sequential of these. A parametrised weight (`torch.nn.utils.parametrizations`) is the one of eval mode.
+            convolutions, average and max pooling, changes of shape, `Residual`, and Sequential of these. BatchNorm,
+            Dropout and layers with parametrised weights (`torch.nn.utils.parametrizations`) must be in eval mode.
         shape: of one input, without the batch axis; needed for images, (channels, height, width). The network takes an
             image as one row, `image.flatten()`.
 
@@ -42,16 +48,14 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
     >>> f.inputs, f.outputs
     (192, 36)
     """
-    place = Place(_checked(shape), ROOM)
-    layers, _ = _walk(module, "", (), place)
+    chain = Chain(_features(module) if shape is None else _checked(shape), ROOM)
+    _walk(module, "", (), chain)
     with _named(module, ""):
-        return network(alternating(joined(layers), place))
+        return network(chain.layers())
 
 
-def _checked(shape: Sequence[int] | None) -> Shape:
+def _checked(shape: Sequence[int]) -> tuple[int, ...]:
     """Return the shape as a tuple; ValueError if it is not one or more positive integers."""
-    if shape is None:
-        return None
     try:
         found = tuple(index(length) for length in shape)
     except TypeError:
@@ -61,8 +65,23 @@ def _checked(shape: Sequence[int] | None) -> Shape:
     return found
 
 
-def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], place: Place) -> Converted:
-    """Return the layers of a module and the shape after it. The module is called `name` and is inside `around`."""
+def _features(module: nn.Module) -> tuple[int]:
+    """Return the shape of the input from the first layer that has a number of features."""
+    for name, part in module.named_modules():
+        kind = parametrize.type_before_parametrizations(part)
+        axes = 1 if kind.__name__.endswith("1d") else 2
+        if kind in FEATURES and (getattr(part, FEATURES[kind]) > 1 or not isinstance(part, PLU | nn.PReLU)):
+            return (getattr(part, FEATURES[kind]),)
+        if isinstance(part, nn.Unflatten) and part.dim in (1, -1) and min(part.unflattened_size) > 0:
+            return (prod(part.unflattened_size),)
+        if kind in CONVERT and kind.__name__.endswith(("1d", "2d")) and kind not in VIEWS:
+            rule = f"it needs the shape of its input; give shape={AXES[axes]}, the shape of what the model takes"
+            raise ValueError(f"layer {name!r}, {_text(part)}: {rule}, without the batch axis")
+    raise ValueError("the number of its features is unknown; give to_network(model, shape=(features,))")
+
+
+def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], chain: Chain) -> None:
+    """Add a module to a chain. The module is called `name` and is inside `around`."""
     if any(module is outer for outer in around):
         raise ValueError(f"layer {name!r} contains itself; take that place out of the model")
     if module is None:
@@ -70,40 +89,35 @@ def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], pl
     _check_forward(module, name)
     kind = parametrize.type_before_parametrizations(module)
     if isinstance(module, nn.Sequential):
-        return _sequence(module, name, (*around, module), place)
-    if isinstance(module, Residual):
-        return _sum(module, name, (*around, module), place)
-    if kind not in CONVERT:
+        # by place, because a module may be used in several
+        for child, part in module._modules.items():
+            _walk(part, f"{name}.{child}" if name else child, (*around, module), chain)
+    elif isinstance(module, Residual):
+        body = Chain(chain.shape, chain.left())
+        _walk(module.body, f"{name}.body" if name else "body", (*around, module), body)
+        with _named(module, name):
+            _check_body(module.body)
+            if body.shape != chain.shape:
+                raise ValueError(f"x + body(x) needs equal shapes, got {chain.shape} and {body.shape}")
+            chain.add(body)
+    elif kind in CONVERT:
+        with _named(module, name), torch.no_grad():
+            if module.training and parametrize.is_parametrized(module):
+                raise ValueError("in training mode its parametrised weight may change when it is read; call .eval()")
+            CONVERT[kind](module, chain)
+    else:
         raise TypeError(
             f"layer {name!r} is {_text(module)}, which is not affine or elementwise piecewise-linear; allowed are "
             f"{', '.join(kind.__name__ for kind in LAYERS)}"
         )
-    with _named(module, name), _settled(module), torch.no_grad():
-        return CONVERT[kind](module, place)
 
 
-def _sequence(module: nn.Sequential, name: str, around: tuple[nn.Module, ...], place: Place) -> Converted:
-    layers: list[LayerLike] = []
-    # by place, because a module may stand in several
-    for child, part in module._modules.items():
-        found, shape = _walk(part, f"{name}.{child}" if name else child, around, place)
-        layers += found
-        place = Place(shape, place.room - numbers(found))
-    return layers, place.shape
-
-
-def _sum(module: Residual, name: str, around: tuple[nn.Module, ...], place: Place) -> Converted:
-    body, after = _walk(module.body, f"{name}.body" if name else "body", around, place)
-    with _named(module, name):
-        kinds = ((parametrize.type_before_parametrizations(part), part) for part in module.body.modules())
-        first = next((part for kind, part in kinds if kind in CONVERT and kind not in VIEWS), None)
-        if getattr(first, "inplace", False):
-            raise ValueError(f"its body starts with {first}, which changes x before the sum; take inplace=False")
-        chain = joined(body)
-        before = place.shape or (inputs_of(chain),)
-        if after is not None and after != before:
-            raise ValueError(f"x + body(x) needs equal shapes, got {before} and {after}")
-        return residual(chain, prod(before), place), before
+def _check_body(body: nn.Module) -> None:
+    """Raise ValueError if the body of a residual sum changes its input."""
+    kinds = ((parametrize.type_before_parametrizations(part), part) for part in body.modules())
+    first = next((part for kind, part in kinds if kind in CONVERT and kind not in VIEWS), None)
+    if getattr(first, "inplace", False):
+        raise ValueError(f"its body starts with {first}, which changes x before the sum; take inplace=False")
 
 
 @contextmanager
@@ -120,7 +134,7 @@ def _check_forward(module: nn.Module, name: str) -> None:
     where = f"layer {name!r}, {_text(module)},"
     base = next((kind for kind in (nn.Sequential, Residual) if isinstance(module, kind)), type(module))
     if "forward" in vars(module) or type(module).forward is not base.forward:
-        raise TypeError(f"{where} has a forward of its own, which may do anything; use {base.__name__} as it is")
+        raise TypeError(f"{where} overrides forward, which may then do anything; use {base.__name__} as it is")
     hooks = [*module._forward_pre_hooks.values(), *module._forward_hooks.values()]
     if hooks:
         kinds = ", ".join(getattr(hook, "__name__", type(hook).__name__) for hook in hooks)
@@ -133,18 +147,3 @@ def _check_forward(module: nn.Module, name: str) -> None:
 def _text(module: nn.Module) -> str:
     """Return the module in one line, without the modules inside it."""
     return f"{parametrize.type_before_parametrizations(module).__name__}({module.extra_repr()})"
-
-
-@contextmanager
-def _settled(module: nn.Module) -> Iterator[None]:
-    """Put parametrisations into eval mode, because in training mode some weights change each time they are read."""
-    inside = getattr(module, "parametrizations", None) if parametrize.is_parametrized(module) else None
-    parts = list(inside.modules()) if isinstance(inside, nn.Module) else []
-    modes = [part.training for part in parts]
-    try:
-        for part in parts:
-            part.training = False
-        yield
-    finally:
-        for part, mode in zip(parts, modes, strict=True):
-            part.training = mode

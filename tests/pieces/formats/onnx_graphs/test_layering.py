@@ -63,11 +63,8 @@ def test_random_layers_with_equal_and_opposite_rows_keep_their_function(seed):
     for _ in range(rng.integers(1, 4)):
         some = np.column_stack([rng.integers(-1, 2, size=(3, width)), rng.integers(-1, 2, size=3) / 2])
         rows = rng.choice([-1.0, 1.0], size=(7, 1)) * some[rng.integers(3, size=7)]
-        f = [kinds[i].spread(1) for i in rng.choice(7, p=[0.4, *[0.1] * 6], size=7)]
-        knots = np.array([[*part.knots[0], np.inf, np.inf][:2] for part in f])
-        slopes = np.array([[*part.slopes[0], *[part.slopes[0, -1]] * 2][:3] for part in f])
-        together = activation.Activation(knots, slopes, np.array([part.at_zero[0] for part in f]))
-        layers += [(rows[:, :-1], rows[:, -1]), together]
+        f = activation.beside([kinds[i].spread(1) for i in rng.choice(7, p=[0.4, *[0.1] * 6], size=7)])
+        layers += [(rows[:, :-1], rows[:, -1]), f]
         width = 7
     layers.append((rng.integers(-2, 3, size=(2, width)).astype(float), np.ones(2)))
     before, after = network(layers), network(slimmed(layers))

@@ -1,14 +1,13 @@
 """Compare what was read of a graph with its nodes, evaluated one by one in NumPy by the reference of onnx.
 
-`waves` has functions as pieces, and `operators` states linear maps. Here each operator is that of the reference, on
-numbers in float64. A graph on which the two differ is refused: between its kinks, on both sides of each, and at each;
-for linear maps and for the whole network, at random points.
+`waves` has functions as pieces. Here each operator is that of the reference, on numbers in float64. A graph on which
+the two differ is refused: between its kinks, on both sides of each, and at each; the whole network at random points.
 """
 
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import check_bytes
-from plunit.pieces.formats.onnx_graphs.operators import PICKED, attributes
+from plunit.pieces.formats.onnx_graphs.operators import PICKED, computed
 from plunit.pieces.networks import Network, terms
 
 _NEAR = 1e-5  # functions of float32 constants may jump by 1e-6 at each kink (see `waves`)
@@ -25,46 +24,8 @@ _ROUGH = 1e-4  # jumps of several layers add up
 _NUMBERS = 2**20
 _PARTS = np.array([0.03, 0.29, 0.5, 0.83])
 
-Signals = Sequence[tuple[str, tuple[int, ...]]]
-"""Names and shapes of the inputs of a node that depend on the input of the network."""
-
-LinearMap = tuple[Callable[..., Floats], Floats]
-"""What is linear, of [n, size] of every such input, and the bias, which has the shape of the result."""
-
 Graph = tuple[dict[str, Any], int]
 """The arrays of a graph by name, and the version of its operators."""
-
-
-def computed(node: Any, values: Mapping[str, Any], version: int) -> list[Any]:
-    """Return the results of a node, in float64."""
-    from onnx.reference import ReferenceEvaluator
-
-    if node.op_type == "Cast" and attributes(node).get("to") in (1, 10, 11, 16):
-        # the pieces are those of real numbers, so no step rounds
-        return [np.asarray(values[node.input[0]], dtype=np.float64)]
-    if node.op_type == "Clip":
-        return [_clipped(node, values)]
-    if any(attribute.name == "broadcast" for attribute in node.attribute):
-        # of versions before 7, and always so since
-        whole, node = node, type(node)(op_type=node.op_type, input=node.input, output=node.output)
-        node.attribute.extend(attribute for attribute in whole.attribute if attribute.name != "broadcast")
-    named = {name: _widened(values[name]) for name in node.input if name}
-    results: list[Any] = ReferenceEvaluator(node, opsets={"": version}).run(None, named)  # type: ignore[assignment]
-    return results
-
-
-def _clipped(node: Any, values: Mapping[str, Any]) -> Any:
-    """Return the result of Clip, whose limits the reference takes only as inputs, and only of the type of x."""
-    x, *limits = ([_widened(values[name])] if name else [] for name in node.input)
-    given = attributes(node)
-    low, high = (*limits, [], [])[:2]
-    low, high = low or [given.get("min", -np.inf)], high or [given.get("max", np.inf)]
-    return np.minimum(np.maximum(x[0], low[0]), high[0])
-
-
-def _widened(value: Any) -> Any:
-    array = np.asarray(value)
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
 def probes(waves: Iterable[Floats], units: int) -> Floats:
@@ -153,21 +114,6 @@ def _values(line: tuple[Floats, Floats], f: Activation | None, z: Floats) -> tup
     finite = np.where(np.isfinite(knots), knots, 0.0)
     ends = (np.abs(slopes[:, :-1] * finite) + np.abs(intercepts[:, :-1])).max(axis=1, initial=0.0)
     return slope * z + intercept, np.abs(slope) * size + np.abs(intercept) + ends
-
-
-def check_linear(node: Any, signals: Signals, result: LinearMap, constants: dict[str, Any], version: int) -> None:
-    """Raise ValueError if a node is not linear(h) + bias of its inputs h, given by name and shape."""
-    rng = np.random.default_rng(0)
-    linear, bias = result
-    for _ in range(3):
-        values = {name: rng.normal(size=shape) for name, shape in signals}
-        found = linear(*(values[name].reshape(1, -1) for name, _ in signals)).reshape(bias.shape) + bias
-        graph = np.asarray(computed(node, ChainMap(values, constants), version)[0])
-        if (
-            graph.shape != found.shape
-            or not (np.abs(graph - found) <= _ROUNDING * np.abs(graph).max(initial=0.0)).all()
-        ):
-            raise ValueError("it is not the linear map that was read of it; write it as MatMul and Add")
 
 
 def check_network(

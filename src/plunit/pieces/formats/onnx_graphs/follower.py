@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import Content, Importer, Room, build, check_bytes
-from plunit.pieces.formats.onnx_graphs.comparing import LinearMap, UnitNodes, check_linear, check_network, computed
+from plunit.pieces.formats.importer import Importer, Room, build, check_bytes
+from plunit.pieces.formats.onnx_graphs.comparing import UnitNodes, check_network
 from plunit.pieces.formats.onnx_graphs.layering import Tensor, chain
 from plunit.pieces.formats.onnx_graphs.operators import (
     ELEMENTWISE,
@@ -21,16 +21,18 @@ from plunit.pieces.formats.onnx_graphs.operators import (
     LINEAR,
     PICKED,
     Call,
+    LinearMap,
     attributes,
+    computed,
     folded,
     largest_size,
+    linear_map,
 )
 from plunit.pieces.formats.onnx_graphs.waves import Wave
 from plunit.pieces.networks import Network
 
 
-@dataclass(frozen=True, eq=False)
-class Signal:
+class Signal(NamedTuple):
     """A value that depends on the input: wave(z) of each number z of a tensor."""
 
     name: str
@@ -62,8 +64,6 @@ class Follower:
                 self._pick(node, values)
             elif node.op_type in LINEAR:
                 self._map(node, values)
-            elif node.op_type == "BatchNormalization":
-                self._normalise(node, values)
             elif node.op_type in ELEMENTWISE:
                 self._compute(node, values)
             elif node.op_type == "Shape":
@@ -195,29 +195,13 @@ class Follower:
         inputs = [name if j == i else each for j, each in enumerate(node.input)]
         return _node(node.op_type, inputs, node.output[0], attributes(node))
 
-    def _normalise(self, node: Any, values: list[Any]) -> None:
-        """Follow (x - mean) / sqrt(var + epsilon) * scale + bias, along axis 1."""
-        given = attributes(node)
-        if given.get("training_mode", 0):
-            raise ValueError("it is in training mode; export the model in eval mode")
-        call = Call(values, given, ())
-        scale, bias, mean, var = (call.array(i).astype(np.float64) for i in range(1, 5))
-        factor = scale / np.sqrt(var + given.get("epsilon", 1e-5))
-        axes = (1, -1, *[1] * (len(values[0].shape) - 2))
-        name = node.output[0]
-        self.values[f"{name} factor"] = factor.reshape(axes)
-        self.values[f"{name} shift"] = (bias - factor * mean).reshape(axes)
-        self.follow(_node("Mul", [node.input[0], f"{name} factor"], f"{name} scaled"))
-        self.follow(_node("Add", [f"{name} scaled", f"{name} shift"], name))
-
     def _map(self, node: Any, values: list[Any]) -> None:
         """Follow a linear map of a tensor."""
         (signal, *more) = [value for value in values if isinstance(value, Signal)]
         if more:
             raise ValueError("two functions of the input are multiplied, which is not piecewise-linear")
-        call = Call([value.wave if value is signal else value for value in values], attributes(node), signal.shape)
-        linear, bias = LINEAR[node.op_type](call)
-        self._affine(node, [signal], (lambda x: linear(x.reshape(-1, *signal.shape)).reshape(len(x), -1), bias))
+        name = next(name for name, value in zip(node.input, values, strict=True) if value is signal)
+        self._affine(node, [signal], linear_map(node, name, signal.shape, self.values, self.version))
 
     def _pick(self, node: Any, values: list[Any]) -> None:
         """Follow a node that moves numbers: onnx moves their indices, those of signals first, then those of arrays."""
@@ -256,8 +240,6 @@ class Follower:
         """Add the tensor of a node that is affine in signals."""
         linear, bias = result
         self._room.take("its result", 8 * bias.size)
-        named = [(signal.name, signal.shape) for signal in signals]
-        check_linear(node, named, result, self.values, self.version)
         tensors = tuple(self._tensor(signal) for signal in signals)
         self._start(node.output[0], Tensor(bias.size, tensors, linear, bias.reshape(-1)), bias.shape)
 
@@ -280,40 +262,10 @@ def _node(kind: str, inputs: Sequence[str], output: str, given: Mapping[str, Any
     return make_node(kind, inputs, [output], **(given or {}))
 
 
-_FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 26: 2}
-"""The fields of a ModelProto and how each is written: 0 for a number, 2 for bytes with their length before them."""
-
-_GRAPH, _OPSETS = 7, 8
 _DOMAINS = ("", "ai.onnx")
 
-
-def _recognises(content: Content) -> bool:
-    """Whether the whole file is a sequence of the fields of a ModelProto, with a graph and its operators' versions."""
-    if not content.head or content.head[0] >> 3 not in _FIELDS:
-        return False
-    found = set()
-    with content.path.open("rb") as file:
-        while file.tell() < content.size:
-            tag = _varint(file)
-            number, kind = tag >> 3, tag & 7
-            if _FIELDS.get(number) != kind:
-                return False
-            length = _varint(file)
-            if kind == 2:
-                file.seek(length, 1)
-            found.add(number)
-        return {_GRAPH, _OPSETS} <= found and file.tell() == content.size
-
-
-def _varint(file: BinaryIO) -> int:
-    """Read a number of 7 bits a byte, the last byte being below 128; 0 at the end of the file."""
-    value = 0
-    for shift in range(0, 63, 7):
-        byte = file.read(1)
-        value |= (byte[0] & 127) << shift if byte else 0
-        if not byte or byte[0] < 128:
-            break
-    return value
+_BEGINS = re.compile(rb"\x08[\x01-\x7f][\x12\x1a\x22\x28\x32\x3a\x42]")
+"""The version of the format, which is field 1 of a ModelProto, and the tag of another field from 2 to 8."""
 
 
 def _read(path: Path) -> Network:
@@ -321,7 +273,7 @@ def _read(path: Path) -> Network:
 
     model = onnx.load(str(path), load_external_data=False)
     graph = model.graph
-    if any(entry.domain not in _DOMAINS for entry in model.opset_import if _is_used(graph, entry.domain)):
+    if not {node.domain for node in graph.node} & {entry.domain for entry in model.opset_import} <= {*_DOMAINS}:
         raise ValueError("it has operators of its own, which are not known here")
     _load_arrays(graph, path.parent)
     constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
@@ -365,10 +317,6 @@ def _load_arrays(graph: Any, folder: Path) -> None:
             load_external_data_for_tensor(tensor, str(folder))
 
 
-def _is_used(graph: Any, domain: str) -> bool:
-    return any(node.domain == domain for node in graph.node)
-
-
 def _shape(value: Any) -> tuple[tuple[int, ...], bool]:
     """Return the shape of the input for one sample, and whether its first axis is a batch of any length."""
     axes = value.type.tensor_type.shape.dim
@@ -383,5 +331,8 @@ def _shape(value: Any) -> tuple[tuple[int, ...], bool]:
 
 
 IMPORTER = Importer(
-    "an ONNX model", _recognises, _read, "affine maps, sums over layers and piecewise-linear activations can be read"
+    "an ONNX model",
+    lambda content: _BEGINS.match(content.head) is not None,
+    _read,
+    "affine maps, sums over layers and piecewise-linear activations can be read",
 )

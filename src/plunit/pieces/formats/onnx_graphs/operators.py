@@ -1,29 +1,30 @@
 """The operators of ONNX that are piecewise-linear: one entry of a table for each.
 
-`ELEMENTWISE` are functions of each number, `LINEAR` maps of a whole tensor, and `PICKED` move numbers around: onnx
-itself says where to, asked about their indices. `folded` computes arrays that do not depend on the input.
+`ELEMENTWISE` are functions of each number. `LINEAR` are maps of a whole tensor, and `PICKED` move numbers around: both
+are what the reference of onnx computes (`computed`), of rows of numbers and of their indices. `folded` computes arrays
+that do not depend on the input.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import ChainMap
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
-from plunit.pieces.arrays import Floats
+from plunit.pieces.arrays import Floats, blocks
 from plunit.pieces.formats.importer import Room, check_bytes
 from plunit.pieces.formats.onnx_graphs.waves import Wave
 
 _LARGEST = float(np.finfo(np.float32).max)
 _ZERO = Wave.line(0.0, 0.0)
 _ONE = Wave.line(0.0, 1.0)
-Map = tuple[Callable[[Floats], Floats], Floats]
-"""What is linear, of x [n, *shape], and what is added to it, which has the shape of the result."""
+LinearMap = tuple[Callable[..., Floats], Floats]
+"""What is linear, of [n, size] of every input that varies, and what is added, which has the shape of the result."""
 
 _FLOATS = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 
@@ -158,117 +159,11 @@ ELEMENTWISE: dict[str, Callable[[Call], Wave]] = {
 }
 
 
-def _scaled(call: Call, i: int, name: str) -> Floats:
-    return np.asarray(call.array(i).astype(np.float64) * call.attributes.get(name, 1.0))
+LINEAR = {"BatchNormalization": (2, 3), "Conv": (2,), "Gemm": (2,), "MatMul": (), "ReduceMean": (), "ReduceSum": ()}
+"""Operators that are affine in an input, and the places of their inputs that are added: where these are 0, linear."""
 
-
-def _gemm(call: Call) -> Map:
-    """Return alpha x B + beta C."""
-    shape = call.shape
-    if call.attributes.get("transA", 0) or len(shape) < 2:
-        raise ValueError(f"it takes an input [1, features] that is not transposed, got shape {list(shape)}")
-    matrix = _scaled(call, 1, "alpha")
-    weight = matrix.T if call.attributes.get("transB", 0) else matrix
-    _check_matrix(weight, shape[-1])
-    bias = _scaled(call, 2, "beta") if len(call.values) > 2 and call.values[2] is not None else np.zeros(())
-    return lambda x: x @ weight, np.broadcast_to(bias, (*shape[:-1], weight.shape[1]))
-
-
-def _check_matrix(weight: Floats, features: int) -> None:
-    if weight.ndim != 2 or len(weight) != features:
-        raise ValueError(f"its matrix has shape {weight.shape}, but {features} features come in")
-    # a later layer may need a square matrix
-    check_bytes(f"a layer of {weight.shape[1]:,} units", 8 * weight.shape[1] ** 2)
-
-
-def _matmul(call: Call) -> Map:
-    """Return x B, or A x."""
-    shape = call.shape
-    right = isinstance(call.values[0], Wave)
-    matrix = call.array(1 if right else 0).astype(np.float64)
-    if matrix.ndim == 2:
-        _check_matrix(matrix if right else matrix.T, shape[-1 if right or len(shape) == 1 else -2])
-    inner = max(1, shape[-1 if right or len(shape) == 1 else -2])
-    check_bytes("its result", 8 * (math.prod(shape) // inner) * (matrix.size // inner))
-    zeros = np.zeros(shape)
-    bias = np.zeros(np.shape(zeros @ matrix if right else matrix @ zeros))
-    # a vector is a row on the left and a column on the right; arrays of more axes are broadcast over the others
-    lifted = ((1, *shape) if right else (*shape, 1)) if len(shape) == 1 else shape
-    lifted = (1,) * (matrix.ndim - len(lifted)) + lifted
-
-    def mapped(x: Floats) -> Floats:
-        stack = x.reshape(-1, *lifted)
-        return stack @ matrix if right else matrix @ stack
-
-    return mapped, bias
-
-
-def _conv(call: Call) -> Map:
-    """The sum of x times the kernel over all its places, for each group of channels."""
-    shape = call.shape
-    kernel = call.array(1).astype(np.float64)
-    axes = kernel.ndim - 2
-    if (
-        call.attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID")
-        or len(shape) != axes + 2
-        or shape[0] != 1
-    ):
-        raise ValueError(f"it takes an input [1, channels, ...] and pads by numbers alone, got shape {list(shape)}")
-    pads = call.attributes.get("pads", [0] * 2 * axes)
-    steps, gaps = (call.attributes.get(name, [1] * axes) for name in ("strides", "dilations"))
-    groups = call.attributes.get("group", 1)
-    if kernel.shape[1] * groups != shape[1] or len(kernel) % groups:
-        raise ValueError(f"its kernel has shape {kernel.shape}, but {shape[1]} channels come in")
-    windows = [(size - 1) * gap + 1 for size, gap in zip(kernel.shape[2:], gaps, strict=True)]
-    around = [(0, 0), (0, 0), *zip(pads[:axes], pads[axes:], strict=True)]
-    picked: Any = (..., *(slice(None, None, step) for step in steps), *(slice(None, None, gap) for gap in gaps))
-    over = [1, *range(2 + axes, 2 + 2 * axes)]
-
-    padded = math.prod(size + sum(ends) for size, ends in zip(shape, around, strict=True))
-    check_bytes("its padded input", 8 * padded * math.prod(kernel.shape[2:]))
-
-    def mapped(x: Floats) -> Floats:
-        if len(x) > 1:  # all windows of all rows would need much memory
-            return np.concatenate([mapped(row[None]) for row in x])
-        places = sliding_window_view(np.pad(x.reshape(shape), around), windows, axis=tuple(range(2, 2 + axes)))
-        parts = zip(np.split(places[picked], groups, axis=1), np.split(kernel, groups), strict=True)
-        sums = [np.tensordot(part, weights, (over, range(1, axes + 2))) for part, weights in parts]
-        return np.moveaxis(np.concatenate(sums, axis=-1), -1, 1)
-
-    result = mapped(np.zeros(shape)).shape
-    check_bytes("its result", 8 * math.prod(result) ** 2)
-    bias = call.array(2).astype(np.float64) if len(call.values) > 2 and call.values[2] is not None else np.zeros(1)
-    return mapped, np.broadcast_to(bias.reshape(1, -1, *[1] * axes), result)
-
-
-def _reduced(function: Callable[..., Floats]) -> Callable[[Call], Map]:
-    """Return the sum or the mean over axes, which are an attribute or in later versions an input."""
-
-    def linear(call: Call) -> Map:
-        shape = call.shape
-        given = (
-            call.attributes.get("axes") if len(call.values) < 2 or call.values[1] is None else call.array(1).tolist()
-        )
-        keeps = bool(call.attributes.get("keepdims", 1))
-        if given is None and call.attributes.get("noop_with_empty_axes", 0):
-            raise ValueError("it reduces no axis; leave it out")
-        axes = tuple(range(len(shape))) if given is None else tuple(axis % len(shape) for axis in given)
-        bias = np.zeros(np.shape(function(np.zeros(shape), axis=axes, keepdims=keeps)))
-        behind = tuple(axis + 1 for axis in axes)
-        return lambda x: function(x.reshape(-1, *shape), axis=behind, keepdims=keeps), bias
-
-    return linear
-
-
-LINEAR: dict[str, Callable[[Call], Map]] = {
-    "Conv": _conv,
-    "Gemm": _gemm,
-    "MatMul": _matmul,
-    "ReduceMean": _reduced(np.mean),
-    "ReduceSum": _reduced(np.sum),
-}
 PICKED = ("Concat", "Expand", "Flatten", "Gather", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
-KNOWN = ", ".join(sorted((*ELEMENTWISE, *LINEAR, *PICKED, "BatchNormalization")))
+KNOWN = ", ".join(sorted((*ELEMENTWISE, *LINEAR, *PICKED)))
 
 _FOLDED = """
     Add And Cast Clip Concat Constant ConstantOfShape Div Equal Exp Expand Flatten Gather Greater Identity Less Max Min
@@ -314,3 +209,81 @@ def largest_size(node: Any, values: list[Any]) -> int:
     together = [max(axis) for axis in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True)]
     # arrays are broadcast, or put one after the other
     return int(max(math.prod(together), sum(map(math.prod, shapes))))
+
+
+def computed(node: Any, values: Mapping[str, Any], version: int) -> list[Any]:
+    """Return the results of a node, in float64."""
+    from onnx.reference import ReferenceEvaluator
+
+    if node.op_type == "Cast" and attributes(node).get("to") in (1, 10, 11, 16):
+        # the pieces are those of real numbers, so no step rounds
+        return [np.asarray(values[node.input[0]], dtype=np.float64)]
+    if node.op_type == "Clip":
+        return [_clipped(node, values)]
+    if any(attribute.name == "broadcast" for attribute in node.attribute):
+        # of versions before 7, and always so since
+        whole, node = node, type(node)(op_type=node.op_type, input=node.input, output=node.output)
+        node.attribute.extend(attribute for attribute in whole.attribute if attribute.name != "broadcast")
+    named = {name: _widened(values[name]) for name in node.input if name}
+    results: list[Any] = ReferenceEvaluator(node, opsets={"": version}).run(None, named)  # type: ignore[assignment]
+    return results
+
+
+def _clipped(node: Any, values: Mapping[str, Any]) -> Any:
+    """Return the result of Clip, whose limits the reference takes only as inputs, and only of the type of x."""
+    x, *limits = ([_widened(values[name])] if name else [] for name in node.input)
+    given = attributes(node)
+    low, high = (*limits, [], [])[:2]
+    low, high = low or [given.get("min", -np.inf)], high or [given.get("max", np.inf)]
+    return np.minimum(np.maximum(x[0], low[0]), high[0])
+
+
+def _widened(value: Any) -> Any:
+    array = np.asarray(value)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def linear_map(node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any], version: int) -> LinearMap:
+    """Return the linear part of a node in its input of this name and shape, and what the node adds to it."""
+    if name not in node.input[: 2 if node.op_type in ("Gemm", "MatMul") else 1]:
+        raise ValueError("its weights or its bias depend on the input of the network, and must be arrays")
+    if attributes(node).get("training_mode", 0):
+        raise ValueError("it is in training mode; export the model in eval mode")
+    numbers = _numbers(node, name, shape, values)
+    check_bytes("what it computes", 8 * numbers)
+    bias = np.asarray(computed(node, ChainMap({name: np.zeros(shape)}, values), version)[0])
+    plain, zeros = type(node).FromString(node.SerializeToString()), dict[str, Any]()
+    for i in LINEAR[node.op_type]:
+        if i < len(node.input) and node.input[i]:
+            plain.input[i] = f"{node.input[i]} as 0"
+            zeros[plain.input[i]] = np.zeros(np.shape(values[node.input[i]]))
+    batch = not node.op_type.startswith("Reduce") and node.input[0] == name and not attributes(node).get("transA", 0)
+    batch = batch and len(shape) == bias.ndim > 1 and shape[0] == bias.shape[0] == 1
+    step = max(1, 2**20 // numbers) if batch else 1
+
+    def linear(x: Floats) -> Floats:
+        parts = (x[block].reshape(-1, *shape[1:]) for block in blocks(len(x), step))
+        found = (computed(plain, ChainMap({name: part}, zeros, values), version)[0] for part in parts)
+        return np.concatenate([part.reshape(-1, bias.size) for part in found])
+
+    return linear, bias
+
+
+def _numbers(node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any]) -> int:
+    """Return how many numbers a linear map computes for one sample, on the way or as its result."""
+    if node.op_type not in ("Conv", "Gemm", "MatMul"):
+        return max(1, math.prod(shape))
+    first, given = node.input[0] == name, attributes(node)
+    other: tuple[int, ...] = np.shape(values[node.input[1 if first else 0]])
+    if node.op_type != "Conv":
+        inner = max(1, shape[-1 if first or len(shape) == 1 else -2])
+        return max(1, (math.prod(shape) // inner) * (math.prod(other) // inner))
+    axes, kernel = len(shape) - 2, other[2:]
+    if given.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
+        raise ValueError("it pads by numbers alone; write the padding as pads")
+    if len(kernel) != axes or tuple(given.get("kernel_shape", kernel)) != kernel:
+        raise ValueError(f"its kernel has shape {other}, but its input has shape {shape}")
+    pads, gaps = given.get("pads", [0] * 2 * axes), given.get("dilations", [1] * axes)
+    padded = math.prod(size + low + high for size, low, high in zip(shape[2:], pads[:axes], pads[axes:], strict=True))
+    reach = math.prod((size - 1) * gap + 1 for size, gap in zip(kernel, gaps, strict=True))
+    return int(max(1, shape[1] * padded, math.prod(other[:2])) * reach)
