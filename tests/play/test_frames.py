@@ -1,12 +1,16 @@
+"""Frames of a session: what is drawn, as the networks themselves say."""
+
 import json
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from plunit.play.frames import Painter, problem_of
-from plunit.play.live_training import advance_all
-from plunit.play.panels import view_of
+from plunit.ensemble import MLP, Rows, forward, initial
+from plunit.ensemble.mlp import in_units
+from plunit.play import frames
+from plunit.play.frames import HEIGHT, MOST, WIDTH, Cloud, Painter, Panel, pixels, problem_of, view_of
+from plunit.play.live_training import LiveTraining, Snapshot, advance_all
 from plunit.play.session import _trainings
 from plunit.play.targets import Settings, task_of
 
@@ -111,3 +115,228 @@ def test_the_view_has_a_margin_around_the_targets():
     assert view_of(task).tolist() == [[0, 10], [-2, 12]]
     flat = task_of({"kind": "expression", "text": "x * 0 + 3", "low": 0, "high": 10})
     assert view_of(flat).tolist() == [[0, 10], [2, 4]]
+
+
+SINE = {"kind": "expression", "text": "30 * sin(x)", "low": 0, "high": 12}
+PLANE = {"kind": "expression", "text": "x - 3 * y", "low": -2, "high": 3}
+CURVE = {"kind": "paper", "name": "parametric"}
+DIGITS = 1e-4
+
+
+def panel_of(widths, activation, networks):
+    """Return a panel of networks that learn the sine, their form, and their start."""
+    network = MLP(widths, activation)
+    theta = initial(network, [np.random.default_rng(seed) for seed in range(networks)])
+    return Panel(network, task_of(SINE), Settings(SINE, networks=networks)), network, theta
+
+
+def painted(target, activation, *, networks=24, steps=60, width=3):
+    """Train a little; return the panel's parts, the task, the snapshot and the parameters in units."""
+    task, settings = task_of(target), Settings(target, networks=networks, alpha=0.2, c=0.8)
+    network = MLP((task.inputs, width, width, task.outputs), activation)
+    start = initial(network, [np.random.default_rng([0, i]) for i in range(networks)], alpha=0.2, c=0.8)
+    training = LiveTraining(network, start, Rows(*task.scaled), lr=0.02, alpha=0.2, c=0.8)
+    advance_all([training], steps)
+    now = training.snapshot()
+    parts = Panel(network, task, settings).paint(now, True)
+    return parts, task, now, in_units(network, now.theta, *task.scales)
+
+
+@pytest.mark.parametrize("activation", ["relu", "plu", "plu_learned", "hardtanh"])
+def test_the_lines_are_the_networks_and_each_knot_bends(activation):
+    (panel, _, _), task, now, theta = painted(SINE, activation)
+    for drawn in (panel["best"], panel["median"]):
+        x, y = np.array(drawn["line"]).T
+        at = np.random.default_rng(0).uniform(*task.box[0], 500)
+        values = forward(now.network, theta[:, [drawn["member"]]], at[None], 0.2, 0.8)[0, :, 0]
+        np.testing.assert_allclose(np.interp(at, x, y), values, atol=30 * DIGITS)
+        assert drawn["pieces"] == len(drawn["line"]) - 1 > 1
+        assert np.array_equal(drawn["line"], np.round(drawn["line"], 5))  # seven digits of 30
+        assert (np.abs(np.diff(np.diff(y) / np.diff(x))) > 1e-4).all()
+
+
+def test_a_smooth_network_is_sampled_and_its_surface_has_no_edges():
+    (panel, _, edges), *_ = painted(PLANE, "tanh", steps=5)
+    assert (edges, "line" in panel["best"]) == (None, False)
+    (panel, _, _), _, now, theta = painted(SINE, "tanh")
+    x, y = np.array(panel["median"]["line"]).T
+    values = forward(now.network, theta[:, [panel["median"]["member"]]], x[None])[0, :, 0]
+    np.testing.assert_allclose(y, values, atol=30 * DIGITS)
+    assert (len(x), panel["median"]["pieces"], panel["pieces"]) == (WIDTH, None, None)
+
+
+def test_a_parametric_curve_is_drawn_in_its_plane():
+    (panel, _, _), task, now, theta = painted(CURVE, "plu")
+    line = np.array(panel["best"]["line"])
+    # t of the points is not sent: each must lie on the curve of the network
+    t = np.linspace(*task.box[0], 20_000)
+    curve = forward(now.network, theta[:, [panel["best"]["member"]]], t[None], 0.2, 0.8)[..., 0].T
+    away = np.sqrt(((line[:, None] - curve[None]) ** 2).sum(-1)).min(1)
+    assert away.max() < 0.01
+
+
+def test_best_and_median_are_by_the_loss():
+    (panel, _, _), _, now, _ = painted(SINE, "plu")
+    order = np.argsort(now.loss)
+    assert panel["best"]["member"] == order[0]
+    assert panel["median"]["member"] == order[(len(order) - 1) // 2]
+    assert panel["best"]["loss"] == pytest.approx(now.loss.min(), rel=1e-4)
+    assert panel["losses"]["middle"][-1] == pytest.approx(np.median(now.loss), rel=0.1)
+    assert panel["losses"]["low"][-1] <= panel["losses"]["middle"][-1] <= panel["losses"]["high"][-1]
+
+
+def test_alpha_and_c_are_those_in_force():
+    (fixed, _, _), *_ = painted(SINE, "plu")
+    (learned, _, _), _, now, _ = painted(SINE, "plu_learned")
+    (none, _, _), *_ = painted(SINE, "relu")
+    assert (fixed["alpha"], fixed["c"]) == ([0.2, 0.2], [0.8, 0.8])
+    raw_alpha, raw_c = now.network.raw(now.theta)
+    np.testing.assert_allclose(learned["alpha"], np.median(1 / (1 + np.exp(-raw_alpha)), axis=1), atol=1e-4)
+    np.testing.assert_allclose(learned["c"], np.median(np.exp(raw_c), axis=1), atol=1e-4)
+    assert "alpha" not in none
+
+
+def test_pieces_are_counted_along_the_interval():
+    (panel, _, _), task, now, theta = painted(SINE, "relu", networks=8)
+    x = np.linspace(*task.box[0], 200_001)
+    values = forward(now.network, theta, x[None])[0]
+    bends = np.abs(np.diff(values, 2, axis=0)) > 1e-7
+    # a kink between two points bends both of their differences
+    counts = 1 + (bends[1:] & ~bends[:-1]).sum(0) + bends[0]
+    assert panel["pieces"]["middle"] == np.median(counts)
+
+
+def test_the_surface_of_the_best_network_with_the_top_first():
+    (panel, image, _), task, now, theta = painted(PLANE, "plu", steps=400)
+    places = pixels(task.box)
+    assert places[0].tolist() == pytest.approx([-2 + 2.5 / WIDTH, 3 - 2.5 / HEIGHT])
+    assert places[WIDTH - 1, 0] > places[0, 0]
+    z = forward(now.network, theta[:, [panel["best"]["member"]]], places.T, 0.2, 0.8)[0, :, 0]
+    expected = ((z - task.y.min()) / np.ptp(task.y) * 255).clip(0, 255).round().reshape(HEIGHT, WIDTH)
+    np.testing.assert_array_equal(image, expected)
+    # x - 3 y is largest at the right end of the bottom
+    assert image[-1, -1] > 250
+    assert image[0, 0] < 5
+
+
+def test_edges_are_where_the_slope_of_the_surface_changes():
+    (panel, _, edges), _, now, theta = painted(PLANE, "relu", steps=20)
+    assert edges.dtype == np.float32
+    theta = theta[:, [panel["best"]["member"]]]
+    a, b = edges[:, :2].astype(float), edges[:, 2:].astype(float)
+    long = np.linalg.norm(b - a, axis=1) > 0.2
+    normal = (b - a)[long, ::-1] * [1, -1] / np.linalg.norm(b - a, axis=1)[long, None]
+    middle, h = (a + b)[long] / 2, 1e-3
+    values = [forward(now.network, theta, (middle + k * h * normal).T)[0, :, 0] for k in (-2, -1, 1, 2)]
+    slopes = (values[1] - values[0]) / h, (values[3] - values[2]) / h
+    assert len(middle) > 2
+    assert (np.abs(slopes[0] - slopes[1]) > 1e-6).all()
+
+
+def test_networks_that_diverged_are_counted_and_nothing_breaks():
+    panel, network, theta = panel_of((1, 3, 3, 1), "plu", 5)
+    theta[:, 2:] = np.nan
+    loss = np.array([np.inf, 0.5, np.nan, np.nan, np.nan])
+    found, image, _ = panel.paint(Snapshot(network, 3, theta, loss), True)
+    assert (found["diverged"], found["best"]["member"], found["best"]["loss"]) == (4, 1, 0.5)
+    json.dumps(found, allow_nan=False)
+    all_gone = Snapshot(network, 4, theta * np.nan, loss * np.nan)
+    found, image, _ = panel.paint(all_gone, True)
+    assert (found["diverged"], found["losses"]["middle"][-1], image.max()) == (5, None, 0)
+    json.dumps(found, allow_nan=False)
+
+
+def test_a_long_course_keeps_its_form():
+    panel, network, theta = panel_of((1, 1, 1), "tanh", 3)
+    for step in range(1, 1001):
+        found, *_ = panel.paint(Snapshot(network, step, theta, np.full(3, 1 / step)), False)
+    losses = found["losses"]
+    assert MOST / 2 < len(losses["steps"]) <= MOST
+    assert (losses["steps"][0], losses["steps"][-1]) == (1, 1000)
+    assert (np.diff(losses["steps"]) > 0).all()
+    np.testing.assert_allclose(losses["middle"], 1 / np.array(losses["steps"]), rtol=1e-4)
+    gaps = np.diff(losses["steps"])[:-1]
+    assert gaps.min() == gaps.max()
+
+
+def test_the_median_network_stays_while_it_is_in_the_middle():
+    panel, network, theta = panel_of((1, 1, 1), "tanh", 101)
+    members = []
+    for shift in (0, 3, 30):
+        loss = np.roll(np.arange(101.0), shift)
+        members.append(panel.paint(Snapshot(network, 1, theta, loss), True)[0]["median"]["member"])
+    assert members == [50, 50, 80]
+
+
+def test_the_losses_of_best_and_median_are_the_newest_while_lines_wait_for_their_turn():
+    panel, network, theta = panel_of((1, 2, 1), "relu", 9)
+    first = panel.paint(Snapshot(network, 1, theta, np.arange(1.0, 10)), True)[0]
+    second = panel.paint(Snapshot(network, 2, 2 * theta, np.arange(9.0, 0, -1) / 100), False)[0]
+    assert (second["best"]["member"], second["best"]["loss"]) == (8, 0.01)
+    assert second["median"]["loss"] == 0.05
+    assert second["best"]["line"] == first["best"]["line"]
+    third = panel.paint(Snapshot(network, 3, 2 * theta, np.arange(9.0, 0, -1) / 100), True)[0]
+    assert third["best"]["line"] != first["best"]["line"]
+
+
+CLOUDS = {
+    "function": {"kind": "expression", "text": "100 + 50 * sin(x)", "low": 0, "high": 10},
+    "curve": {"kind": "paper", "name": "parametric"},
+}
+
+
+def counted(network, theta, task, view):
+    """Count the networks in each pixel one by one: [HEIGHT, WIDTH], the top first."""
+    counts = np.zeros((HEIGHT, WIDTH), dtype=int)
+    (left, right), (bottom, top) = view
+    x = np.linspace(*task.box[0], WIDTH * task.outputs)
+    found = forward(network, in_units(network, theta, *task.scales), x[None])
+    for member in range(theta.shape[1]):
+        for at in range(len(x)):
+            *u, v = found[:, at, member]
+            column = at if task.outputs == 1 else int(np.floor((u[0] - left) / (right - left) * WIDTH))
+            row = HEIGHT - 1 - int(np.floor((v - bottom) / (top - bottom) * HEIGHT))
+            if 0 <= row < HEIGHT and 0 <= column < WIDTH:
+                counts[row, column] += 1
+    return counts
+
+
+@pytest.mark.parametrize("target", CLOUDS.values(), ids=CLOUDS)
+def test_the_image_counts_networks_by_the_logarithm(target):
+    task = task_of(target)
+    network = MLP((1, 3, 3, task.outputs), "plu")
+    theta = initial(network, [np.random.default_rng(seed) for seed in range(30)])
+    image = Cloud(network, task, Settings(target, networks=30)).image(theta)
+    counts = counted(network, theta, task, view_of(task)).clip(0, 30)
+    expected = np.rint(255 * np.log1p(counts) / np.log1p(30))
+    assert image.shape == (HEIGHT, WIDTH)
+    assert image.dtype == np.uint8
+    # float32 puts a few values into the pixel beside
+    assert (image != expected).mean() < 0.003
+    assert image.max() > 100
+
+
+def test_networks_that_diverged_are_in_no_pixel():
+    task = task_of(CLOUDS["function"])
+    network = MLP((1, 2, 1), "relu")
+    theta = np.full((network.parameters, 4), np.nan, dtype=np.float32)
+    theta[:, 1] = np.inf
+    theta[:, 2] = 1e38
+    image = Cloud(network, task, Settings({}, networks=4)).image(theta)
+    assert image.max() == 0
+
+
+def test_of_many_networks_some_are_renewed_in_each_image(monkeypatch):
+    task = task_of(CLOUDS["function"])
+    network = MLP((1, 3, 3, 1), "plu")
+    theta = initial(network, [np.random.default_rng(seed) for seed in range(50)])
+    whole = Cloud(network, task, Settings({}, networks=50)).image(theta)
+    monkeypatch.setattr(frames, "WORK", 1)
+    slow = Cloud(network, task, Settings({}, networks=50))
+    images = [slow.image(theta) for _ in range(4)]
+    assert [(image > 0).sum() < (whole > 0).sum() for image in images] == [True, True, True, False]
+    np.testing.assert_array_equal(images[-1], whole)
+    other = theta[:, ::-1] / 2
+    images = [slow.image(other) for _ in range(4)]  # where they were is forgotten
+    monkeypatch.undo()
+    np.testing.assert_array_equal(images[-1], Cloud(network, task, Settings({}, networks=50)).image(other))

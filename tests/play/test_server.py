@@ -192,12 +192,14 @@ def crowded(monkeypatch):
 
 def test_connections_without_a_token_keep_no_page_out(crowded):
     with contextlib.ExitStack() as stack:
-        held = [stack.enter_context(connected(crowded)) for _ in range(3)]
-        for connection in held:
-            connection.sendall(b"GET / HT")
+        held = []
+        while len(held) < 3:
+            held.append(stack.enter_context(connected(crowded)))
+            held[-1].sendall(b"GET / HT")
+            wait_until(lambda: len(crowded.awaited) == len(held))
         assert asked(crowded, "GET", "/")[0] == 200
-        gone, _, _ = select.select(held, [], [], 0)
-        assert [connection.recv(10) for connection in gone] == [b""]
+        assert select.select(held, [], [], 0)[0] == held[:1]  # the oldest
+        assert held[0].recv(10) == b""
         assert called(crowded, "info", {})[0]["limits"]
 
 

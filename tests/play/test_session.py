@@ -8,7 +8,7 @@ from waiting import wait_until
 from plunit.base.errors import UserError
 from plunit.ensemble import forward
 from plunit.ensemble.mlp import in_units
-from plunit.play import panels, session
+from plunit.play import frames, session
 from plunit.play.session import Session, bytes_of
 from plunit.play.targets import settings_of, task_of
 
@@ -91,7 +91,7 @@ def test_pieces_of_deep_networks_of_two_inputs_are_not_found_for_ever(monkeypatc
         return lambda *given, limit: (limits.append(limit), work(*given, limit=limit))[1]
 
     for name in ("polygons", "polygon_counts"):
-        monkeypatch.setattr(panels, name, limited(getattr(panels, name)))
+        monkeypatch.setattr(frames, name, limited(getattr(frames, name)))
     target = {"kind": "expression", "text": "sin(x*y)"}
     given = {"target": target, "depth": 6, "width": width, "networks": networks, "activations": activations}
     settings = settings_of({**given, "paused": True})

@@ -37,8 +37,6 @@ CLAIM_COLUMNS = (
     *("n", "value", "low", "high", "claimed", "weaker", "verdict"),
 )
 
-_MARKERS = {"tanh": "s", "relu": "v", "plu": "o", "plu_learned": "D"}
-
 Tables = dict[str, story.Losses]
 """What a loss is called, and its quantiles."""
 
@@ -169,9 +167,9 @@ def draw_final_losses(losses: story.Losses, titles: dict[str, str]) -> style.Pic
             y = -place - 0.14 * (i - (len(row) - 1) / 2)
             colour = style.look(activation)["color"]
             axes.plot([low, high], [y, y], color=colour, linewidth=2.2, alpha=0.45)
-            axes.plot(middle, y, _MARKERS.get(activation, "^"), color=colour, markersize=6)
+            axes.plot(middle, y, style.MARKS.get(activation, "^"), color=colour, markersize=6)
     for activation in activations:
-        marker = _MARKERS.get(activation, "^")
+        marker = style.MARKS.get(activation, "^")
         axes.plot([], [], marker, color=style.look(activation)["color"], label=style.label(activation))
     axes.set(xscale="log", xlabel="final loss (mean square error), lower is better")
     plain = [titles[name].replace("$", r"\$") for name in losses]  # so that Matplotlib finds no formula

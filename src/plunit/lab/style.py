@@ -36,6 +36,7 @@ COLOURS = {
 }
 """After Okabe and Ito; readers with any common colour blindness can distinguish them."""
 
+MARKS = {"tanh": "s", "relu": "v", "plu": "o", "plu_learned": "D"}
 LINES = {"tanh": (0, (5, 2)), "relu": (0, (1, 1)), "plu": "-", "plu_learned": (0, (4, 1, 1, 1))}
 
 SETTINGS: dict[Any, Any] = {

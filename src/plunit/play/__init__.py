@@ -1,7 +1,7 @@
 """The playground: a local page on which a thousand networks fit a function, live (`plunit play`).
 
 Calls of a page enter through `server.py`, or `widget.py` in a notebook, and are answered by `workshop.py`, the file to
-open first. A session trains networks (`live_training.py`) and paints frames of them (`frames.py`, `panels.py`).
+open first. A session trains networks (`live_training.py`) and paints frames of them (`frames.py`).
 `targets.py` has what is learned, `exports.py` what is saved, `page/` the JavaScript. The notebook's
 `plunit.play.Widget()` needs the extra `notebook`.
 """

@@ -134,9 +134,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def handle_one_request(self) -> None:
         """Wait for a request and answer it; the connection is a stranger's until a call shows the token."""
-        self._await(socket.SHUT_RDWR)
         self.server.strangers.pop(self.connection, None)
         self.server.strangers[self.connection] = None  # the newest
+        self._await(socket.SHUT_RDWR)
         super().handle_one_request()
 
     def parse_request(self) -> bool:

@@ -30,7 +30,6 @@ _STARTS = {
     "random": "Before training, but with biases N(0, 1),",
 }
 _SHOWN = ("tanh", "relu", "plu")
-_MARKERS = {"relu": "v", "plu": "o", "plu_learned": "D"}
 _AXES: dict[str, dict[str, Any]] = {
     "sine": {"xlabel": "x", "ylabel": "F(x)", "ylim": (-1.6, 1.6)},
     "curve": {"xlabel": "first output", "ylabel": "second output", "xlim": (-10, 4), "ylim": (-8, 8)},
@@ -250,7 +249,7 @@ def _pieces(one: FitExperiment, runs: Runs) -> style.Picture:
     over, against = figure.subplots(1, 2)
     at, seeds = steps(one.spec), max(arrays["course"].shape[1] for arrays in runs.values())
     for activation, arrays in runs.items():
-        marker = {"marker": _MARKERS.get(activation, "s"), "markeredgewidth": 0}
+        marker = {"marker": style.MARKS.get(activation, "^"), "markeredgewidth": 0}
         style.draw_band(over, at, arrays["course"], activation, **marker, markersize=5)
         dots = {**marker, "markersize": 3, "alpha": 0.4, "linestyle": "none", "rasterized": True}
         against.plot(arrays["trained_pieces"], arrays["final_loss"], color=style.look(activation)["color"], **dots)
