@@ -148,7 +148,7 @@ WRONG = {
     "an empty interval": ("tent.json --box 3,1", "an interval needs finite low < high, got [3.0, 1.0]"),
     "an endless one": ("tent.json --box 0,inf", "an interval needs finite low < high"),
     "a box of one input": ("tent.json --box 0,1,0,1", "1 input, so --box needs low and high, got 4 numbers"),
-    "an empty side": ("plane.json --box 0,1,1,0", "a box needs finite low < high, got [1.0, 0.0] for y"),
+    "an empty side": ("plane.json --box 0,1,1,0", "a box needs finite low < high, got [1.0, 0.0] for"),
     "half a side": ("plane.json --box 0,1,1", "--box needs 2 numbers for all or 4 for each, got 3 numbers"),
     "a word": ("plane.json --box one", "--box needs numbers, low and high of all inputs or of each, got 'one'"),
     "short pieces": ("steep.json", "pieces there are too short"),
