@@ -132,9 +132,10 @@ def names(activations: Iterable[str]) -> str:
     return ", ".join(map(label, activations))
 
 
-def seeds_of(runs: dict[str, Arrays]) -> int:
-    """Return the largest number of seeds of any activation."""
-    return max(int(arrays["seed"].size) for arrays in runs.values())
+def seeds_of(runs: dict[str, Arrays], noun: str = "seed") -> str:
+    """Return the largest number of seeds of any activation, as "1 seed" or "1,000 seeds"."""
+    count = max(int(arrays["seed"].size) for arrays in runs.values())
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
 
 def steps_of(runs: dict[str, Arrays]) -> int:

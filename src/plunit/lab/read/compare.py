@@ -64,7 +64,7 @@ class Compare(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Compare the median test losses."""
-        where = f"over {style.seeds_of(runs)} splits and starts, in units of the target's variance"
+        where = f"over {style.seeds_of(runs, 'split')} and starts, in units of the target's variance"
         return f"Median test losses {where}: {style.lowest(runs, 'test_loss')}."
 
     def figures(self, runs: Runs) -> Iterator[Picture]:

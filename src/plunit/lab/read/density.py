@@ -89,7 +89,7 @@ class Density(Experiment):
             axes.set(title=data.replace("_", " "), xlabel="test NLL, nats")
             axes.set_yticks(-np.arange(len(runs)), [METHODS[method] for method in runs])
             axes.margins(0.12)
-        what = f"test negative log-likelihood of {seeds_of(runs)} seeds, {steps_of(runs):,} steps"
+        what = f"test negative log-likelihood of {seeds_of(runs)}, {steps_of(runs):,} steps"
         caption = f"{self.title}: {what}. Lower is better."
         alt = f"Dots for each seed, a row for each of {', '.join(METHODS[method] for method in runs)}."
         return Picture(f"{self.name}-likelihoods", caption, alt, figure)

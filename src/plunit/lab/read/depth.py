@@ -64,7 +64,7 @@ class Depth(Experiment):
         axes.set_xticks(depths, [str(depth) for depth in depths])
         axes.minorticks_off()
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-        caption = f"{self.title}: median and 5-95 % of {seeds_of(runs)} seeds; zeros are drawn at {_FLOOR:g}."
+        caption = f"{self.title}: median and 5-95 % of {seeds_of(runs)}; zeros are drawn at {_FLOOR:g}."
         yield Picture(self.name, caption, f"Falling curves of gradient norms over depth for {names(runs)}.", figure)
 
     def finding(self, runs: Runs) -> str:

@@ -93,7 +93,7 @@ class FitExperiment(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Compare the median final losses."""
-        return f"Median final losses over {style.seeds_of(runs):,} seeds: {style.lowest(runs, 'final_loss')}."
+        return f"Median final losses over {style.seeds_of(runs)}: {style.lowest(runs, 'final_loss')}."
 
     def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
         """Yield the claims that can be measured with what was run."""
@@ -210,7 +210,7 @@ def _losses(one: FitExperiment, runs: Runs) -> style.Picture:
         at = np.arange(len(arrays["history"])) * one.spec.stride
         style.draw_band(many, at, arrays["history"], activation)
         single.plot(at, arrays["history"][:, 0], **style.look(activation))
-    title = f"median and 5-95 % of {style.seeds_of(runs)} seeds"
+    title = f"median and 5-95 % of {style.seeds_of(runs)}"
     many.set(yscale="log", xlabel="step", ylabel="mean square error", title=title)
     single.set(xlabel="step", title="one run (seed 0), as in the paper")
     figure.legend(*many.get_legend_handles_labels(), loc="outside lower center", ncols=5)

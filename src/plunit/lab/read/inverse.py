@@ -100,7 +100,7 @@ class InverseExperiment(Experiment):
             axes.set_ylabel("largest |F⁻¹(F(x)) - x|")
         figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
         caption = (
-            f"{self.title}: median of {seeds_of(runs)} seeds, {spec.features} features. Dotted: the bound of the "
+            f"{self.title}: median of {seeds_of(runs)}, {spec.features} features. Dotted: the bound of the "
             f"certificate. Values at {_CEILING:g} stand for round trips that lose points: tanh rounds to +-1, where "
             "its inverse is infinite."
         )

@@ -74,7 +74,7 @@ class Reach(Experiment):
         final, adam = (style.medians(runs, key) for key in ("final_loss", "adam_loss"))
         best = listed({name: float(np.nanmin(arrays["final_loss"])) for name, arrays in runs.items()})
         ends = f"(best {best}), where Adam ends at {', '.join(number(value) for value in adam.values())}"
-        return f"Median losses over {style.seeds_of(runs):,} starts after second-order steps: {listed(final)} {ends}."
+        return f"Median losses over {style.seeds_of(runs, 'start')} after second-order steps: {listed(final)} {ends}."
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Warp(Experiment):
             errors.append("{}: F {:.3f}, F⁻¹ {:.3f}".format(label(activation), *values))
         caption = (
             f"{self.title}, {steps_of(runs):,} steps: a square grid mapped by F and by the exact inverse of F, which "
-            f"training never saw; the median of {seeds_of(runs)} seeds. Root mean square errors: {'; '.join(errors)}."
+            f"training never saw; the median of {seeds_of(runs)}. Root mean square errors: {'; '.join(errors)}."
         )
         alt = "Deformed grids: above, a swirl and what networks make of it; below, its inverse and theirs."
         yield Picture(self.name, caption, alt, figure)
