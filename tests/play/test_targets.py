@@ -59,7 +59,7 @@ def test_a_function_may_be_typed_as_on_paper(text, read):
     if "x2" not in text:
         task = task_of({"kind": "expression", "text": text})
         said = [f"Read as {read}"] if read else []
-        said += ["e is the constant 2.71828; give a variable another name"] * bool(re.search(r"\be\b", written))
+        said += ["e is the number 2.71828, not a variable"] * bool(re.search(r"\be\b", written))
         assert (task.title, list(task.notes)) == (written, said)
 
 

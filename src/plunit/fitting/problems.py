@@ -202,7 +202,7 @@ def of_expression(
         )
     notes = [f"Read as {expression.text}"] if expression.text != text else []
     if re.search(r"\be\b", expression.text):
-        notes.append("e is the constant 2.71828; give a variable another name")
+        notes.append("e is the number 2.71828, not a variable")
     return Problem(expression.text, x, y, names, "f", box, expression, notes=tuple(notes))
 
 
