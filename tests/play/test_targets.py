@@ -51,6 +51,7 @@ def test_an_expression_is_looked_at_on_a_grid_of_its_box(text, names, function):
         ("x(x + 1) - pi (y)", "x*(x + 1) - pi * (y)"),
         ("where(2x < 1, x y, x2)", "where(2*x < 1, x * y, x2)"),
         ("2*x**2 - sin(x)", ""),
+        ("cost * maxx", ""),
     ],
 )
 def test_a_function_may_be_typed_as_on_paper(text, read):
