@@ -123,7 +123,7 @@ def _places(model: nn.Module, replacements: Mapping[type[nn.Module], Make]) -> I
     yield from walk(model, "")
 
 
-def _made(place: _Place, make: Make, shared: dict[Any, nn.Module]) -> nn.Module:
+def _made(place: _Place, make: Callable[..., Any], shared: dict[Any, nn.Module]) -> nn.Module:
     old = place.old
     if isinstance(old, nn.Module) and old in shared:
         return shared[old]
