@@ -141,7 +141,7 @@ def _checked(text: str) -> tuple[str, str, list[int]]:
     Values and operators take turns, parentheses match, and there are not too many of them. A * that people leave out
     is put in.
     """
-    written, source, columns, opened, variables = "", "", list[int](), list[_Word](), set[str]()
+    written, source, columns, opened = "", "", list[int](), list[_Word]()
     count, value_next = 0, True
     for word in _words(text):
         if not value_next and _is_factor(word):
@@ -159,11 +159,10 @@ def _checked(text: str) -> tuple[str, str, list[int]]:
         if not value_next:
             value_next = _read_behind_value(word, opened)
         elif word.kind == "call" or word.text == "(":
-            _check_opening(word, len(opened), variables)
+            _check_opening(word, len(opened))
             opened.append(word)
         elif word.kind in ("number", "name"):
             _check_value(word)
-            variables.add(word.text)
             value_next = False
         elif word.text not in SIGNS:
             wanted = "a number, a variable, a function or ( must stand here"
@@ -219,7 +218,7 @@ def _check_value(word: _Word) -> None:
         raise ExpressionError(word.column, f"{word} cannot be a variable; {_REMEDIES[word.text]}")
 
 
-def _check_opening(word: _Word, depth: int, variables: set[str]) -> None:
+def _check_opening(word: _Word, depth: int) -> None:
     if depth >= DEPTH:
         raise ExpressionError(word.column, f"more than {DEPTH} parentheses are open; use fewer")
     name = word.text[:-1].strip()
@@ -227,8 +226,7 @@ def _check_opening(word: _Word, depth: int, variables: set[str]) -> None:
         close = get_close_matches(name[:30], NAMES, n=3, cutoff=0.5)
         others = f"did you mean {' or '.join(close)}" if close else f"there are {', '.join(NAMES)}"
         remedy = _REMEDIES.get(f"{name}(", others)
-        times = f"; to multiply, write {name} * (" if name in variables or name in CONSTANTS else ""
-        raise ExpressionError(word.column, f"there is no function {quoted(name)}; {remedy}{times}")
+        raise ExpressionError(word.column, f"there is no function {quoted(name)}; {remedy}")
 
 
 def _read_behind_value(word: _Word, opened: list[_Word]) -> bool:
