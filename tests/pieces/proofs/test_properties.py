@@ -64,7 +64,7 @@ WRONG = {
     ),
     "another network": (
         lambda: Property.never(BOX, [([[1.0]], [0.0])]).check_fits(network([([[1.0]], [0.0])])),
-        "the property is of 2 inputs and 1 outputs, the network has 1 and 1",
+        "the property has 2 inputs and 1 output, the network has 1 and 1",
     ),
     "another point": (
         lambda: Property.never(BOX, [([[1.0]], [0.0])]).contains([0.0], [0.0]),
