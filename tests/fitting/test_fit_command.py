@@ -56,7 +56,7 @@ def test_all_files_are_written_and_say_what_they_are(sine):
     assert "saved sine.h, the curve of " in out
     assert (folder / "sine.png").read_bytes().startswith(b"\x89PNG")
     header = (folder / "sine.h").read_text()
-    said = re.match(r"/\* f = sin\(x\): largest error found [\d.]+; proved: at most ([\d.]+)\.$", header, re.MULTILINE)
+    said = re.match(r"/\* f = sin\(x\): largest error found [\d.]+; proved: at most (\d\.\d+)\.", header)
     assert float(said[1]) <= 0.02
     assert "sine(double x" in header
     page = (folder / "fit.html").read_text()
@@ -115,6 +115,21 @@ def test_the_header_is_the_network_of_a_function_of_two_variables(tmp_path):
     assert 0.3 * told < error <= told * 1.001 <= most * 1.001 < told * 1.01
 
 
+def test_a_name_that_c_has_taken_becomes_network_and_is_said(tmp_path):
+    files = ["double.h", "3d-model.h", "exp.h", "my-f.h", "f.h"]
+    code, out, err = fit(tmp_path, "x*y", *SHORT, *(part for name in files for part in ("--save", name)))
+    assert code == 0, err
+    calls = re.findall(r"^saved (\S+), the network(?:; call (\w+)\(x, y\))?$", out, re.MULTILINE)
+    assert calls == list(zip(files, ["network", "network", "network", "my_f", ""], strict=True))
+    program = (
+        '#include <math.h>\n#include "exp.h"\nint main(void) { double x[2] = {1, 2}, y[1]; network(x, y); return 0; }\n'
+    )
+    compile_c(program, tmp_path, flags=[f"-I{tmp_path}"])
+    header = (tmp_path / "f.h").read_text()
+    assert header.startswith("/* y[0] approximates f = x*y.\n")
+    assert "\n   x[1] = the formula's y, in [-6.0, 6.0] */\n" in header
+
+
 def test_a_smooth_network_has_no_bound_and_the_reason_is_said(tmp_path):
     code, out, err = fit(tmp_path, "sin(x)", "--activation", "tanh", *SHORT)
     assert code == 0, err
@@ -157,7 +172,7 @@ def test_a_curve_without_a_bound_is_not_within_an_error(tmp_path, monkeypatch):
     code, out, err = fit(tmp_path, "sin(x)", "--error", "0.1", *SHORT, "--save", "f.h")
     assert code == 30, err
     assert "NOT proved to be within 0.1\nthe best is kept; allow a larger error, or take a smaller range\n" in out
-    assert "   Asked for: within 0.1. NOT proved; there is no bound.\n" in (tmp_path / "f.h").read_text()
+    assert "   Asked for: within 0.1. NOT proved; there is no bound. */" in (tmp_path / "f.h").read_text()
 
 
 def test_the_header_of_a_table_says_what_was_seen(tables, tmp_path):

@@ -21,7 +21,7 @@ from plunit.base.files import save_whole
 from plunit.base.progress import bars
 from plunit.cli import NOT_SHOWN
 from plunit.pieces import Curve, Network, Polygons, curve, polygons
-from plunit.pieces.formats.exporter import EXPORTERS, check_ending
+from plunit.pieces.formats.exporter import EXPORTERS, call_note, check_ending
 from plunit.pieces.formats.vnnlib import is_specification
 from plunit.pieces.limits import Progress, many
 
@@ -99,7 +99,7 @@ def pieces_of(
     if box is None:
         found.append(f"box: [{-math.tau:.6g}, {math.tau:.6g}] for every input, by default; choose another with --box")
     if save is not None:
-        found.append(f"saved as {save}")
+        found.append(f"saved as {save}{call_note(save)}")
     print(*found, sep="\n")
 
 

@@ -208,9 +208,7 @@ def _check_model(path: Path, problem: Problem, activation: str) -> None:
         )
     if EXPORTERS[ending(path)].only_curves and (count := len(problem.inputs)) != 1:
         listed = ", ".join(problem.inputs[:8]) + (", ..." if count > 8 else "")
-        gaps = (
-            "; or drop rows with missing values" if problem.inputs[1:] == (f"{problem.inputs[0]} is missing",) else ""
-        )
+        is_flagged = problem.inputs[1:] == (f"{problem.inputs[0]} is missing",)
         raise UserError(
             f"{shown(path)}: the number of inputs is {count} ({listed}), and {path.suffix} takes 1; .h, .onnx and "
             f".json take any number{'; or drop rows with missing values' * is_flagged}"
@@ -221,8 +219,10 @@ def write_files(
     files: OutputFiles, problem: Problem, found: Found, lines: Sequence[str], command: str
 ) -> Iterator[str]:
     """Write the models, the picture and the page with these lines; yield a line for each file that is there."""
+    from plunit.pieces.formats.exporter import call_note
+
     for path in files.models:
-        yield f"saved {shown(path)}, {_save_model(path, problem, found, few=files.few)}"
+        yield f"saved {shown(path)}, {_save_model(path, problem, found, few=files.few)}{call_note(path)}"
     figure = drawn(problem, found)
     if (plot := files.plot) is not None:
         save_whole(plot, _bytes(figure, ending(plot).removeprefix("."), 150))
@@ -260,6 +260,11 @@ def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str
             None,
             f"the network with weights of {found.fixed.network.bits} bits",
         )
+    if problem.expression is not None:  # x and y may be names in the formula, too
+        labels["names"] = [
+            f"the formula's {name}, in [{low!r}, {high!r}]"
+            for name, (low, high) in zip(names, problem.box.tolist(), strict=False)
+        ]
     known = found.largest if curve is None else curve
     save_c(function, path, c_name(path), box=box, **labels, fitted=known.bound if known else None)
     return content
@@ -274,8 +279,9 @@ def _about_network(problem: Problem, found: Found) -> str:
             about = f"Tested by fitting to four fifths of the rows, {times}: on the other rows"
             rmse, seen = float(np.mean(found.tests)), found.seen
         errors = f"root mean square error {rmse:.4g}, largest error {seen:.4g} (seen, no bound)"
-        return f"y[0] = {problem.target} of {problem.title}.\n{about} {errors}."
-    return f"f = {problem.title}.\nThe network against this formula: largest error {_largest(problem, largest)}."
+        return f"y[0] = {problem.target} of {problem.title}.\n{about}\n{errors}."
+    about = f"y[0] approximates f = {problem.title}.\nThe network against this formula:"
+    return f"{about} largest error {_largest(problem, largest)}."
 
 
 def _largest_on_rows(problem: Problem, found: Found) -> float:
